@@ -1,0 +1,114 @@
+import { parseArgs } from 'node:util';
+import { PRODUCT_FAMILIES, SUBSCRIPTION_LEVELS, readConfig } from './core/config.ts';
+import { migrate } from './core/database.ts';
+import { ROLES, SCOPES } from './core/operation.ts';
+import { rotateSecrets } from './core/secret-store.ts';
+import { ApiKey } from './domains/api-keys/entity.ts';
+import { Organization } from './domains/organizations/entity.ts';
+import { assemble } from './gateway/assemble.ts';
+import { createDemoWorkspace, createKeyFor } from './gateway/demo.ts';
+import type { Dependencies } from './gateway/dependencies.ts';
+import { createLog } from './gateway/logging.ts';
+
+const USAGE = `Usage: npm run --silent cli -- <command>
+
+  migrate                                      bring the database up to this version
+  keys create --email E --organization SLUG    issue an API key; creates user and organization when absent
+       [--role ${ROLES.join('|')}] [--scope S]...
+  keys revoke ID                               revoke an API key
+  subscriptions set --organization SLUG        change what an organization has subscribed to
+       --family ${PRODUCT_FAMILIES.join('|')}
+       --level ${SUBSCRIPTION_LEVELS.join('|')}
+  secrets rotate                               encrypt every secret under the first key of ENCRYPTION_KEYS
+  seed                                         create the demo workspace in an empty database
+`;
+
+/** What an operator did wrong; its message is printed alone. */
+class UsageError extends Error {}
+
+type Command = (dependencies: Dependencies, args: string[]) => Promise<unknown>;
+
+const COMMANDS: Readonly<Record<string, Command>> = {
+  migrate: async () => ({ migrated: true }),
+  'keys create': async (dependencies, args) => {
+    const { values } = parse(args, { email: { type: 'string' }, organization: { type: 'string' }, role: { type: 'string' }, scope: { type: 'string', multiple: true } });
+    const email = required(values.email, '--email');
+    const organization = required(values.organization, '--organization');
+    if (!/^[^@\s]+@[^@\s]+$/.test(email)) throw new UsageError('--email: must be an e-mail address');
+    if (!/^[a-z0-9]+(?:-[a-z0-9]+)*$/.test(organization) || organization.length > 100) {
+      throw new UsageError('--organization: must be a slug: lowercase letters and digits in groups joined by single hyphens, at most 100 characters');
+    }
+    return createKeyFor(dependencies, {
+      email,
+      organization,
+      role: values.role === undefined ? undefined : oneOf(ROLES, values.role, '--role'),
+      scopes: values.scope?.map((scope) => oneOf(SCOPES, scope, '--scope')),
+    });
+  },
+  'keys revoke': async ({ database, now }, args) => {
+    const id = required(parse(args, {}).positionals[0], 'ID');
+    if (!/^[0-9a-f-]{36}$/i.test(id)) throw new UsageError('ID: must be the id of an API key');
+    const revoked = await database.em.fork().nativeUpdate(ApiKey, { id, revokedAt: null }, { revokedAt: now() });
+    if (revoked === 0) throw new UsageError('API key not found, or revoked already');
+    return { deleted: true, id };
+  },
+  'subscriptions set': async ({ database, now }, args) => {
+    const { values } = parse(args, { organization: { type: 'string' }, family: { type: 'string' }, level: { type: 'string' } });
+    const slug = required(values.organization, '--organization');
+    const family = oneOf(PRODUCT_FAMILIES, required(values.family, '--family'), '--family');
+    const level = oneOf(SUBSCRIPTION_LEVELS, required(values.level, '--level'), '--level');
+    return database.em.fork().transactional(async (em) => {
+      const organization = await em.findOne(Organization, { slug });
+      if (!organization) throw new UsageError(`organization ${slug} not found`);
+      organization.subscriptions = { ...organization.subscriptions, [family]: level };
+      organization.updatedAt = now();
+      return { organizationId: organization.id, subscriptions: organization.subscriptions };
+    });
+  },
+  'secrets rotate': async ({ database, secrets }) => ({ rotated: await rotateSecrets(database.em, secrets), keyId: secrets.currentKeyId }),
+  seed: async (dependencies) => (await createDemoWorkspace(dependencies)) ?? { seeded: false, reason: 'the database is not empty' },
+};
+
+type ParsedOptions = NonNullable<Parameters<typeof parseArgs>[0]>['options'];
+
+function parse<const Options extends ParsedOptions>(args: string[], options: Options) {
+  try {
+    return parseArgs({ args, options, allowPositionals: true, strict: true });
+  } catch (error) {
+    throw new UsageError(error instanceof Error ? error.message : String(error));
+  }
+}
+
+function required(value: string | undefined, name: string): string {
+  if (!value) throw new UsageError(`${name}: is required`);
+  return value;
+}
+
+function oneOf<const Value extends string>(allowed: readonly Value[], value: string, name: string): Value {
+  const found = allowed.find((candidate) => candidate === value);
+  if (found === undefined) throw new UsageError(`${name}: must be one of ${allowed.join(', ')}`);
+  return found;
+}
+
+async function main(args: string[]): Promise<void> {
+  const name = [args.slice(0, 2).join(' '), args[0] ?? ''].find((candidate) => Object.hasOwn(COMMANDS, candidate));
+  const command = name === undefined ? undefined : COMMANDS[name];
+  if (name === undefined || !command) throw new UsageError(USAGE);
+  const config = readConfig(process.env);
+  // Standard output is for the answer alone.
+  const assembly = await assemble(config, createLog('silent'), { joinRunning: true });
+  try {
+    await migrate(assembly.dependencies.database);
+    const result = await command(assembly.dependencies, args.slice(name.split(' ').length));
+    process.stdout.write(`${JSON.stringify(result)}\n`);
+  } finally {
+    await assembly.close();
+  }
+}
+
+try {
+  await main(process.argv.slice(2));
+} catch (error) {
+  process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+  process.exit(1);
+}

@@ -1,0 +1,94 @@
+import { z } from 'zod';
+import { parseEncryptionKeys } from './secrets.ts';
+
+const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
+
+export const PRODUCT_FAMILIES = ['marketing', 'sales', 'service', 'content', 'data', 'revenue'] as const;
+export const SUBSCRIPTION_LEVELS = ['free', 'starter', 'professional', 'enterprise'] as const;
+export type ProductFamily = (typeof PRODUCT_FAMILIES)[number];
+export type SubscriptionLevel = (typeof SUBSCRIPTION_LEVELS)[number];
+export type Subscriptions = Partial<Record<ProductFamily, SubscriptionLevel>>;
+
+/** A whole number of `min` or more. */
+function wholeNumber(min = 0, max = Number.MAX_SAFE_INTEGER) {
+  return z
+    .string()
+    .regex(/^\d{1,15}$/, `must be a whole number from ${min} to ${max}`)
+    .transform(Number)
+    .refine((value) => value >= min && value <= max, `must be a whole number from ${min} to ${max}`);
+}
+
+const flag = z.enum(['true', 'false'], 'must be true or false').transform((value) => value === 'true');
+
+function isUrl(value: string, ...protocols: string[]): boolean {
+  return URL.canParse(value) && protocols.includes(new URL(value).protocol);
+}
+
+const postgresUrl = z.string().refine((value) => isUrl(value, 'postgres:', 'postgresql:'), 'must be a postgresql:// URL');
+
+const subscriptions = z.string().transform((value, context): Subscriptions => {
+  const entries = value.split(',').filter(Boolean).map((pair) => pair.split(':'));
+  const known = ([family, level, ...rest]: string[]) =>
+    PRODUCT_FAMILIES.includes(family as ProductFamily) && SUBSCRIPTION_LEVELS.includes(level as SubscriptionLevel) && rest.length === 0;
+  if (!entries.every(known)) {
+    context.addIssue(`must be FAMILY:LEVEL pairs; families: ${PRODUCT_FAMILIES.join(', ')}; levels: ${SUBSCRIPTION_LEVELS.join(', ')}`);
+  }
+  return Object.fromEntries(entries);
+});
+
+const encryptionKeys = z.string().transform((value, context) => {
+  try {
+    return parseEncryptionKeys(value);
+  } catch (error) {
+    context.addIssue(error instanceof Error ? error.message : 'is not valid');
+    return z.NEVER;
+  }
+});
+
+const environment = z.object({
+  HOST: z.string().min(1).default('127.0.0.1'),
+  PORT: wholeNumber(0, 65_535).default(4000),
+  DATABASE_URL: postgresUrl.optional(),
+  DATABASE_REPLICA_URLS: z
+    .string()
+    .transform((value) => value.split(','))
+    .pipe(z.array(postgresUrl))
+    .default([]),
+  DATA_DIR: z.string().min(1).default('.data'),
+  PUBLIC_URL: z
+    .string()
+    .refine((value) => isUrl(value, 'http:', 'https:'), 'must be an http(s) URL')
+    .transform((value) => value.replace(/\/+$/, ''))
+    .optional(),
+  ENCRYPTION_KEYS: encryptionKeys.optional(),
+  ALLOW_PRIVATE_NETWORK: flag.default(false),
+  RATE_LIMIT_PER_MINUTE: wholeNumber(0, 1_000_000).default(100),
+  LOG_LEVEL: z.enum(LOG_LEVELS, `must be one of ${LOG_LEVELS.join(', ')}`).default('info'),
+  DEFAULT_SUBSCRIPTION: subscriptions.default({ marketing: 'professional' }),
+  USER_DELETION_DELAY: wholeNumber(0, 31_536_000).default(0),
+  MONTHLY_OCCURRENCE_LIMIT: wholeNumber().default(0),
+});
+
+export type Config = z.output<typeof environment>;
+
+/** A configuration that cannot be used; its message is one line and names the variable. */
+export class ConfigurationError extends Error {}
+
+/**
+ * The configuration from environment variables; an empty variable counts as absent.
+ * @throws ConfigurationError on the first bad variable. Values are not repeated: they may be secret.
+ */
+export function readConfig(env: Readonly<Record<string, string | undefined>>): Config {
+  const given = Object.fromEntries(Object.keys(environment.shape).flatMap((name) => (env[name] ? [[name, env[name]]] : [])));
+  const result = environment.safeParse(given);
+  if (!result.success) {
+    const [issue] = result.error.issues;
+    throw new ConfigurationError(`${issue?.path.join('.')}: ${issue?.message}`);
+  }
+  if (result.data.DATABASE_URL && !result.data.ENCRYPTION_KEYS) {
+    throw new ConfigurationError(
+      'ENCRYPTION_KEYS: is required with DATABASE_URL; make one with: echo "k1:$(head -c 32 /dev/urandom | base64)"',
+    );
+  }
+  return result.data;
+}

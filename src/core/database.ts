@@ -1,0 +1,61 @@
+import { readdir } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { type EntityClass, type EntityManager, MikroORM, UnderscoreNamingStrategy } from '@mikro-orm/postgresql';
+import { Migrator } from '@mikro-orm/migrations';
+
+export type Database = MikroORM;
+
+const MIGRATIONS = fileURLToPath(new URL('../../migrations', import.meta.url));
+/** Any constant will do, as long as every gateway takes the same: gateways that start together migrate one after the other. */
+const MIGRATION_LOCK = 4_021_956_313;
+
+export interface DatabaseOptions {
+  readonly url: string;
+  readonly entities: EntityClass<object>[];
+  readonly poolMax?: number;
+  readonly onSql?: (sql: string) => void;
+}
+
+/** Connects lazily: no statement is sent before the first one is asked for. Nothing but the given URL is dialled. */
+export async function openDatabase({ url, entities, poolMax = 20, onSql }: DatabaseOptions): Promise<Database> {
+  return MikroORM.init({
+    clientUrl: url,
+    entities,
+    extensions: [Migrator],
+    namingStrategy: UnderscoreNamingStrategy,
+    // Every request works on its own fork; the global manager is for start and stop alone.
+    allowGlobalContext: false,
+    forceUtcTimezone: true,
+    // A waiting statement or a forgotten transaction must end by itself, or a dead peer would hold its locks for ever.
+    pool: { min: 0, max: poolMax, idleTimeoutMillis: 30_000 },
+    driverOptions: {
+      connectionTimeoutMillis: 10_000,
+      statement_timeout: 30_000,
+      idle_in_transaction_session_timeout: 30_000,
+      application_name: 'gateway',
+    },
+    migrations: { path: MIGRATIONS, snapshotName: '.snapshot', emit: 'ts', disableForeignKeys: false },
+    ...(onSql && { debug: ['query'], logger: onSql, colors: false }),
+  });
+}
+
+/** Names of migrations that this code brings and the database lacks. */
+export async function pendingMigrations(em: EntityManager): Promise<string[]> {
+  const files = (await readdir(MIGRATIONS)).filter((file) => /^Migration\d+.*\.ts$/.test(file)).map((file) => file.replace(/\.ts$/, ''));
+  const [{ exists } = { exists: false }] = await em.execute<{ exists: boolean }[]>(`select to_regclass('mikro_orm_migrations') is not null as exists`);
+  if (!exists) return files;
+  const done = await em.execute<{ name: string }[]>('select name from mikro_orm_migrations');
+  const names = new Set(done.map(({ name }) => name.replace(/\.ts$/, '')));
+  return files.filter((file) => !names.has(file));
+}
+
+/** Brings the schema up to this code. An up-to-date database costs two small statements. Safe to run in many processes at once. */
+export async function migrate(database: Database): Promise<void> {
+  if ((await pendingMigrations(database.em.fork())).length === 0) return;
+  await database.em.fork().transactional(async (lock) => {
+    await lock.execute(`set local idle_in_transaction_session_timeout = 0`);
+    await lock.execute(`set local statement_timeout = 0`);
+    await lock.execute('select pg_advisory_xact_lock(?)', [MIGRATION_LOCK]);
+    await database.migrator.up();
+  });
+}

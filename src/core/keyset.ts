@@ -1,0 +1,104 @@
+import { z } from 'zod';
+import { ValidationError, invalid } from './errors.ts';
+
+/**
+ * Keyset pagination: a cursor is the sort key of a row, so a page costs the same however deep it lies, and cursors stay valid while rows
+ * come and go. Cursors are opaque to callers and hostile to us: each is checked against its ordering before it comes near a statement.
+ */
+
+/** A total order: SQL expressions, the last of which is unique among the rows, all in one direction. */
+export interface Ordering<Row> {
+  /** Tells cursors of different orderings apart. */
+  readonly name: string;
+  readonly columns: readonly { readonly sql: string; readonly type: 'text' | 'uuid' | 'timestamptz'; readonly of: (row: Row) => string }[];
+  readonly direction: 'ASC' | 'DESC';
+}
+
+/** Relay's arguments (Relay Cursor Connections Specification, section 4). */
+export interface PageArguments {
+  readonly first?: number | null | undefined;
+  readonly after?: string | null | undefined;
+  readonly last?: number | null | undefined;
+  readonly before?: string | null | undefined;
+}
+
+export const DEFAULT_PAGE_SIZE = 50;
+export const MAX_PAGE_SIZE = 100;
+
+export interface Page<Row> {
+  readonly rows: readonly Row[];
+  readonly hasNextPage: boolean;
+  readonly hasPreviousPage: boolean;
+  readonly cursorOf: (row: Row) => string;
+}
+
+/** What a statement needs: conditions and ordering as SQL, its values, and how to make the rows a page. */
+export interface KeysetQuery<Row> {
+  /** A condition over the ordering's columns; `true` without cursors. */
+  readonly where: string;
+  readonly orderBy: string;
+  /** One more than the page, to learn whether more follow. */
+  readonly limit: number;
+  readonly toPage: (rows: Row[]) => Page<Row>;
+}
+
+/**
+ * Plans a page. `values` holds the statement's values so far; those of the cursors are appended.
+ * @throws ValidationError when a bound or a cursor is not acceptable.
+ */
+export function keyset<Row>(ordering: Ordering<Row>, page: PageArguments, values: unknown[], max: number = MAX_PAGE_SIZE): KeysetQuery<Row> {
+  const backward = page.last != null;
+  if (backward && page.first != null) throw invalid('last', 'must not be given together with first');
+  const size = checkSize(backward ? 'last' : 'first', page.last ?? page.first ?? DEFAULT_PAGE_SIZE, max);
+  const ascending = (ordering.direction === 'ASC') !== backward;
+  const conditions = [
+    ...(page.after == null ? [] : [comparison(ordering, ordering.direction === 'ASC' ? '>' : '<', parseCursor(ordering, page.after, 'after'), values)]),
+    ...(page.before == null ? [] : [comparison(ordering, ordering.direction === 'ASC' ? '<' : '>', parseCursor(ordering, page.before, 'before'), values)]),
+  ];
+  return {
+    where: conditions.join(' and ') || 'true',
+    orderBy: ordering.columns.map(({ sql }) => `${sql} ${ascending ? 'asc' : 'desc'}`).join(', '),
+    limit: size + 1,
+    toPage: (rows) => {
+      const more = rows.length > size;
+      const kept = more ? rows.slice(0, size) : rows;
+      return {
+        rows: backward ? kept.toReversed() : kept,
+        hasNextPage: backward ? page.before != null : more,
+        hasPreviousPage: backward ? more : page.after != null,
+        cursorOf: (row) => formatCursor(ordering, row),
+      };
+    },
+  };
+}
+
+function checkSize(name: string, size: number, max: number): number {
+  if (!Number.isInteger(size) || size < 1 || size > max) throw invalid(name, `must be from 1 to ${max}`);
+  return size;
+}
+
+function comparison<Row>(ordering: Ordering<Row>, operator: '<' | '>', cursor: readonly string[], values: unknown[]): string {
+  const parameters = ordering.columns.map(({ type }, index) => `$${values.push(cursor[index])}::${type}`);
+  return `(${ordering.columns.map(({ sql }) => sql).join(', ')}) ${operator} (${parameters.join(', ')})`;
+}
+
+function formatCursor<Row>(ordering: Ordering<Row>, row: Row): string {
+  return Buffer.from(JSON.stringify([ordering.name, ...ordering.columns.map(({ of }) => of(row))])).toString('base64url');
+}
+
+const VALUE_OF = { text: z.string().max(1000).refine((value) => !value.includes('\0')), uuid: z.uuid(), timestamptz: z.iso.datetime() };
+
+function parseCursor<Row>(ordering: Ordering<Row>, cursor: string, argument: string): readonly string[] {
+  const form = z.tuple([z.literal(ordering.name), ...ordering.columns.map(({ type }) => VALUE_OF[type])]);
+  const parsed = form.safeParse(decode(cursor));
+  if (!parsed.success) throw new ValidationError([{ path: [argument], code: 'invalid_cursor', message: 'is not a cursor of this list and order' }]);
+  return parsed.data.slice(1);
+}
+
+function decode(cursor: string): unknown {
+  try {
+    return cursor.length > 4096 ? undefined : JSON.parse(Buffer.from(cursor, 'base64url').toString());
+  } catch {
+    return undefined;
+  }
+}

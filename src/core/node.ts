@@ -1,0 +1,96 @@
+import type { FieldMap, ObjectFieldBuilder, ObjectRef } from '@pothos/core';
+import { z } from 'zod';
+import { type GraphQLContext, type SchemaTypes, builder } from './builder.ts';
+import { DomainError } from './errors.ts';
+
+/** Relay Global Object Identification, with ids made and read synchronously, since they stand on every row. */
+
+type Types = PothosSchemaTypes.ExtendDefaultTypes<SchemaTypes>;
+type LoadNodes = (context: GraphQLContext, keys: readonly string[]) => Promise<Map<string, object>>;
+
+const loaders = new Map<string, LoadNodes>();
+
+export function toGlobalId(typename: string, key: string): string {
+  return Buffer.from(`${typename}:${key}`).toString('base64');
+}
+
+function parseGlobalId(id: string): { typename: string; key: string } | undefined {
+  const match = /^([A-Za-z]+):(.+)$/s.exec(Buffer.from(id.slice(0, 1000), 'base64').toString());
+  return match?.[1] && match[2] ? { typename: match[1], key: match[2] } : undefined;
+}
+
+export interface NodeOptions<Row extends object> {
+  readonly description: string;
+  /** What identifies a row within its type. */
+  readonly keyOf: (row: Row) => string;
+  /** The rows with these keys that the caller may see; others are left out. Keys are as hostile as any input. */
+  readonly load: (context: GraphQLContext, keys: readonly string[]) => Promise<readonly Row[]>;
+  readonly fields: (t: ObjectFieldBuilder<Types, Row>) => FieldMap;
+}
+
+/** An object type that `node` finds by its global id. */
+export function nodeType<Row extends object>(name: string, { description, keyOf, load, fields }: NodeOptions<Row>): ObjectRef<Types, Row> {
+  loaders.set(name, async (context, keys) => new Map((await load(context, keys)).map((row) => [keyOf(row), { ...row, __typename: name }])));
+  return builder.objectRef<Row>(name).implement({
+    description,
+    interfaces: [builder.nodeInterfaceRef()],
+    fields: (t) => ({
+      id: t.id({ description: 'Opaque id, unique over all types; `node` finds the object by it.', resolve: (row) => toGlobalId(name, keyOf(row)) }),
+      ...fields(t),
+    }),
+  });
+}
+
+/**
+ * Objects by global id, in the order asked. Malformed ids, unknown types, missing rows, rows of somebody else, and types for which the
+ * key lacks the scope all give null, and their neighbours are answered all the same.
+ */
+async function loadNodes(context: GraphQLContext, ids: readonly string[]): Promise<(object | null)[]> {
+  const parsed = ids.map(parseGlobalId);
+  const found = new Map<string, Map<string, object>>();
+  for (const typename of new Set(parsed.flatMap((id) => (id ? [id.typename] : [])))) {
+    const keys = parsed.flatMap((id) => (id?.typename === typename ? [id.key] : []));
+    found.set(typename, await loadVisible(context, typename, [...new Set(keys)]));
+  }
+  return parsed.map((id) => (id && found.get(id.typename)?.get(id.key)) ?? null);
+}
+
+async function loadVisible(context: GraphQLContext, typename: string, keys: readonly string[]): Promise<Map<string, object>> {
+  try {
+    return (await loaders.get(typename)?.(context, keys)) ?? new Map();
+  } catch (error) {
+    if (error instanceof DomainError && (error.kind === 'forbidden' || error.kind === 'invalid')) return new Map();
+    throw error;
+  }
+}
+
+/** Only those keys that are UUIDs: other ones would be refused by the database. */
+export function uuidsOf(keys: readonly string[]): string[] {
+  return keys.filter((key) => z.uuid().safeParse(key).success).map((key) => key.toLowerCase());
+}
+
+/** The key of a global id of the type, or the value as it stands: inputs take either. */
+export function keyFromId(typename: string, value: unknown): unknown {
+  if (typeof value !== 'string') return value;
+  const id = parseGlobalId(value);
+  return id?.typename === typename ? id.key : value;
+}
+
+const MAX_NODES = 100;
+
+builder.queryFields((t) => ({
+  node: t.field({
+    type: builder.nodeInterfaceRef(),
+    nullable: true,
+    description: 'The object with this global id; null when there is none that the caller may see.',
+    args: { id: t.arg.id({ required: true, description: 'A global id, as every `id` field gives.' }) },
+    resolve: async (_, { id }, context) => (await loadNodes(context, [id]))[0] ?? null,
+  }),
+  nodes: t.field({
+    type: [builder.nodeInterfaceRef()],
+    nullable: { list: false, items: true },
+    description: `The objects with these global ids, in their order, at most ${MAX_NODES}; null for each that the caller may not see.`,
+    args: { ids: t.arg.idList({ required: true, description: `Global ids, at most ${MAX_NODES}.`, validate: z.array(z.string()).max(MAX_NODES) }) },
+    resolve: (_, { ids }, context) => loadNodes(context, ids),
+  }),
+}));

@@ -1,0 +1,104 @@
+import { type EntityManager, UniqueConstraintViolationException } from '@mikro-orm/postgresql';
+import type { Sql } from "./sql.ts";
+import type { Subscriptions } from './config.ts';
+import { type DomainError, ForbiddenError, invalid } from './errors.ts';
+
+/** What a key may do. A key without the scope of an operation gets 403. */
+export const SCOPES = [
+  'mcp_connections.read',
+  'mcp_connections.write',
+  'api_keys.read',
+  'api_keys.write',
+  'sessions.read',
+  'sessions.write',
+  'sessions.record',
+  'organizations.write',
+  'users.delete',
+  'behavioral_events.event_definitions.read_write',
+  'analytics.behavioral_events.send',
+  'social',
+] as const;
+export type Scope = (typeof SCOPES)[number];
+
+export const ROLES = ['admin', 'member'] as const;
+export type Role = (typeof ROLES)[number];
+
+/** The organization a caller acts in, and as what. */
+export interface ActingOrganization {
+  readonly id: string;
+  /** Counts organizations from 1; appears in fully qualified event names. */
+  readonly number: number;
+  readonly role: Role;
+  readonly subscriptions: Subscriptions;
+}
+
+/** Who calls: a key of a user, in at most one organization. */
+export interface Actor {
+  readonly keyId: string;
+  readonly userId: string;
+  readonly scopes: ReadonlySet<Scope>;
+  readonly organization: ActingOrganization | undefined;
+}
+
+/** What operations work with. Time and randomness come in through here, so that tests can hold them still. */
+export interface OperationContext {
+  readonly em: EntityManager;
+  readonly sql: Sql;
+  readonly actor: Actor;
+  readonly requestId: string;
+  readonly now: () => Date;
+  readonly newId: () => string;
+  readonly settings: OperationSettings;
+}
+
+/** The part of the configuration that operations decide by. */
+export interface OperationSettings {
+  readonly defaultSubscriptions: Subscriptions;
+}
+
+export type Operation<Input, Result> = (context: OperationContext, input: Input) => Promise<Result>;
+
+/**
+ * Wraps an operation that changes something: one transaction, flushed and committed before the caller is answered. Constraints decide
+ * races, so `conflicts` names, for each constraint that may be violated, the error it means.
+ */
+export function write<Input, Result>(
+  run: Operation<Input, Result>,
+  conflicts: Readonly<Record<string, (input: Input) => DomainError>> = {},
+): Operation<Input, Result> {
+  return async (context, input) => {
+    try {
+      return await context.em.transactional((em) => run({ ...context, em }, input));
+    } catch (error) {
+      throw conflictOf(error, conflicts)?.(input) ?? error;
+    }
+  };
+}
+
+function conflictOf<Input>(error: unknown, conflicts: Readonly<Record<string, (input: Input) => DomainError>>) {
+  if (!(error instanceof UniqueConstraintViolationException)) return undefined;
+  // The driver's own `constraint` field is copied onto the exception.
+  const { constraint } = error as { constraint?: string };
+  return constraint === undefined ? undefined : conflicts[constraint];
+}
+
+/** @throws ForbiddenError (403) when the key lacks the scope. */
+export function requireScope(actor: Actor, scope: Scope): void {
+  if (!actor.scopes.has(scope)) throw new ForbiddenError(`the API key lacks the scope ${scope}`);
+}
+
+/** @throws ValidationError (400) when the caller acts in no organization. */
+export function requireOrganization(actor: Actor): ActingOrganization {
+  if (!actor.organization) {
+    throw invalid('', 'missing required organization information: send the header X-Organization-Id with the id or slug of one of your organizations');
+  }
+  return actor.organization;
+}
+
+/** @throws ForbiddenError (403) when the caller is not an admin of the organization. */
+export function requireAdmin(actor: Actor): ActingOrganization {
+  const organization = requireOrganization(actor);
+  if (organization.role !== 'admin') throw new ForbiddenError('only an admin of the organization may do this');
+  return organization;
+}
+

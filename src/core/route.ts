@@ -1,0 +1,44 @@
+import type { z } from 'zod';
+import type { OperationContext } from './operation.ts';
+
+export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
+
+/** One row of the REST table: where it answers, which operation it calls, and exactly what leaves. */
+export interface Route<Input extends z.ZodType = z.ZodType, Output extends z.ZodType = z.ZodType> {
+  readonly method: Method;
+  /** Segments that start with `:` are parameters. */
+  readonly path: string;
+  /** The operation's name, the same as its GraphQL mutation's. */
+  readonly operationId: string;
+  readonly tag: string;
+  readonly summary: string;
+  readonly description?: string;
+  /** What the operation takes: parameters of the path and, for GET and DELETE, of the query, else properties of the body, all in one. */
+  readonly input: Input;
+  /** The documented document; absent where the answer has no body. */
+  readonly output?: Output;
+  readonly status: 200 | 201 | 202 | 204;
+  /** The errors that this operation itself can answer; those of every request (401, 403 …) are added. */
+  readonly errors: readonly number[];
+  /** Whether the body may be absent. A body that the document does not know is refused. */
+  readonly optionalBody?: boolean;
+  /** Headers that every answer carries, such as those of a deprecation. */
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly examples?: { readonly input?: object; readonly output?: object };
+  readonly run: (context: OperationContext, input: z.output<Input>) => Promise<z.input<Output> | void>;
+}
+
+/** Keeps the types of input and output together while a row is written, and lets them go for the table. */
+export function route<Input extends z.ZodType, Output extends z.ZodType>(row: Route<Input, Output>): Route {
+  return row as unknown as Route;
+}
+
+/** Names of the path's parameters, in order. */
+export function pathParameters(path: string): string[] {
+  return path.split('/').flatMap((segment) => (segment.startsWith(':') ? [segment.slice(1)] : []));
+}
+
+/** Whether an operation's input stands in the body. */
+export function takesBody(method: Method): boolean {
+  return method === 'POST' || method === 'PATCH';
+}

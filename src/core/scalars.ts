@@ -1,0 +1,51 @@
+import { GraphQLError, Kind, type ValueNode } from 'graphql';
+import { z } from 'zod';
+import { builder } from './builder.ts';
+import { toIsoString } from './sql.ts';
+
+/** A scalar that arrives as text, in variables and in literals alike. */
+function textual(name: string, schema: z.ZodType<string>, hint: string) {
+  const parse = (value: unknown): string => {
+    const result = schema.safeParse(value);
+    if (!result.success) throw new GraphQLError(`${name} must be ${hint}`);
+    return result.data;
+  };
+  return {
+    parseValue: parse,
+    parseLiteral: (node: ValueNode) => parse(node.kind === Kind.STRING ? node.value : undefined),
+  };
+}
+
+builder.scalarType('DateTime', {
+  description: 'A moment in ISO 8601, in UTC with milliseconds: `2026-03-01T10:20:30.500Z`. Input may carry any offset.',
+  specifiedByURL: 'https://scalars.graphql.org/andimarek/date-time.html',
+  serialize: (value) => toIsoString(value),
+  ...textual('DateTime', z.iso.datetime({ offset: true }), 'an ISO 8601 date and time, such as 2026-03-01T10:20:30.500Z'),
+});
+
+builder.scalarType('UUID', {
+  description: 'A UUID in its hyphenated form (RFC 9562): the id that REST uses.',
+  specifiedByURL: 'https://www.rfc-editor.org/rfc/rfc9562',
+  serialize: (value) => value,
+  ...textual('UUID', z.uuid(), 'a UUID'),
+});
+
+builder.scalarType('URL', {
+  description: 'An absolute URL (WHATWG URL Standard).',
+  specifiedByURL: 'https://url.spec.whatwg.org/',
+  serialize: (value) => value,
+  ...textual('URL', z.string().refine((value) => URL.canParse(value)), 'an absolute URL'),
+});
+
+builder.scalarType('JSON', {
+  description: 'Any JSON value (RFC 8259).',
+  specifiedByURL: 'https://www.rfc-editor.org/rfc/rfc8259',
+  serialize: (value) => value,
+});
+
+builder.scalarType('BigInt', {
+  description: 'A whole number beyond 32 bits, as a decimal string.',
+  specifiedByURL: 'https://scalars.graphql.org/apollographql/big-int.html',
+  serialize: (value) => String(value),
+  ...textual('BigInt', z.string().regex(/^-?\d{1,19}$/), 'a whole number as a decimal string'),
+});

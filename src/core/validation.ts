@@ -1,0 +1,84 @@
+import { z } from 'zod';
+import { type Fault, ValidationError } from './errors.ts';
+
+/**
+ * Parses hostile input with the schema of its operation. Present keys matter to the schemas: see `optional` and `clearable`.
+ * @throws ValidationError naming every broken field and bound.
+ */
+export function parseInput<Schema extends z.ZodType>(schema: Schema, input: unknown): z.output<Schema> {
+  const result = schema.safeParse(input);
+  if (!result.success) throw toValidationError(result.error.issues);
+  return result.data;
+}
+
+/** Issues as zod reports them, also through the Standard Schema interface; `root` is left out of their paths. */
+export function toValidationError(issues: readonly object[], root?: string): ValidationError {
+  return new ValidationError(
+    issues.flatMap((issue) => faultsOf(issue as z.core.$ZodIssue)).map((fault) => (fault.path[0] === root ? { ...fault, path: fault.path.slice(1) } : fault)),
+  );
+}
+
+/** In a create: `null` is the same as absent. */
+export function optional<Schema extends z.ZodType>(schema: Schema) {
+  return schema
+    .nullish()
+    .transform((value) => value ?? undefined)
+    .optional();
+}
+
+/** In a create: absent and `null` both mean the default. */
+export function withDefault<Schema extends z.ZodType>(schema: Schema, value: z.output<Schema>) {
+  return schema.nullish().transform((given): z.output<Schema> => given ?? value);
+}
+
+/** Bounded text. NUL is refused, because PostgreSQL cannot store it, and so are lone surrogates, which are not Unicode text. */
+export function text(bounds: { min?: number; max: number }) {
+  const { min = 0, max } = bounds;
+  return z
+    .string()
+    .min(min, min === 1 ? 'must not be empty' : `must be at least ${min} characters`)
+    .max(max, `must be at most ${max} characters`)
+    .refine((value) => !value.includes('\0') && value.isWellFormed(), 'must be well-formed text without NUL characters');
+}
+
+/** What a schema library says, in the words of our messages: the bound is always named. */
+function faultsOf(issue: z.core.$ZodIssue): Fault[] {
+  const path = issue.path.map(String);
+  if (issue.code === 'unrecognized_keys') {
+    return issue.keys.map((key) => ({ path: [...path, key], code: 'unknown_property', message: 'is not a known property' }));
+  }
+  return [{ path, code: issue.code ?? 'invalid', message: describeIssue(issue) }];
+}
+
+function describeIssue(issue: z.core.$ZodIssue): string {
+  switch (issue.code) {
+    case 'invalid_type':
+      return issue.input === undefined ? 'is required' : `must be ${article(issue.expected)}`;
+    case 'invalid_value':
+      return `must be one of ${issue.values.map((value) => JSON.stringify(value)).join(', ')}`;
+    case 'too_big':
+      return issue.origin === 'array' ? `must have at most ${issue.maximum} items` : defaultOr(issue, `must be at most ${issue.maximum}${unit(issue.origin)}`);
+    case 'too_small':
+      return issue.origin === 'array' ? `must have at least ${issue.minimum} items` : defaultOr(issue, `must be at least ${issue.minimum}${unit(issue.origin)}`);
+    case 'invalid_format':
+      return issue.format === 'uuid' ? 'must be a UUID' : defaultOr(issue, `must be a valid ${issue.format}`);
+    case 'invalid_union':
+      return 'note' in issue && typeof issue.note === 'string' ? `must have a known ${issue.discriminator ?? 'shape'}` : 'has none of the allowed shapes';
+    default:
+      return issue.message;
+  }
+}
+
+/** zod's own sentences start with a capital; ours, given beside the rule, do not. */
+function defaultOr(issue: z.core.$ZodIssue, fallback: string): string {
+  return /^[A-Z]/.test(issue.message) ? fallback : issue.message;
+}
+
+function unit(origin: string): string {
+  return origin === 'string' ? ' characters' : '';
+}
+
+function article(expected: string): string {
+  const noun = { int: 'integer', record: 'object' }[expected] ?? expected;
+  return /^[aeiou]/.test(noun) ? `an ${noun}` : `a ${noun}`;
+}

@@ -1,0 +1,44 @@
+import { defineEntity, p } from '@mikro-orm/postgresql';
+import type { Scope } from '../../core/operation.ts';
+import { Organization } from '../organizations/entity.ts';
+import { User } from '../users/entity.ts';
+
+const ApiKeySchema = defineEntity({
+  name: 'ApiKey',
+  tableName: 'api_key',
+  properties: {
+    id: p.uuid().primary(),
+    user: () => p.manyToOne(User).deleteRule('cascade'),
+    organization: () => p.manyToOne(Organization).nullable().deleteRule('cascade'),
+    name: p.text(),
+    /** SHA-256 of the key; the key itself is never stored. */
+    hash: p.blob(),
+    preview: p.text(),
+    scopes: p.array<Scope>(),
+    expiresAt: p.datetime().nullable(),
+    lastUsedAt: p.datetime().nullable(),
+    revokedAt: p.datetime().nullable(),
+    createdAt: p.datetime(),
+  },
+  uniques: [{ name: 'api_key_hash_unique', properties: ['hash'] }],
+  indexes: [
+    { name: 'api_key_organization_index', properties: ['organization', 'createdAt', 'id'] },
+    { name: 'api_key_user_index', properties: ['user'] },
+  ],
+});
+
+/** A credential of a user, in at most one organization. */
+export class ApiKey extends ApiKeySchema.class {
+  isActive(at: Date): boolean {
+    return this.revokedAt == null && (this.expiresAt == null || this.expiresAt > at);
+  }
+
+  revoke(at: Date): void {
+    this.revokedAt = at;
+  }
+
+  rename(name: string): void {
+    this.name = name;
+  }
+}
+ApiKeySchema.setClass(ApiKey);

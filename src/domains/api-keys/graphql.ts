@@ -1,0 +1,102 @@
+import { builder } from '../../core/builder.ts';
+import { toConnection } from '../../core/connection.ts';
+import { ConflictError, NotFoundError } from '../../core/errors.ts';
+import { mutation } from '../../core/mutation.ts';
+import { nodeType, toGlobalId, uuidsOf } from '../../core/node.ts';
+import { SCOPES, type Scope } from '../../core/operation.ts';
+import { OrganizationType } from '../organizations/graphql.ts';
+import { createApiKeyInput, renameApiKeyInput, revokeApiKeyInput } from './input.ts';
+import { type ApiKeyRow, createApiKey, listApiKeys, readApiKeys, renameApiKey, revokeApiKey } from './operations.ts';
+
+const SCOPE_DESCRIPTIONS: Record<Scope, string> = {
+  'mcp_connections.read': 'See MCP connections.',
+  'mcp_connections.write': 'Create, change, authorize and delete MCP connections.',
+  'api_keys.read': 'See API keys, never the secret.',
+  'api_keys.write': 'Create, rename and revoke API keys.',
+  'sessions.read': 'Read sessions and their events.',
+  'sessions.write': 'Change sessions.',
+  'sessions.record': 'Record sessions and their events; for agent runners.',
+  'organizations.write': 'Create and change organizations and their members.',
+  'users.delete': "Delete the caller's own account.",
+  'behavioral_events.event_definitions.read_write': 'Manage event definitions.',
+  'analytics.behavioral_events.send': 'Send event occurrences.',
+  social: 'Use the deprecated social publishing API.',
+};
+
+export const ScopeEnum = builder.enumType('Scope', {
+  description: 'What a key may do.',
+  values: Object.fromEntries(
+    SCOPES.map((scope) => [scope.replaceAll('.', '_').toUpperCase(), { value: scope, description: `\`${scope}\`: ${SCOPE_DESCRIPTIONS[scope]}` }]),
+  ),
+});
+
+export const ApiKeyType = nodeType<ApiKeyRow>('ApiKey', {
+  description: 'A credential of a user in an organization. The secret itself is shown once, when it is created.',
+  keyOf: ({ id }) => id,
+  load: (context, keys) => readApiKeys(context, uuidsOf(keys)),
+  fields: (t) => ({
+    databaseId: t.field({ type: 'UUID', description: 'The id that REST uses.', resolve: ({ id }) => id }),
+    name: t.exposeString('name', { description: 'What it is called; 1 to 100 characters.' }),
+    preview: t.exposeString('preview', { description: 'Its first and last characters, to tell keys apart: `wgk_ab12…yz`.' }),
+    scopes: t.field({ type: [ScopeEnum], description: 'What it may do.', resolve: ({ scopes }) => scopes }),
+    expiresAt: t.expose('expiresAt', { type: 'DateTime', nullable: true, description: 'When it stops to authenticate; null for never.' }),
+    lastUsedAt: t.expose('lastUsedAt', { type: 'DateTime', nullable: true, description: 'When it last authenticated, to the minute.' }),
+    revokedAt: t.expose('revokedAt', { type: 'DateTime', nullable: true, description: 'When it was revoked.' }),
+    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was created.' }),
+  }),
+});
+
+builder.objectField(OrganizationType, 'apiKeys', (t) =>
+  t.connection(
+    {
+      type: ApiKeyType,
+      description: 'Its API keys, newest first: all for an admin, their own for a member.',
+      args: { includeRevoked: t.arg.boolean({ defaultValue: false, required: true, description: 'Whether to list revoked keys, too.' }) },
+      resolve: async (_, { includeRevoked, ...page }, context) => toConnection(await listApiKeys(context, page, { includeRevoked })),
+    },
+    { description: 'A page of API keys.' },
+    { description: 'An API key in a list.' },
+  ),
+);
+
+mutation('createApiKey', {
+  description: "Creates a key of the caller in their organization, with at most the calling key's scopes. At most 10 are active in an organization.",
+  schema: createApiKeyInput,
+  input: (t) => ({
+    name: t.string({ required: true, description: '1 to 100 characters.' }),
+    scopes: t.field({ type: [ScopeEnum], required: true, description: 'What it may do; at least one.' }),
+    expiresAt: t.field({ type: 'DateTime', description: 'When it stops to authenticate; never when absent.' }),
+  }),
+  errors: [ConflictError],
+  run: createApiKey,
+  payload: (t) => ({
+    apiKey: t.field({ type: ApiKeyType, description: 'The new key, without its secret.', resolve: ({ apiKey }) => apiKey }),
+    key: t.exposeString('key', { description: 'The secret. It is shown here and never again.' }),
+  }),
+});
+
+mutation('renameApiKey', {
+  description: 'Changes what a key is called.',
+  schema: renameApiKeyInput,
+  ids: { apiKeyId: 'ApiKey' },
+  input: (t) => ({
+    apiKeyId: t.id({ required: true, description: 'Either id of the key.' }),
+    name: t.string({ required: true, description: '1 to 100 characters.' }),
+  }),
+  errors: [NotFoundError],
+  run: async (context, input) => ({ apiKey: await renameApiKey(context, input) }),
+  payload: (t) => ({ apiKey: t.field({ type: ApiKeyType, description: 'The renamed key.', resolve: ({ apiKey }) => apiKey }) }),
+});
+
+mutation('revokeApiKey', {
+  description: 'Revokes an active key: no request that begins after the answer is accepted with it.',
+  schema: revokeApiKeyInput,
+  ids: { apiKeyId: 'ApiKey' },
+  input: (t) => ({ apiKeyId: t.id({ required: true, description: 'Either id of the key.' }) }),
+  errors: [NotFoundError],
+  run: async (context, input) => ({ apiKey: await revokeApiKey(context, input) }),
+  payload: (t) => ({
+    apiKey: t.field({ type: ApiKeyType, description: 'The revoked key.', resolve: ({ apiKey }) => apiKey }),
+    deletedId: t.id({ description: 'Global id of the revoked key.', resolve: ({ apiKey }) => toGlobalId('ApiKey', apiKey.id) }),
+  }),
+});

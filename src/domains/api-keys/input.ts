@@ -1,0 +1,22 @@
+import { z } from 'zod';
+import { SCOPES } from '../../core/operation.ts';
+import { optional, text } from '../../core/validation.ts';
+
+const name = text({ min: 1, max: 100 });
+
+export const createApiKeyInput = z.strictObject({
+  name,
+  scopes: z
+    .array(z.enum(SCOPES))
+    .min(1)
+    .max(SCOPES.length)
+    .transform((scopes) => [...new Set(scopes)]),
+  expiresAt: optional(z.iso.datetime({ offset: true, error: 'must be an ISO 8601 date and time' }).transform((value) => new Date(value))),
+});
+export type CreateApiKeyInput = z.output<typeof createApiKeyInput>;
+
+export const renameApiKeyInput = z.strictObject({ apiKeyId: z.uuid(), name });
+export type RenameApiKeyInput = z.output<typeof renameApiKeyInput>;
+
+export const revokeApiKeyInput = z.strictObject({ apiKeyId: z.uuid() });
+export type RevokeApiKeyInput = z.output<typeof revokeApiKeyInput>;

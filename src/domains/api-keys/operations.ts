@@ -1,0 +1,128 @@
+import type { EntityManager } from '@mikro-orm/postgresql';
+import { ConflictError, ForbiddenError, invalid, notFound } from '../../core/errors.ts';
+import { type Ordering, type Page, type PageArguments, keyset } from '../../core/keyset.ts';
+import { type Actor, type OperationContext, type Scope, requireOrganization, requireScope, write } from '../../core/operation.ts';
+import { type Timestamp, toIsoString } from '../../core/sql.ts';
+import { lockOrganization } from '../organizations/operations.ts';
+import { ApiKey } from './entity.ts';
+import type { CreateApiKeyInput, RenameApiKeyInput, RevokeApiKeyInput } from './input.ts';
+import { generateApiKey, hashApiKey, previewApiKey } from './key-format.ts';
+
+/** Keys of one organization that are neither revoked nor expired. */
+export const MAX_ACTIVE_KEYS = 10;
+
+export interface ApiKeyRow extends Pick<ApiKey, 'id' | 'name' | 'preview' | 'scopes'> {
+  readonly expiresAt?: Timestamp | null;
+  readonly lastUsedAt?: Timestamp | null;
+  readonly revokedAt?: Timestamp | null;
+  readonly createdAt: Timestamp;
+}
+
+/** The caller's own keys, of the organization they act in or of none, and for an admin all of the organization. */
+function withinReachOf({ userId, organization }: Actor) {
+  const own = { user: userId, $or: [{ organization: null }, ...(organization ? [{ organization: organization.id }] : [])] };
+  return organization?.role === 'admin' ? { $or: [own, { organization: organization.id }] } : own;
+}
+
+/**
+ * Creates a key of the caller, in the organization they act in. The key is in the answer and nowhere else.
+ * @throws ForbiddenError when it would have a scope that the calling key lacks; ConflictError at the bound of active keys.
+ */
+export const createApiKey = write(async (context, input: CreateApiKeyInput): Promise<{ apiKey: ApiKey; key: string }> => {
+  const { actor, now } = context;
+  requireScope(actor, 'api_keys.write');
+  const excess = input.scopes.filter((scope) => !actor.scopes.has(scope));
+  if (excess.length > 0) throw new ForbiddenError(`a key cannot give scopes that it lacks itself: ${excess.join(', ')}`);
+  if (input.expiresAt && input.expiresAt <= now()) throw invalid('expiresAt', 'must lie in the future');
+  const organization = requireOrganization(actor);
+  return issueApiKey(context, { ...input, userId: actor.userId, organizationId: organization.id });
+});
+
+/** Makes and stores a key, whoever asks: the caller has been authorized. Part of the caller's transaction. */
+export async function issueApiKey(
+  { em, now, newId }: Pick<OperationContext, 'em' | 'now' | 'newId'>,
+  given: { userId: string; organizationId: string; name: string; scopes: readonly Scope[]; expiresAt?: Date },
+): Promise<{ apiKey: ApiKey; key: string }> {
+  await lockOrganization(em, given.organizationId);
+  await refuseTooMany(em, given.organizationId, now());
+  const key = generateApiKey();
+  const apiKey = em.create(ApiKey, {
+    id: newId(),
+    user: given.userId,
+    organization: given.organizationId,
+    name: given.name,
+    hash: hashApiKey(key),
+    preview: previewApiKey(key),
+    scopes: [...given.scopes],
+    expiresAt: given.expiresAt ?? null,
+    createdAt: now(),
+  });
+  em.persist(apiKey);
+  return { apiKey, key };
+}
+
+async function refuseTooMany(em: EntityManager, organizationId: string, at: Date): Promise<void> {
+  const active = await em.count(ApiKey, { organization: organizationId, revokedAt: null, $or: [{ expiresAt: null }, { expiresAt: { $gt: at } }] });
+  if (active >= MAX_ACTIVE_KEYS) throw new ConflictError(`an organization has at most ${MAX_ACTIVE_KEYS} active API keys; revoke one first`);
+}
+
+/** Changes what a key is called; what it may do never changes. */
+export const renameApiKey = write(async (context, { apiKeyId, name }: RenameApiKeyInput) => {
+  const key = await loadApiKey(context, apiKeyId);
+  key.rename(name);
+  return key;
+});
+
+/**
+ * Revokes a key, which may be the calling one: no request that begins after the answer is accepted with it.
+ * @throws NotFoundError when it is unknown, revoked already, of another organization, or of another member and the caller is no admin.
+ */
+export const revokeApiKey = write(async (context, { apiKeyId }: RevokeApiKeyInput) => {
+  const key = await loadApiKey(context, apiKeyId);
+  key.revoke(context.now());
+  return key;
+});
+
+async function loadApiKey({ em, actor }: OperationContext, id: string): Promise<ApiKey> {
+  requireScope(actor, 'api_keys.write');
+  const key = await em.findOne(ApiKey, { id, revokedAt: null, ...withinReachOf(actor) });
+  if (!key) throw notFound('API key');
+  return key;
+}
+
+const BY_CREATION: Ordering<ApiKeyRow> = {
+  name: 'API_KEY',
+  direction: 'DESC',
+  columns: [
+    { sql: 'k.created_at', type: 'timestamptz', of: (row) => toIsoString(row.createdAt) },
+    { sql: 'k.id', type: 'uuid', of: (row) => row.id },
+  ],
+};
+
+const COLUMNS = `k.id, k.name, k.preview, k.scopes, k.expires_at as "expiresAt", k.last_used_at as "lastUsedAt", k.revoked_at as "revokedAt", k.created_at as "createdAt"`;
+
+/** The keys of the caller's organization, newest first: all of them for an admin, their own for a member. Revoked ones too when asked. */
+export async function listApiKeys(context: OperationContext, page: PageArguments, options: { includeRevoked: boolean }): Promise<Page<ApiKeyRow>> {
+  requireScope(context.actor, 'api_keys.read');
+  const organization = requireOrganization(context.actor);
+  const values: unknown[] = [organization.id];
+  const conditions = ['k.organization_id = $1'];
+  if (organization.role !== 'admin') conditions.push(`k.user_id = $${values.push(context.actor.userId)}`);
+  if (!options.includeRevoked) conditions.push('k.revoked_at is null');
+  const query = keyset(BY_CREATION, page, values);
+  const rows = await context.sql.query<ApiKeyRow>(
+    `select ${COLUMNS} from api_key k where ${conditions.join(' and ')} and ${query.where} order by ${query.orderBy} limit $${values.push(query.limit)}`,
+    values,
+  );
+  return query.toPage(rows);
+}
+
+/** Those of the ids that the caller may see, revoked ones included. A key may always see itself. */
+export async function readApiKeys(context: OperationContext, ids: readonly string[]): Promise<ApiKeyRow[]> {
+  const { actor } = context;
+  if (ids.some((id) => id !== actor.keyId)) requireScope(actor, 'api_keys.read');
+  return context.sql.query<ApiKeyRow>(
+    `select ${COLUMNS} from api_key k where k.id = any($1) and (k.organization_id = $2 or k.organization_id is null and k.user_id = $3) and (k.user_id = $3 or $4)`,
+    [ids, actor.organization?.id ?? null, actor.userId, actor.organization?.role === 'admin'],
+  );
+}

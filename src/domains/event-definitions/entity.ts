@@ -1,0 +1,87 @@
+import { type Opt, defineEntity, p } from '@mikro-orm/postgresql';
+import { Organization } from '../organizations/entity.ts';
+import { PROPERTY_TYPES, type PropertyOption } from './property-types.ts';
+
+export interface CustomMatchingId {
+  readonly primaryObjectRule: { readonly targetObjectPropertyName: string; readonly eventPropertyName: string };
+}
+
+const EventDefinitionSchema = defineEntity({
+  name: 'EventDefinition',
+  tableName: 'event_definition',
+  properties: {
+    id: p.uuid().primary(),
+    organization: () => p.manyToOne(Organization).deleteRule('cascade'),
+    /** Counts definitions; the object type id is `6-<number>`. */
+    number: p.integer().generated('identity').$type<Opt<number>>(),
+    name: p.text(),
+    label: p.text(),
+    description: p.text().nullable(),
+    primaryObject: p.text(),
+    customMatchingId: p.json<CustomMatchingId>().nullable(),
+    includeDefaultProperties: p.boolean(),
+    createdAt: p.datetime(),
+    updatedAt: p.datetime(),
+    /** Set once. The row stays for ever, because its name can never be used again. */
+    deletedAt: p.datetime().nullable(),
+  },
+  uniques: [
+    { name: 'event_definition_name_unique', properties: ['organization', 'name'] },
+    { name: 'event_definition_number_unique', properties: ['number'] },
+  ],
+  indexes: [
+    { name: 'event_definition_created_index', properties: ['organization', 'createdAt', 'id'] },
+    { name: 'event_definition_updated_index', properties: ['organization', 'updatedAt', 'id'] },
+  ],
+});
+
+/** The schema of a custom event. Its name and primary object never change. */
+export class EventDefinition extends EventDefinitionSchema.class {
+  update(changes: { label?: string; description?: string | null }, at: Date): void {
+    if (changes.label !== undefined) this.label = changes.label;
+    if (changes.description !== undefined) this.description = changes.description;
+    this.updatedAt = at;
+  }
+
+  delete(at: Date): void {
+    this.deletedAt = at;
+    this.updatedAt = at;
+  }
+
+  /** Occurrences are linked by the value of this property. */
+  matchesBy(propertyName: string): boolean {
+    return this.customMatchingId?.primaryObjectRule.eventPropertyName === propertyName;
+  }
+}
+EventDefinitionSchema.setClass(EventDefinition);
+
+const EventPropertySchema = defineEntity({
+  name: 'EventProperty',
+  tableName: 'event_property',
+  properties: {
+    id: p.uuid().primary(),
+    organization: () => p.manyToOne(Organization).deleteRule('cascade'),
+    definition: () => p.manyToOne(EventDefinition).deleteRule('cascade'),
+    name: p.text(),
+    label: p.text(),
+    type: p.enum(PROPERTY_TYPES),
+    description: p.text().nullable(),
+    options: p.json<PropertyOption[]>(),
+    /** Order of creation within the definition, from 0; gaps are left by deleted properties. */
+    position: p.integer(),
+    createdAt: p.datetime(),
+    updatedAt: p.datetime(),
+  },
+  uniques: [{ name: 'event_property_name_unique', properties: ['definition', 'name'] }],
+});
+
+/** A custom property of a definition. Default properties are not stored: they are the same everywhere. */
+export class EventProperty extends EventPropertySchema.class {
+  update(changes: { label?: string; description?: string | null; options?: PropertyOption[] }, at: Date): void {
+    if (changes.label !== undefined) this.label = changes.label;
+    if (changes.description !== undefined) this.description = changes.description;
+    if (changes.options !== undefined) this.options = changes.options;
+    this.updatedAt = at;
+  }
+}
+EventPropertySchema.setClass(EventProperty);

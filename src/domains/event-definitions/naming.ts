@@ -1,0 +1,83 @@
+/** The form of every event and property name, section 2.1: given or generated, it is immutable. */
+export const NAME_PATTERN = /^[a-z][a-z0-9_]{0,49}$/;
+
+/** In characters, which are ASCII and so also bytes. */
+export const NAME_MAX_LENGTH = 50;
+
+/** Property names that start so belong to the default properties, section 2.4. */
+export const RESERVED_PREFIX = 'svc_';
+
+/**
+ * The base name for a label: lower-cased, accents folded, every run of other characters one `_`, cut to 50.
+ * Compatibility forms count as the character they stand for (`²` as `2`, a full-width `Ａ` as `a`), letters of
+ * other scripts as other characters. A name that would not start with a letter gets `e_` (event) or `p_`
+ * (property) in front; so does a property name with the reserved prefix.
+ *
+ * The same label always gives the same name, and a generated name gives itself. Returns undefined when the label
+ * leaves nothing, such as one of symbols alone.
+ */
+export function nameFromLabel(label: string, kind: 'event' | 'property'): string | undefined {
+  const words = fold(label)
+    .replace(/[^a-z0-9]+/g, '_')
+    .replace(/^_/, '');
+  if (words === '') return undefined;
+  const startsWithLetter = /^[a-z]/.test(words);
+  if (kind === 'event') return cut(startsWithLetter ? words : `e_${words}`, NAME_MAX_LENGTH);
+  return cut(startsWithLetter && !isReserved(words) ? words : `p_${words}`, NAME_MAX_LENGTH);
+}
+
+/**
+ * The first of `base`, `base_2`, `base_3`, … that is not taken. `base` is a name from {@link nameFromLabel}; a long one
+ * is shortened to make room for the number, so that every candidate is a valid name. Tries at most one candidate more
+ * than there are taken names.
+ */
+export function firstFreeName(base: string, taken: ReadonlySet<string>): string {
+  for (let number = 1; ; number += 1) {
+    const suffix = number === 1 ? '' : `_${number}`;
+    const candidate = cut(base, NAME_MAX_LENGTH - suffix.length) + suffix;
+    if (!taken.has(candidate)) return candidate;
+  }
+}
+
+// The letters of living Latin alphabets that Unicode does not decompose, in lower case.
+const LATIN_LETTERS: Readonly<Record<string, string>> = {
+  ß: 'ss',
+  æ: 'ae',
+  œ: 'oe',
+  þ: 'th',
+  ø: 'o',
+  đ: 'd',
+  ð: 'd',
+  ł: 'l',
+  ħ: 'h',
+  ı: 'i',
+  ŋ: 'n',
+  ŧ: 't',
+  ə: 'e',
+  ɛ: 'e',
+  ɔ: 'o',
+  ɓ: 'b',
+  ɖ: 'd',
+  ɗ: 'd',
+  ƒ: 'f',
+  ƙ: 'k',
+  ɲ: 'n',
+  ƴ: 'y',
+};
+
+function fold(label: string): string {
+  // Marks go before lower-casing: 'İ' alone would become an 'i' with a mark, and '™' decomposes to capitals.
+  const lowerCase = label
+    .normalize('NFKD')
+    .replace(/\p{M}+/gu, '')
+    .toLowerCase();
+  return lowerCase.replace(/\P{ASCII}/gu, (letter) => LATIN_LETTERS[letter] ?? letter);
+}
+
+function isReserved(propertyName: string): boolean {
+  return propertyName.startsWith(RESERVED_PREFIX);
+}
+
+function cut(name: string, length: number): string {
+  return name.slice(0, length).replace(/_+$/, '');
+}

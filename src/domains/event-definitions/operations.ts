@@ -1,0 +1,210 @@
+import type { EntityManager } from '@mikro-orm/postgresql';
+import { LockMode } from '@mikro-orm/postgresql';
+import { ConflictError, invalid, notFound } from '../../core/errors.ts';
+import type { Page, PageArguments } from '../../core/keyset.ts';
+import { type ActingOrganization, type OperationContext, write } from '../../core/operation.ts';
+import { lockOrganization } from '../organizations/operations.ts';
+import { DEFAULT_PROPERTIES } from './default-properties.ts';
+import { type CustomMatchingId, EventDefinition } from './entity.ts';
+import type { CreateEventDefinitionInput, EventDefinitionReference, SearchEventDefinitionsInput, UpdateEventDefinitionInput } from './input.ts';
+import { firstFreeName, nameFromLabel } from './naming.ts';
+import { requireEventDefinitions } from './policy.ts';
+import { newProperties } from './property-operations.ts';
+import {
+  type EventDefinitionFilter,
+  type EventDefinitionOrder,
+  type EventDefinitionRow,
+  type EventPropertyRow,
+  countDefinitions,
+  defaultPropertyRows,
+  findDefinitionRow,
+  findDefinitionRowsByIds,
+  findPropertyRows,
+  pageOfDefinitions,
+  referenceTo,
+} from './rows.ts';
+
+/**
+ * Creates a definition with its properties. Without a name one is made from the label; names of deleted definitions are taken for ever.
+ * @throws ConflictError when the given name is taken; ValidationError when the label leaves no name, a property name occurs twice, or
+ * custom matching names no fitting property.
+ */
+export const createEventDefinition = write(
+  async (context, input: CreateEventDefinitionInput): Promise<EventDefinition> => {
+    const { em, actor, now, newId } = context;
+    const organization = requireEventDefinitions(actor);
+    // Creations within an organization go one after the other, so that a generated name that is free here is still free at the insert.
+    await lockOrganization(em, organization.id);
+    const at = now();
+    const definition = em.create(EventDefinition, {
+      id: newId(),
+      organization: organization.id,
+      name: input.name ?? (await generateName(em, organization, input.label)),
+      label: input.label,
+      description: input.description ?? null,
+      primaryObject: input.primaryObject,
+      customMatchingId: input.customMatchingId ?? null,
+      includeDefaultProperties: input.includeDefaultProperties,
+      createdAt: at,
+      updatedAt: at,
+      deletedAt: null,
+    });
+    if (input.name !== undefined) await refuseTakenName(em, organization, input.name);
+    const properties = newProperties(definition, input.propertyDefinitions, context);
+    checkCustomMatching(definition.customMatchingId, [...properties, ...(definition.includeDefaultProperties ? DEFAULT_PROPERTIES : [])]);
+    em.persist([definition, ...properties]);
+    return definition;
+  },
+  { event_definition_name_unique: (input) => nameTaken(input.name ?? '') },
+);
+
+async function generateName(em: EntityManager, organization: ActingOrganization, label: string): Promise<string> {
+  const base = nameFromLabel(label, 'event');
+  if (base === undefined) throw invalid('label', 'leaves no name, because it has neither letters nor digits; give a name');
+  return firstFreeName(base, await takenNames(em, organization, base));
+}
+
+/** Names like `base`, deleted ones included. The shortening that makes room for a number stays within the last ten characters. */
+async function takenNames(em: EntityManager, organization: ActingOrganization, base: string): Promise<Set<string>> {
+  const rows = await em.execute<{ name: string }[]>('select name from event_definition where organization_id = ? and starts_with(name, ?)', [
+    organization.id,
+    base.slice(0, 40),
+  ]);
+  return new Set(rows.map(({ name }) => name));
+}
+
+async function refuseTakenName(em: EntityManager, organization: ActingOrganization, name: string): Promise<void> {
+  const taken = await em.findOne(EventDefinition, { organization: organization.id, name });
+  if (taken) throw nameTaken(name, taken.deletedAt != null);
+}
+
+function nameTaken(name: string, byDeleted = false): ConflictError {
+  const message = byDeleted
+    ? `name: ${name} was used by a deleted event definition and can never be used again; choose another name`
+    : `name: ${name} is taken by another event definition; choose another name`;
+  return new ConflictError(message, ['name']);
+}
+
+function checkCustomMatching(matching: CustomMatchingId | null | undefined, properties: readonly { name: string; type: string }[]): void {
+  if (!matching) return;
+  const { eventPropertyName } = matching.primaryObjectRule;
+  const path = 'customMatchingId.primaryObjectRule.eventPropertyName';
+  const property = properties.find(({ name }) => name === eventPropertyName);
+  if (!property) throw invalid(path, `must name a property of this definition; ${eventPropertyName} is none`);
+  if (property.type !== 'string' && property.type !== 'number') {
+    throw invalid(path, `must name a property of type string or number; ${eventPropertyName} is of type ${property.type}`);
+  }
+}
+
+/** Changes label and description; nothing else of a definition can change. */
+export const updateEventDefinition = write(async (context, { eventName, ...changes }: UpdateEventDefinitionInput) => {
+  const definition = await lockDefinition(context, eventName);
+  if (Object.values(changes).some((value) => value !== undefined)) definition.update(changes, context.now());
+  return definition;
+});
+
+/**
+ * Deletes a definition: it is gone at once, and its name can never be used again. The row stays, marked with `deletedAt`, both to keep
+ * the name and to tell the purge of occurrences what to remove.
+ */
+export const deleteEventDefinition = write(async (context, { eventName }: EventDefinitionReference) => {
+  const definition = await lockDefinition(context, eventName);
+  definition.delete(context.now());
+  return definition;
+});
+
+/** Loads a definition for changing, and holds it: changes of one definition go one after the other. */
+export async function lockDefinition({ em, actor }: OperationContext, eventName: string): Promise<EventDefinition> {
+  const organization = requireEventDefinitions(actor);
+  const { names, id } = referenceTo(eventName, organization.number);
+  const candidates = await em.find(
+    EventDefinition,
+    { organization: organization.id, deletedAt: null, $or: [{ name: { $in: [...names] } }, ...(id ? [{ id }] : [])] },
+    { lockMode: LockMode.PESSIMISTIC_WRITE },
+  );
+  // A name that looks like a fully qualified one is first taken as it stands.
+  const definition = candidates.find(({ name }) => name === names[0]) ?? candidates[0];
+  if (!definition) throw notFound('event definition');
+  return definition;
+}
+
+/** @throws NotFoundError for a missing, a foreign and a deleted definition alike. */
+export async function readEventDefinition(context: OperationContext, { eventName }: EventDefinitionReference): Promise<EventDefinitionRow> {
+  const organization = requireEventDefinitions(context.actor);
+  const row = await findDefinitionRow(context, organization.id, referenceTo(eventName, organization.number));
+  if (!row) throw notFound('event definition');
+  return row;
+}
+
+/** Those of the ids that the caller may see, in no particular order. */
+export async function readEventDefinitionsByIds(context: OperationContext, ids: readonly string[]): Promise<EventDefinitionRow[]> {
+  return findDefinitionRowsByIds(context, requireEventDefinitions(context.actor).id, ids);
+}
+
+export interface EventDefinitionList {
+  readonly page: Page<EventDefinitionRow>;
+  /** Counts all that fit the filter; costs a statement when asked for. */
+  readonly total: () => Promise<number>;
+}
+
+/** Pages through the caller's definitions by keyset, in any of the orders. */
+export async function listEventDefinitions(
+  context: OperationContext,
+  { filter, order, page, maxPageSize }: { filter: EventDefinitionFilter; order: EventDefinitionOrder; page: PageArguments; maxPageSize?: number },
+): Promise<EventDefinitionList> {
+  const organization = requireEventDefinitions(context.actor);
+  return {
+    page: await pageOfDefinitions(context, organization.id, filter, order, page, maxPageSize),
+    total: () => countDefinitions(context, organization.id, filter),
+  };
+}
+
+/** The documented search: by name, forward, at most 500 a page. */
+export function searchEventDefinitions(context: OperationContext, input: SearchEventDefinitionsInput): Promise<EventDefinitionList> {
+  return listEventDefinitions(context, {
+    filter: { search: input.searchString },
+    order: { field: 'NAME', direction: input.sortOrder },
+    page: { first: input.limit, after: input.after },
+    maxPageSize: 500,
+  });
+}
+
+/** All properties of many definitions, default ones first, by definition id; one statement for the custom ones. */
+export async function readPropertiesOf(context: OperationContext, definitions: readonly EventDefinitionRow[]): Promise<Map<string, EventPropertyRow[]>> {
+  const organization = requireEventDefinitions(context.actor);
+  const properties = new Map(definitions.map((definition) => [definition.id, defaultPropertyRows(definition)]));
+  if (definitions.length === 0) return properties;
+  for (const row of await findPropertyRows(context, organization.id, [...properties.keys()])) properties.get(row.definitionId)?.push(row);
+  return properties;
+}
+
+export interface NamePreview {
+  /** What the label makes; undefined when it leaves nothing. */
+  readonly name: string | undefined;
+  readonly isFree: boolean;
+  /** Why the name is not free. */
+  readonly reason: string | undefined;
+  /** The name that a creation with this label would get now. */
+  readonly nextFreeName: string | undefined;
+}
+
+/** What a creation without a name would make of the label, as things stand; it reserves nothing. */
+export async function previewEventDefinitionName({ em, actor }: OperationContext, { label }: { label: string }): Promise<NamePreview> {
+  const organization = requireEventDefinitions(actor);
+  const name = nameFromLabel(label, 'event');
+  if (name === undefined) return { name, isFree: false, reason: 'the label has neither letters nor digits; give a name', nextFreeName: undefined };
+  const holder = await em.findOne(EventDefinition, { organization: organization.id, name });
+  return {
+    name,
+    isFree: !holder,
+    reason: holder ? nameTaken(name, holder.deletedAt != null).message : undefined,
+    nextFreeName: firstFreeName(name, await takenNames(em, organization, name)),
+  };
+}
+
+/** What a deletion would take away for ever. */
+export async function previewEventDefinitionDeletion(context: OperationContext, input: EventDefinitionReference) {
+  const definition = await readEventDefinition(context, input);
+  const properties = (await readPropertiesOf(context, [definition])).get(definition.id) ?? [];
+  return { definition, customPropertyCount: properties.filter(({ isDefault }) => !isDefault).length };
+}

@@ -1,0 +1,140 @@
+import { ConflictError, invalid, notFound } from '../../core/errors.ts';
+import { type OperationContext, write } from '../../core/operation.ts';
+import { DEFAULT_PROPERTIES } from './default-properties.ts';
+import { EventDefinition, EventProperty } from './entity.ts';
+import {
+  type AddEventPropertyInput,
+  type EventPropertyReference,
+  MAX_CUSTOM_PROPERTIES,
+  type PropertyDefinition,
+  type ReplaceEventPropertyTypeInput,
+  type UpdateEventPropertyInput,
+} from './input.ts';
+import { RESERVED_PREFIX, firstFreeName, nameFromLabel } from './naming.ts';
+import { lockDefinition } from './operations.ts';
+
+type PropertyContext = Pick<OperationContext, 'em' | 'now' | 'newId'>;
+
+/** Properties for a new definition: names that were given are kept, then the others are made from their labels around them. */
+export function newProperties(definition: EventDefinition, inputs: readonly PropertyDefinition[], context: PropertyContext): EventProperty[] {
+  const taken = new Set<string>();
+  inputs.forEach(({ name }, index) => {
+    if (name === undefined) return;
+    if (taken.has(name)) throw invalid(`propertyDefinitions.${index}.name`, `${name} is the name of an earlier property; names must differ`);
+    taken.add(name);
+  });
+  return inputs.map((input, index) => {
+    const name = input.name ?? generateName(input.label, taken, `propertyDefinitions.${index}.label`);
+    taken.add(name);
+    return newProperty(definition, { ...input, name }, index, context);
+  });
+}
+
+function generateName(label: string, taken: ReadonlySet<string>, path: string): string {
+  const base = nameFromLabel(label, 'property');
+  if (base === undefined) throw invalid(path, 'leaves no name, because it has neither letters nor digits; give a name');
+  // The followers of `svc` would be `svc_2`, `svc_3`, …, which are reserved.
+  return firstFreeName(taken.has(base) && `${base}_` === RESERVED_PREFIX ? `p_${base}` : base, taken);
+}
+
+function newProperty(definition: EventDefinition, input: PropertyDefinition & { name: string }, position: number, { em, now, newId }: PropertyContext): EventProperty {
+  const at = now();
+  return em.create(EventProperty, {
+    id: newId(),
+    organization: definition.organization,
+    definition,
+    name: input.name,
+    label: input.label,
+    type: input.type,
+    description: input.description ?? null,
+    options: input.options ?? [],
+    position,
+    createdAt: at,
+    updatedAt: at,
+  });
+}
+
+/**
+ * Adds a custom property, at most 50 a definition; the definition is held meanwhile, so that the fifty-first never gets in.
+ * @throws ConflictError when the given name is taken; ValidationError when the definition is full or the label leaves no name.
+ */
+export const addEventProperty = write(async (context, { eventName, ...input }: AddEventPropertyInput) => {
+  const { em } = context;
+  const definition = await lockDefinition(context, eventName);
+  const present = await em.find(EventProperty, { definition });
+  const names = new Set(present.map(({ name }) => name));
+  if (input.name !== undefined && names.has(input.name)) {
+    throw new ConflictError(`name: ${input.name} is taken by another property of this event definition; choose another name`, ['name']);
+  }
+  if (present.length >= MAX_CUSTOM_PROPERTIES) {
+    throw invalid('', `an event definition has at most ${MAX_CUSTOM_PROPERTIES} custom properties; delete one first`, 'too_many_properties');
+  }
+  const name = input.name ?? generateName(input.label, names, 'label');
+  const position = Math.max(-1, ...present.map((property) => property.position)) + 1;
+  const property = newProperty(definition, { ...input, name }, position, context);
+  em.persist(property);
+  return { definition, property };
+});
+
+/** Changes label, description, and the options of an enumeration; the type and the name stay. */
+export const updateEventProperty = write(async (context, { eventName, name, ...changes }: UpdateEventPropertyInput) => {
+  const { definition, property } = await loadProperty(context, eventName, name, 'changed');
+  if (changes.options !== undefined && property.type !== 'enumeration') {
+    throw invalid('options', `is only for the type enumeration; ${name} is of type ${property.type}`);
+  }
+  if (Object.values(changes).some((value) => value !== undefined)) property.update(changes, context.now());
+  return { definition, property };
+});
+
+/**
+ * Removes a custom property: occurrences sent from now on cannot carry it, past ones keep their values; the name may be used again.
+ * @throws ConflictError while custom matching uses it.
+ */
+export const deleteEventProperty = write(async (context, { eventName, name }: EventPropertyReference) => {
+  const { definition, property } = await loadProperty(context, eventName, name, 'deleted');
+  if (definition.matchesBy(name)) {
+    throw new ConflictError(`property ${name} is used by the custom matching of this event definition and cannot be deleted`);
+  }
+  context.em.remove(property);
+  return { definition, property };
+});
+
+/**
+ * Gives a property another type: deletes it and creates it again under its name, in one transaction. Label, description and place are
+ * kept unless given.
+ * @throws ConflictError when custom matching uses it and the new type is neither string nor number.
+ */
+export const replaceEventPropertyType = write(async (context, input: ReplaceEventPropertyTypeInput) => {
+  const { em } = context;
+  const { definition, property } = await loadProperty(context, input.eventName, input.name, 'replaced');
+  if (definition.matchesBy(property.name) && input.type !== 'string' && input.type !== 'number') {
+    throw new ConflictError(`property ${property.name} is used by the custom matching of this event definition, which needs the type string or number`);
+  }
+  em.remove(property);
+  // The name is unique: the old row goes before the new one comes.
+  await em.flush();
+  const replacement = newProperty(
+    definition,
+    {
+      name: property.name,
+      type: input.type,
+      label: input.label ?? property.label,
+      description: input.description === undefined ? (property.description ?? undefined) : (input.description ?? undefined),
+      options: input.options,
+    },
+    property.position,
+    context,
+  );
+  em.persist(replacement);
+  return { definition, property: replacement };
+});
+
+async function loadProperty(context: OperationContext, eventName: string, name: string, what: string) {
+  const definition = await lockDefinition(context, eventName);
+  if (definition.includeDefaultProperties && DEFAULT_PROPERTIES.some((property) => property.name === name)) {
+    throw invalid('name', `${name} is a default property, which cannot be ${what}`);
+  }
+  const property = name.includes('\0') ? null : await context.em.findOne(EventProperty, { definition, name });
+  if (!property) throw notFound('event property');
+  return { definition, property };
+}

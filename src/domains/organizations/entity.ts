@@ -1,0 +1,50 @@
+import { type Opt, defineEntity, p } from '@mikro-orm/postgresql';
+import type { Subscriptions } from '../../core/config.ts';
+import { ROLES } from '../../core/operation.ts';
+import { User } from '../users/entity.ts';
+
+const OrganizationSchema = defineEntity({
+  name: 'Organization',
+  tableName: 'organization',
+  properties: {
+    id: p.uuid().primary(),
+    /** Counts organizations; part of fully qualified event names (`pe<number>_<name>`). */
+    number: p.integer().generated('identity').$type<Opt<number>>(),
+    name: p.text(),
+    slug: p.text().nullable(),
+    logoUrl: p.text().nullable(),
+    subscriptions: p.json<Subscriptions>(),
+    createdAt: p.datetime(),
+    updatedAt: p.datetime(),
+  },
+  uniques: [
+    { name: 'organization_slug_unique', properties: ['slug'] },
+    { name: 'organization_number_unique', properties: ['number'] },
+  ],
+});
+
+/** A tenant: every other record belongs to one. */
+export class Organization extends OrganizationSchema.class {
+  update(changes: { name?: string; logoUrl?: string | null }, at: Date): void {
+    if (changes.name !== undefined) this.name = changes.name;
+    if (changes.logoUrl !== undefined) this.logoUrl = changes.logoUrl;
+    this.updatedAt = at;
+  }
+}
+OrganizationSchema.setClass(Organization);
+
+const MembershipSchema = defineEntity({
+  name: 'Membership',
+  tableName: 'membership',
+  properties: {
+    organization: () => p.manyToOne(Organization).primary().deleteRule('cascade'),
+    user: () => p.manyToOne(User).primary().deleteRule('cascade'),
+    role: p.enum(ROLES),
+    createdAt: p.datetime(),
+  },
+  indexes: [{ name: 'membership_user_index', properties: ['user'] }],
+});
+
+/** A user's place in an organization. */
+export class Membership extends MembershipSchema.class {}
+MembershipSchema.setClass(Membership);

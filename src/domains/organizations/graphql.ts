@@ -1,0 +1,156 @@
+import { builder } from '../../core/builder.ts';
+import { toConnection } from '../../core/connection.ts';
+import { ConflictError, NotFoundError } from '../../core/errors.ts';
+import { mutation } from '../../core/mutation.ts';
+import { nodeType, toGlobalId, uuidsOf } from '../../core/node.ts';
+import type { Role } from '../../core/operation.ts';
+import { UserType } from '../users/graphql.ts';
+import {
+  addOrganizationMemberInput,
+  changeOrganizationMemberRoleInput,
+  createOrganizationInput,
+  removeOrganizationMemberInput,
+  updateOrganizationInput,
+} from './input.ts';
+import {
+  type MemberChange,
+  type MemberRow,
+  type OrganizationRow,
+  addOrganizationMember,
+  changeOrganizationMemberRole,
+  countMembers,
+  createOrganization,
+  listMembers,
+  readOrganizations,
+  removeOrganizationMember,
+  updateOrganization,
+} from './operations.ts';
+
+export const RoleEnum = builder.enumType('OrganizationRole', {
+  description: 'What a member may do in an organization.',
+  values: {
+    ADMIN: { value: 'admin', description: 'Manages the organization, its members, its shared connections and all its keys.' },
+    MEMBER: { value: 'member', description: 'Works in the organization.' },
+  } satisfies Record<string, { value: Role; description: string }>,
+});
+
+export const OrganizationType = nodeType<OrganizationRow>('Organization', {
+  description: 'A tenant: every other record belongs to one, and nothing of one is visible in another.',
+  keyOf: ({ id }) => id,
+  load: (context, keys) => readOrganizations(context, uuidsOf(keys)),
+  fields: (t) => ({
+    databaseId: t.field({ type: 'UUID', description: 'The id that REST uses.', resolve: ({ id }) => id }),
+    name: t.exposeString('name', { description: '1 to 100 characters.' }),
+    slug: t.exposeString('slug', { nullable: true, description: 'Unique over all organizations; null when the name left nothing to make one of.' }),
+    logoUrl: t.field({ type: 'URL', nullable: true, description: 'Address of its logo.', resolve: ({ logoUrl }) => logoUrl }),
+    memberCount: t.loadable({
+      type: 'Int',
+      description: 'How many members it has.',
+      load: async (ids: string[], context) => {
+        const counts = await countMembers(context, ids);
+        return ids.map((id) => counts.get(id) ?? 0);
+      },
+      resolve: ({ id }) => id,
+    }),
+    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was created.' }),
+    updatedAt: t.expose('updatedAt', { type: 'DateTime', description: 'When it was last changed.' }),
+  }),
+});
+
+const MemberType = builder.objectRef<MemberRow>('OrganizationMember').implement({
+  description: 'A user in an organization.',
+  fields: (t) => ({
+    user: t.field({
+      type: UserType,
+      description: 'Who.',
+      resolve: ({ userId, email, name, userCreatedAt }) => ({ id: userId, email, name, createdAt: userCreatedAt }),
+    }),
+    role: t.field({ type: RoleEnum, description: 'What they may do.', resolve: ({ role }) => role }),
+    joinedAt: t.field({ type: 'DateTime', description: 'When they became a member.', resolve: ({ createdAt }) => createdAt }),
+  }),
+});
+
+builder.objectField(OrganizationType, 'members', (t) =>
+  t.connection(
+    {
+      type: MemberType,
+      description: 'Its members, by time of joining.',
+      resolve: async ({ id }, page, context) => toConnection(await listMembers(context, id, page)),
+    },
+    { description: 'A page of members.' },
+    { description: 'A member in a list.' },
+  ),
+);
+
+mutation('createOrganization', {
+  description: 'Creates an organization and makes the caller its administrator.',
+  schema: createOrganizationInput,
+  input: (t) => ({
+    name: t.string({ required: true, description: '1 to 100 characters.' }),
+    slug: t.string({ description: 'At most 100 lowercase letters and digits in groups joined by hyphens; made from the name when absent.' }),
+  }),
+  errors: [ConflictError],
+  run: async (context, input) => ({ organization: await createOrganization(context, input) }),
+  payload: (t) => ({ organization: t.field({ type: OrganizationType, description: 'The new organization.', resolve: ({ organization }) => organization }) }),
+});
+
+mutation('updateOrganization', {
+  description: "Changes name and logo of the caller's organization; for admins.",
+  schema: updateOrganizationInput,
+  ids: { organizationId: 'Organization' },
+  input: (t) => ({
+    organizationId: t.id({ required: true, description: 'Either id of the organization.' }),
+    name: t.string({ description: '1 to 100 characters; kept when absent.' }),
+    logoUrl: t.string({ description: 'http(s) address, at most 2048 characters; kept when absent, cleared by null.' }),
+  }),
+  errors: [NotFoundError],
+  run: async (context, input) => ({ organization: await updateOrganization(context, input) }),
+  payload: (t) => ({ organization: t.field({ type: OrganizationType, description: 'The changed organization.', resolve: ({ organization }) => organization }) }),
+});
+
+mutation('addOrganizationMember', {
+  description: "Makes a user a member of the caller's organization, and creates the user when the address is new; for admins.",
+  schema: addOrganizationMemberInput,
+  input: (t) => ({
+    email: t.string({ required: true, description: 'E-mail address of the user; compared without case.' }),
+    role: t.field({ type: RoleEnum, description: '`MEMBER` when absent.' }),
+  }),
+  errors: [ConflictError],
+  run: addOrganizationMember,
+  payload: (t) => ({ member: t.field({ type: MemberType, description: 'The new member.', resolve: toMember }) }),
+});
+
+mutation('changeOrganizationMemberRole', {
+  description: 'Changes what a member may do; the last admin stays one. For admins.',
+  schema: changeOrganizationMemberRoleInput,
+  ids: { userId: 'User' },
+  input: (t) => ({
+    userId: t.id({ required: true, description: 'Either id of the user.' }),
+    role: t.field({ type: RoleEnum, required: true, description: 'The new role.' }),
+  }),
+  errors: [NotFoundError, ConflictError],
+  run: changeOrganizationMemberRole,
+  payload: (t) => ({ member: t.field({ type: MemberType, description: 'The changed member.', resolve: toMember }) }),
+});
+
+mutation('removeOrganizationMember', {
+  description: "Ends a membership and revokes the member's keys of the organization; never of the last admin. For admins.",
+  schema: removeOrganizationMemberInput,
+  ids: { userId: 'User' },
+  input: (t) => ({ userId: t.id({ required: true, description: 'Either id of the user.' }) }),
+  errors: [NotFoundError, ConflictError],
+  run: removeOrganizationMember,
+  payload: (t) => ({ removedUserId: t.id({ description: 'Global id of the user who is no longer a member.', resolve: ({ user }) => toGlobalId('User', user.id) }) }),
+});
+
+function toMember({ organization, user, membership }: MemberChange): MemberRow {
+  return {
+    organizationId: organization.id,
+    userId: user.id,
+    email: user.email ?? null,
+    name: user.name ?? null,
+    userCreatedAt: user.createdAt,
+    role: membership.role,
+    createdAt: membership.createdAt,
+  };
+}

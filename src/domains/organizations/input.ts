@@ -1,0 +1,38 @@
+import { z } from 'zod';
+import { ROLES } from '../../core/operation.ts';
+import { optional, text, withDefault } from '../../core/validation.ts';
+
+const name = text({ min: 1, max: 100 }).refine((value) => value.trim() !== '', 'must not be blank');
+
+export const SLUG_MAX_LENGTH = 100;
+const slug = z
+  .string()
+  .min(1, 'must not be empty')
+  .max(SLUG_MAX_LENGTH)
+  .regex(/^[a-z0-9]+(?:-[a-z0-9]+)*$/, 'must be lowercase letters and digits in groups joined by single hyphens');
+
+const logoUrl = text({ min: 1, max: 2048 }).refine(
+  (value) => URL.canParse(value) && ['http:', 'https:'].includes(new URL(value).protocol),
+  'must be an http or https URL',
+);
+
+/** An e-mail address is compared without case. */
+const email = z
+  .email('must be an e-mail address')
+  .max(254)
+  .transform((value) => value.toLowerCase());
+
+export const createOrganizationInput = z.strictObject({ name, slug: optional(slug) });
+export type CreateOrganizationInput = z.output<typeof createOrganizationInput>;
+
+export const updateOrganizationInput = z.strictObject({ organizationId: z.uuid(), name: name.optional(), logoUrl: logoUrl.nullable().optional() });
+export type UpdateOrganizationInput = z.output<typeof updateOrganizationInput>;
+
+export const addOrganizationMemberInput = z.strictObject({ email, role: withDefault(z.enum(ROLES), 'member') });
+export type AddOrganizationMemberInput = z.output<typeof addOrganizationMemberInput>;
+
+export const changeOrganizationMemberRoleInput = z.strictObject({ userId: z.uuid(), role: z.enum(ROLES) });
+export type ChangeOrganizationMemberRoleInput = z.output<typeof changeOrganizationMemberRoleInput>;
+
+export const removeOrganizationMemberInput = z.strictObject({ userId: z.uuid() });
+export type RemoveOrganizationMemberInput = z.output<typeof removeOrganizationMemberInput>;

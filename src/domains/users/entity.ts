@@ -1,0 +1,17 @@
+import { defineEntity, p } from '@mikro-orm/postgresql';
+
+const UserSchema = defineEntity({
+  name: 'User',
+  tableName: 'user_account',
+  properties: {
+    id: p.uuid().primary(),
+    email: p.text().nullable(),
+    name: p.text().nullable(),
+    createdAt: p.datetime(),
+  },
+  uniques: [{ name: 'user_account_email_unique', properties: ['email'] }],
+});
+
+/** A person; their e-mail address, lower-cased, identifies them to operators. */
+export class User extends UserSchema.class {}
+UserSchema.setClass(User);

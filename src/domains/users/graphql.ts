@@ -1,0 +1,14 @@
+import { nodeType, uuidsOf } from '../../core/node.ts';
+import { type UserRow, readUsers } from './operations.ts';
+
+export const UserType = nodeType<UserRow>('User', {
+  description: 'A person. Seen by themselves and by the members of their organizations.',
+  keyOf: ({ id }) => id,
+  load: (context, keys) => readUsers(context, uuidsOf(keys)),
+  fields: (t) => ({
+    databaseId: t.field({ type: 'UUID', description: 'The id that REST uses.', resolve: ({ id }) => id }),
+    email: t.exposeString('email', { nullable: true, description: 'E-mail address; null for a deleted account.' }),
+    name: t.exposeString('name', { nullable: true, description: 'What to call them.' }),
+    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When the account was created.' }),
+  }),
+});

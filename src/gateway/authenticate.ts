@@ -1,0 +1,55 @@
+import type { Subscriptions } from '../core/config.ts';
+import { notFound, unauthenticated } from '../core/errors.ts';
+import type { ActingOrganization, Actor, Role, Scope } from '../core/operation.ts';
+import { hashApiKey, isWellFormedApiKey } from '../domains/api-keys/key-format.ts';
+import type { Dependencies } from './dependencies.ts';
+
+interface KeyRow {
+  readonly keyId: string;
+  readonly userId: string;
+  readonly scopes: Scope[];
+  readonly isBound: boolean;
+  readonly isStale: boolean;
+  readonly organizations: readonly { id: string; slug: string | null; number: number; role: Role; subscriptions: Subscriptions }[];
+}
+
+// One round trip for the key, its user and the organizations it may act in. A key that is bound to an organization sees that one alone.
+const FIND_KEY = `
+  select k.id as "keyId", k.user_id as "userId", k.scopes, k.organization_id is not null as "isBound",
+    (k.last_used_at is null or k.last_used_at < $2::timestamptz - interval '1 minute') as "isStale",
+    coalesce((select json_agg(json_build_object('id', o.id, 'slug', o.slug, 'number', o.number, 'role', m.role, 'subscriptions', o.subscriptions))
+      from membership m join organization o on o.id = m.organization_id
+      where m.user_id = k.user_id and (k.organization_id is null or o.id = k.organization_id)), '[]') as organizations
+  from api_key k where k.hash = $1 and k.revoked_at is null and (k.expires_at is null or k.expires_at > $2)`;
+
+// The condition is repeated so that of many requests at once only one writes.
+const TOUCH_KEY = `update api_key set last_used_at = $2 where id = $1 and (last_used_at is null or last_used_at < $2::timestamptz - interval '1 minute')`;
+
+/**
+ * Who calls, from the `Authorization` header alone (RFC 6750, section 2.1). Missing, malformed, unknown, expired and revoked keys look the
+ * same; a malformed one costs no query. The key is looked up on every request, so that a revoked one is refused at once in every process.
+ * @throws DomainError 401; NotFoundError when `X-Organization-Id` names none of the user's organizations.
+ */
+export async function authenticate(headers: Headers, { sql, now }: Dependencies): Promise<Actor> {
+  const key = /^Bearer +(\S+) *$/i.exec(headers.get('authorization') ?? '')?.[1];
+  if (key === undefined || !isWellFormedApiKey(key)) throw unauthenticated();
+  const at = now();
+  const [row] = await sql.query<KeyRow>(FIND_KEY, [hashApiKey(key), at]);
+  // A member who was removed takes the keys of that organization along.
+  if (!row || (row.isBound && row.organizations.length === 0)) throw unauthenticated();
+  if (row.isStale) await sql.query(TOUCH_KEY, [row.keyId, at]);
+  return {
+    keyId: row.keyId,
+    userId: row.userId,
+    scopes: new Set(row.scopes),
+    organization: chooseOrganization(row, headers.get('x-organization-id')),
+  };
+}
+
+/** The key's organization; else the one that the header names; else the user's only one; else none. */
+function chooseOrganization({ isBound, organizations }: KeyRow, wanted: string | null): ActingOrganization | undefined {
+  if (isBound || !wanted) return organizations.length === 1 ? organizations[0] : undefined;
+  const chosen = organizations.find(({ id, slug }) => id === wanted.toLowerCase() || slug === wanted);
+  if (!chosen) throw notFound('organization');
+  return chosen;
+}

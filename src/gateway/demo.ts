@@ -1,0 +1,98 @@
+import type { EntityManager } from '@mikro-orm/postgresql';
+import { type Actor, SCOPES, type Scope, type Role } from '../core/operation.ts';
+import { issueApiKey } from '../domains/api-keys/operations.ts';
+import { createEventDefinitionInput } from '../domains/event-definitions/input.ts';
+import { createEventDefinition } from '../domains/event-definitions/operations.ts';
+import { Membership, Organization } from '../domains/organizations/entity.ts';
+import { User } from '../domains/users/entity.ts';
+import { type Dependencies, operationContext } from './dependencies.ts';
+
+export interface IssuedKey {
+  readonly key: string;
+  readonly keyId: string;
+  readonly userId: string;
+  readonly organizationId: string;
+}
+
+/**
+ * What an operator does who has no key yet: finds or creates the user and the organization, makes the one a member of the other, and
+ * issues a key. A user new to the organization becomes `member`, or `admin` of an organization that is created here; without a role an
+ * existing one stays.
+ */
+export function createKeyFor(
+  { database, config, now, newId }: Dependencies,
+  wanted: { email: string; organization: string; role?: Role; scopes?: readonly Scope[]; name?: string },
+): Promise<IssuedKey> {
+  return database.em.fork().transactional(async (em) => {
+    const at = now();
+    const email = wanted.email.toLowerCase();
+    await em.upsert(User, { id: newId(), email, createdAt: at }, { onConflictFields: ['email'], onConflictAction: 'ignore' });
+    const user = await em.findOneOrFail(User, { email });
+    const created = await findOrCreateOrganization(em, { slug: wanted.organization, id: newId(), at, subscriptions: config.DEFAULT_SUBSCRIPTION });
+    const organization = await em.findOneOrFail(Organization, { slug: wanted.organization });
+    const membership = await em.findOne(Membership, { organization, user });
+    if (!membership) em.create(Membership, { organization, user, role: wanted.role ?? (created ? 'admin' : 'member'), createdAt: at });
+    else if (wanted.role) membership.role = wanted.role;
+    const name = wanted.name ?? 'Created at the command line';
+    const { apiKey, key } = await issueApiKey({ em, now, newId }, { userId: user.id, organizationId: organization.id, name, scopes: wanted.scopes ?? SCOPES });
+    return { key, keyId: apiKey.id, userId: user.id, organizationId: organization.id };
+  });
+}
+
+async function findOrCreateOrganization(
+  em: EntityManager,
+  { slug, id, at, subscriptions }: { slug: string; id: string; at: Date; subscriptions: Organization['subscriptions'] },
+): Promise<boolean> {
+  const inserted = await em.execute<unknown[]>(
+    'insert into organization (id, name, slug, subscriptions, created_at, updated_at) values (?, ?, ?, ?, ?, ?) on conflict (slug) do nothing returning id',
+    [id, slug, slug, JSON.stringify(subscriptions), at, at],
+  );
+  return inserted.length > 0;
+}
+
+const DEMO_DEFINITIONS = [
+  {
+    label: 'Product viewed',
+    description: 'A visitor looks at the page of a product.',
+    propertyDefinitions: [
+      { label: 'Product id', type: 'string' },
+      { label: 'Price', type: 'number' },
+    ],
+  },
+  {
+    label: 'Order completed',
+    description: 'A visitor has paid for a cart.',
+    primaryObject: 'ORDER',
+    propertyDefinitions: [
+      { label: 'Order number', name: 'order_number', type: 'string' },
+      { label: 'Total', type: 'number' },
+      {
+        label: 'Payment method',
+        type: 'enumeration',
+        options: [
+          { label: 'Card', value: 'card' },
+          { label: 'Invoice', value: 'invoice' },
+        ],
+      },
+    ],
+    customMatchingId: { primaryObjectRule: { targetObjectPropertyName: 'order_number', eventPropertyName: 'order_number' } },
+  },
+];
+
+/** A small workspace to try things on. Returns undefined when there is any organization already. */
+export async function createDemoWorkspace(dependencies: Dependencies): Promise<IssuedKey | undefined> {
+  const em = dependencies.database.em.fork();
+  if ((await em.count(Organization)) > 0) return undefined;
+  const issued = await createKeyFor(dependencies, { email: 'demo@example.com', organization: 'demo', name: 'Demo' });
+  const organization = await em.findOneOrFail(Organization, { id: issued.organizationId });
+  const actor: Actor = {
+    keyId: issued.keyId,
+    userId: issued.userId,
+    scopes: new Set(SCOPES),
+    organization: { id: organization.id, number: organization.number, role: 'admin', subscriptions: { marketing: 'professional' } },
+  };
+  for (const definition of DEMO_DEFINITIONS) {
+    await createEventDefinition(operationContext(dependencies, actor, 'demo'), createEventDefinitionInput.parse(definition));
+  }
+  return issued;
+}

@@ -1,0 +1,8 @@
+import { StoredSecret } from '../core/secret-store.ts';
+import { ApiKey } from '../domains/api-keys/entity.ts';
+import { EventDefinition, EventProperty } from '../domains/event-definitions/entity.ts';
+import { Membership, Organization } from '../domains/organizations/entity.ts';
+import { User } from '../domains/users/entity.ts';
+
+/** Every table of the gateway. */
+export const entities = [Organization, Membership, User, ApiKey, EventDefinition, EventProperty, StoredSecret];

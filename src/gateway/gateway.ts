@@ -1,0 +1,111 @@
+import { randomUUID } from 'node:crypto';
+import type { Logger } from 'pino';
+import { DomainError } from '../core/errors.ts';
+import { authenticate } from './authenticate.ts';
+import { type Dependencies, operationContext } from './dependencies.ts';
+import { toDomainError } from './failures.ts';
+import { answerGraphQLError, createGraphQLDoor } from './graphql-door.ts';
+import { live, ready } from './health.ts';
+import { openApiDocument } from './openapi.ts';
+import { docsAsset, docsPage, graphiqlPage } from './pages.ts';
+import { answerRest, answerRestError, matchRoute, methodNotAllowed } from './rest-door.ts';
+import { routes } from './routes.ts';
+
+export type Gateway = (request: Request) => Promise<Response>;
+
+/** One request on its way: what is learnt of it ends up in its log line and its metrics. */
+interface Passage {
+  readonly request: Request;
+  readonly url: URL;
+  readonly requestId: string;
+  door: 'graphql' | 'rest' | 'page';
+  operation: string;
+  keyId?: string;
+  readonly log: Logger;
+}
+
+const SECURITY_HEADERS = {
+  'X-Content-Type-Options': 'nosniff',
+  'Referrer-Policy': 'no-referrer',
+  'Cross-Origin-Resource-Policy': 'same-origin',
+} as const;
+
+/** The whole gateway as a function from request to answer. It opens no port, so that tests can call it in process. */
+export function createGateway(dependencies: Dependencies): Gateway {
+  const graphql = createGraphQLDoor(dependencies);
+  const openapi = JSON.stringify(openApiDocument(routes));
+
+  async function answer(passage: Passage): Promise<Response> {
+    const { request, url, requestId } = passage;
+    if (url.pathname === '/graphql') return answerGraphQL(passage);
+    const page = await answerPage(passage);
+    if (page) return page;
+    passage.door = 'rest';
+    const match = matchRoute(request.method, url.pathname, dependencies.now());
+    passage.operation = match.route.operationId;
+    const actor = await authenticate(request.headers, dependencies);
+    passage.keyId = actor.keyId;
+    return answerRest(request, url, match, actor, requestId, dependencies);
+  }
+
+  async function answerGraphQL(passage: Passage): Promise<Response> {
+    const { request, url, requestId } = passage;
+    if (request.method === 'GET' && !url.searchParams.has('query') && request.headers.get('accept')?.includes('text/html')) {
+      passage.operation = 'graphiql';
+      return graphiqlPage();
+    }
+    passage.door = 'graphql';
+    passage.operation = 'graphql';
+    if (request.method !== 'GET' && request.method !== 'POST') throw new DomainError('methodNotAllowed', 'GraphQL takes GET and POST', { headers: { Allow: 'GET, POST' } });
+    const actor = await authenticate(request.headers, dependencies);
+    passage.keyId = actor.keyId;
+    return graphql(request, operationContext(dependencies, actor, requestId), passage.log);
+  }
+
+  async function answerPage(passage: Passage): Promise<Response | undefined> {
+    const { pathname } = passage.url;
+    const content = pages[pathname] ?? (pathname.startsWith('/docs/') ? () => docsAsset(pathname.slice('/docs/'.length)) : undefined);
+    if (!content) return undefined;
+    passage.operation = pathname.startsWith('/docs') ? 'docs' : pathname.slice(1);
+    if (passage.request.method !== 'GET' && passage.request.method !== 'HEAD') throw methodNotAllowed(passage.request.method, ['GET']);
+    return content();
+  }
+
+  const pages: Readonly<Record<string, () => Response | Promise<Response>>> = {
+    '/': () => new Response(null, { status: 303, headers: { Location: '/graphql' } }),
+    '/docs': docsPage,
+    '/openapi.json': () => new Response(openapi, { headers: { 'Content-Type': 'application/json' } }),
+    '/health/live': live,
+    '/health/ready': () => ready(dependencies),
+    '/metrics': async () =>
+      new Response(await dependencies.metrics.registry.metrics(), { headers: { 'Content-Type': dependencies.metrics.registry.contentType } }),
+  };
+
+  return async (request) => {
+    const started = performance.now();
+    const requestId = requestIdOf(request.headers);
+    const log = dependencies.log.child({ requestId });
+    const passage: Passage = { request, url: new URL(request.url), requestId, log, door: 'page', operation: 'unknown' };
+    let response: Response;
+    try {
+      response = await answer(passage);
+    } catch (error) {
+      const told = toDomainError(error, log);
+      response = passage.url.pathname === '/graphql' ? answerGraphQLError(told, requestId) : answerRestError(told, passage.url.pathname, requestId);
+    }
+    response.headers.set('X-Request-Id', requestId);
+    for (const [name, value] of Object.entries(SECURITY_HEADERS)) response.headers.set(name, value);
+    const seconds = (performance.now() - started) / 1000;
+    const { door, operation, keyId } = passage;
+    dependencies.metrics.requests.inc({ door, operation, status: response.status });
+    dependencies.metrics.duration.observe({ door, operation }, seconds);
+    log.info({ method: request.method, path: passage.url.pathname, door, operation, status: response.status, ms: Math.round(seconds * 1e6) / 1000, keyId }, 'request');
+    return request.method === 'HEAD' ? new Response(null, response) : response;
+  };
+}
+
+/** A caller's own request id is kept when it is sane: it goes into logs and headers as it stands. */
+function requestIdOf(headers: Headers): string {
+  const given = headers.get('x-request-id');
+  return given !== null && /^[A-Za-z0-9._-]{1,128}$/.test(given) ? given : randomUUID();
+}

@@ -1,0 +1,48 @@
+/**
+ * APIs that were removed, and those that are kept though deprecated (custom event definition API, section 9). One table for the REST door,
+ * GraphQL's `apiLifecycle` and the documentation.
+ */
+
+export interface RemovedApi {
+  readonly name: string;
+  readonly pathPrefix: string;
+  /** The day in UTC from which calls are answered 410; before it they would pass. */
+  readonly removedOn: string;
+  readonly replacement: string | null;
+}
+
+export const REMOVED_APIS: readonly RemovedApi[] = [
+  { name: 'table-storage API v2', pathPrefix: '/table-storage/v2', removedOn: '2024-12-16', replacement: 'table-storage API v3' },
+  { name: 'site performance API', pathPrefix: '/site-performance', removedOn: '2024-04-09', replacement: 'the analytics API' },
+  { name: 'ecommerce bridge', pathPrefix: '/ecommerce-bridge', removedOn: '2023-02-28', replacement: 'CRM v3 APIs, calls authenticated by an app' },
+  { name: 'accounting extension', pathPrefix: '/accounting-extension', removedOn: '2023-02-28', replacement: 'CRM v3 APIs, calls authenticated by an app' },
+  { name: 'marketing calendar', pathPrefix: '/marketing-calendar', removedOn: '2023-08-31', replacement: null },
+  { name: 'contact lists v1', pathPrefix: '/contacts/v1/lists', removedOn: '2026-04-30', replacement: 'the latest lists API' },
+];
+
+export interface DeprecatedApi {
+  readonly name: string;
+  readonly paths: readonly string[];
+}
+
+export const DEPRECATED_APIS: readonly DeprecatedApi[] = [
+  {
+    name: 'social publishing API',
+    paths: [
+      'GET /broadcast/v1/channels/setting/publish/current',
+      'GET /broadcast/v1/broadcasts',
+      'GET /broadcast/v1/broadcasts/:broadcast_guid',
+      'POST /broadcast/v1/broadcasts',
+      'DELETE /broadcast/v1/broadcasts/:broadcast_guid',
+    ],
+  },
+];
+
+/** The removed API that a path belongs to, if it has been removed by then. */
+export function removedApiAt(path: string, now: Date): RemovedApi | undefined {
+  return REMOVED_APIS.find(({ pathPrefix, removedOn }) => (path === pathPrefix || path.startsWith(`${pathPrefix}/`)) && now >= new Date(removedOn));
+}
+
+export function describeRemoval({ name, removedOn, replacement }: RemovedApi): string {
+  return `${name} was removed on ${removedOn}; ${replacement === null ? 'it has no replacement' : `use ${replacement} instead`}`;
+}

@@ -1,0 +1,31 @@
+import { Counter, Histogram, Registry, collectDefaultMetrics } from 'prom-client';
+
+export type Metrics = ReturnType<typeof createMetrics>;
+
+/** The gateway's Prometheus metrics, in a registry of their own. Labels are bounded: operations and statuses, never ids or texts of callers. */
+export function createMetrics() {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  return {
+    registry,
+    requests: new Counter({
+      name: 'gateway_requests_total',
+      help: 'Requests by door, operation and HTTP status.',
+      labelNames: ['door', 'operation', 'status'] as const,
+      registers: [registry],
+    }),
+    duration: new Histogram({
+      name: 'gateway_request_duration_seconds',
+      help: 'Time from the request to its answer, by door and operation.',
+      labelNames: ['door', 'operation'] as const,
+      buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+      registers: [registry],
+    }),
+    cost: new Histogram({
+      name: 'gateway_graphql_cost',
+      help: 'Cost of GraphQL operations, in points.',
+      buckets: [1, 10, 100, 1000, 5000, 10_000, 20_000],
+      registers: [registry],
+    }),
+  };
+}

@@ -1,0 +1,139 @@
+import { z } from 'zod';
+import { STATUS_OF } from '../core/errors.ts';
+import { type Route, pathParameters, takesBody } from '../core/route.ts';
+
+type JsonSchema = z.core.JSONSchema.JSONSchema;
+
+/** The JSON Schema of what a route takes, from its own zod schema. */
+export function inputJsonSchema(route: Route): JsonSchema {
+  return z.toJSONSchema(route.input, { io: 'input' });
+}
+
+const DESCRIPTION_OF: Readonly<Record<number, string>> = {
+  400: 'The input breaks a rule, or organization information is missing.',
+  401: 'The API key is missing, malformed, unknown, expired or revoked.',
+  403: 'The key lacks the scope, or the caller the role or subscription.',
+  404: 'Missing, deleted, or of somebody else.',
+  409: 'The change does not fit the present state.',
+  413: 'The body is over 4 MiB.',
+  415: 'The body is not JSON.',
+  429: 'Too many requests.',
+  500: 'A failure of the gateway.',
+  502: 'The remote MCP server failed.',
+  503: 'The gateway cannot serve at the moment.',
+};
+
+const ERROR_SCHEMAS = {
+  Error: { type: 'object', properties: { error: { type: 'string' } }, required: ['error'], additionalProperties: false },
+  EventsError: {
+    type: 'object',
+    properties: {
+      status: { const: 'error' },
+      message: { type: 'string' },
+      category: {
+        enum: ['VALIDATION_ERROR', 'OBJECT_NOT_FOUND', 'CONFLICT', 'MISSING_SCOPES', 'INVALID_AUTHENTICATION', 'RATE_LIMITS', 'INTERNAL_ERROR'],
+      },
+      correlationId: { type: 'string', description: 'The request id.' },
+      errors: {
+        type: 'array',
+        items: {
+          type: 'object',
+          properties: { message: { type: 'string' }, code: { type: 'string' }, in: { type: 'string' } },
+          required: ['message', 'code', 'in'],
+          additionalProperties: false,
+        },
+      },
+    },
+    required: ['status', 'message', 'category', 'correlationId', 'errors'],
+    additionalProperties: false,
+  },
+} as const;
+
+/** The OpenAPI 3.1 document of the REST table: every operation with exactly the errors it can answer. */
+export function openApiDocument(routes: readonly Route[]): object {
+  const schemas: Record<string, unknown> = { ...ERROR_SCHEMAS };
+  const paths: Record<string, Record<string, unknown>> = {};
+  for (const route of routes) {
+    const path = route.path.replaceAll(/:(\w+)/g, '{$1}');
+    (paths[path] ??= {})[route.method.toLowerCase()] = operation(route, schemas);
+  }
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Workspace gateway',
+      version: '1.0.0',
+      description: 'MCP connections, API keys, sessions, organizations and users under `/v1`; custom event definitions under `/events/2026-03`.',
+      license: { name: 'MIT', identifier: 'MIT' },
+    },
+    servers: [{ url: '/' }],
+    security: [{ apiKey: [] }],
+    paths,
+    components: {
+      securitySchemes: { apiKey: { type: 'http', scheme: 'bearer', description: 'An API key: `Authorization: Bearer wgk_…`.' } },
+      schemas,
+    },
+  };
+}
+
+function operation(route: Route, schemas: Record<string, unknown>): object {
+  const input = inputJsonSchema(route);
+  const inPath = new Set(pathParameters(route.path));
+  const properties = Object.entries(input.properties ?? {});
+  const required = new Set(input.required ?? []);
+  const parameters = properties
+    .filter(([name]) => inPath.has(name) || !takesBody(route.method))
+    .map(([name, schema]) => ({ name, in: inPath.has(name) ? 'path' : 'query', required: inPath.has(name) || required.has(name), schema }));
+  return {
+    operationId: route.operationId,
+    tags: [route.tag],
+    summary: route.summary,
+    ...(route.description && { description: route.description }),
+    ...(parameters.length > 0 && { parameters }),
+    ...(takesBody(route.method) && {
+      requestBody: { required: !route.optionalBody, content: { 'application/json': { schema: bodySchema(input, inPath), ...example(route.examples?.input) } } },
+    }),
+    responses: { [route.status]: success(route, schemas), ...errorResponses(route) },
+  };
+}
+
+function bodySchema(input: JsonSchema, inPath: ReadonlySet<string>): object {
+  const { $schema: _, properties, required, ...rest } = input;
+  if (!properties) return rest;
+  const inBody = (name: string) => !inPath.has(name);
+  const needed = (required ?? []).filter(inBody);
+  return { ...rest, properties: Object.fromEntries(Object.entries(properties).filter(([name]) => inBody(name))), ...(needed.length > 0 && { required: needed }) };
+}
+
+function success({ output, status, examples }: Route, schemas: Record<string, unknown>): object {
+  if (!output) return { description: 'Done; there is no body.' };
+  const { $schema: _, $defs = {}, ...schema } = z.toJSONSchema(output, { io: 'output', reused: 'inline' });
+  for (const [name, definition] of Object.entries($defs)) schemas[name] = withoutId(definition);
+  const name = output.meta()?.id;
+  if (name) schemas[name] = withoutId(schema);
+  const reference = name ? { $ref: `#/components/schemas/${name}` } : schema;
+  const text = JSON.stringify({ schemas, reference }).replaceAll('#/$defs/', '#/components/schemas/');
+  const resolved: { schemas: object; reference: object } = JSON.parse(text);
+  Object.assign(schemas, resolved.schemas);
+  return { description: status === 201 ? 'Created.' : 'Done.', content: { 'application/json': { schema: resolved.reference, ...example(examples?.output) } } };
+}
+
+function withoutId(schema: JsonSchema): JsonSchema {
+  const { id: _, ...rest } = schema;
+  return rest;
+}
+
+function example(value: object | undefined): object {
+  return value ? { example: value } : {};
+}
+
+/** Those of the operation, and those that every request can get: 401 and 403 by the security scheme, 413 and 415 with a body, 429, 500, 503. */
+export function errorStatuses(route: Route): number[] {
+  const common = [STATUS_OF.unauthenticated, STATUS_OF.forbidden, STATUS_OF.rateLimited, STATUS_OF.internal, STATUS_OF.unavailable];
+  const ofBody = takesBody(route.method) ? [STATUS_OF.tooLarge, STATUS_OF.unsupportedMediaType] : [];
+  return [...new Set([...route.errors, ...common, ...ofBody])].toSorted((a, b) => a - b);
+}
+
+function errorResponses(route: Route): object {
+  const schema = { $ref: `#/components/schemas/${route.path.startsWith('/events/') ? 'EventsError' : 'Error'}` };
+  return Object.fromEntries(errorStatuses(route).map((status) => [status, { description: DESCRIPTION_OF[status], content: { 'application/json': { schema } } }]));
+}

@@ -1,0 +1,79 @@
+import { readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { renderGraphiQL } from '@graphql-yoga/render-graphiql';
+import { notFound } from '../core/errors.ts';
+import { EXAMPLES } from './examples.ts';
+
+/** The pages for people. Everything on them comes from packages that were installed: no page loads anything from another host. */
+
+const resolve = createRequire(import.meta.url).resolve;
+
+// Both tools build their styles, and GraphiQL its workers, within the page; nothing may come from or go to another origin.
+const CONTENT_SECURITY_POLICY = [
+  "default-src 'none'",
+  "script-src 'self' 'unsafe-inline' 'unsafe-eval' blob:",
+  "style-src 'self' 'unsafe-inline'",
+  "img-src 'self' data:",
+  "font-src 'self' data:",
+  "connect-src 'self'",
+  'worker-src blob:',
+  "base-uri 'none'",
+  "form-action 'self'",
+  "frame-ancestors 'none'",
+].join('; ');
+
+function page(html: string): Response {
+  return new Response(html, { headers: { 'Content-Type': 'text/html; charset=utf-8', 'Content-Security-Policy': CONTENT_SECURITY_POLICY } });
+}
+
+let graphiql: string | undefined;
+
+/** GraphiQL, with an example of each noun in its tabs and the header for the key ready to be filled in. */
+export function graphiqlPage(): Response {
+  graphiql ??= renderGraphiQL({
+    title: 'Workspace gateway',
+    defaultTabs: EXAMPLES.map(({ query, variables }) => ({ query, variables: variables ?? '{}', headers: HEADERS })),
+    headers: HEADERS,
+    defaultEditorToolsVisibility: 'headers',
+    // A key is not left behind in the browser's storage.
+    shouldPersistHeaders: false,
+    subscriptionsProtocol: 'SSE',
+  });
+  return page(graphiql);
+}
+
+const HEADERS = JSON.stringify({ Authorization: 'Bearer wgk_…' }, null, 2);
+
+/** The REST reference: Swagger UI over `/openapi.json`. */
+export function docsPage(): Response {
+  return page(`<!doctype html>
+<html lang="en">
+  <head>
+    <meta charset="utf-8">
+    <meta name="viewport" content="width=device-width, initial-scale=1">
+    <title>Workspace gateway: REST reference</title>
+    <link rel="stylesheet" href="/docs/swagger-ui.css">
+    <link rel="icon" href="/docs/favicon-32x32.png">
+  </head>
+  <body>
+    <main id="reference"></main>
+    <script src="/docs/swagger-ui-bundle.js"></script>
+    <script>SwaggerUIBundle({ url: '/openapi.json', dom_id: '#reference', deepLinking: true, validatorUrl: null });</script>
+  </body>
+</html>
+`);
+}
+
+const ASSETS: Readonly<Record<string, string>> = {
+  'swagger-ui.css': 'text/css; charset=utf-8',
+  'swagger-ui-bundle.js': 'text/javascript; charset=utf-8',
+  'favicon-32x32.png': 'image/png',
+};
+
+/** A file of the reference page. @throws NotFoundError for any name but the few it needs. */
+export async function docsAsset(name: string): Promise<Response> {
+  const type = Object.hasOwn(ASSETS, name) ? ASSETS[name] : undefined;
+  if (!type) throw notFound('page');
+  const content = await readFile(resolve(`swagger-ui-dist/${name}`));
+  return new Response(content, { headers: { 'Content-Type': type, 'Cache-Control': 'public, max-age=3600' } });
+}

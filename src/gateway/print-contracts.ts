@@ -1,0 +1,10 @@
+import { lexicographicSortSchema, printSchema } from 'graphql';
+import { openApiDocument } from './openapi.ts';
+import { routes } from './routes.ts';
+import { schema } from './schema.ts';
+
+/** The two published contracts as they are checked in. */
+export const contracts: Readonly<Record<string, () => string>> = {
+  'schema.graphql': () => `${printSchema(lexicographicSortSchema(schema))}\n`,
+  'openapi.json': () => `${JSON.stringify(openApiDocument(routes), null, 2)}\n`,
+};

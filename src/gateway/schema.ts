@@ -1,0 +1,13 @@
+import { builder } from '../core/builder.ts';
+import '../core/scalars.ts';
+import '../core/graphql-errors.ts';
+import '../core/node.ts';
+import '../domains/organizations/graphql.ts';
+import '../domains/users/graphql.ts';
+import '../domains/api-keys/graphql.ts';
+import '../domains/event-definitions/graphql.ts';
+import './viewer.ts';
+import './lifecycle-graphql.ts';
+
+/** The GraphQL schema: every noun's types, assembled once. */
+export const schema = builder.toSchema();

@@ -1,0 +1,51 @@
+import { builder } from '../core/builder.ts';
+import { toConnection } from '../core/connection.ts';
+import type { Actor } from '../core/operation.ts';
+import { ApiKeyType, ScopeEnum } from '../domains/api-keys/graphql.ts';
+import { readApiKeys } from '../domains/api-keys/operations.ts';
+import { OrganizationType, RoleEnum } from '../domains/organizations/graphql.ts';
+import { listOrganizations, readOrganizations } from '../domains/organizations/operations.ts';
+import { UserType } from '../domains/users/graphql.ts';
+import { readUsers } from '../domains/users/operations.ts';
+
+/** Who calls: the way from a key to everything it reaches. It joins nouns, so it stands above them. */
+const ViewerType = builder.objectRef<Actor>('Viewer').implement({
+  description: 'The caller: their user, the key they call with, and the organization they act in.',
+  fields: (t) => ({
+    user: t.field({
+      type: UserType,
+      description: 'The user whom the key belongs to.',
+      resolve: async ({ userId }, _, context) => found((await readUsers(context, [userId]))[0]),
+    }),
+    apiKey: t.field({
+      type: ApiKeyType,
+      description: 'The key of this request.',
+      resolve: async ({ keyId }, _, context) => found((await readApiKeys(context, [keyId]))[0]),
+    }),
+    scopes: t.field({ type: [ScopeEnum], description: 'What the key may do.', resolve: ({ scopes }) => [...scopes] }),
+    role: t.field({ type: RoleEnum, nullable: true, description: 'What the caller may do in the organization.', resolve: ({ organization }) => organization?.role }),
+    organization: t.field({
+      type: OrganizationType,
+      nullable: true,
+      description: "The organization the caller acts in: the key's; else the one named by `X-Organization-Id`; else the user's only one; else null.",
+      resolve: async ({ organization }, _, context) => (organization ? found((await readOrganizations(context, [organization.id]))[0]) : null),
+    }),
+    organizations: t.connection(
+      {
+        type: OrganizationType,
+        description: 'The organizations that the key reaches.',
+        resolve: async (_, page, context) => toConnection(await listOrganizations(context, page)),
+      },
+      { description: 'A page of organizations.' },
+      { description: 'An organization in a list.' },
+    ),
+  }),
+});
+
+/** A row that authentication has just seen can only be gone in a race; then the request fails as a whole. */
+function found<Row>(row: Row | undefined): Row {
+  if (row === undefined) throw new Error('the record of the caller is gone');
+  return row;
+}
+
+builder.queryField('viewer', (t) => t.field({ type: ViewerType, description: 'The caller.', resolve: (_, __, { actor }) => actor }));
