@@ -5,7 +5,8 @@ export default defineConfig({
   ssr: { resolve: { conditions: ['module-sync', 'node'] } },
   test: {
     include: ['test/**/*.test.ts'],
-    testTimeout: 30_000,
-    hookTimeout: 60_000,
+    globalSetup: ['test/helpers/global-setup.ts'],
+    testTimeout: 60_000,
+    hookTimeout: 120_000,
   },
 });

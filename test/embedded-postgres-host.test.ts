@@ -14,13 +14,14 @@ import {
   processesOf,
   query,
   removeBase,
+  setUp,
   started,
 } from './helpers/embedded-postgres.ts';
 
 const isRoot = process.getuid?.() === 0;
 const isLinux = process.platform === 'linux';
 
-beforeAll(async () => (await inProcess()).stop());
+beforeAll(setUp);
 
 afterEach(endAll);
 

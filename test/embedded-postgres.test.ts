@@ -19,11 +19,12 @@ import {
   processesOf,
   query,
   removeBase,
+  setUp,
   started,
   watchdogOf,
 } from './helpers/embedded-postgres.ts';
 
-beforeAll(async () => (await inProcess()).stop());
+beforeAll(setUp);
 
 afterEach(async () => {
   vi.restoreAllMocks();

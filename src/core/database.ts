@@ -34,7 +34,7 @@ export async function openDatabase({ url, entities, poolMax = 20, onSql }: Datab
       idle_in_transaction_session_timeout: 30_000,
       application_name: 'gateway',
     },
-    migrations: { path: MIGRATIONS, snapshotName: '.snapshot', emit: 'ts', disableForeignKeys: false },
+    migrations: { path: MIGRATIONS, snapshotName: '.snapshot', emit: 'ts', disableForeignKeys: false, silent: true },
     ...(onSql && { debug: ['query'], logger: onSql, colors: false }),
   });
 }

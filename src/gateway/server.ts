@@ -51,14 +51,25 @@ async function answer(gateway: Gateway, incoming: IncomingMessage, outgoing: Ser
     const response = await gateway(toRequest(incoming, aborted.signal));
     // A body that was refused unread is not waited for: the connection ends with the answer.
     if (!incoming.complete) outgoing.setHeader('Connection', 'close');
-    outgoing.writeHead(response.status, [...response.headers].flat());
-    if (response.body) await pipeline(Readable.fromWeb(response.body), outgoing);
-    else outgoing.end();
+    const headers = [...response.headers].flat();
+    if (isStream(response)) {
+      outgoing.writeHead(response.status, headers);
+      await pipeline(response.body as AsyncIterable<Uint8Array>, outgoing);
+    } else {
+      const body = Buffer.from(await response.arrayBuffer());
+      // A HEAD or a 204 has no length of its own to tell.
+      outgoing.writeHead(response.status, body.length > 0 ? [...headers, 'Content-Length', String(body.length)] : headers).end(body);
+    }
   } catch {
     // The gateway answers all failures itself; what is left are peers that went away, and requests that are no HTTP.
     if (outgoing.headersSent) outgoing.destroy();
     else outgoing.writeHead(400, { Connection: 'close' }).end();
   }
+}
+
+/** Answers that go on for long are sent as they come; all others in one piece. */
+function isStream({ body, headers }: Response): boolean {
+  return body !== null && /^(?:text\/event-stream|multipart\/mixed)/.test(headers.get('content-type') ?? '');
 }
 
 function toRequest(incoming: IncomingMessage, signal: AbortSignal): Request {

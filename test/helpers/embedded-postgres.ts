@@ -1,7 +1,8 @@
 // What the tests of the embedded PostgreSQL share: servers in this process, servers of a process to be killed.
 import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { chmod, mkdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -13,8 +14,7 @@ import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/core/emb
 export const checkout = join(import.meta.dirname, '../..');
 
 /** In the system's temporary folder, which every user may enter: what other users are tested for depends on it. */
-export const base = await mkdtemp(join(tmpdir(), 'embedded-postgres-'));
-await chmod(base, 0o755);
+export const base = join(tmpdir(), `embedded-postgres-${randomUUID()}`);
 
 /** The cluster that most tests share, as later starts of a gateway do. */
 export const dataDir = join(base, 'data');
@@ -27,6 +27,14 @@ export async function inProcess(directory = dataDir, lines: string[] = [], setti
   const server = await startEmbeddedPostgres({ dataDir: directory, log: (line) => lines.push(line), settings });
   servers.add(server);
   return server;
+}
+
+/** Makes the shared cluster. */
+export async function setUp(): Promise<void> {
+  await mkdir(base);
+  // Whatever the umask.
+  await chmod(base, 0o755);
+  await (await inProcess()).stop();
 }
 
 /** After each test, passed or failed. */

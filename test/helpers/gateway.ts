@@ -1,0 +1,115 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { pino } from 'pino';
+import { inject } from 'vitest';
+import { readConfig } from '../../src/core/config.ts';
+import { openDatabase } from '../../src/core/database.ts';
+import type { Role, Scope } from '../../src/core/operation.ts';
+import { createSecretBox, parseEncryptionKeys } from '../../src/core/secrets.ts';
+import { createSql } from '../../src/core/sql.ts';
+import { type IssuedKey, createKeyFor } from '../../src/gateway/demo.ts';
+import type { Dependencies } from '../../src/gateway/dependencies.ts';
+import { entities } from '../../src/gateway/entities.ts';
+import { createGateway } from '../../src/gateway/gateway.ts';
+import { createMetrics } from '../../src/gateway/metrics.ts';
+import { databaseUrl, onServer } from './global-setup.ts';
+
+/** What a request answered: the whole of it, so that tests compare whole answers. */
+export interface Answer<Body = never> {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  /** The parsed body; undefined when there is none. Typed by the caller, who asserts on it. */
+  readonly body: Body;
+}
+
+export interface RestOptions {
+  readonly key?: string;
+  readonly body?: unknown;
+  readonly headers?: Record<string, string>;
+}
+
+export interface GraphQLAnswer<Data = Record<string, never>> {
+  readonly data?: Data | null;
+  readonly errors?: { message: string; path?: (string | number)[]; extensions?: Record<string, unknown> }[];
+  readonly extensions?: Record<string, unknown>;
+}
+
+/** A gateway in process, on a database of its own. */
+export interface TestGateway {
+  readonly dependencies: Dependencies;
+  /** Lines that were logged. */
+  readonly logged: string[];
+  /** SQL statements since the last reset. */
+  readonly statements: string[];
+  /** URL of its database, for a second process. */
+  readonly databaseUrl: string;
+  /** Holds the clock; undefined lets it run. */
+  setClock(at: Date | undefined): void;
+  fetch(path: string, init?: RequestInit): Promise<Response>;
+  /** A REST request; a body that is not a string is sent as JSON. */
+  rest<Body>(method: string, path: string, options?: RestOptions): Promise<Answer<Body>>;
+  /** A GraphQL request over POST; fails the test when the answer is no GraphQL response. */
+  graphql<Data>(key: string, query: string, variables?: Record<string, unknown>, headers?: Record<string, string>): Promise<GraphQLAnswer<Data>>;
+  /** A key of a new user in a new organization, unless an e-mail address or an organization's slug is given. */
+  createKey(options?: { email?: string; organization?: string; role?: Role; scopes?: readonly Scope[] }): Promise<IssuedKey & { organization: string; email: string }>;
+  close(): Promise<void>;
+}
+
+export async function startTestGateway(env: Record<string, string> = {}): Promise<TestGateway> {
+  const serverUrl = inject('serverUrl');
+  const name = `gateway_${randomBytes(6).toString('hex')}`;
+  await onServer(serverUrl, `create database ${name} template ${inject('templateDatabase')}`);
+  const url = databaseUrl(serverUrl, name);
+  const statements: string[] = [];
+  const logged: string[] = [];
+  let clock: Date | undefined;
+  const database = await openDatabase({ url, entities, poolMax: 20, onSql: (message) => statements.push(message) });
+  const dependencies: Dependencies = {
+    config: readConfig({ LOG_LEVEL: 'info', ...env }),
+    database,
+    sql: await createSql(database, (text) => statements.push(text)),
+    secrets: createSecretBox(parseEncryptionKeys(`test:${randomBytes(32).toString('base64')}`)),
+    log: pino({ level: 'info' }, { write: (line: string) => logged.push(line) }),
+    metrics: createMetrics(),
+    now: () => clock ?? new Date(),
+    newId: randomUUID,
+  };
+  const gateway = createGateway(dependencies);
+  const fetch: TestGateway['fetch'] = (path, init) => gateway(new Request(new URL(path, 'http://gateway'), init));
+  return {
+    dependencies,
+    logged,
+    statements,
+    databaseUrl: url,
+    setClock: (at) => (clock = at),
+    fetch,
+    async rest(method, path, { key, body, headers = {} } = {}) {
+      const response = await fetch(path, {
+        method,
+        headers: { ...(key && { Authorization: `Bearer ${key}` }), ...(body !== undefined && { 'Content-Type': 'application/json' }), ...headers },
+        ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+      });
+      return answerOf(response);
+    },
+    async graphql(key, query, variables, headers = {}) {
+      const response = await fetch('/graphql', {
+        method: 'POST',
+        headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json', Accept: 'application/json', ...headers },
+        body: JSON.stringify({ query, variables }),
+      });
+      return (await answerOf<GraphQLAnswer<never>>(response)).body;
+    },
+    async createKey({ email = `${randomUUID()}@example.com`, organization = `org-${randomBytes(6).toString('hex')}`, ...rest } = {}) {
+      return { ...(await createKeyFor(dependencies, { email, organization, ...rest })), organization, email };
+    },
+    async close() {
+      await database.close(true);
+      await onServer(serverUrl, `drop database if exists ${name} with (force)`);
+    },
+  };
+}
+
+async function answerOf<Body>(response: Response): Promise<Answer<Body>> {
+  const text = await response.text();
+  return { status: response.status, headers: response.headers, text, body: text === '' ? (undefined as Body) : (JSON.parse(text) as Body) };
+}

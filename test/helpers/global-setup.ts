@@ -1,0 +1,55 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import pg from 'pg';
+import type { TestProject } from 'vitest/node';
+import { migrate, openDatabase } from '../../src/core/database.ts';
+import { startEmbeddedPostgres } from '../../src/core/embedded-postgres.ts';
+import { entities } from '../../src/gateway/entities.ts';
+
+declare module 'vitest' {
+  export interface ProvidedContext {
+    /** A server on which tests may create databases. */
+    serverUrl: string;
+    /** A migrated, empty database; each test file works on a copy. */
+    templateDatabase: string;
+  }
+}
+
+/** One real PostgreSQL for the whole run: `TEST_DATABASE_URL`, or an embedded one that is thrown away. */
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'gateway-test-'));
+  const given = process.env['TEST_DATABASE_URL'];
+  const postgres = given
+    ? undefined
+    : await startEmbeddedPostgres({ dataDir, log: () => undefined, settings: { fsync: 'off', max_connections: '300' } });
+  const serverUrl = given ?? postgres?.url ?? '';
+  const templateDatabase = `gateway_template_${process.pid}`;
+  await onServer(serverUrl, `create database ${templateDatabase}`);
+  const database = await openDatabase({ url: databaseUrl(serverUrl, templateDatabase), entities });
+  await migrate(database);
+  await database.close(true);
+  project.provide('serverUrl', serverUrl);
+  project.provide('templateDatabase', templateDatabase);
+  return async () => {
+    await onServer(serverUrl, `drop database if exists ${templateDatabase} with (force)`);
+    await postgres?.stop();
+    await rm(dataDir, { recursive: true, force: true });
+  };
+}
+
+export function databaseUrl(serverUrl: string, database: string): string {
+  const url = new URL(serverUrl);
+  url.pathname = `/${database}`;
+  return url.href;
+}
+
+export async function onServer(serverUrl: string, statement: string): Promise<void> {
+  const client = new pg.Client(serverUrl);
+  await client.connect();
+  try {
+    await client.query(statement);
+  } finally {
+    await client.end();
+  }
+}
