@@ -1,13 +1,19 @@
+import { stat } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
+import { z } from 'zod';
 import { PRODUCT_FAMILIES, SUBSCRIPTION_LEVELS, readConfig } from './core/config.ts';
 import { migrate } from './core/database.ts';
+import { DomainError } from './core/errors.ts';
 import { ROLES, SCOPES } from './core/operation.ts';
+import { createProgress } from './core/progress.ts';
 import { rotateSecrets } from './core/secret-store.ts';
 import { ApiKey } from './domains/api-keys/entity.ts';
+import { apiKeyTopic } from './domains/api-keys/operations.ts';
 import { Organization } from './domains/organizations/entity.ts';
+import { findOperator, importSessionEvents } from './domains/session-events/import.ts';
 import { assemble } from './gateway/assemble.ts';
 import { createDemoWorkspace, createKeyFor } from './gateway/demo.ts';
-import type { Dependencies } from './gateway/dependencies.ts';
+import { type Dependencies, operationContext } from './gateway/dependencies.ts';
 import { createLog } from './gateway/logging.ts';
 
 const USAGE = `Usage: npm run --silent cli -- <command>
@@ -19,6 +25,7 @@ const USAGE = `Usage: npm run --silent cli -- <command>
   subscriptions set --organization SLUG        change what an organization has subscribed to
        --family ${PRODUCT_FAMILIES.join('|')}
        --level ${SUBSCRIPTION_LEVELS.join('|')}
+  events import --session ID FILE.ndjson       append the events of a file to a session; run again, it goes on where it was
   secrets rotate                               encrypt every secret under the first key of ENCRYPTION_KEYS
   seed                                         create the demo workspace in an empty database
 `;
@@ -29,7 +36,10 @@ class UsageError extends Error {}
 type Command = (dependencies: Dependencies, args: string[]) => Promise<unknown>;
 
 const COMMANDS: Readonly<Record<string, Command>> = {
-  migrate: async () => ({ migrated: true }),
+  migrate: async (_, args) => {
+    parse(args, {});
+    return { migrated: true };
+  },
   'keys create': async (dependencies, args) => {
     const { values } = parse(args, { email: { type: 'string' }, organization: { type: 'string' }, role: { type: 'string' }, scope: { type: 'string', multiple: true } });
     const email = required(values.email, '--email');
@@ -45,11 +55,12 @@ const COMMANDS: Readonly<Record<string, Command>> = {
       scopes: values.scope?.map((scope) => oneOf(SCOPES, scope, '--scope')),
     });
   },
-  'keys revoke': async ({ database, now }, args) => {
-    const id = required(parse(args, {}).positionals[0], 'ID');
-    if (!/^[0-9a-f-]{36}$/i.test(id)) throw new UsageError('ID: must be the id of an API key');
+  'keys revoke': async ({ database, notifier, now }, args) => {
+    const id = required(parse(args, {}, 1).positionals[0], 'ID');
+    if (!z.guid().safeParse(id).success) throw new UsageError('ID: must be the id of an API key');
     const revoked = await database.em.fork().nativeUpdate(ApiKey, { id, revokedAt: null }, { revokedAt: now() });
     if (revoked === 0) throw new UsageError('API key not found, or revoked already');
+    notifier.publish(apiKeyTopic(id.toLowerCase()));
     return { deleted: true, id };
   },
   'subscriptions set': async ({ database, now }, args) => {
@@ -65,17 +76,60 @@ const COMMANDS: Readonly<Record<string, Command>> = {
       return { organizationId: organization.id, subscriptions: organization.subscriptions };
     });
   },
-  'secrets rotate': async ({ database, secrets }) => ({ rotated: await rotateSecrets(database.em, secrets), keyId: secrets.currentKeyId }),
-  seed: async (dependencies) => (await createDemoWorkspace(dependencies)) ?? { seeded: false, reason: 'the database is not empty' },
+  'events import': async (dependencies, args) => {
+    const { values, positionals } = parse(args, { session: { type: 'string' } }, 1);
+    const sessionId = required(values.session, '--session').toLowerCase();
+    const path = required(positionals[0], 'FILE');
+    if (!z.uuid().safeParse(sessionId).success) throw new UsageError('--session: must be the id of a session');
+    return importEvents(dependencies, sessionId, path);
+  },
+  'secrets rotate': async ({ database, secrets }, args) => {
+    parse(args, {});
+    return { rotated: await rotateSecrets(database.em, secrets), keyId: secrets.currentKeyId };
+  },
+  seed: async (dependencies, args) => {
+    parse(args, {});
+    return (await createDemoWorkspace(dependencies)) ?? { seeded: false, reason: 'the database is not empty' };
+  },
 };
+
+async function importEvents(dependencies: Dependencies, sessionId: string, path: string): Promise<object> {
+  const actor = await findOperator(dependencies.sql, sessionId);
+  if (!actor) throw new UsageError('--session: session not found');
+  const file = await stat(path).catch(() => undefined);
+  if (!file?.isFile()) throw new UsageError(`FILE: ${path} is not a file`);
+  const bar = createProgress(process.stderr, file.size);
+  let latest = { bytes: 0, imported: 0, skipped: 0 };
+  const note = () => `${latest.imported} imported, ${latest.skipped} skipped`;
+  try {
+    const context = operationContext(dependencies, actor, 'command-line');
+    return await importSessionEvents(context, {
+      sessionId,
+      path,
+      onProgress: (progress) => bar.update((latest = progress).bytes, note()),
+    });
+  } catch (error) {
+    throw error instanceof DomainError ? new UsageError(`${path}: ${error.message}`, { cause: error }) : error;
+  } finally {
+    bar.end(latest.bytes, note());
+  }
+}
 
 type ParsedOptions = NonNullable<Parameters<typeof parseArgs>[0]>['options'];
 
-function parse<const Options extends ParsedOptions>(args: string[], options: Options) {
+function parse<const Options extends ParsedOptions>(args: string[], options: Options, maxPositionals = 0) {
+  const parsed = strictly(() => parseArgs({ args, options, allowPositionals: true, strict: true }));
+  const unexpected = parsed.positionals[maxPositionals];
+  if (unexpected !== undefined) throw new UsageError(`unexpected argument '${unexpected}'`);
+  return parsed;
+}
+
+/** Of what Node says about wrong options, the first sentence is enough. */
+function strictly<Result>(run: () => Result): Result {
   try {
-    return parseArgs({ args, options, allowPositionals: true, strict: true });
+    return run();
   } catch (error) {
-    throw new UsageError(error instanceof Error ? error.message : String(error));
+    throw new UsageError(error instanceof Error ? error.message.split('. ')[0] : String(error), { cause: error });
   }
 }
 
@@ -91,9 +145,14 @@ function oneOf<const Value extends string>(allowed: readonly Value[], value: str
 }
 
 async function main(args: string[]): Promise<void> {
+  if (args[0] === '--help' || args[0] === 'help') {
+    process.stdout.write(USAGE);
+    return;
+  }
   const name = [args.slice(0, 2).join(' '), args[0] ?? ''].find((candidate) => Object.hasOwn(COMMANDS, candidate));
   const command = name === undefined ? undefined : COMMANDS[name];
-  if (name === undefined || !command) throw new UsageError(USAGE);
+  if (args.length === 0) throw new UsageError(USAGE.trimEnd());
+  if (name === undefined || !command) throw new UsageError(`unknown command '${args.slice(0, 2).join(' ')}'; --help lists them`);
   const config = readConfig(process.env);
   // Standard output is for the answer alone.
   const assembly = await assemble(config, createLog('silent'), { joinRunning: true });

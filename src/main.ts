@@ -1,23 +1,26 @@
-import { ConfigurationError, readConfig } from './core/config.ts';
-import { migrate } from './core/database.ts';
+import { setTimeout as delay } from 'node:timers/promises';
+import { inspect } from 'node:util';
+import { type Config, ConfigurationError, readConfig } from './core/config.ts';
+import { isDatabaseAway, migrate } from './core/database.ts';
 import { type Assembly, assemble } from './gateway/assemble.ts';
 import { type IssuedKey, createDemoWorkspace } from './gateway/demo.ts';
 import { createGateway } from './gateway/gateway.ts';
 import { createLog } from './gateway/logging.ts';
 import { type RunningServer, serve } from './gateway/server.ts';
 
-/** Running requests get this long to finish after SIGTERM; the whole stop takes at most 10 s. */
+/** Running requests get this long to finish after SIGTERM, and the database this long to close; the whole stop takes at most 10 s. */
 const GRACE_MS = 6_000;
+const CLOSING_MS = 3_000;
 
-async function main(): Promise<void> {
-  const config = readConfig(process.env);
+async function main(config: Config): Promise<void> {
   const log = createLog(config.LOG_LEVEL);
   const assembly = await assemble(config, log);
   try {
-    await migrate(assembly.dependencies.database);
-    const demo = assembly.embedded ? await createDemoWorkspace(assembly.dependencies) : undefined;
-    const server = await serve(createGateway(assembly.dependencies), { host: config.HOST, port: config.PORT });
+    await migrate(assembly.dependencies.database).catch(databaseMustAnswer);
+    const server = await listen(assembly, config);
     stopOnSignal(server, assembly);
+    // Last of all: its key is shown this once, so nothing may fail in between.
+    const demo = assembly.embedded && (await createDemoWorkspace(assembly.dependencies));
     process.stdout.write(welcome(server.url, demo));
   } catch (error) {
     await assembly.close();
@@ -25,13 +28,33 @@ async function main(): Promise<void> {
   }
 }
 
+/** @throws ConfigurationError when the address cannot be had. */
+async function listen({ dependencies }: Assembly, { HOST, PORT }: Config): Promise<RunningServer> {
+  try {
+    return await serve(createGateway(dependencies), { host: HOST, port: PORT });
+  } catch (cause) {
+    const { code, message }: NodeJS.ErrnoException = cause instanceof Error ? cause : new Error(String(cause));
+    if (code === 'EADDRINUSE') throw new ConfigurationError(`PORT: another program listens on port ${PORT} of ${HOST} already`, { cause });
+    throw new ConfigurationError(`${code === 'EACCES' ? 'PORT' : 'HOST'}: ${message}`, { cause });
+  }
+}
+
+function databaseMustAnswer(cause: unknown): never {
+  if (!(cause instanceof Error)) throw cause;
+  // PostgreSQL's class 28 is a refused login, 3D a database that does not exist.
+  const isRefused = 'code' in cause && /^(?:28|3D)/.test(String(cause.code));
+  if (isRefused || isDatabaseAway(cause)) throw new ConfigurationError(`DATABASE_URL: the database does not answer: ${cause.message}`, { cause });
+  throw cause;
+}
+
 /** Stop accepting, finish what runs, close the database, exit 0. */
 function stopOnSignal(server: RunningServer, assembly: Assembly): void {
   let stopping: Promise<void> | undefined;
   const stop = async (code: number) => {
     await server.stop(GRACE_MS);
-    await assembly.close();
-    process.exitCode = code;
+    // A statement that still runs ends with the process.
+    await Promise.race([assembly.close(), delay(CLOSING_MS)]);
+    process.exit(code);
   };
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void (stopping ??= stop(0)));
   void assembly.embedded?.exited.then(() => {
@@ -43,12 +66,13 @@ function stopOnSignal(server: RunningServer, assembly: Assembly): void {
 
 function welcome(url: string, demo: IssuedKey | undefined): string {
   const key = demo?.key ?? '$KEY';
+  const howToGetOne = 'npm run --silent cli -- keys create --email you@example.com --organization demo';
   return `
   Workspace gateway is ready.
 
     GraphiQL        ${url}/graphql
     REST reference  ${url}/docs
-    API key         ${demo ? `${demo.key}   (shown this once)` : 'make one with: npm run --silent cli -- keys create --email you@example.com --organization demo'}
+    API key         ${demo ? `${demo.key}   (shown this once)` : `make one with: ${howToGetOne}`}
 
     curl ${url}/events/2026-03/event-definitions -H "Authorization: Bearer ${key}"
 
@@ -56,10 +80,9 @@ function welcome(url: string, demo: IssuedKey | undefined): string {
 }
 
 try {
-  await main();
+  await main(readConfig(process.env));
 } catch (error) {
   // One line for what an operator can mend; the whole error for what they cannot.
-  const known = error instanceof ConfigurationError || (error instanceof Error && 'code' in error) || (error instanceof Error && error.name === 'EmbeddedPostgresError');
-  process.stderr.write(`${known ? error.message : String(error instanceof Error ? error.stack : error)}\n`);
+  process.stderr.write(`${error instanceof ConfigurationError ? error.message : inspect(error)}\n`);
   process.exit(1);
 }

@@ -164,9 +164,14 @@ describe('firstFreeName', () => {
       fc.property(label, (text) => {
         const base = nameFromLabel(text, 'property');
         if (base === undefined) return;
-        expect(firstFreeName(base, new Set([base])).startsWith(RESERVED_PREFIX)).toBe(false);
+        const name = freePropertyName(text, new Set([base]));
+        expectGenerated(name);
+        expect([name === base, name.startsWith(RESERVED_PREFIX)]).toEqual([false, false]);
       }),
+      { examples: [['svc'], ['SVC!']] },
     );
-    expect(firstFreeName('p_svc', new Set(['p_svc']))).toBe('p_svc_2');
+    expect(freePropertyName('svc', new Set())).toBe('svc');
+    expect(freePropertyName('svc', new Set(['svc']))).toBe('p_svc');
+    expect(freePropertyName('svc', new Set(['svc', 'p_svc']))).toBe('p_svc_2');
   });
 });

@@ -75,7 +75,7 @@ describe('the document', () => {
 
   test('100 aliases pass and 101 are refused, also when fragments multiply them', () => {
     const tooMany = (actual: number) => ({
-      message: `The query has ${actual} aliases, fragments expanded; at most 100 are allowed. Ask for a list, or split the query.`,
+      message: `The query has ${actual} aliases and repeated fields, fragments expanded; at most 100 are allowed. Ask for a list, select each field once, or split the query.`,
       extensions: { code: 'TOO_MANY_ALIASES', limit: 100, actual, http: { status: 400 } },
     });
     const ten = `fragment Ten on User { ${repeat(10, (i) => `a${i}: id`)} }`;

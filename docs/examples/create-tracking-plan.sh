@@ -6,9 +6,8 @@
 # GATEWAY_URL  address of the gateway (default http://127.0.0.1:4000)
 # GATEWAY_KEY  API key with the scope behavioral_events.event_definitions.read_write
 #
-# Every line carries an Idempotency-Key made from its text, so a run that was cut short can be repeated within 24 hours
-# without creating anything twice. After that a definition without a name of its own would be created again under a
-# numbered name; one with a name answers 409, which counts as already there.
+# A name is unique for ever, so a second run creates nothing twice: it is told 409 for every name that is in use and goes on.
+# Give each line of a plan of your own a name, too: without one it is made from the label, and every run makes a new, numbered one.
 set -eu
 
 url=${GATEWAY_URL:-http://127.0.0.1:4000}
@@ -23,7 +22,6 @@ create() {
   printf 'header = "Authorization: Bearer %s"\n' "$GATEWAY_KEY" |
     curl --silent --show-error --max-time 30 --config - \
       --header 'Content-Type: application/json' \
-      --header "Idempotency-Key: tracking-plan-$(printf '%s' "$1" | cksum | tr ' ' '-')" \
       --data-binary "$1" --write-out '\n%{http_code}' \
       "${url%/}/events/2026-03/event-definitions"
 }
@@ -39,12 +37,12 @@ while IFS= read -r definition || [ -n "$definition" ]; do
     201)
       created=$((created + 1))
       # The fully qualified name stands once in the answer, unlike "name", which every property has too.
-      name=$(printf '%s' "$body" | sed -n 's/.*"fullyQualifiedName": *"pe[0-9]*_\([a-z0-9_]*\)".*/\1/p')
-      printf '201 %s\n' "$name"
+      name=$(printf '%s' "$body" | sed -n 's/.*"fullyQualifiedName": *"\([a-z0-9_]*\)".*/\1/p')
+      printf '201 %s: %s\n' "$label" "$name"
       ;;
     409)
       present=$((present + 1))
-      printf '409 %s (already there)\n' "$label"
+      printf '409 %s: %s\n' "$label" "$(printf '%s' "$body" | sed 's/.*"message": *"\([^"]*\)".*/\1/')"
       ;;
     *)
       failed=$((failed + 1))
@@ -53,5 +51,5 @@ while IFS= read -r definition || [ -n "$definition" ]; do
   esac
 done <"$plan"
 
-printf '%d created, %d already there, %d failed\n' "$created" "$present" "$failed"
+printf '%d created, %d with a name in use, %d failed\n' "$created" "$present" "$failed"
 [ "$failed" -eq 0 ]

@@ -70,6 +70,14 @@ export const builder = new SchemaBuilder<SchemaTypes>({
 builder.queryType({ description: 'What can be read.' });
 builder.mutationType({ description: 'What can be changed. Each mutation takes one `input` and answers a union of its payload and the errors it can raise.' });
 
+builder.subscriptionType({ description: 'What can be followed, over server-sent events.' });
+
+/** Which way a list runs; every list that can be sorted takes it. */
+export const OrderDirection = builder.enumType('OrderDirection', {
+  description: 'Which way a list runs.',
+  values: { ASC: { description: 'Smallest or earliest first.' }, DESC: { description: 'Largest or latest first.' } },
+});
+
 export function capitalize(name: string): string {
   return name.charAt(0).toUpperCase() + name.slice(1);
 }

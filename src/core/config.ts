@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import { z } from 'zod';
 import { parseEncryptionKeys } from './secrets.ts';
 
@@ -24,7 +25,16 @@ function isUrl(value: string, ...protocols: string[]): boolean {
   return URL.canParse(value) && protocols.includes(new URL(value).protocol);
 }
 
-const postgresUrl = z.string().refine((value) => isUrl(value, 'postgres:', 'postgresql:'), 'must be a postgresql:// URL');
+function isPostgresUrl(value: string): boolean {
+  return isUrl(value, 'postgres:', 'postgresql:');
+}
+
+/** What addresses are made from, by appending a path. */
+function isBaseUrl(value: string): boolean {
+  if (!isUrl(value, 'http:', 'https:')) return false;
+  const { username, password, search, hash } = new URL(value);
+  return [username, password, search, hash].every((part) => part === '');
+}
 
 const subscriptions = z.string().transform((value, context): Subscriptions => {
   const entries = value.split(',').filter(Boolean).map((pair) => pair.split(':'));
@@ -46,18 +56,21 @@ const encryptionKeys = z.string().transform((value, context) => {
 });
 
 const environment = z.object({
-  HOST: z.string().min(1).default('127.0.0.1'),
+  HOST: z
+    .string()
+    .refine((value) => isIP(value) !== 0 || /^[A-Za-z0-9](?:[A-Za-z0-9.-]{0,252})$/.test(value), 'must be a host name or an IP address')
+    .default('127.0.0.1'),
   PORT: wholeNumber(0, 65_535).default(4000),
-  DATABASE_URL: postgresUrl.optional(),
+  DATABASE_URL: z.string().refine(isPostgresUrl, 'must be a postgresql:// URL').optional(),
   DATABASE_REPLICA_URLS: z
     .string()
     .transform((value) => value.split(','))
-    .pipe(z.array(postgresUrl))
+    .refine((urls) => urls.every(isPostgresUrl), 'must be postgresql:// URLs, separated by commas')
     .default([]),
   DATA_DIR: z.string().min(1).default('.data'),
   PUBLIC_URL: z
     .string()
-    .refine((value) => isUrl(value, 'http:', 'https:'), 'must be an http(s) URL')
+    .refine(isBaseUrl, 'must be an http(s) URL without user, query and fragment')
     .transform((value) => value.replace(/\/+$/, ''))
     .optional(),
   ENCRYPTION_KEYS: encryptionKeys.optional(),

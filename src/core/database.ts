@@ -1,6 +1,6 @@
 import { readdir } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
-import { type EntityClass, type EntityManager, MikroORM, UnderscoreNamingStrategy } from '@mikro-orm/postgresql';
+import { ConnectionException, type EntityClass, type EntityManager, MikroORM, UnderscoreNamingStrategy } from '@mikro-orm/postgresql';
 import { Migrator } from '@mikro-orm/migrations';
 
 export type Database = MikroORM;
@@ -23,6 +23,8 @@ export async function openDatabase({ url, entities, poolMax = 20, onSql }: Datab
     entities,
     extensions: [Migrator],
     namingStrategy: UnderscoreNamingStrategy,
+    // A database that is missing is the operator's to make; and nothing is dialled only to look for it.
+    ensureDatabase: false,
     // Every request works on its own fork; the global manager is for start and stop alone.
     allowGlobalContext: false,
     forceUtcTimezone: true,
@@ -34,7 +36,8 @@ export async function openDatabase({ url, entities, poolMax = 20, onSql }: Datab
       idle_in_transaction_session_timeout: 30_000,
       application_name: 'gateway',
     },
-    migrations: { path: MIGRATIONS, snapshotName: '.snapshot', emit: 'ts', disableForeignKeys: false, silent: true },
+    // Only `npm run migration:create` writes the snapshot: a gateway that migrates leaves its own checkout alone.
+    migrations: { path: MIGRATIONS, snapshotName: '.snapshot', snapshotOnMigrate: false, emit: 'ts', disableForeignKeys: false, silent: true },
     ...(onSql && { debug: ['query'], logger: onSql, colors: false }),
   });
 }
@@ -58,4 +61,17 @@ export async function migrate(database: Database): Promise<void> {
     await lock.execute('select pg_advisory_xact_lock(?)', [MIGRATION_LOCK]);
     await database.migrator.up();
   });
+}
+
+// PostgreSQL's class 08 (connection), 57P0x (shutting down, starting), 53300 (too many connections), and the network's own errors.
+const AWAY = /^(?:08\w{3}|57P0[1-5]|53300|ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN)$/;
+const AWAY_MESSAGE = /timeout exceeded when trying to connect|Connection terminated|Client has encountered a connection error|Cannot use a pool after calling end/;
+
+/** Whether an error means that the database cannot be reached at the moment. */
+export function isDatabaseAway(error: unknown): boolean {
+  for (let cause = error, depth = 0; cause instanceof Error && depth < 5; cause = cause.cause, depth += 1) {
+    if (cause instanceof ConnectionException || AWAY_MESSAGE.test(cause.message)) return true;
+    if ('code' in cause && typeof cause.code === 'string' && AWAY.test(cause.code)) return true;
+  }
+  return false;
 }

@@ -105,6 +105,13 @@ export class ConflictError extends DomainError {
   }
 }
 
+/** 502: a remote MCP server, or the authorization server it relies on, failed; the message names the cause. */
+export class RemoteFailedError extends DomainError {
+  constructor(message: string, cause?: unknown) {
+    super('remoteFailed', message, { cause });
+  }
+}
+
 /** One fault, as an error to throw. `path` is written with dots: `customMatchingId.primaryObjectRule`. */
 export function invalid(path: string, message: string, code = 'invalid'): ValidationError {
   return new ValidationError([{ path: path === '' ? [] : path.split('.'), code, message }]);

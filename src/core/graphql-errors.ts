@@ -1,5 +1,5 @@
 import { builder } from './builder.ts';
-import { CODE_OF, ConflictError, DomainError, type Fault, ForbiddenError, NotFoundError, ValidationError } from './errors.ts';
+import { CODE_OF, ConflictError, DomainError, type Fault, ForbiddenError, NotFoundError, RemoteFailedError, ValidationError } from './errors.ts';
 
 const DESCRIPTION_OF = {
   INVALID_INPUT: 'The input breaks a rule; the message names the field and the bound.',
@@ -56,6 +56,7 @@ const TYPED_ERRORS = [
   [ForbiddenError, 'ForbiddenError', 'The key lacks a scope, or the caller a role or a subscription.'],
   [NotFoundError, 'NotFoundError', 'What the input refers to is missing, deleted, or of somebody else.'],
   [ConflictError, 'ConflictError', 'The change does not fit the present state, such as a name that is taken.'],
+  [RemoteFailedError, 'RemoteFailedError', 'The remote MCP server, or the authorization server it relies on, failed.'],
 ] as const;
 
 for (const [errorClass, name, description] of TYPED_ERRORS) {

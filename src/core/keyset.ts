@@ -86,7 +86,12 @@ function formatCursor<Row>(ordering: Ordering<Row>, row: Row): string {
   return Buffer.from(JSON.stringify([ordering.name, ...ordering.columns.map(({ of }) => of(row))])).toString('base64url');
 }
 
-const VALUE_OF = { text: z.string().max(1000).refine((value) => !value.includes('\0')), uuid: z.uuid(), timestamptz: z.iso.datetime() };
+const VALUE_OF = {
+  text: z.string().max(1000).refine((value) => !value.includes('\0')),
+  uuid: z.uuid(),
+  // As `toIsoString` writes it; PostgreSQL knows no year 0.
+  timestamptz: z.iso.datetime({ precision: 3 }).refine((value) => !value.startsWith('0000')),
+};
 
 function parseCursor<Row>(ordering: Ordering<Row>, cursor: string, argument: string): readonly string[] {
   const form = z.tuple([z.literal(ordering.name), ...ordering.columns.map(({ type }) => VALUE_OF[type])]);
@@ -97,7 +102,9 @@ function parseCursor<Row>(ordering: Ordering<Row>, cursor: string, argument: str
 
 function decode(cursor: string): unknown {
   try {
-    return cursor.length > 4096 ? undefined : JSON.parse(Buffer.from(cursor, 'base64url').toString());
+    const bytes = Buffer.from(cursor, 'base64url');
+    // Decoders skip what they do not know; a cursor is taken only as it was given out.
+    return cursor.length > 4096 || bytes.toString('base64url') !== cursor ? undefined : JSON.parse(bytes.toString());
   } catch {
     return undefined;
   }

@@ -12,6 +12,8 @@ export interface MutationOptions<Schema extends z.ZodType, Result extends object
   /** From the noun's `input.ts`: what REST accepts, too. */
   readonly schema: Schema;
   readonly input: (t: InputFieldBuilder<Types, 'InputObject'>) => InputFieldMap;
+  /** Whether exactly one of the input's fields is given (`@oneOf`). */
+  readonly isOneOf?: boolean;
   /** Input fields that take a global id of the type, as well as the plain one. */
   readonly ids?: Readonly<Record<string, string>>;
   /** What it may raise beside `ValidationError` and `ForbiddenError`. */
@@ -28,6 +30,7 @@ export function mutation<Schema extends z.ZodType, Result extends object>(name: 
   const { ids = {}, errors = [] } = options;
   const inputType = builder.inputType(`${capitalize(name)}Input`, {
     description: `Input of \`${name}\`.`,
+    isOneOf: options.isOneOf,
     validate: z.preprocess((value) => withPlainIds(value, ids), options.schema),
     fields: options.input,
   });

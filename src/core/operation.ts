@@ -1,5 +1,8 @@
 import { type EntityManager, UniqueConstraintViolationException } from '@mikro-orm/postgresql';
-import type { Sql } from "./sql.ts";
+import type { Notifier } from './notify.ts';
+import type { Outbound } from './outbound.ts';
+import type { SecretBox } from './secrets.ts';
+import type { Sql } from './sql.ts';
 import type { Subscriptions } from './config.ts';
 import { type DomainError, ForbiddenError, invalid } from './errors.ts';
 
@@ -44,16 +47,27 @@ export interface Actor {
 export interface OperationContext {
   readonly em: EntityManager;
   readonly sql: Sql;
+  readonly notifier: Notifier;
   readonly actor: Actor;
+  /** Who the caller is now: a key may have been revoked since the request began. For requests that go on for long. */
+  readonly authenticateAgain: () => Promise<Actor>;
+  /** Aborts when nobody waits for the answer any more. */
+  readonly signal: AbortSignal | undefined;
   readonly requestId: string;
   readonly now: () => Date;
   readonly newId: () => string;
   readonly settings: OperationSettings;
+  /** Opens and seals stored secrets. */
+  readonly secrets: SecretBox;
+  /** The one way to addresses that we were told of. */
+  readonly outbound: Outbound;
 }
 
 /** The part of the configuration that operations decide by. */
 export interface OperationSettings {
   readonly defaultSubscriptions: Subscriptions;
+  /** Where people and other servers reach the gateway, without a slash at the end. */
+  readonly publicUrl: string;
 }
 
 export type Operation<Input, Result> = (context: OperationContext, input: Input) => Promise<Result>;

@@ -26,6 +26,20 @@ export interface Route<Input extends z.ZodType = z.ZodType, Output extends z.Zod
   readonly headers?: Readonly<Record<string, string>>;
   readonly examples?: { readonly input?: object; readonly output?: object };
   readonly run: (context: OperationContext, input: z.output<Input>) => Promise<z.input<Output> | void>;
+  /** Answers in place of `run` where the document is made as text, or streamed. Another media type than JSON is named in `mediaTypes`. */
+  readonly respond?: (context: OperationContext, input: z.output<Input>, request: Request) => Promise<Response>;
+  readonly mediaTypes?: Readonly<Record<string, string>>;
+}
+
+/** What works without a caller: everything that an operation has, but nobody on whose behalf. */
+export type PublicContext = Omit<OperationContext, 'actor' | 'authenticateAgain'>;
+
+/** A page for which no key is needed, because what it may do stands in its query. Answers GET. */
+export interface PublicPage {
+  readonly path: string;
+  /** Names it in logs and metrics. */
+  readonly operationId: string;
+  readonly answer: (context: PublicContext, query: URLSearchParams) => Promise<Response>;
 }
 
 /** Keeps the types of input and output together while a row is written, and lets them go for the table. */

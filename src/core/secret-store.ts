@@ -42,6 +42,11 @@ export async function readSecrets(em: EntityManager, box: SecretBox, owner: Pick
   return new Map(await Promise.all(opened));
 }
 
+/** Forgets secrets of a row: the given fields, or all of them. Part of the caller's transaction. */
+export async function deleteSecrets(em: EntityManager, owner: Pick<SecretOwner, 'table' | 'id'>, fields?: readonly string[]): Promise<void> {
+  await em.nativeDelete(StoredSecret, { ownerTable: owner.table, ownerId: owner.id, ...(fields && { field: { $in: [...fields] } }) });
+}
+
 const ROTATION_BATCH = 200;
 
 /**

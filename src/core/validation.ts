@@ -13,10 +13,14 @@ export function parseInput<Schema extends z.ZodType>(schema: Schema, input: unkn
 
 /** Issues as zod reports them, also through the Standard Schema interface; `root` is left out of their paths. */
 export function toValidationError(issues: readonly object[], root?: string): ValidationError {
-  return new ValidationError(
-    issues.flatMap((issue) => faultsOf(issue as z.core.$ZodIssue)).map((fault) => (fault.path[0] === root ? { ...fault, path: fault.path.slice(1) } : fault)),
-  );
+  const faults = issues.flatMap((issue) => faultsOf(issue as z.core.$ZodIssue)).map((fault) => (fault.path[0] === root ? { ...fault, path: fault.path.slice(1) } : fault));
+  const more = faults.length - MAX_FAULTS;
+  // A body of 4 MiB can hold hundreds of thousands of faults, and would be answered with many times its size.
+  return new ValidationError(more > 0 ? [...faults.slice(0, MAX_FAULTS), { path: [], code: 'more_faults', message: `and ${more} more` }] : faults);
 }
+
+/** Faults that are told of one input. */
+const MAX_FAULTS = 100;
 
 /** In a create: `null` is the same as absent. */
 export function optional<Schema extends z.ZodType>(schema: Schema) {
@@ -53,7 +57,8 @@ function faultsOf(issue: z.core.$ZodIssue): Fault[] {
 function describeIssue(issue: z.core.$ZodIssue): string {
   switch (issue.code) {
     case 'invalid_type':
-      return issue.input === undefined ? 'is required' : `must be ${article(issue.expected)}`;
+      // An issue keeps its message, not its input: only the library's own sentence tells a missing value from one of another type.
+      return issue.message.endsWith('received undefined') ? 'is required' : `must be ${article(issue.expected)}`;
     case 'invalid_value':
       return `must be one of ${issue.values.map((value) => JSON.stringify(value)).join(', ')}`;
     case 'too_big':

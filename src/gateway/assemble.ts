@@ -1,15 +1,10 @@
-import { randomUUID } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
-import type { Config } from '../core/config.ts';
-import { openDatabase } from '../core/database.ts';
+import { type Config, ConfigurationError } from '../core/config.ts';
 import { type EmbeddedPostgres, findRunningEmbeddedPostgres, startEmbeddedPostgres } from '../core/embedded-postgres.ts';
 import { type SecretBox, createSecretBox, loadOrCreateKeyFile } from '../core/secrets.ts';
-import { createSql } from '../core/sql.ts';
-import type { Dependencies } from './dependencies.ts';
-import { entities } from './entities.ts';
-import { createMetrics } from './metrics.ts';
+import { type Dependencies, createDependencies } from './dependencies.ts';
 
 export interface Assembly {
   readonly dependencies: Dependencies;
@@ -22,37 +17,31 @@ export interface Assembly {
 /**
  * Puts the gateway's parts together from its configuration. Without `DATABASE_URL` the database is the embedded one in `DATA_DIR`: it is
  * started, or with `joinRunning` that of a gateway which runs already is used.
+ * @throws ConfigurationError when the data directory cannot be used, or another gateway uses it.
  */
 export async function assemble(config: Config, log: Logger, { joinRunning = false } = {}): Promise<Assembly> {
-  const secrets = await openSecretBox(config);
-  const running = joinRunning && !config.DATABASE_URL ? await findRunningEmbeddedPostgres(config.DATA_DIR) : undefined;
-  const embedded =
-    config.DATABASE_URL || running ? undefined : await startEmbeddedPostgres({ dataDir: config.DATA_DIR, log: (line) => log.debug({ postgres: line }, 'postgres') });
+  const secrets = await openSecretBox(config).catch(dataDirMustServe);
+  const running = config.DATABASE_URL ?? (joinRunning ? await findRunningEmbeddedPostgres(config.DATA_DIR) : undefined);
+  const embedded = running === undefined ? await startEmbedded(config, log) : undefined;
   try {
-    const url = config.DATABASE_URL ?? running ?? embedded?.url ?? '';
-    const database = await openDatabase({ url, entities });
-    const dependencies: Dependencies = {
-      config,
-      database,
-      sql: await createSql(database),
-      secrets,
-      log,
-      metrics: createMetrics(),
-      now: () => new Date(),
-      newId: randomUUID,
+    const dependencies = await createDependencies({ config, databaseUrl: running ?? embedded?.url ?? '', secrets, log });
+    const close = async () => {
+      await dependencies.close();
+      await embedded?.stop();
     };
-    return {
-      dependencies,
-      embedded,
-      close: async () => {
-        await database.close(true);
-        await embedded?.stop();
-      },
-    };
+    return { dependencies, embedded, close };
   } catch (error) {
     await embedded?.stop();
     throw error;
   }
+}
+
+function startEmbedded({ DATA_DIR }: Config, log: Logger): Promise<EmbeddedPostgres> {
+  return startEmbeddedPostgres({ dataDir: DATA_DIR, log: (line) => log.debug({ postgres: line }, 'postgres') }).catch(dataDirMustServe);
+}
+
+function dataDirMustServe(cause: unknown): never {
+  throw new ConfigurationError(`DATA_DIR: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
 }
 
 /** The keys of `ENCRYPTION_KEYS`, or those of the embedded database's own key file. */

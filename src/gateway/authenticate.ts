@@ -49,7 +49,8 @@ export async function authenticate(headers: Headers, { sql, now }: Dependencies)
 /** The key's organization; else the one that the header names; else the user's only one; else none. */
 function chooseOrganization({ isBound, organizations }: KeyRow, wanted: string | null): ActingOrganization | undefined {
   if (isBound || !wanted) return organizations.length === 1 ? organizations[0] : undefined;
-  const chosen = organizations.find(({ id, slug }) => id === wanted.toLowerCase() || slug === wanted);
+  // A slug may have the form of an id; the id wins.
+  const chosen = organizations.find(({ id }) => id === wanted.toLowerCase()) ?? organizations.find(({ slug }) => slug === wanted);
   if (!chosen) throw notFound('organization');
   return chosen;
 }

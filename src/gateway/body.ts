@@ -18,6 +18,12 @@ export async function readJson(request: Request): Promise<unknown> {
   }
 }
 
+/** @throws ValidationError (400) for anything but a JSON object. */
+export function requireObject(body: unknown): object {
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) throw invalid('', 'the body must be a JSON object');
+  return body;
+}
+
 function checkMediaType(headers: Headers): void {
   const [mediaType = '', ...parameters] = (headers.get('content-type') ?? '').split(';').map((part) => part.trim().toLowerCase());
   const charset = parameters.find((parameter) => parameter.startsWith('charset='))?.slice('charset='.length).replaceAll('"', '') ?? 'utf-8';

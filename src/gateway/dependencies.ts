@@ -1,35 +1,106 @@
+import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
 import type { Config } from '../core/config.ts';
-import type { Database } from '../core/database.ts';
+import { type Database, openDatabase } from '../core/database.ts';
+import { type Notifier, createNotifier } from '../core/notify.ts';
 import type { Actor, OperationContext } from '../core/operation.ts';
+import { type Outbound, type OutboundOptions, createOutbound } from '../core/outbound.ts';
+import type { PublicContext } from '../core/route.ts';
 import type { SecretBox } from '../core/secrets.ts';
-import type { Sql } from '../core/sql.ts';
-import type { Metrics } from './metrics.ts';
+import { type Sql, createSql } from '../core/sql.ts';
+import { authenticate } from './authenticate.ts';
+import { entities } from './entities.ts';
+import { type Metrics, createMetrics } from './metrics.ts';
 
-/** All that the gateway works with; put together by `main.ts`, and by tests. */
+/** All that the gateway works with. */
 export interface Dependencies {
   readonly config: Config;
   readonly database: Database;
   readonly sql: Sql;
+  readonly notifier: Notifier;
   readonly secrets: SecretBox;
+  readonly outbound: Outbound;
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly now: () => Date;
   readonly newId: () => string;
+  /** Closes the connections to the database. */
+  close(): Promise<void>;
+}
+
+export interface DependencyOptions {
+  readonly config: Config;
+  readonly databaseUrl: string;
+  readonly secrets: SecretBox;
+  readonly log: Logger;
+  readonly now?: () => Date;
+  /** Bounds of outbound requests other than the usual ones, and another DNS; for tests. */
+  readonly outbound?: Partial<OutboundOptions>;
+  /** Sees every statement; for tests that count them. */
+  readonly onSql?: (statement: string) => void;
+}
+
+/** Connects the gateway's parts over one database. Nothing is dialled before the first request needs it. */
+export async function createDependencies({ config, databaseUrl, secrets, log, now = () => new Date(), onSql, outbound: outboundOptions }: DependencyOptions): Promise<Dependencies> {
+  const database = await openDatabase({ url: databaseUrl, entities, onSql });
+  const sql = await createSql(database, onSql);
+  const notifier = createNotifier({ url: databaseUrl, send: (channel, payload) => sql.query('select pg_notify($1, $2)', [channel, payload]), log });
+  const outbound = createOutbound({ allowPrivateNetwork: config.ALLOW_PRIVATE_NETWORK, ...outboundOptions });
+  if (config.ALLOW_PRIVATE_NETWORK) log.warn('ALLOW_PRIVATE_NETWORK is on: requests to MCP servers may reach loopback and private networks; never use this in production');
+  return {
+    config,
+    database,
+    sql,
+    notifier,
+    secrets,
+    outbound,
+    log,
+    metrics: createMetrics(),
+    now,
+    newId: randomUUID,
+    close: async () => {
+      await notifier.close();
+      await outbound.close();
+      await database.close(true);
+    },
+  };
 }
 
 /** The context of one request: its own unit of work, made when a change first asks for it, since reads need none. */
-export function operationContext({ config, database, sql, now, newId }: Dependencies, actor: Actor, requestId: string): OperationContext {
+export function operationContext(
+  dependencies: Dependencies,
+  actor: Actor,
+  requestId: string,
+  request?: Request,
+): OperationContext {
+  const { config, database, sql, notifier, secrets, outbound, now, newId } = dependencies;
   let em: OperationContext['em'] | undefined;
   return {
     get em() {
       return (em ??= database.em.fork());
     },
     sql,
+    notifier,
     actor,
+    authenticateAgain: async () => (request ? authenticate(request.headers, dependencies) : actor),
+    signal: request?.signal,
     requestId,
     now,
     newId,
-    settings: { defaultSubscriptions: config.DEFAULT_SUBSCRIPTION },
+    secrets,
+    outbound,
+    settings: { defaultSubscriptions: config.DEFAULT_SUBSCRIPTION, publicUrl: publicUrlOf(config) },
   };
+}
+
+/** The context of work without a caller: of pages that need no key. */
+export function publicContext(dependencies: Dependencies, requestId: string, request: Request): PublicContext {
+  const { config, database, sql, notifier, secrets, outbound, now, newId } = dependencies;
+  const settings = { defaultSubscriptions: config.DEFAULT_SUBSCRIPTION, publicUrl: publicUrlOf(config) };
+  return { em: database.em.fork(), sql, notifier, signal: request.signal, requestId, now, newId, secrets, outbound, settings };
+}
+
+/** `PUBLIC_URL`, or the address that the gateway listens on. */
+function publicUrlOf({ PUBLIC_URL, HOST, PORT }: Config): string {
+  return PUBLIC_URL ?? `http://${HOST.includes(':') ? `[${HOST}]` : HOST}:${PORT}`;
 }

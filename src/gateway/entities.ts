@@ -1,8 +1,11 @@
 import { StoredSecret } from '../core/secret-store.ts';
 import { ApiKey } from '../domains/api-keys/entity.ts';
 import { EventDefinition, EventProperty } from '../domains/event-definitions/entity.ts';
+import { McpAuthorization, McpConnection } from '../domains/mcp-connections/entity.ts';
 import { Membership, Organization } from '../domains/organizations/entity.ts';
+import { SessionEvent, SessionEventBatch } from '../domains/session-events/entity.ts';
+import { Artifact, Project, PullRequest, Session, SessionStream } from '../domains/sessions/entity.ts';
 import { User } from '../domains/users/entity.ts';
 
 /** Every table of the gateway. */
-export const entities = [Organization, Membership, User, ApiKey, EventDefinition, EventProperty, StoredSecret];
+export const entities = [Organization, Membership, User, ApiKey, EventDefinition, EventProperty, McpConnection, McpAuthorization, Project, Session, Artifact, PullRequest, SessionStream, SessionEventBatch, SessionEvent, StoredSecret];

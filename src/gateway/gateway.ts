@@ -2,14 +2,14 @@ import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
 import { DomainError } from '../core/errors.ts';
 import { authenticate } from './authenticate.ts';
-import { type Dependencies, operationContext } from './dependencies.ts';
+import { type Dependencies, operationContext, publicContext } from './dependencies.ts';
 import { toDomainError } from './failures.ts';
 import { answerGraphQLError, createGraphQLDoor } from './graphql-door.ts';
 import { live, ready } from './health.ts';
 import { openApiDocument } from './openapi.ts';
 import { docsAsset, docsPage, graphiqlPage } from './pages.ts';
 import { answerRest, answerRestError, matchRoute, methodNotAllowed } from './rest-door.ts';
-import { routes } from './routes.ts';
+import { publicPages, routes } from './routes.ts';
 
 export type Gateway = (request: Request) => Promise<Response>;
 
@@ -38,7 +38,7 @@ export function createGateway(dependencies: Dependencies): Gateway {
   async function answer(passage: Passage): Promise<Response> {
     const { request, url, requestId } = passage;
     if (url.pathname === '/graphql') return answerGraphQL(passage);
-    const page = await answerPage(passage);
+    const page = (await answerPage(passage)) ?? (await answerPublicPage(passage));
     if (page) return page;
     passage.door = 'rest';
     const match = matchRoute(request.method, url.pathname, dependencies.now());
@@ -59,7 +59,7 @@ export function createGateway(dependencies: Dependencies): Gateway {
     if (request.method !== 'GET' && request.method !== 'POST') throw new DomainError('methodNotAllowed', 'GraphQL takes GET and POST', { headers: { Allow: 'GET, POST' } });
     const actor = await authenticate(request.headers, dependencies);
     passage.keyId = actor.keyId;
-    return graphql(request, operationContext(dependencies, actor, requestId), passage.log);
+    return graphql(request, operationContext(dependencies, actor, requestId, request), passage.log);
   }
 
   async function answerPage(passage: Passage): Promise<Response | undefined> {
@@ -69,6 +69,17 @@ export function createGateway(dependencies: Dependencies): Gateway {
     passage.operation = pathname.startsWith('/docs') ? 'docs' : pathname.slice(1);
     if (passage.request.method !== 'GET' && passage.request.method !== 'HEAD') throw methodNotAllowed(passage.request.method, ['GET']);
     return content();
+  }
+
+  async function answerPublicPage(passage: Passage): Promise<Response | undefined> {
+    const { request, url, requestId } = passage;
+    const page = publicPages.find(({ path }) => path === url.pathname);
+    if (!page) return undefined;
+    passage.operation = page.operationId;
+    // What opens such a page to look at it, without reading it, must not use up what it stands for: HEAD runs nothing.
+    if (request.method === 'HEAD') return new Response();
+    if (request.method !== 'GET') throw methodNotAllowed(request.method, ['GET']);
+    return page.answer(publicContext(dependencies, requestId, request), url.searchParams);
   }
 
   const pages: Readonly<Record<string, () => Response | Promise<Response>>> = {

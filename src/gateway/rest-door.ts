@@ -2,13 +2,13 @@ import { DomainError, type ErrorKind, STATUS_OF, ValidationError, invalid } from
 import { type Method, type Route, takesBody } from '../core/route.ts';
 import { parseInput } from '../core/validation.ts';
 import type { Actor } from '../core/operation.ts';
-import { readJson } from './body.ts';
+import { readJson, requireObject } from './body.ts';
 import { type Dependencies, operationContext } from './dependencies.ts';
 import { inputJsonSchema } from './openapi.ts';
 import { describeRemoval, removedApiAt } from './lifecycle.ts';
 import { routes } from './routes.ts';
 
-/** A route that a request has met, with the values of its path's parameters. */
+/** A route that a request has met, with its path's parameters as they stand in the URL. */
 export interface Match {
   readonly route: Route;
   readonly parameters: Readonly<Record<string, string>>;
@@ -29,7 +29,7 @@ export function matchRoute(method: string, path: string, now: Date): Match {
   // A HEAD is a GET whose body is not sent (RFC 9110, section 9.3.2).
   const row = onPath.find(({ route }) => route.method === (method === 'HEAD' ? 'GET' : method));
   if (!row) throw methodNotAllowed(method, onPath.map(({ route }) => route.method));
-  return { route: row.route, parameters: Object.fromEntries(row.segments.flatMap((part, index) => (part.startsWith(':') ? [[part.slice(1), decode(part.slice(1), segments[index] ?? '')]] : []))) };
+  return { route: row.route, parameters: Object.fromEntries(row.segments.flatMap((part, index) => (part.startsWith(':') ? [[part.slice(1), segments[index] ?? '']] : []))) };
 }
 
 export function methodNotAllowed(method: string, allowed: readonly Method[]): DomainError {
@@ -46,13 +46,16 @@ function decode(name: string, segment: string): string {
 }
 
 /** Runs the operation of a route: path, query and body become its input, its result the documented document. It adds no rule. */
-export async function answerRest(request: Request, url: URL, { route, parameters }: Match, actor: Actor, requestId: string, dependencies: Dependencies): Promise<Response> {
+export async function answerRest(request: Request, url: URL, { route, parameters: encoded }: Match, actor: Actor, requestId: string, dependencies: Dependencies): Promise<Response> {
   const given = takesBody(route.method) ? await bodyOf(request, route) : queryOf(url.searchParams, route);
+  const parameters = Object.fromEntries(Object.entries(encoded).map(([name, segment]) => [name, decode(name, segment)]));
   // What the path says cannot be said otherwise: such a property is as unknown as any other.
   const doubled = Object.keys(parameters).filter((name) => Object.hasOwn(given, name));
   if (doubled.length > 0) throw new ValidationError(doubled.map((name) => ({ path: [name], code: 'unknown_property', message: 'is not a known property' })));
   const input = parseInput(route.input, { ...given, ...parameters });
-  const result = await route.run(operationContext(dependencies, actor, requestId), input);
+  const context = operationContext(dependencies, actor, requestId, request);
+  if (route.respond) return route.respond(context, input, request);
+  const result = await route.run(context, input);
   const headers = { ...route.headers };
   if (result === undefined) return new Response(null, { status: route.status, headers });
   return Response.json(result, { status: route.status, headers });
@@ -60,9 +63,7 @@ export async function answerRest(request: Request, url: URL, { route, parameters
 
 async function bodyOf(request: Request, route: Route): Promise<object> {
   const body = await readJson(request);
-  if (body === undefined && route.optionalBody) return {};
-  if (typeof body !== 'object' || body === null || Array.isArray(body)) throw invalid('', 'the body must be a JSON object');
-  return body;
+  return body === undefined && route.optionalBody ? {} : requireObject(body);
 }
 
 /** Query values are text; the schema says which of them are meant as numbers or booleans. */

@@ -1,7 +1,13 @@
-import type { Route } from '../core/route.ts';
+import type { PublicPage, Route } from '../core/route.ts';
 import { apiKeyRoutes } from '../domains/api-keys/rest.ts';
 import { eventDefinitionRoutes } from '../domains/event-definitions/rest.ts';
+import { mcpConnectionPages, mcpConnectionRoutes } from '../domains/mcp-connections/rest.ts';
 import { organizationRoutes } from '../domains/organizations/rest.ts';
+import { sessionEventRoutes } from '../domains/session-events/rest.ts';
+import { sessionRoutes } from '../domains/sessions/rest.ts';
 
 /** The REST table: every documented path. */
-export const routes: readonly Route[] = [...organizationRoutes, ...apiKeyRoutes, ...eventDefinitionRoutes];
+export const routes: readonly Route[] = [...organizationRoutes, ...apiKeyRoutes, ...mcpConnectionRoutes, ...sessionRoutes, ...sessionEventRoutes, ...eventDefinitionRoutes];
+
+/** Pages under the documented paths that need no key. */
+export const publicPages: readonly PublicPage[] = mcpConnectionPages;

@@ -5,7 +5,11 @@ import '../core/node.ts';
 import '../domains/organizations/graphql.ts';
 import '../domains/users/graphql.ts';
 import '../domains/api-keys/graphql.ts';
+import '../domains/mcp-connections/graphql.ts';
 import '../domains/event-definitions/graphql.ts';
+import '../domains/sessions/graphql.ts';
+import '../domains/sessions/recording-graphql.ts';
+import '../domains/session-events/graphql.ts';
 import './viewer.ts';
 import './lifecycle-graphql.ts';
 

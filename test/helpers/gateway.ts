@@ -2,15 +2,12 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { pino } from 'pino';
 import { inject } from 'vitest';
 import { readConfig } from '../../src/core/config.ts';
-import { openDatabase } from '../../src/core/database.ts';
 import type { Role, Scope } from '../../src/core/operation.ts';
+import type { OutboundOptions } from '../../src/core/outbound.ts';
 import { createSecretBox, parseEncryptionKeys } from '../../src/core/secrets.ts';
-import { createSql } from '../../src/core/sql.ts';
 import { type IssuedKey, createKeyFor } from '../../src/gateway/demo.ts';
-import type { Dependencies } from '../../src/gateway/dependencies.ts';
-import { entities } from '../../src/gateway/entities.ts';
+import { type Dependencies, createDependencies } from '../../src/gateway/dependencies.ts';
 import { createGateway } from '../../src/gateway/gateway.ts';
-import { createMetrics } from '../../src/gateway/metrics.ts';
 import { databaseUrl, onServer } from './global-setup.ts';
 
 /** What a request answered: the whole of it, so that tests compare whole answers. */
@@ -55,25 +52,24 @@ export interface TestGateway {
   close(): Promise<void>;
 }
 
-export async function startTestGateway(env: Record<string, string> = {}): Promise<TestGateway> {
+/** `outbound` gives outbound requests other bounds than the usual ones. `beside` another one it shares that one's database, as a second process would. */
+export async function startTestGateway(env: Record<string, string> = {}, { beside, outbound }: { beside?: TestGateway; outbound?: Partial<OutboundOptions> } = {}): Promise<TestGateway> {
   const serverUrl = inject('serverUrl');
   const name = `gateway_${randomBytes(6).toString('hex')}`;
-  await onServer(serverUrl, `create database ${name} template ${inject('templateDatabase')}`);
-  const url = databaseUrl(serverUrl, name);
+  if (!beside) await onServer(serverUrl, `create database ${name} template ${inject('templateDatabase')}`);
+  const url = beside?.databaseUrl ?? databaseUrl(serverUrl, name);
   const statements: string[] = [];
   const logged: string[] = [];
   let clock: Date | undefined;
-  const database = await openDatabase({ url, entities, poolMax: 20, onSql: (message) => statements.push(message) });
-  const dependencies: Dependencies = {
+  const dependencies = await createDependencies({
     config: readConfig({ LOG_LEVEL: 'info', ...env }),
-    database,
-    sql: await createSql(database, (text) => statements.push(text)),
-    secrets: createSecretBox(parseEncryptionKeys(`test:${randomBytes(32).toString('base64')}`)),
+    databaseUrl: url,
+    secrets: beside?.dependencies.secrets ?? createSecretBox(parseEncryptionKeys(`test:${randomBytes(32).toString('base64')}`)),
     log: pino({ level: 'info' }, { write: (line: string) => logged.push(line) }),
-    metrics: createMetrics(),
     now: () => clock ?? new Date(),
-    newId: randomUUID,
-  };
+    outbound,
+    onSql: (statement) => statements.push(statement),
+  });
   const gateway = createGateway(dependencies);
   const fetch: TestGateway['fetch'] = (path, init) => gateway(new Request(new URL(path, 'http://gateway'), init));
   return {
@@ -103,8 +99,8 @@ export async function startTestGateway(env: Record<string, string> = {}): Promis
       return { ...(await createKeyFor(dependencies, { email, organization, ...rest })), organization, email };
     },
     async close() {
-      await database.close(true);
-      await onServer(serverUrl, `drop database if exists ${name} with (force)`);
+      await dependencies.close();
+      if (!beside) await onServer(serverUrl, `drop database if exists ${name} with (force)`);
     },
   };
 }

@@ -52,7 +52,7 @@ builder.objectField(OrganizationType, 'apiKeys', (t) =>
       type: ApiKeyType,
       description: 'Its API keys, newest first: all for an admin, their own for a member.',
       args: { includeRevoked: t.arg.boolean({ defaultValue: false, required: true, description: 'Whether to list revoked keys, too.' }) },
-      resolve: async (_, { includeRevoked, ...page }, context) => toConnection(await listApiKeys(context, page, { includeRevoked })),
+      resolve: async ({ id }, { includeRevoked, ...page }, context) => toConnection(await listApiKeys(context, page, { organizationId: id, includeRevoked })),
     },
     { description: 'A page of API keys.' },
     { description: 'An API key in a list.' },

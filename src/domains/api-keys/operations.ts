@@ -1,8 +1,9 @@
-import type { EntityManager } from '@mikro-orm/postgresql';
+import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
 import { ConflictError, ForbiddenError, invalid, notFound } from '../../core/errors.ts';
 import { type Ordering, type Page, type PageArguments, keyset } from '../../core/keyset.ts';
 import { type Actor, type OperationContext, type Scope, requireOrganization, requireScope, write } from '../../core/operation.ts';
 import { type Timestamp, toIsoString } from '../../core/sql.ts';
+import { Membership } from '../organizations/entity.ts';
 import { lockOrganization } from '../organizations/operations.ts';
 import { ApiKey } from './entity.ts';
 import type { CreateApiKeyInput, RenameApiKeyInput, RevokeApiKeyInput } from './input.ts';
@@ -35,6 +36,10 @@ export const createApiKey = write(async (context, input: CreateApiKeyInput): Pro
   if (excess.length > 0) throw new ForbiddenError(`a key cannot give scopes that it lacks itself: ${excess.join(', ')}`);
   if (input.expiresAt && input.expiresAt <= now()) throw invalid('expiresAt', 'must lie in the future');
   const organization = requireOrganization(actor);
+  await lockOrganization(context.em, organization.id);
+  // A removal may have ended while this waited: it revoked the member's keys, and none may come after it.
+  const membership = await context.em.count(Membership, { organization: organization.id, user: actor.userId });
+  if (membership === 0) throw new ForbiddenError('the user of the API key is no longer a member of the organization');
   return issueApiKey(context, { ...input, userId: actor.userId, organizationId: organization.id });
 });
 
@@ -77,15 +82,27 @@ export const renameApiKey = write(async (context, { apiKeyId, name }: RenameApiK
  * Revokes a key, which may be the calling one: no request that begins after the answer is accepted with it.
  * @throws NotFoundError when it is unknown, revoked already, of another organization, or of another member and the caller is no admin.
  */
-export const revokeApiKey = write(async (context, { apiKeyId }: RevokeApiKeyInput) => {
+export async function revokeApiKey(context: OperationContext, input: RevokeApiKeyInput): Promise<ApiKey> {
+  const key = await markRevoked(context, input);
+  context.notifier.publish(apiKeyTopic(key.id));
+  return key;
+}
+
+const markRevoked = write(async (context, { apiKeyId }: RevokeApiKeyInput) => {
   const key = await loadApiKey(context, apiKeyId);
   key.revoke(context.now());
   return key;
 });
 
+/** What is published when a key was revoked: what goes on with it has to end. */
+export function apiKeyTopic(keyId: string): string {
+  return `api-key:${keyId}`;
+}
+
 async function loadApiKey({ em, actor }: OperationContext, id: string): Promise<ApiKey> {
   requireScope(actor, 'api_keys.write');
-  const key = await em.findOne(ApiKey, { id, revokedAt: null, ...withinReachOf(actor) });
+  // Locked, so that of two callers who revoke at once one finds it revoked already.
+  const key = await em.findOne(ApiKey, { id, revokedAt: null, ...withinReachOf(actor) }, { lockMode: LockMode.PESSIMISTIC_WRITE });
   if (!key) throw notFound('API key');
   return key;
 }
@@ -101,10 +118,20 @@ const BY_CREATION: Ordering<ApiKeyRow> = {
 
 const COLUMNS = `k.id, k.name, k.preview, k.scopes, k.expires_at as "expiresAt", k.last_used_at as "lastUsedAt", k.revoked_at as "revokedAt", k.created_at as "createdAt"`;
 
-/** The keys of the caller's organization, newest first: all of them for an admin, their own for a member. Revoked ones too when asked. */
-export async function listApiKeys(context: OperationContext, page: PageArguments, options: { includeRevoked: boolean }): Promise<Page<ApiKeyRow>> {
+/**
+ * The keys of the caller's organization, newest first: all of them for an admin, their own for a member. Revoked ones too when asked.
+ * @throws ValidationError (400) when another organization is asked for than the one that the caller acts in.
+ */
+export async function listApiKeys(
+  context: OperationContext,
+  page: PageArguments,
+  options: { organizationId: string; includeRevoked: boolean },
+): Promise<Page<ApiKeyRow>> {
   requireScope(context.actor, 'api_keys.read');
   const organization = requireOrganization(context.actor);
+  if (options.organizationId !== organization.id) {
+    throw invalid('', 'API keys are listed only in the organization of the request: send the header X-Organization-Id with the id or slug of this one');
+  }
   const values: unknown[] = [organization.id];
   const conditions = ['k.organization_id = $1'];
   if (organization.role !== 'admin') conditions.push(`k.user_id = $${values.push(context.actor.userId)}`);

@@ -19,11 +19,18 @@ export const RESERVED_PREFIX = 'svc_';
 export function nameFromLabel(label: string, kind: 'event' | 'property'): string | undefined {
   const words = fold(label)
     .replace(/[^a-z0-9]+/g, '_')
-    .replace(/^_/, '');
+    .replace(/^_|_$/g, '');
   if (words === '') return undefined;
   const startsWithLetter = /^[a-z]/.test(words);
   if (kind === 'event') return cut(startsWithLetter ? words : `e_${words}`, NAME_MAX_LENGTH);
   return cut(startsWithLetter && !isReserved(words) ? words : `p_${words}`, NAME_MAX_LENGTH);
+}
+
+/** As {@link nameFromLabel}, for a label that the input's schema let in because it leaves a name. */
+export function baseNameFor(label: string, kind: 'event' | 'property'): string {
+  const name = nameFromLabel(label, kind);
+  if (name === undefined) throw new Error('a label that leaves no name came past the schema');
+  return name;
 }
 
 /**
@@ -37,6 +44,13 @@ export function firstFreeName(base: string, taken: ReadonlySet<string>): string 
     const candidate = cut(base, NAME_MAX_LENGTH - suffix.length) + suffix;
     if (!taken.has(candidate)) return candidate;
   }
+}
+
+/** The name of a property without one of its own, beside those that are taken; never a reserved one. */
+export function freePropertyName(label: string, taken: ReadonlySet<string>): string {
+  const base = baseNameFor(label, 'property');
+  // The followers of `svc` would be `svc_2`, `svc_3`, …, which are reserved.
+  return firstFreeName(taken.has(base) && isReserved(`${base}_`) ? `p_${base}` : base, taken);
 }
 
 // The letters of living Latin alphabets that Unicode does not decompose, in lower case.

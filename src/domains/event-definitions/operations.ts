@@ -6,8 +6,13 @@ import { type ActingOrganization, type OperationContext, write } from '../../cor
 import { lockOrganization } from '../organizations/operations.ts';
 import { DEFAULT_PROPERTIES } from './default-properties.ts';
 import { type CustomMatchingId, EventDefinition } from './entity.ts';
-import type { CreateEventDefinitionInput, EventDefinitionReference, SearchEventDefinitionsInput, UpdateEventDefinitionInput } from './input.ts';
-import { firstFreeName, nameFromLabel } from './naming.ts';
+import type {
+  CreateEventDefinitionInput,
+  EventDefinitionReference,
+  SearchEventDefinitionsInput,
+  UpdateEventDefinitionInput,
+} from './input.ts';
+import { baseNameFor, firstFreeName, nameFromLabel } from './naming.ts';
 import { requireEventDefinitions } from './policy.ts';
 import { newProperties } from './property-operations.ts';
 import {
@@ -26,8 +31,7 @@ import {
 
 /**
  * Creates a definition with its properties. Without a name one is made from the label; names of deleted definitions are taken for ever.
- * @throws ConflictError when the given name is taken; ValidationError when the label leaves no name, a property name occurs twice, or
- * custom matching names no fitting property.
+ * @throws ConflictError when the given name is taken; ValidationError when custom matching names no fitting property.
  */
 export const createEventDefinition = write(
   async (context, input: CreateEventDefinitionInput): Promise<EventDefinition> => {
@@ -35,11 +39,14 @@ export const createEventDefinition = write(
     const organization = requireEventDefinitions(actor);
     // Creations within an organization go one after the other, so that a generated name that is free here is still free at the insert.
     await lockOrganization(em, organization.id);
+    // Before the definition is made: a query flushes what was made, and would then find the new definition itself.
+    if (input.name !== undefined) await refuseTakenName(em, organization, input.name);
+    const name = input.name ?? (await generateName(em, organization, input.label));
     const at = now();
     const definition = em.create(EventDefinition, {
       id: newId(),
       organization: organization.id,
-      name: input.name ?? (await generateName(em, organization, input.label)),
+      name,
       label: input.label,
       description: input.description ?? null,
       primaryObject: input.primaryObject,
@@ -49,9 +56,11 @@ export const createEventDefinition = write(
       updatedAt: at,
       deletedAt: null,
     });
-    if (input.name !== undefined) await refuseTakenName(em, organization, input.name);
     const properties = newProperties(definition, input.propertyDefinitions, context);
-    checkCustomMatching(definition.customMatchingId, [...properties, ...(definition.includeDefaultProperties ? DEFAULT_PROPERTIES : [])]);
+    checkCustomMatching(definition.customMatchingId, [
+      ...properties,
+      ...(definition.includeDefaultProperties ? DEFAULT_PROPERTIES : []),
+    ]);
     em.persist([definition, ...properties]);
     return definition;
   },
@@ -59,17 +68,16 @@ export const createEventDefinition = write(
 );
 
 async function generateName(em: EntityManager, organization: ActingOrganization, label: string): Promise<string> {
-  const base = nameFromLabel(label, 'event');
-  if (base === undefined) throw invalid('label', 'leaves no name, because it has neither letters nor digits; give a name');
+  const base = baseNameFor(label, 'event');
   return firstFreeName(base, await takenNames(em, organization, base));
 }
 
 /** Names like `base`, deleted ones included. The shortening that makes room for a number stays within the last ten characters. */
 async function takenNames(em: EntityManager, organization: ActingOrganization, base: string): Promise<Set<string>> {
-  const rows = await em.execute<{ name: string }[]>('select name from event_definition where organization_id = ? and starts_with(name, ?)', [
-    organization.id,
-    base.slice(0, 40),
-  ]);
+  const rows = await em.execute<{ name: string }[]>(
+    'select name from event_definition where organization_id = ? and starts_with(name, ?)',
+    [organization.id, base.slice(0, 40)],
+  );
   return new Set(rows.map(({ name }) => name));
 }
 
@@ -85,14 +93,20 @@ function nameTaken(name: string, byDeleted = false): ConflictError {
   return new ConflictError(message, ['name']);
 }
 
-function checkCustomMatching(matching: CustomMatchingId | null | undefined, properties: readonly { name: string; type: string }[]): void {
+function checkCustomMatching(
+  matching: CustomMatchingId | null | undefined,
+  properties: readonly { name: string; type: string }[],
+): void {
   if (!matching) return;
   const { eventPropertyName } = matching.primaryObjectRule;
   const path = 'customMatchingId.primaryObjectRule.eventPropertyName';
   const property = properties.find(({ name }) => name === eventPropertyName);
   if (!property) throw invalid(path, `must name a property of this definition; ${eventPropertyName} is none`);
   if (property.type !== 'string' && property.type !== 'number') {
-    throw invalid(path, `must name a property of type string or number; ${eventPropertyName} is of type ${property.type}`);
+    throw invalid(
+      path,
+      `must name a property of type string or number; ${eventPropertyName} is of type ${property.type}`,
+    );
   }
 }
 
@@ -129,7 +143,10 @@ export async function lockDefinition({ em, actor }: OperationContext, eventName:
 }
 
 /** @throws NotFoundError for a missing, a foreign and a deleted definition alike. */
-export async function readEventDefinition(context: OperationContext, { eventName }: EventDefinitionReference): Promise<EventDefinitionRow> {
+export async function readEventDefinition(
+  context: OperationContext,
+  { eventName }: EventDefinitionReference,
+): Promise<EventDefinitionRow> {
   const organization = requireEventDefinitions(context.actor);
   const row = await findDefinitionRow(context, organization.id, referenceTo(eventName, organization.number));
   if (!row) throw notFound('event definition');
@@ -137,7 +154,10 @@ export async function readEventDefinition(context: OperationContext, { eventName
 }
 
 /** Those of the ids that the caller may see, in no particular order. */
-export async function readEventDefinitionsByIds(context: OperationContext, ids: readonly string[]): Promise<EventDefinitionRow[]> {
+export async function readEventDefinitionsByIds(
+  context: OperationContext,
+  ids: readonly string[],
+): Promise<EventDefinitionRow[]> {
   return findDefinitionRowsByIds(context, requireEventDefinitions(context.actor).id, ids);
 }
 
@@ -147,12 +167,30 @@ export interface EventDefinitionList {
   readonly total: () => Promise<number>;
 }
 
-/** Pages through the caller's definitions by keyset, in any of the orders. */
+export interface EventDefinitionListOptions {
+  /** The organization that is asked for, where the caller may know others beside the one they act in. */
+  readonly organizationId?: string;
+  readonly filter: EventDefinitionFilter;
+  readonly order: EventDefinitionOrder;
+  readonly page: PageArguments;
+  readonly maxPageSize?: number;
+}
+
+/**
+ * Pages by keyset, in any of the orders, through the definitions of the organization that the caller acts in.
+ * @throws ValidationError (400) when another organization is asked for.
+ */
 export async function listEventDefinitions(
   context: OperationContext,
-  { filter, order, page, maxPageSize }: { filter: EventDefinitionFilter; order: EventDefinitionOrder; page: PageArguments; maxPageSize?: number },
+  { organizationId, filter, order, page, maxPageSize }: EventDefinitionListOptions,
 ): Promise<EventDefinitionList> {
   const organization = requireEventDefinitions(context.actor);
+  if (organizationId !== undefined && organizationId !== organization.id) {
+    throw invalid(
+      '',
+      'event definitions are listed only in the organization of the request: send the header X-Organization-Id with the id or slug of this one',
+    );
+  }
   return {
     page: await pageOfDefinitions(context, organization.id, filter, order, page, maxPageSize),
     total: () => countDefinitions(context, organization.id, filter),
@@ -160,7 +198,10 @@ export async function listEventDefinitions(
 }
 
 /** The documented search: by name, forward, at most 500 a page. */
-export function searchEventDefinitions(context: OperationContext, input: SearchEventDefinitionsInput): Promise<EventDefinitionList> {
+export function searchEventDefinitions(
+  context: OperationContext,
+  input: SearchEventDefinitionsInput,
+): Promise<EventDefinitionList> {
   return listEventDefinitions(context, {
     filter: { search: input.searchString },
     order: { field: 'NAME', direction: input.sortOrder },
@@ -170,11 +211,15 @@ export function searchEventDefinitions(context: OperationContext, input: SearchE
 }
 
 /** All properties of many definitions, default ones first, by definition id; one statement for the custom ones. */
-export async function readPropertiesOf(context: OperationContext, definitions: readonly EventDefinitionRow[]): Promise<Map<string, EventPropertyRow[]>> {
+export async function readPropertiesOf(
+  context: OperationContext,
+  definitions: readonly EventDefinitionRow[],
+): Promise<Map<string, EventPropertyRow[]>> {
   const organization = requireEventDefinitions(context.actor);
   const properties = new Map(definitions.map((definition) => [definition.id, defaultPropertyRows(definition)]));
   if (definitions.length === 0) return properties;
-  for (const row of await findPropertyRows(context, organization.id, [...properties.keys()])) properties.get(row.definitionId)?.push(row);
+  for (const row of await findPropertyRows(context, organization.id, [...properties.keys()]))
+    properties.get(row.definitionId)?.push(row);
   return properties;
 }
 
@@ -189,10 +234,19 @@ export interface NamePreview {
 }
 
 /** What a creation without a name would make of the label, as things stand; it reserves nothing. */
-export async function previewEventDefinitionName({ em, actor }: OperationContext, { label }: { label: string }): Promise<NamePreview> {
+export async function previewEventDefinitionName(
+  { em, actor }: OperationContext,
+  { label }: { label: string },
+): Promise<NamePreview> {
   const organization = requireEventDefinitions(actor);
   const name = nameFromLabel(label, 'event');
-  if (name === undefined) return { name, isFree: false, reason: 'the label has neither letters nor digits; give a name', nextFreeName: undefined };
+  if (name === undefined)
+    return {
+      name,
+      isFree: false,
+      reason: 'the label has neither letters nor digits; give a name',
+      nextFreeName: undefined,
+    };
   const holder = await em.findOne(EventDefinition, { organization: organization.id, name });
   return {
     name,

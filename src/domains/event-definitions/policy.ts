@@ -14,7 +14,9 @@ export function requireEventDefinitions(actor: Actor): ActingOrganization {
   const organization = requireOrganization(actor);
   const levels = Object.values(organization.subscriptions).map((level) => SUBSCRIPTION_LEVELS.indexOf(level));
   if (!levels.some((level) => level >= PROFESSIONAL)) {
-    throw new ForbiddenError('event definitions need a subscription at professional level or higher in at least one product family');
+    throw new ForbiddenError(
+      'event definitions need a subscription at professional level or higher in at least one product family',
+    );
   }
   return organization;
 }

@@ -10,34 +10,31 @@ import {
   type ReplaceEventPropertyTypeInput,
   type UpdateEventPropertyInput,
 } from './input.ts';
-import { RESERVED_PREFIX, firstFreeName, nameFromLabel } from './naming.ts';
+import { freePropertyName } from './naming.ts';
 import { lockDefinition } from './operations.ts';
 
 type PropertyContext = Pick<OperationContext, 'em' | 'now' | 'newId'>;
 
-/** Properties for a new definition: names that were given are kept, then the others are made from their labels around them. */
-export function newProperties(definition: EventDefinition, inputs: readonly PropertyDefinition[], context: PropertyContext): EventProperty[] {
-  const taken = new Set<string>();
-  inputs.forEach(({ name }, index) => {
-    if (name === undefined) return;
-    if (taken.has(name)) throw invalid(`propertyDefinitions.${index}.name`, `${name} is the name of an earlier property; names must differ`);
-    taken.add(name);
-  });
+/** Properties for a new definition: names that were given, which differ, are kept; the others are made from their labels around them. */
+export function newProperties(
+  definition: EventDefinition,
+  inputs: readonly PropertyDefinition[],
+  context: PropertyContext,
+): EventProperty[] {
+  const taken = new Set(inputs.flatMap(({ name }) => name ?? []));
   return inputs.map((input, index) => {
-    const name = input.name ?? generateName(input.label, taken, `propertyDefinitions.${index}.label`);
+    const name = input.name ?? freePropertyName(input.label, taken);
     taken.add(name);
     return newProperty(definition, { ...input, name }, index, context);
   });
 }
 
-function generateName(label: string, taken: ReadonlySet<string>, path: string): string {
-  const base = nameFromLabel(label, 'property');
-  if (base === undefined) throw invalid(path, 'leaves no name, because it has neither letters nor digits; give a name');
-  // The followers of `svc` would be `svc_2`, `svc_3`, …, which are reserved.
-  return firstFreeName(taken.has(base) && `${base}_` === RESERVED_PREFIX ? `p_${base}` : base, taken);
-}
-
-function newProperty(definition: EventDefinition, input: PropertyDefinition & { name: string }, position: number, { em, now, newId }: PropertyContext): EventProperty {
+function newProperty(
+  definition: EventDefinition,
+  input: PropertyDefinition & { name: string },
+  position: number,
+  { em, now, newId }: PropertyContext,
+): EventProperty {
   const at = now();
   return em.create(EventProperty, {
     id: newId(),
@@ -56,7 +53,7 @@ function newProperty(definition: EventDefinition, input: PropertyDefinition & { 
 
 /**
  * Adds a custom property, at most 50 a definition; the definition is held meanwhile, so that the fifty-first never gets in.
- * @throws ConflictError when the given name is taken; ValidationError when the definition is full or the label leaves no name.
+ * @throws ConflictError when the given name is taken; ValidationError when the definition is full.
  */
 export const addEventProperty = write(async (context, { eventName, ...input }: AddEventPropertyInput) => {
   const { em } = context;
@@ -64,12 +61,19 @@ export const addEventProperty = write(async (context, { eventName, ...input }: A
   const present = await em.find(EventProperty, { definition });
   const names = new Set(present.map(({ name }) => name));
   if (input.name !== undefined && names.has(input.name)) {
-    throw new ConflictError(`name: ${input.name} is taken by another property of this event definition; choose another name`, ['name']);
+    throw new ConflictError(
+      `name: ${input.name} is taken by another property of this event definition; choose another name`,
+      ['name'],
+    );
   }
   if (present.length >= MAX_CUSTOM_PROPERTIES) {
-    throw invalid('', `an event definition has at most ${MAX_CUSTOM_PROPERTIES} custom properties; delete one first`, 'too_many_properties');
+    throw invalid(
+      '',
+      `an event definition has at most ${MAX_CUSTOM_PROPERTIES} custom properties; delete one first`,
+      'too_many_properties',
+    );
   }
-  const name = input.name ?? generateName(input.label, names, 'label');
+  const name = input.name ?? freePropertyName(input.label, names);
   const position = Math.max(-1, ...present.map((property) => property.position)) + 1;
   const property = newProperty(definition, { ...input, name }, position, context);
   em.persist(property);
@@ -93,7 +97,9 @@ export const updateEventProperty = write(async (context, { eventName, name, ...c
 export const deleteEventProperty = write(async (context, { eventName, name }: EventPropertyReference) => {
   const { definition, property } = await loadProperty(context, eventName, name, 'deleted');
   if (definition.matchesBy(name)) {
-    throw new ConflictError(`property ${name} is used by the custom matching of this event definition and cannot be deleted`);
+    throw new ConflictError(
+      `property ${name} is used by the custom matching of this event definition and cannot be deleted`,
+    );
   }
   context.em.remove(property);
   return { definition, property };
@@ -108,7 +114,9 @@ export const replaceEventPropertyType = write(async (context, input: ReplaceEven
   const { em } = context;
   const { definition, property } = await loadProperty(context, input.eventName, input.name, 'replaced');
   if (definition.matchesBy(property.name) && input.type !== 'string' && input.type !== 'number') {
-    throw new ConflictError(`property ${property.name} is used by the custom matching of this event definition, which needs the type string or number`);
+    throw new ConflictError(
+      `property ${property.name} is used by the custom matching of this event definition, which needs the type string or number`,
+    );
   }
   em.remove(property);
   // The name is unique: the old row goes before the new one comes.
@@ -119,7 +127,8 @@ export const replaceEventPropertyType = write(async (context, input: ReplaceEven
       name: property.name,
       type: input.type,
       label: input.label ?? property.label,
-      description: input.description === undefined ? (property.description ?? undefined) : (input.description ?? undefined),
+      description:
+        input.description === undefined ? (property.description ?? undefined) : (input.description ?? undefined),
       options: input.options,
     },
     property.position,

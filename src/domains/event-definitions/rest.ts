@@ -22,12 +22,25 @@ import {
 } from './operations.ts';
 import { addEventProperty, deleteEventProperty, updateEventProperty } from './property-operations.ts';
 import { FIELD_TYPE_OF, PROPERTY_TYPES } from './property-types.ts';
-import { type EventDefinitionRow, type EventPropertyRow, GROUP_NAME, customPropertyRow, fullyQualifiedName, objectTypeId } from './rows.ts';
+import {
+  type EventDefinitionRow,
+  type EventPropertyRow,
+  GROUP_NAME,
+  customPropertyRow,
+  fullyQualifiedName,
+  objectTypeId,
+} from './rows.ts';
 
 const E = '/events/2026-03/event-definitions';
 const tag = 'Event definitions';
 
-const optionDocument = z.strictObject({ label: z.string(), value: z.string(), displayOrder: z.int(), hidden: z.boolean(), description: z.string().nullable() });
+const optionDocument = z.strictObject({
+  label: z.string(),
+  value: z.string(),
+  displayOrder: z.int(),
+  hidden: z.boolean(),
+  description: z.string().nullable(),
+});
 
 const propertyDocument = z
   .strictObject({
@@ -57,7 +70,9 @@ const definitionDocument = z
     description: z.string().nullable(),
     primaryObject: z.string(),
     customMatchingId: z
-      .strictObject({ primaryObjectRule: z.strictObject({ targetObjectPropertyName: z.string(), eventPropertyName: z.string() }) })
+      .strictObject({
+        primaryObjectRule: z.strictObject({ targetObjectPropertyName: z.string(), eventPropertyName: z.string() }),
+      })
       .nullable(),
     includeDefaultProperties: z.boolean(),
     trackingType: z.literal('MANUAL'),
@@ -85,7 +100,13 @@ function toPropertyDocument(row: EventPropertyRow): z.input<typeof propertyDocum
     fieldType: FIELD_TYPE_OF[row.type],
     description: row.description,
     groupName: GROUP_NAME,
-    options: row.options.map(({ label, value }, displayOrder) => ({ label, value, displayOrder, hidden: false, description: null })),
+    options: row.options.map(({ label, value }, displayOrder) => ({
+      label,
+      value,
+      displayOrder,
+      hidden: false,
+      description: null,
+    })),
     displayOrder: row.displayOrder,
     isDefault: row.isDefault,
     archived: false,
@@ -94,7 +115,11 @@ function toPropertyDocument(row: EventPropertyRow): z.input<typeof propertyDocum
   };
 }
 
-function toDefinitionDocument(row: EventDefinitionRow, properties: readonly EventPropertyRow[], context: OperationContext): z.input<typeof definitionDocument> {
+function toDefinitionDocument(
+  row: EventDefinitionRow,
+  properties: readonly EventPropertyRow[],
+  context: OperationContext,
+): z.input<typeof definitionDocument> {
   return {
     id: row.id,
     name: row.name,
@@ -115,11 +140,19 @@ function toDefinitionDocument(row: EventDefinitionRow, properties: readonly Even
   };
 }
 
-async function withProperties(context: OperationContext, row: EventDefinitionRow): Promise<z.input<typeof definitionDocument>> {
+async function withProperties(
+  context: OperationContext,
+  row: EventDefinitionRow,
+): Promise<z.input<typeof definitionDocument>> {
   return toDefinitionDocument(row, (await readPropertiesOf(context, [row])).get(row.id) ?? [], context);
 }
 
-const propertyExample = { label: 'Cart total', name: 'cart_total', type: 'number', description: 'Sum of all items in the cart.' };
+const propertyExample = {
+  label: 'Cart total',
+  name: 'cart_total',
+  type: 'number',
+  description: 'Sum of all items in the cart.',
+};
 
 export const eventDefinitionRoutes = [
   route({
@@ -153,7 +186,13 @@ export const eventDefinitionRoutes = [
       if (!page.hasNextPage || !last) return { results, total: await total() };
       const after = page.cursorOf(last);
       const { searchString, includeProperties, limit, sortOrder } = input;
-      const query = new URLSearchParams({ ...(searchString && { searchString }), includeProperties: String(includeProperties), limit: String(limit), sortOrder, after });
+      const query = new URLSearchParams({
+        ...(searchString && { searchString }),
+        includeProperties: String(includeProperties),
+        limit: String(limit),
+        sortOrder,
+        after,
+      });
       return { results, total: await total(), paging: { next: { after, link: `${E}?${query}` } } };
     },
   }),
@@ -204,7 +243,8 @@ export const eventDefinitionRoutes = [
     status: 201,
     errors: [400, 404, 409],
     examples: { input: propertyExample },
-    run: async (context, input) => toPropertyDocument(customPropertyRow((await addEventProperty(context, input)).property)),
+    run: async (context, input) =>
+      toPropertyDocument(customPropertyRow((await addEventProperty(context, input)).property)),
   }),
   ...[`${E}/:eventName/property`, `${E}/:eventName/property/:name`].map((path) =>
     route({
@@ -217,7 +257,9 @@ export const eventDefinitionRoutes = [
       output: propertyDocument,
       status: 200,
       errors: [400, 404],
-      run: async (context, input) => toPropertyDocument(customPropertyRow((await updateEventProperty(context, input)).property)),
+      examples: { input: { ...(path.endsWith(':name') ? {} : { name: 'cart_total' }), label: 'Total of the cart' } },
+      run: async (context, input) =>
+        toPropertyDocument(customPropertyRow((await updateEventProperty(context, input)).property)),
     }),
   ),
   route({

@@ -6,8 +6,10 @@ import type { CustomMatchingId, EventDefinition, EventProperty } from './entity.
 import type { PropertyOption, PropertyType } from './property-types.ts';
 
 /** A definition as it is read; the entity has the same shape. */
-export interface EventDefinitionRow
-  extends Pick<EventDefinition, 'id' | 'number' | 'name' | 'label' | 'primaryObject' | 'includeDefaultProperties'> {
+export interface EventDefinitionRow extends Pick<
+  EventDefinition,
+  'id' | 'number' | 'name' | 'label' | 'primaryObject' | 'includeDefaultProperties'
+> {
   readonly description?: string | null;
   readonly customMatchingId?: CustomMatchingId | null;
   readonly createdAt: Timestamp;
@@ -79,7 +81,11 @@ const COLUMNS = `d.id, d.number, d.name, d.label, d.description, d.primary_objec
   d.include_default_properties as "includeDefaultProperties", d.created_at as "createdAt", d.updated_at as "updatedAt"`;
 
 /** By name, fully qualified name or id. A name that looks like a fully qualified one is first taken as it stands. */
-export async function findDefinitionRow(context: OperationContext, organizationId: string, reference: DefinitionReference): Promise<EventDefinitionRow | undefined> {
+export async function findDefinitionRow(
+  context: OperationContext,
+  organizationId: string,
+  reference: DefinitionReference,
+): Promise<EventDefinitionRow | undefined> {
   const [row] = await context.sql.query<EventDefinitionRow>(
     `select ${COLUMNS} from event_definition d
       where d.organization_id = $1 and d.deleted_at is null and (d.name = any($2) or d.id = $3)
@@ -89,8 +95,15 @@ export async function findDefinitionRow(context: OperationContext, organizationI
   return row;
 }
 
-export async function findDefinitionRowsByIds(context: OperationContext, organizationId: string, ids: readonly string[]): Promise<EventDefinitionRow[]> {
-  return context.sql.query(`select ${COLUMNS} from event_definition d where d.organization_id = $1 and d.deleted_at is null and d.id = any($2)`, [organizationId, ids]);
+export async function findDefinitionRowsByIds(
+  context: OperationContext,
+  organizationId: string,
+  ids: readonly string[],
+): Promise<EventDefinitionRow[]> {
+  return context.sql.query(
+    `select ${COLUMNS} from event_definition d where d.organization_id = $1 and d.deleted_at is null and d.id = any($2)`,
+    [organizationId, ids],
+  );
 }
 
 /** The ways in which a caller may have written which definition is meant. */
@@ -116,7 +129,9 @@ function conditions(organizationId: string, filter: EventDefinitionFilter, value
     // Names are lower-case, so this ignores case; strpos knows no wildcards, so % and _ are plain characters.
     ...(filter.search ? [`strpos(d.name, ${value(filter.search.replaceAll('\0', ' ').toLowerCase())}) > 0`] : []),
     ...(filter.primaryObject ? [`d.primary_object = any(${value(filter.primaryObject)})`] : []),
-    ...(filter.hasCustomMatchingId == null ? [] : [`d.custom_matching_id is ${filter.hasCustomMatchingId ? 'not ' : ''}null`]),
+    ...(filter.hasCustomMatchingId == null
+      ? []
+      : [`d.custom_matching_id is ${filter.hasCustomMatchingId ? 'not ' : ''}null`]),
   ].join(' and ');
 }
 
@@ -132,7 +147,11 @@ export async function pageOfDefinitions(
   const where = conditions(organizationId, filter, values);
   const byId = { sql: 'd.id', type: 'uuid', of: (row: EventDefinitionRow) => row.id } as const;
   const columns = order.field === 'NAME' ? [ORDERINGS.NAME] : [ORDERINGS[order.field], byId];
-  const ordering: Ordering<EventDefinitionRow> = { name: order.field, columns, direction: order.direction };
+  const ordering: Ordering<EventDefinitionRow> = {
+    name: `EVENT_DEFINITION_${order.field}_${order.direction}`,
+    columns,
+    direction: order.direction,
+  };
   const query = keyset(ordering, page, values, maxPageSize);
   const rows = await context.sql.query<EventDefinitionRow>(
     `select ${COLUMNS} from event_definition d where ${where} and ${query.where} order by ${query.orderBy} limit $${values.push(query.limit)}`,
@@ -141,15 +160,26 @@ export async function pageOfDefinitions(
   return query.toPage(rows);
 }
 
-export async function countDefinitions(context: OperationContext, organizationId: string, filter: EventDefinitionFilter): Promise<number> {
+export async function countDefinitions(
+  context: OperationContext,
+  organizationId: string,
+  filter: EventDefinitionFilter,
+): Promise<number> {
   const values: unknown[] = [];
   const where = conditions(organizationId, filter, values);
-  const [row] = await context.sql.query<{ count: number }>(`select count(*)::int as count from event_definition d where ${where}`, values);
+  const [row] = await context.sql.query<{ count: number }>(
+    `select count(*)::int as count from event_definition d where ${where}`,
+    values,
+  );
   return row?.count ?? 0;
 }
 
 /** The custom properties of many definitions in one statement, in their order within each. */
-export async function findPropertyRows(context: OperationContext, organizationId: string, definitionIds: readonly string[]): Promise<EventPropertyRow[]> {
+export async function findPropertyRows(
+  context: OperationContext,
+  organizationId: string,
+  definitionIds: readonly string[],
+): Promise<EventPropertyRow[]> {
   return context.sql.query<EventPropertyRow>(
     `select p.definition_id as "definitionId", p.name, p.label, p.type, p.description, p.options, p.position + ${DEFAULT_PROPERTIES.length} as "displayOrder",
         false as "isDefault", p.created_at as "createdAt", p.updated_at as "updatedAt"

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { ROLES } from '../../core/operation.ts';
 import { optional, text, withDefault } from '../../core/validation.ts';
 
-const name = text({ min: 1, max: 100 }).refine((value) => value.trim() !== '', 'must not be blank');
+const name = text({ min: 1, max: 100 }).refine((value) => value === '' || value.trim() !== '', 'must not be blank');
 
 export const SLUG_MAX_LENGTH = 100;
 const slug = z

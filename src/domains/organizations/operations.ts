@@ -60,7 +60,10 @@ export const createOrganization = write(
     em.create(Membership, { organization, user: actor.userId, role: 'admin', createdAt: at });
     return organization;
   },
-  { organization_slug_unique: (input) => new ConflictError(`slug: ${input.slug} is taken by another organization; choose another slug`, ['slug']) },
+  {
+    organization_slug_unique: ({ slug }) =>
+      new ConflictError(slug === undefined ? 'slug: the one made from the name was taken at the same moment; try again' : `slug: ${slug} is taken by another organization; choose another slug`, ['slug']),
+  },
 );
 
 async function generateSlug(em: EntityManager, name: string): Promise<string | null> {

@@ -1,0 +1,96 @@
+/** What the agent of `make-agent-run.ts` says and does. */
+
+/** A call of a tool. */
+export interface Call {
+  tool: string;
+  input: object;
+  /** Lines, in the order of printing. */
+  output: string[];
+  exitCode?: number;
+}
+
+/** What an agent says, and the tools that it calls then. */
+export interface Turn {
+  say: string;
+  calls: Call[];
+}
+
+const bash = (command: string, exitCode: number, ...output: string[]): Call => ({
+  tool: 'Bash',
+  input: { command },
+  output,
+  exitCode,
+});
+const read = (path: string, ...output: string[]): Call => ({ tool: 'Read', input: { path }, output });
+const search = (pattern: string, ...output: string[]): Call => ({
+  tool: 'Grep',
+  input: { pattern, path: 'src' },
+  output,
+});
+const edit = (path: string, before: string, after: string): Call => ({
+  tool: 'Edit',
+  input: { path, before, after },
+  output: ['1 replacement'],
+});
+
+export const BEFORE: readonly Turn[] = [
+  {
+    say: 'I start with the failing test, to see what it says before I change anything.',
+    calls: [
+      bash('npm test -- cart', 1, '> shop@2.4.0 test', '✗ cart › adds a coupon twice', '  expected 90, received 81'),
+    ],
+  },
+  {
+    say: 'The discount is taken off a price that is already reduced. Let me read the code that does it, and who calls it.',
+    calls: [
+      read(
+        'src/cart/discount.ts',
+        'export function applyCoupon(cart: Cart, coupon: Coupon): Cart {',
+        '  return reduced(cart, coupon.percent);',
+        '}',
+      ),
+      search('applyCoupon\\(', 'src/checkout/summary.ts:48', 'src/checkout/summary.ts:61'),
+    ],
+  },
+];
+
+export const AFTER: readonly Turn[] = [
+  {
+    say: 'Two callers. The cart will remember its coupons, so that a second “10 % für Größe M” changes nothing 🙂.',
+    calls: [
+      edit('src/cart/discount.ts', '  return', '  if (cart.coupons.includes(coupon.code)) return cart;\n  return'),
+    ],
+  },
+  {
+    say: 'Now the test again, and then all of them.',
+    calls: [
+      bash('npm test -- cart', 0, '✓ cart › adds a coupon twice', '14 passed'),
+      bash('npm test', 0, '> shop@2.4.0 test', '212 passed'),
+    ],
+  },
+];
+
+export const DELEGATION = 'While I change it, a helper looks for other places that compute a total.';
+export const HELPER_CALL: Call = {
+  tool: 'Task',
+  input: { prompt: 'Find other places that compute a total.' },
+  output: ['Nothing else applies a coupon.'],
+};
+export const HELPER: readonly Turn[] = [
+  { say: 'I search for totals.', calls: [search('[tT]otal', 'src/cart/total.ts:3', 'src/invoice/total.ts:1')] },
+  {
+    say: 'The invoice may compute one of its own.',
+    calls: [read('src/invoice/total.ts', 'export const invoiceTotal = (cart: Cart) => cart.total;')],
+  },
+  { say: 'It takes over the total of the cart: nothing else applies a coupon.', calls: [] },
+];
+
+export const WATCHER: Turn = {
+  say: 'The type checker watches the changes.',
+  calls: [bash('npm run typecheck -- --watch', 0, 'Starting in watch mode', 'Found 0 errors')],
+};
+
+export const ANSWER =
+  'The coupon was taken off twice, because both steps of the checkout applied it to the reduced price. A cart now remembers its coupons, ' +
+  'and a second application of one changes nothing. The failing test passes, and so do the other 211. I have looked for other places that ' +
+  'compute a total: the invoice takes it from the cart, so nothing else had to change.';

@@ -1,0 +1,243 @@
+import { lookup } from 'node:dns/promises';
+import { type LookupFunction, isIP } from 'node:net';
+import ipaddr from 'ipaddr.js';
+import { Agent, fetch as undiciFetch } from 'undici';
+
+/**
+ * The one way out: every request to an address that we were told of goes through here. Only http(s); no user info; the name is resolved
+ * once, every address it gives must be public, and the connection is made to one of these very addresses, so that an answer of DNS that
+ * changes later changes nothing. Redirects are followed here, at most 3, each checked like the first; what could be a credential stays
+ * within its origin. Time and size are bounded.
+ */
+
+export type OutboundFetch = (url: string | URL, init?: RequestInit) => Promise<Response>;
+
+/** Names to addresses; tests put their own in place of DNS. */
+export type Resolve = (hostname: string) => Promise<readonly string[]>;
+
+export interface OutboundOptions {
+  /** Lets requests reach loopback and private networks: for development and tests alone. */
+  readonly allowPrivateNetwork: boolean;
+  readonly resolve?: Resolve;
+  /** Until a connection stands, TLS included. */
+  readonly connectTimeoutMs?: number;
+  /** For all requests of one piece of work together, their bodies included. */
+  readonly totalTimeoutMs?: number;
+  /** Of one answer, after decompression. */
+  readonly maxBytes?: number;
+}
+
+/** The requests of one piece of work, which share one deadline. */
+export interface OutboundWork {
+  /** @throws OutboundError, also while the body is read. */
+  readonly fetch: OutboundFetch;
+  /** Aborts at the deadline. */
+  readonly signal: AbortSignal;
+}
+
+export interface Outbound {
+  /** Starts a piece of work; its deadline is `totalTimeoutMs` unless a shorter one is given. */
+  begin(timeoutMs?: number): OutboundWork;
+  /** Checks an address that somebody else will open, as if it were requested. @throws OutboundError when a request to it would be refused. */
+  check(url: string | URL): Promise<URL>;
+  close(): Promise<void>;
+}
+
+/**
+ * A request that was refused, failed, or was cut off. The message names the host and the cause and is safe to show. It is a TypeError, as
+ * `fetch` itself throws for network failures: libraries that recover from other errors let these through.
+ */
+export class OutboundError extends TypeError {
+  override readonly name = 'OutboundError';
+  /** Whether the same request may succeed later: false for what our rules refuse. */
+  readonly isPassing: boolean;
+
+  constructor(message: string, { isPassing = true, cause }: { isPassing?: boolean; cause?: unknown } = {}) {
+    super(message, { cause });
+    this.isPassing = isPassing;
+  }
+}
+
+const MAX_REDIRECTS = 3;
+const REDIRECTS = new Set([301, 302, 303, 307, 308]);
+/** Statuses that have no body (Fetch Standard, "null body status"). */
+const BODILESS = new Set([101, 204, 205, 304]);
+/** What may follow a redirect to another origin: nothing that could be a secret. */
+const HEADERS_FOR_OTHERS = new Set(['accept', 'accept-language', 'mcp-protocol-version', 'user-agent']);
+
+export function createOutbound(options: OutboundOptions): Outbound {
+  const { allowPrivateNetwork, resolve = resolveByDns, connectTimeoutMs = 10_000, totalTimeoutMs = 30_000, maxBytes = 1024 * 1024 } = options;
+
+  async function resolveAllowed(hostname: string): Promise<{ address: string; family: number }[]> {
+    const addresses = await resolve(hostname);
+    if (addresses.length === 0) throw new OutboundError(`${hostname} has no address`);
+    // One bad address spoils all: which of them would be dialled is not ours to choose.
+    if (!allowPrivateNetwork && !addresses.every(isPublicAddress)) throw refused(hostname);
+    return addresses.map((address) => ({ address, family: isIP(address) }));
+  }
+
+  const pinnedLookup: LookupFunction = (hostname, { all, family }, callback) => {
+    resolveAllowed(hostname).then(
+      (addresses) => {
+        const fitting = family === 4 || family === 6 ? addresses.filter((one) => one.family === family) : addresses;
+        const [first] = fitting;
+        if (!first) callback(new OutboundError(`${hostname} has no address of the family asked for`), []);
+        else if (all) callback(null, fitting);
+        else callback(null, first.address, first.family);
+      },
+      (error: NodeJS.ErrnoException) => callback(error, []),
+    );
+  };
+
+  const agent = new Agent({ connect: { lookup: pinnedLookup, timeout: connectTimeoutMs }, allowH2: false });
+
+  async function send(url: URL, init: RequestInit, deadline: AbortSignal): Promise<Response> {
+    const signal = init.signal ? AbortSignal.any([init.signal, deadline]) : deadline;
+    const explain = (error: unknown) => (init.signal?.aborted ? error : toOutboundError(error, url, deadline));
+    try {
+      // Node's own fetch refuses an Agent of another undici; the two differ in their types alone.
+      const request = { ...init, signal, redirect: 'manual', dispatcher: agent } as unknown as Parameters<typeof undiciFetch>[1];
+      const response = await undiciFetch(url.href, request);
+      return bounded(response as unknown as Response, url, maxBytes, explain);
+    } catch (error) {
+      throw explain(error);
+    }
+  }
+
+  async function follow(given: string | URL, init: RequestInit, deadline: AbortSignal): Promise<Response> {
+    let url = checkUrl(given, allowPrivateNetwork);
+    let request = init;
+    for (let redirects = 0; ; redirects += 1) {
+      const response = await send(url, request, deadline);
+      const location = REDIRECTS.has(response.status) ? response.headers.get('location') : null;
+      if (location === null) return response;
+      await response.body?.cancel();
+      if (redirects === MAX_REDIRECTS) throw new OutboundError(`${url.host} redirects more than ${MAX_REDIRECTS} times`);
+      const target = checkUrl(URL.canParse(location, url.href) ? new URL(location, url) : location, allowPrivateNetwork);
+      request = redirected(request, url, target, response.status);
+      url = target;
+    }
+  }
+
+  return {
+    begin(timeoutMs = totalTimeoutMs) {
+      const signal = AbortSignal.timeout(Math.min(timeoutMs, totalTimeoutMs));
+      return { signal, fetch: (url, init = {}) => follow(url, init, signal) };
+    },
+    async check(given) {
+      const url = checkUrl(given, allowPrivateNetwork);
+      if (!literalOf(url.hostname)) {
+        await resolveAllowed(url.hostname).catch((error: unknown) => {
+          throw toOutboundError(error, url);
+        });
+      }
+      return url;
+    },
+    close: () => agent.destroy(),
+  };
+}
+
+async function resolveByDns(hostname: string): Promise<string[]> {
+  return (await lookup(hostname, { all: true, order: 'verbatim' })).map(({ address }) => address);
+}
+
+/** What can be told from the URL alone. Parsing has turned decimal, octal, hexadecimal and full-width spellings into plain addresses. */
+function checkUrl(given: string | URL, allowPrivateNetwork: boolean): URL {
+  if (!URL.canParse(String(given))) throw new OutboundError('an address that is no URL was given', { isPassing: false });
+  const url = new URL(given);
+  if (url.protocol !== 'http:' && url.protocol !== 'https:') throw new OutboundError('only http and https addresses are requested', { isPassing: false });
+  if (url.username !== '' || url.password !== '') throw new OutboundError(`the address of ${url.host} must not contain user information`, { isPassing: false });
+  if (allowPrivateNetwork) return url;
+  const address = literalOf(url.hostname);
+  const name = url.hostname.replace(/\.+$/, '');
+  if (address ? !isPublicAddress(address) : name === 'localhost' || name.endsWith('.localhost')) throw refused(url.hostname);
+  return url;
+}
+
+function literalOf(hostname: string): string | undefined {
+  const bare = hostname.replace(/^\[(.*)\]$/, '$1');
+  return isIP(bare) ? bare : undefined;
+}
+
+const GLOBAL_UNICAST = ipaddr.parseCIDR('2000::/3');
+
+/**
+ * Whether an address belongs to the public internet. Everything set apart by the IANA special-purpose registries is not: private, loopback,
+ * link-local, shared, multicast, reserved, documentation, and those IPv6 ranges that carry an IPv4 address within (mapped, NAT64, 6to4, Teredo).
+ */
+export function isPublicAddress(address: string): boolean {
+  if (!ipaddr.isValid(address)) return false;
+  const parsed = ipaddr.parse(address);
+  return parsed.range() === 'unicast' && (parsed.kind() === 'ipv4' || parsed.match(GLOBAL_UNICAST));
+}
+
+function refused(hostname: string): OutboundError {
+  return new OutboundError(`${hostname} is not a public address`, { isPassing: false });
+}
+
+/**
+ * The request that a redirect asks for (RFC 9110, section 15.4). One with a body, which may hold credentials, stays within its origin and
+ * keeps its method; others lose what could be a credential when they leave it.
+ */
+function redirected(init: RequestInit, from: URL, to: URL, status: number): RequestInit {
+  const method = (init.method ?? 'GET').toUpperCase();
+  if (method !== 'GET' && method !== 'HEAD' && (from.origin !== to.origin || (status !== 307 && status !== 308))) {
+    throw new OutboundError(`${from.host} redirects a ${method} request to ${to.host}, which is not followed; use that address if it is the intended one`, {
+      isPassing: false,
+    });
+  }
+  if (from.origin === to.origin) return init;
+  const headers = new Headers([...new Headers(init.headers)].filter(([name]) => HEADERS_FOR_OTHERS.has(name)));
+  return { ...init, headers };
+}
+
+/** The response as the platform's own class, which libraries test for, with a body that ends at the bound. */
+function bounded(response: Response, url: URL, maxBytes: number, explain: (error: unknown) => unknown): Response {
+  const { status, statusText } = response;
+  const headers = new Headers([...response.headers]);
+  const announced = Number(headers.get('content-length') ?? 0);
+  // What is read is decoded already.
+  headers.delete('content-encoding');
+  headers.delete('content-length');
+  const source = response.body?.getReader();
+  const tooLarge = () => new OutboundError(`${url.host} answers with more than ${maxBytes} bytes`);
+  if (announced > maxBytes) {
+    void source?.cancel().catch(() => undefined);
+    throw tooLarge();
+  }
+  if (!source || BODILESS.has(status)) return new Response(null, { status, statusText, headers });
+  let bytes = 0;
+  const body = new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      try {
+        const { done, value } = await source.read();
+        if (done) return controller.close();
+        bytes += value.byteLength;
+        if (bytes > maxBytes) throw tooLarge();
+        controller.enqueue(value);
+      } catch (error) {
+        void source.cancel().catch(() => undefined);
+        controller.error(explain(error));
+      }
+    },
+    cancel: (reason) => source.cancel(reason),
+  });
+  return new Response(body, { status, statusText, headers });
+}
+
+/** Says what went wrong, without anything that the peer wrote. */
+function toOutboundError(error: unknown, { host }: URL, deadline?: AbortSignal): OutboundError {
+  for (let cause = error, depth = 0; cause instanceof Error && depth < 5; cause = cause.cause, depth += 1) {
+    if (cause instanceof OutboundError) return cause;
+  }
+  if (deadline?.aborted) return new OutboundError(`${host} did not answer in time`, { cause: error });
+  const code = codeOf(error);
+  return new OutboundError(code === undefined ? `the exchange with ${host} failed` : `${host} cannot be reached (${code})`, { cause: error });
+}
+
+function codeOf(error: unknown): string | undefined {
+  for (let cause = error, depth = 0; cause instanceof Error && depth < 5; cause = cause.cause, depth += 1) {
+    if ('code' in cause && typeof cause.code === 'string' && /^[A-Z0-9_]{1,60}$/.test(cause.code)) return cause.code;
+  }
+  return undefined;
+}

@@ -1,0 +1,34 @@
+/** Where progress is shown; `isTTY` tells whether people see it drawn over. */
+export interface ProgressStream {
+  readonly isTTY?: boolean;
+  write(text: string): unknown;
+}
+
+const BAR_WIDTH = 30;
+const REDRAW_MS = 100;
+const LINE_MS = 5_000;
+
+/**
+ * Shows how far something has come: a bar on a terminal, drawn at most ten times a second; elsewhere a line every 5 s, so that logs stay
+ * short. `total` 0 counts as done.
+ */
+export function createProgress(stream: ProgressStream, total: number, now: () => number = () => performance.now()) {
+  let shown = now() - REDRAW_MS;
+  const lineOf = (done: number, note: string) => {
+    const share = total === 0 ? 1 : Math.min(1, done / total);
+    const percent = `${Math.floor(share * 100)} %`.padStart(5);
+    if (!stream.isTTY) return `${percent.trim()}  ${note}\n`;
+    return `\r[${'#'.repeat(Math.round(share * BAR_WIDTH)).padEnd(BAR_WIDTH, '.')}] ${percent}  ${note}`;
+  };
+  return {
+    update(done: number, note: string): void {
+      if (now() - shown < (stream.isTTY ? REDRAW_MS : LINE_MS)) return;
+      shown = now();
+      stream.write(lineOf(done, note));
+    },
+    /** Draws the last state and leaves the line. */
+    end(done: number, note: string): void {
+      stream.write(stream.isTTY ? `${lineOf(done, note)}\n` : lineOf(done, note));
+    },
+  };
+}

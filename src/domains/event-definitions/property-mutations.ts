@@ -1,0 +1,128 @@
+import { ConflictError, NotFoundError } from '../../core/errors.ts';
+import { mutation } from '../../core/mutation.ts';
+import { EVENT_NAME, EventDefinition } from './definition-graphql.ts';
+import {
+  addEventPropertyInput,
+  eventPropertyReference,
+  replaceEventPropertyTypeInput,
+  updateEventPropertyInput,
+} from './input.ts';
+import { EventProperty, EventPropertyType, OptionInput } from './property-graphql.ts';
+import {
+  addEventProperty,
+  deleteEventProperty,
+  replaceEventPropertyType,
+  updateEventProperty,
+} from './property-operations.ts';
+import { customPropertyRow } from './rows.ts';
+
+mutation('addEventProperty', {
+  description: 'Adds a custom property to an event definition, which has at most 50.',
+  schema: addEventPropertyInput,
+  ids: { eventName: 'EventDefinition' },
+  input: (t) => ({
+    eventName: t.string({ required: true, description: EVENT_NAME }),
+    label: t.string({ required: true, description: '1 to 50 characters.' }),
+    name: t.string({
+      description:
+        'At most 50 lowercase letters, digits and underscores, a letter first; made from the label when absent.',
+    }),
+    type: t.field({ type: EventPropertyType, required: true, description: 'What it holds.' }),
+    description: t.string({ description: 'Free text.' }),
+    options: t.field({ type: [OptionInput], description: 'For `ENUMERATION` alone, which needs at least one.' }),
+  }),
+  errors: [NotFoundError, ConflictError],
+  run: addEventProperty,
+  payload: (t) => ({
+    eventDefinition: t.field({
+      type: EventDefinition,
+      description: 'The definition with it.',
+      resolve: ({ definition }) => definition,
+    }),
+    property: t.field({
+      type: EventProperty,
+      description: 'The new property.',
+      resolve: ({ property }) => customPropertyRow(property),
+    }),
+  }),
+});
+
+mutation('updateEventProperty', {
+  description:
+    'Changes label, description, and the options of an enumeration. Removing an option keeps it valid for past occurrences.',
+  schema: updateEventPropertyInput,
+  ids: { eventName: 'EventDefinition' },
+  input: (t) => ({
+    eventName: t.string({ required: true, description: EVENT_NAME }),
+    name: t.string({ required: true, description: 'Name of the property.' }),
+    label: t.string({ description: '1 to 50 characters; kept when absent.' }),
+    description: t.string({ description: 'Free text; kept when absent, cleared by null.' }),
+    options: t.field({ type: [OptionInput], description: 'All choices of an enumeration; kept when absent.' }),
+  }),
+  errors: [NotFoundError],
+  run: updateEventProperty,
+  payload: (t) => ({
+    eventDefinition: t.field({
+      type: EventDefinition,
+      description: 'The definition with it.',
+      resolve: ({ definition }) => definition,
+    }),
+    property: t.field({
+      type: EventProperty,
+      description: 'The changed property.',
+      resolve: ({ property }) => customPropertyRow(property),
+    }),
+  }),
+});
+
+mutation('replaceEventPropertyType', {
+  description:
+    'Gives a property another type: deletes it and creates it again under its name, in one transaction. Past occurrences keep their values.',
+  schema: replaceEventPropertyTypeInput,
+  ids: { eventName: 'EventDefinition' },
+  input: (t) => ({
+    eventName: t.string({ required: true, description: EVENT_NAME }),
+    name: t.string({ required: true, description: 'Name of the property.' }),
+    type: t.field({ type: EventPropertyType, required: true, description: 'The new type.' }),
+    label: t.string({ description: '1 to 50 characters; kept when absent.' }),
+    description: t.string({ description: 'Free text; kept when absent, cleared by null.' }),
+    options: t.field({ type: [OptionInput], description: 'For `ENUMERATION` alone, which needs at least one.' }),
+  }),
+  errors: [NotFoundError, ConflictError],
+  run: replaceEventPropertyType,
+  payload: (t) => ({
+    eventDefinition: t.field({
+      type: EventDefinition,
+      description: 'The definition with it.',
+      resolve: ({ definition }) => definition,
+    }),
+    property: t.field({
+      type: EventProperty,
+      description: 'The new property.',
+      resolve: ({ property }) => customPropertyRow(property),
+    }),
+  }),
+});
+
+mutation('deleteEventProperty', {
+  description: 'Removes a custom property; past occurrences keep their values, and the name may be used again.',
+  schema: eventPropertyReference,
+  ids: { eventName: 'EventDefinition' },
+  input: (t) => ({
+    eventName: t.string({ required: true, description: EVENT_NAME }),
+    name: t.string({ required: true, description: 'Name of the property.' }),
+  }),
+  errors: [NotFoundError, ConflictError],
+  run: deleteEventProperty,
+  payload: (t) => ({
+    eventDefinition: t.field({
+      type: EventDefinition,
+      description: 'The definition without it.',
+      resolve: ({ definition }) => definition,
+    }),
+    deletedName: t.string({
+      description: 'Name of the property that is gone.',
+      resolve: ({ property }) => property.name,
+    }),
+  }),
+});

@@ -1,0 +1,135 @@
+import { z } from 'zod';
+import { optional, text, withDefault } from '../../core/validation.ts';
+import { AUTH_TYPES, OAUTH_REGISTRATIONS, VISIBILITIES } from './entity.ts';
+
+const name = text({ min: 1, max: 200 });
+const command = text({ min: 1, max: 4096 });
+const args = z.array(text({ max: 8192 })).max(100);
+const clientId = text({ min: 1, max: 4096 });
+const clientSecret = text({ min: 1, max: 65_536 });
+const scope = text({ min: 1, max: 4096 }).regex(/^[\x21\x23-\x5B\x5D-\x7E]+(?: [\x21\x23-\x5B\x5D-\x7E]+)*$/, 'must be scope tokens joined by single spaces (RFC 6749, section 3.3)');
+
+/** http(s), without user information and fragment; kept as it was given. */
+const serverUrl = text({ min: 1, max: 8192 })
+  .refine((value) => URL.canParse(value) && ['http:', 'https:'].includes(new URL(value).protocol), 'must be an http or https URL')
+  .refine((value) => !URL.canParse(value) || (new URL(value).username === '' && new URL(value).password === ''), 'must not contain user information')
+  .refine((value) => !value.includes('#'), 'must not contain a fragment')
+  .meta({ format: 'uri' });
+
+/** RFC 9110, section 5.1: a field name is a token. */
+const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+/** Fields that the transport itself writes, or that belong to one connection (RFC 9110, sections 7.6 and 8). */
+const TRANSPORT_HEADERS = new Set([
+  'accept', 'accept-encoding', 'connection', 'content-encoding', 'content-length', 'content-type', 'expect', 'host', 'keep-alive', 'last-event-id',
+  'mcp-method', 'mcp-name', 'mcp-protocol-version', 'mcp-session-id', 'proxy-authorization', 'proxy-connection', 'te', 'trailer', 'transfer-encoding', 'upgrade',
+]);
+
+/** Text by name, 1 to 256 characters. `__proto__` is no name: a plain object could not hold it, and what vanishes silently misleads. */
+function named<Value extends z.ZodType<string | null>>(value: Value, faultOf: (key: string) => string | undefined) {
+  const record = z.record(text({ min: 1, max: 256 }), value);
+  return z.preprocess((given, context) => {
+    if (typeof given !== 'object' || given === null || Array.isArray(given)) return given;
+    const seen = new Set<string>();
+    for (const key of Object.keys(given)) {
+      const fault = key === '__proto__' ? 'is not an allowed name' : (faultOf(key) ?? (seen.has(key.toLowerCase()) && faultOf !== noFault ? 'is given twice, in different case' : undefined));
+      if (fault) context.issues.push({ code: 'custom', input: given, path: [key], message: fault });
+      seen.add(key.toLowerCase());
+    }
+    return given;
+  }, record);
+}
+
+function noFault(): undefined {
+  return undefined;
+}
+
+function headerFault(key: string): string | undefined {
+  if (key.length < 1 || key.length > 256) return undefined;
+  if (!HEADER_NAME.test(key)) return 'must be a name of an HTTP header';
+  return TRANSPORT_HEADERS.has(key.toLowerCase()) ? 'is set by the transport and cannot be given' : undefined;
+}
+
+const envValue = text({ max: 16_384 });
+const headerValue = envValue.regex(/^[\t\x20-\x7E\x80-\xFF]*$/, 'must be printable characters of ISO 8859-1, without line breaks');
+const env = named(envValue, noFault);
+const headers = named(headerValue, headerFault);
+
+const stdioConnection = z.strictObject({
+  type: z.literal('stdio'),
+  name,
+  command,
+  args: withDefault(args, []),
+  env: optional(env),
+  visibility: withDefault(z.enum(VISIBILITIES), 'shared'),
+});
+
+const remoteConnection = z
+  .strictObject({
+    type: z.literal('remote').default('remote'),
+    name,
+    serverUrl,
+    authType: withDefault(z.enum(AUTH_TYPES), 'oauth'),
+    clientId: optional(clientId),
+    clientSecret: optional(clientSecret),
+    headers: optional(headers),
+    oauthRegistration: optional(z.enum(OAUTH_REGISTRATIONS)),
+    scope: optional(scope),
+    visibility: withDefault(z.enum(VISIBILITIES), 'shared'),
+  })
+  .superRefine((connection, context) => {
+    for (const [field, message] of authFaults(connection)) context.addIssue({ code: 'custom', path: [field], message });
+  });
+
+type AuthField = 'clientId' | 'clientSecret' | 'headers' | 'oauthRegistration' | 'scope';
+const FIELDS_OF: Readonly<Record<(typeof AUTH_TYPES)[number], readonly AuthField[]>> = {
+  oauth: ['clientId', 'clientSecret', 'oauthRegistration', 'scope'],
+  client_credentials: ['clientId', 'clientSecret', 'scope'],
+  static_headers: ['headers'],
+};
+
+/** What an authType needs, and what belongs to another. */
+function authFaults(given: Partial<Record<AuthField, unknown>> & { authType: (typeof AUTH_TYPES)[number] }): [string, string][] {
+  const { authType } = given;
+  const fields: readonly AuthField[] = ['clientId', 'clientSecret', 'headers', 'oauthRegistration', 'scope'];
+  const strange = fields.filter((field) => given[field] !== undefined && !FIELDS_OF[authType].includes(field));
+  const needed: readonly AuthField[] =
+    authType === 'client_credentials' ? ['clientId', 'clientSecret'] : authType === 'static_headers' ? ['headers'] : given.oauthRegistration === 'pre_registered' ? ['clientId'] : [];
+  const why = authType === 'oauth' ? 'oauthRegistration pre_registered' : `authType ${authType}`;
+  return [
+    ...strange.map((field): [string, string] => [field, `must not be given with authType ${authType}`]),
+    ...needed.filter((field) => given[field] === undefined).map((field): [string, string] => [field, `is required for ${why}`]),
+    ...(authType === 'static_headers' && given.headers && Object.keys(given.headers).length === 0 ? [['headers', 'must name at least one header'] as [string, string]] : []),
+    ...(authType === 'oauth' && given.clientSecret !== undefined && given.clientId === undefined && given.oauthRegistration !== 'pre_registered'
+      ? [['clientId', 'is required with clientSecret'] as [string, string]]
+      : []),
+  ];
+}
+
+/**
+ * Exactly one of two shapes, told apart by `type`, whose absence means `remote`. A `clientId` given with oauth is used as it is, before any
+ * registration, whatever `oauthRegistration` says.
+ */
+export const createMcpConnectionInput = z.preprocess(
+  (given) => (typeof given === 'object' && given !== null && !Array.isArray(given) && (!('type' in given) || given.type == null) ? { ...given, type: 'remote' } : given),
+  z.discriminatedUnion('type', [stdioConnection, remoteConnection], 'type: must be "stdio" or "remote"'),
+);
+export type CreateMcpConnectionInput = z.output<typeof createMcpConnectionInput>;
+export type RemoteInput = z.output<typeof remoteConnection>;
+
+export const mcpConnectionReference = z.strictObject({ mcpConnectionId: z.uuid() });
+export type McpConnectionReference = z.output<typeof mcpConnectionReference>;
+
+/** Absent keeps. Headers and variables merge by name, null removes one. Fields of the other type or of another authType are refused. */
+export const updateMcpConnectionInput = z.strictObject({
+  mcpConnectionId: z.uuid(),
+  name: name.optional(),
+  command: command.optional(),
+  args: args.optional(),
+  env: named(envValue.nullable(), noFault).optional(),
+  serverUrl: serverUrl.optional(),
+  headers: named(headerValue.nullable(), headerFault).optional(),
+  clientId: clientId.optional(),
+  clientSecret: clientSecret.optional(),
+  scope: scope.nullable().optional(),
+});
+export type UpdateMcpConnectionInput = z.output<typeof updateMcpConnectionInput>;

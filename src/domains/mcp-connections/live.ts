@@ -1,0 +1,53 @@
+import { LRUCache } from 'lru-cache';
+import { ConflictError, invalid, notFound } from '../../core/errors.ts';
+import { type OperationContext, requireOrganization, requireScope } from '../../core/operation.ts';
+import type { Outbound } from '../../core/outbound.ts';
+import { toIsoString } from '../../core/sql.ts';
+import { McpConnection } from './entity.ts';
+import type { McpConnectionReference } from './input.ts';
+import { withinReachOf } from './policy.ts';
+import { type ServerInfo, type Tool, listTools } from './remote.ts';
+import type { McpConnectionRow } from './rows.ts';
+import { useServer } from './session.ts';
+
+/** Operations that ask the live server. */
+
+/** Asks the server whether it answers with what is stored, and notes the outcome. For everybody who sees the connection. */
+export async function testMcpConnection(context: OperationContext, { mcpConnectionId }: McpConnectionReference): Promise<{ connection: McpConnection; info: ServerInfo }> {
+  requireScope(context.actor, 'mcp_connections.write');
+  const connection = await loadVisible(context, mcpConnectionId);
+  if (connection.type === 'stdio') throw new ConflictError('a stdio connection is only stored; there is nothing to test');
+  const info = await useServer(context, connection, async (_, found) => found);
+  return { connection: await loadVisible(context, mcpConnectionId), info };
+}
+
+async function loadVisible({ em, actor }: OperationContext, id: string): Promise<McpConnection> {
+  requireOrganization(actor);
+  const connection = await em.fork().findOne(McpConnection, { id, ...withinReachOf(actor) });
+  if (!connection) throw notFound('MCP connection');
+  return connection;
+}
+
+const CACHE_MS = 30_000;
+/** Servers that one request may ask, since each takes as long as it likes within its bounds. */
+const MAX_SERVERS = 10;
+
+/** One cache a gateway; what is in it was read with the credentials of the connection, and is given only to those who see the connection. */
+const caches = new WeakMap<Outbound, LRUCache<string, Tool[]>>();
+const asked = new WeakMap<object, number>();
+
+/** The tools of the live server, remembered for 30 seconds; null for stdio. @throws RemoteFailedError with the cause. */
+export async function readTools(context: OperationContext, row: McpConnectionRow): Promise<Tool[] | null> {
+  if (row.type === 'stdio') return null;
+  const cache = caches.get(context.outbound) ?? new LRUCache<string, Tool[]>({ max: 500, ttl: CACHE_MS });
+  caches.set(context.outbound, cache);
+  const key = `${row.id} ${toIsoString(row.updatedAt)}`;
+  const known = cache.get(key);
+  if (known) return known;
+  const count = (asked.get(context) ?? 0) + 1;
+  if (count > MAX_SERVERS) throw invalid('tools', `at most ${MAX_SERVERS} servers are asked for their tools in one request`);
+  asked.set(context, count);
+  const tools = await useServer(context, await loadVisible(context, row.id), (client, _, work) => listTools(client, work.signal));
+  cache.set(key, tools);
+  return tools;
+}

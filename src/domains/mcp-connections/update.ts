@@ -1,0 +1,66 @@
+import { ValidationError } from '../../core/errors.ts';
+import type { OperationContext } from '../../core/operation.ts';
+import { forgetRegistration, forgetTokens, mergeNamed, storeClientSecret, forgetSecrets } from './credentials.ts';
+import type { AuthType, McpConnection } from './entity.ts';
+import type { UpdateMcpConnectionInput } from './input.ts';
+
+const OF_STDIO = ['command', 'args', 'env'] as const;
+const OF_REMOTE = ['serverUrl', 'headers', 'clientId', 'clientSecret', 'scope'] as const;
+const OF_AUTH: Readonly<Record<AuthType, readonly string[]>> = {
+  oauth: ['serverUrl', 'clientId', 'clientSecret', 'scope'],
+  client_credentials: ['serverUrl', 'clientId', 'clientSecret', 'scope'],
+  static_headers: ['serverUrl', 'headers'],
+};
+
+/** Applies what is given to a locked connection. Part of the caller's transaction. @throws ValidationError for fields of another kind of connection. */
+export async function applyUpdate({ em, secrets, now }: OperationContext, connection: McpConnection, input: UpdateMcpConnectionInput): Promise<void> {
+  const { mcpConnectionId: _, ...changes } = input;
+  if (Object.values(changes).every((value) => value === undefined)) return;
+  refuseStrangeFields(connection, changes);
+  if (changes.name !== undefined) connection.name = changes.name;
+  if (changes.command !== undefined) connection.command = changes.command;
+  if (changes.args !== undefined) connection.args = changes.args;
+  if (changes.env) connection.envKeys = await mergeNamed(em, secrets, connection, { kind: 'env', changes: changes.env, names: connection.envKeys });
+  const moves = changes.serverUrl !== undefined && changes.serverUrl !== connection.serverUrl;
+  if (moves) await leaveServer({ em }, connection, changes.serverUrl ?? '');
+  if (changes.scope !== undefined) connection.scope = changes.scope;
+  if (changes.headers) connection.headerKeys = await mergeNamed(em, secrets, connection, { kind: 'header', changes: changes.headers, names: connection.headerKeys });
+  if (changes.clientId !== undefined && changes.clientId !== connection.clientId) {
+    connection.clientId = changes.clientId;
+    await forgetSecrets(em, connection, 'client_secret');
+    await forgetAuthorization({ em }, connection);
+  }
+  if (changes.clientSecret !== undefined) {
+    await storeClientSecret(em, secrets, connection, changes.clientSecret);
+    if (connection.authType === 'client_credentials') await forgetAuthorization({ em }, connection);
+  }
+  if (connection.type === 'remote' && (moves || changes.headers || changes.clientId !== undefined || changes.clientSecret !== undefined)) {
+    connection.stop('AUTHORIZATION_REQUIRED', 'the connection was changed; authorize it to connect again', now());
+  }
+  connection.updatedAt = now();
+}
+
+/** Nothing that was given for one server is shown to another. */
+async function leaveServer({ em }: Pick<OperationContext, 'em'>, connection: McpConnection, serverUrl: string): Promise<void> {
+  connection.serverUrl = serverUrl;
+  connection.headerKeys = [];
+  connection.challengedScope = null;
+  await forgetSecrets(em, connection);
+  await forgetAuthorization({ em }, connection);
+}
+
+async function forgetAuthorization({ em }: Pick<OperationContext, 'em'>, connection: McpConnection): Promise<void> {
+  await forgetTokens(em, connection);
+  await forgetRegistration(em, connection);
+  connection.authorizationServer = null;
+}
+
+function refuseStrangeFields(connection: McpConnection, changes: object): void {
+  const { type, authType } = connection;
+  const strange: readonly string[] = type === 'stdio' ? OF_REMOTE : [...OF_STDIO, ...OF_REMOTE.filter((field) => authType != null && !OF_AUTH[authType].includes(field))];
+  const kind = type === 'stdio' ? 'a stdio connection' : `authType ${authType}`;
+  const faults = Object.entries(changes).flatMap(([field, value]) =>
+    value === undefined || (!strange.includes(field)) ? [] : [{ path: [field], code: 'custom', message: `must not be given for ${(OF_STDIO as readonly string[]).includes(field) ? 'a remote connection' : kind}` }],
+  );
+  if (faults.length > 0) throw new ValidationError(faults);
+}

@@ -1,0 +1,39 @@
+import { defineEntity, p } from '@mikro-orm/postgresql';
+import { Session } from '../sessions/entity.ts';
+
+const SessionEventBatchSchema = defineEntity({
+  name: 'SessionEventBatch',
+  tableName: 'session_event_batch',
+  properties: {
+    session: () => p.manyToOne(Session).primary().deleteRule('cascade'),
+    batchId: p.text().primary(),
+    firstId: p.bigint('number'),
+    lastId: p.bigint('number'),
+    createdAt: p.datetime(),
+  },
+});
+
+/** Remembers a batch that was appended, so that a retry stores nothing. */
+export class SessionEventBatch extends SessionEventBatchSchema.class {}
+SessionEventBatchSchema.setClass(SessionEventBatch);
+
+const SessionEventSchema = defineEntity({
+  name: 'SessionEvent',
+  tableName: 'session_event',
+  properties: {
+    sessionId: p.uuid().primary(),
+    id: p.bigint('number').primary(),
+    organizationId: p.uuid(),
+    createdAt: p.datetime(),
+    eventType: p.text(),
+    messageId: p.uuid().nullable(),
+    provider: p.text(),
+    /** As it was recorded: `json` keeps the text, and with it unknown fields and their order. */
+    eventData: p.json<object>().columnType('json'),
+  },
+  partitionBy: { type: 'hash', expression: 'session_id', partitions: 16 },
+});
+
+/** One recorded event. Read as rows, never as entities; the table is partitioned by session (see docs/storage.md). */
+export class SessionEvent extends SessionEventSchema.class {}
+SessionEventSchema.setClass(SessionEvent);

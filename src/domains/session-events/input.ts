@@ -1,0 +1,51 @@
+import { z } from 'zod';
+import { text, withDefault } from '../../core/validation.ts';
+import { DELIVERIES, SCOPE_KINDS, recordedEvent } from './event-data.ts';
+
+export const DEFAULT_PAGE = 50;
+export const MAX_PAGE = 1000;
+export const MAX_BATCH = 1000;
+
+/** Topics of notifications are compared as text, so ids have one spelling. */
+const sessionId = z.uuid().toLowerCase();
+const digits = z.string().regex(/^\d{1,15}$/, 'must be digits alone, at most 15');
+
+/** The documented page: `limit` and `cursor` are strings of digits; the cursor is the id of the last event seen. */
+export const listSessionEventsInput = z.strictObject({
+  sessionId,
+  limit: digits
+    .transform(Number)
+    .refine((limit) => limit >= 1 && limit <= MAX_PAGE, `must be from 1 to ${MAX_PAGE}`)
+    .prefault(String(DEFAULT_PAGE)),
+  cursor: digits.transform(Number).prefault('0'),
+  messageId: z.uuid().optional(),
+});
+export type ListSessionEventsInput = z.output<typeof listSessionEventsInput>;
+
+/** A batch is stored whole or not at all; with a `batchId` a retry stores nothing and answers the same. */
+export const appendSessionEventsInput = z.strictObject({
+  sessionId,
+  batchId: withDefault(text({ min: 1, max: 200 }).nullable(), null),
+  events: z.array(recordedEvent).min(1).max(MAX_BATCH),
+});
+export type AppendSessionEventsInput = z.output<typeof appendSessionEventsInput>;
+
+const names = z.array(text({ max: 100 })).max(100).nullish();
+/** In UTC, because PostgreSQL takes fewer offsets than ISO 8601 has; it knows no year 0. */
+const moment = z
+  .string()
+  .transform((value) => new Date(value).toISOString())
+  .refine((value) => /^(?!0000)\d{4}-/.test(value), 'must be from the year 1 to 9999')
+  .nullish();
+
+/** Conditions of a list of events; each absent, null, or given. A list of nothing fits nothing. */
+export const sessionEventFilter = z.strictObject({
+  eventType: names,
+  provider: names,
+  messageId: z.uuid().nullish(),
+  delivery: z.enum(DELIVERIES).nullish(),
+  scope: z.enum(SCOPE_KINDS).nullish(),
+  createdAfter: moment,
+  createdBefore: moment,
+});
+export type SessionEventFilter = z.output<typeof sessionEventFilter>;

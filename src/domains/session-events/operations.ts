@@ -1,0 +1,126 @@
+import { ConflictError, notFound } from '../../core/errors.ts';
+import type { Page, PageArguments } from '../../core/keyset.ts';
+import { type OperationContext, requireOrganization, requireScope } from '../../core/operation.ts';
+import { changeableSql } from '../sessions/policy.ts';
+import { requireSessionChange, sessionTopic } from '../sessions/operations.ts';
+import { type AppendSessionEventsInput, DEFAULT_PAGE, type ListSessionEventsInput, type SessionEventFilter } from './input.ts';
+import { type SessionEventRow, findEventRows, windowOf } from './page.ts';
+
+export interface SessionEventPage {
+  readonly events: readonly SessionEventRow[];
+  /** Id of the last event of the page, or the cursor given when it is empty: a client can poll with it for ever. */
+  readonly nextCursor: number;
+}
+
+/**
+ * Events behind a cursor, by ascending id. Ids grow in commit order within a session, so a reader that follows `nextCursor` never skips
+ * and never repeats an event, whatever is being written meanwhile.
+ * @throws NotFoundError when there is no such session that the caller may read.
+ */
+export async function listSessionEvents(context: OperationContext, { sessionId, limit, cursor, messageId }: ListSessionEventsInput): Promise<SessionEventPage> {
+  requireScope(context.actor, 'sessions.read');
+  const events = await findEventRows(context, sessionId, { messageId }, { after: cursor, limit });
+  if (!events) throw notFound('session');
+  return { events, nextCursor: events.at(-1)?.id ?? cursor };
+}
+
+/** The same events as a Relay page, forward or backward, with more filters. */
+export async function pageOfSessionEvents(context: OperationContext, sessionId: string, filter: SessionEventFilter, page: PageArguments): Promise<Page<SessionEventRow>> {
+  requireScope(context.actor, 'sessions.read');
+  const { window, size } = windowOf(page, DEFAULT_PAGE);
+  const found = await findEventRows(context, sessionId, filter, window);
+  if (!found) throw notFound('session');
+  const more = found.length > size;
+  const rows = more ? (window.backward ? found.slice(1) : found.slice(0, size)) : found;
+  return {
+    rows,
+    hasNextPage: window.backward ? page.before != null : more,
+    hasPreviousPage: window.backward ? more : page.after != null,
+    cursorOf: ({ id }) => String(id),
+  };
+}
+
+/** One event by its place; undefined when there is none that the caller may see. */
+export async function readSessionEvent(context: OperationContext, sessionId: string, id: number): Promise<SessionEventRow | undefined> {
+  requireScope(context.actor, 'sessions.read');
+  return (await findEventRows(context, sessionId, {}, { after: id - 1, before: id + 1, limit: 1 }))?.[0];
+}
+
+export interface AppendedEvents {
+  readonly sessionId: string;
+  readonly firstId: number;
+  readonly lastId: number;
+  /** Whether the batch had been stored before, so that nothing was stored now. */
+  readonly isReplayed: boolean;
+}
+
+/**
+ * Appends events to a session's stream, all or none, and tells those who follow it.
+ *
+ * One statement, and so one transaction. It updates the head of the stream first and holds that row until the commit, so ids become
+ * visible in the order in which they were drawn. Twins of one batch meet at the same row; the later one then breaks the key of the batch.
+ * @throws ConflictError when the session is finished, or the batch id stands for another batch; NotFoundError and ForbiddenError as for
+ * every change of a session.
+ */
+export async function appendSessionEvents(context: OperationContext, { sessionId, batchId, events }: AppendSessionEventsInput): Promise<AppendedEvents> {
+  requireScope(context.actor, 'sessions.record');
+  const values: unknown[] = [
+    sessionId,
+    requireOrganization(context.actor).id,
+    events.length,
+    batchId,
+    context.now(),
+    events.map(({ createdAt }) => createdAt ?? null),
+    events.map(({ eventType }) => eventType),
+    events.map(({ messageId }) => messageId ?? null),
+    events.map(({ provider }) => provider),
+    events.map(({ eventData }) => JSON.stringify(eventData)),
+  ];
+  const statement = appendStatement(changeableSql(context.actor, values));
+  const [head] = await context.sql.query<{ base: string }>(statement, values).catch((error: unknown) => {
+    if (isBatchTwin(error)) return [];
+    throw error;
+  });
+  if (!head) return replay(context, { sessionId, batchId, count: events.length });
+  context.notifier.publish(sessionTopic(sessionId));
+  return { sessionId, firstId: Number(head.base) + 1, lastId: Number(head.base) + events.length, isReplayed: false };
+}
+
+function appendStatement(changeable: string): string {
+  return `
+    with head as (
+      update session_stream set last_id = last_id + $3::int
+      where session_id = $1 and not is_closed
+        and exists (select from session s where s.id = $1 and ${changeable})
+        and not exists (select from session_event_batch b where b.session_id = $1 and b.batch_id = $4)
+      returning last_id - $3::int as base
+    ), batch as (
+      insert into session_event_batch (session_id, batch_id, first_id, last_id, created_at)
+      select $1, $4, base + 1, base + $3::int, $5 from head where $4::text is not null
+    ), stored as (
+      insert into session_event (session_id, id, organization_id, created_at, event_type, message_id, provider, event_data)
+      select $1, head.base + e.position, $2, coalesce(e.created_at, $5), e.event_type, e.message_id, e.provider, e.event_data::json
+      from head, unnest($6::timestamptz[], $7::text[], $8::uuid[], $9::text[], $10::text[]) with ordinality
+        as e (created_at, event_type, message_id, provider, event_data, position)
+    ), seen as (
+      update session set last_seen_at = $5 where id = $1 and last_seen_at < $5::timestamptz - interval '1 minute' and exists (select from head)
+    )
+    select base from head`;
+}
+
+function isBatchTwin(error: unknown): boolean {
+  return error instanceof Error && 'constraint' in error && error.constraint === 'session_event_batch_pkey';
+}
+
+/** Nothing was stored: because the batch was stored before, because the session is finished, or because the caller may not. */
+async function replay(context: OperationContext, { sessionId, batchId, count }: { sessionId: string; batchId: string | null; count: number }): Promise<AppendedEvents> {
+  await requireSessionChange(context, sessionId);
+  const [batch] = await context.sql.query<{ firstId: string; lastId: string }>(
+    'select first_id as "firstId", last_id as "lastId" from session_event_batch where session_id = $1 and batch_id = $2',
+    [sessionId, batchId],
+  );
+  if (!batch) throw new ConflictError('the session is finished; queue it again before recording events');
+  const [firstId, lastId] = [Number(batch.firstId), Number(batch.lastId)];
+  if (lastId - firstId + 1 !== count) throw new ConflictError(`batchId: stands for another batch, of ${lastId - firstId + 1} events`, ['batchId']);
+  return { sessionId, firstId, lastId, isReplayed: true };
+}

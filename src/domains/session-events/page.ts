@@ -1,0 +1,101 @@
+import { invalid } from '../../core/errors.ts';
+import type { PageArguments } from '../../core/keyset.ts';
+import type { OperationContext } from '../../core/operation.ts';
+import { type Timestamp, toIsoString } from '../../core/sql.ts';
+import { readableSql } from '../sessions/policy.ts';
+import { MAX_PAGE, type SessionEventFilter } from './input.ts';
+
+/**
+ * The read path of events, the same for both doors and the live tail: one statement finds the session, checks that the caller may read it,
+ * and gives the page. Rows go to the wire without entities, and `eventData` as the text it was recorded as.
+ */
+
+/** An event as it is read. `eventData` is JSON text. */
+export interface SessionEventRow {
+  readonly id: number;
+  readonly sessionId: string;
+  readonly createdAt: Timestamp;
+  readonly eventType: string;
+  readonly messageId: string | null;
+  readonly provider: string;
+  readonly eventData: string;
+}
+
+/** Which events: those between two ids, both exclusive, from either end. */
+export interface SessionEventWindow {
+  readonly after?: number | null;
+  readonly before?: number | null;
+  readonly limit: number;
+  readonly backward?: boolean;
+}
+
+type JoinedRow = { readonly [Column in keyof SessionEventRow]: SessionEventRow[Column] | null };
+
+/** Events in ascending order; undefined when there is no such session that the caller may read. */
+export async function findEventRows(
+  context: OperationContext,
+  sessionId: string,
+  filter: SessionEventFilter,
+  { after, before, limit, backward = false }: SessionEventWindow,
+): Promise<SessionEventRow[] | undefined> {
+  const values: unknown[] = [sessionId];
+  const reach = readableSql(context.actor, values);
+  const where = conditions(filter, values);
+  if (after != null) where.push(`e.id > $${values.push(after)}::bigint`);
+  if (before != null) where.push(`e.id < $${values.push(before)}::bigint`);
+  // The outer join gives one row of nulls for a session without such events, and none where there is no session. `session_id` is compared
+  // with the parameter itself, so that the planner picks the partition and its primary key.
+  const rows = await context.sql.query<JoinedRow>(
+    `select e.id::int8 as id, e.created_at as "createdAt", e.event_type as "eventType", e.message_id as "messageId", e.provider, e.event_data::text as "eventData"
+      from session s left join lateral (
+        select * from session_event e where ${['e.session_id = $1', ...where].join(' and ')}
+        order by e.session_id ${backward ? 'desc' : 'asc'}, e.id ${backward ? 'desc' : 'asc'} limit $${values.push(limit)}
+      ) e on true
+      where s.id = $1 and ${reach}`,
+    values,
+  );
+  if (rows.length === 0) return undefined;
+  const events = rows.flatMap((row) => (row.id === null ? [] : [toEventRow(row, sessionId)]));
+  return backward ? events.reverse() : events;
+}
+
+/** The driver gives `bigint` as text. */
+function toEventRow(row: JoinedRow, sessionId: string): SessionEventRow {
+  return { ...(row as SessionEventRow), id: Number(row.id), sessionId };
+}
+
+function conditions(filter: SessionEventFilter, values: unknown[]): string[] {
+  const value = (given: unknown) => `$${values.push(given)}`;
+  return [
+    ...(filter.eventType ? [`e.event_type = any(${value(filter.eventType)})`] : []),
+    ...(filter.provider ? [`e.provider = any(${value(filter.provider)})`] : []),
+    ...(filter.messageId ? [`e.message_id = ${value(filter.messageId)}`] : []),
+    ...(filter.delivery ? [`e.event_data ->> 'delivery' = ${value(filter.delivery)}`] : []),
+    ...(filter.scope ? [`e.event_data -> 'scope' ->> 'kind' = ${value(filter.scope)}`] : []),
+    ...(filter.createdAfter ? [`e.created_at > ${value(filter.createdAfter)}`] : []),
+    ...(filter.createdBefore ? [`e.created_at < ${value(filter.createdBefore)}`] : []),
+  ];
+}
+
+/** The documented JSON of an event (section 6), its data spliced in as it was recorded. */
+export function eventToJson(row: SessionEventRow): string {
+  const { id, createdAt, eventType, messageId, sessionId, provider, eventData } = row;
+  const message = messageId === null ? 'null' : `"${messageId}"`;
+  return `{"id":${id},"createdAt":"${toIsoString(createdAt)}","eventType":${JSON.stringify(eventType)},"messageId":${message},"sessionId":"${sessionId}","provider":${JSON.stringify(provider)},"eventData":${eventData}}`;
+}
+
+/** Relay's arguments as a window; cursors are the ids that REST uses. One more than the page is read, to learn whether more follow. */
+export function windowOf(page: PageArguments, defaultSize: number): { window: SessionEventWindow; size: number } {
+  if (page.first != null && page.last != null) throw invalid('last', 'must not be given together with first');
+  const backward = page.last != null;
+  const size = page.last ?? page.first ?? defaultSize;
+  if (size < 1 || size > MAX_PAGE) throw invalid(backward ? 'last' : 'first', `must be from 1 to ${MAX_PAGE}`);
+  return { window: { after: cursorId(page.after, 'after'), before: cursorId(page.before, 'before'), limit: size + 1, backward }, size };
+}
+
+/** The id that a cursor stands for. @throws ValidationError naming the argument. */
+export function cursorId(cursor: string | null | undefined, argument: string): number | null {
+  if (cursor == null) return null;
+  if (!/^\d{1,15}$/.test(cursor)) throw invalid(argument, 'must be the id of an event: digits alone, at most 15', 'invalid_cursor');
+  return Number(cursor);
+}

@@ -1,0 +1,79 @@
+import { z } from 'zod';
+import { invalid } from '../../core/errors.ts';
+import type { OperationContext } from '../../core/operation.ts';
+import { route } from '../../core/route.ts';
+import { type ListSessionEventsInput, listSessionEventsInput } from './input.ts';
+import { listSessionEvents } from './operations.ts';
+import { eventToJson } from './page.ts';
+import { toEventStream } from './sse.ts';
+import { tailSessionEvents } from './tail.ts';
+
+const sessionEventDocument = z
+  .strictObject({
+    id: z.int(),
+    createdAt: z.iso.datetime(),
+    eventType: z.string(),
+    messageId: z.uuid().nullable(),
+    sessionId: z.uuid(),
+    provider: z.string(),
+    eventData: z.looseObject({ type: z.string() }),
+  })
+  .meta({ id: 'SessionEvent' });
+
+const pageDocument = z.strictObject({ items: z.array(sessionEventDocument), nextCursor: z.string() }).meta({ id: 'SessionEventPage' });
+
+export const sessionEventRoutes = [
+  route({
+    method: 'GET',
+    path: '/v1/sessions/:sessionId/events',
+    operationId: 'listSessionEvents',
+    tag: 'Sessions',
+    summary: 'List the recorded events of a session, or follow them live.',
+    description:
+      'Ascending by id. `nextCursor` is the id of the last event seen, also for an empty page, so that it can be polled with for ever. With `Accept: text/event-stream` the events behind `cursor`, or `Last-Event-ID`, are sent and then new ones as they are recorded; the stream ends with `event: end` when the session is finished.',
+    input: listSessionEventsInput,
+    output: pageDocument,
+    status: 200,
+    errors: [400, 403, 404, 500, 503],
+    mediaTypes: { 'text/event-stream': 'Each event as `id:` and `data:`, a comment every 8 s, and `event: end` at the end.' },
+    run: () => Promise.reject(new Error('answered by respond')),
+    respond: async (context, input, request) => (wantsStream(request.headers) ? streamOf(context, input, request) : pageOf(context, input)),
+  }),
+];
+
+function wantsStream(headers: Headers): boolean {
+  return /\btext\/event-stream\b/i.test(headers.get('accept') ?? '');
+}
+
+async function pageOf(context: OperationContext, input: ListSessionEventsInput): Promise<Response> {
+  const { events, nextCursor } = await listSessionEvents(context, input);
+  const body = `{"items":[${events.map(eventToJson).join(',')}],"nextCursor":"${nextCursor}"}`;
+  return new Response(body, { headers: { 'Content-Type': 'application/json' } });
+}
+
+async function streamOf(
+  context: OperationContext,
+  { sessionId, cursor, messageId }: ListSessionEventsInput,
+  request: Request,
+): Promise<Response> {
+  const after = resumeFrom(request.headers) ?? cursor;
+  const gone = new AbortController();
+  const signal = AbortSignal.any([request.signal, gone.signal]);
+  const pages = await tailSessionEvents(context, { sessionId, after, filter: { messageId }, signal });
+  const headers = {
+    'Content-Type': 'text/event-stream; charset=utf-8',
+    'Cache-Control': 'no-store',
+    'X-Accel-Buffering': 'no',
+  };
+  return new Response(
+    toEventStream(pages, () => gone.abort()),
+    { headers },
+  );
+}
+
+function resumeFrom(headers: Headers): number | undefined {
+  const id = headers.get('last-event-id');
+  if (id === null) return undefined;
+  if (!/^\d{1,15}$/.test(id)) throw invalid('Last-Event-ID', 'must be the id of an event: digits alone, at most 15');
+  return Number(id);
+}

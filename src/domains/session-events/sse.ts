@@ -1,0 +1,58 @@
+import { DomainError } from '../../core/errors.ts';
+import { type SessionEventRow, eventToJson } from './page.ts';
+
+/** A comment is sent this often, so that no one between takes a quiet connection for dead. */
+const PING_MS = 8_000;
+
+const encoder = new TextEncoder();
+
+/**
+ * Pages of events as server-sent events (WHATWG HTML, section 9.2): the id of each is its cursor, so that a client resumes where it was.
+ * `event: end` follows the last; `event: error` says why the caller may not see more. A reader who does not read holds one page, and the
+ * store is read no further; `onCancel` is told when they are gone.
+ */
+export function toEventStream(
+  pages: AsyncGenerator<readonly SessionEventRow[], void, undefined>,
+  onCancel: () => void,
+): ReadableStream<Uint8Array> {
+  const chunks = chunksOf(pages);
+  let pings: NodeJS.Timeout | undefined;
+  return new ReadableStream<Uint8Array>({
+    start(controller) {
+      const send = (text: string) => controller.enqueue(encoder.encode(text));
+      send(': connected\n\n');
+      // Only to a reader who waits: for others they would pile up.
+      pings = setInterval(() => (controller.desiredSize ?? 0) > 0 && send(': ping\n\n'), PING_MS).unref();
+    },
+    async pull(controller) {
+      try {
+        const { done, value } = await chunks.next();
+        if (!done) return controller.enqueue(encoder.encode(value));
+        controller.close();
+      } catch (error) {
+        controller.error(error);
+      }
+      clearInterval(pings);
+    },
+    cancel() {
+      clearInterval(pings);
+      onCancel();
+    },
+  });
+}
+
+async function* chunksOf(pages: AsyncIterable<readonly SessionEventRow[]>): AsyncGenerator<string, void, undefined> {
+  try {
+    for await (const events of pages) yield events.map(messageOf).join('');
+    yield 'event: end\ndata: {}\n\n';
+  } catch (error) {
+    // The status is sent; what may be told goes into the stream, and everything else ends it.
+    if (!(error instanceof DomainError)) throw error;
+    yield `event: error\ndata: ${JSON.stringify({ error: error.message })}\n\n`;
+  }
+}
+
+/** Line ends, which JSON has between its tokens alone, end a field of the message. */
+function messageOf(event: SessionEventRow): string {
+  return `id: ${event.id}\ndata: ${eventToJson(event).replaceAll(/[\r\n]+/g, ' ')}\n\n`;
+}

@@ -1,0 +1,176 @@
+import { defineEntity, p } from '@mikro-orm/postgresql';
+import { Organization } from '../organizations/entity.ts';
+import { User } from '../users/entity.ts';
+import {
+  ARTIFACT_TYPES,
+  MODES,
+  PROJECT_COLORS,
+  PROJECT_ICONS,
+  PULL_REQUEST_STATUSES,
+  SANDBOX_SIZES,
+  SESSION_STATES,
+  SESSION_TYPES,
+  VISIBILITIES,
+} from './vocabulary.ts';
+
+export interface AgentOptions {
+  readonly reasoningLevel?: string | null;
+  readonly goal?: { readonly enabled?: boolean | null; readonly objective?: string | null } | null;
+}
+
+export interface DiffSummary {
+  readonly additions: number;
+  readonly deletions: number;
+}
+
+export interface SessionSource {
+  readonly id: string;
+  readonly name: string;
+  readonly type: string;
+  readonly repositories: readonly { readonly id: string; readonly name: string; readonly provider: string }[];
+}
+
+export interface SourcePullRequest {
+  readonly id: string;
+  readonly url: string;
+  readonly title: string;
+  readonly status: (typeof PULL_REQUEST_STATUSES)[number];
+  readonly isDraft: boolean;
+}
+
+const ProjectSchema = defineEntity({
+  name: 'Project',
+  tableName: 'project',
+  properties: {
+    organization: () => p.manyToOne(Organization).primary().deleteRule('cascade'),
+    /** Chosen by the recorder, and so unique only within the organization. */
+    id: p.uuid().primary(),
+    name: p.text(),
+    icon: p.enum(PROJECT_ICONS),
+    color: p.enum(PROJECT_COLORS),
+    createdAt: p.datetime(),
+    updatedAt: p.datetime(),
+  },
+});
+
+/** What sessions are grouped by. Comes to be with the first session that is recorded for it. */
+export class Project extends ProjectSchema.class {}
+ProjectSchema.setClass(Project);
+
+const SessionSchema = defineEntity({
+  name: 'Session',
+  tableName: 'session',
+  properties: {
+    id: p.uuid().primary(),
+    organization: () => p.manyToOne(Organization).deleteRule('cascade'),
+    /** Null once the account of the creator is deleted. */
+    creator: () => p.manyToOne(User).nullable().deleteRule('set null'),
+    title: p.text(),
+    description: p.text().nullable(),
+    richContent: p.json<object>().nullable(),
+    kind: p.text(),
+    sessionType: p.enum(SESSION_TYPES),
+    mode: p.enum(MODES),
+    visibility: p.enum(VISIBILITIES),
+    level: p.integer(),
+    state: p.enum(SESSION_STATES),
+    agent: p.text().nullable(),
+    agentId: p.uuid().nullable(),
+    agentOptions: p.json<AgentOptions>().nullable(),
+    artifactType: p.enum(ARTIFACT_TYPES).nullable(),
+    baseBranch: p.text().nullable(),
+    branchName: p.text().nullable(),
+    targetBranch: p.text().nullable(),
+    /** Free text; names a project when it is the id of one. */
+    projectId: p.text().nullable(),
+    sandboxSize: p.enum(SANDBOX_SIZES).nullable(),
+    mcpServers: p.array<string>(),
+    externalId: p.text().nullable(),
+    externalUrl: p.text().nullable(),
+    htmlUrl: p.text().nullable(),
+    isPinned: p.boolean(),
+    diffSummary: p.json<DiffSummary>().nullable(),
+    source: p.json<SessionSource>(),
+    sourcePullRequest: p.json<SourcePullRequest>().nullable(),
+    createdAt: p.datetime(),
+    updatedAt: p.datetime(),
+    lastQueuedAt: p.datetime().nullable(),
+    lastSeenAt: p.datetime(),
+  },
+  indexes: [
+    { name: 'session_created_index', properties: ['organization', 'createdAt', 'id'] },
+    { name: 'session_updated_index', properties: ['organization', 'updatedAt', 'id'] },
+    { name: 'session_seen_index', properties: ['organization', 'lastSeenAt', 'id'] },
+    { name: 'session_creator_index', properties: ['creator'] },
+  ],
+});
+
+/** One run of a coding agent. */
+export class Session extends SessionSchema.class {}
+SessionSchema.setClass(Session);
+
+const SessionStreamSchema = defineEntity({
+  name: 'SessionStream',
+  tableName: 'session_stream',
+  properties: {
+    session: () => p.oneToOne(Session).primary().deleteRule('cascade'),
+    organization: () => p.manyToOne(Organization).deleteRule('cascade'),
+    /** Id of the last event; events of a session are numbered from 1 without gaps. */
+    lastId: p.bigint('number'),
+    /** Whether the session is finished, so that nothing can be appended. */
+    isClosed: p.boolean(),
+  },
+});
+
+/**
+ * The head of a session's event stream. Whoever appends updates this row first, and so holds it until the commit: ids are drawn and become
+ * visible in the same order, and a reader that follows the last id it has seen misses nothing.
+ */
+export class SessionStream extends SessionStreamSchema.class {}
+SessionStreamSchema.setClass(SessionStream);
+
+const ArtifactSchema = defineEntity({
+  name: 'Artifact',
+  tableName: 'artifact',
+  properties: {
+    id: p.uuid().primary(),
+    organization: () => p.manyToOne(Organization).deleteRule('cascade'),
+    session: () => p.manyToOne(Session).deleteRule('cascade'),
+    type: p.enum(ARTIFACT_TYPES),
+    createdAt: p.datetime(),
+    updatedAt: p.datetime(),
+  },
+  indexes: [{ name: 'artifact_session_index', properties: ['session', 'createdAt', 'id'] }],
+});
+
+/** Something that a session has made. */
+export class Artifact extends ArtifactSchema.class {}
+ArtifactSchema.setClass(Artifact);
+
+const PullRequestSchema = defineEntity({
+  name: 'PullRequest',
+  tableName: 'pull_request',
+  properties: {
+    id: p.uuid().primary(),
+    organization: () => p.manyToOne(Organization).deleteRule('cascade'),
+    artifact: () => p.manyToOne(Artifact).deleteRule('cascade'),
+    url: p.text(),
+    title: p.text(),
+    status: p.enum(PULL_REQUEST_STATUSES),
+    isDraft: p.boolean(),
+    sourceBranch: p.text(),
+    baseBranch: p.text(),
+    headSha: p.text(),
+    agent: p.text(),
+    diff: p.json<DiffSummary & { readonly data: string }>(),
+    author: p.json<{ readonly avatarUrl: string; readonly login: string }>(),
+    codeRepository: p.json<{ readonly id: string; readonly name: string; readonly owner: string; readonly baseBranch: string; readonly provider: string }>(),
+    createdAt: p.datetime(),
+    updatedAt: p.datetime(),
+  },
+  uniques: [{ name: 'pull_request_url_unique', properties: ['artifact', 'url'] }],
+});
+
+/** A pull request within an artifact. */
+export class PullRequest extends PullRequestSchema.class {}
+PullRequestSchema.setClass(PullRequest);

@@ -1,0 +1,148 @@
+import { z } from 'zod';
+import { optional, text, withDefault } from '../../core/validation.ts';
+import { type RichTextDocument, richTextDocument } from './rich-text.ts';
+import {
+  ARTIFACT_TYPES,
+  MODES,
+  PROJECT_COLORS,
+  PROJECT_ICONS,
+  PULL_REQUEST_STATUSES,
+  SANDBOX_SIZES,
+  SESSION_STATES,
+  SESSION_TYPES,
+  VISIBILITIES,
+} from './vocabulary.ts';
+
+const title = text({ min: 1, max: 1000 });
+const description = text({ min: 1, max: 1_000_000 });
+const shortText = text({ min: 1, max: 500 });
+const level = z.int().min(0).max(100);
+const address = text({ min: 1, max: 2048 });
+/** UUIDs are compared as text in topics and project ids, so they have one spelling. */
+const uuid = z.uuid().toLowerCase();
+/** Free text; a UUID is spelt as those of projects are. */
+const projectId = shortText.overwrite((value) => (z.uuid().safeParse(value).success ? value.toLowerCase() : value));
+
+const agentOptions = z.strictObject({
+  reasoningLevel: text({ min: 1, max: 100 }).optional(),
+  goal: z.strictObject({ enabled: z.boolean().optional(), objective: text({ max: 100_000 }).optional() }).optional(),
+});
+
+/** Ids or names of MCP connections. */
+const mcpServers = z.array(text({ min: 1, max: 1000 })).max(100);
+
+/** Nothing is required: what is absent stays as it is, null clears what may be null. */
+export const updateSessionInput = z.strictObject({
+  sessionId: uuid,
+  agent: shortText.nullable().optional(),
+  agentOptions: agentOptions.optional(),
+  baseBranch: shortText.nullable().optional(),
+  branchName: shortText.nullable().optional(),
+  targetBranch: shortText.nullable().optional(),
+  description: description.nullable().optional(),
+  richContent: richTextDocument.nullable().optional(),
+  level: level.optional(),
+  mcpServers: mcpServers.optional(),
+  projectId: projectId.nullable().optional(),
+  title: title.optional(),
+  mode: z.enum(MODES).optional(),
+  sandboxSize: z.enum(SANDBOX_SIZES).nullable().optional(),
+  visibility: z.enum(VISIBILITIES).optional(),
+});
+export type UpdateSessionInput = z.output<typeof updateSessionInput>;
+export type { RichTextDocument };
+
+export const pinSessionInput = z.strictObject({ sessionId: uuid, isPinned: withDefault(z.boolean(), true) });
+export type PinSessionInput = z.output<typeof pinSessionInput>;
+
+const repository = z.strictObject({ id: z.uuid(), name: shortText, provider: text({ min: 1, max: 100 }) });
+
+const sourcePullRequest = z.strictObject({
+  id: z.uuid(),
+  url: address,
+  title,
+  status: z.enum(PULL_REQUEST_STATUSES),
+  isDraft: withDefault(z.boolean(), false),
+});
+
+/** What a runner says of a session when it begins to record it. */
+export const createSessionInput = z.strictObject({
+  title,
+  description: optional(description),
+  richContent: optional(richTextDocument),
+  kind: withDefault(text({ min: 1, max: 100 }), 'agent'),
+  sessionType: withDefault(z.enum(SESSION_TYPES), 'Chat'),
+  mode: withDefault(z.enum(MODES), 'normal'),
+  visibility: withDefault(z.enum(VISIBILITIES), 'private'),
+  level: withDefault(level, 0),
+  agent: optional(shortText),
+  agentId: optional(z.uuid()),
+  agentOptions: optional(agentOptions),
+  artifactType: optional(z.enum(ARTIFACT_TYPES)),
+  baseBranch: optional(shortText),
+  branchName: optional(shortText),
+  targetBranch: optional(shortText),
+  projectId: optional(projectId),
+  /** Creates the project, or brings it up to date; takes the place of `projectId`. */
+  project: optional(
+    z.strictObject({
+      id: uuid,
+      name: shortText,
+      icon: withDefault(z.enum(PROJECT_ICONS), 'folder'),
+      color: withDefault(z.enum(PROJECT_COLORS), 'neutral'),
+    }),
+  ),
+  sandboxSize: optional(z.enum(SANDBOX_SIZES)),
+  mcpServers: withDefault(mcpServers, []),
+  externalId: optional(shortText),
+  externalUrl: optional(address),
+  htmlUrl: optional(address),
+  source: optional(
+    z.strictObject({
+      id: optional(z.uuid()),
+      name: shortText,
+      type: text({ min: 1, max: 100 }),
+      repositories: withDefault(z.array(repository).max(100), []),
+    }),
+  ),
+  sourcePullRequest: optional(sourcePullRequest),
+  diffSummary: optional(z.strictObject({ additions: z.int32().min(0), deletions: z.int32().min(0) })),
+});
+export type CreateSessionInput = z.output<typeof createSessionInput>;
+
+export const transitionSessionInput = z.strictObject({ sessionId: uuid, state: z.enum(SESSION_STATES) });
+export type TransitionSessionInput = z.output<typeof transitionSessionInput>;
+
+export const recordArtifactInput = z.strictObject({ sessionId: uuid, type: z.enum(ARTIFACT_TYPES) });
+export type RecordArtifactInput = z.output<typeof recordArtifactInput>;
+
+/** A pull request is known within its artifact by its address: recording it again brings it up to date. */
+export const recordPullRequestInput = z.strictObject({
+  artifactId: z.uuid(),
+  url: address,
+  title,
+  status: z.enum(PULL_REQUEST_STATUSES),
+  isDraft: withDefault(z.boolean(), false),
+  sourceBranch: shortText,
+  baseBranch: shortText,
+  headSha: text({ min: 1, max: 100 }),
+  agent: shortText,
+  diff: z.strictObject({ additions: z.int32().min(0), deletions: z.int32().min(0), data: text({ max: 1_000_000 }) }),
+  author: z.strictObject({ avatarUrl: address, login: shortText }),
+  codeRepository: z.strictObject({ id: z.uuid(), name: shortText, owner: shortText, baseBranch: shortText, provider: text({ min: 1, max: 100 }) }),
+});
+export type RecordPullRequestInput = z.output<typeof recordPullRequestInput>;
+
+const anyOf = <Item extends z.ZodType>(item: Item) => z.array(item).max(100).nullish();
+
+/** Conditions of a list of sessions; each absent, null, or given. A list of nothing fits nothing. */
+export const sessionFilter = z.strictObject({
+  state: anyOf(z.enum(SESSION_STATES)),
+  sessionType: anyOf(z.enum(SESSION_TYPES)),
+  mode: anyOf(z.enum(MODES)),
+  visibility: anyOf(z.enum(VISIBILITIES)),
+  projectId: anyOf(projectId),
+  isPinned: z.boolean().nullish(),
+  title: text({ max: 1000 }).nullish(),
+});
+export type SessionFilter = z.output<typeof sessionFilter>;

@@ -1,0 +1,51 @@
+/** The words that the contract allows (workspace management API, sections 2.2 and 3) and that were decided beside it. */
+
+export const ARTIFACT_TYPES = ['PullRequest', 'ToolCall', 'Plan', 'Response', 'File', 'Service', 'Source'] as const;
+export const MODES = ['normal', 'planning'] as const;
+export const SANDBOX_SIZES = ['nano', 'micro', 'small', 'medium', 'large', 'xl', 'xxl', 'ultra'] as const;
+export const SESSION_TYPES = ['Chat', 'Terminal'] as const;
+export const VISIBILITIES = ['public', 'private'] as const;
+
+export const SESSION_STATES = ['queued', 'inProgress', 'completed', 'failed', 'cancelled'] as const;
+export type SessionState = (typeof SESSION_STATES)[number];
+
+/** Which state may follow which: a finished session may be queued again. */
+export const NEXT_STATES: Readonly<Record<SessionState, readonly SessionState[]>> = {
+  queued: ['inProgress', 'cancelled'],
+  inProgress: ['completed', 'failed', 'cancelled'],
+  completed: ['queued'],
+  failed: ['queued'],
+  cancelled: ['queued'],
+};
+
+/** Whether nothing more is recorded for the session, until it is queued again. */
+export function isFinished(state: SessionState): boolean {
+  return state === 'completed' || state === 'failed' || state === 'cancelled';
+}
+
+export const PULL_REQUEST_STATUSES = ['open', 'merged', 'closed'] as const;
+export const PROJECT_COLORS = ['neutral', 'red', 'orange', 'yellow', 'green', 'teal', 'blue', 'purple', 'pink'] as const;
+export const PROJECT_ICONS = [
+  'folder',
+  'code',
+  'terminal',
+  'book',
+  'brain',
+  'bug',
+  'building',
+  'cloud',
+  'globe',
+  'idea',
+  'tools',
+  'magic',
+  'processor',
+  'sandbox',
+  'server',
+  'tasks',
+  'tactics',
+  'images',
+  'database',
+  'api',
+  'mobile',
+  'package',
+] as const;

@@ -1,0 +1,39 @@
+import { isDeepStrictEqual } from 'node:util';
+import { headersFor } from './drive.ts';
+import type { Target } from './process.ts';
+import type { Work, WorkRequest } from './work.ts';
+
+/** @throws Error when floor and gateway do not answer the same to every request of a work. */
+export async function requireEqualAnswers(work: Work, floor: Target, gateway: Target, key: string): Promise<void> {
+  for (const request of work.requests) {
+    const [expected, actual] = [await ask(floor, request, key), await ask(gateway, request, key)];
+    const [a, b] = work.writes ? [withoutTime(expected), withoutTime(actual)] : [expected, actual];
+    if (!isDeepStrictEqual(a, b)) throw new Error(`${work.name}: unequal answers${difference(a, b)}`);
+  }
+}
+
+async function ask(target: Target, request: WorkRequest, key: string): Promise<unknown> {
+  const { method, path, body } = request;
+  const response = await fetch(`${target.url}${path}`, { method, headers: headersFor(key, body), ...(body !== undefined && { body }) });
+  const text = await response.text();
+  if (!response.ok) throw new Error(`${target.name} answered ${response.status} to ${method} ${path}: ${text.slice(0, 500)}`);
+  const answer: unknown = JSON.parse(text);
+  if (typeof answer !== 'object' || answer === null) return answer;
+  if ('errors' in answer) throw new Error(`${target.name} answered ${text.slice(0, 1000)}`);
+  // What an operation cost and which request it was is the gateway's own.
+  const { extensions: _, ...told } = { extensions: undefined, ...answer };
+  return told;
+}
+
+/** Without the times of changes. */
+function withoutTime(value: unknown): unknown {
+  return JSON.parse(JSON.stringify(value, (key, inner: unknown) => (key === 'updatedAt' ? undefined : inner)));
+}
+
+/** Where two values first differ. */
+function difference(a: unknown, b: unknown, path = ''): string {
+  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return ` at ${path || 'the root'}: floor ${JSON.stringify(a)}, gateway ${JSON.stringify(b)}`;
+  const [left, right] = [new Map(Object.entries(a)), new Map(Object.entries(b))];
+  const key = [...new Set([...left.keys(), ...right.keys()])].find((name) => !isDeepStrictEqual(left.get(name), right.get(name)));
+  return key === undefined ? ` at ${path}` : difference(left.get(key), right.get(key), path ? `${path}.${key}` : key);
+}

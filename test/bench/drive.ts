@@ -1,0 +1,77 @@
+import autocannon from 'autocannon';
+import { type Target, cpuMs } from './process.ts';
+import type { WorkRequest } from './work.ts';
+
+export interface Load {
+  readonly requests: readonly WorkRequest[];
+  readonly key: string;
+  readonly connections: number;
+  readonly seconds: number;
+}
+
+/** What one target did in one round. */
+export interface Round {
+  readonly perSecond: number;
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+  readonly cpuMsPerRequest: number;
+}
+
+/** Answers of one work are of about one size; a smaller one is an error that came with status 200. */
+const SMALLEST_SHARE = 0.7;
+
+/** Drives a target for some seconds. @throws Error when a request fails, or an answer is no 2xx, or much smaller than the others. */
+export async function drive(target: Target, { requests, key, connections, seconds }: Load): Promise<Round> {
+  const times: number[] = [];
+  const sizes = { min: Infinity, max: 0 };
+  const cpuBefore = await cpuMs(target.pid);
+  const result = await new Promise<autocannon.Result>((resolve, reject) => {
+    let next = 0;
+    const instance = autocannon(
+      {
+        url: target.url,
+        connections,
+        duration: seconds,
+        timeout: 30,
+        requests: requests.map((request) => prepared(request, key)),
+        // Connections begin at different requests, or all would change the same row at once.
+        setupClient: (client) => client.setRequests(rotated(requests, (next += 1)).map((request) => prepared(request, key))),
+      },
+      (error: Error | null, done: autocannon.Result) => (error ? reject(error) : resolve(done)),
+    );
+    instance.on('response', (_client, _status, bytes, ms) => {
+      times.push(ms);
+      if (bytes < sizes.min) sizes.min = bytes;
+      if (bytes > sizes.max) sizes.max = bytes;
+    });
+  });
+  const cpu = (await cpuMs(target.pid)) - cpuBefore;
+  const failures = result.errors + result.timeouts + result.non2xx;
+  if (failures > 0) throw new Error(`${target.name}: ${failures} of ${result.requests.sent} requests failed: ${JSON.stringify(result.statusCodeStats)}`);
+  if (sizes.min < sizes.max * SMALLEST_SHARE) throw new Error(`${target.name}: answers of ${sizes.min} to ${sizes.max} bytes`);
+  times.sort((a, b) => a - b);
+  return { perSecond: times.length / result.duration, p50Ms: quantile(times, 0.5), p99Ms: quantile(times, 0.99), cpuMsPerRequest: cpu / times.length };
+}
+
+function prepared({ method, path, body }: WorkRequest, key: string): autocannon.Request {
+  return { method, path, headers: headersFor(key, body), ...(body !== undefined && { body }) };
+}
+
+/** The headers of every request. */
+export function headersFor(key: string, body?: string): Record<string, string> {
+  return { authorization: `Bearer ${key}`, accept: 'application/json', ...(body !== undefined && { 'content-type': 'application/json' }) };
+}
+
+function rotated<Value>(values: readonly Value[], by: number): Value[] {
+  const at = by % values.length;
+  return [...values.slice(at), ...values.slice(0, at)];
+}
+
+/** Of ascending values. */
+export function quantile(sorted: readonly number[], share: number): number {
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
+}
+
+export function median(values: readonly number[]): number {
+  return quantile(values.toSorted((a, b) => a - b), 0.5);
+}

@@ -1,0 +1,66 @@
+import { type Caller, type Floor, globalId, speltOrNull } from './floor-core.ts';
+
+interface EventRow {
+  readonly id: string;
+  readonly createdAt: Date;
+  readonly eventType: string;
+  readonly messageId: string | null;
+  readonly provider: string;
+  readonly eventData: Record<string, Record<string, unknown> | undefined>;
+}
+
+const EVENTS = `select e.id, e.created_at as "createdAt", e.event_type as "eventType", e.message_id as "messageId", e.provider, e.event_data as "eventData"
+  from session_event e
+  where e.session_id = $1 and e.id > $2 and exists (select from session s where s.id = $1 and s.organization_id = $3 and (s.visibility = 'public' or s.creator_id = $4 or $5))
+  order by e.session_id, e.id limit $6`;
+
+function readEvents(floor: Floor, caller: Caller, sessionId: unknown, after: unknown, limit: number): Promise<EventRow[]> {
+  return floor.query<EventRow>('events', EVENTS, [sessionId, after, caller.organizationId, caller.userId, caller.isAdmin, limit]);
+}
+
+export async function restEvents(floor: Floor, caller: Caller, sessionId: string, query: URLSearchParams): Promise<object> {
+  const rows = await readEvents(floor, caller, sessionId, query.get('cursor') ?? '0', Number(query.get('limit') ?? 50));
+  const items = rows.map(({ id, createdAt, eventType, messageId, provider, eventData }) => ({ id: Number(id), createdAt, eventType, messageId, sessionId, provider, eventData }));
+  return { items, nextCursor: rows.at(-1)?.id ?? query.get('cursor') };
+}
+
+interface EventsVariables {
+  readonly id: string;
+  readonly after: string;
+}
+
+export async function graphqlEvents(floor: Floor, caller: Caller, { id: sessionId, after }: EventsVariables, dataOf: (row: EventRow) => object): Promise<object> {
+  const rows = await readEvents(floor, caller, sessionId, after, 101);
+  const edges = rows.slice(0, 100).map((row) => {
+    const { id, createdAt, eventType, messageId, provider } = row;
+    return { cursor: id, node: { id: globalId('SessionEvent', `${sessionId}:${id}`), databaseId: Number(id), eventType, messageId, provider, createdAt, ...dataOf(row) } };
+  });
+  return { session: { id: globalId('Session', sessionId), events: { edges, pageInfo: { hasNextPage: rows.length > 100, endCursor: edges.at(-1)?.cursor ?? null } } } };
+}
+
+/** The documented fields of `eventData`, as GraphQL has them. */
+export function typedData({ eventData: data }: EventRow): object {
+  const { scope, event, toolResult } = data;
+  return {
+    eventData: {
+      type: data['type'],
+      scope: scope ? { kind: speltOrNull(scope['kind']), parentToolUseId: scope['parentToolUseId'] ?? null, taskId: scope['taskId'] ?? null } : null,
+      source: data['source'] ?? null,
+      providerEvent: data['providerEvent'] ?? null,
+      delivery: speltOrNull(data['delivery']),
+      event: event ? { event: event['event'], message: event['message'], provider: event['provider'] ?? null, messageId: event['messageId'] ?? null } : null,
+      index: data['index'] ?? null,
+      itemId: data['itemId'] ?? null,
+      sequenceNumber: data['sequenceNumber'] ?? null,
+      accumulatedText: data['accumulatedText'] ?? null,
+      deltaType: speltOrNull(data['deltaType']),
+      responsePhase: speltOrNull(data['responsePhase']),
+      toolName: data['toolName'] ?? null,
+      toolResult: toolResult
+        ? { status: speltOrNull(toolResult['status']), output: toolResult['output'] ?? null, exitCode: toolResult['exitCode'] ?? null, error: toolResult['error'] ?? null }
+        : null,
+      snapshotId: data['snapshotId'] ?? null,
+      snapshotCreatedAt: data['snapshotCreatedAt'] ?? null,
+    },
+  };
+}

@@ -1,0 +1,97 @@
+import { createHash } from 'node:crypto';
+import { type IncomingMessage, type ServerResponse, createServer } from 'node:http';
+import pg from 'pg';
+import type { Caller, Floor } from './floor-core.ts';
+import { graphqlDefinition, graphqlDefinitions, restDefinition } from './floor-definitions.ts';
+import { graphqlEvents, restEvents, typedData } from './floor-events.ts';
+import { type Changes, graphqlSessions, graphqlUpdate, restUpdate } from './floor-sessions.ts';
+
+/**
+ * The floor: what the same answers cost with node:http, node-postgres, prepared statements and JSON.stringify, and nothing else. It checks
+ * the key on every request and otherwise trusts what comes in; it has no limits, no log, no schema.
+ */
+
+const { DATABASE_URL, PUBLIC_URL = '', POOL = '20' } = process.env;
+const pool = new pg.Pool({ connectionString: DATABASE_URL, max: Number(POOL), application_name: 'floor' });
+pool.on('error', () => undefined);
+
+const floor: Floor = {
+  publicUrl: PUBLIC_URL,
+  query: async <Row extends object>(name: string, text: string, values: unknown[]) => (await pool.query<Row>({ name, text, values })).rows,
+};
+
+const FIND_KEY = `
+  select k.user_id as "userId", o.id as "organizationId", o.number as "organizationNumber", m.role = 'admin' as "isAdmin"
+  from api_key k join organization o on o.id = k.organization_id join membership m on m.organization_id = o.id and m.user_id = k.user_id
+  where k.hash = $1 and k.revoked_at is null and (k.expires_at is null or k.expires_at > now())`;
+
+async function authenticate(authorization: string): Promise<Caller | undefined> {
+  const hash = createHash('sha256').update(authorization.slice('Bearer '.length)).digest();
+  return (await floor.query<Caller>('key', FIND_KEY, [hash]))[0];
+}
+
+/** It knows the documents of the benchmark by their names: there is nothing of GraphQL in it. */
+function execute(caller: Caller, { operationName, variables }: Body): Promise<object> | object {
+  switch (operationName) {
+    case 'Typename':
+      return { __typename: 'Query' };
+    case 'EventsJson':
+      return graphqlEvents(floor, caller, variables, ({ eventData }) => ({ eventDataJson: eventData }));
+    case 'EventsTyped':
+      return graphqlEvents(floor, caller, variables, typedData);
+    case 'Sessions':
+      return graphqlSessions(floor, caller);
+    case 'Definition':
+      return graphqlDefinition(floor, caller, variables);
+    case 'Definitions':
+      return graphqlDefinitions(floor, caller);
+    case 'UpdateSession':
+      return graphqlUpdate(floor, caller, variables);
+    default:
+      throw new Error(`the floor does not know ${operationName}`);
+  }
+}
+
+async function answerRest(caller: Caller, method: string | undefined, url: string, request: IncomingMessage): Promise<object | undefined> {
+  const { pathname, searchParams } = new URL(url, 'http://floor');
+  const [, , first = '', second = '', third] = pathname.split('/');
+  if (first === 'sessions' && method === 'PATCH') return restUpdate(floor, caller, second, await bodyOf(request));
+  if (first === 'sessions' && third === 'events') return restEvents(floor, caller, second, searchParams);
+  return restDefinition(floor, caller, third ?? '');
+}
+
+interface Body extends Changes {
+  readonly operationName: string;
+  /** As the works of the benchmark send them; trusted. */
+  readonly variables: { id: string; after: string; name: string; input: Changes & { sessionId: string } };
+}
+
+async function bodyOf(request: IncomingMessage): Promise<Body> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of request) chunks.push(chunk);
+  return JSON.parse(Buffer.concat(chunks).toString());
+}
+
+async function answer(request: IncomingMessage): Promise<object | undefined> {
+  const caller = await authenticate(request.headers.authorization ?? '');
+  if (!caller) return undefined;
+  const { method, url = '' } = request;
+  return url === '/graphql' ? { data: await execute(caller, await bodyOf(request)) } : answerRest(caller, method, url, request);
+}
+
+async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  try {
+    const body = await answer(request);
+    const text = JSON.stringify(body ?? { error: 'not found' });
+    response.writeHead(body ? 200 : 404, { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(text) }).end(text);
+  } catch (error) {
+    response.writeHead(500).end(String(error));
+  }
+}
+
+const server = createServer((request, response) => void handle(request, response));
+server.listen(0, '127.0.0.1', () => {
+  const address = server.address();
+  if (address !== null && typeof address === 'object') process.stdout.write(`http://127.0.0.1:${address.port}\n`);
+});
+process.on('SIGTERM', () => process.exit(0));

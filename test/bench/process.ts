@@ -1,0 +1,77 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { open, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+
+/** One of the two that are compared, as a process of its own. */
+export interface Target {
+  readonly name: 'floor' | 'gateway';
+  readonly url: string;
+  readonly pid: number;
+  /** SIGTERM, and its end. */
+  stop(): Promise<void>;
+}
+
+export interface TargetOptions {
+  readonly name: Target['name'];
+  /** Arguments of node. */
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  /** Output goes to a file here. */
+  readonly directory: string;
+}
+
+const STARTING_MS = 60_000;
+let started = 0;
+
+/** Starts a server and waits for the address that it prints. The environment is the given one alone. */
+export async function startTarget({ name, args, env, directory }: TargetOptions): Promise<Target> {
+  const file = join(directory, `${name}-${(started += 1)}.log`);
+  await using log = await open(file, 'w');
+  const { PATH = '', HOME = '' } = process.env;
+  const child = spawn(process.execPath, args, { env: { PATH, HOME, ...env }, stdio: ['ignore', log.fd, log.fd] });
+  try {
+    return { name, url: await addressIn(file, child), pid: child.pid ?? 0, stop: () => stop(child) };
+  } catch (error) {
+    await stop(child);
+    throw error;
+  }
+}
+
+async function addressIn(file: string, child: ChildProcess): Promise<string> {
+  for (const deadline = Date.now() + STARTING_MS; Date.now() < deadline && child.exitCode === null; await delay(20)) {
+    const url = /http:\/\/127\.0\.0\.1:\d+/.exec(await readFile(file, 'utf8'))?.[0];
+    if (url) return url;
+  }
+  throw new Error(`it did not start:\n${await readFile(file, 'utf8')}`);
+}
+
+async function stop(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  child.kill('SIGTERM');
+  const timer = setTimeout(() => child.kill('SIGKILL'), 15_000);
+  await once(child, 'exit');
+  clearTimeout(timer);
+}
+
+/** Ticks of `/proc/PID/stat` a second, on every Linux that Node runs on. */
+const TICKS_PER_SECOND = 100;
+
+/** User and system time that the process has used, in ms. */
+export async function cpuMs(pid: number): Promise<number> {
+  const stat = await readFile(`/proc/${pid}/stat`, 'utf8');
+  // The second field is the program's name in brackets, which may hold anything; utime and stime are the 14th and 15th.
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  return ((Number(fields[11]) + Number(fields[12])) * 1000) / TICKS_PER_SECOND;
+}
+
+/** The largest resident size since the start, or since `forgetPeak`, in MiB. */
+export async function peakMiB(pid: number): Promise<number> {
+  return Number(/VmHWM:\s+(\d+) kB/.exec(await readFile(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) / 1024;
+}
+
+/** Begins a new peak (proc(5), `clear_refs`). */
+export async function forgetPeak(pid: number): Promise<void> {
+  await writeFile(`/proc/${pid}/clear_refs`, '5');
+}

@@ -1,0 +1,93 @@
+import { randomUUID } from 'node:crypto';
+import { Agent, request } from 'node:http';
+import { afterEach, expect, inject, test } from 'vitest';
+import { query } from '../helpers/embedded-postgres.ts';
+import { call, cli, endProcesses, freshDatabase, startGateway } from '../helpers/process.ts';
+import { z } from 'zod';
+
+afterEach(endProcesses);
+
+const issued = z.object({ key: z.string() });
+
+async function gatewayWithKey() {
+  const env = await freshDatabase(inject('serverUrl'));
+  const gateway = await startGateway(env);
+  const { stdout } = await cli(['keys', 'create', '--email', 'a@example.com', '--organization', 'demo'], env);
+  return { env, gateway, key: issued.parse(JSON.parse(stdout)).key };
+}
+
+test('SIGTERM under load: no answer is lost, every acknowledged write is there, exit 0 within 10 s', async () => {
+  const { env, gateway, key } = await gatewayWithKey();
+  const agent = new Agent({ keepAlive: true, maxSockets: 16 });
+  const acknowledged: string[] = [];
+  const lost: unknown[] = [];
+  let sent = 0;
+  const client = async () => {
+    for (;;) {
+      const name = `e${randomUUID().replaceAll('-', '')}`;
+      sent += 1;
+      const outcome = await post(agent, gateway.url, key, { label: name, name });
+      if (outcome === 201) acknowledged.push(name);
+      else if (outcome === 'ECONNREFUSED') return;
+      else lost.push(outcome);
+    }
+  };
+  const clients = Array.from({ length: 16 }, client);
+  await expect.poll(() => acknowledged.length, { timeout: 30_000 }).toBeGreaterThan(100);
+  const began = performance.now();
+  expect(await gateway.end('SIGTERM')).toBe(0);
+  expect(performance.now() - began).toBeLessThan(10_000);
+  await Promise.all(clients);
+  agent.destroy();
+  expect(lost).toEqual([]);
+  const rows = (await query(env.DATABASE_URL, 'select name from event_definition')) as { name: string }[];
+  expect(new Set(rows.map(({ name }) => name))).toEqual(new Set(acknowledged));
+  expect(sent).toBe(acknowledged.length + clients.length);
+});
+
+test('SIGTERM while a request waits for a lock: the request is answered when it can be, else the gateway still ends in time', async () => {
+  const { env, gateway, key } = await gatewayWithKey();
+  const locker = query(env.DATABASE_URL, 'begin; lock table event_definition in access exclusive mode; select pg_sleep(2); commit');
+  await expect
+    .poll(() => query(env.DATABASE_URL, "select 1 from pg_locks where mode = 'AccessExclusiveLock' and relation = 'event_definition'::regclass"))
+    .toHaveLength(1);
+  const waiting = call(gateway.url, key, 'POST', '/events/2026-03/event-definitions', { label: 'Waits' });
+  await expect.poll(() => query(env.DATABASE_URL, 'select 1 from pg_locks where not granted')).not.toHaveLength(0);
+  const ended = gateway.end('SIGTERM');
+  expect((await waiting).status).toBe(201);
+  expect(await ended).toBe(0);
+  await locker;
+});
+
+test('the database away and back: 503 with Retry-After, and ready again without a restart', async () => {
+  const { env, gateway, key } = await gatewayWithKey();
+  const name = new URL(env.DATABASE_URL).pathname.slice(1);
+  const admin = inject('serverUrl');
+  await query(admin, `alter database ${name} allow_connections false`);
+  await query(admin, `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}'`);
+  const away = await fetch(`${gateway.url}/v1/organizations`, { method: 'POST', headers: { Authorization: `Bearer ${key}` } });
+  expect({ status: away.status, retry: away.headers.get('retry-after'), body: await away.json() }).toEqual({
+    status: 503,
+    retry: '1',
+    body: { error: 'the database cannot be reached at the moment; try again' },
+  });
+  const notReady = await fetch(`${gateway.url}/health/ready`);
+  expect({ status: notReady.status, body: await notReady.json() }).toEqual({ status: 503, body: { status: 'not ready', error: 'the database cannot be reached' } });
+  expect((await fetch(`${gateway.url}/health/live`)).status).toBe(200);
+  await query(admin, `alter database ${name} allow_connections true`);
+  await expect.poll(async () => (await fetch(`${gateway.url}/health/ready`)).status).toBe(200);
+  expect((await call(gateway.url, key, 'GET', '/events/2026-03/event-definitions')).status).toBe(200);
+  expect(await gateway.end('SIGTERM')).toBe(0);
+});
+
+/** The status, or the code of what went wrong; over kept connections, as load balancers have them. */
+function post(agent: Agent, url: string, key: string, body: object): Promise<number | string | undefined> {
+  return new Promise((resolve) => {
+    const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' };
+    const sending = request(`${url}/events/2026-03/event-definitions`, { method: 'POST', agent, headers }, (response) => {
+      response.resume().once('end', () => resolve(response.statusCode)).once('error', (error: NodeJS.ErrnoException) => resolve(error.code));
+    });
+    sending.once('error', (error: NodeJS.ErrnoException) => resolve(error.code));
+    sending.end(JSON.stringify(body));
+  });
+}
