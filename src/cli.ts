@@ -41,12 +41,19 @@ const COMMANDS: Readonly<Record<string, Command>> = {
     return { migrated: true };
   },
   'keys create': async (dependencies, args) => {
-    const { values } = parse(args, { email: { type: 'string' }, organization: { type: 'string' }, role: { type: 'string' }, scope: { type: 'string', multiple: true } });
+    const { values } = parse(args, {
+      email: { type: 'string' },
+      organization: { type: 'string' },
+      role: { type: 'string' },
+      scope: { type: 'string', multiple: true },
+    });
     const email = required(values.email, '--email');
     const organization = required(values.organization, '--organization');
     if (!/^[^@\s]+@[^@\s]+$/.test(email)) throw new UsageError('--email: must be an e-mail address');
     if (!/^[a-z0-9]+(?:-[a-z0-9]+)*$/.test(organization) || organization.length > 100) {
-      throw new UsageError('--organization: must be a slug: lowercase letters and digits in groups joined by single hyphens, at most 100 characters');
+      throw new UsageError(
+        '--organization: must be a slug: lowercase letters and digits in groups joined by single hyphens, at most 100 characters',
+      );
     }
     return createKeyFor(dependencies, {
       email,
@@ -64,7 +71,11 @@ const COMMANDS: Readonly<Record<string, Command>> = {
     return { deleted: true, id };
   },
   'subscriptions set': async ({ database, now }, args) => {
-    const { values } = parse(args, { organization: { type: 'string' }, family: { type: 'string' }, level: { type: 'string' } });
+    const { values } = parse(args, {
+      organization: { type: 'string' },
+      family: { type: 'string' },
+      level: { type: 'string' },
+    });
     const slug = required(values.organization, '--organization');
     const family = oneOf(PRODUCT_FAMILIES, required(values.family, '--family'), '--family');
     const level = oneOf(SUBSCRIPTION_LEVELS, required(values.level, '--level'), '--level');
@@ -152,7 +163,8 @@ async function main(args: string[]): Promise<void> {
   const name = [args.slice(0, 2).join(' '), args[0] ?? ''].find((candidate) => Object.hasOwn(COMMANDS, candidate));
   const command = name === undefined ? undefined : COMMANDS[name];
   if (args.length === 0) throw new UsageError(USAGE.trimEnd());
-  if (name === undefined || !command) throw new UsageError(`unknown command '${args.slice(0, 2).join(' ')}'; --help lists them`);
+  if (name === undefined || !command)
+    throw new UsageError(`unknown command '${args.slice(0, 2).join(' ')}'; --help lists them`);
   const config = readConfig(process.env);
   // Standard output is for the answer alone.
   const assembly = await assemble(config, createLog('silent'), { joinRunning: true });

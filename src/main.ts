@@ -2,9 +2,11 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { inspect } from 'node:util';
 import { type Config, ConfigurationError, readConfig } from './core/config.ts';
 import { isDatabaseAway, migrate } from './core/database.ts';
+import type { JobWorker } from './core/jobs.ts';
 import { type Assembly, assemble } from './gateway/assemble.ts';
 import { type IssuedKey, createDemoWorkspace } from './gateway/demo.ts';
 import { createGateway } from './gateway/gateway.ts';
+import { startJobs } from './gateway/jobs.ts';
 import { createLog } from './gateway/logging.ts';
 import { type RunningServer, serve } from './gateway/server.ts';
 
@@ -18,7 +20,8 @@ async function main(config: Config): Promise<void> {
   try {
     await migrate(assembly.dependencies.database).catch(databaseMustAnswer);
     const server = await listen(assembly, config);
-    stopOnSignal(server, assembly);
+    const jobs = config.RUN_JOBS ? await startJobs(assembly.dependencies) : undefined;
+    stopOnSignal(assembly, server, jobs);
     // Last of all: its key is shown this once, so nothing may fail in between.
     const demo = assembly.embedded && (await createDemoWorkspace(assembly.dependencies));
     process.stdout.write(welcome(server.url, demo));
@@ -31,10 +34,13 @@ async function main(config: Config): Promise<void> {
 /** @throws ConfigurationError when the address cannot be had. */
 async function listen({ dependencies }: Assembly, { HOST, PORT }: Config): Promise<RunningServer> {
   try {
-    return await serve(createGateway(dependencies), { host: HOST, port: PORT });
+    const server = await serve(createGateway(dependencies), { host: HOST, port: PORT });
+    dependencies.address.url = server.url;
+    return server;
   } catch (cause) {
     const { code, message }: NodeJS.ErrnoException = cause instanceof Error ? cause : new Error(String(cause));
-    if (code === 'EADDRINUSE') throw new ConfigurationError(`PORT: another program listens on port ${PORT} of ${HOST} already`, { cause });
+    if (code === 'EADDRINUSE')
+      throw new ConfigurationError(`PORT: another program listens on port ${PORT} of ${HOST} already`, { cause });
     throw new ConfigurationError(`${code === 'EACCES' ? 'PORT' : 'HOST'}: ${message}`, { cause });
   }
 }
@@ -43,15 +49,16 @@ function databaseMustAnswer(cause: unknown): never {
   if (!(cause instanceof Error)) throw cause;
   // PostgreSQL's class 28 is a refused login, 3D a database that does not exist.
   const isRefused = 'code' in cause && /^(?:28|3D)/.test(String(cause.code));
-  if (isRefused || isDatabaseAway(cause)) throw new ConfigurationError(`DATABASE_URL: the database does not answer: ${cause.message}`, { cause });
+  if (isRefused || isDatabaseAway(cause))
+    throw new ConfigurationError(`DATABASE_URL: the database does not answer: ${cause.message}`, { cause });
   throw cause;
 }
 
-/** Stop accepting, finish what runs, close the database, exit 0. */
-function stopOnSignal(server: RunningServer, assembly: Assembly): void {
+/** Stop accepting, finish what runs, hand jobs back, close the database, exit 0. */
+function stopOnSignal(assembly: Assembly, server: RunningServer, jobs: JobWorker | undefined): void {
   let stopping: Promise<void> | undefined;
   const stop = async (code: number) => {
-    await server.stop(GRACE_MS);
+    await Promise.all([server.stop(GRACE_MS), Promise.race([jobs?.stop(), delay(GRACE_MS)])]);
     // A statement that still runs ends with the process.
     await Promise.race([assembly.close(), delay(CLOSING_MS)]);
     process.exit(code);

@@ -19,7 +19,10 @@ const run = (statement: string, values: unknown[]) => gateway.dependencies.sql.q
 /** A body that tells whether anybody began to read it. */
 function untouched() {
   let touched = false;
-  const body = new ReadableStream<Uint8Array>({ pull: (controller) => ((touched = true), controller.close()) }, { highWaterMark: 0 });
+  const body = new ReadableStream<Uint8Array>(
+    { pull: (controller) => ((touched = true), controller.close()) },
+    { highWaterMark: 0 },
+  );
   return { body, wasRead: () => touched };
 }
 
@@ -29,7 +32,12 @@ describe('401: who does not authenticate learns nothing else', () => {
     ['of another scheme', async () => ({ Authorization: `Basic ${(await gateway.createKey()).key}` })],
     ['without a scheme', async () => ({ Authorization: (await gateway.createKey()).key })],
     ['empty', async () => ({ Authorization: 'Bearer ' })],
-    ['given twice', async () => ({ Authorization: `Bearer ${(await gateway.createKey()).key}, Bearer ${(await gateway.createKey()).key}` })],
+    [
+      'given twice',
+      async () => ({
+        Authorization: `Bearer ${(await gateway.createKey()).key}, Bearer ${(await gateway.createKey()).key}`,
+      }),
+    ],
     ['mistyped', async () => ({ Authorization: `Bearer ${mistyped((await gateway.createKey()).key)}` })],
     ['unknown', async () => ({ Authorization: `Bearer ${generateApiKey()}` })],
     ['expired', async () => ({ Authorization: `Bearer ${await spoilt('expires_at')}` })],
@@ -38,22 +46,49 @@ describe('401: who does not authenticate learns nothing else', () => {
 
   test.each(headers)('a key that is %s: the same answer on every door, before the body is read', async (_, make) => {
     const given = { ...(await make()), 'Content-Type': 'application/json', 'X-Request-Id': 'r1' };
-    for (const [method, path] of [['POST', '/v1/organizations'], ['POST', DEFINITIONS], ['POST', '/graphql']] as const) {
+    for (const [method, path] of [
+      ['POST', '/v1/organizations'],
+      ['POST', DEFINITIONS],
+      ['POST', '/graphql'],
+    ] as const) {
       const { body, wasRead } = untouched();
       const answer = await send(gateway, method, path, { headers: given, body });
-      expect({ status: answer.status, challenge: answer.headers.get('www-authenticate'), wasRead: wasRead() }).toEqual({ status: 401, challenge: 'Bearer', wasRead: false });
+      expect({ status: answer.status, challenge: answer.headers.get('www-authenticate'), wasRead: wasRead() }).toEqual({
+        status: 401,
+        challenge: 'Bearer',
+        wasRead: false,
+      });
       expect(answer.body).toEqual(refusalAt(path));
     }
     // Before anything else that is wrong with the request: path ids, encodings, JSON.
-    for (const [method, path, body] of [['DELETE', '/v1/api-keys/no-uuid'], ['DELETE', '/v1/api-keys/%E0%A4%A'], ['POST', '/v1/organizations', '{'], ['GET', '/graphql?query={'], ['POST', '/graphql', '{']] as const) {
-      expect(await send(gateway, method, path, { headers: given, body })).toMatchObject({ status: 401, body: refusalAt(path) });
+    for (const [method, path, body] of [
+      ['DELETE', '/v1/api-keys/no-uuid'],
+      ['DELETE', '/v1/api-keys/%E0%A4%A'],
+      ['POST', '/v1/organizations', '{'],
+      ['GET', '/graphql?query={'],
+      ['POST', '/graphql', '{'],
+    ] as const) {
+      expect(await send(gateway, method, path, { headers: given, body })).toMatchObject({
+        status: 401,
+        body: refusalAt(path),
+      });
     }
   });
 
   function refusalAt(path: string) {
-    if (path.startsWith('/graphql')) return { errors: [{ message: MESSAGE, extensions: { code: 'UNAUTHENTICATED' } }], extensions: { requestId: 'r1' } };
+    if (path.startsWith('/graphql'))
+      return {
+        errors: [{ message: MESSAGE, extensions: { code: 'UNAUTHENTICATED' } }],
+        extensions: { requestId: 'r1' },
+      };
     if (path.startsWith('/v1')) return { error: MESSAGE };
-    return { status: 'error', message: MESSAGE, category: 'INVALID_AUTHENTICATION', correlationId: 'r1', errors: [{ message: MESSAGE, code: 'unauthenticated', in: '' }] };
+    return {
+      status: 'error',
+      message: MESSAGE,
+      category: 'INVALID_AUTHENTICATION',
+      correlationId: 'r1',
+      errors: [{ message: MESSAGE, code: 'unauthenticated', in: '' }],
+    };
   }
 
   async function spoilt(column: 'expires_at' | 'revoked_at'): Promise<string> {
@@ -105,19 +140,35 @@ test('lastUsedAt is written at most once a minute, however many requests come at
   for (const seconds of [0, 1, 60, 61, 200]) {
     gateway.setClock(new Date(start + seconds * 1000));
     await Promise.all(Array.from({ length: 8 }, () => send(gateway, 'GET', DEFINITIONS, { key })));
-    const answer = await gateway.graphql<{ viewer: { apiKey: { lastUsedAt: string | null } } }>(key, '{ viewer { apiKey { lastUsedAt } } }');
+    const answer = await gateway.graphql<{ viewer: { apiKey: { lastUsedAt: string | null } } }>(
+      key,
+      '{ viewer { apiKey { lastUsedAt } } }',
+    );
     uses.push(answer.data?.viewer.apiKey.lastUsedAt ?? null);
   }
   gateway.setClock(undefined);
-  expect(uses).toEqual(['2031-01-01T00:00:00.000Z', '2031-01-01T00:00:00.000Z', '2031-01-01T00:00:00.000Z', '2031-01-01T00:01:01.000Z', '2031-01-01T00:03:20.000Z']);
-  const [row] = await gateway.dependencies.sql.query<{ xmin: string }>('select xmin::text from api_key where id = $1', [keyId]);
+  expect(uses).toEqual([
+    '2031-01-01T00:00:00.000Z',
+    '2031-01-01T00:00:00.000Z',
+    '2031-01-01T00:00:00.000Z',
+    '2031-01-01T00:01:01.000Z',
+    '2031-01-01T00:03:20.000Z',
+  ]);
+  const [row] = await gateway.dependencies.sql.query<{ xmin: string }>('select xmin::text from api_key where id = $1', [
+    keyId,
+  ]);
   await send(gateway, 'GET', DEFINITIONS, { key });
   expect(await run('select xmin::text from api_key where id = $1', [keyId])).toEqual([row]);
 });
 
 describe('the organization of a request', () => {
   const chosen = async (key: string, header?: string) => {
-    const answer = await gateway.graphql<{ viewer: object }>(key, VIEWER, {}, header === undefined ? {} : { 'X-Organization-Id': header });
+    const answer = await gateway.graphql<{ viewer: object }>(
+      key,
+      VIEWER,
+      {},
+      header === undefined ? {} : { 'X-Organization-Id': header },
+    );
     return answer.data?.viewer;
   };
   const unbind = (keyId: string) => run('update api_key set organization_id = null where id = $1', [keyId]);
@@ -126,7 +177,8 @@ describe('the organization of a request', () => {
     const one = await gateway.createKey();
     const two = await gateway.createKey({ email: one.email });
     const expected = { organization: { slug: one.organization }, role: 'ADMIN' };
-    for (const header of [undefined, two.organization, two.organizationId, randomUUID(), '']) expect(await chosen(one.key, header)).toEqual(expected);
+    for (const header of [undefined, two.organization, two.organizationId, randomUUID(), ''])
+      expect(await chosen(one.key, header)).toEqual(expected);
   });
 
   test('else the one that the header names by id or slug; else the only one; else none', async () => {
@@ -139,30 +191,48 @@ describe('the organization of a request', () => {
     for (const header of [two.organizationId, two.organizationId.toUpperCase(), two.organization]) {
       expect(await chosen(one.key, header)).toEqual({ organization: { slug: two.organization }, role: 'MEMBER' });
     }
-    expect(await chosen(one.key, one.organizationId)).toEqual({ organization: { slug: one.organization }, role: 'ADMIN' });
+    expect(await chosen(one.key, one.organizationId)).toEqual({
+      organization: { slug: one.organization },
+      role: 'ADMIN',
+    });
   });
 
   test('a slug in the form of another organization’s id never hides that organization', async () => {
     const one = await gateway.createKey();
     await unbind(one.keyId);
     await gateway.createKey({ email: one.email, organization: one.organizationId });
-    expect(await chosen(one.key, one.organizationId)).toEqual({ organization: { slug: one.organization }, role: 'ADMIN' });
+    expect(await chosen(one.key, one.organizationId)).toEqual({
+      organization: { slug: one.organization },
+      role: 'ADMIN',
+    });
   });
 
   test('400 on both doors where one is needed and there is none', async () => {
-    const message = 'missing required organization information: send the header X-Organization-Id with the id or slug of one of your organizations';
+    const message =
+      'missing required organization information: send the header X-Organization-Id with the id or slug of one of your organizations';
     const { key, keyId, email } = await gateway.createKey();
     await unbind(keyId);
     await gateway.createKey({ email });
     const rest = await send(gateway, 'GET', DEFINITIONS, { key, headers: { 'X-Request-Id': 'r1' } });
     expect({ status: rest.status, body: rest.body }).toEqual({
       status: 400,
-      body: { status: 'error', message, category: 'VALIDATION_ERROR', correlationId: 'r1', errors: [{ message, code: 'invalid', in: '' }] },
+      body: {
+        status: 'error',
+        message,
+        category: 'VALIDATION_ERROR',
+        correlationId: 'r1',
+        errors: [{ message, code: 'invalid', in: '' }],
+      },
     });
-    const mutation = 'mutation { createApiKey(input: {name: "a", scopes: [SOCIAL]}) { __typename ... on Error { message code path } } }';
-    expect((await gateway.graphql(key, mutation)).data).toEqual({ createApiKey: { __typename: 'ValidationError', message, code: 'INVALID_INPUT', path: null } });
+    const mutation =
+      'mutation { createApiKey(input: {name: "a", scopes: [SOCIAL]}) { __typename ... on Error { message code path } } }';
+    expect((await gateway.graphql(key, mutation)).data).toEqual({
+      createApiKey: { __typename: 'ValidationError', message, code: 'INVALID_INPUT', path: null },
+    });
     // What needs none is served.
-    expect(await gateway.rest('POST', '/v1/organizations', { key, body: { name: 'Third' } })).toMatchObject({ status: 201 });
+    expect(await gateway.rest('POST', '/v1/organizations', { key, body: { name: 'Third' } })).toMatchObject({
+      status: 201,
+    });
   });
 
   test('a header that names a foreign organization answers as one that names nothing, byte for byte', async () => {
@@ -172,7 +242,10 @@ describe('the organization of a request', () => {
     const answers = [];
     for (const header of [foreign.organizationId, foreign.organization, randomUUID(), 'nothing', "' or 1=1 --"]) {
       for (const path of [DEFINITIONS, '/graphql?query={__typename}']) {
-        const { status, text } = await send(gateway, 'GET', path, { key, headers: { 'X-Organization-Id': header, 'X-Request-Id': 'r1' } });
+        const { status, text } = await send(gateway, 'GET', path, {
+          key,
+          headers: { 'X-Organization-Id': header, 'X-Request-Id': 'r1' },
+        });
         answers.push(`${path} ${status} ${text}`);
       }
     }
@@ -188,11 +261,21 @@ describe('the organization of a request', () => {
     const unbound = await gateway.createKey({ organization: admin.organization, email: member.email });
     await unbind(unbound.keyId);
     const removal = 'mutation($id: ID!) { removeOrganizationMember(input: {userId: $id}) { __typename } }';
-    expect((await gateway.graphql(admin.key, removal, { id: member.userId })).data).toEqual({ removeOrganizationMember: { __typename: 'RemoveOrganizationMemberPayload' } });
+    expect((await gateway.graphql(admin.key, removal, { id: member.userId })).data).toEqual({
+      removeOrganizationMember: { __typename: 'RemoveOrganizationMemberPayload' },
+    });
     expect(await send(gateway, 'GET', DEFINITIONS, { key: member.key })).toMatchObject({ status: 401 });
     expect(await chosen(unbound.key)).toEqual({ organization: null, role: null });
+    // Even where a membership ended without the key's being revoked.
+    const gone = await gateway.createKey({ organization: admin.organization });
+    await run('delete from membership where user_id = $1', [gone.userId]);
+    expect(await send(gateway, 'GET', DEFINITIONS, { key: gone.key })).toMatchObject({ status: 401 });
     // Nor does the key return with the member.
-    await gateway.graphql(admin.key, 'mutation($email: String!) { addOrganizationMember(input: {email: $email}) { __typename } }', { email: member.email });
+    await gateway.graphql(
+      admin.key,
+      'mutation($email: String!) { addOrganizationMember(input: {email: $email}) { __typename } }',
+      { email: member.email },
+    );
     expect(await send(gateway, 'GET', DEFINITIONS, { key: member.key })).toMatchObject({ status: 401 });
   });
 });
@@ -212,14 +295,21 @@ test('A4: under load on two gateways, no request that begins after the answer to
       const caller = async (index: number) => {
         while (!over) {
           const began = performance.now();
-          const response = await (doors[index % 2] ?? first)(new Request(`http://gateway${DEFINITIONS}`, { headers: { Authorization: `Bearer ${key}` } }));
+          const response = await (doors[index % 2] ?? first)(
+            new Request(`http://gateway${DEFINITIONS}`, { headers: { Authorization: `Bearer ${key}` } }),
+          );
           if (response.status === 200) served += 1;
           if (began > revokedAt) accepted.push(response.status !== 401);
         }
       };
       const callers = Array.from({ length: 8 }, (_, index) => caller(index));
       while (served < 10) await new Promise(setImmediate);
-      const revoked = await peer.gateway(new Request(`http://gateway/v1/api-keys/${keyId}`, { method: 'DELETE', headers: { Authorization: `Bearer ${admin.key}` } }));
+      const revoked = await peer.gateway(
+        new Request(`http://gateway/v1/api-keys/${keyId}`, {
+          method: 'DELETE',
+          headers: { Authorization: `Bearer ${admin.key}` },
+        }),
+      );
       revokedAt = performance.now();
       expect(revoked.status).toBe(200);
       while (accepted.length < 50) await new Promise(setImmediate);
@@ -237,6 +327,12 @@ test('A3: no key is in the tables, the log lines or the metrics', async () => {
   await send(gateway, 'GET', DEFINITIONS, { key });
   await gateway.graphql(key, VIEWER);
   await send(gateway, 'GET', DEFINITIONS, { key: mistyped(key) });
-  const places = [await dumpTables(gateway), gateway.logged.join('\n'), await gateway.dependencies.metrics.registry.metrics()];
-  expect(places.map((place) => [place.length > 0, place.includes(key.slice(8, -2))])).toEqual(places.map(() => [true, false]));
+  const places = [
+    await dumpTables(gateway),
+    gateway.logged.join('\n'),
+    await gateway.dependencies.metrics.registry.metrics(),
+  ];
+  expect(places.map((place) => [place.length > 0, place.includes(key.slice(8, -2))])).toEqual(
+    places.map(() => [true, false]),
+  );
 });

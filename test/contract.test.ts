@@ -27,7 +27,9 @@ afterAll(async () => {
 });
 
 test('routes: method, path, operation, success, errors', () => {
-  const table = routes.map((route) => `${route.method} ${route.path} ${route.operationId} ${route.status} | ${errorStatuses(route).join(' ')}`);
+  const table = routes.map(
+    (route) => `${route.method} ${route.path} ${route.operationId} ${route.status} | ${errorStatuses(route).join(' ')}`,
+  );
   expect(table.toSorted().join('\n')).toMatchInlineSnapshot(`
     "DELETE /events/2026-03/event-definitions/:eventName deleteEventDefinition 204 | 400 401 403 404 429 500 503
     DELETE /events/2026-03/event-definitions/:eventName/property/:name deleteEventProperty 204 | 400 401 403 404 409 429 500 503
@@ -98,7 +100,9 @@ describe('migrations', () => {
     const database = await openDatabase({ url: DATABASE_URL, entities });
     const em = database.em.fork();
     const catalog = () =>
-      em.execute<{ item: string }[]>(`select table_name || '.' || column_name || ' ' || data_type || ' ' || is_nullable || ' ' || coalesce(column_default, '') || is_identity as item
+      em.execute<
+        { item: string }[]
+      >(`select table_name || '.' || column_name || ' ' || data_type || ' ' || is_nullable || ' ' || coalesce(column_default, '') || is_identity as item
         from information_schema.columns where table_schema = 'public' and table_name <> 'mikro_orm_migrations'
         union all select indexdef from pg_indexes where schemaname = 'public' and tablename <> 'mikro_orm_migrations'
         union all select conrelid::regclass || ' ' || pg_get_constraintdef(oid) from pg_constraint where connamespace = 'public'::regnamespace
@@ -172,12 +176,18 @@ function matches(pattern: string, path: string): boolean {
 /** All values of a name, at every depth. */
 function valuesOf(value: unknown, name: string): string[] {
   if (typeof value !== 'object' || value === null) return [];
-  return Object.entries(value).flatMap(([key, inner]) => (key === name && typeof inner === 'string' ? [inner] : valuesOf(inner, name)));
+  return Object.entries(value).flatMap(([key, inner]) =>
+    key === name && typeof inner === 'string' ? [inner] : valuesOf(inner, name),
+  );
 }
 
 function at(document: object, reference: string): unknown {
   return reference
     .replace(/^#\//, '')
     .split('/')
-    .reduce<unknown>((value, part) => (typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[part] : undefined), document);
+    .reduce<unknown>(
+      (value, part) =>
+        typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[part] : undefined,
+      document,
+    );
 }

@@ -223,6 +223,17 @@ describe('a recorded event', () => {
       createdAt: '2026-03-01T08:20:30.123Z',
       eventData: data,
     });
+    const timeOf = (createdAt: string) => parseInput(recordedEvent, recorded(data, { createdAt })).createdAt;
+    expect(
+      ['2026-03-01T08:20:30Z', '2026-03-01T08:20:30.5Z', '2026-03-01T08:20:30.123456Z', '2026-03-01T08:20:30.123Z'].map(
+        timeOf,
+      ),
+    ).toEqual([
+      '2026-03-01T08:20:30.000Z',
+      '2026-03-01T08:20:30.500Z',
+      '2026-03-01T08:20:30.123Z',
+      '2026-03-01T08:20:30.123Z',
+    ]);
     expect(parseInput(recordedEvent, recorded(data, { messageId: null, createdAt: null }))).toEqual(
       parseInput(recordedEvent, recorded(data)),
     );

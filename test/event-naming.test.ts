@@ -5,6 +5,7 @@ import {
   NAME_PATTERN,
   RESERVED_PREFIX,
   firstFreeName,
+  freePropertyName,
   nameFromLabel,
 } from '../src/domains/event-definitions/naming.ts';
 
@@ -101,7 +102,7 @@ describe('nameFromLabel', () => {
         const name = nameFromLabel(text, of);
         if (name === undefined) return;
         expectGenerated(name);
-        if (of === 'property') expect(name.startsWith(RESERVED_PREFIX)).toBe(false);
+        expect(of === 'property' && name.startsWith(RESERVED_PREFIX)).toBe(false);
         expect(nameFromLabel(text, of)).toBe(name);
         expect(nameFromLabel(name, of)).toBe(name);
       }),

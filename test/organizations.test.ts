@@ -25,34 +25,65 @@ async function mutate(key: string, query: string, input: object): Promise<unknow
 }
 
 const unique = (word: string) => `${word} ${randomUUID().slice(0, 8)}`;
-const refused = (code: string, message: string, path: string[] | null = null, type = code) => ({ __typename: `${type}Error`, message, code: { Validation: 'INVALID_INPUT', Conflict: 'CONFLICT', Forbidden: 'FORBIDDEN', NotFound: 'NOT_FOUND' }[code], path });
+const refused = (code: string, message: string, path: string[] | null = null, type = code) => ({
+  __typename: `${type}Error`,
+  message,
+  code: { Validation: 'INVALID_INPUT', Conflict: 'CONFLICT', Forbidden: 'FORBIDDEN', NotFound: 'NOT_FOUND' }[code],
+  path,
+});
 
 describe('creating an organization', () => {
   test('201 with the seven documented fields and no other; the caller is its administrator', async () => {
     const { key, keyId, userId } = await gateway.createKey();
     gateway.setClock(new Date(AT));
-    const created = await gateway.rest<{ id: string }>('POST', '/v1/organizations', { key, body: { name: 'Ünïcode & Söhne GmbH' } });
+    const created = await gateway.rest<{ id: string }>('POST', '/v1/organizations', {
+      key,
+      body: { name: 'Ünïcode & Söhne GmbH' },
+    });
     gateway.setClock(undefined);
     expect({ status: created.status, body: created.body }).toEqual({
       status: 201,
-      body: { id: expect.stringMatching(/^[0-9a-f-]{36}$/), name: 'Ünïcode & Söhne GmbH', slug: 'unicode-sohne-gmbh', createdAt: AT, updatedAt: AT, logoUrl: null, memberCount: 1 },
+      body: {
+        id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+        name: 'Ünïcode & Söhne GmbH',
+        slug: 'unicode-sohne-gmbh',
+        createdAt: AT,
+        updatedAt: AT,
+        logoUrl: null,
+        memberCount: 1,
+      },
     });
     await gateway.dependencies.sql.query('update api_key set organization_id = null where id = $1', [keyId]);
-    const query = '{ viewer { role organization { databaseId slug memberCount members { nodes { user { databaseId } role joinedAt } } } } }';
+    const query =
+      '{ viewer { role organization { databaseId slug memberCount members { nodes { user { databaseId } role joinedAt } } } } }';
     expect((await gateway.graphql(key, query, {}, { 'X-Organization-Id': created.body.id })).data).toEqual({
       viewer: {
         role: 'ADMIN',
-        organization: { databaseId: created.body.id, slug: 'unicode-sohne-gmbh', memberCount: 1, members: { nodes: [{ user: { databaseId: userId }, role: 'ADMIN', joinedAt: AT }] } },
+        organization: {
+          databaseId: created.body.id,
+          slug: 'unicode-sohne-gmbh',
+          memberCount: 1,
+          members: { nodes: [{ user: { databaseId: userId }, role: 'ADMIN', joinedAt: AT }] },
+        },
       },
     });
   });
 
   test('a generated slug gets a number when taken, within 100 characters; a name of symbols alone has none', async () => {
     const { key } = await gateway.createKey();
-    const slugOf = async (name: string) => ((await mutate(key, CREATE, { name })) as { organization: { slug: string | null } }).organization.slug;
-    expect([await slugOf('Ten Acres'), await slugOf('ten-acres!'), await slugOf('TEN  ACRES')]).toEqual(['ten-acres', 'ten-acres-2', 'ten-acres-3']);
+    const slugOf = async (name: string) =>
+      ((await mutate(key, CREATE, { name })) as { organization: { slug: string | null } }).organization.slug;
+    expect([await slugOf('Ten Acres'), await slugOf('ten-acres!'), await slugOf('TEN  ACRES')]).toEqual([
+      'ten-acres',
+      'ten-acres-2',
+      'ten-acres-3',
+    ]);
     const long = 'x'.repeat(100);
-    expect([await slugOf(long), await slugOf(long), await slugOf(`${long.slice(1)}!`)]).toEqual([long, `${'x'.repeat(98)}-2`, 'x'.repeat(99)]);
+    expect([await slugOf(long), await slugOf(long), await slugOf(`${long.slice(1)}!`)]).toEqual([
+      long,
+      `${'x'.repeat(98)}-2`,
+      'x'.repeat(99),
+    ]);
     const dashed = `${'y'.repeat(97)} zz`;
     expect([await slugOf(dashed), await slugOf(dashed)]).toEqual([`${'y'.repeat(97)}-zz`, `${'y'.repeat(97)}-2`]);
     expect([await slugOf('!!!'), await slugOf('漢字')]).toEqual([null, null]);
@@ -72,11 +103,18 @@ describe('creating an organization', () => {
       { name: 'n', slug },
       'slug: must be lowercase letters and digits in groups joined by single hyphens',
     ]),
-    ['several faults at once', { name: '', slug: 'A' }, 'name: must not be empty; slug: must be lowercase letters and digits in groups joined by single hyphens'],
+    [
+      'several faults at once',
+      { name: '', slug: 'A' },
+      'name: must not be empty; slug: must be lowercase letters and digits in groups joined by single hyphens',
+    ],
   ];
   test.each(inputs)('400 for %s, with one message on both doors', async (_, input, message) => {
     const { key } = await gateway.createKey();
-    expect(await gateway.rest('POST', '/v1/organizations', { key, body: input })).toMatchObject({ status: 400, body: { error: message } });
+    expect(await gateway.rest('POST', '/v1/organizations', { key, body: input })).toMatchObject({
+      status: 400,
+      body: { error: message },
+    });
     // What GraphQL's own type system refuses never reaches the operation.
     if (!('name' in input) || input.name === null) return;
     expect(await mutate(key, CREATE, input)).toEqual(refused('Validation', message, [message.slice(0, 4)]));
@@ -86,10 +124,19 @@ describe('creating an organization', () => {
     const { key } = await gateway.createKey();
     const name = unique('Null');
     const slug = name.toLowerCase().replace(' ', '-');
-    expect(await gateway.rest('POST', '/v1/organizations', { key, body: { name, slug: null } })).toMatchObject({ status: 201, body: { slug } });
-    expect(await mutate(key, CREATE, { name, slug: null })).toEqual({ __typename: 'CreateOrganizationPayload', organization: { name, slug: `${slug}-2` } });
+    expect(await gateway.rest('POST', '/v1/organizations', { key, body: { name, slug: null } })).toMatchObject({
+      status: 201,
+      body: { slug },
+    });
+    expect(await mutate(key, CREATE, { name, slug: null })).toEqual({
+      __typename: 'CreateOrganizationPayload',
+      organization: { name, slug: `${slug}-2` },
+    });
     const longest = { name: '😀'.repeat(50), slug: randomUUID().replaceAll('-', '').padEnd(100, '0') };
-    expect(await gateway.rest('POST', '/v1/organizations', { key, body: longest })).toMatchObject({ status: 201, body: longest });
+    expect(await gateway.rest('POST', '/v1/organizations', { key, body: longest })).toMatchObject({
+      status: 201,
+      body: longest,
+    });
   });
 
   test('409 for a given slug that is taken, the same on both doors, and nothing is left behind', async () => {
@@ -97,15 +144,22 @@ describe('creating an organization', () => {
     const count = async () => gateway.dependencies.sql.query('select count(*) from organization', []);
     const before = await count();
     const message = `slug: ${organization} is taken by another organization; choose another slug`;
-    expect(await gateway.rest('POST', '/v1/organizations', { key, body: { name: 'A', slug: organization } })).toMatchObject({ status: 409, body: { error: message } });
-    expect(await mutate(key, CREATE, { name: 'A', slug: organization })).toEqual(refused('Conflict', message, ['slug']));
+    expect(
+      await gateway.rest('POST', '/v1/organizations', { key, body: { name: 'A', slug: organization } }),
+    ).toMatchObject({ status: 409, body: { error: message } });
+    expect(await mutate(key, CREATE, { name: 'A', slug: organization })).toEqual(
+      refused('Conflict', message, ['slug']),
+    );
     expect(await count()).toEqual(before);
   });
 
   test('403 without the scope, on both doors', async () => {
     const { key } = await gateway.createKey({ scopes: ['social'] });
     const message = 'the API key lacks the scope organizations.write';
-    expect(await gateway.rest('POST', '/v1/organizations', { key, body: { name: 'A' } })).toMatchObject({ status: 403, body: { error: message } });
+    expect(await gateway.rest('POST', '/v1/organizations', { key, body: { name: 'A' } })).toMatchObject({
+      status: 403,
+      body: { error: message },
+    });
     expect(await mutate(key, CREATE, { name: 'A' })).toEqual(refused('Forbidden', message));
   });
 
@@ -115,7 +169,11 @@ describe('creating an organization', () => {
     const all = (body: object) =>
       Promise.all(
         Array.from({ length: 20 }, async (_, index) => {
-          const request = new Request('http://gateway/v1/organizations', { method: 'POST', headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' }, body: JSON.stringify(body) });
+          const request = new Request('http://gateway/v1/organizations', {
+            method: 'POST',
+            headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' },
+            body: JSON.stringify(body),
+          });
           const response = await (index % 2 ? peer.gateway(request) : gateway.fetch(request.url, request));
           return [response.status, ((await response.json()) as { slug?: string }).slug] as const;
         }),
@@ -123,8 +181,13 @@ describe('creating an organization', () => {
     try {
       const created = await all({ name: 'Racing' });
       expect(created.map(([status]) => status)).toEqual(Array(20).fill(201));
-      expect(created.map(([, slug]) => slug).toSorted()).toEqual(['racing', ...Array.from({ length: 19 }, (_, index) => `racing-${index + 2}`)].toSorted());
-      expect((await all({ name: 'Given', slug: 'given-race' })).map(([status]) => status).toSorted()).toEqual([201, ...Array<number>(19).fill(409)]);
+      expect(created.map(([, slug = '']) => slug).toSorted()).toEqual(
+        ['racing', ...Array.from({ length: 19 }, (_, index) => `racing-${index + 2}`)].toSorted(),
+      );
+      expect((await all({ name: 'Given', slug: 'given-race' })).map(([status]) => String(status)).toSorted()).toEqual([
+        '201',
+        ...Array<string>(19).fill('409'),
+      ]);
     } finally {
       await peer.close();
     }
@@ -135,27 +198,42 @@ describe('changing an organization', () => {
   test('absent keeps, null clears the logo and is refused for the name; an empty change leaves updatedAt', async () => {
     const { key, organizationId, organization } = await gateway.createKey();
     gateway.setClock(new Date(AT));
-    const changed = async (input: object) => ((await mutate(key, UPDATE, { organizationId, ...input })) as { organization?: object }).organization;
+    const changed = async (input: object) =>
+      ((await mutate(key, UPDATE, { organizationId, ...input })) as { organization?: object }).organization;
     const first = { name: organization, logoUrl: null, createdAt: expect.any(String), updatedAt: expect.any(String) };
     const untouched = await changed({});
     expect(untouched).toEqual(first);
     expect(untouched).not.toHaveProperty('updatedAt', AT);
-    expect(await changed({ logoUrl: 'https://example.com/l.png' })).toEqual({ ...first, logoUrl: 'https://example.com/l.png', updatedAt: AT });
+    expect(await changed({ logoUrl: 'https://example.com/l.png' })).toEqual({
+      ...first,
+      logoUrl: 'https://example.com/l.png',
+      updatedAt: AT,
+    });
     expect(await changed({ name: 'New' })).toEqual({ ...first, name: 'New', logoUrl: 'https://example.com/l.png' });
     expect(await changed({ logoUrl: null })).toEqual({ ...first, name: 'New', logoUrl: null });
     gateway.setClock(undefined);
-    expect(await mutate(key, UPDATE, { organizationId, name: null })).toEqual(refused('Validation', 'name: must be a string', ['name']));
+    expect(await mutate(key, UPDATE, { organizationId, name: null })).toEqual(
+      refused('Validation', 'name: must be a string', ['name']),
+    );
     for (const logoUrl of ['javascript:alert(1)', 'data:,x', '/relative', 'ftp://example.com']) {
-      expect(await mutate(key, UPDATE, { organizationId, logoUrl })).toEqual(refused('Validation', 'logoUrl: must be an http or https URL', ['logoUrl']));
+      expect(await mutate(key, UPDATE, { organizationId, logoUrl })).toEqual(
+        refused('Validation', 'logoUrl: must be an http or https URL', ['logoUrl']),
+      );
     }
-    expect(await mutate(key, UPDATE, { organizationId, logoUrl: `https://e.com/${'x'.repeat(2048)}` })).toEqual(refused('Validation', 'logoUrl: must be at most 2048 characters', ['logoUrl']));
+    expect(await mutate(key, UPDATE, { organizationId, logoUrl: `https://e.com/${'x'.repeat(2048)}` })).toEqual(
+      refused('Validation', 'logoUrl: must be at most 2048 characters', ['logoUrl']),
+    );
   });
 
   test('its slug stays when its name changes, and either id names it', async () => {
     const { key, organizationId, organization } = await gateway.createKey();
     const id = Buffer.from(`Organization:${organizationId}`).toString('base64');
-    expect(await mutate(key, UPDATE, { organizationId: id, name: 'Other' })).toMatchObject({ organization: { name: 'Other' } });
-    expect((await gateway.graphql(key, '{ viewer { organization { id slug } } }')).data).toEqual({ viewer: { organization: { id, slug: organization } } });
+    expect(await mutate(key, UPDATE, { organizationId: id, name: 'Other' })).toMatchObject({
+      organization: { name: 'Other' },
+    });
+    expect((await gateway.graphql(key, '{ viewer { organization { id slug } } }')).data).toEqual({
+      viewer: { organization: { id, slug: organization } },
+    });
   });
 
   test('403 for members and without the scope; 404 alike for foreign and missing ones', async () => {
@@ -163,12 +241,20 @@ describe('changing an organization', () => {
     const member = await gateway.createKey({ organization: admin.organization });
     const bare = await gateway.createKey({ scopes: ['social'] });
     const foreign = await gateway.createKey();
-    expect(await mutate(member.key, UPDATE, { organizationId: admin.organizationId, name: 'X' })).toEqual(refused('Forbidden', 'only an admin of the organization may do this'));
-    expect(await mutate(bare.key, UPDATE, { organizationId: bare.organizationId, name: 'X' })).toEqual(refused('Forbidden', 'the API key lacks the scope organizations.write'));
+    expect(await mutate(member.key, UPDATE, { organizationId: admin.organizationId, name: 'X' })).toEqual(
+      refused('Forbidden', 'only an admin of the organization may do this'),
+    );
+    expect(await mutate(bare.key, UPDATE, { organizationId: bare.organizationId, name: 'X' })).toEqual(
+      refused('Forbidden', 'the API key lacks the scope organizations.write'),
+    );
     for (const organizationId of [foreign.organizationId, randomUUID()]) {
-      expect(await mutate(admin.key, UPDATE, { organizationId, name: 'X' })).toEqual(refused('NotFound', 'organization not found'));
+      expect(await mutate(admin.key, UPDATE, { organizationId, name: 'X' })).toEqual(
+        refused('NotFound', 'organization not found'),
+      );
     }
-    expect(await mutate(admin.key, UPDATE, { organizationId: 'x', name: 'X' })).toEqual(refused('Validation', 'organizationId: must be a UUID', ['organizationId']));
+    expect(await mutate(admin.key, UPDATE, { organizationId: 'x', name: 'X' })).toEqual(
+      refused('Validation', 'organizationId: must be a UUID', ['organizationId']),
+    );
   });
 });
 
@@ -177,55 +263,108 @@ describe('members', () => {
     const admin = await gateway.createKey();
     const known = await gateway.createKey();
     const address = `${randomUUID()}@Example.COM`;
-    expect(await mutate(admin.key, ADD, { email: address })).toEqual({ __typename: 'AddOrganizationMemberPayload', member: { user: { email: address.toLowerCase() }, role: 'MEMBER' } });
-    expect(await mutate(admin.key, ADD, { email: known.email, role: 'ADMIN' })).toMatchObject({ member: { user: { email: known.email }, role: 'ADMIN' } });
-    expect(await mutate(admin.key, ADD, { email: address.toUpperCase() })).toEqual(refused('Conflict', `email: ${address.toLowerCase()} is a member of the organization already`, ['email']));
-    expect(await mutate(admin.key, CHANGE, { userId: known.userId, role: 'MEMBER' })).toMatchObject({ member: { user: { email: known.email }, role: 'MEMBER' } });
+    expect(await mutate(admin.key, ADD, { email: address })).toEqual({
+      __typename: 'AddOrganizationMemberPayload',
+      member: { user: { email: address.toLowerCase() }, role: 'MEMBER' },
+    });
+    expect(await mutate(admin.key, ADD, { email: known.email, role: 'ADMIN' })).toMatchObject({
+      member: { user: { email: known.email }, role: 'ADMIN' },
+    });
+    expect(await mutate(admin.key, ADD, { email: address.toUpperCase() })).toEqual(
+      refused('Conflict', `email: ${address.toLowerCase()} is a member of the organization already`, ['email']),
+    );
+    expect(await mutate(admin.key, CHANGE, { userId: known.userId, role: 'MEMBER' })).toMatchObject({
+      member: { user: { email: known.email }, role: 'MEMBER' },
+    });
     const list = '{ viewer { organization { memberCount members { nodes { user { email } role } } } } }';
     expect((await gateway.graphql(admin.key, list)).data).toEqual({
-      viewer: { organization: { memberCount: 3, members: { nodes: [{ user: { email: admin.email }, role: 'ADMIN' }, { user: { email: address.toLowerCase() }, role: 'MEMBER' }, { user: { email: known.email }, role: 'MEMBER' }] } } },
+      viewer: {
+        organization: {
+          memberCount: 3,
+          members: {
+            nodes: [
+              { user: { email: admin.email }, role: 'ADMIN' },
+              { user: { email: address.toLowerCase() }, role: 'MEMBER' },
+              { user: { email: known.email }, role: 'MEMBER' },
+            ],
+          },
+        },
+      },
     });
     const globalId = Buffer.from(`User:${known.userId}`).toString('base64');
-    expect(await mutate(admin.key, REMOVE, { userId: globalId })).toEqual({ __typename: 'RemoveOrganizationMemberPayload', removedUserId: globalId });
+    expect(await mutate(admin.key, REMOVE, { userId: globalId })).toEqual({
+      __typename: 'RemoveOrganizationMemberPayload',
+      removedUserId: globalId,
+    });
     expect(await mutate(admin.key, REMOVE, { userId: known.userId })).toEqual(refused('NotFound', 'member not found'));
-    expect((await gateway.graphql(admin.key, '{ viewer { organization { memberCount } } }')).data).toEqual({ viewer: { organization: { memberCount: 2 } } });
+    expect((await gateway.graphql(admin.key, '{ viewer { organization { memberCount } } }')).data).toEqual({
+      viewer: { organization: { memberCount: 2 } },
+    });
   });
 
-  test.each(['', 'x', 'a@', '@b', 'a b@example.com', `${'a'.repeat(250)}@example.com`, 'a@example.com\0'])('%j is no e-mail address: 400', async (email) => {
-    const { key } = await gateway.createKey();
-    expect(await mutate(key, ADD, { email })).toMatchObject({ __typename: 'ValidationError', path: ['email'] });
-  });
+  test.each(['', 'x', 'a@', '@b', 'a b@example.com', `${'a'.repeat(250)}@example.com`, 'a@example.com\0'])(
+    '%j is no e-mail address: 400',
+    async (email) => {
+      const { key } = await gateway.createKey();
+      expect(await mutate(key, ADD, { email })).toMatchObject({ __typename: 'ValidationError', path: ['email'] });
+    },
+  );
 
   test('only an admin with the scope manages members; anybody else changes nothing', async () => {
     const admin = await gateway.createKey();
     const member = await gateway.createKey({ organization: admin.organization });
     const bare = await gateway.createKey({ organization: admin.organization, role: 'admin', scopes: ['social'] });
-    const tries: [string, object][] = [[ADD, { email: 'new@example.com' }], [CHANGE, { userId: member.userId, role: 'ADMIN' }], [REMOVE, { userId: admin.userId }]];
+    const tries: [string, object][] = [
+      [ADD, { email: 'new@example.com' }],
+      [CHANGE, { userId: member.userId, role: 'ADMIN' }],
+      [REMOVE, { userId: admin.userId }],
+    ];
     for (const [query, input] of tries) {
-      expect(await mutate(member.key, query, input)).toEqual(refused('Forbidden', 'only an admin of the organization may do this'));
-      expect(await mutate(bare.key, query, input)).toEqual(refused('Forbidden', 'the API key lacks the scope organizations.write'));
+      expect(await mutate(member.key, query, input)).toEqual(
+        refused('Forbidden', 'only an admin of the organization may do this'),
+      );
+      expect(await mutate(bare.key, query, input)).toEqual(
+        refused('Forbidden', 'the API key lacks the scope organizations.write'),
+      );
     }
-    expect((await gateway.graphql(admin.key, '{ viewer { organization { memberCount } } }')).data).toEqual({ viewer: { organization: { memberCount: 3 } } });
+    expect((await gateway.graphql(admin.key, '{ viewer { organization { memberCount } } }')).data).toEqual({
+      viewer: { organization: { memberCount: 3 } },
+    });
   });
 
   test('the last admin stays one: 409 to demote or remove them, themselves included', async () => {
     const admin = await gateway.createKey();
     const member = await gateway.createKey({ organization: admin.organization });
     const message = 'the organization must keep at least one admin; make another member an admin first';
-    expect(await mutate(admin.key, CHANGE, { userId: admin.userId, role: 'MEMBER' })).toEqual(refused('Conflict', message));
+    expect(await mutate(admin.key, CHANGE, { userId: admin.userId, role: 'MEMBER' })).toEqual(
+      refused('Conflict', message),
+    );
     expect(await mutate(admin.key, REMOVE, { userId: admin.userId })).toEqual(refused('Conflict', message));
-    expect(await mutate(admin.key, CHANGE, { userId: admin.userId, role: 'ADMIN' })).toMatchObject({ member: { role: 'ADMIN' } });
+    expect(await mutate(admin.key, CHANGE, { userId: admin.userId, role: 'ADMIN' })).toMatchObject({
+      member: { role: 'ADMIN' },
+    });
     await mutate(admin.key, CHANGE, { userId: member.userId, role: 'ADMIN' });
-    expect(await mutate(admin.key, REMOVE, { userId: admin.userId })).toMatchObject({ __typename: 'RemoveOrganizationMemberPayload' });
+    expect(await mutate(admin.key, REMOVE, { userId: admin.userId })).toMatchObject({
+      __typename: 'RemoveOrganizationMemberPayload',
+    });
     expect((await gateway.rest('POST', '/v1/organizations', { key: admin.key, body: { name: 'A' } })).status).toBe(401);
   });
 
-  test.each([['demote', CHANGE, { role: 'MEMBER' }], ['remove', REMOVE, {}]])('two admins who %s each other at once: one admin remains', async (_, query, input) => {
+  test.each([
+    ['demote', CHANGE, { role: 'MEMBER' }],
+    ['remove', REMOVE, {}],
+  ])('two admins who %s each other at once: one admin remains', async (_, query, input) => {
     for (let round = 0; round < 10; round += 1) {
       const one = await gateway.createKey();
       const two = await gateway.createKey({ organization: one.organization, role: 'admin' });
-      await Promise.all([mutate(one.key, query, { userId: two.userId, ...input }), mutate(two.key, query, { userId: one.userId, ...input })]);
-      const admins = await gateway.dependencies.sql.query(`select 1 from membership where organization_id = $1 and role = 'admin'`, [one.organizationId]);
+      await Promise.all([
+        mutate(one.key, query, { userId: two.userId, ...input }),
+        mutate(two.key, query, { userId: one.userId, ...input }),
+      ]);
+      const admins = await gateway.dependencies.sql.query(
+        `select 1 from membership where organization_id = $1 and role = 'admin'`,
+        [one.organizationId],
+      );
       expect(admins).toHaveLength(1);
     }
   });
@@ -233,20 +372,33 @@ describe('members', () => {
   test('one address added 10 times at once: one member, nine conflicts, one user', async () => {
     const { key } = await gateway.createKey();
     const email = `${randomUUID()}@example.com`;
-    const answers = await Promise.all(Array.from({ length: 10 }, () => mutate(key, ADD, { email }) as Promise<{ __typename: string }>));
-    expect(answers.map(({ __typename }) => __typename).toSorted()).toEqual(['AddOrganizationMemberPayload', ...Array<string>(9).fill('ConflictError')]);
+    const answers = await Promise.all(
+      Array.from({ length: 10 }, () => mutate(key, ADD, { email }) as Promise<{ __typename: string }>),
+    );
+    expect(answers.map(({ __typename }) => __typename).toSorted()).toEqual([
+      'AddOrganizationMemberPayload',
+      ...Array<string>(9).fill('ConflictError'),
+    ]);
   });
 });
 
 describe('viewer', () => {
   test('tells the caller, their key, scopes, role and organization', async () => {
-    const { key, keyId, userId, organizationId, organization, email } = await gateway.createKey({ role: 'member', scopes: ['social', 'users.delete'] });
-    const query = '{ viewer { user { databaseId email name } apiKey { databaseId scopes preview } scopes role organization { databaseId name slug logoUrl } } }';
+    const { key, keyId, userId, organizationId, organization, email } = await gateway.createKey({
+      role: 'member',
+      scopes: ['social', 'users.delete'],
+    });
+    const query =
+      '{ viewer { user { databaseId email name } apiKey { databaseId scopes preview } scopes role organization { databaseId name slug logoUrl } } }';
     expect(await gateway.graphql(key, query)).toMatchObject({
       data: {
         viewer: {
           user: { databaseId: userId, email, name: null },
-          apiKey: { databaseId: keyId, scopes: ['SOCIAL', 'USERS_DELETE'], preview: `${key.slice(0, 8)}…${key.slice(-2)}` },
+          apiKey: {
+            databaseId: keyId,
+            scopes: ['SOCIAL', 'USERS_DELETE'],
+            preview: `${key.slice(0, 8)}…${key.slice(-2)}`,
+          },
           scopes: ['SOCIAL', 'USERS_DELETE'],
           role: 'MEMBER',
           organization: { databaseId: organizationId, name: organization, slug: organization, logoUrl: null },
@@ -259,14 +411,26 @@ describe('viewer', () => {
     const first = await gateway.createKey();
     await gateway.dependencies.sql.query('update api_key set organization_id = null where id = $1', [first.keyId]);
     const slugs = [first.organization];
-    for (let index = 0; index < 4; index += 1) slugs.push((await gateway.createKey({ email: first.email })).organization);
-    type Page = { viewer: { organizations: { nodes: { slug: string }[]; pageInfo: { endCursor: string; startCursor: string; hasNextPage: boolean; hasPreviousPage: boolean } } } };
+    for (let index = 0; index < 4; index += 1)
+      slugs.push((await gateway.createKey({ email: first.email })).organization);
+    type Page = {
+      viewer: {
+        organizations: {
+          nodes: { slug: string }[];
+          pageInfo: { endCursor: string; startCursor: string; hasNextPage: boolean; hasPreviousPage: boolean };
+        };
+      };
+    };
     const query = `query($first: Int, $after: String, $last: Int, $before: String) { viewer { organizations(first: $first, after: $after, last: $last, before: $before) {
       nodes { slug } pageInfo { endCursor startCursor hasNextPage hasPreviousPage } } } }`;
     const walk = async (backward: boolean) => {
       const seen: string[] = [];
-      for (let cursor: string | undefined; ; ) {
-        const { data } = await gateway.graphql<Page>(first.key, query, backward ? { last: 2, before: cursor } : { first: 2, after: cursor });
+      for (let cursor: string | undefined; ;) {
+        const { data } = await gateway.graphql<Page>(
+          first.key,
+          query,
+          backward ? { last: 2, before: cursor } : { first: 2, after: cursor },
+        );
         const { nodes = [], pageInfo } = data?.viewer.organizations ?? {};
         if (backward) seen.unshift(...nodes.map(({ slug }) => slug));
         else seen.push(...nodes.map(({ slug }) => slug));
@@ -277,9 +441,18 @@ describe('viewer', () => {
     expect(await walk(false)).toEqual(slugs);
     expect(await walk(true)).toEqual(slugs);
     const bound = await gateway.createKey({ email: first.email, organization: slugs[1] });
-    expect((await gateway.graphql<Page>(bound.key, query)).data?.viewer.organizations.nodes).toEqual([{ slug: slugs[1] }]);
-    for (const [variables, message] of [[{ first: 0 }, 'first: must be from 1 to 100'], [{ first: 101 }, 'first: must be from 1 to 100'], [{ first: 1, last: 1 }, 'last: must not be given together with first'], [{ after: 'x' }, 'after: is not a cursor of this list and order']] as const) {
-      expect((await gateway.graphql(first.key, query, variables)).errors?.map((error) => error.message)).toEqual([message]);
+    expect((await gateway.graphql<Page>(bound.key, query)).data?.viewer.organizations.nodes).toEqual([
+      { slug: slugs[1] },
+    ]);
+    for (const [variables, message] of [
+      [{ first: 0 }, 'first: must be from 1 to 100'],
+      [{ first: 101 }, 'first: must be from 1 to 100'],
+      [{ first: 1, last: 1 }, 'last: must not be given together with first'],
+      [{ after: 'x' }, 'after: is not a cursor of this list and order'],
+    ] as const) {
+      expect((await gateway.graphql(first.key, query, variables)).errors?.map((error) => error.message)).toEqual([
+        message,
+      ]);
     }
   });
 
@@ -289,6 +462,15 @@ describe('viewer', () => {
     const second = await gateway.createKey({ email: first.email });
     const query = '{ viewer { organizations { nodes { slug apiKeys { nodes { id } } } } } }';
     const answer = await gateway.graphql(first.key, query, {}, { 'X-Organization-Id': second.organization });
-    expect(answer).toMatchObject({ data: null, errors: [{ message: 'API keys are listed only in the organization of the request: send the header X-Organization-Id with the id or slug of this one', extensions: { code: 'INVALID_INPUT' } }] });
+    expect(answer).toMatchObject({
+      data: null,
+      errors: [
+        {
+          message:
+            'a request reads in one organization: send the header X-Organization-Id with the id or slug of this one',
+          extensions: { code: 'INVALID_INPUT' },
+        },
+      ],
+    });
   });
 });

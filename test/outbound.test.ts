@@ -10,7 +10,10 @@ type Handler = (request: IncomingMessage, response: ServerResponse) => void;
 class Listener {
   contacts = 0;
   handler: Handler = (_, response) => response.end('hello');
-  readonly server: Server = createServer((request, response) => this.handler(request, response)).on('connection', () => (this.contacts += 1));
+  readonly server: Server = createServer((request, response) => this.handler(request, response)).on(
+    'connection',
+    () => (this.contacts += 1),
+  );
 
   async start(): Promise<this> {
     await new Promise<void>((resolve) => this.server.listen(0, '127.0.0.1', resolve));
@@ -57,21 +60,82 @@ async function failure(run: Promise<unknown>): Promise<OutboundError> {
 /** Hosts as they are written in URLs; the port of the victim is added. */
 const HOSTILE_HOSTS = [
   // loopback in all its spellings
-  '127.0.0.1', '127.0.0.1.', '127.1', '127.0.1', '127.255.255.254', '2130706433', '0x7f000001', '0x7f.0x0.0x0.0x1', '0x7f.1', '017700000001', '0177.0.0.1',
-  '0177.0.0.01', '127.0.0.0x1', '%31%32%37.0.0.1', '１２７.０.０.１', '127。0。0。1', '[::1]', '[0:0:0:0:0:0:0:1]', '[0000::0001]',
+  '127.0.0.1',
+  '127.0.0.1.',
+  '127.1',
+  '127.0.1',
+  '127.255.255.254',
+  '2130706433',
+  '0x7f000001',
+  '0x7f.0x0.0x0.0x1',
+  '0x7f.1',
+  '017700000001',
+  '0177.0.0.1',
+  '0177.0.0.01',
+  '127.0.0.0x1',
+  '%31%32%37.0.0.1',
+  '１２７.０.０.１',
+  '127。0。0。1',
+  '[::1]',
+  '[0:0:0:0:0:0:0:1]',
+  '[0000::0001]',
   // this host
-  '0.0.0.0', '0', '0.1.2.3', '[::]',
+  '0.0.0.0',
+  '0',
+  '0.1.2.3',
+  '[::]',
   // names of loopback
-  'localhost', 'LOCALHOST', 'localhost.', 'localhost..', 'app.localhost', 'app.localhost.', 'ⓛocalhost',
+  'localhost',
+  'LOCALHOST',
+  'localhost.',
+  'localhost..',
+  'app.localhost',
+  'app.localhost.',
+  'ⓛocalhost',
   // private, shared, link-local, metadata services
-  '10.0.0.1', '10.255.255.255', '172.16.0.1', '172.31.255.255', '192.168.0.1', '100.64.0.1', '169.254.169.254', '2852039166', '0xa9fea9fe', '[fe80::1]', '[fc00::1]',
-  '[fd00:ec2::254]', '[fec0::1]',
+  '10.0.0.1',
+  '10.255.255.255',
+  '172.16.0.1',
+  '172.31.255.255',
+  '192.168.0.1',
+  '100.64.0.1',
+  '169.254.169.254',
+  '2852039166',
+  '0xa9fea9fe',
+  '[fe80::1]',
+  '[fc00::1]',
+  '[fd00:ec2::254]',
+  '[fec0::1]',
   // multicast, broadcast, reserved, documentation, benchmarking
-  '224.0.0.1', '239.255.255.250', '255.255.255.255', '240.0.0.1', '192.0.0.1', '192.0.2.1', '198.51.100.1', '203.0.113.1', '198.18.0.1', '192.88.99.1', '[ff02::1]',
-  '[2001:db8::1]', '[3fff::1]', '[100::1]', '[5f00::1]',
+  '224.0.0.1',
+  '239.255.255.250',
+  '255.255.255.255',
+  '240.0.0.1',
+  '192.0.0.1',
+  '192.0.2.1',
+  '198.51.100.1',
+  '203.0.113.1',
+  '198.18.0.1',
+  '192.88.99.1',
+  '[ff02::1]',
+  '[2001:db8::1]',
+  '[3fff::1]',
+  '[100::1]',
+  '[5f00::1]',
   // IPv4 within IPv6: mapped, compatible, translated, NAT64, 6to4, Teredo
-  '[::ffff:127.0.0.1]', '[::ffff:7f00:1]', '[::ffff:8.8.8.8]', '[::127.0.0.1]', '[::ffff:0:127.0.0.1]', '[64:ff9b::7f00:1]', '[64:ff9b::127.0.0.1]', '[64:ff9b:1::7f00:1]',
-  '[2002:7f00:1::]', '[2001:0:7f00:1::]', '[2001:10::1]', '[2001:20::1]', '[4000::1]',
+  '[::ffff:127.0.0.1]',
+  '[::ffff:7f00:1]',
+  '[::ffff:8.8.8.8]',
+  '[::127.0.0.1]',
+  '[::ffff:0:127.0.0.1]',
+  '[64:ff9b::7f00:1]',
+  '[64:ff9b::127.0.0.1]',
+  '[64:ff9b:1::7f00:1]',
+  '[2002:7f00:1::]',
+  '[2001:0:7f00:1::]',
+  '[2001:10::1]',
+  '[2001:20::1]',
+  '[4000::1]',
 ];
 
 describe('addresses that are not public are refused and never contacted', () => {
@@ -82,7 +146,10 @@ describe('addresses that are not public are refused and never contacted', () => 
 
   test.each(HOSTILE_HOSTS)('as the host of a URL: %s', async (host) => {
     const asked: string[] = [];
-    const outbound = createOutbound({ allowPrivateNetwork: false, resolve: async (name) => (asked.push(name), ['127.0.0.1']) });
+    const outbound = createOutbound({
+      allowPrivateNetwork: false,
+      resolve: async (name) => (asked.push(name), ['127.0.0.1']),
+    });
     const before = victim.contacts;
     for (const scheme of ['http', 'https']) {
       const url = `${scheme}://${host}:${victim.port}/`;
@@ -104,8 +171,12 @@ describe('addresses that are not public are refused and never contacted', () => 
     for (const answer of [[address], ['93.184.216.34', address], [address, '2606:2800:220:1::1']]) {
       const outbound = createOutbound({ allowPrivateNetwork: false, resolve: async () => answer });
       const before = victim.contacts;
-      expect((await failure(outbound.begin().fetch(`http://innocent.example:${victim.port}/`))).message).toBe('innocent.example is not a public address');
-      expect((await failure(outbound.check('https://innocent.example/'))).message).toBe('innocent.example is not a public address');
+      expect((await failure(outbound.begin().fetch(`http://innocent.example:${victim.port}/`))).message).toBe(
+        'innocent.example is not a public address',
+      );
+      expect((await failure(outbound.check('https://innocent.example/'))).message).toBe(
+        'innocent.example is not a public address',
+      );
       expect(victim.contacts - before).toBe(0);
       await outbound.close();
     }
@@ -123,20 +194,35 @@ describe('addresses that are not public are refused and never contacted', () => 
   });
 
   test('public addresses pass the check', async () => {
-    const outbound = createOutbound({ allowPrivateNetwork: false, resolve: async () => ['93.184.216.34', '2606:2800:220:1::1'] });
-    for (const url of ['https://example.com/', 'http://8.8.8.8/', 'https://[2606:4700::1111]/', 'https://1.1.1.1:8443/mcp']) expect((await outbound.check(url)).href).toBe(url);
+    const outbound = createOutbound({
+      allowPrivateNetwork: false,
+      resolve: async () => ['93.184.216.34', '2606:2800:220:1::1'],
+    });
+    for (const url of [
+      'https://example.com/',
+      'http://8.8.8.8/',
+      'https://[2606:4700::1111]/',
+      'https://1.1.1.1:8443/mcp',
+    ])
+      expect((await outbound.check(url)).href).toBe(url);
     await outbound.close();
   });
 });
 
 describe('schemes, user information and ports', () => {
-  test.each(['file:///etc/passwd', 'ftp://example.com/', 'gopher://127.0.0.1:70/', 'javascript:alert(1)', 'data:text/plain,x', 'unix:/run/x.sock', 'ws://example.com/', 'about:blank'])(
-    'only http and https: %s',
-    async (url) => {
-      expect((await failure(free.begin().fetch(url))).message).toBe('only http and https addresses are requested');
-      expect((await failure(free.check(url))).isPassing).toBe(false);
-    },
-  );
+  test.each([
+    'file:///etc/passwd',
+    'ftp://example.com/',
+    'gopher://127.0.0.1:70/',
+    'javascript:alert(1)',
+    'data:text/plain,x',
+    'unix:/run/x.sock',
+    'ws://example.com/',
+    'about:blank',
+  ])('only http and https: %s', async (url) => {
+    expect((await failure(free.begin().fetch(url))).message).toBe('only http and https addresses are requested');
+    expect((await failure(free.check(url))).isPassing).toBe(false);
+  });
 
   test('no user information', async () => {
     expect((await failure(free.begin().fetch(`http://user:pass@127.0.0.1:${victim.port}/`))).message).toBe(
@@ -145,7 +231,9 @@ describe('schemes, user information and ports', () => {
   });
 
   test('ports of other protocols are not dialled (Fetch Standard, "bad port")', async () => {
-    expect((await failure(free.begin().fetch('http://127.0.0.1:25/'))).message).toBe('the exchange with 127.0.0.1:25 failed');
+    expect((await failure(free.begin().fetch('http://127.0.0.1:25/'))).message).toBe(
+      'the exchange with 127.0.0.1:25 failed',
+    );
   });
 
   test('text that is no URL', async () => {
@@ -161,19 +249,27 @@ describe('redirects', () => {
       else response.end('arrived');
     };
     expect(await (await free.begin().fetch(`${victim.url}/3`)).text()).toBe('arrived');
-    expect((await failure(free.begin().fetch(`${victim.url}/4`))).message).toBe(`127.0.0.1:${victim.port} redirects more than 3 times`);
+    expect((await failure(free.begin().fetch(`${victim.url}/4`))).message).toBe(
+      `127.0.0.1:${victim.port} redirects more than 3 times`,
+    );
   });
 
-  test.each([301, 302, 303, 307, 308])('a %d to the inside is refused, and the inside not contacted', async (status) => {
-    // The way out is open for the first hop alone: what is stubbed here is the answer of DNS, and the victim is named by its address.
-    victim.handler = (_, response) => response.end('inside');
-    other.handler = (_, response) => response.writeHead(status, { Location: 'file:///etc/passwd' }).end();
-    expect((await failure(free.begin().fetch(other.url))).message).toBe('only http and https addresses are requested');
-    other.handler = (_, response) => response.writeHead(status, { Location: `http://user@127.0.0.1:${victim.port}/` }).end();
-    const before = victim.contacts;
-    expect((await failure(free.begin().fetch(other.url))).message).toMatch(/user information$/);
-    expect(victim.contacts - before).toBe(0);
-  });
+  test.each([301, 302, 303, 307, 308])(
+    'a %d to the inside is refused, and the inside not contacted',
+    async (status) => {
+      // The way out is open for the first hop alone: what is stubbed here is the answer of DNS, and the victim is named by its address.
+      victim.handler = (_, response) => response.end('inside');
+      other.handler = (_, response) => response.writeHead(status, { Location: 'file:///etc/passwd' }).end();
+      expect((await failure(free.begin().fetch(other.url))).message).toBe(
+        'only http and https addresses are requested',
+      );
+      other.handler = (_, response) =>
+        response.writeHead(status, { Location: `http://user@127.0.0.1:${victim.port}/` }).end();
+      const before = victim.contacts;
+      expect((await failure(free.begin().fetch(other.url))).message).toMatch(/user information$/);
+      expect(victim.contacts - before).toBe(0);
+    },
+  );
 
   test('to another origin carry neither Authorization nor any header of ours', async () => {
     let seen: IncomingMessage['headers'] = {};
@@ -182,7 +278,12 @@ describe('redirects', () => {
       response.end('ok');
     };
     other.handler = (_, response) => response.writeHead(302, { Location: victim.url }).end();
-    const headers = { Authorization: 'Bearer secret', 'X-Api-Key': 'secret', Cookie: 'secret=1', Accept: 'application/json' };
+    const headers = {
+      Authorization: 'Bearer secret',
+      'X-Api-Key': 'secret',
+      Cookie: 'secret=1',
+      Accept: 'application/json',
+    };
     await (await free.begin().fetch(other.url, { headers })).text();
     expect(seen.accept).toBe('application/json');
     expect(JSON.stringify(seen)).not.toContain('secret');
@@ -193,14 +294,19 @@ describe('redirects', () => {
       response.end('ok');
     };
     await (await free.begin().fetch(victim.url, { headers })).text();
-    expect({ authorization: seen.authorization, key: seen['x-api-key'] }).toEqual({ authorization: 'Bearer secret', key: 'secret' });
+    expect({ authorization: seen.authorization, key: seen['x-api-key'] }).toEqual({
+      authorization: 'Bearer secret',
+      key: 'secret',
+    });
   });
 
   test.each([301, 302, 303, 307, 308])('a POST with a body is not sent to another origin (%d)', async (status) => {
     other.handler = (_, response) => response.writeHead(status, { Location: victim.url }).end();
     const before = victim.contacts;
     const error = await failure(free.begin().fetch(other.url, { method: 'POST', body: 'client_secret=s' }));
-    expect(error.message).toBe(`127.0.0.1:${other.port} redirects a POST request to 127.0.0.1:${victim.port}, which is not followed; use that address if it is the intended one`);
+    expect(error.message).toBe(
+      `127.0.0.1:${other.port} redirects a POST request to 127.0.0.1:${victim.port}, which is not followed; use that address if it is the intended one`,
+    );
     expect(victim.contacts - before).toBe(0);
   });
 });
@@ -230,13 +336,18 @@ describe('bounds', () => {
 
   test('a small body that decompresses to more than 1 MiB is cut off', async () => {
     const bomb = gzipSync(Buffer.alloc(64 * 1024 * 1024));
-    victim.handler = (_, response) => response.writeHead(200, { 'Content-Encoding': 'gzip', 'Content-Length': bomb.length }).end(bomb);
-    expect((await failure((await free.begin().fetch(victim.url)).text())).message).toMatch(/answers with more than 1048576 bytes$/);
+    victim.handler = (_, response) =>
+      response.writeHead(200, { 'Content-Encoding': 'gzip', 'Content-Length': bomb.length }).end(bomb);
+    expect((await failure((await free.begin().fetch(victim.url)).text())).message).toMatch(
+      /answers with more than 1048576 bytes$/,
+    );
   });
 
   test('silence, and one byte at a time, end at the deadline', async () => {
     victim.handler = () => undefined;
-    expect((await failure(bounded.begin().fetch(victim.url))).message).toBe(`127.0.0.1:${victim.port} did not answer in time`);
+    expect((await failure(bounded.begin().fetch(victim.url))).message).toBe(
+      `127.0.0.1:${victim.port} did not answer in time`,
+    );
     victim.handler = (_, response) => {
       response.write('a');
       const dripping = setInterval(() => response.write('a'), 20);
@@ -261,16 +372,24 @@ describe('bounds', () => {
     await gone.stop();
     expect((await failure(free.begin().fetch(url))).message).toBe(`127.0.0.1:${port} cannot be reached (ECONNREFUSED)`);
     victim.handler = (request) => request.socket.destroy();
-    expect((await failure(free.begin().fetch(victim.url))).message).toMatch(/cannot be reached \((?:UND_ERR_SOCKET|ECONNRESET)\)$/);
+    expect((await failure(free.begin().fetch(victim.url))).message).toMatch(
+      /cannot be reached \((?:UND_ERR_SOCKET|ECONNRESET)\)$/,
+    );
     victim.handler = (request) => void request.socket.end('SSH-2.0-OpenSSH\r\n');
-    expect((await failure(free.begin().fetch(victim.url))).message).toBe(`the exchange with 127.0.0.1:${victim.port} failed`);
+    expect((await failure(free.begin().fetch(victim.url))).message).toBe(
+      `the exchange with 127.0.0.1:${victim.port} failed`,
+    );
   });
 
   test('the answer is of the class that libraries test for', async () => {
-    victim.handler = (_, response) => response.writeHead(400, { 'Content-Type': 'application/json' }).end('{"error":"invalid_grant"}');
+    victim.handler = (_, response) =>
+      response.writeHead(400, { 'Content-Type': 'application/json' }).end('{"error":"invalid_grant"}');
     const response = await free.begin().fetch(victim.url);
     expect(response).toBeInstanceOf(Response);
-    expect({ status: response.status, body: await response.json() }).toEqual({ status: 400, body: { error: 'invalid_grant' } });
+    expect({ status: response.status, body: await response.json() }).toEqual({
+      status: 400,
+      body: { error: 'invalid_grant' },
+    });
     victim.handler = (_, answer) => answer.writeHead(204).end();
     expect((await free.begin().fetch(victim.url)).body).toBeNull();
   });

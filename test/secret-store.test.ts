@@ -16,9 +16,12 @@ const em = () => gateway.dependencies.database.em.fork();
 const [A, B] = ['a', 'b'].map((id) => `${id}:${randomBytes(32).toString('base64')}`) as [string, string];
 const box = (...keys: string[]): SecretBox => createSecretBox(parseEncryptionKeys(keys.join(',')));
 const owner = (id: string = randomUUID()) => ({ table: 'mcp_connection', id, organizationId: randomUUID() });
-const store = (by: SecretBox, of: ReturnType<typeof owner>, field: string, secret: string) => em().transactional((transaction) => storeSecret(transaction, by, of, field, secret));
-const read = async (by: SecretBox, of: { table: string; id: string }) => Object.fromEntries(await readSecrets(em(), by, of));
-const staleIn = async (by: SecretBox) => (await em().find(StoredSecret, {})).filter(({ sealed }) => by.isStale(sealed)).length;
+const store = (by: SecretBox, of: ReturnType<typeof owner>, field: string, secret: string) =>
+  em().transactional((transaction) => storeSecret(transaction, by, of, field, secret));
+const read = async (by: SecretBox, of: { table: string; id: string }) =>
+  Object.fromEntries(await readSecrets(em(), by, of));
+const staleIn = async (by: SecretBox) =>
+  (await em().find(StoredSecret, {})).filter(({ sealed }) => by.isStale(sealed)).length;
 
 describe('storing and reading', () => {
   test('what was stored is read back by field, replaced by a later one, apart for each row, and nowhere in clear', async () => {
@@ -27,7 +30,10 @@ describe('storing and reading', () => {
     await store(box(A), one, 'env.TOKEN', 'second-plaintext');
     await store(box(A), one, 'clientSecret', 'ünïcode-plaintext 😀\n');
     await store(box(A), two, 'env.TOKEN', 'other-plaintext');
-    expect(await read(box(A), one)).toEqual({ 'env.TOKEN': 'second-plaintext', clientSecret: 'ünïcode-plaintext 😀\n' });
+    expect(await read(box(A), one)).toEqual({
+      'env.TOKEN': 'second-plaintext',
+      clientSecret: 'ünïcode-plaintext 😀\n',
+    });
     expect(await read(box(A), two)).toEqual({ 'env.TOKEN': 'other-plaintext' });
     expect(await read(box(A), owner())).toEqual({});
     const dump = await dumpTables(gateway);
@@ -71,7 +77,8 @@ describe('rotation', () => {
   async function fill(): Promise<ReturnType<typeof owner>[]> {
     const owners = Array.from({ length: COUNT / 3 }, () => owner());
     await em().transactional(async (transaction) => {
-      for (const of of owners) for (const field of ['f', 'g', 'h']) await storeSecret(transaction, box(A), of, field, `${of.id} ${field}`);
+      for (const of of owners)
+        for (const field of ['f', 'g', 'h']) await storeSecret(transaction, box(A), of, field, `${of.id} ${field}`);
     });
     return owners;
   }
@@ -81,7 +88,8 @@ describe('rotation', () => {
     gateway.statements.length = 0;
     expect(await rotateSecrets(em(), box(B, A))).toBe(COUNT);
     expect(gateway.statements.filter((statement) => /commit/i.test(statement))).toHaveLength(3);
-    for (const of of owners.slice(0, 20)) expect(await read(box(B), of)).toEqual({ f: `${of.id} f`, g: `${of.id} g`, h: `${of.id} h` });
+    for (const of of owners.slice(0, 20))
+      expect(await read(box(B), of)).toEqual({ f: `${of.id} f`, g: `${of.id} g`, h: `${of.id} h` });
     expect(await staleIn(box(B))).toBe(0);
     const before = await dumpTables(gateway);
     expect(await rotateSecrets(em(), box(B, A))).toBe(0);
@@ -90,10 +98,14 @@ describe('rotation', () => {
 
   test('one that cannot be opened stops it and is named; earlier batches stay, and mended it goes on from there', async () => {
     await fill();
-    const last = (await em().find(StoredSecret, {}, { orderBy: { ownerTable: 'asc', ownerId: 'asc', field: 'asc' } })).at(-1);
+    const last = (
+      await em().find(StoredSecret, {}, { orderBy: { ownerTable: 'asc', ownerId: 'asc', field: 'asc' } })
+    ).at(-1);
     const { ownerId = '', field = '', sealed = '' } = last ?? {};
     await em().nativeUpdate(StoredSecret, { ownerId, field }, { sealed: `${sealed.slice(0, -6)}AAAAAA` });
-    await expect(rotateSecrets(em(), box(B, A))).rejects.toThrow(`Secret mcp_connection/${ownerId}/${field} was altered`);
+    await expect(rotateSecrets(em(), box(B, A))).rejects.toThrow(
+      `Secret mcp_connection/${ownerId}/${field} was altered`,
+    );
     expect(await staleIn(box(B))).toBe(COUNT - 400);
     await em().nativeUpdate(StoredSecret, { ownerId, field }, { sealed });
     expect(await rotateSecrets(em(), box(B, A))).toBe(COUNT - 400);
@@ -102,11 +114,18 @@ describe('rotation', () => {
 
   test('a key that is missing is named; two rotations at once, and writes beside them, lose nothing', async () => {
     const owners = await fill();
-    await expect(rotateSecrets(em(), box(B))).rejects.toThrow('is sealed under a key "a", which is not among the encryption keys');
+    await expect(rotateSecrets(em(), box(B))).rejects.toThrow(
+      'is sealed under a key "a", which is not among the encryption keys',
+    );
     const writes = owners.slice(0, 30).map((of) => store(box(B, A), of, 'f', 'written meanwhile'));
-    const [first, second] = await Promise.all([rotateSecrets(em(), box(B, A)), rotateSecrets(em(), box(B, A)), ...writes]);
+    const [first, second] = await Promise.all([
+      rotateSecrets(em(), box(B, A)),
+      rotateSecrets(em(), box(B, A)),
+      ...writes,
+    ]);
     expect((first ?? 0) + (second ?? 0)).toBeLessThanOrEqual(COUNT);
     expect(await staleIn(box(B))).toBe(0);
-    for (const of of owners.slice(0, 30)) expect(await read(box(B), of)).toEqual({ f: 'written meanwhile', g: `${of.id} g`, h: `${of.id} h` });
+    for (const of of owners.slice(0, 30))
+      expect(await read(box(B), of)).toEqual({ f: 'written meanwhile', g: `${of.id} g`, h: `${of.id} h` });
   });
 });

@@ -67,11 +67,16 @@ async function exchange(server: RunningServer, ...parts: (string | Buffer)[]): P
   socket.on('data', (chunk: Buffer) => (text += chunk.toString()));
   for (const part of parts) socket.write(part);
   await once(socket, 'close');
-  return text.replace(/Date: .*\r\n/, '').replace(/X-Request-Id: .*\r\n/i, 'X-Request-Id: ID\r\n').replaceAll('\r\n', '\n');
+  return text
+    .replace(/Date: .*\r\n/, '')
+    .replace(/X-Request-Id: .*\r\n/i, 'X-Request-Id: ID\r\n')
+    .replaceAll('\r\n', '\n');
 }
 
-const get = (target: string, ...headers: string[]) => [`GET ${target} HTTP/1.1`, 'Host: x', ...headers, 'Connection: close', '', ''].join('\r\n');
-const post = (target: string, ...headers: string[]) => [`POST ${target} HTTP/1.1`, 'Host: x', 'Content-Type: application/json', ...headers, '', ''].join('\r\n');
+const get = (target: string, ...headers: string[]) =>
+  [`GET ${target} HTTP/1.1`, 'Host: x', ...headers, 'Connection: close', '', ''].join('\r\n');
+const post = (target: string, ...headers: string[]) =>
+  [`POST ${target} HTTP/1.1`, 'Host: x', 'Content-Type: application/json', ...headers, '', ''].join('\r\n');
 
 describe('requests', () => {
   test('path and query reach the gateway, whatever the target or the Host header call the host', async () => {
@@ -104,9 +109,15 @@ describe('requests', () => {
     const refusal = (status: string) =>
       `HTTP/1.1 ${status}\nContent-Type: application/json\nContent-Length: 77\nX-Request-Id: ID\nConnection: close\n\n{"error":"the request is not well-formed HTTP, or its headers are too large"}`;
     expect(await exchange(server, 'hello\r\n\r\n')).toBe(refusal('400 Bad Request'));
-    expect(await exchange(server, 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n')).toBe(refusal('400 Bad Request'));
-    expect(await exchange(server, 'GET / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n')).toBe(refusal('400 Bad Request'));
-    expect(await exchange(server, `GET / HTTP/1.1\r\nX: ${'a'.repeat(20_000)}\r\n\r\n`)).toBe(refusal('431 Request Header Fields Too Large'));
+    expect(
+      await exchange(server, 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n'),
+    ).toBe(refusal('400 Bad Request'));
+    expect(await exchange(server, 'GET / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n')).toBe(
+      refusal('400 Bad Request'),
+    );
+    expect(await exchange(server, `GET / HTTP/1.1\r\nX: ${'a'.repeat(20_000)}\r\n\r\n`)).toBe(
+      refusal('431 Request Header Fields Too Large'),
+    );
     expect(seen).toEqual([]);
   });
 });
@@ -115,15 +126,21 @@ describe('answers', () => {
   test('tell the length of what is sent, once; a HEAD has the headers of the GET', async () => {
     const server = await start();
     const body = '{"method":"GET","path":"/a"}';
-    expect(await exchange(server, get('/a'))).toBe(`HTTP/1.1 200 OK\ncontent-type: application/json\nContent-Length: ${body.length}\nConnection: close\n\n${body}`);
+    expect(await exchange(server, get('/a'))).toBe(
+      `HTTP/1.1 200 OK\ncontent-type: application/json\nContent-Length: ${body.length}\nConnection: close\n\n${body}`,
+    );
     expect(await exchange(server, get('/wrong-length'))).toMatch(/Content-Length: 16\n.*\n\nas long as it is$/s);
     expect(await exchange(server, get('/empty'))).toBe('HTTP/1.1 204 No Content\nConnection: close\n\n');
-    expect(await exchange(server, get('/a').replace('GET', 'HEAD'))).toBe('HTTP/1.1 200 OK\ncontent-type: application/json\nConnection: close\n\n');
+    expect(await exchange(server, get('/a').replace('GET', 'HEAD'))).toBe(
+      'HTTP/1.1 200 OK\ncontent-type: application/json\nConnection: close\n\n',
+    );
   });
 
   test('HTTP/1.0 is answered and closed; HTTP/1.1 keeps the connection, for pipelined requests too', async () => {
     const server = await start();
-    expect(await exchange(server, 'GET /a HTTP/1.0\r\n\r\n')).toMatch(/^HTTP\/1\.1 200 OK\n[^]*Connection: close\n[^]*"path":"\/a"\}$/);
+    expect(await exchange(server, 'GET /a HTTP/1.0\r\n\r\n')).toMatch(
+      /^HTTP\/1\.1 200 OK\n[^]*Connection: close\n[^]*"path":"\/a"\}$/,
+    );
     const both = await exchange(server, 'GET /1 HTTP/1.1\r\nHost: x\r\n\r\n', get('/2'));
     expect(both.match(/"path":"[^"]*"/g)).toEqual(['"path":"/1"', '"path":"/2"']);
   });
@@ -136,10 +153,20 @@ describe('answers', () => {
 
   test('a body over the bound, announced or not: 413, whole, and the connection ends', async () => {
     const server = await start();
-    const expected = /^HTTP\/1\.1 413 Payload Too Large\n[^]*Connection: close\n[^]*\{"error":"413 the body must be at most 4194304 bytes \(4 MiB\)"\}$/;
-    expect(await exchange(server, post('/big', 'Content-Length: 5000000'), Buffer.alloc(5_000_000, ' '))).toMatch(expected);
+    const expected =
+      /^HTTP\/1\.1 413 Payload Too Large\n[^]*Connection: close\n[^]*\{"error":"413 the body must be at most 4194304 bytes \(4 MiB\)"\}$/;
+    expect(await exchange(server, post('/big', 'Content-Length: 5000000'), Buffer.alloc(5_000_000, ' '))).toMatch(
+      expected,
+    );
     const chunk = Buffer.concat([Buffer.from('100000\r\n'), Buffer.alloc(0x10_0000, ' '), Buffer.from('\r\n')]);
-    expect(await exchange(server, post('/big', 'Transfer-Encoding: chunked'), ...Array.from({ length: 6 }, () => chunk), '0\r\n\r\n')).toMatch(expected);
+    expect(
+      await exchange(
+        server,
+        post('/big', 'Transfer-Encoding: chunked'),
+        ...Array.from({ length: 6 }, () => chunk),
+        '0\r\n\r\n',
+      ),
+    ).toMatch(expected);
   });
 });
 
@@ -166,7 +193,8 @@ describe('slow and vanishing peers', () => {
     isOver = true;
     await others;
     expect(new Set(served)).toEqual(new Set([200]));
-    for (const text of texts) expect(text).toMatch(/^HTTP\/1\.1 408 Request Timeout\r\n[^]*\{"error":"the request took too long to arrive"\}$/);
+    for (const text of texts)
+      expect(text).toMatch(/^HTTP\/1\.1 408 Request Timeout\r\n[^]*\{"error":"the request took too long to arrive"\}$/);
     expect(seen.find(({ path }) => path === '/slow')?.failure).toBe('400 the body ended before it was complete');
   });
 
@@ -194,11 +222,15 @@ describe('slow and vanishing peers', () => {
     const server = await start();
     const idle = Array.from({ length: 1_000 }, () => open(server));
     await Promise.all(idle.map((socket) => once(socket, 'connect')));
-    const statuses = await Promise.all(Array.from({ length: 50 }, async () => (await fetch(`${server.url}/quick`)).status));
+    const statuses = await Promise.all(
+      Array.from({ length: 50 }, async () => (await fetch(`${server.url}/quick`)).status),
+    );
     expect(new Set(statuses)).toEqual(new Set([200]));
     running.splice(0);
     await server.stop(500);
-    await expect.poll(() => idle.every((socket) => socket.destroyed || socket.readableEnded || socket.closed)).toBe(true);
+    await expect
+      .poll(() => idle.every((socket) => socket.destroyed || socket.readableEnded || socket.closed))
+      .toBe(true);
   });
 
   test('the bounds of a server that was told nothing: 10 s for headers, 30 s for a request', async () => {

@@ -37,13 +37,21 @@ function isBaseUrl(value: string): boolean {
 }
 
 const subscriptions = z.string().transform((value, context): Subscriptions => {
-  const entries = value.split(',').filter(Boolean).map((pair) => pair.split(':'));
+  const entries = value
+    .split(',')
+    .filter(Boolean)
+    .map((pair) => pair.split(':'));
   const known = ([family, level, ...rest]: string[]) =>
-    PRODUCT_FAMILIES.includes(family as ProductFamily) && SUBSCRIPTION_LEVELS.includes(level as SubscriptionLevel) && rest.length === 0;
+    PRODUCT_FAMILIES.includes(family as ProductFamily) &&
+    SUBSCRIPTION_LEVELS.includes(level as SubscriptionLevel) &&
+    rest.length === 0;
   if (!entries.every(known)) {
-    context.addIssue(`must be FAMILY:LEVEL pairs; families: ${PRODUCT_FAMILIES.join(', ')}; levels: ${SUBSCRIPTION_LEVELS.join(', ')}`);
+    context.addIssue(
+      `must be FAMILY:LEVEL pairs; families: ${PRODUCT_FAMILIES.join(', ')}; levels: ${SUBSCRIPTION_LEVELS.join(', ')}`,
+    );
   }
-  return Object.fromEntries(entries);
+  const pairs: Subscriptions = Object.fromEntries(entries);
+  return pairs;
 });
 
 const encryptionKeys = z.string().transform((value, context) => {
@@ -58,7 +66,10 @@ const encryptionKeys = z.string().transform((value, context) => {
 const environment = z.object({
   HOST: z
     .string()
-    .refine((value) => isIP(value) !== 0 || /^[A-Za-z0-9](?:[A-Za-z0-9.-]{0,252})$/.test(value), 'must be a host name or an IP address')
+    .refine(
+      (value) => isIP(value) !== 0 || /^[A-Za-z0-9](?:[A-Za-z0-9.-]{0,252})$/.test(value),
+      'must be a host name or an IP address',
+    )
     .default('127.0.0.1'),
   PORT: wholeNumber(0, 65_535).default(4000),
   DATABASE_URL: z.string().refine(isPostgresUrl, 'must be a postgresql:// URL').optional(),
@@ -78,6 +89,8 @@ const environment = z.object({
   RATE_LIMIT_PER_MINUTE: wholeNumber(0, 1_000_000).default(100),
   LOG_LEVEL: z.enum(LOG_LEVELS, `must be one of ${LOG_LEVELS.join(', ')}`).default('info'),
   DEFAULT_SUBSCRIPTION: subscriptions.default({ marketing: 'professional' }),
+  /** Whether this process works off jobs, too; `npm run worker` always does. */
+  RUN_JOBS: flag.default(true),
   USER_DELETION_DELAY: wholeNumber(0, 31_536_000).default(0),
   MONTHLY_OCCURRENCE_LIMIT: wholeNumber().default(0),
 });
@@ -92,7 +105,9 @@ export class ConfigurationError extends Error {}
  * @throws ConfigurationError on the first bad variable. Values are not repeated: they may be secret.
  */
 export function readConfig(env: Readonly<Record<string, string | undefined>>): Config {
-  const given = Object.fromEntries(Object.keys(environment.shape).flatMap((name) => (env[name] ? [[name, env[name]]] : [])));
+  const given = Object.fromEntries(
+    Object.keys(environment.shape).flatMap((name) => (env[name] ? [[name, env[name]]] : [])),
+  );
   const result = environment.safeParse(given);
   if (!result.success) {
     const [issue] = result.error.issues;

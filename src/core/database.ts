@@ -1,7 +1,14 @@
 import { readdir } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
-import { ConnectionException, type EntityClass, type EntityManager, MikroORM, UnderscoreNamingStrategy } from '@mikro-orm/postgresql';
+import {
+  ConnectionException,
+  type EntityClass,
+  type EntityManager,
+  MikroORM,
+  UnderscoreNamingStrategy,
+} from '@mikro-orm/postgresql';
 import { Migrator } from '@mikro-orm/migrations';
+import { migrateJobs } from './jobs.ts';
 
 export type Database = MikroORM;
 
@@ -37,24 +44,39 @@ export async function openDatabase({ url, entities, poolMax = 20, onSql }: Datab
       application_name: 'gateway',
     },
     // Only `npm run migration:create` writes the snapshot: a gateway that migrates leaves its own checkout alone.
-    migrations: { path: MIGRATIONS, snapshotName: '.snapshot', snapshotOnMigrate: false, emit: 'ts', disableForeignKeys: false, silent: true },
+    migrations: {
+      path: MIGRATIONS,
+      snapshotName: '.snapshot',
+      snapshotOnMigrate: false,
+      emit: 'ts',
+      disableForeignKeys: false,
+      silent: true,
+    },
     ...(onSql && { debug: ['query'], logger: onSql, colors: false }),
   });
 }
 
 /** Names of migrations that this code brings and the database lacks. */
 export async function pendingMigrations(em: EntityManager): Promise<string[]> {
-  const files = (await readdir(MIGRATIONS)).filter((file) => /^Migration\d+.*\.ts$/.test(file)).map((file) => file.replace(/\.ts$/, ''));
-  const [{ exists } = { exists: false }] = await em.execute<{ exists: boolean }[]>(`select to_regclass('mikro_orm_migrations') is not null as exists`);
+  const files = (await readdir(MIGRATIONS))
+    .filter((file) => /^Migration\d+.*\.ts$/.test(file))
+    .map((file) => file.replace(/\.ts$/, ''));
+  const [{ exists } = { exists: false }] = await em.execute<{ exists: boolean }[]>(
+    `select to_regclass('mikro_orm_migrations') is not null as exists`,
+  );
   if (!exists) return files;
   const done = await em.execute<{ name: string }[]>('select name from mikro_orm_migrations');
   const names = new Set(done.map(({ name }) => name.replace(/\.ts$/, '')));
   return files.filter((file) => !names.has(file));
 }
 
-/** Brings the schema up to this code. An up-to-date database costs two small statements. Safe to run in many processes at once. */
+/** Brings the schema up to this code, and that of the job queues. An up-to-date database costs some small statements. Safe to run in many processes at once. */
 export async function migrate(database: Database): Promise<void> {
-  if ((await pendingMigrations(database.em.fork())).length === 0) return;
+  if ((await pendingMigrations(database.em.fork())).length > 0) await migrateTables(database);
+  await migrateJobs(await database.driver.getConnection().getNativeClient());
+}
+
+async function migrateTables(database: Database): Promise<void> {
   await database.em.fork().transactional(async (lock) => {
     await lock.execute(`set local idle_in_transaction_session_timeout = 0`);
     await lock.execute(`set local statement_timeout = 0`);
@@ -65,7 +87,8 @@ export async function migrate(database: Database): Promise<void> {
 
 // PostgreSQL's class 08 (connection), 57P0x (shutting down, starting), 53300 (too many connections), and the network's own errors.
 const AWAY = /^(?:08\w{3}|57P0[1-5]|53300|ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN)$/;
-const AWAY_MESSAGE = /timeout exceeded when trying to connect|Connection terminated|Client has encountered a connection error|Cannot use a pool after calling end/;
+const AWAY_MESSAGE =
+  /timeout exceeded when trying to connect|Connection terminated|Client has encountered a connection error|Cannot use a pool after calling end/;
 
 /** Whether an error means that the database cannot be reached at the moment. */
 export function isDatabaseAway(error: unknown): boolean {

@@ -29,13 +29,23 @@ export interface NodeOptions<Row extends object> {
 }
 
 /** An object type that `node` finds by its global id. */
-export function nodeType<Row extends object>(name: string, { description, keyOf, load, fields }: NodeOptions<Row>): ObjectRef<Types, Row> {
-  loaders.set(name, async (context, keys) => new Map((await load(context, keys)).map((row) => [keyOf(row), { ...row, __typename: name }])));
+export function nodeType<Row extends object>(
+  name: string,
+  { description, keyOf, load, fields }: NodeOptions<Row>,
+): ObjectRef<Types, Row> {
+  loaders.set(
+    name,
+    async (context, keys) =>
+      new Map((await load(context, keys)).map((row) => [keyOf(row), { ...row, __typename: name }])),
+  );
   return builder.objectRef<Row>(name).implement({
     description,
     interfaces: [builder.nodeInterfaceRef()],
     fields: (t) => ({
-      id: t.id({ description: 'Opaque id, unique over all types; `node` finds the object by it.', resolve: (row) => toGlobalId(name, keyOf(row)) }),
+      id: t.id({
+        description: 'Opaque id, unique over all types; `node` finds the object by it.',
+        resolve: (row) => toGlobalId(name, keyOf(row)),
+      }),
       ...fields(t),
     }),
   });
@@ -55,7 +65,11 @@ async function loadNodes(context: GraphQLContext, ids: readonly string[]): Promi
   return parsed.map((id) => (id && found.get(id.typename)?.get(id.key)) ?? null);
 }
 
-async function loadVisible(context: GraphQLContext, typename: string, keys: readonly string[]): Promise<Map<string, object>> {
+async function loadVisible(
+  context: GraphQLContext,
+  typename: string,
+  keys: readonly string[],
+): Promise<Map<string, object>> {
   try {
     return (await loaders.get(typename)?.(context, keys)) ?? new Map();
   } catch (error) {
@@ -90,7 +104,13 @@ builder.queryFields((t) => ({
     type: [builder.nodeInterfaceRef()],
     nullable: { list: false, items: true },
     description: `The objects with these global ids, in their order, at most ${MAX_NODES}; null for each that the caller may not see.`,
-    args: { ids: t.arg.idList({ required: true, description: `Global ids, at most ${MAX_NODES}.`, validate: z.array(z.string()).max(MAX_NODES) }) },
+    args: {
+      ids: t.arg.idList({
+        required: true,
+        description: `Global ids, at most ${MAX_NODES}.`,
+        validate: z.array(z.string()).max(MAX_NODES),
+      }),
+    },
     resolve: (_, { ids }, context) => loadNodes(context, ids),
   }),
 }));

@@ -68,6 +68,8 @@ export interface OperationSettings {
   readonly defaultSubscriptions: Subscriptions;
   /** Where people and other servers reach the gateway, without a slash at the end. */
   readonly publicUrl: string;
+  /** How long the deletion of an account can be called off. */
+  readonly userDeletionDelaySeconds: number;
 }
 
 export type Operation<Input, Result> = (context: OperationContext, input: Input) => Promise<Result>;
@@ -101,12 +103,22 @@ export function requireScope(actor: Actor, scope: Scope): void {
   if (!actor.scopes.has(scope)) throw new ForbiddenError(`the API key lacks the scope ${scope}`);
 }
 
-/** @throws ValidationError (400) when the caller acts in no organization. */
-export function requireOrganization(actor: Actor): ActingOrganization {
-  if (!actor.organization) {
-    throw invalid('', 'missing required organization information: send the header X-Organization-Id with the id or slug of one of your organizations');
+/**
+ * The organization that the caller acts in. `organizationId` is the one that is asked for, where the caller may know others beside it.
+ * @throws ValidationError (400) when they act in none, or in another.
+ */
+export function requireOrganization(actor: Actor, organizationId = actor.organization?.id): ActingOrganization {
+  const { organization } = actor;
+  if (!organization) {
+    throw invalid(
+      '',
+      'missing required organization information: send the header X-Organization-Id with the id or slug of one of your organizations',
+    );
   }
-  return actor.organization;
+  if (organization.id !== organizationId) {
+    throw invalid('', 'a request reads in one organization: send the header X-Organization-Id with the id or slug of this one');
+  }
+  return organization;
 }
 
 /** @throws ForbiddenError (403) when the caller is not an admin of the organization. */

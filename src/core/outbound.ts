@@ -66,7 +66,13 @@ const BODILESS = new Set([101, 204, 205, 304]);
 const HEADERS_FOR_OTHERS = new Set(['accept', 'accept-language', 'mcp-protocol-version', 'user-agent']);
 
 export function createOutbound(options: OutboundOptions): Outbound {
-  const { allowPrivateNetwork, resolve = resolveByDns, connectTimeoutMs = 10_000, totalTimeoutMs = 30_000, maxBytes = 1024 * 1024 } = options;
+  const {
+    allowPrivateNetwork,
+    resolve = resolveByDns,
+    connectTimeoutMs = 10_000,
+    totalTimeoutMs = 30_000,
+    maxBytes = 1024 * 1024,
+  } = options;
 
   async function resolveAllowed(hostname: string): Promise<{ address: string; family: number }[]> {
     const addresses = await resolve(hostname);
@@ -96,7 +102,9 @@ export function createOutbound(options: OutboundOptions): Outbound {
     const explain = (error: unknown) => (init.signal?.aborted ? error : toOutboundError(error, url, deadline));
     try {
       // Node's own fetch refuses an Agent of another undici; the two differ in their types alone.
-      const request = { ...init, signal, redirect: 'manual', dispatcher: agent } as unknown as Parameters<typeof undiciFetch>[1];
+      const request = { ...init, signal, redirect: 'manual', dispatcher: agent } as unknown as Parameters<
+        typeof undiciFetch
+      >[1];
       const response = await undiciFetch(url.href, request);
       return bounded(response as unknown as Response, url, maxBytes, explain);
     } catch (error) {
@@ -112,8 +120,12 @@ export function createOutbound(options: OutboundOptions): Outbound {
       const location = REDIRECTS.has(response.status) ? response.headers.get('location') : null;
       if (location === null) return response;
       await response.body?.cancel();
-      if (redirects === MAX_REDIRECTS) throw new OutboundError(`${url.host} redirects more than ${MAX_REDIRECTS} times`);
-      const target = checkUrl(URL.canParse(location, url.href) ? new URL(location, url) : location, allowPrivateNetwork);
+      if (redirects === MAX_REDIRECTS)
+        throw new OutboundError(`${url.host} redirects more than ${MAX_REDIRECTS} times`);
+      const target = checkUrl(
+        URL.canParse(location, url.href) ? new URL(location, url) : location,
+        allowPrivateNetwork,
+      );
       request = redirected(request, url, target, response.status);
       url = target;
     }
@@ -143,14 +155,18 @@ async function resolveByDns(hostname: string): Promise<string[]> {
 
 /** What can be told from the URL alone. Parsing has turned decimal, octal, hexadecimal and full-width spellings into plain addresses. */
 function checkUrl(given: string | URL, allowPrivateNetwork: boolean): URL {
-  if (!URL.canParse(String(given))) throw new OutboundError('an address that is no URL was given', { isPassing: false });
+  if (!URL.canParse(String(given)))
+    throw new OutboundError('an address that is no URL was given', { isPassing: false });
   const url = new URL(given);
-  if (url.protocol !== 'http:' && url.protocol !== 'https:') throw new OutboundError('only http and https addresses are requested', { isPassing: false });
-  if (url.username !== '' || url.password !== '') throw new OutboundError(`the address of ${url.host} must not contain user information`, { isPassing: false });
+  if (url.protocol !== 'http:' && url.protocol !== 'https:')
+    throw new OutboundError('only http and https addresses are requested', { isPassing: false });
+  if (url.username !== '' || url.password !== '')
+    throw new OutboundError(`the address of ${url.host} must not contain user information`, { isPassing: false });
   if (allowPrivateNetwork) return url;
   const address = literalOf(url.hostname);
   const name = url.hostname.replace(/\.+$/, '');
-  if (address ? !isPublicAddress(address) : name === 'localhost' || name.endsWith('.localhost')) throw refused(url.hostname);
+  if (address ? !isPublicAddress(address) : name === 'localhost' || name.endsWith('.localhost'))
+    throw refused(url.hostname);
   return url;
 }
 
@@ -182,9 +198,12 @@ function refused(hostname: string): OutboundError {
 function redirected(init: RequestInit, from: URL, to: URL, status: number): RequestInit {
   const method = (init.method ?? 'GET').toUpperCase();
   if (method !== 'GET' && method !== 'HEAD' && (from.origin !== to.origin || (status !== 307 && status !== 308))) {
-    throw new OutboundError(`${from.host} redirects a ${method} request to ${to.host}, which is not followed; use that address if it is the intended one`, {
-      isPassing: false,
-    });
+    throw new OutboundError(
+      `${from.host} redirects a ${method} request to ${to.host}, which is not followed; use that address if it is the intended one`,
+      {
+        isPassing: false,
+      },
+    );
   }
   if (from.origin === to.origin) return init;
   const headers = new Headers([...new Headers(init.headers)].filter(([name]) => HEADERS_FOR_OTHERS.has(name)));
@@ -232,7 +251,10 @@ function toOutboundError(error: unknown, { host }: URL, deadline?: AbortSignal):
   }
   if (deadline?.aborted) return new OutboundError(`${host} did not answer in time`, { cause: error });
   const code = codeOf(error);
-  return new OutboundError(code === undefined ? `the exchange with ${host} failed` : `${host} cannot be reached (${code})`, { cause: error });
+  return new OutboundError(
+    code === undefined ? `the exchange with ${host} failed` : `${host} cannot be reached (${code})`,
+    { cause: error },
+  );
 }
 
 function codeOf(error: unknown): string | undefined {

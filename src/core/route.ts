@@ -20,7 +20,7 @@ export interface Route<Input extends z.ZodType = z.ZodType, Output extends z.Zod
   readonly status: 200 | 201 | 202 | 204;
   /** The errors that this operation itself can answer; those of every request (401, 403 …) are added. */
   readonly errors: readonly number[];
-  /** Whether the body may be absent. A body that the document does not know is refused. */
+  /** Whether the body may be absent. A DELETE that says so takes its input from the body, not from the query. */
   readonly optionalBody?: boolean;
   /** Headers that every answer carries, such as those of a deprecation. */
   readonly headers?: Readonly<Record<string, string>>;
@@ -53,6 +53,6 @@ export function pathParameters(path: string): string[] {
 }
 
 /** Whether an operation's input stands in the body. */
-export function takesBody(method: Method): boolean {
-  return method === 'POST' || method === 'PATCH';
+export function takesBody({ method, optionalBody }: Pick<Route, 'method' | 'optionalBody'>): boolean {
+  return method === 'POST' || method === 'PATCH' || optionalBody === true;
 }

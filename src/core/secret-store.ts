@@ -30,21 +30,49 @@ function placeOf(owner: Pick<SecretOwner, 'table' | 'id'>, field: string): Secre
 }
 
 /** Seals and stores a secret in place of an earlier one. Part of the caller's transaction. */
-export async function storeSecret(em: EntityManager, box: SecretBox, owner: SecretOwner, field: string, plaintext: string): Promise<void> {
+export async function storeSecret(
+  em: EntityManager,
+  box: SecretBox,
+  owner: SecretOwner,
+  field: string,
+  plaintext: string,
+): Promise<void> {
   const sealed = await box.seal(plaintext, placeOf(owner, field));
-  await em.upsert(StoredSecret, { ownerTable: owner.table, ownerId: owner.id, field, organizationId: owner.organizationId, sealed });
+  await em.upsert(StoredSecret, {
+    ownerTable: owner.table,
+    ownerId: owner.id,
+    field,
+    organizationId: owner.organizationId,
+    sealed,
+  });
 }
 
 /** The secrets of a row, opened, by field. @throws SecretError when one was altered or moved. */
-export async function readSecrets(em: EntityManager, box: SecretBox, owner: Pick<SecretOwner, 'table' | 'id'>): Promise<Map<string, string>> {
-  const rows = await em.find(StoredSecret, { ownerTable: owner.table, ownerId: owner.id }, { disableIdentityMap: true });
+export async function readSecrets(
+  em: EntityManager,
+  box: SecretBox,
+  owner: Pick<SecretOwner, 'table' | 'id'>,
+): Promise<Map<string, string>> {
+  const rows = await em.find(
+    StoredSecret,
+    { ownerTable: owner.table, ownerId: owner.id },
+    { disableIdentityMap: true },
+  );
   const opened = rows.map(async ({ field, sealed }) => [field, await box.open(sealed, placeOf(owner, field))] as const);
   return new Map(await Promise.all(opened));
 }
 
 /** Forgets secrets of a row: the given fields, or all of them. Part of the caller's transaction. */
-export async function deleteSecrets(em: EntityManager, owner: Pick<SecretOwner, 'table' | 'id'>, fields?: readonly string[]): Promise<void> {
-  await em.nativeDelete(StoredSecret, { ownerTable: owner.table, ownerId: owner.id, ...(fields && { field: { $in: [...fields] } }) });
+export async function deleteSecrets(
+  em: EntityManager,
+  owner: Pick<SecretOwner, 'table' | 'id'>,
+  fields?: readonly string[],
+): Promise<void> {
+  await em.nativeDelete(StoredSecret, {
+    ownerTable: owner.table,
+    ownerId: owner.id,
+    ...(fields && { field: { $in: [...fields] } }),
+  });
 }
 
 const ROTATION_BATCH = 200;
@@ -72,7 +100,11 @@ export async function rotateSecrets(em: EntityManager, box: SecretBox): Promise<
               ],
             }
           : {},
-        { orderBy: { ownerTable: 'asc', ownerId: 'asc', field: 'asc' }, limit: ROTATION_BATCH, lockMode: LockMode.PESSIMISTIC_WRITE },
+        {
+          orderBy: { ownerTable: 'asc', ownerId: 'asc', field: 'asc' },
+          limit: ROTATION_BATCH,
+          lockMode: LockMode.PESSIMISTIC_WRITE,
+        },
       );
       for (const row of rows.filter(({ sealed }) => box.isStale(sealed))) {
         const place = placeOf({ table: row.ownerTable, id: row.ownerId }, row.field);

@@ -2,7 +2,11 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { type Config, ConfigurationError } from '../core/config.ts';
-import { type EmbeddedPostgres, findRunningEmbeddedPostgres, startEmbeddedPostgres } from '../core/embedded-postgres.ts';
+import {
+  type EmbeddedPostgres,
+  findRunningEmbeddedPostgres,
+  startEmbeddedPostgres,
+} from '../core/embedded-postgres.ts';
 import { type SecretBox, createSecretBox, loadOrCreateKeyFile } from '../core/secrets.ts';
 import { type Dependencies, createDependencies } from './dependencies.ts';
 
@@ -24,7 +28,12 @@ export async function assemble(config: Config, log: Logger, { joinRunning = fals
   const running = config.DATABASE_URL ?? (joinRunning ? await findRunningEmbeddedPostgres(config.DATA_DIR) : undefined);
   const embedded = running === undefined ? await startEmbedded(config, log) : undefined;
   try {
-    const dependencies = await createDependencies({ config, databaseUrl: running ?? embedded?.url ?? '', secrets, log });
+    const dependencies = await createDependencies({
+      config,
+      databaseUrl: running ?? embedded?.url ?? '',
+      secrets,
+      log,
+    });
     const close = async () => {
       await dependencies.close();
       await embedded?.stop();
@@ -37,7 +46,9 @@ export async function assemble(config: Config, log: Logger, { joinRunning = fals
 }
 
 function startEmbedded({ DATA_DIR }: Config, log: Logger): Promise<EmbeddedPostgres> {
-  return startEmbeddedPostgres({ dataDir: DATA_DIR, log: (line) => log.debug({ postgres: line }, 'postgres') }).catch(dataDirMustServe);
+  return startEmbeddedPostgres({ dataDir: DATA_DIR, log: (line) => log.debug({ postgres: line }, 'postgres') }).catch(
+    dataDirMustServe,
+  );
 }
 
 function dataDirMustServe(cause: unknown): never {

@@ -10,7 +10,13 @@ interface KeyRow {
   readonly scopes: Scope[];
   readonly isBound: boolean;
   readonly isStale: boolean;
-  readonly organizations: readonly { id: string; slug: string | null; number: number; role: Role; subscriptions: Subscriptions }[];
+  readonly organizations: readonly {
+    id: string;
+    slug: string | null;
+    number: number;
+    role: Role;
+    subscriptions: Subscriptions;
+  }[];
 }
 
 // One round trip for the key, its user and the organizations it may act in. A key that is bound to an organization sees that one alone.
@@ -50,7 +56,8 @@ export async function authenticate(headers: Headers, { sql, now }: Dependencies)
 function chooseOrganization({ isBound, organizations }: KeyRow, wanted: string | null): ActingOrganization | undefined {
   if (isBound || !wanted) return organizations.length === 1 ? organizations[0] : undefined;
   // A slug may have the form of an id; the id wins.
-  const chosen = organizations.find(({ id }) => id === wanted.toLowerCase()) ?? organizations.find(({ slug }) => slug === wanted);
+  const chosen =
+    organizations.find(({ id }) => id === wanted.toLowerCase()) ?? organizations.find(({ slug }) => slug === wanted);
   if (!chosen) throw notFound('organization');
   return chosen;
 }

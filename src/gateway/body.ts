@@ -20,15 +20,29 @@ export async function readJson(request: Request): Promise<unknown> {
 
 /** @throws ValidationError (400) for anything but a JSON object. */
 export function requireObject(body: unknown): object {
-  if (typeof body !== 'object' || body === null || Array.isArray(body)) throw invalid('', 'the body must be a JSON object');
+  if (typeof body !== 'object' || body === null || Array.isArray(body))
+    throw invalid('', 'the body must be a JSON object');
   return body;
 }
 
 function checkMediaType(headers: Headers): void {
-  const [mediaType = '', ...parameters] = (headers.get('content-type') ?? '').split(';').map((part) => part.trim().toLowerCase());
-  const charset = parameters.find((parameter) => parameter.startsWith('charset='))?.slice('charset='.length).replaceAll('"', '') ?? 'utf-8';
-  if (!/^application\/(?:json|[\w.+-]+\+json)$/.test(mediaType) || charset !== 'utf-8' || headers.has('content-encoding')) {
-    throw new DomainError('unsupportedMediaType', 'the body must be sent as application/json, in UTF-8, without content encoding');
+  const [mediaType = '', ...parameters] = (headers.get('content-type') ?? '')
+    .split(';')
+    .map((part) => part.trim().toLowerCase());
+  const charset =
+    parameters
+      .find((parameter) => parameter.startsWith('charset='))
+      ?.slice('charset='.length)
+      .replaceAll('"', '') ?? 'utf-8';
+  if (
+    !/^application\/(?:json|[\w.+-]+\+json)$/.test(mediaType) ||
+    charset !== 'utf-8' ||
+    headers.has('content-encoding')
+  ) {
+    throw new DomainError(
+      'unsupportedMediaType',
+      'the body must be sent as application/json, in UTF-8, without content encoding',
+    );
   }
 }
 
@@ -37,18 +51,24 @@ async function readText(request: Request): Promise<string> {
   const announced = request.headers.get('content-length');
   if (announced !== null && Number(announced) > MAX_BODY_BYTES) throw tooLarge();
   if (!request.body) return '';
+  const bytes = announced === null ? await readCounted(request.body) : Buffer.from(await request.arrayBuffer());
+  if (bytes.length > MAX_BODY_BYTES) throw tooLarge();
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    throw invalid('', 'the body is not well-formed UTF-8');
+  }
+}
+
+async function readCounted(body: ReadableStream<Uint8Array>): Promise<Buffer> {
   const chunks: Uint8Array[] = [];
   let length = 0;
-  for await (const chunk of request.body) {
+  for await (const chunk of body) {
     length += chunk.byteLength;
     if (length > MAX_BODY_BYTES) throw tooLarge();
     chunks.push(chunk);
   }
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks));
-  } catch {
-    throw invalid('', 'the body is not well-formed UTF-8');
-  }
+  return Buffer.concat(chunks);
 }
 
 function tooLarge(): DomainError {

@@ -26,15 +26,28 @@ export function createKeyFor(
   return database.em.fork().transactional(async (em) => {
     const at = now();
     const email = wanted.email.toLowerCase();
-    await em.upsert(User, { id: newId(), email, createdAt: at }, { onConflictFields: ['email'], onConflictAction: 'ignore' });
+    await em.upsert(
+      User,
+      { id: newId(), email, createdAt: at },
+      { onConflictFields: ['email'], onConflictAction: 'ignore' },
+    );
     const user = await em.findOneOrFail(User, { email });
-    const created = await findOrCreateOrganization(em, { slug: wanted.organization, id: newId(), at, subscriptions: config.DEFAULT_SUBSCRIPTION });
+    const created = await findOrCreateOrganization(em, {
+      slug: wanted.organization,
+      id: newId(),
+      at,
+      subscriptions: config.DEFAULT_SUBSCRIPTION,
+    });
     const organization = await em.findOneOrFail(Organization, { slug: wanted.organization });
     const membership = await em.findOne(Membership, { organization, user });
-    if (!membership) em.create(Membership, { organization, user, role: wanted.role ?? (created ? 'admin' : 'member'), createdAt: at });
+    if (!membership)
+      em.create(Membership, { organization, user, role: wanted.role ?? (created ? 'admin' : 'member'), createdAt: at });
     else if (wanted.role) membership.role = wanted.role;
     const name = wanted.name ?? 'Created at the command line';
-    const { apiKey, key } = await issueApiKey({ em, now, newId }, { userId: user.id, organizationId: organization.id, name, scopes: wanted.scopes ?? SCOPES });
+    const { apiKey, key } = await issueApiKey(
+      { em, now, newId },
+      { userId: user.id, organizationId: organization.id, name, scopes: wanted.scopes ?? SCOPES },
+    );
     return { key, keyId: apiKey.id, userId: user.id, organizationId: organization.id };
   });
 }
@@ -75,7 +88,9 @@ const DEMO_DEFINITIONS = [
         ],
       },
     ],
-    customMatchingId: { primaryObjectRule: { targetObjectPropertyName: 'order_number', eventPropertyName: 'order_number' } },
+    customMatchingId: {
+      primaryObjectRule: { targetObjectPropertyName: 'order_number', eventPropertyName: 'order_number' },
+    },
   },
 ];
 
@@ -89,10 +104,18 @@ export async function createDemoWorkspace(dependencies: Dependencies): Promise<I
     keyId: issued.keyId,
     userId: issued.userId,
     scopes: new Set(SCOPES),
-    organization: { id: organization.id, number: organization.number, role: 'admin', subscriptions: { marketing: 'professional' } },
+    organization: {
+      id: organization.id,
+      number: organization.number,
+      role: 'admin',
+      subscriptions: { marketing: 'professional' },
+    },
   };
   for (const definition of DEMO_DEFINITIONS) {
-    await createEventDefinition(operationContext(dependencies, actor, 'demo'), createEventDefinitionInput.parse(definition));
+    await createEventDefinition(
+      operationContext(dependencies, actor, 'demo'),
+      createEventDefinitionInput.parse(definition),
+    );
   }
   return issued;
 }

@@ -16,10 +16,13 @@ import { type Metrics, createMetrics } from './metrics.ts';
 export interface Dependencies {
   readonly config: Config;
   readonly database: Database;
+  readonly databaseUrl: string;
   readonly sql: Sql;
   readonly notifier: Notifier;
   readonly secrets: SecretBox;
   readonly outbound: Outbound;
+  /** Where the gateway listens, once it does: with `PORT=0` only the listener knows. */
+  readonly address: { url?: string };
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly now: () => Date;
@@ -50,10 +53,12 @@ export async function createDependencies({ config, databaseUrl, secrets, log, no
   return {
     config,
     database,
+    databaseUrl,
     sql,
     notifier,
     secrets,
     outbound,
+    address: {},
     log,
     metrics: createMetrics(),
     now,
@@ -89,18 +94,18 @@ export function operationContext(
     newId,
     secrets,
     outbound,
-    settings: { defaultSubscriptions: config.DEFAULT_SUBSCRIPTION, publicUrl: publicUrlOf(config) },
+    settings: { defaultSubscriptions: config.DEFAULT_SUBSCRIPTION, publicUrl: publicUrlOf(dependencies), userDeletionDelaySeconds: config.USER_DELETION_DELAY },
   };
 }
 
 /** The context of work without a caller: of pages that need no key. */
 export function publicContext(dependencies: Dependencies, requestId: string, request: Request): PublicContext {
   const { config, database, sql, notifier, secrets, outbound, now, newId } = dependencies;
-  const settings = { defaultSubscriptions: config.DEFAULT_SUBSCRIPTION, publicUrl: publicUrlOf(config) };
+  const settings = { defaultSubscriptions: config.DEFAULT_SUBSCRIPTION, publicUrl: publicUrlOf(dependencies), userDeletionDelaySeconds: config.USER_DELETION_DELAY };
   return { em: database.em.fork(), sql, notifier, signal: request.signal, requestId, now, newId, secrets, outbound, settings };
 }
 
 /** `PUBLIC_URL`, or the address that the gateway listens on. */
-function publicUrlOf({ PUBLIC_URL, HOST, PORT }: Config): string {
-  return PUBLIC_URL ?? `http://${HOST.includes(':') ? `[${HOST}]` : HOST}:${PORT}`;
+function publicUrlOf({ config: { PUBLIC_URL, HOST, PORT }, address }: Dependencies): string {
+  return PUBLIC_URL ?? address.url ?? `http://${HOST.includes(':') ? `[${HOST}]` : HOST}:${PORT}`;
 }

@@ -5,7 +5,8 @@ import { McpAuthorization, McpConnection } from '../domains/mcp-connections/enti
 import { Membership, Organization } from '../domains/organizations/entity.ts';
 import { SessionEvent, SessionEventBatch } from '../domains/session-events/entity.ts';
 import { Artifact, Project, PullRequest, Session, SessionStream } from '../domains/sessions/entity.ts';
+import { DeletedSession, DeletionJob } from '../domains/user-deletions/entity.ts';
 import { User } from '../domains/users/entity.ts';
 
 /** Every table of the gateway. */
-export const entities = [Organization, Membership, User, ApiKey, EventDefinition, EventProperty, McpConnection, McpAuthorization, Project, Session, Artifact, PullRequest, SessionStream, SessionEventBatch, SessionEvent, StoredSecret];
+export const entities = [Organization, Membership, User, ApiKey, EventDefinition, EventProperty, McpConnection, McpAuthorization, Project, Session, Artifact, PullRequest, SessionStream, SessionEventBatch, SessionEvent, DeletionJob, DeletedSession, StoredSecret];

@@ -6,7 +6,9 @@ export interface Example {
 
 export const EXAMPLES: readonly Example[] = [
   {
-    query: `# Who am I? Put your key into the Headers pane below, then press the play button.
+    query: `# Who am I? Put your key into the Headers below,
+# then press play. The round arrows at the left
+# read the schema again, for docs and completion.
 query Viewer {
   viewer {
     user { email name }
@@ -51,7 +53,13 @@ mutation CreateEventDefinition($input: CreateEventDefinitionInput!) {
 }
 `,
     variables: JSON.stringify(
-      { input: { label: 'Invoice paid', propertyDefinitions: [{ label: 'Amount', type: 'NUMBER' }], includeDefaultProperties: false } },
+      {
+        input: {
+          label: 'Invoice paid',
+          propertyDefinitions: [{ label: 'Amount', type: 'NUMBER' }],
+          includeDefaultProperties: false,
+        },
+      },
       null,
       2,
     ),

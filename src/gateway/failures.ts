@@ -10,7 +10,9 @@ export function toDomainError(error: unknown, log: Logger): DomainError {
   if (error instanceof DomainError) return error;
   if (isDatabaseAway(error)) {
     log.warn({ err: error }, 'database away');
-    return new DomainError('unavailable', 'the database cannot be reached at the moment; try again', { headers: { 'Retry-After': '1' } });
+    return new DomainError('unavailable', 'the database cannot be reached at the moment; try again', {
+      headers: { 'Retry-After': '1' },
+    });
   }
   log.error({ err: error }, 'internal error');
   return new DomainError('internal', 'internal error; the request id finds it in the log');

@@ -1,10 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
+import { Response } from '@whatwg-node/fetch';
 import { DomainError } from '../core/errors.ts';
 import { authenticate } from './authenticate.ts';
 import { type Dependencies, operationContext, publicContext } from './dependencies.ts';
 import { toDomainError } from './failures.ts';
-import { answerGraphQLError, createGraphQLDoor } from './graphql-door.ts';
+import { createGraphQLDoor } from './graphql-door.ts';
+import { answerGraphQLError } from './graphql-failures.ts';
 import { live, ready } from './health.ts';
 import { openApiDocument } from './openapi.ts';
 import { docsAsset, docsPage, graphiqlPage } from './pages.ts';
@@ -50,13 +52,18 @@ export function createGateway(dependencies: Dependencies): Gateway {
 
   async function answerGraphQL(passage: Passage): Promise<Response> {
     const { request, url, requestId } = passage;
-    if (request.method === 'GET' && !url.searchParams.has('query') && request.headers.get('accept')?.includes('text/html')) {
+    if (
+      request.method === 'GET' &&
+      !url.searchParams.has('query') &&
+      request.headers.get('accept')?.includes('text/html')
+    ) {
       passage.operation = 'graphiql';
       return graphiqlPage();
     }
     passage.door = 'graphql';
     passage.operation = 'graphql';
-    if (request.method !== 'GET' && request.method !== 'POST') throw new DomainError('methodNotAllowed', 'GraphQL takes GET and POST', { headers: { Allow: 'GET, POST' } });
+    if (request.method !== 'GET' && request.method !== 'POST')
+      throw new DomainError('methodNotAllowed', 'GraphQL takes GET and POST', { headers: { Allow: 'GET, POST' } });
     const actor = await authenticate(request.headers, dependencies);
     passage.keyId = actor.keyId;
     return graphql(request, operationContext(dependencies, actor, requestId, request), passage.log);
@@ -64,10 +71,12 @@ export function createGateway(dependencies: Dependencies): Gateway {
 
   async function answerPage(passage: Passage): Promise<Response | undefined> {
     const { pathname } = passage.url;
-    const content = pages[pathname] ?? (pathname.startsWith('/docs/') ? () => docsAsset(pathname.slice('/docs/'.length)) : undefined);
+    const content =
+      pages[pathname] ?? (pathname.startsWith('/docs/') ? () => docsAsset(pathname.slice('/docs/'.length)) : undefined);
     if (!content) return undefined;
     passage.operation = pathname.startsWith('/docs') ? 'docs' : pathname.slice(1);
-    if (passage.request.method !== 'GET' && passage.request.method !== 'HEAD') throw methodNotAllowed(passage.request.method, ['GET']);
+    if (passage.request.method !== 'GET' && passage.request.method !== 'HEAD')
+      throw methodNotAllowed(passage.request.method, ['GET']);
     return content();
   }
 
@@ -89,7 +98,9 @@ export function createGateway(dependencies: Dependencies): Gateway {
     '/health/live': live,
     '/health/ready': () => ready(dependencies),
     '/metrics': async () =>
-      new Response(await dependencies.metrics.registry.metrics(), { headers: { 'Content-Type': dependencies.metrics.registry.contentType } }),
+      new Response(await dependencies.metrics.registry.metrics(), {
+        headers: { 'Content-Type': dependencies.metrics.registry.contentType },
+      }),
   };
 
   return async (request) => {
@@ -102,7 +113,10 @@ export function createGateway(dependencies: Dependencies): Gateway {
       response = await answer(passage);
     } catch (error) {
       const told = toDomainError(error, log);
-      response = passage.url.pathname === '/graphql' ? answerGraphQLError(told, requestId) : answerRestError(told, passage.url.pathname, requestId);
+      response =
+        passage.url.pathname === '/graphql'
+          ? answerGraphQLError(told, requestId)
+          : answerRestError(told, passage.url.pathname, requestId);
     }
     response.headers.set('X-Request-Id', requestId);
     for (const [name, value] of Object.entries(SECURITY_HEADERS)) response.headers.set(name, value);
@@ -110,7 +124,18 @@ export function createGateway(dependencies: Dependencies): Gateway {
     const { door, operation, keyId } = passage;
     dependencies.metrics.requests.inc({ door, operation, status: response.status });
     dependencies.metrics.duration.observe({ door, operation }, seconds);
-    log.info({ method: request.method, path: passage.url.pathname, door, operation, status: response.status, ms: Math.round(seconds * 1e6) / 1000, keyId }, 'request');
+    log.info(
+      {
+        method: request.method,
+        path: passage.url.pathname,
+        door,
+        operation,
+        status: response.status,
+        ms: Math.round(seconds * 1e6) / 1000,
+        keyId,
+      },
+      'request',
+    );
     return request.method === 'HEAD' ? new Response(null, response) : response;
   };
 }

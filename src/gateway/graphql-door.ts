@@ -1,65 +1,54 @@
-import { type DocumentNode, type ExecutionArgs, type ExecutionResult, GraphQLError, subscribe, validate } from 'graphql';
-import { type Plugin, createYoga } from 'graphql-yoga';
+import { type DocumentNode, type ExecutionArgs, type ExecutionResult, OperationTypeNode, getOperationAST, subscribe, validate } from 'graphql';
+import { type GraphQLParams, type Plugin, createYoga } from 'graphql-yoga';
 import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
-import { DomainError } from '../core/errors.ts';
+import { Response } from '@whatwg-node/fetch';
 import type { OperationContext } from '../core/operation.ts';
 import { stringifyWithRawJson } from '../core/raw-json.ts';
 import type { Dependencies } from './dependencies.ts';
 import { createExecutor } from './executor.ts';
-import { toDomainError } from './failures.ts';
 import { checkCost } from './graphql-cost.ts';
+import { masked, maskedStream, toGraphQLError, toHttpError } from './graphql-failures.ts';
 import { LIMITS, checkDocument, parseWithinLimits } from './graphql-limits.ts';
 import { readGraphQLRequest } from './graphql-request.ts';
 import { schema } from './schema.ts';
 
-/** What the door is told with each request; resolvers get the operation's context. */
+/** What the door knows of a request; resolvers get the operation's context and nothing of the door. */
 interface ServerContext {
   readonly operation: OperationContext;
   /** Writes the request id into every line. */
   readonly log: Logger;
+  /** What is asked for; rejected when it cannot be read. */
+  readonly params: Promise<GraphQLParams>;
   /** What the operation cost, once that is known. */
   cost?: number;
+  /** What came of the operation, where it has been run already. */
+  result?: ExecutionResult;
 }
 
 export type GraphQLDoor = (request: Request, operation: OperationContext, log: Logger) => Promise<Response>;
 
-/** The GraphQL door: GraphQL over HTTP for callers who have been authenticated. */
-export function createGraphQLDoor(dependencies: Dependencies): GraphQLDoor {
-  const yoga = createYoga<ServerContext>({
-    schema,
-    graphiql: false,
-    landingPage: false,
-    cors: false,
-    multipart: false,
-    batching: false,
-    logging: false,
-    // The request is read by `readGraphQLRequest`, which has the bound.
-    maxRequestBodySize: false,
-    parserAndValidationCache: { documentCache: createDocumentCache(), errorCache: { get: () => undefined, set: () => undefined } },
-    maskedErrors: { errorMessage: 'internal error', maskError: (error) => toGraphQLError(error, dependencies.log) },
-    plugins: [limits(dependencies), extensions()],
-  });
-  return async (request, operation, log) => yoga.handle(request, { operation, log });
-}
-
-/** Parsed documents, bounded by the memory they hold, which one document could otherwise fill: about 450 bytes a token. */
-function createDocumentCache(): LRUCache<string, DocumentNode> {
-  return new LRUCache({ maxSize: 32 * 1024 * 1024, sizeCalculation: ({ tokenCount = LIMITS.tokens }, text) => 450 * tokenCount + 2 * text.length + 1000 });
-}
-
-/** The published limits, at the one place that every way to send a document passes. */
-function limits({ metrics }: Dependencies): Plugin<object, ServerContext> {
+/**
+ * The GraphQL door: GraphQL over HTTP for callers who have been authenticated. Yoga is the protocol: it negotiates, parses, validates,
+ * streams, and words what is wrong. A document that has come through all of that once is run at once when it comes again.
+ */
+export function createGraphQLDoor({ metrics, log: gatewayLog }: Dependencies): GraphQLDoor {
   const run = createExecutor(schema);
-  return {
-    onRequestParse({ setRequestParser }) {
-      setRequestParser(async (request) => {
-        try {
-          return await readGraphQLRequest(request);
-        } catch (error) {
-          throw error instanceof DomainError ? httpError(error) : error;
-        }
-      });
+  const parsed = createDocumentCache();
+  const valid = new WeakSet<DocumentNode>();
+
+  function price(args: Pick<ExecutionArgs, 'document' | 'operationName' | 'variableValues'>, server: ServerContext): void {
+    server.cost = checkCost({ schema, document: args.document, operationName: args.operationName, variables: args.variableValues });
+    metrics.cost.observe(server.cost);
+  }
+
+  const plugin: Plugin<object, ServerContext> = {
+    onRequestParse({ serverContext, setRequestParser }) {
+      setRequestParser(() => serverContext.params.catch((error: unknown) => Promise.reject(toHttpError(error))));
+    },
+    onParams({ context, setResult }) {
+      const { result } = asServer(context);
+      if (result) setResult(result);
     },
     onParse({ setParseFn }) {
       setParseFn((source: string) => {
@@ -73,80 +62,109 @@ function limits({ metrics }: Dependencies): Plugin<object, ServerContext> {
       setValidationFn((...[given, document, rules]) => validate(given, document, rules, { maxErrors: MAX_VALIDATION_ERRORS }));
     },
     onExecute({ args, context, setExecuteFn }) {
-      const server = price(args, context, metrics);
-      // Resolvers see the operation's context and nothing of the door.
+      const server = asServer(context);
+      valid.add(args.document);
+      price(args, server);
       setExecuteFn(async (executed: ExecutionArgs) => masked(await run({ ...executed, contextValue: server.operation }), server.log));
     },
     onSubscribe({ args, context, setSubscribeFn }) {
-      const server = price(args, context, metrics);
+      const server = asServer(context);
+      price(args, server);
       setSubscribeFn(async (executed: ExecutionArgs) => {
         const result = await subscribe({ ...executed, contextValue: server.operation });
         return Symbol.asyncIterator in result ? maskedStream(result, server.log) : masked(result, server.log);
       });
     },
+    onResultProcess({ result, setResult, serverContext }) {
+      if (Array.isArray(result) || Symbol.asyncIterator in result) return;
+      for (const { extensions } of result.errors ?? []) {
+        // A broken limit is 400 in both media types, unlike errors of the language (GraphQL over HTTP, section 6.4.1), as which Yoga marks it.
+        if (extensions?.['limit'] !== undefined && extensions['http']) Object.assign(extensions['http'], { spec: false });
+      }
+      setResult({ ...result, extensions: { ...result.extensions, ...told(serverContext) }, stringify: stringifyWithRawJson });
+    },
   };
-}
 
-/** Refuses an operation that costs too much, before its first resolver. */
-function price(args: ExecutionArgs, context: unknown, metrics: Dependencies['metrics']): ServerContext {
-  const server = context as ServerContext;
-  server.cost = checkCost({ schema, document: args.document, operationName: args.operationName, variables: args.variableValues });
-  metrics.cost.observe(server.cost);
-  return server;
+  const yoga = createYoga<ServerContext>({
+    schema,
+    graphiql: false,
+    landingPage: false,
+    cors: false,
+    multipart: false,
+    batching: false,
+    logging: false,
+    // The request is read by `readGraphQLRequest`, which has the bound.
+    maxRequestBodySize: false,
+    parserAndValidationCache: { documentCache: parsed, errorCache: { get: () => undefined, set: () => undefined } },
+    maskedErrors: { errorMessage: 'internal error', maskError: (error) => toGraphQLError(error, gatewayLog) },
+    plugins: [plugin],
+  });
+
+  /** Runs a known document; undefined when the request needs Yoga, which then may find the result here already. */
+  async function runKnown(request: Request, server: ServerContext): Promise<Response | undefined> {
+    const mediaType = plainMediaType(request);
+    const params = mediaType && (await server.params.catch(() => undefined));
+    const document = params && isPlain(params) ? parsed.get(params.query) : undefined;
+    if (!params || !document || !valid.has(document)) return undefined;
+    const { operationName, variables } = params;
+    if (!isRunAtOnce(document, operationName)) return undefined;
+    const result = await runWithin({ schema, document, operationName, variableValues: variables, contextValue: server.operation }, server);
+    if (result.errors) {
+      server.result = result;
+      return undefined;
+    }
+    const body = stringifyWithRawJson({ data: result.data, extensions: told(server) });
+    return new Response(body, { headers: { 'Content-Type': `${mediaType}; charset=utf-8` } });
+  }
+
+  async function runWithin(args: ExecutionArgs, server: ServerContext): Promise<ExecutionResult> {
+    try {
+      price(args, server);
+    } catch (error) {
+      return { errors: [toGraphQLError(error, server.log)] };
+    }
+    return masked(await run(args), server.log);
+  }
+
+  return async (request, operation, log) => {
+    const server: ServerContext = { operation, log, params: readGraphQLRequest(request) };
+    return (await runKnown(request, server)) ?? yoga.handle(request, server);
+  };
 }
 
 const MAX_VALIDATION_ERRORS = 20;
 
-/** Says in every answer which request it was and what it cost. */
-function extensions(): Plugin<object, ServerContext> {
-  return {
-    onResultProcess({ result, setResult, serverContext }) {
-      if (Array.isArray(result) || Symbol.asyncIterator in result) return;
-      const { operation, cost } = serverContext;
-      for (const { extensions: told } of result.errors ?? []) {
-        // A broken limit is 400 in both media types, unlike errors of the language (GraphQL over HTTP, section 6.4.1), as which Yoga marks it.
-        if (told?.['limit'] !== undefined && told['http']) Object.assign(told['http'], { spec: false });
-      }
-      const told = { ...result.extensions, requestId: operation.requestId, ...(cost !== undefined && { cost: { requested: cost, limit: LIMITS.cost } }) };
-      setResult({ ...result, extensions: told, stringify: stringifyWithRawJson });
-    },
-  };
+/** Yoga's context is the server's, and more. */
+function asServer(context: unknown): ServerContext {
+  return context as ServerContext;
 }
 
-async function* maskedStream(results: AsyncIterable<ExecutionResult>, log: Logger): AsyncGenerator<ExecutionResult, void, undefined> {
-  try {
-    for await (const result of results) yield masked(result, log);
-  } catch (error) {
-    yield { errors: [toGraphQLError(error, log)] };
-  }
+/** The media type that a POST is answered with, where its `Accept` leaves no choice to negotiate. */
+function plainMediaType({ method, headers }: Request): string | undefined {
+  if (method !== 'POST') return undefined;
+  const accept = headers.get('accept') ?? '*/*';
+  if (accept === '*/*' || accept === 'application/json') return 'application/json';
+  return accept.startsWith('application/graphql-response+json') ? 'application/graphql-response+json' : undefined;
 }
 
-function masked(result: ExecutionResult, log: Logger): ExecutionResult {
-  return result.errors ? { ...result, errors: result.errors.map((error) => toGraphQLError(error, log)) } : result;
+/** Whether it is made of what every request has; Yoga says what is wrong with others. */
+function isPlain(params: GraphQLParams): params is GraphQLParams & { query: string } {
+  const { query, operationName, variables, ...others } = params;
+  const hasVariables = variables === undefined || variables === null || (typeof variables === 'object' && !Array.isArray(variables));
+  return typeof query === 'string' && (operationName == null || typeof operationName === 'string') && hasVariables && Object.keys(others).length === 0;
 }
 
-/**
- * What a caller sees of an error: errors of the language itself as they are; domain errors with their code; a failure of ours without detail.
- */
-function toGraphQLError(error: unknown, log: Logger): GraphQLError {
-  const original = error instanceof GraphQLError ? error.originalError : error;
-  if (error instanceof GraphQLError && (original == null || original instanceof GraphQLError)) return error;
-  const domain = toDomainError(original, log);
-  const { nodes, path } = error instanceof GraphQLError ? error : {};
-  const http = domain.kind === 'unavailable' && { http: { status: domain.status, headers: domain.headers } };
-  return new GraphQLError(domain.message, { nodes, path, extensions: { ...extensionsOf(domain), ...http } });
+function isRunAtOnce(document: DocumentNode, operationName: string | undefined): boolean {
+  const operation = getOperationAST(document, operationName)?.operation;
+  return operation === OperationTypeNode.QUERY || operation === OperationTypeNode.MUTATION;
 }
 
-function extensionsOf({ code, path }: DomainError): Record<string, unknown> {
-  return { code, ...(path.length > 0 && { path }) };
+/** Every answer says which request it was and what it cost. */
+function told({ operation, cost }: ServerContext): Record<string, unknown> {
+  return { requestId: operation.requestId, ...(cost !== undefined && { cost: { requested: cost, limit: LIMITS.cost } }) };
 }
 
-function httpError(error: DomainError): GraphQLError {
-  return new GraphQLError(error.message, { extensions: { ...extensionsOf(error), http: { status: error.status, headers: error.headers } } });
-}
-
-/** An error that stopped a request before its document was read, in GraphQL's form. */
-export function answerGraphQLError(error: DomainError, requestId: string): Response {
-  const body = { errors: [{ message: error.message, extensions: extensionsOf(error) }], extensions: { requestId } };
-  return Response.json(body, { status: error.status, headers: error.headers });
+/** Parsed documents, bounded by the memory they hold, which one could otherwise fill: about 450 bytes a token. */
+function createDocumentCache(): LRUCache<string, DocumentNode> {
+  return new LRUCache({ maxSize: 32 * 1024 * 1024, sizeCalculation: ({ tokenCount = LIMITS.tokens }, text) => 450 * tokenCount + 2 * text.length + 1000 });
 }

@@ -22,9 +22,16 @@ function readQuery(query: URLSearchParams): GraphQLParams {
   const names = [...new Set(query.keys())];
   const repeated = names.filter((name) => query.getAll(name).length > 1);
   if (repeated.length > 0) {
-    throw new ValidationError(repeated.map((name) => ({ path: [name], code: 'repeated', message: 'must be given only once' })));
+    throw new ValidationError(
+      repeated.map((name) => ({ path: [name], code: 'repeated', message: 'must be given only once' })),
+    );
   }
-  return Object.fromEntries(names.map((name) => [name, /^(?:variables|extensions)$/.test(name) ? parsed(name, query.get(name) ?? '') : (query.get(name) ?? '')]));
+  return Object.fromEntries(
+    names.map((name) => [
+      name,
+      /^(?:variables|extensions)$/.test(name) ? parsed(name, query.get(name) ?? '') : (query.get(name) ?? ''),
+    ]),
+  );
 }
 
 function parsed(name: string, text: string): unknown {

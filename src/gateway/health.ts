@@ -1,3 +1,4 @@
+import { Response } from '@whatwg-node/fetch';
 import { pendingMigrations } from '../core/database.ts';
 import type { Dependencies } from './dependencies.ts';
 

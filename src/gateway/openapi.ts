@@ -76,12 +76,12 @@ export function openApiDocument(routes: readonly Route[]): object {
 }
 
 function operation(route: Route, schemas: Record<string, unknown>): object {
-  const input = inputJsonSchema(route);
+  const input = withSharedDefinitions(inputJsonSchema(route), schemas);
   const inPath = new Set(pathParameters(route.path));
   const properties = Object.entries(input.properties ?? {});
   const required = new Set(input.required ?? []);
   const parameters = properties
-    .filter(([name]) => inPath.has(name) || !takesBody(route.method))
+    .filter(([name]) => inPath.has(name) || !takesBody(route))
     .map(([name, schema]) => ({ name, in: inPath.has(name) ? 'path' : 'query', required: inPath.has(name) || required.has(name), schema }));
   return {
     operationId: route.operationId,
@@ -89,7 +89,7 @@ function operation(route: Route, schemas: Record<string, unknown>): object {
     summary: route.summary,
     ...(route.description && { description: route.description }),
     ...(parameters.length > 0 && { parameters }),
-    ...(takesBody(route.method) && {
+    ...(takesBody(route) && {
       requestBody: { required: !route.optionalBody, content: { 'application/json': { schema: bodySchema(input, inPath), ...example(route.examples?.input) } } },
     }),
     responses: { [route.status]: success(route, schemas), ...errorResponses(route) },
@@ -106,15 +106,18 @@ function bodySchema(input: JsonSchema, inPath: ReadonlySet<string>): object {
 
 function success({ output, status, examples }: Route, schemas: Record<string, unknown>): object {
   if (!output) return { description: 'Done; there is no body.' };
-  const { $schema: _, $defs = {}, ...schema } = z.toJSONSchema(output, { io: 'output', reused: 'inline' });
-  for (const [name, definition] of Object.entries($defs)) schemas[name] = withoutId(definition);
+  const { $schema: _, ...schema } = withSharedDefinitions(z.toJSONSchema(output, { io: 'output', reused: 'inline' }), schemas);
   const name = output.meta()?.id;
   if (name) schemas[name] = withoutId(schema);
   const reference = name ? { $ref: `#/components/schemas/${name}` } : schema;
-  const text = JSON.stringify({ schemas, reference }).replaceAll('#/$defs/', '#/components/schemas/');
-  const resolved: { schemas: object; reference: object } = JSON.parse(text);
-  Object.assign(schemas, resolved.schemas);
-  return { description: status === 201 ? 'Created.' : 'Done.', content: { 'application/json': { schema: resolved.reference, ...example(examples?.output) } } };
+  return { description: status === 201 ? 'Created.' : 'Done.', content: { 'application/json': { schema: reference, ...example(examples?.output) } } };
+}
+
+/** Moves the definitions of a schema among those that all share, where its references then lead. */
+function withSharedDefinitions({ $defs = {}, ...schema }: JsonSchema, schemas: Record<string, unknown>): JsonSchema {
+  const shared: { schema: JsonSchema; $defs: Record<string, JsonSchema> } = JSON.parse(JSON.stringify({ schema, $defs }).replaceAll('#/$defs/', '#/components/schemas/'));
+  for (const [name, definition] of Object.entries(shared.$defs)) schemas[name] = withoutId(definition);
+  return shared.schema;
 }
 
 function withoutId(schema: JsonSchema): JsonSchema {
@@ -129,7 +132,7 @@ function example(value: object | undefined): object {
 /** Those of the operation, and those that every request can get: 401 and 403 by the security scheme, 413 and 415 with a body, 429, 500, 503. */
 export function errorStatuses(route: Route): number[] {
   const common = [STATUS_OF.unauthenticated, STATUS_OF.forbidden, STATUS_OF.rateLimited, STATUS_OF.internal, STATUS_OF.unavailable];
-  const ofBody = takesBody(route.method) ? [STATUS_OF.tooLarge, STATUS_OF.unsupportedMediaType] : [];
+  const ofBody = takesBody(route) ? [STATUS_OF.tooLarge, STATUS_OF.unsupportedMediaType] : [];
   return [...new Set([...route.errors, ...common, ...ofBody])].toSorted((a, b) => a - b);
 }
 

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { renderGraphiQL } from '@graphql-yoga/render-graphiql';
+import { Response } from '@whatwg-node/fetch';
 import { notFound } from '../core/errors.ts';
 import { EXAMPLES } from './examples.ts';
 
@@ -23,7 +24,9 @@ const CONTENT_SECURITY_POLICY = [
 ].join('; ');
 
 function page(html: string): Response {
-  return new Response(html, { headers: { 'Content-Type': 'text/html; charset=utf-8', 'Content-Security-Policy': CONTENT_SECURITY_POLICY } });
+  return new Response(html, {
+    headers: { 'Content-Type': 'text/html; charset=utf-8', 'Content-Security-Policy': CONTENT_SECURITY_POLICY },
+  });
 }
 
 let graphiql: string | undefined;
@@ -38,11 +41,29 @@ export function graphiqlPage(): Response {
     // A key is not left behind in the browser's storage.
     shouldPersistHeaders: false,
     subscriptionsProtocol: 'SSE',
-  });
+  }).replace('<head>', () => `<head>${SHARE_KEY_BETWEEN_TABS}`);
   return page(graphiql);
 }
 
-const HEADERS = JSON.stringify({ Authorization: 'Bearer wgk_…' }, null, 2);
+/** One word, so that a double click selects all of it; and ASCII, because browsers send no other header. */
+const PLACEHOLDER = 'wgk_YOUR_KEY';
+const HEADERS = JSON.stringify({ Authorization: `Bearer ${PLACEHOLDER}` }, null, 2);
+
+/**
+ * GraphiQL keeps the headers of each tab apart. A key that was put into one serves the others as long as they still have the placeholder.
+ * It is held in the page's memory alone.
+ */
+const SHARE_KEY_BETWEEN_TABS = `<script>
+  const plainFetch = window.fetch;
+  let authorization;
+  window.fetch = (input, init) => {
+    const request = new Request(input, init);
+    const given = request.headers.get('authorization');
+    if (given && !given.includes('${PLACEHOLDER}')) authorization = given;
+    else if (authorization) request.headers.set('authorization', authorization);
+    return plainFetch(request);
+  };
+</script>`;
 
 /** The REST reference: Swagger UI over `/openapi.json`. */
 export function docsPage(): Response {

@@ -1,3 +1,4 @@
+import { Response } from '@whatwg-node/fetch';
 import { DomainError, type ErrorKind, STATUS_OF, ValidationError, invalid } from '../core/errors.ts';
 import { type Method, type Route, takesBody } from '../core/route.ts';
 import { parseInput } from '../core/validation.ts';
@@ -24,17 +25,32 @@ export function matchRoute(method: string, path: string, now: Date): Match {
   const removed = removedApiAt(path, now);
   if (removed) throw new DomainError('gone', describeRemoval(removed));
   const segments = path.split('/');
-  const onPath = TABLE.filter((row) => row.segments.length === segments.length && row.segments.every((part, index) => (part.startsWith(':') ? segments[index] !== '' : part === segments[index])));
+  const onPath = TABLE.filter(
+    (row) =>
+      row.segments.length === segments.length &&
+      row.segments.every((part, index) => (part.startsWith(':') ? segments[index] !== '' : part === segments[index])),
+  );
   if (onPath.length === 0) throw new DomainError('notFound', `there is nothing at ${path.slice(0, 200)}`);
   // A HEAD is a GET whose body is not sent (RFC 9110, section 9.3.2).
   const row = onPath.find(({ route }) => route.method === (method === 'HEAD' ? 'GET' : method));
-  if (!row) throw methodNotAllowed(method, onPath.map(({ route }) => route.method));
-  return { route: row.route, parameters: Object.fromEntries(row.segments.flatMap((part, index) => (part.startsWith(':') ? [[part.slice(1), segments[index] ?? '']] : []))) };
+  if (!row)
+    throw methodNotAllowed(
+      method,
+      onPath.map(({ route }) => route.method),
+    );
+  return {
+    route: row.route,
+    parameters: Object.fromEntries(
+      row.segments.flatMap((part, index) => (part.startsWith(':') ? [[part.slice(1), segments[index] ?? '']] : [])),
+    ),
+  };
 }
 
 export function methodNotAllowed(method: string, allowed: readonly Method[]): DomainError {
   const Allow = [...new Set(allowed.flatMap((name) => (name === 'GET' ? ['GET', 'HEAD'] : [name])))].join(', ');
-  return new DomainError('methodNotAllowed', `${method} is not allowed here; allowed: ${Allow}`, { headers: { Allow } });
+  return new DomainError('methodNotAllowed', `${method} is not allowed here; allowed: ${Allow}`, {
+    headers: { Allow },
+  });
 }
 
 function decode(name: string, segment: string): string {
@@ -46,12 +62,24 @@ function decode(name: string, segment: string): string {
 }
 
 /** Runs the operation of a route: path, query and body become its input, its result the documented document. It adds no rule. */
-export async function answerRest(request: Request, url: URL, { route, parameters: encoded }: Match, actor: Actor, requestId: string, dependencies: Dependencies): Promise<Response> {
-  const given = takesBody(route.method) ? await bodyOf(request, route) : queryOf(url.searchParams, route);
-  const parameters = Object.fromEntries(Object.entries(encoded).map(([name, segment]) => [name, decode(name, segment)]));
+export async function answerRest(
+  request: Request,
+  url: URL,
+  { route, parameters: encoded }: Match,
+  actor: Actor,
+  requestId: string,
+  dependencies: Dependencies,
+): Promise<Response> {
+  const given = takesBody(route) ? await bodyOf(request, route) : queryOf(url.searchParams, route);
+  const parameters = Object.fromEntries(
+    Object.entries(encoded).map(([name, segment]) => [name, decode(name, segment)]),
+  );
   // What the path says cannot be said otherwise: such a property is as unknown as any other.
   const doubled = Object.keys(parameters).filter((name) => Object.hasOwn(given, name));
-  if (doubled.length > 0) throw new ValidationError(doubled.map((name) => ({ path: [name], code: 'unknown_property', message: 'is not a known property' })));
+  if (doubled.length > 0)
+    throw new ValidationError(
+      doubled.map((name) => ({ path: [name], code: 'unknown_property', message: 'is not a known property' })),
+    );
   const input = parseInput(route.input, { ...given, ...parameters });
   const context = operationContext(dependencies, actor, requestId, request);
   if (route.respond) return route.respond(context, input, request);
@@ -71,7 +99,10 @@ function queryOf(query: URLSearchParams, route: Route): object {
   const types = queryTypes(route);
   const names = new Set(query.keys());
   const repeated = [...names].filter((name) => query.getAll(name).length > 1);
-  if (repeated.length > 0) throw new ValidationError(repeated.map((name) => ({ path: [name], code: 'repeated', message: 'must be given only once' })));
+  if (repeated.length > 0)
+    throw new ValidationError(
+      repeated.map((name) => ({ path: [name], code: 'repeated', message: 'must be given only once' })),
+    );
   return Object.fromEntries([...names].map((name) => [name, typed(query.get(name) ?? '', types.get(name))]));
 }
 
@@ -87,7 +118,9 @@ function queryTypes(route: Route): ReadonlyMap<string, unknown> {
   let types = typesOf.get(route);
   if (!types) {
     const { properties = {} } = inputJsonSchema(route);
-    types = new Map(Object.entries(properties).map(([name, schema]) => [name, typeof schema === 'object' ? schema.type : undefined]));
+    types = new Map(
+      Object.entries(properties).map(([name, schema]) => [name, typeof schema === 'object' ? schema.type : undefined]),
+    );
     typesOf.set(route, types);
   }
   return types;

@@ -5,9 +5,10 @@ import { mcpConnectionPages, mcpConnectionRoutes } from '../domains/mcp-connecti
 import { organizationRoutes } from '../domains/organizations/rest.ts';
 import { sessionEventRoutes } from '../domains/session-events/rest.ts';
 import { sessionRoutes } from '../domains/sessions/rest.ts';
+import { userDeletionRoutes } from '../domains/user-deletions/rest.ts';
 
 /** The REST table: every documented path. */
-export const routes: readonly Route[] = [...organizationRoutes, ...apiKeyRoutes, ...mcpConnectionRoutes, ...sessionRoutes, ...sessionEventRoutes, ...eventDefinitionRoutes];
+export const routes: readonly Route[] = [...organizationRoutes, ...apiKeyRoutes, ...userDeletionRoutes, ...mcpConnectionRoutes, ...sessionRoutes, ...sessionEventRoutes, ...eventDefinitionRoutes];
 
 /** Pages under the documented paths that need no key. */
 export const publicPages: readonly PublicPage[] = mcpConnectionPages;

@@ -4,6 +4,7 @@ import '../core/graphql-errors.ts';
 import '../core/node.ts';
 import '../domains/organizations/graphql.ts';
 import '../domains/users/graphql.ts';
+import '../domains/user-deletions/graphql.ts';
 import '../domains/api-keys/graphql.ts';
 import '../domains/mcp-connections/graphql.ts';
 import '../domains/event-definitions/graphql.ts';

@@ -4,6 +4,7 @@ import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES, c
 import type { Duplex } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as delay } from 'node:timers/promises';
+import { Headers, Request } from '@whatwg-node/fetch';
 import { invalid } from '../core/errors.ts';
 import type { Gateway } from './gateway.ts';
 
@@ -51,14 +52,20 @@ export async function serve(gateway: Gateway, options: ServeOptions): Promise<Ru
     await delay(LAST_REQUESTS_MS);
     await close(server, graceMs);
   };
-  return { url: urlOf(server), bounds: { headersTimeoutMs: server.headersTimeout, requestTimeoutMs: server.requestTimeout }, stop };
+  return {
+    url: urlOf(server),
+    bounds: { headersTimeoutMs: server.headersTimeout, requestTimeoutMs: server.requestTimeout },
+    stop,
+  };
 }
 
 /** What a person can open: a server on all addresses is also at the loopback one. */
 function urlOf(server: Server): string {
   const bound = server.address();
   if (bound === null || typeof bound === 'string') throw new Error('A TCP server has a port.');
-  const host = { '0.0.0.0': '127.0.0.1', '::': '[::1]' }[bound.address] ?? (bound.family === 'IPv6' ? `[${bound.address}]` : bound.address);
+  const host =
+    { '0.0.0.0': '127.0.0.1', '::': '[::1]' }[bound.address] ??
+    (bound.family === 'IPv6' ? `[${bound.address}]` : bound.address);
   return `http://${host}:${bound.port}`;
 }
 
@@ -74,7 +81,10 @@ function close(server: Server, graceMs: number): Promise<void> {
 
 async function answer(gateway: Gateway, incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
   const aborted = new AbortController();
-  outgoing.once('close', () => aborted.abort());
+  outgoing.once('close', () => {
+    // An abort makes an exception, which is not for nothing; an answer that has gone out needs none.
+    if (!outgoing.writableFinished) aborted.abort();
+  });
   try {
     const request = toRequest(incoming, aborted.signal);
     const response = request ? await gateway(request) : unanswerable(incoming);
@@ -95,7 +105,13 @@ async function answer(gateway: Gateway, incoming: IncomingMessage, outgoing: Ser
   }
 }
 
-async function send(incoming: IncomingMessage, outgoing: ServerResponse, status: number, headers: string[], body: Buffer): Promise<void> {
+async function send(
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+  status: number,
+  headers: string[],
+  body: Buffer,
+): Promise<void> {
   // A HEAD or a 204 has no length of its own to tell.
   outgoing.writeHead(status, body.length > 0 ? [...headers, 'Content-Length', String(body.length)] : headers);
   if (!incoming.complete) {
@@ -127,7 +143,13 @@ function toRequest(incoming: IncomingMessage, signal: AbortSignal): Request | un
   // Only the path and query matter: whatever the Host header says, addresses are made from the configuration.
   const target = url.startsWith('/') ? `http://gateway${url}` : url;
   if (!URL.canParse(target) || !/^https?:/i.test(target) || isForbidden(method)) return undefined;
-  const init: RequestInit & { duplex: 'half' } = { method, headers, signal, duplex: 'half', ...(hasBody && { body: bodyOf(incoming) }) };
+  const init: RequestInit & { duplex: 'half' } = {
+    method,
+    headers,
+    signal,
+    duplex: 'half',
+    ...(hasBody && { body: bodyOf(incoming) }),
+  };
   return new Request(target, init);
 }
 
@@ -159,8 +181,16 @@ function bodyOf(incoming: IncomingMessage): ReadableStream<Uint8Array> {
 }
 
 function unanswerable({ method = '' }: IncomingMessage): Response {
-  const [status, error] = isForbidden(method) ? [405, `${method} is not allowed here`] : [400, 'the request target is not an address'];
-  return Response.json({ error }, { status, headers: { 'X-Request-Id': randomUUID(), ...(status === 405 && { Allow: 'GET, HEAD, POST, PATCH, DELETE' }) } });
+  const [status, error] = isForbidden(method)
+    ? [405, `${method} is not allowed here`]
+    : [400, 'the request target is not an address'];
+  return Response.json(
+    { error },
+    {
+      status,
+      headers: { 'X-Request-Id': randomUUID(), ...(status === 405 && { Allow: 'GET, HEAD, POST, PATCH, DELETE' }) },
+    },
+  );
 }
 
 const STATUS_OF_FAILURE: Readonly<Record<string, number>> = {
@@ -176,7 +206,12 @@ function refuse(error: NodeJS.ErrnoException, socket: Duplex & { _httpMessage?: 
     return;
   }
   const status = STATUS_OF_FAILURE[error.code ?? ''] ?? 400;
-  const body = JSON.stringify({ error: status === 408 ? 'the request took too long to arrive' : 'the request is not well-formed HTTP, or its headers are too large' });
+  const body = JSON.stringify({
+    error:
+      status === 408
+        ? 'the request took too long to arrive'
+        : 'the request is not well-formed HTTP, or its headers are too large',
+  });
   const head = [
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
     'Content-Type: application/json',
@@ -186,4 +221,3 @@ function refuse(error: NodeJS.ErrnoException, socket: Duplex & { _httpMessage?: 
   ];
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`, () => socket.destroy());
 }
-

@@ -14,9 +14,14 @@ export async function requireEqualAnswers(work: Work, floor: Target, gateway: Ta
 
 async function ask(target: Target, request: WorkRequest, key: string): Promise<unknown> {
   const { method, path, body } = request;
-  const response = await fetch(`${target.url}${path}`, { method, headers: headersFor(key, body), ...(body !== undefined && { body }) });
+  const response = await fetch(`${target.url}${path}`, {
+    method,
+    headers: headersFor(key, body),
+    ...(body !== undefined && { body }),
+  });
   const text = await response.text();
-  if (!response.ok) throw new Error(`${target.name} answered ${response.status} to ${method} ${path}: ${text.slice(0, 500)}`);
+  if (!response.ok)
+    throw new Error(`${target.name} answered ${response.status} to ${method} ${path}: ${text.slice(0, 500)}`);
   const answer: unknown = JSON.parse(text);
   if (typeof answer !== 'object' || answer === null) return answer;
   if ('errors' in answer) throw new Error(`${target.name} answered ${text.slice(0, 1000)}`);
@@ -32,8 +37,11 @@ function withoutTime(value: unknown): unknown {
 
 /** Where two values first differ. */
 function difference(a: unknown, b: unknown, path = ''): string {
-  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return ` at ${path || 'the root'}: floor ${JSON.stringify(a)}, gateway ${JSON.stringify(b)}`;
+  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null)
+    return ` at ${path || 'the root'}: floor ${JSON.stringify(a)}, gateway ${JSON.stringify(b)}`;
   const [left, right] = [new Map(Object.entries(a)), new Map(Object.entries(b))];
-  const key = [...new Set([...left.keys(), ...right.keys()])].find((name) => !isDeepStrictEqual(left.get(name), right.get(name)));
+  const key = [...new Set([...left.keys(), ...right.keys()])].find(
+    (name) => !isDeepStrictEqual(left.get(name), right.get(name)),
+  );
   return key === undefined ? ` at ${path}` : difference(left.get(key), right.get(key), path ? `${path}.${key}` : key);
 }

@@ -16,7 +16,7 @@ export interface Floor {
 export const globalId = (typename: string, key: string) => Buffer.from(`${typename}:${key}`).toString('base64');
 /** A stored word as GraphQL spells it. */
 export const spelt = (value: string) => value.replace(/([a-z])([A-Z])/g, '$1_$2').toUpperCase();
-export const speltOrNull = (value: unknown) => (value == null ? null : spelt(String(value)));
+export const speltOrNull = (value: unknown) => (typeof value === 'string' ? spelt(value) : null);
 
 export function groupBy<Row>(rows: readonly Row[], keyOf: (row: Row) => string): Map<string, Row[]> {
   const groups = new Map<string, Row[]>();
@@ -28,4 +28,7 @@ export function groupBy<Row>(rows: readonly Row[], keyOf: (row: Row) => string):
   return groups;
 }
 
-export const withDatabaseId = <Row extends { readonly id: string }>({ id, ...others }: Row) => ({ databaseId: id, ...others });
+export const withDatabaseId = <Row extends { readonly id: string }>({ id, ...others }: Row) => ({
+  databaseId: id,
+  ...others,
+});

@@ -26,7 +26,14 @@ const PROPERTIES = `select p.definition_id as "definitionId", p.name, p.label, p
     p.created_at as "createdAt", p.updated_at as "updatedAt"
   from event_property p where p.definition_id = any($1) order by p.definition_id, p.position`;
 
-const FIELD_TYPE_OF: Readonly<Record<string, string>> = { bool: 'radio', date: 'date', datetime: 'date', enumeration: 'select', number: 'number', string: 'text' };
+const FIELD_TYPE_OF: Readonly<Record<string, string>> = {
+  bool: 'radio',
+  date: 'date',
+  datetime: 'date',
+  enumeration: 'select',
+  number: 'number',
+  string: 'text',
+};
 
 interface WholeDefinition {
   readonly definition: DefinitionRow;
@@ -44,7 +51,10 @@ async function readDefinition(floor: Floor, caller: Caller, name: string): Promi
   return (await withProperties(floor, definitions))[0];
 }
 
-const namesOf = ({ number, name }: DefinitionRow, caller: Caller) => ({ fullyQualifiedName: `pe${caller.organizationNumber}_${name}`, objectTypeId: `6-${number}` });
+const namesOf = ({ number, name }: DefinitionRow, caller: Caller) => ({
+  fullyQualifiedName: `pe${caller.organizationNumber}_${name}`,
+  objectTypeId: `6-${number}`,
+});
 
 function toGraphQL({ definition, properties }: WholeDefinition, caller: Caller): object {
   const { id, name, label, description, primaryObject, includeDefaultProperties, createdAt, updatedAt } = definition;
@@ -59,8 +69,9 @@ function toGraphQL({ definition, properties }: WholeDefinition, caller: Caller):
     includeDefaultProperties,
     createdAt,
     updatedAt,
-    properties: properties.map(({ definitionId: _, type, ...others }) => ({
+    properties: properties.map(({ type, ...others }) => ({
       ...others,
+      definitionId: undefined,
       type: type.toUpperCase(),
       fieldType: FIELD_TYPE_OF[type]?.toUpperCase(),
       isDefault: false,
@@ -91,9 +102,10 @@ export async function restDefinition(floor: Floor, caller: Caller, eventName: st
     trackingType: 'MANUAL',
     archived: false,
     associations: [],
-    properties: found.properties.map(({ definitionId: __, options, ...property }) => ({
+    properties: found.properties.map(({ options, ...property }) => ({
       ...property,
-      fieldType: FIELD_TYPE_OF[property['type'] as string],
+      definitionId: undefined,
+      fieldType: FIELD_TYPE_OF[property.type],
       groupName: 'event_properties',
       options: options.map((option, displayOrder) => ({ ...option, displayOrder, hidden: false, description: null })),
       isDefault: false,

@@ -14,13 +14,39 @@ const EVENTS = `select e.id, e.created_at as "createdAt", e.event_type as "event
   where e.session_id = $1 and e.id > $2 and exists (select from session s where s.id = $1 and s.organization_id = $3 and (s.visibility = 'public' or s.creator_id = $4 or $5))
   order by e.session_id, e.id limit $6`;
 
-function readEvents(floor: Floor, caller: Caller, sessionId: unknown, after: unknown, limit: number): Promise<EventRow[]> {
-  return floor.query<EventRow>('events', EVENTS, [sessionId, after, caller.organizationId, caller.userId, caller.isAdmin, limit]);
+function readEvents(
+  floor: Floor,
+  caller: Caller,
+  sessionId: unknown,
+  after: unknown,
+  limit: number,
+): Promise<EventRow[]> {
+  return floor.query<EventRow>('events', EVENTS, [
+    sessionId,
+    after,
+    caller.organizationId,
+    caller.userId,
+    caller.isAdmin,
+    limit,
+  ]);
 }
 
-export async function restEvents(floor: Floor, caller: Caller, sessionId: string, query: URLSearchParams): Promise<object> {
+export async function restEvents(
+  floor: Floor,
+  caller: Caller,
+  sessionId: string,
+  query: URLSearchParams,
+): Promise<object> {
   const rows = await readEvents(floor, caller, sessionId, query.get('cursor') ?? '0', Number(query.get('limit') ?? 50));
-  const items = rows.map(({ id, createdAt, eventType, messageId, provider, eventData }) => ({ id: Number(id), createdAt, eventType, messageId, sessionId, provider, eventData }));
+  const items = rows.map(({ id, createdAt, eventType, messageId, provider, eventData }) => ({
+    id: Number(id),
+    createdAt,
+    eventType,
+    messageId,
+    sessionId,
+    provider,
+    eventData,
+  }));
   return { items, nextCursor: rows.at(-1)?.id ?? query.get('cursor') };
 }
 
@@ -29,13 +55,34 @@ interface EventsVariables {
   readonly after: string;
 }
 
-export async function graphqlEvents(floor: Floor, caller: Caller, { id: sessionId, after }: EventsVariables, dataOf: (row: EventRow) => object): Promise<object> {
+export async function graphqlEvents(
+  floor: Floor,
+  caller: Caller,
+  { id: sessionId, after }: EventsVariables,
+  dataOf: (row: EventRow) => object,
+): Promise<object> {
   const rows = await readEvents(floor, caller, sessionId, after, 101);
   const edges = rows.slice(0, 100).map((row) => {
     const { id, createdAt, eventType, messageId, provider } = row;
-    return { cursor: id, node: { id: globalId('SessionEvent', `${sessionId}:${id}`), databaseId: Number(id), eventType, messageId, provider, createdAt, ...dataOf(row) } };
+    return {
+      cursor: id,
+      node: {
+        id: globalId('SessionEvent', `${sessionId}:${id}`),
+        databaseId: Number(id),
+        eventType,
+        messageId,
+        provider,
+        createdAt,
+        ...dataOf(row),
+      },
+    };
   });
-  return { session: { id: globalId('Session', sessionId), events: { edges, pageInfo: { hasNextPage: rows.length > 100, endCursor: edges.at(-1)?.cursor ?? null } } } };
+  return {
+    session: {
+      id: globalId('Session', sessionId),
+      events: { edges, pageInfo: { hasNextPage: rows.length > 100, endCursor: edges.at(-1)?.cursor ?? null } },
+    },
+  };
 }
 
 /** The documented fields of `eventData`, as GraphQL has them. */
@@ -44,11 +91,24 @@ export function typedData({ eventData: data }: EventRow): object {
   return {
     eventData: {
       type: data['type'],
-      scope: scope ? { kind: speltOrNull(scope['kind']), parentToolUseId: scope['parentToolUseId'] ?? null, taskId: scope['taskId'] ?? null } : null,
+      scope: scope
+        ? {
+            kind: speltOrNull(scope['kind']),
+            parentToolUseId: scope['parentToolUseId'] ?? null,
+            taskId: scope['taskId'] ?? null,
+          }
+        : null,
       source: data['source'] ?? null,
       providerEvent: data['providerEvent'] ?? null,
       delivery: speltOrNull(data['delivery']),
-      event: event ? { event: event['event'], message: event['message'], provider: event['provider'] ?? null, messageId: event['messageId'] ?? null } : null,
+      event: event
+        ? {
+            event: event['event'],
+            message: event['message'],
+            provider: event['provider'] ?? null,
+            messageId: event['messageId'] ?? null,
+          }
+        : null,
       index: data['index'] ?? null,
       itemId: data['itemId'] ?? null,
       sequenceNumber: data['sequenceNumber'] ?? null,
@@ -57,7 +117,12 @@ export function typedData({ eventData: data }: EventRow): object {
       responsePhase: speltOrNull(data['responsePhase']),
       toolName: data['toolName'] ?? null,
       toolResult: toolResult
-        ? { status: speltOrNull(toolResult['status']), output: toolResult['output'] ?? null, exitCode: toolResult['exitCode'] ?? null, error: toolResult['error'] ?? null }
+        ? {
+            status: speltOrNull(toolResult['status']),
+            output: toolResult['output'] ?? null,
+            exitCode: toolResult['exitCode'] ?? null,
+            error: toolResult['error'] ?? null,
+          }
         : null,
       snapshotId: data['snapshotId'] ?? null,
       snapshotCreatedAt: data['snapshotCreatedAt'] ?? null,

@@ -54,7 +54,6 @@ const PULL_REQUESTS = `select r.id, r.artifact_id as "artifactId", r.url, r.titl
     r.base_branch as "baseBranch", r.head_sha as "headSha", r.created_at as "createdAt", r.updated_at as "updatedAt", r.agent, r.diff, r.author, r.code_repository as "codeRepository"
   from pull_request r join artifact a on a.id = r.artifact_id where a.session_id = any($1) order by r.created_at, r.id`;
 
-
 function stateOf(current: string) {
   return {
     isQueued: current === 'queued',
@@ -75,22 +74,52 @@ async function readArtifacts(floor: Floor, sessionIds: readonly string[]) {
     floor.query<PullRequestRow>('pullRequests', PULL_REQUESTS, [sessionIds]),
   ]);
   const pullRequestsOf = groupBy(pullRequests, ({ artifactId }) => artifactId);
-  const whole = artifacts.map(({ id, sessionId, type, createdAt, updatedAt }) => ({ id, sessionId, type, createdAt, updatedAt, pullRequests: pullRequestsOf.get(id) ?? [] }));
+  const whole = artifacts.map(({ id, sessionId, type, createdAt, updatedAt }) => ({
+    id,
+    sessionId,
+    type,
+    createdAt,
+    updatedAt,
+    pullRequests: pullRequestsOf.get(id) ?? [],
+  }));
   return groupBy(whole, ({ sessionId }) => sessionId);
 }
 
 type Artifacts = Awaited<ReturnType<typeof readArtifacts>>;
 
 export async function graphqlSessions(floor: Floor, caller: Caller): Promise<object> {
-  const rows = await floor.query<SessionRow>('sessions', SESSIONS, [caller.organizationId, caller.userId, caller.isAdmin]);
+  const rows = await floor.query<SessionRow>('sessions', SESSIONS, [
+    caller.organizationId,
+    caller.userId,
+    caller.isAdmin,
+  ]);
   const page = rows.slice(0, 50);
-  const artifacts = await readArtifacts(floor, page.map(({ id }) => id));
+  const artifacts = await readArtifacts(
+    floor,
+    page.map(({ id }) => id),
+  );
   const edges = page.map((row) => ({ node: toGraphQLSession(row, artifacts, floor) }));
   return { viewer: { organization: { sessions: { edges, pageInfo: { hasNextPage: rows.length > 50 } } } } };
 }
 
 function toGraphQLSession(row: SessionRow, artifacts: Artifacts, floor: Floor): object {
-  const { title, description, kind, sessionType, mode, visibility, level, isPinned, baseBranch, branchName, targetBranch, createdAt, updatedAt, lastSeenAt, diffSummary } = row;
+  const {
+    title,
+    description,
+    kind,
+    sessionType,
+    mode,
+    visibility,
+    level,
+    isPinned,
+    baseBranch,
+    branchName,
+    targetBranch,
+    createdAt,
+    updatedAt,
+    lastSeenAt,
+    diffSummary,
+  } = row;
   return {
     id: globalId('Session', row.id),
     databaseId: row.id,
@@ -111,20 +140,32 @@ function toGraphQLSession(row: SessionRow, artifacts: Artifacts, floor: Floor): 
     lastSeenAt,
     state: { ...stateOf(row.state), current: spelt(row.state) },
     diffSummary,
-    project: row.projectUuid && { databaseId: row.projectUuid, name: row.projectName, icon: spelt(row.projectIcon), color: spelt(row.projectColor) },
+    project: row.projectUuid && {
+      databaseId: row.projectUuid,
+      name: row.projectName,
+      icon: spelt(row.projectIcon),
+      color: spelt(row.projectColor),
+    },
     sessionSource: { ...withDatabaseId(row.source), repositories: row.source.repositories.map(withDatabaseId) },
-    artifacts: (artifacts.get(row.id) ?? []).map(({ id, type, createdAt: began, updatedAt: changed, pullRequests }) => ({
-      databaseId: id,
-      type: spelt(type),
-      createdAt: began,
-      updatedAt: changed,
-      pullRequests: pullRequests.map(toGraphQLPullRequest),
-    })),
+    artifacts: (artifacts.get(row.id) ?? []).map(
+      ({ id, type, createdAt: began, updatedAt: changed, pullRequests }) => ({
+        databaseId: id,
+        type: spelt(type),
+        createdAt: began,
+        updatedAt: changed,
+        pullRequests: pullRequests.map(toGraphQLPullRequest),
+      }),
+    ),
   };
 }
 
-function toGraphQLPullRequest({ artifactId: _, ...row }: PullRequestRow): object {
-  return { ...withDatabaseId(row), status: spelt(row.status), codeRepository: withDatabaseId(row.codeRepository) };
+function toGraphQLPullRequest(row: PullRequestRow): object {
+  return {
+    ...withDatabaseId(row),
+    artifactId: undefined,
+    status: spelt(row.status),
+    codeRepository: withDatabaseId(row.codeRepository),
+  };
 }
 
 export interface Changes {
@@ -133,12 +174,30 @@ export interface Changes {
   readonly mode: string;
 }
 
-async function update(floor: Floor, caller: Caller, sessionId: string, { title, level, mode }: Changes): Promise<SessionRow | undefined> {
-  const [row] = await floor.query<SessionRow>('update', UPDATE, [title, level, mode, sessionId, caller.organizationId, caller.userId, caller.isAdmin]);
+async function update(
+  floor: Floor,
+  caller: Caller,
+  sessionId: string,
+  { title, level, mode }: Changes,
+): Promise<SessionRow | undefined> {
+  const [row] = await floor.query<SessionRow>('update', UPDATE, [
+    title,
+    level,
+    mode,
+    sessionId,
+    caller.organizationId,
+    caller.userId,
+    caller.isAdmin,
+  ]);
   return row;
 }
 
-export async function restUpdate(floor: Floor, caller: Caller, sessionId: string, changes: Changes): Promise<object | undefined> {
+export async function restUpdate(
+  floor: Floor,
+  caller: Caller,
+  sessionId: string,
+  changes: Changes,
+): Promise<object | undefined> {
   const row = await update(floor, caller, sessionId, changes);
   if (!row) return undefined;
   const artifacts = (await readArtifacts(floor, [sessionId])).get(sessionId) ?? [];
@@ -146,17 +205,33 @@ export async function restUpdate(floor: Floor, caller: Caller, sessionId: string
   return {
     ...columns,
     htmlUrl: htmlUrlOf(row, floor),
-    artifacts: artifacts.map(({ sessionId: _, pullRequests, ...artifact }) => ({ ...artifact, pullRequests: pullRequests.map(({ artifactId: __, ...others }) => others) })),
+    artifacts: artifacts.map((artifact) => ({
+      ...artifact,
+      sessionId: undefined,
+      pullRequests: artifact.pullRequests.map((pullRequest) => ({ ...pullRequest, artifactId: undefined })),
+    })),
     project: projectUuid && { id: projectUuid, name: projectName, icon: projectIcon, color: projectColor },
     sessionSource: source,
     state: stateOf(state),
   };
 }
 
-export async function graphqlUpdate(floor: Floor, caller: Caller, { input }: { input: Changes & { readonly sessionId: string } }): Promise<object> {
+export async function graphqlUpdate(
+  floor: Floor,
+  caller: Caller,
+  { input }: { input: Changes & { readonly sessionId: string } },
+): Promise<object> {
   const row = await update(floor, caller, input.sessionId, { ...input, mode: input.mode.toLowerCase() });
   if (!row) return { updateSession: { __typename: 'NotFoundError', message: 'session not found' } };
   const { id, title, level, mode, branchName, updatedAt } = row;
-  const session = { id: globalId('Session', id), databaseId: id, title, level, mode: spelt(mode), branchName, updatedAt };
+  const session = {
+    id: globalId('Session', id),
+    databaseId: id,
+    title,
+    level,
+    mode: spelt(mode),
+    branchName,
+    updatedAt,
+  };
   return { updateSession: { __typename: 'UpdateSessionPayload', session } };
 }

@@ -17,7 +17,8 @@ pool.on('error', () => undefined);
 
 const floor: Floor = {
   publicUrl: PUBLIC_URL,
-  query: async <Row extends object>(name: string, text: string, values: unknown[]) => (await pool.query<Row>({ name, text, values })).rows,
+  query: async <Row extends object>(name: string, text: string, values: unknown[]) =>
+    (await pool.query<Row>({ name, text, values })).rows,
 };
 
 const FIND_KEY = `
@@ -52,7 +53,12 @@ function execute(caller: Caller, { operationName, variables }: Body): Promise<ob
   }
 }
 
-async function answerRest(caller: Caller, method: string | undefined, url: string, request: IncomingMessage): Promise<object | undefined> {
+async function answerRest(
+  caller: Caller,
+  method: string | undefined,
+  url: string,
+  request: IncomingMessage,
+): Promise<object | undefined> {
   const { pathname, searchParams } = new URL(url, 'http://floor');
   const [, , first = '', second = '', third] = pathname.split('/');
   if (first === 'sessions' && method === 'PATCH') return restUpdate(floor, caller, second, await bodyOf(request));
@@ -76,14 +82,18 @@ async function answer(request: IncomingMessage): Promise<object | undefined> {
   const caller = await authenticate(request.headers.authorization ?? '');
   if (!caller) return undefined;
   const { method, url = '' } = request;
-  return url === '/graphql' ? { data: await execute(caller, await bodyOf(request)) } : answerRest(caller, method, url, request);
+  return url === '/graphql'
+    ? { data: await execute(caller, await bodyOf(request)) }
+    : answerRest(caller, method, url, request);
 }
 
 async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
   try {
     const body = await answer(request);
     const text = JSON.stringify(body ?? { error: 'not found' });
-    response.writeHead(body ? 200 : 404, { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(text) }).end(text);
+    response
+      .writeHead(body ? 200 : 404, { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(text) })
+      .end(text);
   } catch (error) {
     response.writeHead(500).end(String(error));
   }

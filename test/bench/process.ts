@@ -24,13 +24,24 @@ export interface TargetOptions {
 
 const STARTING_MS = 60_000;
 let started = 0;
+let isInterrupted = false;
+const running = new Set<ChildProcess>();
+
+/** Ends all that was started and lets nothing more begin, so that whoever measures fails, and cleans up. */
+export function interrupt(): void {
+  isInterrupted = true;
+  for (const child of running) child.kill('SIGTERM');
+}
 
 /** Starts a server and waits for the address that it prints. The environment is the given one alone. */
 export async function startTarget({ name, args, env, directory }: TargetOptions): Promise<Target> {
+  if (isInterrupted) throw new Error('interrupted');
   const file = join(directory, `${name}-${(started += 1)}.log`);
   await using log = await open(file, 'w');
   const { PATH = '', HOME = '' } = process.env;
   const child = spawn(process.execPath, args, { env: { PATH, HOME, ...env }, stdio: ['ignore', log.fd, log.fd] });
+  running.add(child);
+  child.once('exit', () => running.delete(child));
   try {
     return { name, url: await addressIn(file, child), pid: child.pid ?? 0, stop: () => stop(child) };
   } catch (error) {

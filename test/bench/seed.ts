@@ -44,7 +44,8 @@ export async function seed({ url, organizationId, userId, events }: SeedOptions)
 }
 
 /** A UUID that counts: `kind` tells tables apart. */
-const uuid = (kind: number, n: string) => `format('00000000-0000-4000-8%s-%s', lpad('${kind}', 3, '0'), lpad((${n})::text, 12, '0'))::uuid`;
+const uuid = (kind: number, n: string) =>
+  `format('00000000-0000-4000-8%s-%s', lpad('${kind}', 3, '0'), lpad((${n})::text, 12, '0'))::uuid`;
 const BEGAN = `timestamptz '2026-03-01 08:00:00Z'`;
 
 const PROJECTS = `

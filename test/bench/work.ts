@@ -54,12 +54,22 @@ export function graphql(operationName: string, query: string, variables: object 
   return { method: 'POST', path: '/graphql', body: JSON.stringify({ query, operationName, variables }) };
 }
 
-export const restEvents = (after: number): WorkRequest => ({ method: 'GET', path: `/v1/sessions/${BIG_SESSION}/events?limit=100&cursor=${after}` });
-export const jsonEvents = (after: number) => graphql('EventsJson', events('EventsJson', 'eventDataJson'), { id: BIG_SESSION, after: String(after) });
-const typedEvents = (after: number) => graphql('EventsTyped', events('EventsTyped', TYPED), { id: BIG_SESSION, after: String(after) });
+export const restEvents = (after: number): WorkRequest => ({
+  method: 'GET',
+  path: `/v1/sessions/${BIG_SESSION}/events?limit=100&cursor=${after}`,
+});
+export const jsonEvents = (after: number) =>
+  graphql('EventsJson', events('EventsJson', 'eventDataJson'), { id: BIG_SESSION, after: String(after) });
+const typedEvents = (after: number) =>
+  graphql('EventsTyped', events('EventsTyped', TYPED), { id: BIG_SESSION, after: String(after) });
 
-const some = <Value>(count: number, make: (index: number) => Value) => Array.from({ length: count }, (_, index) => make(index));
-const changes = (index: number) => ({ title: `Mend the flaky checkout test, take ${index}`, level: index % 100, mode: 'planning' });
+const some = <Value>(count: number, make: (index: number) => Value) =>
+  Array.from({ length: count }, (_, index) => make(index));
+const changes = (index: number) => ({
+  title: `Mend the flaky checkout test, take ${index}`,
+  level: index % 100,
+  mode: 'planning',
+});
 
 /** The table of works, over a long session of so many events. */
 export function works(eventCount: number): Work[] {
@@ -74,21 +84,40 @@ export function works(eventCount: number): Work[] {
     {
       name: 'GraphQL 1 definition, 40 properties',
       target: 0.75,
-      requests: some(PAGES, (index) => graphql('Definition', `query Definition($name: String!) { eventDefinition(name: $name) { ${DEFINITION} } }`, { name: definitionName(index) })),
+      requests: some(PAGES, (index) =>
+        graphql('Definition', `query Definition($name: String!) { eventDefinition(name: $name) { ${DEFINITION} } }`, {
+          name: definitionName(index),
+        }),
+      ),
     },
-    { name: 'REST 1 definition, 40 properties', target: 0.75, requests: some(PAGES, (index) => ({ method: 'GET', path: `/events/2026-03/event-definitions/${definitionName(index)}` })) },
+    {
+      name: 'REST 1 definition, 40 properties',
+      target: 0.75,
+      requests: some(PAGES, (index) => ({
+        method: 'GET',
+        path: `/events/2026-03/event-definitions/${definitionName(index)}`,
+      })),
+    },
     { name: 'GraphQL 50 definitions', target: 0.75, requests: [graphql('Definitions', definitions)] },
     {
       name: 'REST PATCH session',
       target: 0.8,
       writes: true,
-      requests: some(PAGES, (index) => ({ method: 'PATCH', path: `/v1/sessions/${nestedSession(index)}`, body: JSON.stringify(changes(index)) })),
+      requests: some(PAGES, (index) => ({
+        method: 'PATCH',
+        path: `/v1/sessions/${nestedSession(index)}`,
+        body: JSON.stringify(changes(index)),
+      })),
     },
     {
       name: 'GraphQL updateSession',
       target: 0.8,
       writes: true,
-      requests: some(PAGES, (index) => graphql('UpdateSession', UPDATE, { input: { ...changes(index), mode: 'PLANNING', sessionId: nestedSession(index) } })),
+      requests: some(PAGES, (index) =>
+        graphql('UpdateSession', UPDATE, {
+          input: { ...changes(index), mode: 'PLANNING', sessionId: nestedSession(index) },
+        }),
+      ),
     },
   ];
 }

@@ -134,8 +134,11 @@ export function restDoor(gateway: TestGateway, key: string): Door {
 type RestProperty = PropertyState & { groupName: string; archived: boolean };
 type RestDefinition = Omit<DefinitionState, 'properties'> & { properties: RestProperty[] };
 
-function propertyOfRest({ groupName: _, archived: __, options, ...property }: RestProperty): PropertyState {
-  return { ...property, options: options.map(({ label, value }) => ({ label, value })) };
+function propertyOfRest(document: RestProperty): PropertyState {
+  const { name, label, type, fieldType, description, options, displayOrder, isDefault, createdAt, updatedAt } =
+    document;
+  const choices = options.map((option) => ({ label: option.label, value: option.value }));
+  return { name, label, type, fieldType, description, options: choices, displayOrder, isDefault, createdAt, updatedAt };
 }
 
 function definitionOfRest(document: RestDefinition): DefinitionState {
@@ -191,15 +194,13 @@ export function graphqlDoor(gateway: TestGateway, key: string): Door {
     toValue: (payload: Payload) => Value,
   ): Promise<Outcome<Value>> {
     const typename = name.charAt(0).toUpperCase() + name.slice(1);
-    const query = `mutation Run($input: ${typename}Input!) { ${name}(input: $input) { __typename ... on ${typename}Payload { ${selection} } ${ERROR_FIELDS} } }`;
-    const answer = await gateway.graphql<Record<string, Payload & GraphQLRefusal & { __typename: string }>>(
-      key,
-      query,
-      { input: upperCaseTypes(input) },
-    );
+    const query = `mutation Run($input: ${typename}Input!) { ${name}(input: $input) { typename: __typename ... on ${typename}Payload { ${selection} } ${ERROR_FIELDS} } }`;
+    const answer = await gateway.graphql<Record<string, Payload & GraphQLRefusal & { typename: string }>>(key, query, {
+      input: upperCaseTypes(input),
+    });
     const result = answer.data?.[name];
     if (!result) return { refused: topLevelRefusal(answer.errors) };
-    return result.__typename.endsWith('Payload') ? { value: toValue(result) } : { refused: refusalOf(result) };
+    return result.typename.endsWith('Payload') ? { value: toValue(result) } : { refused: refusalOf(result) };
   }
   return {
     door: 'GraphQL',

@@ -3,7 +3,9 @@ import { type Dependencies, createDependencies } from '../../src/gateway/depende
 import type { Answer, TestGateway } from './gateway.ts';
 
 /** A second gateway on the same database, with connections of its own: what another process would be. */
-export async function startPeer(first: TestGateway): Promise<{ gateway: Gateway; dependencies: Dependencies; close(): Promise<void> }> {
+export async function startPeer(
+  first: TestGateway,
+): Promise<{ gateway: Gateway; dependencies: Dependencies; close(): Promise<void> }> {
   const { config, secrets, log } = first.dependencies;
   const dependencies = await createDependencies({ config, databaseUrl: first.databaseUrl, secrets, log });
   return { gateway: createGateway(dependencies), dependencies, close: () => dependencies.close() };
@@ -16,21 +18,34 @@ export interface SendOptions {
 }
 
 /** A request exactly as given, and the whole text of its answer. */
-export async function send(gateway: Pick<TestGateway, 'fetch'>, method: string, path: string, { key, headers, body }: SendOptions = {}): Promise<Answer<unknown>> {
+export async function send(
+  gateway: Pick<TestGateway, 'fetch'>,
+  method: string,
+  path: string,
+  { key, headers, body }: SendOptions = {},
+): Promise<Answer<unknown>> {
   const response = await gateway.fetch(path, {
     method,
     headers: { ...(key && { Authorization: `Bearer ${key}` }), ...headers },
     ...(body !== undefined && { body, duplex: 'half' }),
-  } as RequestInit);
+  });
   const text = await response.text();
   const isJson = /json/.test(response.headers.get('content-type') ?? '') && text !== '';
-  return { status: response.status, headers: response.headers, text, body: isJson ? (JSON.parse(text) as unknown) : undefined };
+  return {
+    status: response.status,
+    headers: response.headers,
+    text,
+    body: isJson ? (JSON.parse(text) as unknown) : undefined,
+  };
 }
 
 /** Every row of every table, as text: what a dump would show. */
 export async function dumpTables({ dependencies }: TestGateway): Promise<string> {
   const { sql } = dependencies;
-  const tables = await sql.query<{ name: string }>(`select tablename as name from pg_tables where schemaname = 'public' order by 1`, []);
+  const tables = await sql.query<{ name: string }>(
+    `select tablename as name from pg_tables where schemaname = 'public' order by 1`,
+    [],
+  );
   const dumps = tables.map(async ({ name }) => {
     const rows = await sql.query<{ row: string }>(`select t::text as row from "${name}" t order by 1`, []);
     return [name, ...rows.map(({ row }) => row)].join('\n');

@@ -46,7 +46,8 @@ export async function run(command: readonly string[], env: Record<string, string
   return { code, stdout: output.stdout, stderr: output.stderr };
 }
 
-export const cli = (args: readonly string[], env: Record<string, string>) => run([process.execPath, join(checkout, 'src/cli.ts'), ...args], env);
+export const cli = (args: readonly string[], env: Record<string, string>) =>
+  run([process.execPath, join(checkout, 'src/cli.ts'), ...args], env);
 
 export interface GatewayProcess {
   readonly url: string;
@@ -66,7 +67,7 @@ export async function startGateway(env: Record<string, string>): Promise<Gateway
   const url = await new Promise<string>((resolve, reject) => {
     child.stdout?.on('data', () => {
       // The block ends with the command to try.
-      if (!output.stdout.includes('curl ') || !output.stdout.endsWith('\n\n')) return;
+      if (!/\n {4}curl .*\n\n/.test(output.stdout)) return;
       resolve(/GraphiQL +(http\S+)\/graphql/.exec(output.stdout)?.[1] ?? '');
     });
     void exited.then((code) => reject(new Error(`ended with ${code}: ${output.stdout}${output.stderr}`)));
@@ -103,7 +104,13 @@ async function kill(child: ChildProcess, signal: NodeJS.Signals): Promise<void> 
 }
 
 /** A REST call that answers with its status and parsed body. */
-export async function call(url: string, key: string, method: string, path: string, body?: unknown): Promise<{ status: number; body: unknown }> {
+export async function call(
+  url: string,
+  key: string,
+  method: string,
+  path: string,
+  body?: unknown,
+): Promise<{ status: number; body: unknown }> {
   const response = await fetch(`${url}${path}`, {
     method,
     headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' },

@@ -11,7 +11,9 @@ const snapshot = z.object({ tables: z.array(z.object({ name: z.string() })) });
  */
 export async function openSnapshot(): Promise<Database> {
   const database = await openDatabase({ url: 'postgresql://127.0.0.1/unused', entities });
-  const { tables } = snapshot.parse(JSON.parse(await readFile(new URL('../../migrations/.snapshot.json', import.meta.url), 'utf8')));
+  const { tables } = snapshot.parse(
+    JSON.parse(await readFile(new URL('../../migrations/.snapshot.json', import.meta.url), 'utf8')),
+  );
   const known = new Set(tables.map(({ name }) => name));
   for (const meta of database.getMetadata().getAll().values()) if (known.has(meta.tableName)) delete meta.partitionBy;
   return database;

@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
 import { Agent, request } from 'node:http';
+import { type Socket, connect, createServer } from 'node:net';
 import { afterEach, expect, inject, test } from 'vitest';
 import { query } from '../helpers/embedded-postgres.ts';
 import { call, cli, endProcesses, freshDatabase, startGateway } from '../helpers/process.ts';
@@ -47,9 +49,17 @@ test('SIGTERM under load: no answer is lost, every acknowledged write is there, 
 
 test('SIGTERM while a request waits for a lock: the request is answered when it can be, else the gateway still ends in time', async () => {
   const { env, gateway, key } = await gatewayWithKey();
-  const locker = query(env.DATABASE_URL, 'begin; lock table event_definition in access exclusive mode; select pg_sleep(2); commit');
+  const locker = query(
+    env.DATABASE_URL,
+    'begin; lock table event_definition in access exclusive mode; select pg_sleep(2); commit',
+  );
   await expect
-    .poll(() => query(env.DATABASE_URL, "select 1 from pg_locks where mode = 'AccessExclusiveLock' and relation = 'event_definition'::regclass"))
+    .poll(() =>
+      query(
+        env.DATABASE_URL,
+        "select 1 from pg_locks where mode = 'AccessExclusiveLock' and relation = 'event_definition'::regclass",
+      ),
+    )
     .toHaveLength(1);
   const waiting = call(gateway.url, key, 'POST', '/events/2026-03/event-definitions', { label: 'Waits' });
   await expect.poll(() => query(env.DATABASE_URL, 'select 1 from pg_locks where not granted')).not.toHaveLength(0);
@@ -59,34 +69,87 @@ test('SIGTERM while a request waits for a lock: the request is answered when it 
   await locker;
 });
 
-test('the database away and back: 503 with Retry-After, and ready again without a restart', async () => {
-  const { env, gateway, key } = await gatewayWithKey();
-  const name = new URL(env.DATABASE_URL).pathname.slice(1);
-  const admin = inject('serverUrl');
-  await query(admin, `alter database ${name} allow_connections false`);
-  await query(admin, `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}'`);
-  const away = await fetch(`${gateway.url}/v1/organizations`, { method: 'POST', headers: { Authorization: `Bearer ${key}` } });
+test('the database away and back: 503 with Retry-After, not ready, and ready again without a restart', async () => {
+  const { env, gateway: direct, key } = await gatewayWithKey();
+  expect(await direct.end('SIGTERM')).toBe(0);
+  await using line = await lineTo(env.DATABASE_URL);
+  const gateway = await startGateway({ ...env, DATABASE_URL: line.url });
+  const list = () =>
+    fetch(`${gateway.url}/events/2026-03/event-definitions`, {
+      headers: { Authorization: `Bearer ${key}`, 'X-Request-Id': 'id' },
+    });
+  expect((await list()).status).toBe(200);
+
+  line.cut();
+  const away = await list();
   expect({ status: away.status, retry: away.headers.get('retry-after'), body: await away.json() }).toEqual({
     status: 503,
     retry: '1',
-    body: { error: 'the database cannot be reached at the moment; try again' },
+    body: {
+      status: 'error',
+      message: 'the database cannot be reached at the moment; try again',
+      category: 'INTERNAL_ERROR',
+      correlationId: 'id',
+      errors: [{ message: 'the database cannot be reached at the moment; try again', code: 'unavailable', in: '' }],
+    },
   });
   const notReady = await fetch(`${gateway.url}/health/ready`);
-  expect({ status: notReady.status, body: await notReady.json() }).toEqual({ status: 503, body: { status: 'not ready', error: 'the database cannot be reached' } });
+  expect({ status: notReady.status, body: await notReady.json() }).toEqual({
+    status: 503,
+    body: { status: 'not ready', error: 'the database cannot be reached' },
+  });
   expect((await fetch(`${gateway.url}/health/live`)).status).toBe(200);
-  await query(admin, `alter database ${name} allow_connections true`);
+
+  line.mend();
   await expect.poll(async () => (await fetch(`${gateway.url}/health/ready`)).status).toBe(200);
-  expect((await call(gateway.url, key, 'GET', '/events/2026-03/event-definitions')).status).toBe(200);
+  expect((await list()).status).toBe(200);
   expect(await gateway.end('SIGTERM')).toBe(0);
 });
+
+/** A line to the database that can be cut and mended. */
+async function lineTo(target: string) {
+  const { hostname, port } = new URL(target);
+  const ends = new Set<Socket>();
+  let isCut = false;
+  const server = createServer((near) => {
+    if (isCut) {
+      near.destroy();
+      return;
+    }
+    const far = connect(Number(port), hostname);
+    for (const end of [near, far]) ends.add(end.on('error', () => undefined));
+    near.pipe(far).pipe(near);
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  const url = new URL(target);
+  url.host = `127.0.0.1:${typeof address === 'object' ? address?.port : ''}`;
+  const cut = () => {
+    isCut = true;
+    for (const end of ends) end.destroy();
+    ends.clear();
+  };
+  const close = async () => {
+    cut();
+    await new Promise((resolve) => server.close(resolve));
+  };
+  return { url: url.href, cut, mend: () => void (isCut = false), [Symbol.asyncDispose]: close };
+}
 
 /** The status, or the code of what went wrong; over kept connections, as load balancers have them. */
 function post(agent: Agent, url: string, key: string, body: object): Promise<number | string | undefined> {
   return new Promise((resolve) => {
     const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' };
-    const sending = request(`${url}/events/2026-03/event-definitions`, { method: 'POST', agent, headers }, (response) => {
-      response.resume().once('end', () => resolve(response.statusCode)).once('error', (error: NodeJS.ErrnoException) => resolve(error.code));
-    });
+    const sending = request(
+      `${url}/events/2026-03/event-definitions`,
+      { method: 'POST', agent, headers },
+      (response) => {
+        response
+          .resume()
+          .once('end', () => resolve(response.statusCode))
+          .once('error', (error: NodeJS.ErrnoException) => resolve(error.code));
+      },
+    );
     sending.once('error', (error: NodeJS.ErrnoException) => resolve(error.code));
     sending.end(JSON.stringify(body));
   });

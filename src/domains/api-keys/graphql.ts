@@ -26,7 +26,10 @@ const SCOPE_DESCRIPTIONS: Record<Scope, string> = {
 export const ScopeEnum = builder.enumType('Scope', {
   description: 'What a key may do.',
   values: Object.fromEntries(
-    SCOPES.map((scope) => [scope.replaceAll('.', '_').toUpperCase(), { value: scope, description: `\`${scope}\`: ${SCOPE_DESCRIPTIONS[scope]}` }]),
+    SCOPES.map((scope) => [
+      scope.replaceAll('.', '_').toUpperCase(),
+      { value: scope, description: `\`${scope}\`: ${SCOPE_DESCRIPTIONS[scope]}` },
+    ]),
   ),
 });
 
@@ -37,10 +40,20 @@ export const ApiKeyType = nodeType<ApiKeyRow>('ApiKey', {
   fields: (t) => ({
     databaseId: t.field({ type: 'UUID', description: 'The id that REST uses.', resolve: ({ id }) => id }),
     name: t.exposeString('name', { description: 'What it is called; 1 to 100 characters.' }),
-    preview: t.exposeString('preview', { description: 'Its first and last characters, to tell keys apart: `wgk_ab12…yz`.' }),
+    preview: t.exposeString('preview', {
+      description: 'Its first and last characters, to tell keys apart: `wgk_ab12…yz`.',
+    }),
     scopes: t.field({ type: [ScopeEnum], description: 'What it may do.', resolve: ({ scopes }) => scopes }),
-    expiresAt: t.expose('expiresAt', { type: 'DateTime', nullable: true, description: 'When it stops to authenticate; null for never.' }),
-    lastUsedAt: t.expose('lastUsedAt', { type: 'DateTime', nullable: true, description: 'When it last authenticated, to the minute.' }),
+    expiresAt: t.expose('expiresAt', {
+      type: 'DateTime',
+      nullable: true,
+      description: 'When it stops to authenticate; null for never.',
+    }),
+    lastUsedAt: t.expose('lastUsedAt', {
+      type: 'DateTime',
+      nullable: true,
+      description: 'When it last authenticated, to the minute.',
+    }),
     revokedAt: t.expose('revokedAt', { type: 'DateTime', nullable: true, description: 'When it was revoked.' }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was created.' }),
   }),
@@ -51,8 +64,15 @@ builder.objectField(OrganizationType, 'apiKeys', (t) =>
     {
       type: ApiKeyType,
       description: 'Its API keys, newest first: all for an admin, their own for a member.',
-      args: { includeRevoked: t.arg.boolean({ defaultValue: false, required: true, description: 'Whether to list revoked keys, too.' }) },
-      resolve: async ({ id }, { includeRevoked, ...page }, context) => toConnection(await listApiKeys(context, page, { organizationId: id, includeRevoked })),
+      args: {
+        includeRevoked: t.arg.boolean({
+          defaultValue: false,
+          required: true,
+          description: 'Whether to list revoked keys, too.',
+        }),
+      },
+      resolve: async ({ id }, { includeRevoked, ...page }, context) =>
+        toConnection(await listApiKeys(context, page, { organizationId: id, includeRevoked })),
     },
     { description: 'A page of API keys.' },
     { description: 'An API key in a list.' },
@@ -60,7 +80,8 @@ builder.objectField(OrganizationType, 'apiKeys', (t) =>
 );
 
 mutation('createApiKey', {
-  description: "Creates a key of the caller in their organization, with at most the calling key's scopes. At most 10 are active in an organization.",
+  description:
+    "Creates a key of the caller in their organization, with at most the calling key's scopes. At most 10 are active in an organization.",
   schema: createApiKeyInput,
   input: (t) => ({
     name: t.string({ required: true, description: '1 to 100 characters.' }),
@@ -70,7 +91,11 @@ mutation('createApiKey', {
   errors: [ConflictError],
   run: createApiKey,
   payload: (t) => ({
-    apiKey: t.field({ type: ApiKeyType, description: 'The new key, without its secret.', resolve: ({ apiKey }) => apiKey }),
+    apiKey: t.field({
+      type: ApiKeyType,
+      description: 'The new key, without its secret.',
+      resolve: ({ apiKey }) => apiKey,
+    }),
     key: t.exposeString('key', { description: 'The secret. It is shown here and never again.' }),
   }),
 });
@@ -85,7 +110,9 @@ mutation('renameApiKey', {
   }),
   errors: [NotFoundError],
   run: async (context, input) => ({ apiKey: await renameApiKey(context, input) }),
-  payload: (t) => ({ apiKey: t.field({ type: ApiKeyType, description: 'The renamed key.', resolve: ({ apiKey }) => apiKey }) }),
+  payload: (t) => ({
+    apiKey: t.field({ type: ApiKeyType, description: 'The renamed key.', resolve: ({ apiKey }) => apiKey }),
+  }),
 });
 
 mutation('revokeApiKey', {
@@ -97,6 +124,9 @@ mutation('revokeApiKey', {
   run: async (context, input) => ({ apiKey: await revokeApiKey(context, input) }),
   payload: (t) => ({
     apiKey: t.field({ type: ApiKeyType, description: 'The revoked key.', resolve: ({ apiKey }) => apiKey }),
-    deletedId: t.id({ description: 'Global id of the revoked key.', resolve: ({ apiKey }) => toGlobalId('ApiKey', apiKey.id) }),
+    deletedId: t.id({
+      description: 'Global id of the revoked key.',
+      resolve: ({ apiKey }) => toGlobalId('ApiKey', apiKey.id),
+    }),
   }),
 });

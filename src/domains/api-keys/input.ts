@@ -11,7 +11,9 @@ export const createApiKeyInput = z.strictObject({
     .min(1)
     .max(SCOPES.length)
     .transform((scopes) => [...new Set(scopes)]),
-  expiresAt: optional(z.iso.datetime({ offset: true, error: 'must be an ISO 8601 date and time' }).transform((value) => new Date(value))),
+  expiresAt: optional(
+    z.iso.datetime({ offset: true, error: 'must be an ISO 8601 date and time' }).transform((value) => new Date(value)),
+  ),
 });
 export type CreateApiKeyInput = z.output<typeof createApiKeyInput>;
 

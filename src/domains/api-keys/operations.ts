@@ -1,7 +1,14 @@
 import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
 import { ConflictError, ForbiddenError, invalid, notFound } from '../../core/errors.ts';
 import { type Ordering, type Page, type PageArguments, keyset } from '../../core/keyset.ts';
-import { type Actor, type OperationContext, type Scope, requireOrganization, requireScope, write } from '../../core/operation.ts';
+import {
+  type Actor,
+  type OperationContext,
+  type Scope,
+  requireOrganization,
+  requireScope,
+  write,
+} from '../../core/operation.ts';
 import { type Timestamp, toIsoString } from '../../core/sql.ts';
 import { Membership } from '../organizations/entity.ts';
 import { lockOrganization } from '../organizations/operations.ts';
@@ -21,7 +28,10 @@ export interface ApiKeyRow extends Pick<ApiKey, 'id' | 'name' | 'preview' | 'sco
 
 /** The caller's own keys, of the organization they act in or of none, and for an admin all of the organization. */
 function withinReachOf({ userId, organization }: Actor) {
-  const own = { user: userId, $or: [{ organization: null }, ...(organization ? [{ organization: organization.id }] : [])] };
+  const own = {
+    user: userId,
+    $or: [{ organization: null }, ...(organization ? [{ organization: organization.id }] : [])],
+  };
   return organization?.role === 'admin' ? { $or: [own, { organization: organization.id }] } : own;
 }
 
@@ -29,19 +39,22 @@ function withinReachOf({ userId, organization }: Actor) {
  * Creates a key of the caller, in the organization they act in. The key is in the answer and nowhere else.
  * @throws ForbiddenError when it would have a scope that the calling key lacks; ConflictError at the bound of active keys.
  */
-export const createApiKey = write(async (context, input: CreateApiKeyInput): Promise<{ apiKey: ApiKey; key: string }> => {
-  const { actor, now } = context;
-  requireScope(actor, 'api_keys.write');
-  const excess = input.scopes.filter((scope) => !actor.scopes.has(scope));
-  if (excess.length > 0) throw new ForbiddenError(`a key cannot give scopes that it lacks itself: ${excess.join(', ')}`);
-  if (input.expiresAt && input.expiresAt <= now()) throw invalid('expiresAt', 'must lie in the future');
-  const organization = requireOrganization(actor);
-  await lockOrganization(context.em, organization.id);
-  // A removal may have ended while this waited: it revoked the member's keys, and none may come after it.
-  const membership = await context.em.count(Membership, { organization: organization.id, user: actor.userId });
-  if (membership === 0) throw new ForbiddenError('the user of the API key is no longer a member of the organization');
-  return issueApiKey(context, { ...input, userId: actor.userId, organizationId: organization.id });
-});
+export const createApiKey = write(
+  async (context, input: CreateApiKeyInput): Promise<{ apiKey: ApiKey; key: string }> => {
+    const { actor, now } = context;
+    requireScope(actor, 'api_keys.write');
+    const excess = input.scopes.filter((scope) => !actor.scopes.has(scope));
+    if (excess.length > 0)
+      throw new ForbiddenError(`a key cannot give scopes that it lacks itself: ${excess.join(', ')}`);
+    if (input.expiresAt && input.expiresAt <= now()) throw invalid('expiresAt', 'must lie in the future');
+    const organization = requireOrganization(actor);
+    await lockOrganization(context.em, organization.id);
+    // A removal may have ended while this waited: it revoked the member's keys, and none may come after it.
+    const membership = await context.em.count(Membership, { organization: organization.id, user: actor.userId });
+    if (membership === 0) throw new ForbiddenError('the user of the API key is no longer a member of the organization');
+    return issueApiKey(context, { ...input, userId: actor.userId, organizationId: organization.id });
+  },
+);
 
 /** Makes and stores a key, whoever asks: the caller has been authorized. Part of the caller's transaction. */
 export async function issueApiKey(
@@ -67,8 +80,13 @@ export async function issueApiKey(
 }
 
 async function refuseTooMany(em: EntityManager, organizationId: string, at: Date): Promise<void> {
-  const active = await em.count(ApiKey, { organization: organizationId, revokedAt: null, $or: [{ expiresAt: null }, { expiresAt: { $gt: at } }] });
-  if (active >= MAX_ACTIVE_KEYS) throw new ConflictError(`an organization has at most ${MAX_ACTIVE_KEYS} active API keys; revoke one first`);
+  const active = await em.count(ApiKey, {
+    organization: organizationId,
+    revokedAt: null,
+    $or: [{ expiresAt: null }, { expiresAt: { $gt: at } }],
+  });
+  if (active >= MAX_ACTIVE_KEYS)
+    throw new ConflictError(`an organization has at most ${MAX_ACTIVE_KEYS} active API keys; revoke one first`);
 }
 
 /** Changes what a key is called; what it may do never changes. */
@@ -102,7 +120,11 @@ export function apiKeyTopic(keyId: string): string {
 async function loadApiKey({ em, actor }: OperationContext, id: string): Promise<ApiKey> {
   requireScope(actor, 'api_keys.write');
   // Locked, so that of two callers who revoke at once one finds it revoked already.
-  const key = await em.findOne(ApiKey, { id, revokedAt: null, ...withinReachOf(actor) }, { lockMode: LockMode.PESSIMISTIC_WRITE });
+  const key = await em.findOne(
+    ApiKey,
+    { id, revokedAt: null, ...withinReachOf(actor) },
+    { lockMode: LockMode.PESSIMISTIC_WRITE },
+  );
   if (!key) throw notFound('API key');
   return key;
 }
@@ -128,10 +150,7 @@ export async function listApiKeys(
   options: { organizationId: string; includeRevoked: boolean },
 ): Promise<Page<ApiKeyRow>> {
   requireScope(context.actor, 'api_keys.read');
-  const organization = requireOrganization(context.actor);
-  if (options.organizationId !== organization.id) {
-    throw invalid('', 'API keys are listed only in the organization of the request: send the header X-Organization-Id with the id or slug of this one');
-  }
+  const organization = requireOrganization(context.actor, options.organizationId);
   const values: unknown[] = [organization.id];
   const conditions = ['k.organization_id = $1'];
   if (organization.role !== 'admin') conditions.push(`k.user_id = $${values.push(context.actor.userId)}`);

@@ -93,11 +93,11 @@ function namesDiffer(properties: readonly (Unproven<'name'> | null)[], context: 
   const seen = new Set<unknown>();
   properties.forEach((property, index) => {
     const given = property?.name;
-    if (given !== undefined && seen.has(given)) {
+    if (typeof given === 'string' && seen.has(given)) {
       context.addIssue({
         code: 'custom',
         path: [index, 'name'],
-        message: `${String(given)} is the name of an earlier property; names must differ`,
+        message: `${given} is the name of an earlier property; names must differ`,
       });
     }
     seen.add(given);

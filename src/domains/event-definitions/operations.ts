@@ -1,8 +1,7 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { LockMode } from '@mikro-orm/postgresql';
 import { ConflictError, invalid, notFound } from '../../core/errors.ts';
 import type { Page, PageArguments } from '../../core/keyset.ts';
-import { type ActingOrganization, type OperationContext, write } from '../../core/operation.ts';
+import { type ActingOrganization, type OperationContext, write, requireOrganization } from '../../core/operation.ts';
 import { lockOrganization } from '../organizations/operations.ts';
 import { DEFAULT_PROPERTIES } from './default-properties.ts';
 import { type CustomMatchingId, EventDefinition } from './entity.ts';
@@ -12,6 +11,7 @@ import type {
   SearchEventDefinitionsInput,
   UpdateEventDefinitionInput,
 } from './input.ts';
+import { lockDefinition } from './lock.ts';
 import { baseNameFor, firstFreeName, nameFromLabel } from './naming.ts';
 import { requireEventDefinitions } from './policy.ts';
 import { newProperties } from './property-operations.ts';
@@ -127,21 +127,6 @@ export const deleteEventDefinition = write(async (context, { eventName }: EventD
   return definition;
 });
 
-/** Loads a definition for changing, and holds it: changes of one definition go one after the other. */
-export async function lockDefinition({ em, actor }: OperationContext, eventName: string): Promise<EventDefinition> {
-  const organization = requireEventDefinitions(actor);
-  const { names, id } = referenceTo(eventName, organization.number);
-  const candidates = await em.find(
-    EventDefinition,
-    { organization: organization.id, deletedAt: null, $or: [{ name: { $in: [...names] } }, ...(id ? [{ id }] : [])] },
-    { lockMode: LockMode.PESSIMISTIC_WRITE },
-  );
-  // A name that looks like a fully qualified one is first taken as it stands.
-  const definition = candidates.find(({ name }) => name === names[0]) ?? candidates[0];
-  if (!definition) throw notFound('event definition');
-  return definition;
-}
-
 /** @throws NotFoundError for a missing, a foreign and a deleted definition alike. */
 export async function readEventDefinition(
   context: OperationContext,
@@ -184,13 +169,8 @@ export async function listEventDefinitions(
   context: OperationContext,
   { organizationId, filter, order, page, maxPageSize }: EventDefinitionListOptions,
 ): Promise<EventDefinitionList> {
-  const organization = requireEventDefinitions(context.actor);
-  if (organizationId !== undefined && organizationId !== organization.id) {
-    throw invalid(
-      '',
-      'event definitions are listed only in the organization of the request: send the header X-Organization-Id with the id or slug of this one',
-    );
-  }
+  requireEventDefinitions(context.actor);
+  const organization = requireOrganization(context.actor, organizationId);
   return {
     page: await pageOfDefinitions(context, organization.id, filter, order, page, maxPageSize),
     total: () => countDefinitions(context, organization.id, filter),

@@ -1,7 +1,7 @@
 import { ConflictError, invalid, notFound } from '../../core/errors.ts';
 import { type OperationContext, write } from '../../core/operation.ts';
 import { DEFAULT_PROPERTIES } from './default-properties.ts';
-import { EventDefinition, EventProperty } from './entity.ts';
+import { type EventDefinition, EventProperty } from './entity.ts';
 import {
   type AddEventPropertyInput,
   type EventPropertyReference,
@@ -10,8 +10,8 @@ import {
   type ReplaceEventPropertyTypeInput,
   type UpdateEventPropertyInput,
 } from './input.ts';
+import { lockDefinition } from './lock.ts';
 import { freePropertyName } from './naming.ts';
-import { lockDefinition } from './operations.ts';
 
 type PropertyContext = Pick<OperationContext, 'em' | 'now' | 'newId'>;
 

@@ -3,18 +3,31 @@ import { type OAuthTokens, validateAuthorizationResponseIssuer } from '@modelcon
 import { ConflictError, DomainError, notFound } from '../../core/errors.ts';
 import { type OperationContext, write } from '../../core/operation.ts';
 import { type Outcome, connectRemote, hashState, ping } from './connect.ts';
-import { type PendingSecret, forgetPending, readCredentials, storePending, storeRegistration, storeTokens, takePending } from './credentials.ts';
+import {
+  type PendingSecret,
+  forgetPending,
+  readCredentials,
+  storePending,
+  storeRegistration,
+  storeTokens,
+  takePending,
+} from './credentials.ts';
 import { McpAuthorization, McpConnection } from './entity.ts';
 import type { McpConnectionReference } from './input.ts';
 import { exchange } from './oauth.ts';
 import type { ConnectionResult } from './operations.ts';
 import { type McpContext, loadManaged } from './policy.ts';
 import { noteFailure } from './session.ts';
-import { AUTHORIZATION_LIFETIME_MS } from './status.ts';
+import { AUTHORIZATION_LIFETIME_MS, topicOf } from './status.ts';
 import { usableToken } from './tokens.ts';
 
 /** Writes down what came of connecting. Part of the caller's transaction. @returns the address where the user authorizes, if that is needed. */
-export async function saveOutcome(context: McpContext, connection: McpConnection, outcome: Outcome, userId: string): Promise<string | null> {
+export async function saveOutcome(
+  context: McpContext,
+  connection: McpConnection,
+  outcome: Outcome,
+  userId: string,
+): Promise<string | null> {
   const { em, secrets, now, newId } = context;
   await forgetPendingOf(em, connection);
   const at = now();
@@ -30,7 +43,18 @@ export async function saveOutcome(context: McpContext, connection: McpConnection
   const expiresAt = new Date(at.getTime() + AUTHORIZATION_LIFETIME_MS);
   const id = newId();
   const organization = connection.organization;
-  em.persist(em.create(McpAuthorization, { id, organization, connection, user: userId, stateHash: hashState(state), issuer: server.issuer, redirectUri, expiresAt }));
+  em.persist(
+    em.create(McpAuthorization, {
+      id,
+      organization,
+      connection,
+      user: userId,
+      stateHash: hashState(state),
+      issuer: server.issuer,
+      redirectUri,
+      expiresAt,
+    }),
+  );
   await storePending(em, secrets, { id, organizationId: organization.id }, { codeVerifier, client, scope });
   if (client.redirect_uri !== undefined) await storeRegistration(em, secrets, connection, client);
   connection.authorizationServer = server;
@@ -49,15 +73,22 @@ async function forgetPendingOf(em: EntityManager, connection: McpConnection): Pr
  * Connects a remote connection with its credentials, or begins its authorization anew.
  * @throws ConflictError for stdio; RemoteFailedError, and then the connection's status says the same.
  */
-export async function authorizeMcpConnection(context: OperationContext, { mcpConnectionId }: McpConnectionReference): Promise<ConnectionResult> {
+export async function authorizeMcpConnection(
+  context: OperationContext,
+  { mcpConnectionId }: McpConnectionReference,
+): Promise<ConnectionResult> {
   const connection = await loadManaged(context.em.fork(), context.actor, mcpConnectionId);
-  if (connection.type === 'stdio') throw new ConflictError('a stdio connection is only stored; there is nothing to authorize');
+  if (connection.type === 'stdio')
+    throw new ConflictError('a stdio connection is only stored; there is nothing to authorize');
   const outcome = await reconnect(context, connection);
-  return write(async (inner, _: McpConnectionReference) => {
+  const result = await write(async (inner, _: McpConnectionReference) => {
     const locked = await loadManaged(inner.em, inner.actor, mcpConnectionId, { lock: true });
-    if (locked.serverUrl !== connection.serverUrl || locked.clientId !== connection.clientId) throw new ConflictError('the MCP connection was changed meanwhile; authorize it again');
+    if (locked.serverUrl !== connection.serverUrl || locked.clientId !== connection.clientId)
+      throw new ConflictError('the MCP connection was changed meanwhile; authorize it again');
     return { connection: locked, authorizationUrl: await saveOutcome(inner, locked, outcome, inner.actor.userId) };
   })(context, { mcpConnectionId });
+  context.notifier.publish(topicOf(mcpConnectionId));
+  return result;
 }
 
 async function reconnect(context: OperationContext, connection: McpConnection): Promise<Outcome> {
@@ -65,11 +96,17 @@ async function reconnect(context: OperationContext, connection: McpConnection): 
     // An authorization that has ended shows itself as a missing token; a server that cannot be reached for a refresh does not matter yet.
     const token = await usableToken(context, connection.id).catch(ignoreRemoteFailure);
     const credentials = await readCredentials(context.em.fork(), context.secrets, connection.id);
-    const tokens = token && credentials.tokens ? { ...credentials.tokens, accessToken: token.accessToken } : undefined;
+    const serves = token && credentials.tokens && !needsStepUp(connection);
+    const tokens = serves ? { ...credentials.tokens, accessToken: token.accessToken } : undefined;
     return await connectRemote(context, context.outbound.begin(), connection, { ...credentials, tokens });
   } catch (error) {
     throw await noteFailure(context, connection.id, error);
   }
+}
+
+/** A token that is known not to reach far enough is not shown again; it stays until a better one is there. */
+function needsStepUp({ challengedScope, grantedScopes }: McpConnection): boolean {
+  return challengedScope?.split(' ').some((scope) => !grantedScopes?.includes(scope)) ?? false;
 }
 
 function ignoreRemoteFailure(error: unknown): undefined {
@@ -85,9 +122,16 @@ export interface Callback {
 }
 
 /** What the user is told. Nothing of it comes from the address that was opened. */
-export type CallbackResult = { readonly kind: 'connected'; readonly name: string } | { readonly kind: 'failed'; readonly name: string | null; readonly reason: string };
+export type CallbackResult =
+  | { readonly kind: 'connected'; readonly name: string }
+  | { readonly kind: 'failed'; readonly name: string | null; readonly reason: string };
 
-const UNKNOWN: CallbackResult = { kind: 'failed', name: null, reason: 'This authorization is not known: it was completed already, replaced by a newer one, or took longer than 10 minutes.' };
+const UNKNOWN: CallbackResult = {
+  kind: 'failed',
+  name: null,
+  reason:
+    'This authorization is not known: it was completed already, replaced by a newer one, or took longer than 10 minutes.',
+};
 
 interface Taken extends PendingSecret {
   readonly connection: McpConnection;
@@ -110,6 +154,7 @@ export async function completeAuthorization(context: McpContext, callback: Callb
     if (!(await keep(context, connection, tokens))) return UNKNOWN;
     await ping(context.outbound.begin(), connection, { accessToken: tokens.access_token });
     await context.em.fork().transactional(async (em) => (await lockSame(em, connection))?.connect(context.now()));
+    context.notifier.publish(topicOf(connection.id));
     return { kind: 'connected', name };
   } catch (error) {
     const noted = await noteFailure(context, connection.id, error);
@@ -121,14 +166,31 @@ export async function completeAuthorization(context: McpContext, callback: Callb
 /** Takes the authorization out of the table: of callbacks at the same time one gets it. */
 async function take({ em, secrets, now }: McpContext, state: string): Promise<Taken | undefined> {
   return em.fork().transactional(async (transaction) => {
-    const [row] = await transaction.execute<{ id: string; connection_id: string; user_id: string; issuer: string; redirect_uri: string; expires_at: string | Date }[]>(
+    const [row] = await transaction.execute<
+      {
+        id: string;
+        connection_id: string;
+        user_id: string;
+        issuer: string;
+        redirect_uri: string;
+        expires_at: string | Date;
+      }[]
+    >(
       'delete from mcp_authorization where state_hash = ? returning id, connection_id, user_id, issuer, redirect_uri, expires_at',
       [hashState(state)],
     );
     if (!row) return undefined;
     const pending = await takePending(transaction, secrets, row.id);
-    const connection = await transaction.findOne(McpConnection, { id: row.connection_id }, { lockMode: LockMode.PESSIMISTIC_WRITE });
-    const isGood = pending && connection && new Date(row.expires_at) > now() && connection.authorizationServer?.issuer === row.issuer;
+    const connection = await transaction.findOne(
+      McpConnection,
+      { id: row.connection_id },
+      { lockMode: LockMode.PESSIMISTIC_WRITE },
+    );
+    const isGood =
+      pending &&
+      connection &&
+      new Date(row.expires_at) > now() &&
+      connection.authorizationServer?.issuer === row.issuer;
     if (!isGood || !(await mayStillManage(transaction, connection, row.user_id))) return undefined;
     connection.stop('AUTHORIZATION_REQUIRED', 'the authorization was begun, but not completed', now());
     return { ...pending, connection, redirectUri: row.redirect_uri };
@@ -137,37 +199,71 @@ async function take({ em, secrets, now }: McpContext, state: string): Promise<Ta
 
 /** Whoever began it may have left the organization, or lost the role, since then. */
 async function mayStillManage(em: EntityManager, connection: McpConnection, userId: string): Promise<boolean> {
-  const [row] = await em.execute<{ role: string }[]>('select role from membership where organization_id = ? and user_id = ?', [connection.organization.id, userId]);
-  return row !== undefined && (connection.visibility === 'shared' ? row.role === 'admin' : connection.owner?.id === userId);
+  const [row] = await em.execute<{ role: string }[]>(
+    'select role from membership where organization_id = ? and user_id = ?',
+    [connection.organization.id, userId],
+  );
+  return (
+    row !== undefined && (connection.visibility === 'shared' ? row.role === 'admin' : connection.owner?.id === userId)
+  );
 }
 
 /** The authorization failed for good; what the connection had before is gone, too. @returns the reason. */
-async function fail({ em, now }: McpContext, connection: McpConnection, error: unknown): Promise<string> {
+async function fail({ em, now, notifier }: McpContext, connection: McpConnection, error: unknown): Promise<string> {
   if (!(error instanceof DomainError)) throw error;
-  await em.fork().transactional(async (transaction) => (await lockSame(transaction, connection))?.stop('AUTHORIZATION_REQUIRED', error.message, now()));
+  await em
+    .fork()
+    .transactional(async (transaction) =>
+      (await lockSame(transaction, connection))?.stop('AUTHORIZATION_REQUIRED', error.message, now()),
+    );
+  notifier.publish(topicOf(connection.id));
   return error.message;
 }
 
-async function redeem(context: McpContext, { connection, client, codeVerifier, redirectUri }: Taken, { code, error, iss }: Callback): Promise<OAuthTokens> {
+async function redeem(
+  context: McpContext,
+  { connection, client, codeVerifier, redirectUri }: Taken,
+  { code, error, iss }: Callback,
+): Promise<OAuthTokens> {
   const server = connection.authorizationServer;
   if (!server) throw notFound('MCP connection');
   if (code === undefined) {
     validateIssuer(server, iss);
-    throw new DomainError('remoteFailed', error !== undefined && /^[a-z_]{1,60}$/.test(error) ? `the authorization server refused: ${error}` : 'the authorization server gave no code');
+    throw new DomainError(
+      'remoteFailed',
+      error !== undefined && /^[a-z_]{1,60}$/.test(error)
+        ? `the authorization server refused: ${error}`
+        : 'the authorization server gave no code',
+    );
   }
   return exchange(context.outbound.begin(), server, client, { code, iss, codeVerifier, redirectUri });
 }
 
-function validateIssuer({ issuer, metadata }: NonNullable<McpConnection['authorizationServer']>, iss: string | undefined): void {
+function validateIssuer(
+  { issuer, metadata }: NonNullable<McpConnection['authorizationServer']>,
+  iss: string | undefined,
+): void {
   try {
-    validateAuthorizationResponseIssuer({ iss, expectedIssuer: issuer, issParameterSupported: metadata.authorization_response_iss_parameter_supported === true });
+    validateAuthorizationResponseIssuer({
+      iss,
+      expectedIssuer: issuer,
+      issParameterSupported: metadata.authorization_response_iss_parameter_supported === true,
+    });
   } catch (error) {
-    throw new DomainError('remoteFailed', 'the answer comes from another issuer than the one that was asked (RFC 9207)', { cause: error });
+    throw new DomainError(
+      'remoteFailed',
+      'the answer comes from another issuer than the one that was asked (RFC 9207)',
+      { cause: error },
+    );
   }
 }
 
 /** Stores the tokens before they are used, unless the connection was changed or deleted meanwhile. */
-async function keep({ em, secrets, now }: McpContext, connection: McpConnection, tokens: OAuthTokens): Promise<boolean> {
+async function keep(
+  { em, secrets, now }: McpContext,
+  connection: McpConnection,
+  tokens: OAuthTokens,
+): Promise<boolean> {
   return em.fork().transactional(async (transaction) => {
     const locked = await lockSame(transaction, connection);
     if (!locked?.authorizationServer) return false;
@@ -177,7 +273,12 @@ async function keep({ em, secrets, now }: McpContext, connection: McpConnection,
   });
 }
 
-async function lockSame(em: EntityManager, { id, serverUrl, authorizationServer }: McpConnection): Promise<McpConnection | undefined> {
+async function lockSame(
+  em: EntityManager,
+  { id, serverUrl, authorizationServer }: McpConnection,
+): Promise<McpConnection | undefined> {
   const locked = await em.findOne(McpConnection, { id }, { lockMode: LockMode.PESSIMISTIC_WRITE });
-  return locked && locked.serverUrl === serverUrl && locked.authorizationServer?.issuer === authorizationServer?.issuer ? locked : undefined;
+  return locked && locked.serverUrl === serverUrl && locked.authorizationServer?.issuer === authorizationServer?.issuer
+    ? locked
+    : undefined;
 }

@@ -18,7 +18,9 @@ export function callbackPage(result: CallbackResult): Response {
   const text = isConnected
     ? [`The MCP connection “${result.name}” is connected.`, 'You can close this window.']
     : [
-        result.name === null ? result.reason : `The MCP connection “${result.name}” was not connected: ${result.reason}.`,
+        result.name === null
+          ? result.reason
+          : `The MCP connection “${result.name}” was not connected: ${result.reason}.`,
         'Begin again with “authorize” where you manage the connection (POST /v1/mcp-connections/{id}/authorize, or authorizeMcpServer), and open the new address.',
       ];
   const body = text.map((line) => `<p>${escapeHtml(line)}</p>`).join('\n');
@@ -27,5 +29,10 @@ export function callbackPage(result: CallbackResult): Response {
 }
 
 function escapeHtml(text: string): string {
-  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;').replaceAll("'", '&#39;');
+  return text
+    .replaceAll('&', '&amp;')
+    .replaceAll('<', '&lt;')
+    .replaceAll('>', '&gt;')
+    .replaceAll('"', '&quot;')
+    .replaceAll("'", '&#39;');
 }

@@ -3,7 +3,16 @@ import { OAuthError, type OAuthTokens } from '@modelcontextprotocol/client';
 import type { OutboundWork } from '../../core/outbound.ts';
 import type { Credentials } from './credentials.ts';
 import type { McpConnection } from './entity.ts';
-import { type AuthorizationServer, type OAuthClient, begin, chooseClient, chooseScope, discover, fetchClientToken, requirePkce } from './oauth.ts';
+import {
+  type AuthorizationServer,
+  type OAuthClient,
+  begin,
+  chooseClient,
+  chooseScope,
+  discover,
+  fetchClientToken,
+  requirePkce,
+} from './oauth.ts';
 import type { McpContext } from './policy.ts';
 import { type Access, type ServerInfo, withServer } from './remote.ts';
 import { AuthorizationNeeded, MisconfiguredError, explainRemote } from './remote-errors.ts';
@@ -13,11 +22,18 @@ import { AuthorizationNeeded, MisconfiguredError, explainRemote } from './remote
 export const CALLBACK_PATH = '/v1/mcp-connections/oauth/callback';
 export const CLIENT_METADATA_PATH = '/v1/mcp-connections/oauth/client-metadata.json';
 
-export type Target = Pick<McpConnection, 'serverUrl' | 'authType' | 'clientId' | 'scope' | 'challengedScope' | 'grantedScopes' | 'authorizationServer'>;
+export type Target = Pick<
+  McpConnection,
+  'serverUrl' | 'authType' | 'clientId' | 'scope' | 'challengedScope' | 'grantedScopes' | 'authorizationServer'
+>;
 
 /** Either it works, or its user has to authorize it. */
 export type Outcome =
-  | { readonly kind: 'connected'; readonly info: ServerInfo; readonly grant?: { readonly server: AuthorizationServer; readonly tokens: OAuthTokens } }
+  | {
+      readonly kind: 'connected';
+      readonly info: ServerInfo;
+      readonly grant?: { readonly server: AuthorizationServer; readonly tokens: OAuthTokens };
+    }
   | {
       readonly kind: 'authorization';
       readonly authorizationUrl: string;
@@ -34,13 +50,19 @@ export type Outcome =
  * Connects with what there is; when the server asks for authorization, gets a token by client credentials or begins an authorization.
  * @throws RemoteFailedError, with the cause; MisconfiguredError when the server refuses what was given.
  */
-export async function connectRemote(context: McpContext, work: OutboundWork, target: Target, credentials: Credentials): Promise<Outcome> {
+export async function connectRemote(
+  context: McpContext,
+  work: OutboundWork,
+  target: Target,
+  credentials: Credentials,
+): Promise<Outcome> {
   const access: Access = { headers: credentials.headers, accessToken: credentials.tokens?.accessToken };
   try {
     return { kind: 'connected', info: await ping(work, target, access) };
   } catch (error) {
     if (!(error instanceof AuthorizationNeeded)) throw error;
-    if (target.authType === 'static_headers') throw new MisconfiguredError('the MCP server does not accept the headers');
+    if (target.authType === 'static_headers')
+      throw new MisconfiguredError('the MCP server does not accept the headers');
     const server = await discover(work, target.serverUrl ?? '', error.resourceMetadataUrl);
     return target.authType === 'client_credentials'
       ? connectByClient(context, work, target, credentials, server, error)
@@ -48,11 +70,22 @@ export async function connectRemote(context: McpContext, work: OutboundWork, tar
   }
 }
 
-export function ping(work: OutboundWork, { serverUrl }: Pick<Target, 'serverUrl'>, access: Access): Promise<ServerInfo> {
+export function ping(
+  work: OutboundWork,
+  { serverUrl }: Pick<Target, 'serverUrl'>,
+  access: Access,
+): Promise<ServerInfo> {
   return withServer(work, serverUrl ?? '', access, async (_, info) => info);
 }
 
-async function connectByClient(context: McpContext, work: OutboundWork, target: Target, credentials: Credentials, server: AuthorizationServer, needed: AuthorizationNeeded): Promise<Outcome> {
+async function connectByClient(
+  context: McpContext,
+  work: OutboundWork,
+  target: Target,
+  credentials: Credentials,
+  server: AuthorizationServer,
+  needed: AuthorizationNeeded,
+): Promise<Outcome> {
   const scope = chooseScope(server, { wanted: target.scope ?? null, challenged: needed.scope, stepUp: undefined });
   const client = await choose(context, work, target, credentials, server, scope);
   let tokens: OAuthTokens;
@@ -60,28 +93,67 @@ async function connectByClient(context: McpContext, work: OutboundWork, target: 
     tokens = await fetchClientToken(work, server, client, scope);
   } catch (error) {
     const explained = explainRemote(error, 'the authorization server');
-    throw error instanceof OAuthError && error.code !== 'server_error' && error.code !== 'temporarily_unavailable' ? new MisconfiguredError(explained.message, error) : explained;
+    throw error instanceof OAuthError && error.code !== 'server_error' && error.code !== 'temporarily_unavailable'
+      ? new MisconfiguredError(explained.message, error)
+      : explained;
   }
   try {
-    return { kind: 'connected', info: await ping(work, target, { accessToken: tokens.access_token }), grant: { server, tokens: { ...tokens, scope: tokens.scope ?? scope } } };
+    return {
+      kind: 'connected',
+      info: await ping(work, target, { accessToken: tokens.access_token }),
+      grant: { server, tokens: { ...tokens, scope: tokens.scope ?? scope } },
+    };
   } catch (error) {
-    if (error instanceof AuthorizationNeeded) throw new MisconfiguredError('the MCP server does not accept the token that its authorization server gave for these client credentials');
+    if (error instanceof AuthorizationNeeded)
+      throw new MisconfiguredError(
+        'the MCP server does not accept the token that its authorization server gave for these client credentials',
+      );
     throw error;
   }
 }
 
-async function beginAuthorization(context: McpContext, work: OutboundWork, target: Target, credentials: Credentials, server: AuthorizationServer, needed: AuthorizationNeeded): Promise<Outcome> {
+async function beginAuthorization(
+  context: McpContext,
+  work: OutboundWork,
+  target: Target,
+  credentials: Credentials,
+  server: AuthorizationServer,
+  needed: AuthorizationNeeded,
+): Promise<Outcome> {
   requirePkce(server);
-  const stepUpScope = needed.isStepUp ? [...(target.grantedScopes ?? []), needed.scope ?? ''].join(' ').trim() || undefined : (target.challengedScope ?? undefined);
+  const stepUpScope = needed.isStepUp
+    ? [...(target.grantedScopes ?? []), needed.scope ?? ''].join(' ').trim() || undefined
+    : (target.challengedScope ?? undefined);
   const scope = chooseScope(server, { wanted: target.scope ?? null, challenged: needed.scope, stepUp: stepUpScope });
   const client = await choose(context, work, target, credentials, server, scope);
   const state = randomBytes(32).toString('base64url');
   const redirectUri = context.settings.publicUrl + CALLBACK_PATH;
-  const { authorizationUrl, codeVerifier } = await begin(context.outbound, server, client, { redirectUri, scope, state });
-  return { kind: 'authorization', authorizationUrl, state, codeVerifier, redirectUri, server, client, scope, stepUpScope };
+  const { authorizationUrl, codeVerifier } = await begin(context.outbound, server, client, {
+    redirectUri,
+    scope,
+    state,
+  });
+  return {
+    kind: 'authorization',
+    authorizationUrl,
+    state,
+    codeVerifier,
+    redirectUri,
+    server,
+    client,
+    scope,
+    stepUpScope,
+  };
 }
 
-function choose({ settings, now }: McpContext, work: OutboundWork, target: Target, credentials: Credentials, server: AuthorizationServer, scope: string | undefined): Promise<OAuthClient> {
+function choose(
+  { settings, now }: McpContext,
+  work: OutboundWork,
+  target: Target,
+  credentials: Credentials,
+  server: AuthorizationServer,
+  scope: string | undefined,
+): Promise<OAuthClient> {
   return chooseClient(work, server, {
     given: target.clientId == null ? undefined : { clientId: target.clientId, clientSecret: credentials.clientSecret },
     givenFor: target.authorizationServer?.issuer,

@@ -42,14 +42,21 @@ export async function readCredentials(em: EntityManager, secrets: Store, connect
     return text === undefined ? undefined : (JSON.parse(text) as Value);
   };
   return {
-    headers: Object.fromEntries([...stored].flatMap(([field, value]) => (field.startsWith(HEADER) ? [[field.slice(HEADER.length), value]] : []))),
+    headers: Object.fromEntries(
+      [...stored].flatMap(([field, value]) => (field.startsWith(HEADER) ? [[field.slice(HEADER.length), value]] : [])),
+    ),
     clientSecret: stored.get(CLIENT_SECRET),
     registration: parse<OAuthClient>(REGISTRATION),
     tokens: parse<TokenSet>(TOKENS),
   };
 }
 
-export function storeClientSecret(em: EntityManager, secrets: Store, owner: Owner, clientSecret: string): Promise<void> {
+export function storeClientSecret(
+  em: EntityManager,
+  secrets: Store,
+  owner: Owner,
+  clientSecret: string,
+): Promise<void> {
   return storeSecret(em, secrets, ownerOf(owner), CLIENT_SECRET, clientSecret);
 }
 
@@ -62,25 +69,45 @@ export async function mergeNamed(
   em: EntityManager,
   secrets: Store,
   owner: Owner,
-  { kind, changes, names }: { kind: 'env' | 'header'; changes: Readonly<Record<string, string | null>>; names: readonly string[] },
+  {
+    kind,
+    changes,
+    names,
+  }: { kind: 'env' | 'header'; changes: Readonly<Record<string, string | null>>; names: readonly string[] },
 ): Promise<string[]> {
   const prefix = kind === 'env' ? ENV : HEADER;
   // Names of headers differ in more than case; those of variables may not.
   const same = (a: string, b: string) => (kind === 'env' ? a === b : a.toLowerCase() === b.toLowerCase());
   const replaced = names.filter((name) => Object.keys(changes).some((key) => same(key, name)));
-  await deleteSecrets(em, ownerOf(owner), replaced.map((name) => prefix + name));
+  await deleteSecrets(
+    em,
+    ownerOf(owner),
+    replaced.map((name) => prefix + name),
+  );
   const given = Object.entries(changes).flatMap(([name, value]) => (value === null ? [] : [{ name, value }]));
   for (const { name, value } of given) await storeSecret(em, secrets, ownerOf(owner), prefix + name, value);
-  const kept = names.flatMap((name) => (replaced.includes(name) ? given.flatMap((one) => (same(one.name, name) ? [one.name] : [])) : [name]));
+  const kept = names.flatMap((name) =>
+    replaced.includes(name) ? given.flatMap((one) => (same(one.name, name) ? [one.name] : [])) : [name],
+  );
   return [...kept, ...given.flatMap(({ name }) => (kept.includes(name) ? [] : [name]))];
 }
 
 /** Stores tokens in place of earlier ones, and says on the row when they are to be refreshed. A refresh token that is not renewed stays. */
-export async function storeTokens(em: EntityManager, secrets: Store, connection: McpConnection, tokens: OAuthTokens, issuer: string, now: Date): Promise<void> {
+export async function storeTokens(
+  em: EntityManager,
+  secrets: Store,
+  connection: McpConnection,
+  tokens: OAuthTokens,
+  issuer: string,
+  now: Date,
+): Promise<void> {
   const set: TokenSet = { issuer, accessToken: tokens.access_token, refreshToken: tokens.refresh_token };
   await storeSecret(em, secrets, ownerOf(connection), TOKENS, JSON.stringify(set));
   const seconds = tokens.expires_in;
-  const lifetimeMs = seconds !== undefined && Number.isFinite(seconds) ? Math.min(Math.max(seconds, 0), 10 * 365 * 86_400) * 1000 : undefined;
+  const lifetimeMs =
+    seconds !== undefined && Number.isFinite(seconds)
+      ? Math.min(Math.max(seconds, 0), 10 * 365 * 86_400) * 1000
+      : undefined;
   connection.setTokens({
     expiresAt: lifetimeMs === undefined ? null : new Date(now.getTime() + lifetimeMs),
     refreshAfter: lifetimeMs === undefined ? null : new Date(now.getTime() + lifetimeMs - refreshMarginMs(lifetimeMs)),
@@ -123,7 +150,12 @@ export interface PendingSecret {
   readonly scope: string | undefined;
 }
 
-export function storePending(em: EntityManager, secrets: Store, owner: { id: string; organizationId: string }, pending: PendingSecret): Promise<void> {
+export function storePending(
+  em: EntityManager,
+  secrets: Store,
+  owner: { id: string; organizationId: string },
+  pending: PendingSecret,
+): Promise<void> {
   return storeSecret(em, secrets, { table: AUTHORIZATION_TABLE, ...owner }, CODE_VERIFIER, JSON.stringify(pending));
 }
 

@@ -60,7 +60,11 @@ const McpConnectionSchema = defineEntity({
   },
   uniques: [
     { name: 'mcp_connection_shared_name_unique', properties: ['organization', 'name'], where: `visibility = 'shared'` },
-    { name: 'mcp_connection_personal_name_unique', properties: ['organization', 'owner', 'name'], where: `visibility = 'personal'` },
+    {
+      name: 'mcp_connection_personal_name_unique',
+      properties: ['organization', 'owner', 'name'],
+      where: `visibility = 'personal'`,
+    },
   ],
   indexes: [
     { name: 'mcp_connection_organization_index', properties: ['organization', 'name', 'id'] },
@@ -81,7 +85,12 @@ export class McpConnection extends McpConnectionSchema.class {
   }
 
   /** It does not work, or not yet. Only an outage keeps the time of connecting. */
-  stop(status: Exclude<Status, 'CONNECTED' | 'STORED'>, reason: string | null, at: Date, authorizationExpiresAt: Date | null = null): void {
+  stop(
+    status: Exclude<Status, 'CONNECTED' | 'STORED'>,
+    reason: string | null,
+    at: Date,
+    authorizationExpiresAt: Date | null = null,
+  ): void {
     this.status = status;
     this.statusReason = reason;
     if (status !== 'UNREACHABLE') this.connectedAt = null;
@@ -90,7 +99,15 @@ export class McpConnection extends McpConnectionSchema.class {
     this.updatedAt = at;
   }
 
-  setTokens({ expiresAt, refreshAfter, scopes }: { expiresAt: Date | null; refreshAfter: Date | null; scopes: string[] | null }): void {
+  setTokens({
+    expiresAt,
+    refreshAfter,
+    scopes,
+  }: {
+    expiresAt: Date | null;
+    refreshAfter: Date | null;
+    scopes: string[] | null;
+  }): void {
     this.tokenExpiresAt = expiresAt;
     this.refreshAfter = refreshAfter;
     this.grantedScopes = scopes;

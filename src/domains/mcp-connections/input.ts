@@ -7,12 +7,21 @@ const command = text({ min: 1, max: 4096 });
 const args = z.array(text({ max: 8192 })).max(100);
 const clientId = text({ min: 1, max: 4096 });
 const clientSecret = text({ min: 1, max: 65_536 });
-const scope = text({ min: 1, max: 4096 }).regex(/^[\x21\x23-\x5B\x5D-\x7E]+(?: [\x21\x23-\x5B\x5D-\x7E]+)*$/, 'must be scope tokens joined by single spaces (RFC 6749, section 3.3)');
+const scope = text({ min: 1, max: 4096 }).regex(
+  /^[\x21\x23-\x5B\x5D-\x7E]+(?: [\x21\x23-\x5B\x5D-\x7E]+)*$/,
+  'must be scope tokens joined by single spaces (RFC 6749, section 3.3)',
+);
 
 /** http(s), without user information and fragment; kept as it was given. */
 const serverUrl = text({ min: 1, max: 8192 })
-  .refine((value) => URL.canParse(value) && ['http:', 'https:'].includes(new URL(value).protocol), 'must be an http or https URL')
-  .refine((value) => !URL.canParse(value) || (new URL(value).username === '' && new URL(value).password === ''), 'must not contain user information')
+  .refine(
+    (value) => URL.canParse(value) && ['http:', 'https:'].includes(new URL(value).protocol),
+    'must be an http or https URL',
+  )
+  .refine(
+    (value) => !URL.canParse(value) || (new URL(value).username === '' && new URL(value).password === ''),
+    'must not contain user information',
+  )
   .refine((value) => !value.includes('#'), 'must not contain a fragment')
   .meta({ format: 'uri' });
 
@@ -20,8 +29,26 @@ const serverUrl = text({ min: 1, max: 8192 })
 const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 /** Fields that the transport itself writes, or that belong to one connection (RFC 9110, sections 7.6 and 8). */
 const TRANSPORT_HEADERS = new Set([
-  'accept', 'accept-encoding', 'connection', 'content-encoding', 'content-length', 'content-type', 'expect', 'host', 'keep-alive', 'last-event-id',
-  'mcp-method', 'mcp-name', 'mcp-protocol-version', 'mcp-session-id', 'proxy-authorization', 'proxy-connection', 'te', 'trailer', 'transfer-encoding', 'upgrade',
+  'accept',
+  'accept-encoding',
+  'connection',
+  'content-encoding',
+  'content-length',
+  'content-type',
+  'expect',
+  'host',
+  'keep-alive',
+  'last-event-id',
+  'mcp-method',
+  'mcp-name',
+  'mcp-protocol-version',
+  'mcp-session-id',
+  'proxy-authorization',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
 ]);
 
 /** Text by name, 1 to 256 characters. `__proto__` is no name: a plain object could not hold it, and what vanishes silently misleads. */
@@ -31,7 +58,11 @@ function named<Value extends z.ZodType<string | null>>(value: Value, faultOf: (k
     if (typeof given !== 'object' || given === null || Array.isArray(given)) return given;
     const seen = new Set<string>();
     for (const key of Object.keys(given)) {
-      const fault = key === '__proto__' ? 'is not an allowed name' : (faultOf(key) ?? (seen.has(key.toLowerCase()) && faultOf !== noFault ? 'is given twice, in different case' : undefined));
+      const fault =
+        key === '__proto__'
+          ? 'is not an allowed name'
+          : (faultOf(key) ??
+            (seen.has(key.toLowerCase()) && faultOf !== noFault ? 'is given twice, in different case' : undefined));
       if (fault) context.issues.push({ code: 'custom', input: given, path: [key], message: fault });
       seen.add(key.toLowerCase());
     }
@@ -50,7 +81,10 @@ function headerFault(key: string): string | undefined {
 }
 
 const envValue = text({ max: 16_384 });
-const headerValue = envValue.regex(/^[\t\x20-\x7E\x80-\xFF]*$/, 'must be printable characters of ISO 8859-1, without line breaks');
+const headerValue = envValue.regex(
+  /^[\t\x20-\x7E\x80-\xFF]*$/,
+  'must be printable characters of ISO 8859-1, without line breaks',
+);
 const env = named(envValue, noFault);
 const headers = named(headerValue, headerFault);
 
@@ -88,18 +122,33 @@ const FIELDS_OF: Readonly<Record<(typeof AUTH_TYPES)[number], readonly AuthField
 };
 
 /** What an authType needs, and what belongs to another. */
-function authFaults(given: Partial<Record<AuthField, unknown>> & { authType: (typeof AUTH_TYPES)[number] }): [string, string][] {
+function authFaults(
+  given: Partial<Record<AuthField, unknown>> & { authType: (typeof AUTH_TYPES)[number] },
+): [string, string][] {
   const { authType } = given;
   const fields: readonly AuthField[] = ['clientId', 'clientSecret', 'headers', 'oauthRegistration', 'scope'];
   const strange = fields.filter((field) => given[field] !== undefined && !FIELDS_OF[authType].includes(field));
   const needed: readonly AuthField[] =
-    authType === 'client_credentials' ? ['clientId', 'clientSecret'] : authType === 'static_headers' ? ['headers'] : given.oauthRegistration === 'pre_registered' ? ['clientId'] : [];
+    authType === 'client_credentials'
+      ? ['clientId', 'clientSecret']
+      : authType === 'static_headers'
+        ? ['headers']
+        : given.oauthRegistration === 'pre_registered'
+          ? ['clientId']
+          : [];
   const why = authType === 'oauth' ? 'oauthRegistration pre_registered' : `authType ${authType}`;
   return [
     ...strange.map((field): [string, string] => [field, `must not be given with authType ${authType}`]),
-    ...needed.filter((field) => given[field] === undefined).map((field): [string, string] => [field, `is required for ${why}`]),
-    ...(authType === 'static_headers' && given.headers && Object.keys(given.headers).length === 0 ? [['headers', 'must name at least one header'] as [string, string]] : []),
-    ...(authType === 'oauth' && given.clientSecret !== undefined && given.clientId === undefined && given.oauthRegistration !== 'pre_registered'
+    ...needed
+      .filter((field) => given[field] === undefined)
+      .map((field): [string, string] => [field, `is required for ${why}`]),
+    ...(authType === 'static_headers' && given.headers && Object.keys(given.headers).length === 0
+      ? [['headers', 'must name at least one header'] as [string, string]]
+      : []),
+    ...(authType === 'oauth' &&
+    given.clientSecret !== undefined &&
+    given.clientId === undefined &&
+    given.oauthRegistration !== 'pre_registered'
       ? [['clientId', 'is required with clientSecret'] as [string, string]]
       : []),
   ];
@@ -110,8 +159,14 @@ function authFaults(given: Partial<Record<AuthField, unknown>> & { authType: (ty
  * registration, whatever `oauthRegistration` says.
  */
 export const createMcpConnectionInput = z.preprocess(
-  (given) => (typeof given === 'object' && given !== null && !Array.isArray(given) && (!('type' in given) || given.type == null) ? { ...given, type: 'remote' } : given),
-  z.discriminatedUnion('type', [stdioConnection, remoteConnection], 'type: must be "stdio" or "remote"'),
+  (given, context) => {
+    if (typeof given !== 'object' || given === null || Array.isArray(given)) return given;
+    const type = 'type' in given && given.type != null ? given.type : 'remote';
+    if (type !== 'stdio' && type !== 'remote')
+      context.addIssue({ code: 'custom', path: ['type'], message: 'must be "stdio" or "remote"' });
+    return { ...given, type };
+  },
+  z.discriminatedUnion('type', [stdioConnection, remoteConnection]),
 );
 export type CreateMcpConnectionInput = z.output<typeof createMcpConnectionInput>;
 export type RemoteInput = z.output<typeof remoteConnection>;

@@ -13,10 +13,14 @@ import { useServer } from './session.ts';
 /** Operations that ask the live server. */
 
 /** Asks the server whether it answers with what is stored, and notes the outcome. For everybody who sees the connection. */
-export async function testMcpConnection(context: OperationContext, { mcpConnectionId }: McpConnectionReference): Promise<{ connection: McpConnection; info: ServerInfo }> {
+export async function testMcpConnection(
+  context: OperationContext,
+  { mcpConnectionId }: McpConnectionReference,
+): Promise<{ connection: McpConnection; info: ServerInfo }> {
   requireScope(context.actor, 'mcp_connections.write');
   const connection = await loadVisible(context, mcpConnectionId);
-  if (connection.type === 'stdio') throw new ConflictError('a stdio connection is only stored; there is nothing to test');
+  if (connection.type === 'stdio')
+    throw new ConflictError('a stdio connection is only stored; there is nothing to test');
   const info = await useServer(context, connection, async (_, found) => found);
   return { connection: await loadVisible(context, mcpConnectionId), info };
 }
@@ -45,9 +49,12 @@ export async function readTools(context: OperationContext, row: McpConnectionRow
   const known = cache.get(key);
   if (known) return known;
   const count = (asked.get(context) ?? 0) + 1;
-  if (count > MAX_SERVERS) throw invalid('tools', `at most ${MAX_SERVERS} servers are asked for their tools in one request`);
+  if (count > MAX_SERVERS)
+    throw invalid('tools', `at most ${MAX_SERVERS} servers are asked for their tools in one request`);
   asked.set(context, count);
-  const tools = await useServer(context, await loadVisible(context, row.id), (client, _, work) => listTools(client, work.signal));
+  const tools = await useServer(context, await loadVisible(context, row.id), (client, _, work) =>
+    listTools(client, work.signal),
+  );
   cache.set(key, tools);
   return tools;
 }

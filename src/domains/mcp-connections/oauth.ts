@@ -45,24 +45,48 @@ export interface OAuthClient {
 }
 
 const KEPT = [
-  'issuer', 'authorization_endpoint', 'token_endpoint', 'registration_endpoint', 'revocation_endpoint', 'response_types_supported', 'scopes_supported',
-  'token_endpoint_auth_methods_supported', 'code_challenge_methods_supported', 'authorization_response_iss_parameter_supported', 'client_id_metadata_document_supported',
+  'issuer',
+  'authorization_endpoint',
+  'token_endpoint',
+  'registration_endpoint',
+  'revocation_endpoint',
+  'response_types_supported',
+  'scopes_supported',
+  'token_endpoint_auth_methods_supported',
+  'code_challenge_methods_supported',
+  'authorization_response_iss_parameter_supported',
+  'client_id_metadata_document_supported',
 ] as const;
 
 /** Finds the authorization server of an MCP server (RFC 9728, then RFC 8414 or OpenID Connect Discovery), whose metadata must name itself as issuer. */
-export async function discover(work: OutboundWork, serverUrl: string, resourceMetadataUrl: URL | undefined): Promise<AuthorizationServer> {
+export async function discover(
+  work: OutboundWork,
+  serverUrl: string,
+  resourceMetadataUrl: URL | undefined,
+): Promise<AuthorizationServer> {
   try {
-    const { authorizationServerUrl, authorizationServerMetadata, resourceMetadata } = await discoverOAuthServerInfo(serverUrl, { resourceMetadataUrl, fetchFn: work.fetch });
-    if (!authorizationServerMetadata) throw new RemoteFailedError('the MCP server asks for authorization, but its authorization server publishes no metadata (RFC 8414)');
+    const { authorizationServerUrl, authorizationServerMetadata, resourceMetadata } = await discoverOAuthServerInfo(
+      serverUrl,
+      { resourceMetadataUrl, fetchFn: work.fetch },
+    );
+    if (!authorizationServerMetadata)
+      throw new RemoteFailedError(
+        'the MCP server asks for authorization, but its authorization server publishes no metadata (RFC 8414)',
+      );
     const own = resourceUrlFromServerUrl(serverUrl);
-    if (resourceMetadata && !checkResourceAllowed({ requestedResource: own, configuredResource: resourceMetadata.resource })) {
+    if (
+      resourceMetadata &&
+      !checkResourceAllowed({ requestedResource: own, configuredResource: resourceMetadata.resource })
+    ) {
       throw new RemoteFailedError('the MCP server publishes the metadata of another resource (RFC 9728, section 3.3)');
     }
     const known: Record<string, unknown> = authorizationServerMetadata;
     return {
       url: authorizationServerUrl,
       issuer: authorizationServerMetadata.issuer,
-      metadata: Object.fromEntries(KEPT.flatMap((key) => (known[key] === undefined ? [] : [[key, known[key]]]))) as AuthorizationServerMetadata,
+      metadata: Object.fromEntries(
+        KEPT.flatMap((key) => (known[key] === undefined ? [] : [[key, known[key]]])),
+      ) as AuthorizationServerMetadata,
       resource: resourceMetadata?.resource ?? own.href,
       scopesSupported: resourceMetadata?.scopes_supported?.join(' ') || null,
     };
@@ -74,7 +98,9 @@ export async function discover(work: OutboundWork, serverUrl: string, resourceMe
 /** @throws RemoteFailedError when the server does not announce PKCE with S256, which the MCP specification makes a condition. */
 export function requirePkce({ metadata }: AuthorizationServer): void {
   if (!metadata.code_challenge_methods_supported?.includes('S256')) {
-    throw new RemoteFailedError('the authorization server does not announce PKCE with S256 (code_challenge_methods_supported), so authorization would not be safe');
+    throw new RemoteFailedError(
+      'the authorization server does not announce PKCE with S256 (code_challenge_methods_supported), so authorization would not be safe',
+    );
   }
 }
 
@@ -82,7 +108,10 @@ export function requirePkce({ metadata }: AuthorizationServer): void {
  * Which scope to ask for: its owner's; else the server's challenge; else what the resource supports; with what a step-up asks for. Where the
  * owner leaves it to the server, `offline_access` is asked for too when offered, since without it many servers give no refresh token.
  */
-export function chooseScope(server: AuthorizationServer, { wanted, challenged, stepUp }: { wanted: string | null; challenged: string | undefined; stepUp: string | undefined }): string | undefined {
+export function chooseScope(
+  server: AuthorizationServer,
+  { wanted, challenged, stepUp }: { wanted: string | null; challenged: string | undefined; stepUp: string | undefined },
+): string | undefined {
   const scope = computeScopeUnion(wanted ?? challenged ?? server.scopesSupported ?? undefined, stepUp);
   const offersOffline = server.metadata.scopes_supported?.includes('offline_access') ?? false;
   return wanted === null && scope !== undefined && offersOffline ? computeScopeUnion(scope, 'offline_access') : scope;
@@ -105,26 +134,47 @@ export interface ClientChoice {
  * A client for the server, in the order of the specification: the owner's own; one that was registered with this issuer before; the client
  * id metadata document; dynamic registration (RFC 7591).
  */
-export async function chooseClient(work: OutboundWork, server: AuthorizationServer, choice: ClientChoice): Promise<OAuthClient> {
+export async function chooseClient(
+  work: OutboundWork,
+  server: AuthorizationServer,
+  choice: ClientChoice,
+): Promise<OAuthClient> {
   const { given, givenFor, stored, redirectUri, clientMetadataUrl, now } = choice;
   const { issuer, metadata } = server;
   if (given) {
     if (givenFor !== undefined && givenFor !== issuer) {
-      throw new MisconfiguredError('the MCP server now names another authorization server than the one that the client credentials belong to; update the connection if that is right');
+      throw new MisconfiguredError(
+        'the MCP server now names another authorization server than the one that the client credentials belong to; update the connection if that is right',
+      );
     }
     return { issuer, client_id: given.clientId, client_secret: given.clientSecret };
   }
-  if (stored && stored.issuer === issuer && stored.redirect_uri === redirectUri && !isExpired(stored, now)) return stored;
+  if (stored && stored.issuer === issuer && stored.redirect_uri === redirectUri && !isExpired(stored, now))
+    return stored;
   if (metadata.client_id_metadata_document_supported === true && clientMetadataUrl.startsWith('https:')) {
     return { issuer, client_id: clientMetadataUrl, redirect_uri: redirectUri };
   }
   if (!metadata.registration_endpoint) {
-    throw new MisconfiguredError('the authorization server offers no registration of clients; register one there and give its clientId');
+    throw new MisconfiguredError(
+      'the authorization server offers no registration of clients; register one there and give its clientId',
+    );
   }
   try {
-    const registered = await registerClient(server.url, { metadata, clientMetadata: clientMetadata(redirectUri, metadata), scope: choice.scope, fetchFn: work.fetch });
+    const registered = await registerClient(server.url, {
+      metadata,
+      clientMetadata: clientMetadata(redirectUri, metadata),
+      scope: choice.scope,
+      fetchFn: work.fetch,
+    });
     const { client_id, client_secret, client_secret_expires_at, token_endpoint_auth_method } = registered;
-    return { issuer, client_id, client_secret, client_secret_expires_at, token_endpoint_auth_method, redirect_uri: redirectUri };
+    return {
+      issuer,
+      client_id,
+      client_secret,
+      client_secret_expires_at,
+      token_endpoint_auth_method,
+      redirect_uri: redirectUri,
+    };
   } catch (error) {
     throw explainRemote(error, WHO);
   }
@@ -176,40 +226,90 @@ export async function exchange(
   work: OutboundWork,
   server: AuthorizationServer,
   client: OAuthClient,
-  { code, iss, codeVerifier, redirectUri }: { code: string; iss: string | undefined; codeVerifier: string; redirectUri: string },
+  {
+    code,
+    iss,
+    codeVerifier,
+    redirectUri,
+  }: { code: string; iss: string | undefined; codeVerifier: string; redirectUri: string },
 ): Promise<OAuthTokens> {
   const { metadata, resource } = server;
   try {
-    return await exchangeAuthorization(server.url, { metadata, clientInformation: client, authorizationCode: code, iss, codeVerifier, redirectUri, resource, fetchFn: work.fetch });
+    return await exchangeAuthorization(server.url, {
+      metadata,
+      clientInformation: client,
+      authorizationCode: code,
+      iss,
+      codeVerifier,
+      redirectUri,
+      resource,
+      fetchFn: work.fetch,
+    });
   } catch (error) {
     throw explainRemote(error, WHO);
   }
 }
 
 /** Refreshes; errors come as they are, because what they mean for the stored tokens differs. */
-export function refresh(work: OutboundWork, { url, metadata, resource }: AuthorizationServer, client: OAuthClient, refreshToken: string): Promise<OAuthTokens> {
-  return refreshAuthorization(url, { metadata, clientInformation: client, refreshToken, resource, fetchFn: work.fetch });
+export function refresh(
+  work: OutboundWork,
+  { url, metadata, resource }: AuthorizationServer,
+  client: OAuthClient,
+  refreshToken: string,
+): Promise<OAuthTokens> {
+  return refreshAuthorization(url, {
+    metadata,
+    clientInformation: client,
+    refreshToken,
+    resource,
+    fetchFn: work.fetch,
+  });
 }
 
 /** The client credentials grant (RFC 6749, section 4.4); errors come as they are. */
-export function fetchClientToken(work: OutboundWork, server: AuthorizationServer, client: OAuthClient, scope: string | undefined): Promise<OAuthTokens> {
+export function fetchClientToken(
+  work: OutboundWork,
+  server: AuthorizationServer,
+  client: OAuthClient,
+  scope: string | undefined,
+): Promise<OAuthTokens> {
   const { client_id: clientId, client_secret: clientSecret = '' } = client;
   const provider = new ClientCredentialsProvider({ clientId, clientSecret, scope, expectedIssuer: server.issuer });
-  return fetchToken(provider, server.url, { metadata: server.metadata, resource: server.resource, scope, fetchFn: work.fetch });
+  return fetchToken(provider, server.url, {
+    metadata: server.metadata,
+    resource: server.resource,
+    scope,
+    fetchFn: work.fetch,
+  });
 }
 
 /** Revokes a token where the server offers that (RFC 7009). Whether it worked makes no difference to us. */
-export async function revoke(work: OutboundWork, { metadata }: AuthorizationServer, client: OAuthClient, token: string): Promise<void> {
-  const endpoint = 'revocation_endpoint' in metadata && typeof metadata.revocation_endpoint === 'string' ? metadata.revocation_endpoint : undefined;
+export async function revoke(
+  work: OutboundWork,
+  { metadata }: AuthorizationServer,
+  client: OAuthClient,
+  token: string,
+): Promise<void> {
+  const endpoint =
+    'revocation_endpoint' in metadata && typeof metadata.revocation_endpoint === 'string'
+      ? metadata.revocation_endpoint
+      : undefined;
   if (endpoint === undefined) return;
   const headers: Record<string, string> = { 'Content-Type': 'application/x-www-form-urlencoded' };
   const body = new URLSearchParams({ token });
   const { client_id: id, client_secret: secret } = client;
-  if (secret !== undefined && selectClientAuthMethod(client, metadata.token_endpoint_auth_methods_supported ?? []) === 'client_secret_basic') {
-    headers['Authorization'] = `Basic ${Buffer.from(`${encodeURIComponent(id)}:${encodeURIComponent(secret)}`).toString('base64')}`;
+  if (
+    secret !== undefined &&
+    selectClientAuthMethod(client, metadata.token_endpoint_auth_methods_supported ?? []) === 'client_secret_basic'
+  ) {
+    headers['Authorization'] =
+      `Basic ${Buffer.from(`${encodeURIComponent(id)}:${encodeURIComponent(secret)}`).toString('base64')}`;
   } else {
     body.set('client_id', id);
     if (secret !== undefined) body.set('client_secret', secret);
   }
-  await work.fetch(endpoint, { method: 'POST', headers, body: body.toString() }).then((response) => response.body?.cancel()).catch(() => undefined);
+  await work
+    .fetch(endpoint, { method: 'POST', headers, body: body.toString() })
+    .then((response) => response.body?.cancel())
+    .catch(() => undefined);
 }

@@ -1,15 +1,34 @@
 import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
-import { ConflictError, invalid, notFound } from '../../core/errors.ts';
+import { ConflictError, invalid } from '../../core/errors.ts';
 import type { Page, PageArguments } from '../../core/keyset.ts';
-import { type ActingOrganization, type OperationContext, requireOrganization, requireScope, write } from '../../core/operation.ts';
+import {
+  type ActingOrganization,
+  type OperationContext,
+  requireOrganization,
+  requireScope,
+  write,
+} from '../../core/operation.ts';
 import { saveOutcome } from './authorization.ts';
 import { connectRemote } from './connect.ts';
 import { type Credentials, forgetEverything, mergeNamed, readCredentials, storeClientSecret } from './credentials.ts';
 import { McpAuthorization, McpConnection } from './entity.ts';
-import type { CreateMcpConnectionInput, McpConnectionReference, RemoteInput, UpdateMcpConnectionInput } from './input.ts';
+import type {
+  CreateMcpConnectionInput,
+  McpConnectionReference,
+  RemoteInput,
+  UpdateMcpConnectionInput,
+} from './input.ts';
 import { revoke } from './oauth.ts';
 import { loadManaged, requireManager } from './policy.ts';
-import { type McpConnectionFilter, type McpConnectionRow, countConnections, findConnectionRows, findKnownReferences, pageOfConnections } from './rows.ts';
+import {
+  type McpConnectionFilter,
+  type McpConnectionRow,
+  countConnections,
+  findConnectionRows,
+  findKnownReferences,
+  pageOfConnections,
+} from './rows.ts';
+import { topicOf } from './status.ts';
 import { clientOf } from './tokens.ts';
 import { applyUpdate } from './update.ts';
 
@@ -30,7 +49,10 @@ function nameTaken({ name = '' }: { name?: string }): ConflictError {
  * connected at once, or an authorization begins; when it fails, nothing is left behind.
  * @throws ForbiddenError for a shared one when the caller is no admin; ConflictError when the name is taken; RemoteFailedError.
  */
-export async function createMcpConnection(context: OperationContext, input: CreateMcpConnectionInput): Promise<ConnectionResult> {
+export async function createMcpConnection(
+  context: OperationContext,
+  input: CreateMcpConnectionInput,
+): Promise<ConnectionResult> {
   const organization = requireManager(context.actor, input.visibility);
   if (input.type === 'stdio') return storeStdio(context, input);
   await refuseTakenName(context, organization, input);
@@ -40,36 +62,70 @@ export async function createMcpConnection(context: OperationContext, input: Crea
     inner.em.persist(connection);
     // The row goes first, for what refers to it.
     await inner.em.flush();
-    connection.headerKeys = await mergeNamed(inner.em, inner.secrets, connection, { kind: 'header', changes: headers, names: [] });
+    connection.headerKeys = await mergeNamed(inner.em, inner.secrets, connection, {
+      kind: 'header',
+      changes: headers,
+      names: [],
+    });
     if (clientSecret !== undefined) await storeClientSecret(inner.em, inner.secrets, connection, clientSecret);
     return { connection, authorizationUrl: await saveOutcome(inner, connection, outcome, context.actor.userId) };
   }, CONFLICTS)(context, input);
 }
 
-const storeStdio = write(async (context, input: Extract<CreateMcpConnectionInput, { type: 'stdio' }>): Promise<ConnectionResult> => {
-  const { em, secrets, actor } = context;
-  const connection = newConnection(context, requireOrganization(actor), input);
-  em.persist(connection);
-  await em.flush();
-  connection.envKeys = await mergeNamed(em, secrets, connection, { kind: 'env', changes: input.env ?? {}, names: [] });
-  return { connection, authorizationUrl: null };
-}, CONFLICTS);
+const storeStdio = write(
+  async (context, input: Extract<CreateMcpConnectionInput, { type: 'stdio' }>): Promise<ConnectionResult> => {
+    const { em, secrets, actor } = context;
+    const connection = newConnection(context, requireOrganization(actor), input);
+    em.persist(connection);
+    await em.flush();
+    connection.envKeys = await mergeNamed(em, secrets, connection, {
+      kind: 'env',
+      changes: input.env ?? {},
+      names: [],
+    });
+    return { connection, authorizationUrl: null };
+  },
+  CONFLICTS,
+);
 
 /** So that no server is bothered for a name that cannot be had; the constraints decide in the end. */
-async function refuseTakenName({ em, actor }: OperationContext, { id }: ActingOrganization, { name, visibility }: CreateMcpConnectionInput): Promise<void> {
-  const taken = await em.fork().count(McpConnection, { organization: id, name, visibility, ...(visibility === 'personal' && { owner: actor.userId }) });
+async function refuseTakenName(
+  { em, actor }: OperationContext,
+  { id }: ActingOrganization,
+  { name, visibility }: CreateMcpConnectionInput,
+): Promise<void> {
+  const taken = await em
+    .fork()
+    .count(McpConnection, {
+      organization: id,
+      name,
+      visibility,
+      ...(visibility === 'personal' && { owner: actor.userId }),
+    });
   if (taken > 0) throw nameTaken({ name });
 }
 
 function targetOf({ serverUrl, authType, clientId, scope }: RemoteInput) {
-  return { serverUrl, authType, clientId: clientId ?? null, scope: scope ?? null, challengedScope: null, grantedScopes: null, authorizationServer: null };
+  return {
+    serverUrl,
+    authType,
+    clientId: clientId ?? null,
+    scope: scope ?? null,
+    challengedScope: null,
+    grantedScopes: null,
+    authorizationServer: null,
+  };
 }
 
 function credentialsOf({ headers = {}, clientSecret }: RemoteInput): Credentials {
   return { headers, clientSecret, registration: undefined, tokens: undefined };
 }
 
-function newConnection({ em, actor, now, newId }: OperationContext, organization: ActingOrganization, input: CreateMcpConnectionInput): McpConnection {
+function newConnection(
+  { em, actor, now, newId }: OperationContext,
+  organization: ActingOrganization,
+  input: CreateMcpConnectionInput,
+): McpConnection {
   const isStdio = input.type === 'stdio';
   const remote = isStdio ? undefined : input;
   const at = now();
@@ -99,19 +155,33 @@ function newConnection({ em, actor, now, newId }: OperationContext, organization
  * Changes a connection; no server is asked. A new address, and a new client, end what was authorized: credentials are never shown to
  * another server than the one that they were given for.
  */
-export const updateMcpConnection = write(async (context, input: UpdateMcpConnectionInput) => {
+export async function updateMcpConnection(
+  context: OperationContext,
+  input: UpdateMcpConnectionInput,
+): Promise<McpConnection> {
+  const connection = await update(context, input);
+  context.notifier.publish(topicOf(connection.id));
+  return connection;
+}
+
+const update = write(async (context, input: UpdateMcpConnectionInput) => {
   const connection = await loadManaged(context.em, context.actor, input.mcpConnectionId, { lock: true });
   await applyUpdate(context, connection, input);
   return connection;
 }, CONFLICTS);
 
 /** Deletes a connection with all its secrets, then revokes its tokens at the server where that is offered (RFC 7009). */
-export async function deleteMcpConnection(context: OperationContext, { mcpConnectionId }: McpConnectionReference): Promise<McpConnection> {
+export async function deleteMcpConnection(
+  context: OperationContext,
+  { mcpConnectionId }: McpConnectionReference,
+): Promise<McpConnection> {
   const { connection, credentials } = await remove(context, { mcpConnectionId });
+  context.notifier.publish(topicOf(connection.id));
   const { tokens, registration, clientSecret } = credentials;
   const server = connection.authorizationServer;
   const client = clientOf(connection, server, registration, clientSecret);
-  if (server && client && tokens) await revoke(context.outbound.begin(REVOCATION_MS), server, client, tokens.refreshToken ?? tokens.accessToken);
+  if (server && client && tokens)
+    await revoke(context.outbound.begin(REVOCATION_MS), server, client, tokens.refreshToken ?? tokens.accessToken);
   return connection;
 }
 
@@ -127,7 +197,10 @@ const remove = write(async ({ em, actor, secrets }, { mcpConnectionId }: McpConn
 
 /** With its authorizations that wait, and all secrets. Part of the caller's transaction. */
 async function forgetConnection(em: EntityManager, connection: McpConnection): Promise<void> {
-  await em.execute(`delete from secret where owner_table = 'mcp_authorization' and owner_id in (select id from mcp_authorization where connection_id = ?)`, [connection.id]);
+  await em.execute(
+    `delete from secret where owner_table = 'mcp_authorization' and owner_id in (select id from mcp_authorization where connection_id = ?)`,
+    [connection.id],
+  );
   await em.nativeDelete(McpAuthorization, { connection: connection.id });
   await forgetEverything(em, connection);
   await em.nativeDelete(McpConnection, { id: connection.id });
@@ -138,20 +211,20 @@ async function forgetConnection(em: EntityManager, connection: McpConnection): P
  * caller's transaction. @returns how many.
  */
 export async function deletePersonalMcpConnections(em: EntityManager, userId: string, limit = 100): Promise<number> {
-  const connections = await em.find(McpConnection, { owner: userId, visibility: 'personal' }, { limit, lockMode: LockMode.PESSIMISTIC_WRITE });
+  const connections = await em.find(
+    McpConnection,
+    { owner: userId, visibility: 'personal' },
+    { limit, lockMode: LockMode.PESSIMISTIC_WRITE },
+  );
   for (const connection of connections) await forgetConnection(em, connection);
   return connections.length;
 }
 
-/** @throws NotFoundError for a missing and a foreign one, and for another member's personal one. */
-export async function readMcpConnection(context: OperationContext, { mcpConnectionId }: McpConnectionReference): Promise<McpConnectionRow> {
-  const [row] = await readMcpConnections(context, [mcpConnectionId]);
-  if (!row) throw notFound('MCP connection');
-  return row;
-}
-
 /** Those of the ids that the caller may see. */
-export async function readMcpConnections(context: OperationContext, ids: readonly string[]): Promise<McpConnectionRow[]> {
+export async function readMcpConnections(
+  context: OperationContext,
+  ids: readonly string[],
+): Promise<McpConnectionRow[]> {
   requireScope(context.actor, 'mcp_connections.read');
   return findConnectionRows(context, requireOrganization(context.actor).id, ids);
 }
@@ -162,16 +235,31 @@ export interface McpConnectionList {
 }
 
 /** The connections that the caller may see, by name. */
-export async function listMcpConnections(context: OperationContext, filter: McpConnectionFilter, page: PageArguments): Promise<McpConnectionList> {
+export async function listMcpConnections(
+  context: OperationContext,
+  filter: McpConnectionFilter,
+  page: PageArguments,
+): Promise<McpConnectionList> {
   requireScope(context.actor, 'mcp_connections.read');
   const { id } = requireOrganization(context.actor);
-  return { page: await pageOfConnections(context, id, filter, page), total: () => countConnections(context, id, filter) };
+  return {
+    page: await pageOfConnections(context, id, filter, page),
+    total: () => countConnections(context, id, filter),
+  };
 }
 
 /** @throws ValidationError naming the first that is neither the id nor the name of a connection that the caller can see. */
-export async function requireVisibleMcpConnections(context: OperationContext, references: readonly string[], path: string): Promise<void> {
+export async function requireVisibleMcpConnections(
+  context: OperationContext,
+  references: readonly string[],
+  path: string,
+): Promise<void> {
   if (references.length === 0) return;
   const known = await findKnownReferences(context, requireOrganization(context.actor).id, references);
   const index = references.findIndex((reference) => !known.has(reference));
-  if (index >= 0) throw invalid(`${path}.${index}`, `${references[index]} is neither the id nor the name of an MCP connection that you can see`);
+  if (index >= 0)
+    throw invalid(
+      `${path}.${index}`,
+      `${references[index]} is neither the id nor the name of an MCP connection that you can see`,
+    );
 }

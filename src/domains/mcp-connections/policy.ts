@@ -1,21 +1,34 @@
 import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
 import { ForbiddenError, notFound } from '../../core/errors.ts';
-import { type ActingOrganization, type Actor, type OperationContext, requireOrganization, requireScope } from '../../core/operation.ts';
+import {
+  type ActingOrganization,
+  type Actor,
+  type OperationContext,
+  requireOrganization,
+  requireScope,
+} from '../../core/operation.ts';
 import { McpConnection, type Visibility } from './entity.ts';
 
 /** What work on connections needs, whoever calls: the callback of an authorization has no actor. */
-export type McpContext = Pick<OperationContext, 'em' | 'sql' | 'now' | 'newId' | 'settings' | 'secrets' | 'outbound'>;
+export type McpContext = Pick<
+  OperationContext,
+  'em' | 'sql' | 'notifier' | 'now' | 'newId' | 'settings' | 'secrets' | 'outbound'
+>;
 
 /** Shared connections of the organization, and the caller's own. What others keep for themselves is not there. */
 export function withinReachOf(actor: Actor) {
-  return { organization: requireOrganization(actor).id, $or: [{ visibility: 'shared' as const }, { owner: actor.userId }] };
+  return {
+    organization: requireOrganization(actor).id,
+    $or: [{ visibility: 'shared' as const }, { owner: actor.userId }],
+  };
 }
 
 /** @throws ForbiddenError when the caller may see such connections but not manage them. */
 export function requireManager(actor: Actor, visibility: Visibility): ActingOrganization {
   requireScope(actor, 'mcp_connections.write');
   const organization = requireOrganization(actor);
-  if (visibility === 'shared' && organization.role !== 'admin') throw new ForbiddenError('only an admin of the organization manages shared MCP connections');
+  if (visibility === 'shared' && organization.role !== 'admin')
+    throw new ForbiddenError('only an admin of the organization manages shared MCP connections');
   return organization;
 }
 
@@ -23,9 +36,18 @@ export function requireManager(actor: Actor, visibility: Visibility): ActingOrga
  * Loads a connection that the caller may manage; `lock` holds it until the transaction ends.
  * @throws NotFoundError; ForbiddenError for a shared one when the caller is no admin.
  */
-export async function loadManaged(em: EntityManager, actor: Actor, id: string, { lock = false } = {}): Promise<McpConnection> {
+export async function loadManaged(
+  em: EntityManager,
+  actor: Actor,
+  id: string,
+  { lock = false } = {},
+): Promise<McpConnection> {
   requireScope(actor, 'mcp_connections.write');
-  const connection = await em.findOne(McpConnection, { id, ...withinReachOf(actor) }, lock ? { lockMode: LockMode.PESSIMISTIC_WRITE } : {});
+  const connection = await em.findOne(
+    McpConnection,
+    { id, ...withinReachOf(actor) },
+    lock ? { lockMode: LockMode.PESSIMISTIC_WRITE } : {},
+  );
   if (!connection) throw notFound('MCP connection');
   requireManager(actor, connection.visibility);
   return connection;

@@ -40,11 +40,22 @@ export class AuthorizationNeeded extends Error {
 export function explainRemote(error: unknown, who: string): DomainError | AuthorizationNeeded {
   if (error instanceof DomainError || error instanceof AuthorizationNeeded) return error;
   if (error instanceof InsufficientScopeError) {
-    return new AuthorizationNeeded({ resourceMetadataUrl: error.resourceMetadataUrl, scope: error.requiredScope }, true);
+    return new AuthorizationNeeded(
+      { resourceMetadataUrl: error.resourceMetadataUrl, scope: error.requiredScope },
+      true,
+    );
   }
   const outbound = findOutboundError(error);
   if (outbound) return new RemoteFailedError(`${who} failed: ${outbound.message}`, error);
-  return new RemoteFailedError(`${who} ${causeOf(error)}`, error);
+  // The server has understood and does not want it so: asking again will not help (RFC 9110, section 15.5).
+  const isRefusal =
+    error instanceof SdkHttpError &&
+    error.status !== undefined &&
+    error.status >= 400 &&
+    error.status < 500 &&
+    error.status !== 408 &&
+    error.status !== 429;
+  return new (isRefusal ? MisconfiguredError : RemoteFailedError)(`${who} ${causeOf(error)}`, error);
 }
 
 /** Libraries wrap what `fetch` throws. */
@@ -56,13 +67,16 @@ function findOutboundError(error: unknown): OutboundError | undefined {
 }
 
 function causeOf(error: unknown): string {
-  if (error instanceof IssuerMismatchError) return 'names another issuer than the one that was asked (RFC 8414, section 3.3; RFC 9207, section 2.4)';
+  if (error instanceof IssuerMismatchError)
+    return 'names another issuer than the one that was asked (RFC 8414, section 3.3; RFC 9207, section 2.4)';
   if (error instanceof InsecureTokenEndpointError) return 'names a token endpoint that is not https';
-  if (error instanceof RegistrationRejectedError) return `refused the registration of this client (HTTP ${error.status})`;
+  if (error instanceof RegistrationRejectedError)
+    return `refused the registration of this client (HTTP ${error.status})`;
   if (error instanceof OAuthError) return /^[a-z_]{1,60}$/.test(error.code) ? `refused: ${error.code}` : 'refused';
   if (error instanceof SdkHttpError && error.status !== undefined) return `answered with HTTP ${error.status}`;
   if (error instanceof ProtocolError) return `answered with the JSON-RPC error ${error.code}`;
   if (error instanceof SyntaxError || error instanceof z.core.$ZodError) return 'answered with a malformed document';
+  if (error instanceof SdkError && error.cause instanceof Error) return causeOf(error.cause);
   if (error instanceof SdkError) return `broke the protocol (${error.code})`;
   return 'broke the protocol';
 }

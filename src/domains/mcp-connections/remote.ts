@@ -32,20 +32,33 @@ const noop = () => undefined;
  * and closes. Each use has a fresh transport.
  * @throws AuthorizationNeeded on 401, and on 403 with `insufficient_scope`; RemoteFailedError with the cause for everything else.
  */
-export async function withServer<Result>(work: OutboundWork, serverUrl: string, access: Access, use: (client: Client, info: ServerInfo) => Promise<Result>): Promise<Result> {
+export async function withServer<Result>(
+  work: OutboundWork,
+  serverUrl: string,
+  access: Access,
+  use: (client: Client, info: ServerInfo) => Promise<Result>,
+): Promise<Result> {
   const transport = new StreamableHTTPClientTransport(new URL(serverUrl), {
     fetch: work.fetch,
     // Redirects are followed by our own fetch.
     redirectPolicy: 'follow',
     requestInit: { headers: { ...access.headers } },
     onInsufficientScope: 'throw',
-    reconnectionOptions: { initialReconnectionDelay: 500, maxReconnectionDelay: 1000, reconnectionDelayGrowFactor: 1, maxRetries: 0 },
+    reconnectionOptions: {
+      initialReconnectionDelay: 500,
+      maxReconnectionDelay: 1000,
+      reconnectionDelayGrowFactor: 1,
+      maxRetries: 0,
+    },
     authProvider: {
       token: () => Promise.resolve(access.accessToken),
       onUnauthorized: ({ response }) => Promise.reject(new AuthorizationNeeded(extractWWWAuthenticateParams(response))),
     },
   });
-  const client = new Client({ name: 'workspace-gateway', version: '1.0.0' }, { versionNegotiation: { mode: 'auto' }, listMaxPages: 16 });
+  const client = new Client(
+    { name: 'workspace-gateway', version: '1.0.0' },
+    { versionNegotiation: { mode: 'auto' }, listMaxPages: 16 },
+  );
   // What the transport says outside of a request fails that request, too, or concerns nobody.
   client.onerror = noop;
   try {
@@ -57,7 +70,8 @@ export async function withServer<Result>(work: OutboundWork, serverUrl: string, 
   } catch (error) {
     throw explainRemote(error, 'the MCP server');
   } finally {
-    if (transport.sessionId !== undefined && !work.signal.aborted) await Promise.race([transport.terminateSession().catch(noop), sleep(FAREWELL_MS)]);
+    if (transport.sessionId !== undefined && !work.signal.aborted)
+      await Promise.race([transport.terminateSession().catch(noop), sleep(FAREWELL_MS)]);
     await client.close().catch(noop);
   }
 }
@@ -66,7 +80,14 @@ export async function withServer<Result>(work: OutboundWork, serverUrl: string, 
 export function listTools(client: Client, signal: AbortSignal): Promise<Tool[]> {
   return client
     .listTools({}, { signal, timeout: 30_000 })
-    .then(({ tools }) => tools.map(({ name, title, description, inputSchema }) => ({ name, title: title ?? null, description: description ?? null, inputSchema })));
+    .then(({ tools }) =>
+      tools.map(({ name, title, description, inputSchema }) => ({
+        name,
+        title: title ?? null,
+        description: description ?? null,
+        inputSchema,
+      })),
+    );
 }
 
 function sleep(ms: number): Promise<void> {
@@ -74,10 +95,17 @@ function sleep(ms: number): Promise<void> {
 }
 
 /** A server may keep a stream open and say nothing: waiting ends with the work's deadline all the same. */
-async function untilDeadline<Result>(signal: AbortSignal, serverUrl: string, run: () => Promise<Result>): Promise<Result> {
+async function untilDeadline<Result>(
+  signal: AbortSignal,
+  serverUrl: string,
+  run: () => Promise<Result>,
+): Promise<Result> {
   let onAbort = noop;
   const deadline = new Promise<never>((_, reject) => {
-    onAbort = () => reject(new RemoteFailedError(`the MCP server failed: ${new URL(serverUrl).host} did not answer in time`)) as undefined;
+    onAbort = () =>
+      reject(
+        new RemoteFailedError(`the MCP server failed: ${new URL(serverUrl).host} did not answer in time`),
+      ) as undefined;
     if (signal.aborted) onAbort();
     signal.addEventListener('abort', onAbort, { once: true });
   });

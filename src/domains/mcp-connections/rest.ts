@@ -30,7 +30,9 @@ const connectionDocument = z
   })
   .meta({ id: 'McpConnection' });
 
-const resultDocument = z.strictObject({ authorizationUrl: z.url().nullable(), connection: connectionDocument }).meta({ id: 'McpConnectionResult' });
+const resultDocument = z
+  .strictObject({ authorizationUrl: z.url().nullable(), connection: connectionDocument })
+  .meta({ id: 'McpConnectionResult' });
 
 function toConnectionDocument(row: McpConnectionRow): z.input<typeof connectionDocument> {
   return {
@@ -60,7 +62,8 @@ export const mcpConnectionRoutes = [
     path: '/v1/mcp-connections',
     operationId: 'createMcpConnection',
     tag,
-    summary: 'Register an MCP connection: a stdio command, which is stored only, or a remote server, which is connected or begins its authorization.',
+    summary:
+      'Register an MCP connection: a stdio command, which is stored only, or a remote server, which is connected or begins its authorization.',
     input: createMcpConnectionInput,
     output: resultDocument,
     status: 201,
@@ -73,7 +76,8 @@ export const mcpConnectionRoutes = [
     path: '/v1/mcp-connections/:mcpConnectionId/authorize',
     operationId: 'authorizeMcpConnection',
     tag,
-    summary: 'Connect a remote connection, or begin its authorization; `authorizationUrl` is set when its user has to authorize it.',
+    summary:
+      'Connect a remote connection, or begin its authorization; `authorizationUrl` is set when its user has to authorize it.',
     input: mcpConnectionReference,
     output: resultDocument,
     status: 200,
@@ -102,7 +106,11 @@ export const mcpConnectionPages: readonly PublicPage[] = [
     operationId: 'readMcpClientMetadata',
     answer: async ({ settings }) =>
       Response.json(
-        { client_id: settings.publicUrl + CLIENT_METADATA_PATH, client_uri: settings.publicUrl, ...clientMetadata(settings.publicUrl + CALLBACK_PATH) },
+        {
+          client_id: settings.publicUrl + CLIENT_METADATA_PATH,
+          client_uri: settings.publicUrl,
+          ...clientMetadata(settings.publicUrl + CALLBACK_PATH),
+        },
         { headers: { 'Cache-Control': 'public, max-age=3600' } },
       ),
   },

@@ -4,11 +4,21 @@ import type { Timestamp } from '../../core/sql.ts';
 import type { McpConnection } from './entity.ts';
 
 type Same = 'id' | 'name' | 'type' | 'visibility' | 'envKeys' | 'headerKeys' | 'status';
-type Nullable = 'command' | 'args' | 'serverUrl' | 'authType' | 'clientId' | 'oauthRegistration' | 'scope' | 'statusReason' | 'grantedScopes';
+type Nullable =
+  | 'command'
+  | 'args'
+  | 'serverUrl'
+  | 'authType'
+  | 'clientId'
+  | 'oauthRegistration'
+  | 'scope'
+  | 'statusReason'
+  | 'grantedScopes';
 type Moment = 'connectedAt' | 'lastCheckedAt' | 'authorizationExpiresAt' | 'tokenExpiresAt';
 
 /** A connection as it is read; the entity has the same shape, but for the issuer. */
-export interface McpConnectionRow extends Pick<McpConnection, Same>, Partial<Pick<McpConnection, Nullable>>, Partial<Record<Moment, Timestamp | null>> {
+export interface McpConnectionRow
+  extends Pick<McpConnection, Same>, Partial<Pick<McpConnection, Nullable>>, Partial<Record<Moment, Timestamp | null>> {
   readonly authorizationServer?: { readonly issuer: string } | null;
   readonly createdAt: Timestamp;
   readonly updatedAt: Timestamp;
@@ -46,7 +56,12 @@ function conditions({ userId }: Actor, organizationId: string, filter: McpConnec
   ].join(' and ');
 }
 
-export async function pageOfConnections({ sql, actor }: OperationContext, organizationId: string, filter: McpConnectionFilter, page: PageArguments): Promise<Page<McpConnectionRow>> {
+export async function pageOfConnections(
+  { sql, actor }: OperationContext,
+  organizationId: string,
+  filter: McpConnectionFilter,
+  page: PageArguments,
+): Promise<Page<McpConnectionRow>> {
   const values: unknown[] = [];
   const where = conditions(actor, organizationId, filter, values);
   const query = keyset(BY_NAME, page, values);
@@ -57,25 +72,42 @@ export async function pageOfConnections({ sql, actor }: OperationContext, organi
   return query.toPage(rows);
 }
 
-export async function countConnections({ sql, actor }: OperationContext, organizationId: string, filter: McpConnectionFilter): Promise<number> {
+export async function countConnections(
+  { sql, actor }: OperationContext,
+  organizationId: string,
+  filter: McpConnectionFilter,
+): Promise<number> {
   const values: unknown[] = [];
   const where = conditions(actor, organizationId, filter, values);
-  const [row] = await sql.query<{ count: number }>(`select count(*)::int as count from mcp_connection c where ${where}`, values);
+  const [row] = await sql.query<{ count: number }>(
+    `select count(*)::int as count from mcp_connection c where ${where}`,
+    values,
+  );
   return row?.count ?? 0;
 }
 
-export function findConnectionRows({ sql, actor }: OperationContext, organizationId: string, ids: readonly string[]): Promise<McpConnectionRow[]> {
-  return sql.query<McpConnectionRow>(`select ${COLUMNS} from mcp_connection c where ${VISIBLE} and c.id = any($3)`, [organizationId, actor.userId, ids]);
+export function findConnectionRows(
+  { sql, actor }: OperationContext,
+  organizationId: string,
+  ids: readonly string[],
+): Promise<McpConnectionRow[]> {
+  return sql.query<McpConnectionRow>(`select ${COLUMNS} from mcp_connection c where ${VISIBLE} and c.id = any($3)`, [
+    organizationId,
+    actor.userId,
+    ids,
+  ]);
 }
 
 /** Which of the texts are ids or names of connections that the caller can see. */
-export async function findKnownReferences({ sql, actor }: OperationContext, organizationId: string, references: readonly string[]): Promise<Set<string>> {
-  const rows = await sql.query<{ id: string; name: string }>(`select c.id, c.name from mcp_connection c where ${VISIBLE} and (c.id::text = any($3) or c.name = any($4))`, [
-    organizationId,
-    actor.userId,
-    references.map((reference) => reference.toLowerCase()),
-    references,
-  ]);
+export async function findKnownReferences(
+  { sql, actor }: OperationContext,
+  organizationId: string,
+  references: readonly string[],
+): Promise<Set<string>> {
+  const rows = await sql.query<{ id: string; name: string }>(
+    `select c.id, c.name from mcp_connection c where ${VISIBLE} and (c.id::text = any($3) or c.name = any($4))`,
+    [organizationId, actor.userId, references.map((reference) => reference.toLowerCase()), references],
+  );
   const ids = new Set(rows.map(({ id }) => id));
   const names = new Set(rows.map(({ name }) => name));
   return new Set(references.filter((reference) => names.has(reference) || ids.has(reference.toLowerCase())));

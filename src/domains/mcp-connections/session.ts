@@ -7,7 +7,7 @@ import { McpConnection } from './entity.ts';
 import type { McpContext } from './policy.ts';
 import { type Access, type ServerInfo, withServer } from './remote.ts';
 import { AuthorizationNeeded, MisconfiguredError } from './remote-errors.ts';
-import type { Status } from './status.ts';
+import { type Status, topicOf } from './status.ts';
 import { usableToken } from './tokens.ts';
 
 /** Use of a connection that stands: with its credentials, refreshed as needed, and with what came of it noted on the row. */
@@ -19,7 +19,11 @@ const NOTE_INTERVAL_MS = 60_000;
  * Runs something on the live server. A token that the server refuses is refreshed once.
  * @throws RemoteFailedError with the cause; the connection's status and reason say the same.
  */
-export async function useServer<Result>(context: McpContext, connection: McpConnection, use: (client: Client, info: ServerInfo, work: OutboundWork) => Promise<Result>): Promise<Result> {
+export async function useServer<Result>(
+  context: McpContext,
+  connection: McpConnection,
+  use: (client: Client, info: ServerInfo, work: OutboundWork) => Promise<Result>,
+): Promise<Result> {
   const work = context.outbound.begin();
   try {
     const result = await attempt(context, connection, work, use);
@@ -30,8 +34,14 @@ export async function useServer<Result>(context: McpContext, connection: McpConn
   }
 }
 
-async function attempt<Result>(context: McpContext, connection: McpConnection, work: OutboundWork, use: (client: Client, info: ServerInfo, work: OutboundWork) => Promise<Result>): Promise<Result> {
-  const run = (access: Access) => withServer(work, connection.serverUrl ?? '', access, (client, info) => use(client, info, work));
+async function attempt<Result>(
+  context: McpContext,
+  connection: McpConnection,
+  work: OutboundWork,
+  use: (client: Client, info: ServerInfo, work: OutboundWork) => Promise<Result>,
+): Promise<Result> {
+  const run = (access: Access) =>
+    withServer(work, connection.serverUrl ?? '', access, (client, info) => use(client, info, work));
   if (connection.authType === 'static_headers') {
     const { headers } = await readCredentials(context.em.fork(), context.secrets, connection.id);
     return run({ headers });
@@ -51,36 +61,52 @@ async function attempt<Result>(context: McpContext, connection: McpConnection, w
   }
 }
 
-async function noteSuccess({ em, now }: McpContext, id: string): Promise<void> {
-  await em.fork().transactional(async (transaction) => {
+async function noteSuccess({ em, now, notifier }: McpContext, id: string): Promise<void> {
+  const isNews = await em.fork().transactional(async (transaction) => {
     const seen = await transaction.findOne(McpConnection, { id });
     const isRecent = seen?.lastCheckedAt != null && now().getTime() - seen.lastCheckedAt.getTime() < NOTE_INTERVAL_MS;
-    if (!seen || (seen.status === 'CONNECTED' && isRecent)) return;
-    const locked = await transaction.findOne(McpConnection, { id }, { lockMode: LockMode.PESSIMISTIC_WRITE, refresh: true });
+    if (!seen || (seen.status === 'CONNECTED' && isRecent)) return false;
+    const locked = await transaction.findOne(
+      McpConnection,
+      { id },
+      { lockMode: LockMode.PESSIMISTIC_WRITE, refresh: true },
+    );
     // An authorization that waits for its user is not over because the old tokens still serve.
-    if (locked && locked.status !== 'PENDING_AUTHORIZATION') locked.connect(now());
+    if (!locked || locked.status === 'PENDING_AUTHORIZATION') return false;
+    locked.connect(now());
+    return true;
   });
+  if (isNews) notifier.publish(topicOf(id));
 }
 
 /** Writes down why it does not work, and gives the error to throw. What `usableToken` has written already stays. */
-export async function noteFailure({ em, now }: McpContext, id: string, error: unknown): Promise<unknown> {
-  if (!(error instanceof AuthorizationNeeded) && !(error instanceof DomainError && error.kind === 'remoteFailed')) return error;
-  return em.fork().transactional(async (transaction) => {
+export async function noteFailure({ em, now, notifier }: McpContext, id: string, error: unknown): Promise<unknown> {
+  if (!(error instanceof AuthorizationNeeded) && !(error instanceof DomainError && error.kind === 'remoteFailed'))
+    return error;
+  const noted = await em.fork().transactional(async (transaction) => {
     const connection = await transaction.findOne(McpConnection, { id }, { lockMode: LockMode.PESSIMISTIC_WRITE });
     if (!connection || connection.status === 'PENDING_AUTHORIZATION') return toRemoteFailure(error, connection);
     const status = statusAfter(error, connection);
     // Somebody has authorized it anew meanwhile, or the tokens are known to be gone: there is nothing to write down.
-    if (error instanceof AuthorizationNeeded && error.tokenVersion !== undefined && error.tokenVersion !== connection.tokenVersion) return toRemoteFailure(error, connection);
+    if (
+      error instanceof AuthorizationNeeded &&
+      error.tokenVersion !== undefined &&
+      error.tokenVersion !== connection.tokenVersion
+    )
+      return toRemoteFailure(error, connection);
     if (error instanceof AuthorizationNeeded && error.isStepUp) {
       connection.challengedScope = [...(connection.grantedScopes ?? []), error.scope ?? ''].join(' ').trim() || null;
     } else if (error instanceof AuthorizationNeeded) await forgetTokens(transaction, connection);
     connection.stop(status, error.message, now());
     return toRemoteFailure(error, connection);
   });
+  notifier.publish(topicOf(id));
+  return noted;
 }
 
 function statusAfter(error: Error, connection: McpConnection): Exclude<Status, 'CONNECTED' | 'STORED'> {
-  if (error instanceof AuthorizationNeeded) return connection.authType === 'oauth' ? 'AUTHORIZATION_REQUIRED' : 'MISCONFIGURED';
+  if (error instanceof AuthorizationNeeded)
+    return connection.authType === 'oauth' ? 'AUTHORIZATION_REQUIRED' : 'MISCONFIGURED';
   return error instanceof MisconfiguredError ? 'MISCONFIGURED' : 'UNREACHABLE';
 }
 

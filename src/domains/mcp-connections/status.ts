@@ -1,5 +1,12 @@
 /** Where a connection stands. `STORED` is for stdio, which is kept and never run; the others are for remote servers. */
-export const STATUSES = ['STORED', 'PENDING_AUTHORIZATION', 'CONNECTED', 'AUTHORIZATION_REQUIRED', 'UNREACHABLE', 'MISCONFIGURED'] as const;
+export const STATUSES = [
+  'STORED',
+  'PENDING_AUTHORIZATION',
+  'CONNECTED',
+  'AUTHORIZATION_REQUIRED',
+  'UNREACHABLE',
+  'MISCONFIGURED',
+] as const;
 export type Status = (typeof STATUSES)[number];
 
 /** What its owner can do about it. */
@@ -18,6 +25,11 @@ const ACTION_OF: Readonly<Record<Status, NextAction>> = {
 /** How long an authorization that was begun may be completed. */
 export const AUTHORIZATION_LIFETIME_MS = 10 * 60 * 1000;
 
+/** Where changes of a connection are told of. */
+export function topicOf(connectionId: string): string {
+  return `mcp_connection/${connectionId}`;
+}
+
 export interface Standing {
   readonly status: Status;
   readonly statusReason: string | null;
@@ -26,10 +38,17 @@ export interface Standing {
 
 /** The status as it stands now: an authorization that nobody completed in time has to begin again. */
 export function standingOf(
-  row: { readonly status: Status; readonly statusReason?: string | null; readonly authorizationExpiresAt?: Date | string | null },
+  row: {
+    readonly status: Status;
+    readonly statusReason?: string | null;
+    readonly authorizationExpiresAt?: Date | string | null;
+  },
   now: Date,
 ): Standing {
-  const isLate = row.status === 'PENDING_AUTHORIZATION' && row.authorizationExpiresAt != null && new Date(row.authorizationExpiresAt) <= now;
+  const isLate =
+    row.status === 'PENDING_AUTHORIZATION' &&
+    row.authorizationExpiresAt != null &&
+    new Date(row.authorizationExpiresAt) <= now;
   const status = isLate ? 'AUTHORIZATION_REQUIRED' : row.status;
   const statusReason = isLate ? 'the authorization was not completed within 10 minutes' : (row.statusReason ?? null);
   return { status, statusReason, nextAction: ACTION_OF[status] };

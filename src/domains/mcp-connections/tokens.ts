@@ -6,6 +6,7 @@ import { McpConnection } from './entity.ts';
 import { type AuthorizationServer, type OAuthClient, fetchClientToken, refresh } from './oauth.ts';
 import type { McpContext } from './policy.ts';
 import { explainRemote } from './remote-errors.ts';
+import { topicOf } from './status.ts';
 
 /**
  * Access tokens, refreshed ahead of their expiry by one caller at a time over all processes. The right to refresh is a lease on the row,
@@ -32,17 +33,25 @@ const CLAIM = `update mcp_connection set refresh_lease_until = now() + interval 
  * A token to use now; undefined when there is none. With `refused`, one newer than that version.
  * @throws RemoteFailedError when the token is over and a new one cannot be had at the moment.
  */
-export async function usableToken(context: McpContext, connectionId: string, refused?: number): Promise<Token | undefined> {
+export async function usableToken(
+  context: McpContext,
+  connectionId: string,
+  refused?: number,
+): Promise<Token | undefined> {
   const { now, sql } = context;
   const deadline = performance.now() + WAIT_MS;
   for (;;) {
     const { connection, tokens } = await load(context, connectionId);
     if (!tokens) return undefined;
     const current: Token = { accessToken: tokens.accessToken, version: connection.tokenVersion };
-    const isOver = connection.tokenVersion === refused || (connection.tokenExpiresAt != null && connection.tokenExpiresAt <= now());
+    const isOver =
+      connection.tokenVersion === refused || (connection.tokenExpiresAt != null && connection.tokenExpiresAt <= now());
     const isDue = isOver || (connection.refreshAfter != null && connection.refreshAfter <= now());
     if (!isDue || (!isOver && isBackingOff(connection, now()))) return current;
-    if (isBackingOff(connection, now())) throw new RemoteFailedError(connection.statusReason ?? 'the tokens cannot be refreshed at the moment; try again later');
+    if (isBackingOff(connection, now()))
+      throw new RemoteFailedError(
+        connection.statusReason ?? 'the tokens cannot be refreshed at the moment; try again later',
+      );
     const [claimed] = await sql.query(CLAIM, [connectionId, connection.tokenVersion]);
     if (claimed) await renew(context, connection, { tokens, isOver, wasRefused: connection.tokenVersion === refused });
     else if (!isOver) return current;
@@ -77,18 +86,28 @@ async function renew(context: McpContext, seen: McpConnection, { tokens, isOver,
   const client = clientOf(seen, server, registration, clientSecret);
   const byClient = seen.authType === 'client_credentials';
   if (!server || !client || tokens.issuer !== server.issuer || (!byClient && tokens.refreshToken === undefined)) {
-    const reason = wasRefused ? 'the MCP server no longer accepts the access token' : 'the access token has expired, and there is no refresh token';
+    const reason = wasRefused
+      ? 'the MCP server no longer accepts the access token'
+      : 'the access token has expired, and there is no refresh token';
     // Without a refresh token a token is simply used until it ends.
-    return commit(context, seen, async (connection, em) => (isOver ? lose(em, connection, reason, context.now()) : connection.setTokens({ ...lifetimeOf(seen), refreshAfter: null })));
+    return commit(context, seen, async (connection, em) =>
+      isOver
+        ? lose(em, connection, reason, context.now())
+        : connection.setTokens({ ...lifetimeOf(seen), refreshAfter: null }),
+    );
   }
   let renewed: OAuthTokens;
   try {
     const work = context.outbound.begin();
-    renewed = byClient ? await fetchClientToken(work, server, client, seen.grantedScopes?.join(' ') || undefined) : await refresh(work, server, client, tokens.refreshToken ?? '');
+    renewed = byClient
+      ? await fetchClientToken(work, server, client, seen.grantedScopes?.join(' ') || undefined)
+      : await refresh(work, server, client, tokens.refreshToken ?? '');
   } catch (error) {
     return commit(context, seen, (connection, em) => settleFailure(context, em, connection, { error, isOver }));
   }
-  await commit(context, seen, (connection, em) => storeTokens(em, context.secrets, connection, renewed, server.issuer, context.now()));
+  await commit(context, seen, (connection, em) =>
+    storeTokens(em, context.secrets, connection, renewed, server.issuer, context.now()),
+  );
 }
 
 function lifetimeOf({ tokenExpiresAt, grantedScopes }: McpConnection) {
@@ -108,11 +127,20 @@ export function clientOf(
 }
 
 /** Runs on the locked row, unless its tokens have changed meanwhile: then a newer authorization counts. */
-async function commit({ em }: McpContext, seen: McpConnection, change: (connection: McpConnection, em: EntityManager) => Promise<unknown> | unknown): Promise<void> {
+async function commit(
+  { em, notifier }: McpContext,
+  seen: McpConnection,
+  change: (connection: McpConnection, em: EntityManager) => Promise<unknown> | unknown,
+): Promise<void> {
   await em.fork().transactional(async (transaction) => {
-    const connection = await transaction.findOne(McpConnection, { id: seen.id }, { lockMode: LockMode.PESSIMISTIC_WRITE });
+    const connection = await transaction.findOne(
+      McpConnection,
+      { id: seen.id },
+      { lockMode: LockMode.PESSIMISTIC_WRITE },
+    );
     if (connection && connection.tokenVersion === seen.tokenVersion) await change(connection, transaction);
   });
+  notifier.publish(topicOf(seen.id));
 }
 
 async function lose(em: EntityManager, connection: McpConnection, reason: string, at: Date): Promise<void> {
@@ -121,11 +149,22 @@ async function lose(em: EntityManager, connection: McpConnection, reason: string
 }
 
 /** `invalid_grant` ends the authorization; a client that is no longer known ends its registration, too; all else is passing and keeps the tokens. */
-async function settleFailure({ now }: McpContext, em: EntityManager, connection: McpConnection, { error, isOver }: { error: unknown; isOver: boolean }): Promise<void> {
+async function settleFailure(
+  { now }: McpContext,
+  em: EntityManager,
+  connection: McpConnection,
+  { error, isOver }: { error: unknown; isOver: boolean },
+): Promise<void> {
   const at = now();
   const reason = explainRemote(error, 'the authorization server').message;
   const code = error instanceof OAuthError ? error.code : undefined;
-  if (code === 'invalid_grant') return lose(em, connection, 'the authorization server no longer accepts the refresh token (invalid_grant): it has expired or was revoked', at);
+  if (code === 'invalid_grant')
+    return lose(
+      em,
+      connection,
+      'the authorization server no longer accepts the refresh token (invalid_grant): it has expired or was revoked',
+      at,
+    );
   if (code === 'invalid_client' || code === 'unauthorized_client') {
     await forgetTokens(em, connection);
     if (connection.clientId != null) return connection.stop('MISCONFIGURED', reason, at);

@@ -13,18 +13,37 @@ const OF_AUTH: Readonly<Record<AuthType, readonly string[]>> = {
 };
 
 /** Applies what is given to a locked connection. Part of the caller's transaction. @throws ValidationError for fields of another kind of connection. */
-export async function applyUpdate({ em, secrets, now }: OperationContext, connection: McpConnection, input: UpdateMcpConnectionInput): Promise<void> {
+export async function applyUpdate(
+  { em, secrets, now }: OperationContext,
+  connection: McpConnection,
+  input: UpdateMcpConnectionInput,
+): Promise<void> {
   const { mcpConnectionId: _, ...changes } = input;
   if (Object.values(changes).every((value) => value === undefined)) return;
   refuseStrangeFields(connection, changes);
   if (changes.name !== undefined) connection.name = changes.name;
   if (changes.command !== undefined) connection.command = changes.command;
   if (changes.args !== undefined) connection.args = changes.args;
-  if (changes.env) connection.envKeys = await mergeNamed(em, secrets, connection, { kind: 'env', changes: changes.env, names: connection.envKeys });
+  if (changes.env)
+    connection.envKeys = await mergeNamed(em, secrets, connection, {
+      kind: 'env',
+      changes: changes.env,
+      names: connection.envKeys,
+    });
   const moves = changes.serverUrl !== undefined && changes.serverUrl !== connection.serverUrl;
   if (moves) await leaveServer({ em }, connection, changes.serverUrl ?? '');
-  if (changes.scope !== undefined) connection.scope = changes.scope;
-  if (changes.headers) connection.headerKeys = await mergeNamed(em, secrets, connection, { kind: 'header', changes: changes.headers, names: connection.headerKeys });
+  if (changes.scope !== undefined) {
+    connection.scope = changes.scope;
+    // What was granted serves until it is authorized anew, which is then more than to connect.
+    if (connection.authType === 'oauth' && connection.grantedScopes) connection.challengedScope = changes.scope;
+    else if (connection.authType === 'client_credentials') await forgetTokens(em, connection);
+  }
+  if (changes.headers)
+    connection.headerKeys = await mergeNamed(em, secrets, connection, {
+      kind: 'header',
+      changes: changes.headers,
+      names: connection.headerKeys,
+    });
   if (changes.clientId !== undefined && changes.clientId !== connection.clientId) {
     connection.clientId = changes.clientId;
     await forgetSecrets(em, connection, 'client_secret');
@@ -34,14 +53,21 @@ export async function applyUpdate({ em, secrets, now }: OperationContext, connec
     await storeClientSecret(em, secrets, connection, changes.clientSecret);
     if (connection.authType === 'client_credentials') await forgetAuthorization({ em }, connection);
   }
-  if (connection.type === 'remote' && (moves || changes.headers || changes.clientId !== undefined || changes.clientSecret !== undefined)) {
+  if (
+    connection.type === 'remote' &&
+    (moves || changes.headers || changes.clientId !== undefined || changes.clientSecret !== undefined)
+  ) {
     connection.stop('AUTHORIZATION_REQUIRED', 'the connection was changed; authorize it to connect again', now());
   }
   connection.updatedAt = now();
 }
 
 /** Nothing that was given for one server is shown to another. */
-async function leaveServer({ em }: Pick<OperationContext, 'em'>, connection: McpConnection, serverUrl: string): Promise<void> {
+async function leaveServer(
+  { em }: Pick<OperationContext, 'em'>,
+  connection: McpConnection,
+  serverUrl: string,
+): Promise<void> {
   connection.serverUrl = serverUrl;
   connection.headerKeys = [];
   connection.challengedScope = null;
@@ -57,10 +83,21 @@ async function forgetAuthorization({ em }: Pick<OperationContext, 'em'>, connect
 
 function refuseStrangeFields(connection: McpConnection, changes: object): void {
   const { type, authType } = connection;
-  const strange: readonly string[] = type === 'stdio' ? OF_REMOTE : [...OF_STDIO, ...OF_REMOTE.filter((field) => authType != null && !OF_AUTH[authType].includes(field))];
+  const strange: readonly string[] =
+    type === 'stdio'
+      ? OF_REMOTE
+      : [...OF_STDIO, ...OF_REMOTE.filter((field) => authType != null && !OF_AUTH[authType].includes(field))];
   const kind = type === 'stdio' ? 'a stdio connection' : `authType ${authType}`;
   const faults = Object.entries(changes).flatMap(([field, value]) =>
-    value === undefined || (!strange.includes(field)) ? [] : [{ path: [field], code: 'custom', message: `must not be given for ${(OF_STDIO as readonly string[]).includes(field) ? 'a remote connection' : kind}` }],
+    value === undefined || !strange.includes(field)
+      ? []
+      : [
+          {
+            path: [field],
+            code: 'custom',
+            message: `must not be given for ${(OF_STDIO as readonly string[]).includes(field) ? 'a remote connection' : kind}`,
+          },
+        ],
   );
   if (faults.length > 0) throw new ValidationError(faults);
 }

@@ -29,7 +29,10 @@ import {
 export const RoleEnum = builder.enumType('OrganizationRole', {
   description: 'What a member may do in an organization.',
   values: {
-    ADMIN: { value: 'admin', description: 'Manages the organization, its members, its shared connections and all its keys.' },
+    ADMIN: {
+      value: 'admin',
+      description: 'Manages the organization, its members, its shared connections and all its keys.',
+    },
     MEMBER: { value: 'member', description: 'Works in the organization.' },
   } satisfies Record<string, { value: Role; description: string }>,
 });
@@ -41,8 +44,16 @@ export const OrganizationType = nodeType<OrganizationRow>('Organization', {
   fields: (t) => ({
     databaseId: t.field({ type: 'UUID', description: 'The id that REST uses.', resolve: ({ id }) => id }),
     name: t.exposeString('name', { description: '1 to 100 characters.' }),
-    slug: t.exposeString('slug', { nullable: true, description: 'Unique over all organizations; null when the name left nothing to make one of.' }),
-    logoUrl: t.field({ type: 'URL', nullable: true, description: 'Address of its logo.', resolve: ({ logoUrl }) => logoUrl }),
+    slug: t.exposeString('slug', {
+      nullable: true,
+      description: 'Unique over all organizations; null when the name left nothing to make one of.',
+    }),
+    logoUrl: t.field({
+      type: 'URL',
+      nullable: true,
+      description: 'Address of its logo.',
+      resolve: ({ logoUrl }) => logoUrl,
+    }),
     memberCount: t.loadable({
       type: 'Int',
       description: 'How many members it has.',
@@ -66,7 +77,11 @@ const MemberType = builder.objectRef<MemberRow>('OrganizationMember').implement(
       resolve: ({ userId, email, name, userCreatedAt }) => ({ id: userId, email, name, createdAt: userCreatedAt }),
     }),
     role: t.field({ type: RoleEnum, description: 'What they may do.', resolve: ({ role }) => role }),
-    joinedAt: t.field({ type: 'DateTime', description: 'When they became a member.', resolve: ({ createdAt }) => createdAt }),
+    joinedAt: t.field({
+      type: 'DateTime',
+      description: 'When they became a member.',
+      resolve: ({ createdAt }) => createdAt,
+    }),
   }),
 });
 
@@ -87,11 +102,20 @@ mutation('createOrganization', {
   schema: createOrganizationInput,
   input: (t) => ({
     name: t.string({ required: true, description: '1 to 100 characters.' }),
-    slug: t.string({ description: 'At most 100 lowercase letters and digits in groups joined by hyphens; made from the name when absent.' }),
+    slug: t.string({
+      description:
+        'At most 100 lowercase letters and digits in groups joined by hyphens; made from the name when absent.',
+    }),
   }),
   errors: [ConflictError],
   run: async (context, input) => ({ organization: await createOrganization(context, input) }),
-  payload: (t) => ({ organization: t.field({ type: OrganizationType, description: 'The new organization.', resolve: ({ organization }) => organization }) }),
+  payload: (t) => ({
+    organization: t.field({
+      type: OrganizationType,
+      description: 'The new organization.',
+      resolve: ({ organization }) => organization,
+    }),
+  }),
 });
 
 mutation('updateOrganization', {
@@ -105,11 +129,18 @@ mutation('updateOrganization', {
   }),
   errors: [NotFoundError],
   run: async (context, input) => ({ organization: await updateOrganization(context, input) }),
-  payload: (t) => ({ organization: t.field({ type: OrganizationType, description: 'The changed organization.', resolve: ({ organization }) => organization }) }),
+  payload: (t) => ({
+    organization: t.field({
+      type: OrganizationType,
+      description: 'The changed organization.',
+      resolve: ({ organization }) => organization,
+    }),
+  }),
 });
 
 mutation('addOrganizationMember', {
-  description: "Makes a user a member of the caller's organization, and creates the user when the address is new; for admins.",
+  description:
+    "Makes a user a member of the caller's organization, and creates the user when the address is new; for admins.",
   schema: addOrganizationMemberInput,
   input: (t) => ({
     email: t.string({ required: true, description: 'E-mail address of the user; compared without case.' }),
@@ -134,13 +165,19 @@ mutation('changeOrganizationMemberRole', {
 });
 
 mutation('removeOrganizationMember', {
-  description: "Ends a membership and revokes the member's keys of the organization; never of the last admin. For admins.",
+  description:
+    "Ends a membership and revokes the member's keys of the organization; never of the last admin. For admins.",
   schema: removeOrganizationMemberInput,
   ids: { userId: 'User' },
   input: (t) => ({ userId: t.id({ required: true, description: 'Either id of the user.' }) }),
   errors: [NotFoundError, ConflictError],
   run: removeOrganizationMember,
-  payload: (t) => ({ removedUserId: t.id({ description: 'Global id of the user who is no longer a member.', resolve: ({ user }) => toGlobalId('User', user.id) }) }),
+  payload: (t) => ({
+    removedUserId: t.id({
+      description: 'Global id of the user who is no longer a member.',
+      resolve: ({ user }) => toGlobalId('User', user.id),
+    }),
+  }),
 });
 
 function toMember({ organization, user, membership }: MemberChange): MemberRow {

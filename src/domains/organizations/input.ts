@@ -25,7 +25,11 @@ const email = z
 export const createOrganizationInput = z.strictObject({ name, slug: optional(slug) });
 export type CreateOrganizationInput = z.output<typeof createOrganizationInput>;
 
-export const updateOrganizationInput = z.strictObject({ organizationId: z.uuid(), name: name.optional(), logoUrl: logoUrl.nullable().optional() });
+export const updateOrganizationInput = z.strictObject({
+  organizationId: z.uuid(),
+  name: name.optional(),
+  logoUrl: logoUrl.nullable().optional(),
+});
 export type UpdateOrganizationInput = z.output<typeof updateOrganizationInput>;
 
 export const addOrganizationMemberInput = z.strictObject({ email, role: withDefault(z.enum(ROLES), 'member') });

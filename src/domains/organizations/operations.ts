@@ -1,7 +1,14 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { ConflictError, notFound } from '../../core/errors.ts';
 import { type Page, type PageArguments, keyset } from '../../core/keyset.ts';
-import { type ActingOrganization, type OperationContext, type Role, requireAdmin, requireScope, write } from '../../core/operation.ts';
+import {
+  type ActingOrganization,
+  type OperationContext,
+  type Role,
+  requireAdmin,
+  requireScope,
+  write,
+} from '../../core/operation.ts';
 import { type Timestamp, toIsoString } from '../../core/sql.ts';
 import { User } from '../users/entity.ts';
 import { Membership, Organization } from './entity.ts';
@@ -62,26 +69,39 @@ export const createOrganization = write(
   },
   {
     organization_slug_unique: ({ slug }) =>
-      new ConflictError(slug === undefined ? 'slug: the one made from the name was taken at the same moment; try again' : `slug: ${slug} is taken by another organization; choose another slug`, ['slug']),
+      new ConflictError(
+        slug === undefined
+          ? 'slug: the one made from the name was taken at the same moment; try again'
+          : `slug: ${slug} is taken by another organization; choose another slug`,
+        ['slug'],
+      ),
   },
 );
 
 async function generateSlug(em: EntityManager, name: string): Promise<string | null> {
   const base = slugFromName(name);
   if (base === undefined) return null;
-  const rows = await em.execute<{ slug: string }[]>('select slug from organization where starts_with(slug, ?)', [base.slice(0, 90)]);
+  const rows = await em.execute<{ slug: string }[]>('select slug from organization where starts_with(slug, ?)', [
+    base.slice(0, 90),
+  ]);
   return firstFreeSlug(base, new Set(rows.map(({ slug }) => slug)));
 }
 
 /** Changes name and logo of the caller's organization. An id of another organization is not found. */
-export const updateOrganization = write(async ({ em, actor, now }, { organizationId, ...changes }: UpdateOrganizationInput) => {
-  requireScope(actor, 'organizations.write');
-  if (organizationId !== actor.organization?.id) throw notFound('organization');
-  requireAdmin(actor);
-  const organization = await em.findOneOrFail(Organization, { id: organizationId }, { failHandler: () => notFound('organization') });
-  if (Object.values(changes).some((value) => value !== undefined)) organization.update(changes, now());
-  return organization;
-});
+export const updateOrganization = write(
+  async ({ em, actor, now }, { organizationId, ...changes }: UpdateOrganizationInput) => {
+    requireScope(actor, 'organizations.write');
+    if (organizationId !== actor.organization?.id) throw notFound('organization');
+    requireAdmin(actor);
+    const organization = await em.findOneOrFail(
+      Organization,
+      { id: organizationId },
+      { failHandler: () => notFound('organization') },
+    );
+    if (Object.values(changes).some((value) => value !== undefined)) organization.update(changes, now());
+    return organization;
+  },
+);
 
 const ORGANIZATION_COLUMNS = `o.id, o.number, o.name, o.slug, o.logo_url as "logoUrl", o.created_at as "createdAt", o.updated_at as "updatedAt"`;
 
@@ -95,7 +115,10 @@ export async function readOrganizations(context: OperationContext, ids: readonly
 }
 
 /** The organizations of the caller, by time of creation. */
-export async function listOrganizations(context: OperationContext, page: PageArguments): Promise<Page<OrganizationRow>> {
+export async function listOrganizations(
+  context: OperationContext,
+  page: PageArguments,
+): Promise<Page<OrganizationRow>> {
   const values: unknown[] = [context.actor.userId, context.actor.keyId];
   const query = keyset<OrganizationRow>(
     {
@@ -119,7 +142,10 @@ export async function listOrganizations(context: OperationContext, page: PageArg
 }
 
 /** How many members each of the organizations has. */
-export async function countMembers(context: OperationContext, organizationIds: readonly string[]): Promise<Map<string, number>> {
+export async function countMembers(
+  context: OperationContext,
+  organizationIds: readonly string[],
+): Promise<Map<string, number>> {
   const rows = await context.sql.query<{ id: string; count: number }>(
     'select organization_id as id, count(*)::int as count from membership where organization_id = any($1) group by organization_id',
     [organizationIds],
@@ -130,7 +156,11 @@ export async function countMembers(context: OperationContext, organizationIds: r
 const MEMBER_COLUMNS = `m.organization_id as "organizationId", u.id as "userId", u.email, u.name, u.created_at as "userCreatedAt", m.role, m.created_at as "createdAt"`;
 
 /** The members of an organization, by time of joining. The caller has reached the organization, so may see who else is in it. */
-export async function listMembers(context: OperationContext, organizationId: string, page: PageArguments): Promise<Page<MemberRow>> {
+export async function listMembers(
+  context: OperationContext,
+  organizationId: string,
+  page: PageArguments,
+): Promise<Page<MemberRow>> {
   const values: unknown[] = [organizationId];
   const query = keyset<MemberRow>(
     {
@@ -167,39 +197,57 @@ export const addOrganizationMember = write(
     requireScope(actor, 'organizations.write');
     const organization = requireAdmin(actor);
     const at = now();
-    await em.upsert(User, { id: newId(), email, createdAt: at }, { onConflictFields: ['email'], onConflictAction: 'ignore' });
+    await em.upsert(
+      User,
+      { id: newId(), email, createdAt: at },
+      { onConflictFields: ['email'], onConflictAction: 'ignore' },
+    );
     const user = await em.findOneOrFail(User, { email });
     const membership = em.create(Membership, { organization: organization.id, user, role, createdAt: at });
     return { organization, user, membership };
   },
-  { membership_pkey: ({ email }) => new ConflictError(`email: ${email} is a member of the organization already`, ['email']) },
+  {
+    membership_pkey: ({ email }) =>
+      new ConflictError(`email: ${email} is a member of the organization already`, ['email']),
+  },
 );
 
 /** @throws ConflictError when the organization would be left without an admin. */
-export const changeOrganizationMemberRole = write(async ({ em, actor }, { userId, role }: ChangeOrganizationMemberRoleInput): Promise<MemberChange> => {
-  const { organization, membership } = await lockMember(em, actor, userId);
-  if (role !== 'admin') await refuseLastAdmin(em, membership);
-  membership.role = role;
-  return { organization, membership, user: membership.user };
-});
+export const changeOrganizationMemberRole = write(
+  async ({ em, actor }, { userId, role }: ChangeOrganizationMemberRoleInput): Promise<MemberChange> => {
+    const { organization, membership } = await lockMember(em, actor, userId);
+    if (role !== 'admin') await refuseLastAdmin(em, membership);
+    membership.role = role;
+    return { organization, membership, user: membership.user };
+  },
+);
 
 /**
  * Ends a membership; the member's keys of the organization are revoked with it.
  * @throws ConflictError when the organization would be left without an admin.
  */
-export const removeOrganizationMember = write(async ({ em, actor, now }, { userId }: RemoveOrganizationMemberInput): Promise<MemberChange> => {
-  const { organization, membership } = await lockMember(em, actor, userId);
-  await refuseLastAdmin(em, membership);
-  em.remove(membership);
-  await em.execute('update api_key set revoked_at = ? where organization_id = ? and user_id = ? and revoked_at is null', [now(), organization.id, userId]);
-  return { organization, membership, user: membership.user };
-});
+export const removeOrganizationMember = write(
+  async ({ em, actor, now }, { userId }: RemoveOrganizationMemberInput): Promise<MemberChange> => {
+    const { organization, membership } = await lockMember(em, actor, userId);
+    await refuseLastAdmin(em, membership);
+    em.remove(membership);
+    await em.execute(
+      'update api_key set revoked_at = ? where organization_id = ? and user_id = ? and revoked_at is null',
+      [now(), organization.id, userId],
+    );
+    return { organization, membership, user: membership.user };
+  },
+);
 
 async function lockMember(em: EntityManager, actor: OperationContext['actor'], userId: string) {
   requireScope(actor, 'organizations.write');
   const organization = requireAdmin(actor);
   await lockOrganization(em, organization.id);
-  const membership = await em.findOne(Membership, { organization: organization.id, user: userId }, { populate: ['user'] });
+  const membership = await em.findOne(
+    Membership,
+    { organization: organization.id, user: userId },
+    { populate: ['user'] },
+  );
   if (!membership) throw notFound('member');
   return { organization, membership };
 }
@@ -207,5 +255,6 @@ async function lockMember(em: EntityManager, actor: OperationContext['actor'], u
 async function refuseLastAdmin(em: EntityManager, membership: Membership): Promise<void> {
   if (membership.role !== 'admin') return;
   const admins = await em.count(Membership, { organization: membership.organization, role: 'admin' });
-  if (admins === 1) throw new ConflictError('the organization must keep at least one admin; make another member an admin first');
+  if (admins === 1)
+    throw new ConflictError('the organization must keep at least one admin; make another member an admin first');
 }

@@ -30,7 +30,15 @@ export const organizationRoutes = [
     examples: { input: { name: 'Example Works', slug: 'example-works' } },
     run: async (context, input) => {
       const { id, name, slug, createdAt, updatedAt, logoUrl } = await createOrganization(context, input);
-      return { id, name, slug: slug ?? null, createdAt: toIsoString(createdAt), updatedAt: toIsoString(updatedAt), logoUrl: logoUrl ?? null, memberCount: 1 };
+      return {
+        id,
+        name,
+        slug: slug ?? null,
+        createdAt: toIsoString(createdAt),
+        updatedAt: toIsoString(updatedAt),
+        logoUrl: logoUrl ?? null,
+        memberCount: 1,
+      };
     },
   }),
 ];

@@ -1,7 +1,9 @@
+import { Response } from '@whatwg-node/fetch';
 import { z } from 'zod';
 import { invalid } from '../../core/errors.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import { route } from '../../core/route.ts';
+import { eventDataFields } from './event-data.ts';
 import { type ListSessionEventsInput, listSessionEventsInput } from './input.ts';
 import { listSessionEvents } from './operations.ts';
 import { eventToJson } from './page.ts';
@@ -16,7 +18,7 @@ const sessionEventDocument = z
     messageId: z.uuid().nullable(),
     sessionId: z.uuid(),
     provider: z.string(),
-    eventData: z.looseObject({ type: z.string() }),
+    eventData: eventDataFields,
   })
   .meta({ id: 'SessionEvent' });
 

@@ -56,9 +56,9 @@ builder.objectField(OrganizationType, 'sessions', (t) =>
         filter: t.arg({ type: FilterInput, description: 'Conditions.' }),
         orderBy: t.arg({ type: OrderInput, description: 'By time of creation, descending, unless given.' }),
       },
-      resolve: async (_, { filter, orderBy, ...page }, context) => {
+      resolve: async ({ id }, { filter, orderBy, ...page }, context) => {
         const order = { field: orderBy?.field ?? ('CREATED_AT' as const), direction: orderBy?.direction ?? ('DESC' as const) };
-        const list = await listSessions(context, { filter: filter ?? {}, order, page });
+        const list = await listSessions(context, { organizationId: id, filter: filter ?? {}, order, page });
         return { ...toConnection(list.page), total: list.total };
       },
     },

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { optional, text, withDefault } from '../../core/validation.ts';
-import { type RichTextDocument, richTextDocument } from './rich-text.ts';
+import { richTextDocument } from './rich-text.ts';
 import {
   ARTIFACT_TYPES,
   MODES,
@@ -14,7 +14,8 @@ import {
 } from './vocabulary.ts';
 
 const title = text({ min: 1, max: 1000 });
-const description = text({ min: 1, max: 1_000_000 });
+export const MAX_DESCRIPTION = 1_000_000;
+const description = text({ min: 1, max: MAX_DESCRIPTION });
 const shortText = text({ min: 1, max: 500 });
 const level = z.int().min(0).max(100);
 const address = text({ min: 1, max: 2048 });
@@ -50,7 +51,6 @@ export const updateSessionInput = z.strictObject({
   visibility: z.enum(VISIBILITIES).optional(),
 });
 export type UpdateSessionInput = z.output<typeof updateSessionInput>;
-export type { RichTextDocument };
 
 export const pinSessionInput = z.strictObject({ sessionId: uuid, isPinned: withDefault(z.boolean(), true) });
 export type PinSessionInput = z.output<typeof pinSessionInput>;

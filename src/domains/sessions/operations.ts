@@ -2,10 +2,11 @@ import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
 import { ConflictError, invalid, notFound } from '../../core/errors.ts';
 import type { Page, PageArguments } from '../../core/keyset.ts';
 import { type OperationContext, requireOrganization, requireScope } from '../../core/operation.ts';
+import { requireVisibleMcpConnections } from '../mcp-connections/operations.ts';
 import { Session } from './entity.ts';
-import type { PinSessionInput, SessionFilter, UpdateSessionInput } from './input.ts';
+import { MAX_DESCRIPTION, type PinSessionInput, type SessionFilter, type UpdateSessionInput } from './input.ts';
 import { changeableSql, readableSql, requireChange } from './policy.ts';
-import { toPlainText } from './rich-text.ts';
+import { type RichTextDocument, toPlainText } from './rich-text.ts';
 import {
   type ArtifactRow,
   SESSION_COLUMNS,
@@ -51,9 +52,10 @@ export interface SessionList {
 /** Pages through the sessions that the caller may read. */
 export async function listSessions(
   context: OperationContext,
-  { filter, order, page }: { filter: SessionFilter; order: SessionOrder; page: PageArguments },
+  { organizationId, filter, order, page }: { organizationId?: string; filter: SessionFilter; order: SessionOrder; page: PageArguments },
 ): Promise<SessionList> {
   requireScope(context.actor, 'sessions.read');
+  requireOrganization(context.actor, organizationId);
   return { page: await pageOfSessions(context, filter, order, page), total: () => countSessions(context, filter) };
 }
 
@@ -72,8 +74,17 @@ export async function readArtifactsOf(context: OperationContext, sessionIds: rea
 export async function updateSession(context: OperationContext, { sessionId, ...changes }: UpdateSessionInput): Promise<SessionRow> {
   requireScope(context.actor, 'sessions.write');
   if (changes.mcpServers) await requireVisibleMcpServers(context, changes.mcpServers);
-  if (changes.richContent && changes.description === undefined) return changeSession(context, sessionId, { ...changes, description: toPlainText(changes.richContent) || null });
+  if (changes.richContent && changes.description === undefined) {
+    return changeSession(context, sessionId, { ...changes, description: describe(changes.richContent) });
+  }
   return changeSession(context, sessionId, changes);
+}
+
+/** The description that a rich-text document makes; null when its text is empty. */
+export function describe(richContent: RichTextDocument): string | null {
+  const plainText = toPlainText(richContent);
+  if (plainText.length > MAX_DESCRIPTION) throw invalid('richContent', `its plain text must be at most ${MAX_DESCRIPTION} characters`);
+  return plainText || null;
 }
 
 /** Pins a session to the top for everybody who reads it, or unpins it. */
@@ -145,8 +156,8 @@ async function refuse(context: OperationContext, sessionId: string): Promise<nev
 }
 
 /** @throws ValidationError naming the first that is neither the id nor the name of an MCP connection that the caller can see. */
-export async function requireVisibleMcpServers(_context: OperationContext, wanted: readonly string[]): Promise<void> {
-  if (wanted.length > 0) throw invalid('mcpServers.0', `${wanted[0]} is neither the id nor the name of an MCP connection that you can see`);
+export function requireVisibleMcpServers(context: OperationContext, wanted: readonly string[]): Promise<void> {
+  return requireVisibleMcpConnections(context, wanted, 'mcpServers');
 }
 
 /** Loads a session for changing, and holds it. `what` is said to be missing when the caller cannot read it. */

@@ -3,8 +3,7 @@ import { ConflictError, notFound } from '../../core/errors.ts';
 import { type OperationContext, requireOrganization, requireScope, write } from '../../core/operation.ts';
 import { Artifact, Project, PullRequest, Session, SessionStream } from './entity.ts';
 import type { CreateSessionInput, RecordArtifactInput, RecordPullRequestInput, TransitionSessionInput } from './input.ts';
-import { lockSession, requireVisibleMcpServers, sessionTopic } from './operations.ts';
-import { toPlainText } from './rich-text.ts';
+import { describe, lockSession, requireVisibleMcpServers, sessionTopic } from './operations.ts';
 import { type ArtifactRow, type SessionRow, findSessionRows } from './rows.ts';
 import { NEXT_STATES, isFinished } from './vocabulary.ts';
 
@@ -35,7 +34,7 @@ const insertSession = write(async (context, input: CreateSessionInput): Promise<
     id: newId(),
     organization: organization.id,
     creator: actor.userId,
-    description: input.description ?? ((input.richContent && toPlainText(input.richContent)) || null),
+    description: input.description ?? (input.richContent ? describe(input.richContent) : null),
     projectId: project?.id ?? input.projectId,
     source: source ? { ...source, id: source.id ?? newId() } : { id: newId(), name: 'API', type: 'api', repositories: [] },
     state: 'queued',

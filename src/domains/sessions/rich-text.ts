@@ -158,9 +158,13 @@ function collectLine(children: readonly RichTextNode[], lines: string[]): void {
 
 function ownText({ type, text: own = '', attrs = {} }: RichTextNode): string {
   if (type === 'text') return own;
-  if (type === 'mention') return `@${String(attrs['label'] ?? attrs['id'])}`;
-  if (type === 'image') return String(attrs['alt'] ?? '');
+  if (type === 'mention') return `@${textOf(attrs['label']) || textOf(attrs['id'])}`;
+  if (type === 'image') return textOf(attrs['alt']);
   return type === 'hardBreak' ? '\n' : '';
+}
+
+function textOf(attribute: unknown): string {
+  return typeof attribute === 'string' ? attribute : '';
 }
 
 /** Path to the first node that lies deeper than the levels that are left; itself never recurses further than those. */

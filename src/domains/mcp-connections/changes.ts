@@ -1,0 +1,64 @@
+import { notFound } from '../../core/errors.ts';
+import type { OperationContext } from '../../core/operation.ts';
+import type { McpConnectionReference } from './input.ts';
+import { readMcpConnections } from './operations.ts';
+import type { McpConnectionRow } from './rows.ts';
+import { topicOf } from './status.ts';
+
+/** A notification is a hint that can be lost: the row is looked at again now and then without one. */
+const RECHECK_MS = 15_000;
+
+/**
+ * Follows a connection: as it is now, then each time it has changed, whichever process changed it. Changes in quick succession may come as
+ * one. Ends when it is deleted, or the caller may no longer see it.
+ * @throws NotFoundError when it cannot be seen at the start.
+ */
+export async function* followMcpConnection(
+  context: OperationContext,
+  { mcpConnectionId }: McpConnectionReference,
+): AsyncGenerator<McpConnectionRow, void, undefined> {
+  const { notifier, signal } = context;
+  const bell = createBell();
+  const unsubscribe = notifier.subscribe(topicOf(mcpConnectionId), bell.ring);
+  signal?.addEventListener('abort', bell.ring);
+  let last: string | undefined;
+  try {
+    for (let { actor } = context; signal?.aborted !== true; actor = await context.authenticateAgain()) {
+      const [row] = await readMcpConnections({ ...context, actor }, [mcpConnectionId]);
+      if (!row && last === undefined) throw notFound('MCP connection');
+      if (!row) return;
+      const state = JSON.stringify(row);
+      if (state !== last) yield row;
+      last = state;
+      await bell.heard(RECHECK_MS);
+    }
+  } finally {
+    unsubscribe();
+    signal?.removeEventListener('abort', bell.ring);
+  }
+}
+
+/** Remembers one ring while nobody listens. */
+function createBell() {
+  let rung = false;
+  let wake: (() => void) | undefined;
+  return {
+    ring: () => {
+      rung = true;
+      wake?.();
+    },
+    heard: async (timeoutMs: number) => {
+      if (!rung) {
+        await new Promise<void>((resolve) => {
+          const timer = setTimeout(resolve, timeoutMs);
+          wake = () => {
+            clearTimeout(timer);
+            resolve();
+          };
+        });
+      }
+      rung = false;
+      wake = undefined;
+    },
+  };
+}

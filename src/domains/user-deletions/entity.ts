@@ -1,0 +1,69 @@
+import { defineEntity, p } from '@mikro-orm/postgresql';
+import type { DeletionQuestionnaire } from './input.ts';
+
+export const DELETION_STATES = ['queued', 'running', 'done', 'failed', 'cancelled'] as const;
+export type DeletionState = (typeof DELETION_STATES)[number];
+
+const DeletionJobSchema = defineEntity({
+  name: 'DeletionJob',
+  tableName: 'deletion_job',
+  properties: {
+    /** Also the id of the job in the queue. */
+    id: p.uuid().primary(),
+    /** No relation: it outlives the user. */
+    userId: p.uuid(),
+    state: p.enum(DELETION_STATES),
+    questionnaire: p.json<DeletionQuestionnaire>().nullable(),
+    /** Organizations that the user has left empty; deleted with everything in them. */
+    emptiedOrganizations: p.json<string[]>(),
+    /** The period of grace ends here. */
+    runAfter: p.datetime(),
+    createdAt: p.datetime(),
+    startedAt: p.datetime().nullable(),
+    finishedAt: p.datetime().nullable(),
+    error: p.text().nullable(),
+  },
+  uniques: [
+    { name: 'deletion_job_active_unique', properties: ['userId'], where: `state in ('queued', 'running')` },
+  ],
+  indexes: [{ name: 'deletion_job_user_index', properties: ['userId'] }],
+});
+
+/** The deletion of one user's account: the record of it stays. */
+export class DeletionJob extends DeletionJobSchema.class {
+  isActive(): boolean {
+    return this.state === 'queued' || this.state === 'running';
+  }
+
+  start(at: Date): void {
+    this.state = 'running';
+    this.startedAt = at;
+  }
+
+  finish(state: Exclude<DeletionState, 'queued' | 'running'>, at: Date, error: string | null = null): void {
+    this.state = state;
+    this.finishedAt = at;
+    this.error = error;
+  }
+
+  /** Adds organizations that are to be deleted, and forgets none. */
+  addEmptied(organizationIds: readonly string[]): void {
+    this.emptiedOrganizations = [...new Set([...this.emptiedOrganizations, ...organizationIds])];
+  }
+}
+DeletionJobSchema.setClass(DeletionJob);
+
+const DeletedSessionSchema = defineEntity({
+  name: 'DeletedSession',
+  tableName: 'deleted_session',
+  properties: {
+    sessionId: p.uuid().primary(),
+    organizationId: p.uuid(),
+    deletionJob: () => p.manyToOne(DeletionJob).deleteRule('cascade'),
+  },
+  indexes: [{ name: 'deleted_session_job_index', properties: ['deletionJob'] }],
+});
+
+/** A session that is gone, with everything but its events: these are many, and follow in batches. */
+export class DeletedSession extends DeletedSessionSchema.class {}
+DeletedSessionSchema.setClass(DeletedSession);

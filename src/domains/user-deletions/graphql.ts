@@ -1,0 +1,78 @@
+import { builder } from '../../core/builder.ts';
+import { ConflictError, NotFoundError } from '../../core/errors.ts';
+import { mutation } from '../../core/mutation.ts';
+import { keyFromId, nodeType, uuidsOf } from '../../core/node.ts';
+import type { DeletionState } from './entity.ts';
+import { cancelUserDeletionInput, deleteUserInput } from './input.ts';
+import { type DeletionJobRow, cancelUserDeletion, deleteUser, readDeletionJobs } from './operations.ts';
+
+const DeletionJobStateEnum = builder.enumType('DeletionJobState', {
+  description: 'Where a deletion stands.',
+  values: {
+    QUEUED: { value: 'queued', description: 'Waits for the end of the period of grace, or for a worker; it can be cancelled.' },
+    RUNNING: { value: 'running', description: 'Runs; the keys of the user are revoked.' },
+    DONE: { value: 'done', description: 'The account is deleted.' },
+    FAILED: { value: 'failed', description: 'Was refused when it was about to begin; nothing was deleted, and `error` says why.' },
+    CANCELLED: { value: 'cancelled', description: 'Was called off by the user; nothing was deleted.' },
+  } satisfies Record<string, { value: DeletionState; description: string }>,
+});
+
+export const DeletionJobType = nodeType<DeletionJobRow>('DeletionJob', {
+  description: "The deletion of a user's account. Seen by that user alone, as long as one of their keys is valid.",
+  keyOf: ({ id }) => id,
+  load: (context, keys) => readDeletionJobs(context, uuidsOf(keys)),
+  fields: (t) => ({
+    databaseId: t.field({ type: 'UUID', description: 'The id that REST uses: `deletionJobId`.', resolve: ({ id }) => id }),
+    state: t.field({ type: DeletionJobStateEnum, description: 'Where it stands.', resolve: ({ state }) => state }),
+    runAfter: t.expose('runAfter', { type: 'DateTime', description: 'It does not begin earlier; until it begins it can be cancelled.' }),
+    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was asked for.' }),
+    startedAt: t.expose('startedAt', { type: 'DateTime', nullable: true, description: 'When it began; from then on the keys are revoked.' }),
+    finishedAt: t.expose('finishedAt', { type: 'DateTime', nullable: true, description: 'When it was done, refused or cancelled.' }),
+    error: t.exposeString('error', { nullable: true, description: 'Why it failed.' }),
+  }),
+});
+
+builder.queryField('deletionJob', (t) =>
+  t.field({
+    type: DeletionJobType,
+    nullable: true,
+    description: "A deletion of the caller's own account; null when there is none of this id.",
+    args: { id: t.arg.id({ required: true, description: 'Either id of the deletion job.' }) },
+    resolve: async (_, { id }, context) => (await readDeletionJobs(context, uuidsOf([String(keyFromId('DeletionJob', id))])))[0] ?? null,
+  }),
+);
+
+const DeletionQuestionnaireInput = builder.inputType('DeletionQuestionnaireInput', {
+  description: 'Why the user leaves; each part may be left out.',
+  fields: (t) => ({
+    reasons: t.stringList({ description: 'At most 20, of 1 to 200 characters.' }),
+    submittedAt: t.field({ type: 'DateTime', description: 'When the questionnaire was answered.' }),
+    otherReason: t.string({ description: 'In their own words; 1 to 2000 characters.' }),
+  }),
+});
+
+mutation('deleteUser', {
+  description:
+    "Queues the permanent deletion of the caller's own account. Asking again answers the same job. Refused while the caller is the only admin of an organization that has other members.",
+  schema: deleteUserInput,
+  ids: { userId: 'User' },
+  input: (t) => ({
+    userId: t.id({ required: true, description: "Either id of the caller's user." }),
+    deletionQuestionnaire: t.field({ type: DeletionQuestionnaireInput, description: 'Why the user leaves.' }),
+  }),
+  errors: [ConflictError],
+  run: async (context, input) => ({ deletionJob: await deleteUser(context, input) }),
+  payload: (t) => ({
+    deletionJob: t.field({ type: DeletionJobType, description: 'The job, queued or running.', resolve: ({ deletionJob }) => deletionJob }),
+  }),
+});
+
+mutation('cancelUserDeletion', {
+  description: "Calls a deletion of the caller's account off, as long as it is queued: everything stays as it was.",
+  schema: cancelUserDeletionInput,
+  ids: { deletionJobId: 'DeletionJob' },
+  input: (t) => ({ deletionJobId: t.id({ required: true, description: 'Either id of the deletion job.' }) }),
+  errors: [NotFoundError, ConflictError],
+  run: async (context, input) => ({ deletionJob: await cancelUserDeletion(context, input) }),
+  payload: (t) => ({ deletionJob: t.field({ type: DeletionJobType, description: 'The cancelled job.', resolve: ({ deletionJob }) => deletionJob }) }),
+});

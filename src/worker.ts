@@ -1,0 +1,38 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { inspect } from 'node:util';
+import { type Config, ConfigurationError, readConfig } from './core/config.ts';
+import { migrate } from './core/database.ts';
+import { assemble } from './gateway/assemble.ts';
+import { startJobs } from './gateway/jobs.ts';
+import { createLog } from './gateway/logging.ts';
+
+/** A job gets this long after SIGTERM to reach its next safe point; it may be cut off anywhere. */
+const GRACE_MS = 9_000;
+
+/** Works off the job queues and answers no requests. Without `DATABASE_URL` on the database of a gateway that runs, or on one of its own. */
+async function main(config: Config): Promise<void> {
+  const log = createLog(config.LOG_LEVEL);
+  const assembly = await assemble(config, log, { joinRunning: true });
+  try {
+    await migrate(assembly.dependencies.database);
+    const worker = await startJobs(assembly.dependencies);
+    let stopping: Promise<void> | undefined;
+    const stop = async (code: number) => {
+      await Promise.race([worker.stop().then(() => assembly.close()), delay(GRACE_MS)]);
+      process.exit(code);
+    };
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void (stopping ??= stop(0)));
+    void assembly.embedded?.exited.then(() => (stopping ??= stop(1)));
+    process.stdout.write('Worker is ready.\n');
+  } catch (error) {
+    await assembly.close();
+    throw error;
+  }
+}
+
+try {
+  await main(readConfig(process.env));
+} catch (error) {
+  process.stderr.write(`${error instanceof ConfigurationError ? error.message : inspect(error)}\n`);
+  process.exit(1);
+}

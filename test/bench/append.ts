@@ -1,0 +1,148 @@
+import pg from 'pg';
+import { type Pace, timed } from './measure.ts';
+import { median } from './drive.ts';
+import type { Target } from './process.ts';
+import { APPEND_SESSIONS, appendSession } from './seed.ts';
+import type { Bench } from './setup.ts';
+import { type WorkRequest, graphql } from './work.ts';
+
+export interface Append {
+  readonly clients: number;
+  /** Batches of 1000 events a second: the bare statement's, and the gateway's. */
+  readonly barePerSecond: number;
+  readonly gatewayPerSecond: number;
+  readonly ratio: number;
+}
+
+const BATCH = 1000;
+
+const EVENTS = Array.from({ length: BATCH }, (_, i) => ({
+  eventType: 'stream',
+  messageId: `00000000-0000-4000-8005-${String(Math.floor(i / 50)).padStart(12, '0')}`,
+  provider: 'anthropic',
+  createdAt: new Date(1_772_352_000_000 + i * 37).toISOString(),
+  eventData: {
+    type: 'content_block_delta',
+    scope: { kind: 'foreground' },
+    source: 'stream',
+    providerEvent: true,
+    delivery: 'realtime',
+    event: {
+      event: 'content_block_delta',
+      message: ' the cart is',
+      provider: 'anthropic',
+      messageId: `msg_${Math.floor(i / 50)}`,
+    },
+    index: i % 7,
+    itemId: `item_${Math.floor(i / 10)}`,
+    sequenceNumber: i,
+    accumulatedText:
+      'The checkout test waits for the confirmation and then reads the cart. On a slow runner the timer fires before it.'.slice(
+        0,
+        20 + (i % 10) * 10,
+      ),
+    deltaType: 'text_delta',
+    responsePhase: 'commentary',
+  },
+}));
+
+const MUTATION = `mutation Append($input: AppendSessionEventsInput!) { appendSessionEvents(input: $input) {
+  __typename ... on AppendSessionEventsPayload { lastId } ... on Error { message }
+} }`;
+
+/** The least that stores a batch: one prepared statement in a transaction of its own, from values that are there already. */
+const INSERT = `insert into session_event (session_id, id, organization_id, created_at, event_type, message_id, provider, event_data)
+  select $1, $2::bigint + e.position, $3, e.created_at, e.event_type, e.message_id, e.provider, e.event_data
+  from unnest($4::timestamptz[], $5::text[], $6::uuid[], $7::text[], $8::json[]) with ordinality as e (created_at, event_type, message_id, provider, event_data, position)`;
+
+/** Appends batches with so many clients, each to a session of its own, through a bare INSERT and through the gateway in turns. */
+export async function measureAppend(
+  bench: Bench,
+  gateway: Target,
+  clients: number,
+  { rounds, seconds }: Pace,
+): Promise<Append> {
+  const connections = await Promise.all(Array.from({ length: clients }, () => connect(bench.databaseUrl)));
+  try {
+    await clear(connections[0]);
+    // Ids of the bare statement lie far above those that the gateway draws.
+    const next = connections.map(() => 1_000_000_000);
+    const bare = (client: number) =>
+      insert(connections[client], bench.organizationId, client, (next[client] = (next[client] ?? 0) + BATCH));
+    const through = (client: number) => timed(gateway, batchFor(client), bench.key);
+    for (const one of [bare, through]) await inParallel(clients, 0.5, one);
+    const found: { bare: number; gateway: number }[] = [];
+    while (found.length < rounds)
+      found.push({
+        bare: await inParallel(clients, seconds, bare),
+        gateway: await inParallel(clients, seconds, through),
+      });
+    await clear(connections[0]);
+    return {
+      clients,
+      barePerSecond: median(found.map((round) => round.bare)),
+      gatewayPerSecond: median(found.map((round) => round.gateway)),
+      ratio: median(found.map((round) => round.gateway / round.bare)),
+    };
+  } finally {
+    await Promise.all(connections.map((connection) => connection.end()));
+  }
+}
+
+async function connect(url: string): Promise<pg.Client> {
+  const client = new pg.Client(url);
+  await client.connect();
+  return client;
+}
+
+/** Empties the sessions that are appended to. */
+async function clear(client: pg.Client | undefined): Promise<void> {
+  const ids = Array.from({ length: APPEND_SESSIONS }, (_, index) => appendSession(index));
+  await client?.query('delete from session_event where session_id = any($1)', [ids]);
+  await client?.query('update session_stream set last_id = 0 where session_id = any($1)', [ids]);
+  await client?.query('vacuum session_event, session_stream');
+}
+
+async function insert(
+  client: pg.Client | undefined,
+  organizationId: string,
+  index: number,
+  base: number,
+): Promise<void> {
+  const values = [
+    appendSession(index),
+    base,
+    organizationId,
+    EVENTS.map(({ createdAt }) => createdAt),
+    EVENTS.map(({ eventType }) => eventType),
+    EVENTS.map(({ messageId }) => messageId),
+    EVENTS.map(({ provider }) => provider),
+    EVENTS.map(({ eventData }) => JSON.stringify(eventData)),
+  ];
+  await client?.query({ name: 'append', text: INSERT, values });
+}
+
+function batchFor(client: number): WorkRequest {
+  return (BATCHES[client] ??= graphql('Append', MUTATION, {
+    input: { sessionId: appendSession(client), events: EVENTS },
+  }));
+}
+const BATCHES: WorkRequest[] = [];
+
+/** Each client runs one batch after the other for some seconds; answers batches a second. */
+async function inParallel(
+  clients: number,
+  seconds: number,
+  batch: (client: number) => Promise<unknown>,
+): Promise<number> {
+  const began = performance.now();
+  let done = 0;
+  const run = async (client: number) => {
+    while (performance.now() - began < seconds * 1000) {
+      await batch(client);
+      done += 1;
+    }
+  };
+  await Promise.all(Array.from({ length: clients }, (_, client) => run(client)));
+  return done / ((performance.now() - began) / 1000);
+}

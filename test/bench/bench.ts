@@ -1,0 +1,97 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { loadavg, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { inspect, parseArgs } from 'node:util';
+import { measureAppend } from './append.ts';
+import { type Pace, measureDepth, measureMemory, measureWork } from './measure.ts';
+import { interrupt } from './process.ts';
+import { profileWork } from './profile.ts';
+import { type Report, format } from './report.ts';
+import { type Bench, setUp } from './setup.ts';
+import { works } from './work.ts';
+
+const USAGE = `node test/bench/bench.ts [options]
+  --events N      events of the long session (1,000,000; 100,000 with --quick)
+  --quick         2 rounds of 1 s instead of 5 of 3 s
+  --rounds N, --seconds N
+  --only TEXT     only works whose name contains it, or "depth", "append", "memory"
+  --json FILE     writes the numbers there, too
+  --data DIR      keeps the seeded database there, and takes it up again
+  --profile TEXT  instead: the gateway's CPU profile of the one work whose name contains it
+`;
+
+const { values: options } = parseArgs({
+  options: {
+    events: { type: 'string' },
+    quick: { type: 'boolean', default: false },
+    rounds: { type: 'string' },
+    seconds: { type: 'string' },
+    only: { type: 'string', default: '' },
+    json: { type: 'string' },
+    data: { type: 'string' },
+    profile: { type: 'string' },
+    help: { type: 'boolean', default: false },
+  },
+});
+
+const events = Number(options.events ?? (options.quick ? 100_000 : 1_000_000));
+const pace: Pace = {
+  rounds: Number(options.rounds ?? (options.quick ? 2 : 5)),
+  seconds: Number(options.seconds ?? (options.quick ? 1 : 3)),
+  connections: 16,
+};
+const say = (line: string) => process.stderr.write(`${line}\n`);
+const isWanted = (name: string) => name.toLowerCase().includes(options.only.toLowerCase());
+
+async function run(bench: Bench, report: Report): Promise<void> {
+  const table = works(events);
+  await bench.withTargets(async (targets) => {
+    for (const work of table.filter(({ name }) => isWanted(name))) {
+      report.works.push(await measureWork(work, targets, bench.key, pace));
+      say(format({ ...NOTHING, works: report.works.slice(-1) }));
+    }
+    if (isWanted('depth'))
+      report.depths.push(...(await measureDepth(targets, bench.key, events, options.quick ? 50 : 300)));
+    if (isWanted('append'))
+      for (const clients of [1, 4]) report.appends.push(await measureAppend(bench, targets[1], clients, pace));
+  });
+  if (isWanted('memory')) report.memory.push(...(await measureMemory(bench, table, pace)));
+}
+
+const NOTHING: Report = { works: [], depths: [], appends: [], memory: [] };
+
+async function main(): Promise<void> {
+  const directory = options.data ?? (await mkdtemp(join(tmpdir(), 'gateway-bench-')));
+  await mkdir(directory, { recursive: true });
+  const [load = 0] = loadavg();
+  if (load > 1)
+    say(`the machine is busy already (load ${load.toFixed(1)}): trust the ratio of CPU more than that of requests`);
+  try {
+    const bench = await setUp(directory, events, say);
+    try {
+      if (options.profile !== undefined)
+        return void process.stdout.write(await profileWork(bench, works(events), options.profile, directory));
+      const report: Report = { works: [], depths: [], appends: [], memory: [] };
+      await run(bench, report);
+      process.stdout.write(`\n${format(report)}\n`);
+      if (options.json) await writeFile(options.json, `${JSON.stringify({ events, pace, ...report }, undefined, 2)}\n`);
+    } finally {
+      await bench.stop();
+    }
+  } finally {
+    if (options.data === undefined)
+      await rm(directory, { recursive: true, force: true, maxRetries: 50, retryDelay: 100 });
+  }
+}
+
+if (options.help) process.stdout.write(USAGE);
+else {
+  // Once: who insists is obeyed.
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, interrupt);
+  try {
+    await main();
+  } catch (error) {
+    say(inspect(error));
+    process.exitCode = 1;
+  }
+}

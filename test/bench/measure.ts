@@ -1,0 +1,142 @@
+import { requireEqualAnswers } from './compare.ts';
+import { type Load, type Round, drive, headersFor, median } from './drive.ts';
+import { type Target, forgetPeak, peakMiB } from './process.ts';
+import type { Bench } from './setup.ts';
+import { type Work, type WorkRequest, jsonEvents, restEvents } from './work.ts';
+
+export interface Pace {
+  readonly rounds: number;
+  readonly seconds: number;
+  readonly connections: number;
+}
+
+export interface Measured {
+  readonly name: string;
+  readonly target: number;
+  readonly floor: Round;
+  readonly gateway: Round;
+  /** Gateway to floor in requests a second: the median of the rounds' own ratios, which a busy machine disturbs least; and the extremes. */
+  readonly ratio: number;
+  readonly ratios: readonly [number, number];
+}
+
+/** Compares the answers of one work, then drives floor and gateway in turns. */
+export async function measureWork(
+  work: Work,
+  [floor, gateway]: readonly [Target, Target],
+  key: string,
+  pace: Pace,
+): Promise<Measured> {
+  await requireEqualAnswers(work, floor, gateway, key);
+  const load: Load = { requests: work.requests, key, connections: pace.connections, seconds: pace.seconds };
+  for (const target of [floor, gateway]) await drive(target, { ...load, seconds: Math.min(2, pace.seconds) });
+  const rounds: { floor: Round; gateway: Round }[] = [];
+  while (rounds.length < pace.rounds) {
+    // Who goes first changes, so that neither always follows the other.
+    const first = rounds.length % 2 === 0 ? floor : gateway;
+    const [a, b] = [await drive(first, load), await drive(first === floor ? gateway : floor, load)];
+    rounds.push(first === floor ? { floor: a, gateway: b } : { floor: b, gateway: a });
+  }
+  await requireEqualAnswers(work, floor, gateway, key);
+  const of = (name: 'floor' | 'gateway') => medians(rounds.map((round) => round[name]));
+  const ratios = rounds.map((round) => round.gateway.perSecond / round.floor.perSecond);
+  return {
+    name: work.name,
+    target: work.target,
+    floor: of('floor'),
+    gateway: of('gateway'),
+    ratio: median(ratios),
+    ratios: [Math.min(...ratios), Math.max(...ratios)],
+  };
+}
+
+function medians(rounds: readonly Round[]): Round {
+  const of = (name: keyof Round) => median(rounds.map((round) => round[name]));
+  return { perSecond: of('perSecond'), p50Ms: of('p50Ms'), p99Ms: of('p99Ms'), cpuMsPerRequest: of('cpuMsPerRequest') };
+}
+
+export interface Depth {
+  readonly name: string;
+  /** Median latency of the page at the start, in ms, and how many times as long the deeper pages take. */
+  readonly firstMs: number;
+  readonly middleRatio: number;
+  readonly lastRatio: number;
+}
+
+/** How the latency of a page grows with its depth: one request at a time, the three depths taking turns. */
+export async function measureDepth(
+  [floor, gateway]: readonly [Target, Target],
+  key: string,
+  events: number,
+  samples: number,
+): Promise<Depth[]> {
+  const depths = [0, Math.floor(events / 2), events - 100];
+  const results: Depth[] = [];
+  for (const [name, target, request] of [
+    ['REST', floor, restEvents],
+    ['REST', gateway, restEvents],
+    ['GraphQL', floor, jsonEvents],
+    ['GraphQL', gateway, jsonEvents],
+  ] as const) {
+    const times = await sample(target, key, depths.map(request), samples);
+    const [first = 0, middle = 0, last = 0] = times.map((series) => median(series));
+    results.push({
+      name: `${target.name} ${name}`,
+      firstMs: first,
+      middleRatio: middle / first,
+      lastRatio: last / first,
+    });
+  }
+  return results;
+}
+
+async function sample(
+  target: Target,
+  key: string,
+  requests: readonly WorkRequest[],
+  samples: number,
+): Promise<number[][]> {
+  const times = requests.map((): number[] => []);
+  for (let turn = -20; turn < samples; turn += 1) {
+    for (const [index, request] of requests.entries()) {
+      const ms = await timed(target, request, key);
+      if (turn >= 0) times[index]?.push(ms);
+    }
+  }
+  return times;
+}
+
+/** How long one request takes, answer read, in ms. @throws Error unless the answer is a 200. */
+export async function timed(target: Target, { method, path, body }: WorkRequest, key: string): Promise<number> {
+  const began = performance.now();
+  const response = await fetch(`${target.url}${path}`, {
+    method,
+    headers: headersFor(key, body),
+    ...(body !== undefined && { body }),
+  });
+  const text = await response.text();
+  if (!response.ok || text.startsWith('{"errors"'))
+    throw new Error(`${target.name} answered ${response.status} to ${path}: ${text.slice(0, 500)}`);
+  return performance.now() - began;
+}
+
+export interface Memory {
+  readonly name: string;
+  readonly idleMiB: number;
+  readonly peakMiB: number;
+}
+
+/** Peak memory of fresh processes that serve all works at once on 64 connections, in turns. */
+export async function measureMemory(bench: Bench, works: readonly Work[], pace: Pace): Promise<Memory[]> {
+  const requests = works.flatMap((work) => work.requests);
+  return bench.withTargets(async (targets) => {
+    const idle = await Promise.all(targets.map(({ pid }) => peakMiB(pid)));
+    for (const { pid } of targets) await forgetPeak(pid);
+    for (let round = 0; round < pace.rounds; round += 1) {
+      for (const target of targets)
+        await drive(target, { requests, key: bench.key, connections: 64, seconds: pace.seconds, mixed: true });
+    }
+    const peaks = await Promise.all(targets.map(({ pid }) => peakMiB(pid)));
+    return targets.map(({ name }, index) => ({ name, idleMiB: idle[index] ?? 0, peakMiB: peaks[index] ?? 0 }));
+  });
+}

@@ -1,0 +1,105 @@
+import type { Append } from './append.ts';
+import type { Depth, Measured, Memory } from './measure.ts';
+
+export interface Report {
+  readonly works: Measured[];
+  readonly depths: Depth[];
+  readonly appends: Append[];
+  readonly memory: Memory[];
+}
+
+const round = (value: number, digits = 2) => value.toFixed(digits);
+
+/** The report as text tables. */
+export function format({ works, depths, appends, memory }: Report): string {
+  return [
+    ...(works.length > 0
+      ? [
+          table(
+            [
+              'work',
+              'floor/s',
+              'gateway/s',
+              'ratio',
+              '(rounds)',
+              'must reach',
+              'p50 ms',
+              'p99 ms',
+              'CPU ms/request',
+              'CPU ratio',
+            ],
+            works.map(workRow),
+          ),
+        ]
+      : []),
+    ...(depths.length > 0
+      ? [table(['page by depth', 'at 1, ms', 'half way ×', 'at the end ×', 'must reach'], depths.map(depthRow))]
+      : []),
+    ...(appends.length > 0
+      ? [table(['append of 1000 events', 'INSERT/s', 'gateway/s', 'ratio', 'must reach'], appends.map(appendRow))]
+      : []),
+    ...(memory.length > 0
+      ? [table(['memory, 64 connections', 'idle MiB', 'peak MiB', 'ratio', 'must reach'], memoryRows(memory))]
+      : []),
+  ].join('\n\n');
+}
+
+function workRow({ name, target, floor, gateway, ratio, ratios }: Measured): string[] {
+  return [
+    name,
+    round(floor.perSecond, 0),
+    round(gateway.perSecond, 0),
+    round(ratio),
+    `${round(ratios[0])}–${round(ratios[1])}`,
+    `≥ ${target}${ratio < target ? ' ✗' : ''}`,
+    `${round(floor.p50Ms, 1)} | ${round(gateway.p50Ms, 1)}`,
+    `${round(floor.p99Ms, 1)} | ${round(gateway.p99Ms, 1)}`,
+    `${round(floor.cpuMsPerRequest, 3)} | ${round(gateway.cpuMsPerRequest, 3)}`,
+    round(floor.cpuMsPerRequest / gateway.cpuMsPerRequest),
+  ];
+}
+
+const DEEP = 1.1;
+
+function depthRow({ name, firstMs, middleRatio, lastRatio }: Depth): string[] {
+  const judged = name.startsWith('gateway') ? `≤ ${DEEP}${Math.max(middleRatio, lastRatio) > DEEP ? ' ✗' : ''}` : '';
+  return [name, round(firstMs), round(middleRatio), round(lastRatio), judged];
+}
+
+const APPEND = 0.6;
+
+function appendRow({ clients, barePerSecond, gatewayPerSecond, ratio }: Append): string[] {
+  return [
+    `${clients} client${clients === 1 ? '' : 's'}`,
+    round(barePerSecond, 1),
+    round(gatewayPerSecond, 1),
+    round(ratio),
+    `≥ ${APPEND}${ratio < APPEND ? ' ✗' : ''}`,
+  ];
+}
+
+const MEMORY = 1.5;
+
+function memoryRows(memory: readonly Memory[]): string[][] {
+  const floor = memory.find(({ name }) => name === 'floor')?.peakMiB ?? Number.NaN;
+  return memory.map(({ name, idleMiB, peakMiB }) => {
+    const ratio = peakMiB / floor;
+    return [
+      name,
+      round(idleMiB, 0),
+      round(peakMiB, 0),
+      round(ratio),
+      name === 'gateway' ? `≤ ${MEMORY}${ratio > MEMORY ? ' ✗' : ''}` : '',
+    ];
+  });
+}
+
+/** Columns as wide as their widest cell, the first to the left, the others to the right. */
+export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const widths = head.map((name, column) => Math.max(name.length, ...rows.map((row) => (row[column] ?? '').length)));
+  const line = (row: readonly string[]) =>
+    row
+      .map((cell, column) => (column === 0 ? cell.padEnd(widths[column] ?? 0) : cell.padStart(widths[column] ?? 0)))
+      .join('  ');
+  return [line(head), widths.map((width) => '─'.repeat(width)).join('  '), ...rows.map(line)].join('\n');
+}

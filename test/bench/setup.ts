@@ -1,0 +1,111 @@
+import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
+import pg from 'pg';
+import { pino } from 'pino';
+import { readConfig } from '../../src/core/config.ts';
+import { migrate } from '../../src/core/database.ts';
+import { startEmbeddedPostgres } from '../../src/core/embedded-postgres.ts';
+import { createSecretBox, parseEncryptionKeys } from '../../src/core/secrets.ts';
+import { createKeyFor } from '../../src/gateway/demo.ts';
+import { createDependencies } from '../../src/gateway/dependencies.ts';
+import { type Target, startTarget } from './process.ts';
+import { BIG_SESSION, seed } from './seed.ts';
+
+/** A seeded database and what it takes to start floor and gateway on it. */
+export interface Bench {
+  readonly databaseUrl: string;
+  readonly organizationId: string;
+  readonly key: string;
+  /** Floor and gateway, in this order; stopped when `use` has ended. */
+  withTargets<Result>(use: (targets: [Target, Target]) => Promise<Result>): Promise<Result>;
+  startGateway(nodeArgs?: readonly string[]): Promise<Target>;
+  stop(): Promise<void>;
+}
+
+/** Durable, as in production: nothing is turned off. Checkpoints are spread so far that a round does not meet one by chance. */
+const SETTINGS = { shared_buffers: '512MB', max_wal_size: '8GB', checkpoint_timeout: '30min', max_connections: '200' };
+/** Of both; the gateway's own default. */
+const POOL = 20;
+const FLOOR = join(import.meta.dirname, 'floor.ts');
+const GATEWAY = join(import.meta.dirname, '../../src/main.ts');
+const PUBLIC_URL = 'http://gateway.example.com';
+
+/** @param directory of the cluster, which is seeded unless it has been before, and of the logs. */
+export async function setUp(directory: string, events: number, say: (line: string) => void): Promise<Bench> {
+  const postgres = await startEmbeddedPostgres({ dataDir: directory, log: () => undefined, settings: SETTINGS });
+  const encryptionKeys = `bench:${randomBytes(32).toString('base64')}`;
+  try {
+    const caller = await prepare(postgres.url, encryptionKeys, events, say);
+    const floorEnv = { DATABASE_URL: postgres.url, PUBLIC_URL, POOL: String(POOL) };
+    const gatewayEnv = {
+      DATABASE_URL: postgres.url,
+      PUBLIC_URL,
+      PORT: '0',
+      ENCRYPTION_KEYS: encryptionKeys,
+      RATE_LIMIT_PER_MINUTE: '0',
+    };
+    const startFloor = () => startTarget({ name: 'floor', args: [FLOOR], env: floorEnv, directory });
+    const startGateway: Bench['startGateway'] = (nodeArgs = []) =>
+      startTarget({ name: 'gateway', args: [...nodeArgs, GATEWAY], env: gatewayEnv, directory });
+    const withTargets: Bench['withTargets'] = async (use) => {
+      await using floor = stoppable(await startFloor());
+      await using gateway = stoppable(await startGateway());
+      return await use([floor.target, gateway.target]);
+    };
+    return { databaseUrl: postgres.url, ...caller, startGateway, withTargets, stop: () => postgres.stop() };
+  } catch (error) {
+    await postgres.stop();
+    throw error;
+  }
+}
+
+function stoppable(target: Target) {
+  return { target, [Symbol.asyncDispose]: () => target.stop() };
+}
+
+async function prepare(
+  url: string,
+  encryptionKeys: string,
+  events: number,
+  say: (line: string) => void,
+): Promise<{ key: string; organizationId: string }> {
+  const dependencies = await createDependencies({
+    config: readConfig({}),
+    databaseUrl: url,
+    secrets: createSecretBox(parseEncryptionKeys(encryptionKeys)),
+    log: pino({ level: 'silent' }),
+  });
+  try {
+    await migrate(dependencies.database);
+    const seeded = await readSeeded(url);
+    const { key, organizationId, userId } = await createKeyFor(dependencies, {
+      email: 'bench@example.com',
+      organization: 'bench',
+    });
+    if (seeded === undefined) {
+      const began = performance.now();
+      await seed({ url, organizationId, userId, events });
+      say(`seeded ${events} events and the rest in ${Math.round((performance.now() - began) / 1000)} s`);
+    } else if (seeded < events)
+      throw new Error(`the database given with --data has ${seeded} events; ask for at most as many with --events`);
+    return { key, organizationId };
+  } finally {
+    await dependencies.close();
+  }
+}
+
+/** Events of the long session; undefined in a new database. Keys of earlier runs are removed: nobody knows them any more. */
+async function readSeeded(url: string): Promise<number | undefined> {
+  const client = new pg.Client(url);
+  await client.connect();
+  try {
+    await client.query('delete from api_key');
+    const { rows } = await client.query<{ lastId: string }>(
+      'select last_id as "lastId" from session_stream where session_id = $1',
+      [BIG_SESSION],
+    );
+    return rows[0] && Number(rows[0].lastId);
+  } finally {
+    await client.end();
+  }
+}

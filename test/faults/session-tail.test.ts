@@ -1,0 +1,127 @@
+import pg from 'pg';
+import { afterEach, beforeEach, expect, inject, test } from 'vitest';
+import { serve } from '../../src/gateway/server.ts';
+import { createGateway } from '../../src/gateway/gateway.ts';
+import { type TestGateway, startTestGateway } from '../helpers/gateway.ts';
+import { append, createSession, eventsOf, moveTo, subscribe, tail } from '../helpers/sessions.ts';
+
+let gateway: TestGateway;
+let key: string;
+let id: string;
+beforeEach(async () => {
+  gateway = await startTestGateway({ RATE_LIMIT_PER_MINUTE: '0' });
+  ({ key } = await gateway.createKey());
+  id = await createSession(gateway, key);
+});
+afterEach(() => gateway.close());
+
+const range = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, index) => from + index);
+const database = () => new URL(gateway.databaseUrl).pathname.slice(1);
+
+async function onServer<Row extends object>(statement: string, values: unknown[] = []): Promise<Row[]> {
+  const client = new pg.Client(inject('serverUrl'));
+  await client.connect();
+  try {
+    return (await client.query<Row>(statement, values)).rows;
+  } finally {
+    await client.end();
+  }
+}
+
+/** Every connection of the gateway, the listening one too. */
+const cutAll = () => onServer<{ listening: boolean }>(`select application_name = 'gateway listener' as listening, pg_terminate_backend(pid) from pg_stat_activity where datname = $1`, [database()]);
+
+/** An append that is tried until the database has it, as a runner would with a batch id. */
+async function appendSurely(index: number): Promise<void> {
+  for (;;) {
+    const answer = await append(gateway, key, id, eventsOf(1, { from: index }), `b${index}`).catch(() => undefined);
+    if (answer?.__typename === 'AppendSessionEventsPayload') return;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
+test('tails on both doors go on without gap or double when every database connection is cut, again and again', async () => {
+  await append(gateway, key, id, eventsOf(1), 'b1');
+  const rest = await tail(gateway, key, id);
+  const graphql = await subscribe(gateway, key, 'subscription($id: ID!) { sessionEvents(sessionId: $id) { databaseId } }', { id });
+  const seen = Promise.all([rest.take(Number.MAX_SAFE_INTEGER), graphql.take(Number.MAX_SAFE_INTEGER)]);
+  let cut: { listening: boolean }[] = [];
+  for (const index of range(2, 60)) {
+    if (index % 20 === 10) cut = [...cut, ...(await cutAll())];
+    await appendSurely(index);
+  }
+  for (;;) {
+    try {
+      await moveTo(gateway, key, id, 'CANCELLED');
+      break;
+    } catch {
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  }
+  const [messages, results] = await seen;
+  expect(cut.filter(({ listening }) => listening).length).toBeGreaterThanOrEqual(2);
+  expect(messages.pop()).toEqual({ event: 'end', data: '{}' });
+  expect(messages.map((message) => Number(message.id))).toEqual(range(1, 60));
+  expect(messages.map(({ data = '' }) => (JSON.parse(data) as { eventData: { index: number } }).eventData.index)).toEqual(range(1, 60));
+  const nexts = results.filter(({ event }) => event === 'next').map(({ data = '' }) => JSON.parse(data) as unknown);
+  expect(nexts).toEqual(range(1, 60).map((databaseId) => ({ data: { sessionEvents: { databaseId } } })));
+});
+
+test('after the listening connection was lost, a writer in another process is heard at once again', async () => {
+  const peer = await startTestGateway({ RATE_LIMIT_PER_MINUTE: '0' }, { beside: gateway });
+  try {
+    const stream = await tail(gateway, key, id);
+    await append(peer, key, id, eventsOf(1));
+    await stream.take(1);
+    await onServer(`select pg_terminate_backend(pid) from pg_stat_activity where datname = $1 and application_name = 'gateway listener'`, [database()]);
+    // Wherever the loss falls, what comes meanwhile is not missed.
+    for (const n of range(2, 31)) {
+      await append(peer, key, id, eventsOf(1));
+      expect((await stream.nextData())?.id).toBe(String(n));
+    }
+    await stream.close();
+  } finally {
+    await peer.close();
+  }
+});
+
+test('a client whose connection breaks goes on where it was with Last-Event-ID, 20 times over', async () => {
+  const server = await serve(createGateway(gateway.dependencies), { host: '127.0.0.1', port: 0 });
+  const remote = { fetch: (path: string, init?: RequestInit) => fetch(`${server.url}${path}`, init) };
+  const writing = (async () => {
+    for (const index of range(1, 100)) await append(gateway, key, id, eventsOf(5, { from: index * 5 - 4 }));
+    await moveTo(gateway, key, id, 'CANCELLED');
+  })();
+  const seen: number[] = [];
+  for (let round = 1; ; round += 1) {
+    const aborted = new AbortController();
+    const stream = await tail(remote, key, id, { headers: seen.length > 0 ? { 'Last-Event-ID': String(seen.at(-1)) } : {}, signal: aborted.signal });
+    const messages = await stream.take(round <= 20 ? 12 : Number.MAX_SAFE_INTEGER);
+    seen.push(...messages.flatMap((message) => (message.id === undefined ? [] : [Number(message.id)])));
+    if (messages.at(-1)?.event === 'end') break;
+    aborted.abort();
+  }
+  await writing;
+  expect(seen).toEqual(range(1, 500));
+  await server.stop(100);
+});
+
+test('a peer that stops reading its socket holds the store back, and others are served', async () => {
+  const text = 'x'.repeat(50_000);
+  for (const batch of range(0, 24)) await append(gateway, key, id, eventsOf(50, { from: batch * 50 + 1, data: { text } }));
+  const server = await serve(createGateway(gateway.dependencies), { host: '127.0.0.1', port: 0 });
+  const aborted = new AbortController();
+  const response = await fetch(`${server.url}/v1/sessions/${id}/events`, { headers: { Authorization: `Bearer ${key}`, Accept: 'text/event-stream' }, signal: aborted.signal });
+  expect(response.status).toBe(200);
+  const pages = () => gateway.statements.filter((statement) => statement.includes('left join lateral')).length;
+  let settled = -1;
+  while (settled !== pages()) {
+    settled = pages();
+    await new Promise((resolve) => setTimeout(resolve, 1000));
+  }
+  // Of some 60 pages of a megabyte, those that fill the buffers of the two sockets, and one more.
+  expect(settled).toBeLessThan(30);
+  expect((await gateway.rest('GET', `/v1/sessions/${id}/events?limit=1`, { key })).status).toBe(200);
+  aborted.abort();
+  await server.stop(100);
+});

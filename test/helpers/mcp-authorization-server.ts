@@ -1,0 +1,242 @@
+import { createHash, randomBytes } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { type Handler, type Peer, mcpHandler, startPeer } from './mcp-server.ts';
+
+/**
+ * An MCP server that asks for authorization, and its authorization server, on one loopback origin each: RFC 9728 and RFC 8414 metadata,
+ * RFC 7591 registration, PKCE, RFC 8707 resource, RFC 9207 issuer, rotation with reuse detection, RFC 7009 revocation. It counts what is
+ * asked of it, and lies where a test tells it to.
+ */
+export interface OAuthFixture {
+  readonly mcp: Peer;
+  readonly issuer: Peer;
+  readonly serverUrl: string;
+  /** Every secret it ever gave or was given: codes, tokens, client secrets. */
+  readonly secrets: Set<string>;
+  /** Bodies of the token requests. */
+  readonly tokenRequests: URLSearchParams[];
+  readonly registrations: Record<string, unknown>[];
+  readonly revoked: string[];
+  /** Replaces properties of the metadata; undefined takes one away. */
+  metadata: Record<string, unknown>;
+  resourceMetadata: Record<string, unknown>;
+  /** Answers in place of the token endpoint when set. */
+  onToken: Handler | undefined;
+  tokenLifetimeS: number;
+  /** Scope that the MCP server asks for. */
+  challengeScope: string | undefined;
+  /** Scope that a token must have, beyond which the server answers 403 `insufficient_scope`. */
+  requiredScope: string | undefined;
+  /** What the user does at the consent page: opens the URL, consents, and comes back with this address. */
+  consent(authorizationUrl: string): URL;
+  /** Ends every token that was given. */
+  revokeAll(): void;
+  /** A client that was registered by hand. */
+  addClient(id: string, secret?: string): void;
+  stop(): Promise<void>;
+}
+
+interface Grant {
+  readonly clientId: string;
+  readonly scope: string | undefined;
+  readonly challenge: string;
+  readonly redirectUri: string;
+  readonly resource: string | null;
+}
+
+export async function startOAuthFixture(): Promise<OAuthFixture> {
+  const clients = new Map<string, string | undefined>();
+  const codes = new Map<string, Grant>();
+  const access = new Map<string, { scope: string | undefined; expiresAt: number }>();
+  const refreshTokens = new Map<string, Pick<Grant, 'clientId' | 'scope' | 'resource'>>();
+  const serve = mcpHandler();
+  const secret = () => {
+    const value = randomBytes(24).toString('base64url');
+    fixture.secrets.add(value);
+    return value;
+  };
+  const json = (response: ServerResponse, status: number, body: unknown) =>
+    void response.writeHead(status, { 'Content-Type': 'application/json' }).end(JSON.stringify(body));
+
+  const mcp = await startPeer((request, response) => {
+    if (request.url?.startsWith('/.well-known/oauth-protected-resource'))
+      return json(response, 200, {
+        resource: fixture.serverUrl,
+        authorization_servers: [issuer.origin],
+        ...fixture.resourceMetadata,
+      });
+    const token = /^Bearer (.+)$/.exec(request.headers.authorization ?? '')?.[1] ?? '';
+    const found = access.get(token);
+    const where = `resource_metadata="${mcp.origin}/.well-known/oauth-protected-resource/mcp"`;
+    if (!found || found.expiresAt < Date.now()) {
+      const scope = fixture.challengeScope === undefined ? '' : `, scope="${fixture.challengeScope}"`;
+      return void response.writeHead(401, { 'WWW-Authenticate': `Bearer ${where}${scope}` }).end();
+    }
+    if (fixture.requiredScope !== undefined && !(found.scope ?? '').split(' ').includes(fixture.requiredScope)) {
+      return void response
+        .writeHead(403, {
+          'WWW-Authenticate': `Bearer error="insufficient_scope", scope="${fixture.requiredScope}", ${where}`,
+        })
+        .end();
+    }
+    serve(request, response);
+  });
+
+  const issuer = await startPeer(
+    (request, response) => void answer(request, response).catch(() => json(response, 500, {})),
+  );
+
+  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const path = request.url?.split('?')[0];
+    if (path === '/.well-known/oauth-authorization-server') return json(response, 200, metadataOf());
+    const body = await readBody(request);
+    if (path === '/register') {
+      const document = JSON.parse(body) as Record<string, unknown>;
+      fixture.registrations.push(document);
+      const id = `client-${randomBytes(6).toString('hex')}`;
+      const isPublic = document['token_endpoint_auth_method'] === 'none';
+      const clientSecret = isPublic ? undefined : secret();
+      clients.set(id, clientSecret);
+      return json(response, 201, {
+        ...document,
+        client_id: id,
+        ...(clientSecret && { client_secret: clientSecret, client_secret_expires_at: 0 }),
+      });
+    }
+    if (path === '/token') {
+      const form = new URLSearchParams(body);
+      fixture.tokenRequests.push(form);
+      if (fixture.onToken) return fixture.onToken(request, response);
+      return token(request, form, response);
+    }
+    if (path === '/revoke') {
+      fixture.revoked.push(new URLSearchParams(body).get('token') ?? '');
+      return void response.writeHead(200).end();
+    }
+    response.writeHead(404).end();
+  }
+
+  function metadataOf() {
+    return {
+      issuer: issuer.origin,
+      authorization_endpoint: `${issuer.origin}/authorize`,
+      token_endpoint: `${issuer.origin}/token`,
+      registration_endpoint: `${issuer.origin}/register`,
+      revocation_endpoint: `${issuer.origin}/revoke`,
+      response_types_supported: ['code'],
+      grant_types_supported: ['authorization_code', 'refresh_token', 'client_credentials'],
+      code_challenge_methods_supported: ['S256'],
+      token_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post', 'none'],
+      authorization_response_iss_parameter_supported: true,
+      ...fixture.metadata,
+    };
+  }
+
+  function token(request: IncomingMessage, form: URLSearchParams, response: ServerResponse): void {
+    const refuse = (error: string, status = 400) =>
+      json(response, status, { error, error_description: '<script>alert(1)</script>' });
+    const [basicId, basicSecret] = Buffer.from(
+      /^Basic (.+)$/.exec(request.headers.authorization ?? '')?.[1] ?? '',
+      'base64',
+    )
+      .toString()
+      .split(':')
+      .map(decodeURIComponent);
+    const clientId = basicId || form.get('client_id') || '';
+    if (!clients.has(clientId) || clients.get(clientId) !== (basicSecret ?? form.get('client_secret') ?? undefined))
+      return refuse('invalid_client', 401);
+    const grant = form.get('grant_type');
+    if (grant === 'client_credentials')
+      return give(response, { clientId, scope: form.get('scope') ?? undefined, resource: form.get('resource') }, false);
+    if (grant === 'refresh_token') {
+      const given = form.get('refresh_token') ?? '';
+      const found = refreshTokens.get(given);
+      // A refresh token that is shown twice ends all that came of it.
+      if (!found || found.clientId !== clientId) {
+        fixture.revokeAll();
+        return refuse('invalid_grant');
+      }
+      refreshTokens.delete(given);
+      return give(response, found, true);
+    }
+    const code = form.get('code') ?? '';
+    const found = codes.get(code);
+    codes.delete(code);
+    const challenge = createHash('sha256')
+      .update(form.get('code_verifier') ?? '')
+      .digest('base64url');
+    if (
+      !found ||
+      found.clientId !== clientId ||
+      found.challenge !== challenge ||
+      found.redirectUri !== form.get('redirect_uri') ||
+      found.resource !== form.get('resource')
+    )
+      return refuse('invalid_grant');
+    fixture.secrets.add(form.get('code_verifier') ?? '');
+    give(response, found, true);
+  }
+
+  function give(
+    response: ServerResponse,
+    grant: Pick<Grant, 'clientId' | 'scope' | 'resource'>,
+    withRefresh: boolean,
+  ): void {
+    const accessToken = secret();
+    access.set(accessToken, { scope: grant.scope, expiresAt: Date.now() + fixture.tokenLifetimeS * 1000 });
+    const refreshToken = withRefresh ? secret() : undefined;
+    if (refreshToken) refreshTokens.set(refreshToken, grant);
+    json(response, 200, {
+      access_token: accessToken,
+      token_type: 'Bearer',
+      expires_in: fixture.tokenLifetimeS,
+      ...(refreshToken && { refresh_token: refreshToken }),
+    });
+  }
+
+  const fixture: OAuthFixture = {
+    mcp,
+    issuer,
+    serverUrl: `${mcp.origin}/mcp`,
+    secrets: new Set(),
+    tokenRequests: [],
+    registrations: [],
+    revoked: [],
+    metadata: {},
+    resourceMetadata: {},
+    onToken: undefined,
+    tokenLifetimeS: 3600,
+    challengeScope: undefined,
+    requiredScope: undefined,
+    consent(authorizationUrl) {
+      const { searchParams: asked } = new URL(authorizationUrl);
+      const code = secret();
+      codes.set(code, {
+        clientId: asked.get('client_id') ?? '',
+        scope: asked.get('scope') ?? undefined,
+        challenge: asked.get('code_challenge') ?? '',
+        redirectUri: asked.get('redirect_uri') ?? '',
+        resource: asked.get('resource'),
+      });
+      const back = new URL(asked.get('redirect_uri') ?? '');
+      back.search = new URLSearchParams({ code, state: asked.get('state') ?? '', iss: issuer.origin }).toString();
+      return back;
+    },
+    revokeAll() {
+      access.clear();
+      refreshTokens.clear();
+    },
+    addClient: (id, clientSecret) => void clients.set(id, clientSecret),
+    stop: async () => {
+      await mcp.stop();
+      await issuer.stop();
+    },
+  };
+  return fixture;
+}
+
+async function readBody(request: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of request) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks).toString();
+}

@@ -1,0 +1,66 @@
+import { type IncomingMessage, type ServerResponse, createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { toNodeHandler } from '@modelcontextprotocol/node';
+import { McpServer, createMcpHandler } from '@modelcontextprotocol/server';
+import { z } from 'zod';
+
+export type Handler = (request: IncomingMessage, response: ServerResponse) => void;
+
+/** A real HTTP server on loopback whose answer can be changed while it runs. */
+export interface Peer {
+  readonly origin: string;
+  handler: Handler;
+  /** Requests so far, as `METHOD path`. */
+  readonly requests: string[];
+  stop(): Promise<void>;
+}
+
+export async function startPeer(handler: Handler): Promise<Peer> {
+  const requests: string[] = [];
+  const server = createServer((request, response) => {
+    requests.push(`${request.method} ${request.url?.split('?')[0]}`);
+    peer.handler(request, response);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const peer: Peer = {
+    origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    handler,
+    requests,
+    stop: async () => {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+  return peer;
+}
+
+/** An MCP server of the official package, with two tools; it speaks both generations unless told otherwise. */
+export function mcpHandler(options: { legacy?: 'reject' } = {}): Handler {
+  const handler = toNodeHandler(
+    createMcpHandler(() => {
+      const server = new McpServer({ name: 'fixture', version: '1.2.3' });
+      server.registerTool(
+        'add',
+        { title: 'Add', description: 'Adds two numbers.', inputSchema: z.object({ a: z.number(), b: z.number() }) },
+        ({ a, b }) => ({
+          content: [{ type: 'text', text: String(a + b) }],
+        }),
+      );
+      server.registerTool('now', { description: 'Tells the time.' }, () => ({
+        content: [{ type: 'text', text: 'now' }],
+      }));
+      return server;
+    }, options),
+  );
+  return (request, response) => void handler(request, response);
+}
+
+/** An MCP server of the older generation alone: it knows no `server/discover`. */
+export function legacyMcpHandler(): Handler {
+  const serve = mcpHandler();
+  return (request, response) => {
+    if (request.headers['mcp-method'] === 'server/discover')
+      return void response.writeHead(400, { 'Content-Type': 'text/plain' }).end('Bad Request');
+    serve(request, response);
+  };
+}

@@ -1,0 +1,162 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type TestGateway, startTestGateway } from './helpers/gateway.ts';
+import { type OAuthFixture, startOAuthFixture } from './helpers/mcp-authorization-server.ts';
+import { mcpHandler, startPeer } from './helpers/mcp-server.ts';
+
+let gateway: TestGateway;
+let fixture: OAuthFixture;
+let key: string;
+const answers: string[] = [];
+beforeAll(async () => {
+  gateway = await startTestGateway({ ALLOW_PRIVATE_NETWORK: 'true' });
+  fixture = await startOAuthFixture();
+  key = (await gateway.createKey()).key;
+});
+afterAll(async () => {
+  await fixture.stop();
+  await gateway.close();
+});
+
+interface Created {
+  authorizationUrl: string;
+  connection: { id: string };
+}
+
+async function rest(path: string, body?: unknown) {
+  const answer = await gateway.rest<Created>('POST', path, { key, body });
+  answers.push(answer.text);
+  return answer;
+}
+
+async function graphql(query: string, variables?: Record<string, unknown>) {
+  const answer = await gateway.graphql(key, query, variables);
+  answers.push(JSON.stringify(answer));
+}
+
+/** Every row of every table, as text. */
+async function databaseText(): Promise<string> {
+  const { sql } = gateway.dependencies;
+  const tables = await sql.query<{ name: string }>(
+    `select table_name as name from information_schema.tables where table_schema = 'public' and table_type = 'BASE TABLE'`,
+    [],
+  );
+  const rows = await Promise.all(
+    tables.map(({ name }) => sql.query<{ row: string }>(`select t::text as row from "${name}" t`, [])),
+  );
+  return rows
+    .flat()
+    .map(({ row }) => row)
+    .join('\n');
+}
+
+test('after every kind of use, no secret is in the database in clear, in the log, in the metrics, or in any answer', async () => {
+  const secrets = fixture.secrets;
+  for (const secret of [
+    'env-value-1111',
+    'header-value-2222',
+    'machine-secret-3333',
+    'my-client-secret-4444',
+    'wrong-secret-5555',
+    'changed-header-6666',
+  ])
+    secrets.add(secret);
+  const READ = `query { viewer { organization { mcpServers(first: 10) { nodes { name envKeys headerKeys status statusReason clientId tools { name } } } } } }`;
+  const TEST = `mutation ($id: ID!) { testMcpServer(input: { mcpServerId: $id }) { __typename ... on Error { message } } }`;
+
+  await rest('/v1/mcp-connections', { type: 'stdio', name: 'a', command: 'c', env: { A: 'env-value-1111' } });
+  // A server that repeats what it was sent, wherever it can.
+  const parrot = await startPeer(
+    (request, response) =>
+      void response.writeHead(500, String(request.headers['x-key'])).end(JSON.stringify(request.headers)),
+  );
+  await rest('/v1/mcp-connections', {
+    name: 'b',
+    serverUrl: parrot.origin,
+    authType: 'static_headers',
+    headers: { 'X-Key': 'header-value-2222' },
+  });
+  parrot.handler = mcpHandler();
+  const headed = await rest('/v1/mcp-connections', {
+    name: 'b',
+    serverUrl: parrot.origin,
+    authType: 'static_headers',
+    headers: { 'X-Key': 'header-value-2222' },
+  });
+  await graphql(
+    `
+      mutation ($id: ID!) {
+        updateMcpServer(input: { mcpServerId: $id, headers: [{ name: "X-Key", value: "changed-header-6666" }] }) {
+          __typename
+          ... on UpdateMcpServerPayload {
+            mcpServer {
+              headerKeys
+            }
+          }
+        }
+      }
+    `,
+    {
+      id: headed.body.connection.id,
+    },
+  );
+  parrot.handler = (request, response) =>
+    void response.writeHead(403, String(request.headers['x-key'])).end(JSON.stringify(request.headers));
+  await graphql(TEST, { id: headed.body.connection.id });
+  fixture.addClient('machine', 'machine-secret-3333');
+  fixture.addClient('mine', 'my-client-secret-4444');
+  await rest('/v1/mcp-connections', {
+    name: 'c',
+    serverUrl: fixture.serverUrl,
+    authType: 'client_credentials',
+    clientId: 'machine',
+    clientSecret: 'machine-secret-3333',
+  });
+  await rest('/v1/mcp-connections', {
+    name: 'd',
+    serverUrl: fixture.serverUrl,
+    authType: 'client_credentials',
+    clientId: 'machine',
+    clientSecret: 'wrong-secret-5555',
+  });
+  for (const body of [{ name: 'e' }, { name: 'f', clientId: 'mine', clientSecret: 'my-client-secret-4444' }]) {
+    const created = await rest('/v1/mcp-connections', { ...body, serverUrl: fixture.serverUrl });
+    const url = fixture.consent(created.body.authorizationUrl);
+    answers.push(await (await gateway.fetch(url.pathname + url.search)).text());
+    const { id } = created.body.connection;
+    await graphql(TEST, { id });
+    gateway.setClock(new Date(Date.now() + 3_700_000));
+    await graphql(TEST, { id });
+    fixture.onToken = (_, response) =>
+      void response
+        .writeHead(400, { 'Content-Type': 'application/json' })
+        .end(JSON.stringify({ error: 'server_error', error_description: fixture.tokenRequests.at(-1)?.toString() }));
+    gateway.setClock(new Date(Date.now() + 9_000_000));
+    await graphql(TEST, { id });
+    fixture.onToken = undefined;
+    fixture.revokeAll();
+    gateway.setClock(new Date(Date.now() + 12_000_000));
+    await graphql(TEST, { id });
+    // Begun and not completed: a verifier and a client wait in the store.
+    await rest(`/v1/mcp-connections/${id}/authorize`);
+    gateway.setClock(undefined);
+  }
+  await graphql(READ);
+  await rest('/v1/mcp-connections', { name: 'g', serverUrl: `https://user:wrong-secret-5555@example.com/` });
+
+  const places = {
+    database: await databaseText(),
+    log: gateway.logged.join('\n'),
+    metrics: await (await gateway.fetch('/metrics')).text(),
+    answers: answers.join('\n'),
+  };
+  expect(secrets.size).toBeGreaterThan(15);
+  expect(places.database).toContain('mcp_connection');
+  for (const [place, text] of Object.entries(places)) {
+    expect(text.length, place).toBeGreaterThan(500);
+    expect(
+      [...secrets].filter((secret) => secret !== '' && text.includes(secret)),
+      place,
+    ).toEqual([]);
+  }
+  await parrot.stop();
+});
