@@ -11,9 +11,10 @@ import {
   migrateJobs,
   startJobWorker,
 } from '../src/core/jobs.ts';
-import { startJobs } from '../src/gateway/jobs.ts';
+import { eventPurgeJob } from '../src/domains/event-definitions/purge.ts';
+import { userDeletionJob } from '../src/domains/user-deletions/deletion.ts';
 import { type TestGateway, startTestGateway } from './helpers/gateway.ts';
-import { type WorkerProcess, dueJobs, passAnHour, runJobs, startWorkerProcess } from './helpers/jobs.ts';
+import { type WorkerProcess, dueJobs, passAnHour, runJobs, skipPause, startWorkerProcess } from './helpers/jobs.ts';
 
 let gateway: TestGateway;
 beforeAll(async () => {
@@ -35,7 +36,7 @@ const stateOf = async (id: string) =>
   (await rows<{ state: string }>('select state from pgboss.job where id = $1', id))[0]?.state;
 
 async function until(condition: () => Promise<boolean> | boolean): Promise<void> {
-  while (!(await condition())) await delay(10);
+  while (!(await condition())) await delay(30);
 }
 
 /** A worker of this process that does `run` with every job. */
@@ -109,7 +110,10 @@ describe('a queue', () => {
       await migrateAtOnce();
       const id = await enqueue({}, 0, fresh);
       await migrateAtOnce();
-      expect(await sql.query('select name, retry_limit, heartbeat_seconds from pgboss.queue', [])).toEqual([
+      expect(
+        await sql.query('select name, retry_limit, heartbeat_seconds from pgboss.queue order by name', []),
+      ).toEqual([
+        { name: 'event-purge', retry_limit: 2_147_483_647, heartbeat_seconds: 20 },
         { name: 'user-deletion', retry_limit: 2_147_483_647, heartbeat_seconds: 20 },
       ]);
       expect(await sql.query('select id, state from pgboss.job', [])).toEqual([{ id, state: 'created' }]);
@@ -167,6 +171,75 @@ describe('a worker', () => {
     expect(await stateOf(id)).toBe('retry');
     await work(async () => undefined);
     await until(async () => (await stateOf(id)) === 'completed');
+  });
+});
+
+describe('the deletion of an event definition', () => {
+  async function define(key: string, label: string, occurrences: number): Promise<{ id: string; name: string }> {
+    const { body } = await gateway.rest<{ id: string; name: string }>('POST', '/events/2026-03/event-definitions', {
+      key,
+      body: { label },
+    });
+    await rows(
+      `with sent as (
+         insert into event_occurrence (definition_id, occurred_at, id, organization_id, received_at, uuid, properties)
+         select d.id, now() - n * interval '1 second', gen_random_uuid(), d.organization_id, now(), gen_random_uuid(), '{}'
+         from event_definition d, generate_series(1, $2::int) n where d.id = $1 returning definition_id, uuid, organization_id
+       )
+       insert into event_occurrence_uuid (definition_id, uuid, organization_id, expires_at)
+       select definition_id, uuid, organization_id, now() + interval '1 year' from sent`,
+      body.id,
+      occurrences,
+    );
+    return body;
+  }
+  const stored = async ({ id }: { id: string }) => [
+    (await rows('select 1 from event_occurrence where definition_id = $1', id)).length,
+    (await rows('select 1 from event_occurrence_uuid where definition_id = $1', id)).length,
+  ];
+  const removeDefinition = async (key: string, name: string) =>
+    (await gateway.rest('DELETE', `/events/2026-03/event-definitions/${name}`, { key })).status;
+
+  test('queues the purge of its occurrences in its own transaction, which goes in batches and leaves others alone', async () => {
+    const { key } = await gateway.createKey();
+    const [gone, stays] = [await define(key, 'Gone', 11_000), await define(key, 'Stays', 3)];
+    expect(await removeDefinition(key, gone.name)).toBe(204);
+    expect(await rows('select id, data, state from pgboss.job')).toEqual([
+      { id: gone.id, data: { definitionId: gone.id }, state: 'created' },
+    ]);
+    expect(await stored(gone)).toEqual([11_000, 11_000]);
+    await runJobs(gateway);
+    expect([await stored(gone), await stored(stays), await stateOf(gone.id)]).toEqual([[0, 0], [3, 3], 'completed']);
+    expect(
+      await rows('select name, deleted_at is not null as burnt from event_definition where id = $1', gone.id),
+    ).toEqual([{ name: 'gone', burnt: true }]);
+  });
+
+  test('queues nothing when there is nothing to purge, or when it is refused', async () => {
+    const { key } = await gateway.createKey();
+    const empty = await define(key, 'Empty', 0);
+    expect([await removeDefinition(key, empty.name), await removeDefinition(key, empty.name)]).toEqual([204, 404]);
+    expect(await rows('select id from pgboss.job')).toEqual([]);
+  });
+
+  test('goes on after an interruption, and never purges one that is not deleted', async () => {
+    const { key } = await gateway.createKey();
+    const [gone, stays] = [await define(key, 'Gone', 6_000), await define(key, 'Stays', 3)];
+    await removeDefinition(key, gone.name);
+    const { database, log, notifier, now } = gateway.dependencies;
+    const run = (definitionId: string, signal: AbortSignal) =>
+      eventPurgeJob.run({ em: database.em.fork(), log, notifier, now, signal }, { definitionId });
+    const stopping = new AbortController();
+    const interrupted = run(gone.id, stopping.signal);
+    await until(async () => (await stored(gone))[0] === 1_000);
+    stopping.abort(new Error('stopped'));
+    await Promise.allSettled([interrupted]);
+    await run(gone.id, new AbortController().signal);
+    await expect(run(stays.id, new AbortController().signal)).rejects.toThrow('is not deleted');
+    expect([await stored(gone), await stored(stays)]).toEqual([
+      [0, 0],
+      [3, 3],
+    ]);
   });
 });
 
@@ -263,6 +336,7 @@ describe('the deletion of an account', () => {
         )
       )[0];
     const progress = async () => {
+      await skipPause(gateway);
       const { sessions, definitions, events } = await left(user.userId, alone.organizationId);
       return sessions + definitions + Math.ceil(events / 100);
     };
@@ -273,17 +347,24 @@ describe('the deletion of an account', () => {
       await worker.end('SIGKILL');
       await expectNothingHalf();
       expect(await job()).toEqual({ state: 'running', is_finished: false });
+      // Gone at once, before all else.
+      expect(await rows('select email, name from user_account where id = $1', user.userId)).toEqual([
+        { email: null, name: null },
+      ]);
+      expect(await rows('select 1 from membership where user_id = $1', user.userId)).toEqual([]);
       expect((await gateway.rest('DELETE', `/v1/users/${user.userId}`, { key: user.key })).status).toBe(401);
       await passAnHour(gateway);
     }
     expect(await progress()).toBeGreaterThan(0);
     await slowDown(0);
     const last = await startWorker();
-    await until(async () => (await job())?.state === 'done' && (await dueJobs(gateway)) === 0);
+    await until(
+      async () => (await progress()) === 0 && (await job())?.state === 'done' && (await dueJobs(gateway)) === 0,
+    );
     expect(await last.end('SIGTERM')).toBe(0);
     await expectNothingHalf();
     expect(await left(user.userId, alone.organizationId)).toEqual({ sessions: 0, definitions: 0, events: 0 });
-    expect(await rows('select id from deleted_session')).toEqual([]);
+    expect(await rows('select session_id from deleted_session')).toEqual([]);
     expect(await rows('select id from user_account where id = $1', user.userId)).toEqual([]);
     expect(
       await rows('select id from organization where id = any($1)', [alone.organizationId, colleague.organizationId]),
@@ -293,28 +374,126 @@ describe('the deletion of an account', () => {
     ]);
   });
 
-  test('is done once by two workers that hold the same job', async () => {
+  test('is done once by workers that hold the same job at once', async () => {
     const { user, alone } = await seed();
-    await slowDown(0.01);
     const answer = await gateway.rest<{ deletionJobId: string }>('DELETE', `/v1/users/${user.userId}`, {
       key: user.key,
     });
-    workers.push(await startJobs(gateway.dependencies));
-    await until(async () => (await left(user.userId, alone.organizationId)).sessions < 2 * SESSIONS);
-    // The first one is taken for dead, and lives.
-    await passAnHour(gateway);
-    workers.push(await startJobs(gateway.dependencies));
-    await until(
-      async () =>
-        (await rows('select 1 from deletion_job where id = $1 and state = $2', answer.body.deletionJobId, 'done'))
-          .length === 1,
-    );
-    for (const worker of workers.splice(0)) await worker.stop();
-    await slowDown(0);
-    await passAnHour(gateway);
-    await runJobs(gateway);
+    const { deletionJobId } = answer.body;
+    const { database, log, notifier, now } = gateway.dependencies;
+    const run = () =>
+      userDeletionJob.run(
+        { em: database.em.fork(), log, notifier, now, signal: new AbortController().signal },
+        { deletionJobId },
+      );
+    const outcomes = await Promise.allSettled([run(), run(), run()]);
+    // PostgreSQL may end one of them when they wait for each other; it would be tried again.
+    expect(outcomes.filter(({ status }) => status === 'rejected').length).toBeLessThan(3);
+    await run();
     await expectNothingHalf();
     expect(await left(user.userId, alone.organizationId)).toEqual({ sessions: 0, definitions: 0, events: 0 });
     expect(await rows('select state from deletion_job where user_id = $1', user.userId)).toEqual([{ state: 'done' }]);
+    expect(await rows('select session_id from deleted_session')).toEqual([]);
+  });
+
+  test('finds what has come to be after it had looked', async () => {
+    const { user } = await seed();
+    const late = randomUUID();
+    await rows('create sequence once');
+    // A request that was let in before the keys were revoked ends after all else is gone.
+    await rows(
+      `create function come_late() returns trigger language plpgsql as $$ begin
+         if nextval('once') = 1 then
+           insert into session select (jsonb_populate_record(null::session, $json$${JSON.stringify(lateSession(late, user))}$json$)).*;
+           insert into session_stream (session_id, organization_id, last_id, is_closed) values ('${late}', '${user.organizationId}', 1, false);
+           insert into session_event (session_id, id, organization_id, created_at, event_type, provider, event_data)
+             values ('${late}', 1, '${user.organizationId}', now(), 'text', 'anthropic', '{}');
+         end if;
+         return null;
+       end $$`,
+    );
+    await rows(
+      'create trigger come_late after delete on deleted_session for each statement execute function come_late()',
+    );
+    const { deletionJobId } = (
+      await gateway.rest<{ deletionJobId: string }>('DELETE', `/v1/users/${user.userId}`, { key: user.key })
+    ).body;
+    await runJobs(gateway);
+    await rows('drop trigger come_late on deleted_session');
+    expect(await rows(`select last_value > 1 as came from once`)).toEqual([{ came: true }]);
+    expect(await rows('select state from deletion_job where id = $1', deletionJobId)).toEqual([{ state: 'done' }]);
+    expect(await rows('select 1 from session where id = $1', late)).toEqual([]);
+    expect(await rows('select 1 from session_event where session_id = $1', late)).toEqual([]);
+  });
+
+  test('leaves nothing of requests that are under way while it runs', async () => {
+    const { user } = await seed();
+    const sessions = await rows<{ id: string }>(
+      'select id from session where creator_id = $1 and organization_id = $2 limit 40',
+      user.userId,
+      user.organizationId,
+    );
+    const { deletionJobId } = (
+      await gateway.rest<{ deletionJobId: string }>('DELETE', `/v1/users/${user.userId}`, { key: user.key })
+    ).body;
+    let answered = 0;
+    // Until their key is revoked they come through, and those that were let in go on.
+    const requests = sessions.map(async ({ id }) => {
+      for (;;) {
+        const created = gateway.fetch(
+          '/graphql',
+          graphql(user.key, 'mutation { createSession(input: { title: "late" }) { __typename } }'),
+        );
+        const appended = gateway.fetch(
+          '/graphql',
+          graphql(
+            user.key,
+            `mutation { appendSessionEvents(input: { sessionId: "${id}", events: [{ eventType: "text", provider: "anthropic", eventData: { type: "text" } }] }) { __typename } }`,
+          ),
+        );
+        const statuses = (await Promise.all([created, appended])).map(({ status }) => status);
+        if (statuses.includes(401)) return;
+        expect(statuses).toEqual([200, 200]);
+        answered += 1;
+      }
+    });
+    await until(() => answered > 10);
+    await runJobs(gateway);
+    await Promise.all(requests);
+    await expectNothingHalf();
+    expect(await rows('select state from deletion_job where id = $1', deletionJobId)).toEqual([{ state: 'done' }]);
+    expect(await rows('select 1 from session where creator_id = $1 or title = $2', user.userId, 'late')).toEqual([]);
+    expect(await rows('select 1 from session_event')).toEqual([]);
+    expect(await rows('select session_id from deleted_session')).toEqual([]);
   });
 });
+
+function lateSession(id: string, { userId, organizationId }: { userId: string; organizationId: string }): object {
+  const at = new Date().toISOString();
+  return {
+    id,
+    organization_id: organizationId,
+    creator_id: userId,
+    title: 'late',
+    kind: 'agent',
+    session_type: 'Chat',
+    mode: 'normal',
+    visibility: 'private',
+    level: 0,
+    state: 'queued',
+    mcp_servers: [],
+    is_pinned: false,
+    source: {},
+    created_at: at,
+    updated_at: at,
+    last_seen_at: at,
+  };
+}
+
+function graphql(key: string, query: string): RequestInit {
+  return {
+    method: 'POST',
+    headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' },
+    body: JSON.stringify({ query }),
+  };
+}

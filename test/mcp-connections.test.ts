@@ -221,7 +221,10 @@ describe('remote', () => {
   test('static headers are sent with each request, and refused ones are 502', async () => {
     const serve = mcpHandler();
     peer.handler = (request, response) => {
-      if (request.headers['x-team-key'] !== 'team-secret') return void response.writeHead(401).end();
+      if (request.headers['x-team-key'] !== 'team-secret') {
+        response.writeHead(401).end();
+        return;
+      }
       serve(request, response);
     };
     const body = {
@@ -574,7 +577,10 @@ describe('names', () => {
         create(admin, index % 2 ? stdio : { name: 'local', serverUrl: `${peer.origin}/mcp` }),
       ),
     );
-    expect(answers.map(({ status }) => status).toSorted()).toEqual([201, ...Array<number>(19).fill(409)]);
+    expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([
+      201,
+      ...Array<number>(19).fill(409),
+    ]);
     expect(await gateway.dependencies.sql.query('select 1 as one from mcp_connection', [])).toHaveLength(1);
     expect(
       await gateway.dependencies.sql.query(

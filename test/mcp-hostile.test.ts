@@ -116,15 +116,13 @@ const HOSTILE: [string, Handler, RegExp][] = [
   [
     'another protocol version',
     (_, response) =>
-      void response
-        .writeHead(200, JSON_TYPE)
-        .end(
-          JSON.stringify({
-            jsonrpc: '2.0',
-            id: 0,
-            result: { protocolVersion: '1999-01-01', capabilities: {}, serverInfo: { name: 'x', version: '1' } },
-          }),
-        ),
+      void response.writeHead(200, JSON_TYPE).end(
+        JSON.stringify({
+          jsonrpc: '2.0',
+          id: 0,
+          result: { protocolVersion: '1999-01-01', capabilities: {}, serverInfo: { name: 'x', version: '1' } },
+        }),
+      ),
     /broke the protocol|malformed|did not answer in time|JSON-RPC/,
   ],
 ];

@@ -1,6 +1,6 @@
 import { type RequestListener, type Server, createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import Provider from 'oidc-provider';
+import { Provider } from 'oidc-provider';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type TestGateway, startTestGateway } from './helpers/gateway.ts';
 import { mcpHandler, startPeer } from './helpers/mcp-server.ts';
@@ -18,14 +18,15 @@ beforeAll(async () => {
   gateway = await startTestGateway({ ALLOW_PRIVATE_NETWORK: 'true' });
   key = (await gateway.createKey()).key;
   let listener: RequestListener = (_, response) => response.writeHead(503).end();
-  server = createServer((request, response) => void listener(request, response));
+  server = createServer((request, response) => listener(request, response));
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const serve = mcpHandler();
   mcp = await startPeer((request, response) => {
     if (request.url?.startsWith('/.well-known/oauth-protected-resource')) {
       const metadata = { resource: `${mcp.origin}/mcp`, authorization_servers: [issuer], scopes_supported: ['tools'] };
-      return void response.writeHead(200, { 'Content-Type': 'application/json' }).end(JSON.stringify(metadata));
+      response.writeHead(200, { 'Content-Type': 'application/json' }).end(JSON.stringify(metadata));
+      return;
     }
     void isValid(/^Bearer (.+)$/.exec(request.headers.authorization ?? '')?.[1]).then((valid) => {
       if (valid) serve(request, response);
@@ -115,7 +116,7 @@ test('registration, consent, resource, rotation: connected, and one refresh unde
     '/v1/mcp-connections',
     { key, body: { name: 'oidc', serverUrl: `${mcp.origin}/mcp` } },
   );
-  expect(created.status, created.text).toBe(201);
+  expect(created).toMatchObject({ status: 201 });
   const back = await browse(created.body.authorizationUrl);
   const page = await gateway.fetch(back.pathname + back.search);
   expect({ status: page.status, text: await page.text() }).toEqual({

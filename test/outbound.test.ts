@@ -160,13 +160,13 @@ describe('addresses that are not public are refused and never contacted', () => 
     await outbound.close();
   });
 
-  const answers = HOSTILE_HOSTS.flatMap((host) => {
+  const hostileAnswers = HOSTILE_HOSTS.flatMap((host) => {
     const { hostname } = new URL(`http://${host}`);
     const address = hostname.replace(/^\[(.*)\]$/, '$1');
     return /^[\d.]+$|:/.test(address) ? [address] : [];
   });
 
-  test.each([...new Set(answers)])('as an answer of DNS, alone and among public ones: %s', async (address) => {
+  test.each([...new Set(hostileAnswers)])('as an answer of DNS, alone and among public ones: %s', async (address) => {
     expect(isPublicAddress(address)).toBe(false);
     for (const answer of [[address], ['93.184.216.34', address], [address, '2606:2800:220:1::1']]) {
       const outbound = createOutbound({ allowPrivateNetwork: false, resolve: async () => answer });
@@ -289,7 +289,10 @@ describe('redirects', () => {
     expect(JSON.stringify(seen)).not.toContain('secret');
     // Within the origin they are kept.
     victim.handler = (request, response) => {
-      if (request.url === '/') return void response.writeHead(302, { Location: '/again' }).end();
+      if (request.url === '/') {
+        response.writeHead(302, { Location: '/again' }).end();
+        return;
+      }
       seen = request.headers;
       response.end('ok');
     };

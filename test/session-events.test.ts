@@ -12,9 +12,11 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.close());
 
-const list = (sessionId: string, query = '', as = key) => gateway.rest<EventPage>('GET', `/v1/sessions/${sessionId}/events${query}`, { key: as });
+const list = (sessionId: string, query = '', as = key) =>
+  gateway.rest<EventPage>('GET', `/v1/sessions/${sessionId}/events${query}`, { key: as });
 const indexes = (events: readonly EventDocument[]) => events.map(({ eventData }) => eventData.index);
-const range = (from: number, to: number) => Array.from({ length: Math.max(0, to - from + 1) }, (_, index) => from + index);
+const range = (from: number, to: number) =>
+  Array.from({ length: Math.max(0, to - from + 1) }, (_, index) => from + index);
 
 const CONNECTION = `query($id: ID!, $first: Int, $after: String, $last: Int, $before: String, $filter: SessionEventFilter) {
   session(id: $id) { events(first: $first, after: $after, last: $last, before: $before, filter: $filter) {
@@ -22,12 +24,20 @@ const CONNECTION = `query($id: ID!, $first: Int, $after: String, $last: Int, $be
     nodes { id: databaseId createdAt eventType messageId sessionId provider eventData: eventDataJson } } } }`;
 
 interface Connection {
-  readonly pageInfo: { hasNextPage: boolean; hasPreviousPage: boolean; startCursor: string | null; endCursor: string | null };
+  readonly pageInfo: {
+    hasNextPage: boolean;
+    hasPreviousPage: boolean;
+    startCursor: string | null;
+    endCursor: string | null;
+  };
   readonly nodes: EventDocument[];
 }
 
 async function connection(id: string, variables: object): Promise<Connection> {
-  const { data, errors } = await gateway.graphql<{ session: { events: Connection } }>(key, CONNECTION, { id, ...variables });
+  const { data, errors } = await gateway.graphql<{ session: { events: Connection } }>(key, CONNECTION, {
+    id,
+    ...variables,
+  });
   if (!data?.session) throw new Error(JSON.stringify(errors));
   return data.session.events;
 }
@@ -38,18 +48,37 @@ describe('pages', () => {
   beforeAll(async () => {
     id = await createSession(gateway, key);
     await append(gateway, key, id, eventsOf(1000));
-    await append(gateway, key, id, eventsOf(200, { from: 1001, messageId: messageId.toUpperCase(), createdAt: '2026-03-01T12:00:00+02:00' }));
+    await append(
+      gateway,
+      key,
+      id,
+      eventsOf(200, { from: 1001, messageId: messageId.toUpperCase(), createdAt: '2026-03-01T12:00:00+02:00' }),
+    );
   });
 
   test('both doors, forward and backward and with any page size, give the same list', async () => {
     const all = await readAll(gateway, key, id, 1000);
     expect(all.map((event) => event.id)).toEqual(range(1, 1200));
-    expect(all[0]).toStrictEqual({ id: 1, createdAt: all[0]?.createdAt, eventType: 'text', messageId: null, sessionId: id, provider: 'anthropic', eventData: { type: 'text', index: 1 } });
-    expect(all[1199]).toStrictEqual({ ...all[0], id: 1200, createdAt: '2026-03-01T10:00:00.000Z', messageId, eventData: { type: 'text', index: 1200 } });
+    expect(all[0]).toStrictEqual({
+      id: 1,
+      createdAt: all[0]?.createdAt,
+      eventType: 'text',
+      messageId: null,
+      sessionId: id,
+      provider: 'anthropic',
+      eventData: { type: 'text', index: 1 },
+    });
+    expect(all[1199]).toStrictEqual({
+      ...all[0],
+      id: 1200,
+      createdAt: '2026-03-01T10:00:00.000Z',
+      messageId,
+      eventData: { type: 'text', index: 1200 },
+    });
     expect(await readAll(gateway, key, id, 7)).toEqual(all);
     expect(await readAll(gateway, key, id.toUpperCase(), 1000)).toEqual(all);
     const forward: EventDocument[] = [];
-    for (let after: string | null | undefined; ; ) {
+    for (let after: string | null | undefined; ;) {
       const { nodes, pageInfo } = await connection(id, { first: 170, after });
       forward.push(...nodes);
       after = pageInfo.endCursor;
@@ -57,7 +86,7 @@ describe('pages', () => {
     }
     expect(forward).toEqual(all);
     const backward: EventDocument[] = [];
-    for (let before: string | null | undefined; ; ) {
+    for (let before: string | null | undefined; ;) {
       const { nodes, pageInfo } = await connection(id, { last: 400, before });
       backward.unshift(...nodes);
       before = pageInfo.startCursor;
@@ -76,7 +105,11 @@ describe('pages', () => {
     ['?cursor=999999999999999', 1201, 1200, '999999999999999'],
   ])('%j is events %i to %i, and then %j', async (query, from, to, nextCursor) => {
     const { status, body } = await list(id, query);
-    expect({ status, ids: body.items.map((event) => event.id), nextCursor: body.nextCursor }).toEqual({ status: 200, ids: range(from, to), nextCursor });
+    expect({ status, ids: body.items.map((event) => event.id), nextCursor: body.nextCursor }).toEqual({
+      status: 200,
+      ids: range(from, to),
+      nextCursor,
+    });
     expect(Object.keys(body)).toEqual(['items', 'nextCursor']);
   });
 
@@ -121,7 +154,10 @@ describe('pages', () => {
     [{ last: -1 }, 'last: must be from 1 to 1000'],
     [{ first: 1, last: 1 }, 'last: must not be given together with first'],
     [{ after: 'x' }, 'after: must be the id of an event: digits alone, at most 15'],
-    [{ before: Buffer.from('["SESSION_CREATED_AT"]').toString('base64url') }, 'before: must be the id of an event: digits alone, at most 15'],
+    [
+      { before: Buffer.from('["SESSION_CREATED_AT"]').toString('base64url') },
+      'before: must be the id of an event: digits alone, at most 15',
+    ],
     [{ filter: { eventType: ['a\0'] } }, 'filter.eventType.0: must be well-formed text without NUL characters'],
     [{ filter: { provider: Array<string>(101).fill('a') } }, 'filter.provider: must have at most 100 items'],
     [{ filter: { createdAfter: '0000-01-01T00:00:00Z' } }, 'filter.createdAfter: must be from the year 1 to 9999'],
@@ -148,7 +184,10 @@ describe('who may read events', () => {
     await gateway.rest('PATCH', `/v1/sessions/${id}`, { key: creator.key, body: { visibility: 'public' } });
     expect((await list(id, '', member.key)).body.items).toHaveLength(1);
     expect((await list(id, '', key)).status).toBe(404);
-    const bare = await gateway.createKey({ organization: admin.organization, scopes: ['sessions.write', 'sessions.record'] });
+    const bare = await gateway.createKey({
+      organization: admin.organization,
+      scopes: ['sessions.write', 'sessions.record'],
+    });
     for (const headers of [{}, { Accept: 'text/event-stream' }] as Record<string, string>[]) {
       const answer = await gateway.rest('GET', `/v1/sessions/${id}/events`, { key: bare.key, headers });
       expect([answer.status, answer.text]).toEqual([403, '{"error":"the API key lacks the scope sessions.read"}']);
@@ -161,7 +200,9 @@ describe('who may read events', () => {
     const id = await createSession(gateway, key);
     await append(gateway, key, id, eventsOf(3));
     const query = 'query($ids: [ID!]!) { nodes(ids: $ids) { id ... on SessionEvent { databaseId } } }';
-    const ids = [`${id}:2`, `${id}:4`, `${id}:x`, `x:1`, `${id}:0`, `${id}:1`].map((place) => Buffer.from(`SessionEvent:${place}`).toString('base64'));
+    const ids = [`${id}:2`, `${id}:4`, `${id}:x`, `x:1`, `${id}:0`, `${id}:1`].map((place) =>
+      Buffer.from(`SessionEvent:${place}`).toString('base64'),
+    );
     const found = [{ id: ids[0], databaseId: 2 }, null, null, null, null, { id: ids[5], databaseId: 1 }];
     expect((await gateway.graphql(key, query, { ids })).data).toEqual({ nodes: found });
     const stranger = await gateway.createKey();
@@ -175,7 +216,12 @@ describe('filters and data over GraphQL', () => {
     const messageId = randomUUID();
     const data = (delivery: string, kind: string) => ({ delivery, scope: { kind } });
     await append(gateway, key, id, [
-      ...eventsOf(1, { eventType: 'a', provider: 'openai', createdAt: '2026-03-01T00:00:00Z', data: data('realtime', 'foreground') }),
+      ...eventsOf(1, {
+        eventType: 'a',
+        provider: 'openai',
+        createdAt: '2026-03-01T00:00:00Z',
+        data: data('realtime', 'foreground'),
+      }),
       ...eventsOf(1, { from: 2, eventType: 'b', createdAt: '2026-03-02T00:00:00Z', data: data('persist', 'subagent') }),
       ...eventsOf(1, { from: 3, eventType: 'c', messageId, createdAt: '2026-03-03T00:00:00Z' }),
     ]);
@@ -190,9 +236,18 @@ describe('filters and data over GraphQL', () => {
       [{ scope: 'SUBAGENT' }, [2]],
       [{ createdAfter: '2026-03-01T00:00:00Z' }, [2, 3]],
       [{ createdBefore: '2026-03-02T01:00:00+01:00' }, [1]],
-      [{ createdAfter: '2026-03-01T00:00:00Z', createdBefore: '2026-03-03T00:00:00.000Z', delivery: 'PERSIST', eventType: ['b'] }, [2]],
+      [
+        {
+          createdAfter: '2026-03-01T00:00:00Z',
+          createdBefore: '2026-03-03T00:00:00.000Z',
+          delivery: 'PERSIST',
+          eventType: ['b'],
+        },
+        [2],
+      ],
     ];
-    for (const [filter, wanted] of cases) expect([filter, indexes((await connection(id, { filter })).nodes)]).toEqual([filter, wanted]);
+    for (const [filter, wanted] of cases)
+      expect([filter, indexes((await connection(id, { filter })).nodes)]).toEqual([filter, wanted]);
     expect(await connection(id, { filter: { eventType: ['a', 'c'] }, last: 1 })).toMatchObject({
       nodes: [{ id: 3 }],
       pageInfo: { hasNextPage: false, hasPreviousPage: true, startCursor: '3', endCursor: '3' },
@@ -220,17 +275,42 @@ describe('filters and data over GraphQL', () => {
       snapshotId: 's',
       snapshotCreatedAt: 'yesterday',
     };
-    await append(gateway, key, id, [{ eventType: 'x', provider: 'mine', eventData }, { eventType: 'x', provider: 'mine', eventData: { type: 'least' } }]);
+    await append(gateway, key, id, [
+      { eventType: 'x', provider: 'mine', eventData },
+      { eventType: 'x', provider: 'mine', eventData: { type: 'least' } },
+    ]);
     const page = await list(id);
     expect(page.text).toContain(`"eventData":${JSON.stringify(eventData)}`);
     const query = `query($id: ID!) { session(id: $id) { events { nodes { eventDataJson eventData {
       type scope { kind parentToolUseId taskId } source providerEvent delivery event { event message provider messageId } index itemId sequenceNumber accumulatedText
       deltaType responsePhase toolName toolResult { status output exitCode error } snapshotId snapshotCreatedAt } } } } }`;
-    const { zeta: _, scope: { more: __, ...scope }, ...documented } = eventData;
-    const typed = { ...documented, scope: { ...scope, kind: 'BACKGROUND' }, delivery: 'PERSIST', deltaType: 'INPUT_JSON_DELTA', responsePhase: 'FINAL_ANSWER', toolResult: { ...eventData.toolResult, status: 'ERROR' } };
+    const {
+      zeta: _,
+      scope: { more: __, ...scope },
+      ...documented
+    } = eventData;
+    const typed = {
+      ...documented,
+      scope: { ...scope, kind: 'BACKGROUND' },
+      delivery: 'PERSIST',
+      deltaType: 'INPUT_JSON_DELTA',
+      responsePhase: 'FINAL_ANSWER',
+      toolResult: { ...eventData.toolResult, status: 'ERROR' },
+    };
     const least = Object.fromEntries(Object.keys(typed).map((name) => [name, name === 'type' ? 'least' : null]));
-    const answer = await gateway.graphql<{ session: { events: { nodes: { eventDataJson: unknown }[] } } }>(key, query, { id });
-    expect(answer.data).toEqual({ session: { events: { nodes: [{ eventDataJson: eventData, eventData: typed }, { eventDataJson: { type: 'least' }, eventData: least }] } } });
+    const answer = await gateway.graphql<{ session: { events: { nodes: { eventDataJson: unknown }[] } } }>(key, query, {
+      id,
+    });
+    expect(answer.data).toEqual({
+      session: {
+        events: {
+          nodes: [
+            { eventDataJson: eventData, eventData: typed },
+            { eventDataJson: { type: 'least' }, eventData: least },
+          ],
+        },
+      },
+    });
     expect(JSON.stringify(answer.data?.session.events.nodes[0]?.eventDataJson)).toBe(JSON.stringify(eventData));
   });
 

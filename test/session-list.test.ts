@@ -15,13 +15,22 @@ const QUERY = `query($first: Int, $after: String, $last: Int, $before: String, $
 
 interface List {
   readonly totalCount: number;
-  readonly pageInfo: { hasNextPage: boolean; hasPreviousPage: boolean; startCursor: string | null; endCursor: string | null };
+  readonly pageInfo: {
+    hasNextPage: boolean;
+    hasPreviousPage: boolean;
+    startCursor: string | null;
+    endCursor: string | null;
+  };
   readonly edges: { cursor: string }[];
   readonly nodes: { title: string }[];
 }
 
 async function list(key: string, variables: Record<string, unknown> = {}): Promise<List> {
-  const { data, errors } = await gateway.graphql<{ viewer: { organization: { sessions: List } } }>(key, QUERY, variables);
+  const { data, errors } = await gateway.graphql<{ viewer: { organization: { sessions: List } } }>(
+    key,
+    QUERY,
+    variables,
+  );
   if (!data) throw new Error(JSON.stringify(errors));
   return data.viewer.organization.sessions;
 }
@@ -45,12 +54,20 @@ test('a member sees the public sessions and their own, an admin all; totalCount 
   expect(await seen(one.key)).toEqual(['private of one', 'public of one']);
   expect(await seen(two.key)).toEqual(['private of two', 'public of one']);
   const bare = await gateway.createKey({ organization, scopes: ['sessions.write'] });
-  expect((await gateway.graphql(bare.key, QUERY)).errors?.[0]).toMatchObject({ message: 'the API key lacks the scope sessions.read', extensions: { code: 'FORBIDDEN' } });
+  expect((await gateway.graphql(bare.key, QUERY)).errors?.[0]).toMatchObject({
+    message: 'the API key lacks the scope sessions.read',
+    extensions: { code: 'FORBIDDEN' },
+  });
 });
 
 test('each condition alone, and all together', async () => {
   const { key } = await gateway.createKey();
-  const first = await createSession(gateway, key, { title: 'École 100%', mode: 'PLANNING', visibility: 'PUBLIC', projectId: 'p1' });
+  const first = await createSession(gateway, key, {
+    title: 'École 100%',
+    mode: 'PLANNING',
+    visibility: 'PUBLIC',
+    projectId: 'p1',
+  });
   const second = await createSession(gateway, key, { title: 'a_b', sessionType: 'TERMINAL', projectId: 'p2' });
   await createSession(gateway, key, { title: 'axb' });
   await moveTo(gateway, key, second, 'IN_PROGRESS');
@@ -72,7 +89,18 @@ test('each condition alone, and all together', async () => {
     [{ title: 'éCOLE' }, ['École 100%']],
     [{ title: '' }, ['École 100%', 'a_b', 'axb']],
     [{ state: null, title: null, isPinned: null }, ['École 100%', 'a_b', 'axb']],
-    [{ state: ['QUEUED'], sessionType: ['CHAT'], mode: ['PLANNING'], visibility: ['PUBLIC'], projectId: ['p1'], isPinned: true, title: '100' }, ['École 100%']],
+    [
+      {
+        state: ['QUEUED'],
+        sessionType: ['CHAT'],
+        mode: ['PLANNING'],
+        visibility: ['PUBLIC'],
+        projectId: ['p1'],
+        isPinned: true,
+        title: '100',
+      },
+      ['École 100%'],
+    ],
   ];
   for (const [filter, wanted] of cases) {
     const found = await list(key, { filter, orderBy: { field: 'CREATED_AT', direction: 'ASC' } });
@@ -117,8 +145,11 @@ test('pages of any size, either way, in any order, give each session once, times
   }
   const walk = async (size: number, backward: boolean, orderBy: object) => {
     const seen: string[] = [];
-    for (let cursor: string | null | undefined; ; ) {
-      const page = await list(key, backward ? { last: size, before: cursor, orderBy } : { first: size, after: cursor, orderBy });
+    for (let cursor: string | null | undefined; ;) {
+      const page = await list(
+        key,
+        backward ? { last: size, before: cursor, orderBy } : { first: size, after: cursor, orderBy },
+      );
       expect(page.totalCount).toBe(23);
       if (backward) seen.unshift(...titlesOf(page));
       else seen.push(...titlesOf(page));
@@ -126,7 +157,10 @@ test('pages of any size, either way, in any order, give each session once, times
       if (!(backward ? page.pageInfo.hasPreviousPage : page.pageInfo.hasNextPage)) return seen;
     }
   };
-  const order = fc.record({ field: fc.constantFrom('CREATED_AT', 'UPDATED_AT', 'LAST_SEEN_AT'), direction: fc.constantFrom('ASC', 'DESC') });
+  const order = fc.record({
+    field: fc.constantFrom('CREATED_AT', 'UPDATED_AT', 'LAST_SEEN_AT'),
+    direction: fc.constantFrom('ASC', 'DESC'),
+  });
   await fc.assert(
     fc.asyncProperty(fc.integer({ min: 1, max: 30 }), fc.boolean(), order, async (size, backward, orderBy) => {
       const all = titlesOf(await list(key, { first: 100, orderBy }));
@@ -153,19 +187,30 @@ test.each([
   [{ first: 101 }, 'first: must be from 1 to 100'],
   [{ first: 1, last: 1 }, 'last: must not be given together with first'],
   [{ after: '12' }, 'after: is not a cursor of this list and order'],
-  [{ after: Buffer.from(JSON.stringify(['SESSION_UPDATED_AT', '2026-03-01T10:00:00.000Z', '7d444840-9dc0-11d1-b245-5ffdce74fad2'])).toString('base64url') }, 'after: is not a cursor of this list and order'],
+  [
+    {
+      after: Buffer.from(
+        JSON.stringify(['SESSION_UPDATED_AT', '2026-03-01T10:00:00.000Z', '7d444840-9dc0-11d1-b245-5ffdce74fad2']),
+      ).toString('base64url'),
+    },
+    'after: is not a cursor of this list and order',
+  ],
   [{ filter: { title: 'a\0' } }, 'filter.title: must be well-formed text without NUL characters'],
   [{ filter: { projectId: ['\0'] } }, 'filter.projectId.0: must be well-formed text without NUL characters'],
   [{ filter: { projectId: Array<string>(101).fill('a') } }, 'filter.projectId: must have at most 100 items'],
 ])('%j is refused', async (variables, message) => {
   const { key } = await gateway.createKey();
-  expect((await gateway.graphql(key, QUERY, variables)).errors?.map((error) => [error.message, error.extensions?.['code']])).toEqual([[message, 'INVALID_INPUT']]);
+  expect(
+    (await gateway.graphql(key, QUERY, variables)).errors?.map((error) => [error.message, error.extensions?.['code']]),
+  ).toEqual([[message, 'INVALID_INPUT']]);
 });
 
 test('50 sessions with artifacts and pull requests cost as many statements as one', async () => {
   const { key } = await gateway.createKey();
-  const query = 'query($first: Int) { viewer { organization { sessions(first: $first) { nodes { title project { name } sessionSource { repositories { name } } artifacts { type pullRequests { url } } } } } } }';
-  for (let index = 0; index < 5; index += 1) await mutate(gateway, key, 'recordArtifact', { sessionId: await createSession(gateway, key), type: 'PLAN' });
+  const query =
+    'query($first: Int) { viewer { organization { sessions(first: $first) { nodes { title project { name } sessionSource { repositories { name } } artifacts { type pullRequests { url } } } } } } }';
+  for (let index = 0; index < 5; index += 1)
+    await mutate(gateway, key, 'recordArtifact', { sessionId: await createSession(gateway, key), type: 'PLAN' });
   const count = async (first: number) => {
     gateway.statements.length = 0;
     await gateway.graphql(key, query, { first });

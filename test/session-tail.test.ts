@@ -1,7 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import { type TestGateway, startTestGateway } from './helpers/gateway.ts';
-import { type EventStream, type Message, append, createSession, eventsOf, moveTo, readAll, tail } from './helpers/sessions.ts';
+import {
+  type EventStream,
+  type Message,
+  append,
+  createSession,
+  eventsOf,
+  moveTo,
+  readAll,
+  tail,
+} from './helpers/sessions.ts';
 
 let gateway: TestGateway;
 let peer: TestGateway;
@@ -37,10 +46,20 @@ test('the stream in every byte: a comment, the events as REST pages have them, a
   const id = await createSession(gateway, key);
   await append(gateway, key, id, eventsOf(2, { data: { text: 'a\nb\r\u2028' } }));
   await moveTo(gateway, key, id, 'CANCELLED');
-  const items = (await gateway.rest<{ items: object[] }>('GET', `/v1/sessions/${id}/events`, { key })).body.items.map((item) => JSON.stringify(item));
-  const response = await gateway.fetch(`/v1/sessions/${id}/events`, { headers: { Authorization: `Bearer ${key}`, Accept: 'text/event-stream' } });
-  expect([response.status, response.headers.get('content-type'), response.headers.get('cache-control')]).toEqual([200, 'text/event-stream; charset=utf-8', 'no-store']);
-  expect(await response.text()).toBe(`: connected\n\nid: 1\ndata: ${items[0]}\n\nid: 2\ndata: ${items[1]}\n\nevent: end\ndata: {}\n\n`);
+  const items = (await gateway.rest<{ items: object[] }>('GET', `/v1/sessions/${id}/events`, { key })).body.items.map(
+    (item) => JSON.stringify(item),
+  );
+  const response = await gateway.fetch(`/v1/sessions/${id}/events`, {
+    headers: { Authorization: `Bearer ${key}`, Accept: 'text/event-stream' },
+  });
+  expect([response.status, response.headers.get('content-type'), response.headers.get('cache-control')]).toEqual([
+    200,
+    'text/event-stream; charset=utf-8',
+    'no-store',
+  ]);
+  expect(await response.text()).toBe(
+    `: connected\n\nid: 1\ndata: ${items[0]}\n\nid: 2\ndata: ${items[1]}\n\nevent: end\ndata: {}\n\n`,
+  );
 });
 
 test('what is appended during the replay follows it, by this gateway and another, without gap or double', async () => {
@@ -51,12 +70,15 @@ test('what is appended during the replay follows it, by this gateway and another
   await append(gateway, key, id, eventsOf(300, { from: 701 }));
   seen.push(...(await stream.take(600)));
   const rest = stream.take(Number.MAX_SAFE_INTEGER);
-  for (let from = 1001; from <= 1100; from += 10) await append(from % 20 === 1 ? peer : gateway, key, id, eventsOf(10, { from }));
+  for (let from = 1001; from <= 1100; from += 10)
+    await append(from % 20 === 1 ? peer : gateway, key, id, eventsOf(10, { from }));
   await moveTo(peer, key, id, 'CANCELLED');
   seen.push(...(await rest));
   expect(seen.at(-1)).toEqual(END);
   expect(idsOf(seen.slice(0, -1))).toEqual(range(1, 1100));
-  expect(seen.slice(0, -1).map(({ data }) => JSON.parse(data ?? '') as object)).toEqual(await readAll(gateway, key, id, 1000));
+  expect(seen.slice(0, -1).map(({ data }) => JSON.parse(data ?? '') as object)).toEqual(
+    await readAll(gateway, key, id, 1000),
+  );
 });
 
 test('a writer in another process is heard at once: 30 appends, each read before the next, where polling would take minutes', async () => {
@@ -73,7 +95,8 @@ test('cursor and Last-Event-ID say where to go on; the header of a reconnection 
   const messageId = randomUUID();
   await append(gateway, key, id, [...eventsOf(5), ...eventsOf(1, { messageId })]);
   await moveTo(gateway, key, id, 'CANCELLED');
-  const idsFrom = async (options: Parameters<typeof tail>[3]) => idsOf((await (await follow(gateway, key, id, options)).take(9)).slice(0, -1));
+  const idsFrom = async (options: Parameters<typeof tail>[3]) =>
+    idsOf((await (await follow(gateway, key, id, options)).take(9)).slice(0, -1));
   expect(await idsFrom({})).toEqual([1, 2, 3, 4, 5, 6]);
   expect(await idsFrom({ query: '?cursor=2' })).toEqual([3, 4, 5, 6]);
   expect(await idsFrom({ headers: { 'Last-Event-ID': '4' }, query: '?cursor=2' })).toEqual([5, 6]);
@@ -119,7 +142,7 @@ test('a quiet stream is pinged every 8 s', async () => {
 function countListeners(): { now: number; ever: number } {
   const count = { now: 0, ever: 0 };
   const { notifier } = gateway.dependencies;
-  const subscribeTo = notifier.subscribe;
+  const subscribeTo = notifier.subscribe.bind(notifier);
   vi.spyOn(notifier, 'subscribe').mockImplementation((...given) => {
     const unsubscribe = subscribeTo(...given);
     count.now += 1;
@@ -137,7 +160,11 @@ test('nothing is left of a stream that ended, that was cancelled, or whose reque
   const id = await createSession(gateway, key);
   await append(gateway, key, id, eventsOf(3));
   const aborted = new AbortController();
-  const [one, two, three] = [await follow(gateway, key, id), await follow(gateway, key, id, { signal: aborted.signal }), await follow(gateway, key, id)];
+  const [one, two, three] = [
+    await follow(gateway, key, id),
+    await follow(gateway, key, id, { signal: aborted.signal }),
+    await follow(gateway, key, id),
+  ];
   for (const stream of [one, two, three]) await stream.take(3);
   const idle = three.nextData();
   expect(listeners.now).toBeGreaterThan(0);

@@ -1,7 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type TestGateway, startTestGateway } from './helpers/gateway.ts';
-import { PROJECT_ID, PULL_REQUEST_ID, REPOSITORY_ID, SOURCE_ID, createSession, moveTo, mutate } from './helpers/sessions.ts';
+import {
+  PROJECT_ID,
+  PULL_REQUEST_ID,
+  REPOSITORY_ID,
+  SOURCE_ID,
+  createSession,
+  moveTo,
+  mutate,
+} from './helpers/sessions.ts';
 
 let gateway: TestGateway;
 beforeAll(async () => {
@@ -10,7 +18,8 @@ beforeAll(async () => {
 afterAll(() => gateway.close());
 
 const AT = new Date('2026-03-01T10:20:30.500Z');
-const patch = (key: string, sessionId: string, body: unknown) => gateway.rest<Record<string, unknown>>('PATCH', `/v1/sessions/${sessionId}`, { key, body });
+const patch = (key: string, sessionId: string, body: unknown) =>
+  gateway.rest<Record<string, unknown>>('PATCH', `/v1/sessions/${sessionId}`, { key, body });
 
 describe('the document', () => {
   test('a new session has every key of the contract, with its defaults', async () => {
@@ -50,7 +59,14 @@ describe('the document', () => {
       project: null,
       sessionSource: { id: source.id, name: 'API', type: 'api', repositories: [] },
       sourcePullRequest: null,
-      state: { isQueued: true, isCancelled: false, isCompleted: false, isFailed: false, inProgress: false, current: 'queued' },
+      state: {
+        isQueued: true,
+        isCancelled: false,
+        isCompleted: false,
+        isFailed: false,
+        inProgress: false,
+        current: 'queued',
+      },
     });
   });
 
@@ -77,11 +93,28 @@ describe('the document', () => {
       externalId: 'E-1',
       externalUrl: 'https://example.com/e/1',
       htmlUrl: 'https://example.com/s/1',
-      source: { id: SOURCE_ID, name: 'Chat', type: 'slack', repositories: [{ id: REPOSITORY_ID, name: 'shop', provider: 'github' }] },
-      sourcePullRequest: { id: PULL_REQUEST_ID, url: 'https://example.com/pr/1', title: 'First', status: 'OPEN', isDraft: true },
+      source: {
+        id: SOURCE_ID,
+        name: 'Chat',
+        type: 'slack',
+        repositories: [{ id: REPOSITORY_ID, name: 'shop', provider: 'github' }],
+      },
+      sourcePullRequest: {
+        id: PULL_REQUEST_ID,
+        url: 'https://example.com/pr/1',
+        title: 'First',
+        status: 'OPEN',
+        isDraft: true,
+      },
       diffSummary: { additions: 3, deletions: 4 },
     });
-    const { artifact } = await mutate<{ artifact: { databaseId: string } }>(gateway, key, 'recordArtifact', { sessionId: id, type: 'PLAN' }, 'artifact { databaseId }');
+    const { artifact } = await mutate<{ artifact: { databaseId: string } }>(
+      gateway,
+      key,
+      'recordArtifact',
+      { sessionId: id, type: 'PLAN' },
+      'artifact { databaseId }',
+    );
     await mutate(gateway, key, 'recordPullRequest', pullRequestInput(artifact.databaseId));
     const { body } = await patch(key, id, {});
     const query = `query($id: ID!) { session(id: $id) {
@@ -100,10 +133,24 @@ describe('the document', () => {
       artifactType: 'PullRequest',
       projectId: PROJECT_ID,
       project: { id: PROJECT_ID, name: 'Shop', icon: 'bug', color: 'pink' },
-      artifacts: [{ id: artifact.databaseId, type: 'Plan', pullRequests: [{ title: 'A change', diff: { additions: 1, deletions: 2, data: '+a' } }] }],
+      artifacts: [
+        {
+          id: artifact.databaseId,
+          type: 'Plan',
+          pullRequests: [{ title: 'A change', diff: { additions: 1, deletions: 2, data: '+a' } }],
+        },
+      ],
       sourcePullRequest: { status: 'open' },
     });
-    expect((await gateway.graphql(key, 'query($id: ID!) { session(id: $id) { agentOptions { reasoningLevel goal { enabled objective } } } }', { id })).data).toEqual({
+    expect(
+      (
+        await gateway.graphql(
+          key,
+          'query($id: ID!) { session(id: $id) { agentOptions { reasoningLevel goal { enabled objective } } } }',
+          { id },
+        )
+      ).data,
+    ).toEqual({
       session: { agentOptions: { reasoningLevel: 'high', goal: { enabled: true, objective: 'green' } } },
     });
   });
@@ -141,13 +188,31 @@ describe('who may read and change a session', () => {
         const answer = await patch(key, id, { level: 3 });
         expect([answer.status, answer.text, headersOf(answer)]).toEqual([404, missing.text, headersOf(missing)]);
         expect((await gateway.graphql(key, read, { id })).data).toEqual({ session: null });
-        expect(await mutate(gateway, key, 'updateSession', { sessionId: id, level: 3 })).toEqual({ __typename: 'NotFoundError', message: 'session not found', code: 'NOT_FOUND', path: null });
+        expect(await mutate(gateway, key, 'updateSession', { sessionId: id, level: 3 })).toEqual({
+          __typename: 'NotFoundError',
+          message: 'session not found',
+          code: 'NOT_FOUND',
+          path: null,
+        });
       }
     }
     const forbidden = 'only the creator of the session or an admin may change it';
-    expect(await patch(member.key, id, { level: 3 })).toMatchObject({ status: 403, text: JSON.stringify({ error: forbidden }) });
-    for (const [name, input] of [['updateSession', {}], ['pinSession', {}], ['transitionSession', { state: 'CANCELLED' }], ['recordArtifact', { type: 'PLAN' }]] as const) {
-      expect(await mutate(gateway, member.key, name, { sessionId: id, ...input })).toEqual({ __typename: 'ForbiddenError', message: forbidden, code: 'FORBIDDEN', path: null });
+    expect(await patch(member.key, id, { level: 3 })).toMatchObject({
+      status: 403,
+      text: JSON.stringify({ error: forbidden }),
+    });
+    for (const [name, input] of [
+      ['updateSession', {}],
+      ['pinSession', {}],
+      ['transitionSession', { state: 'CANCELLED' }],
+      ['recordArtifact', { type: 'PLAN' }],
+    ] as const) {
+      expect(await mutate(gateway, member.key, name, { sessionId: id, ...input })).toEqual({
+        __typename: 'ForbiddenError',
+        message: forbidden,
+        code: 'FORBIDDEN',
+        path: null,
+      });
     }
     expect((await gateway.graphql(member.key, read, { id })).data).toEqual({ session: { visibility: 'PUBLIC' } });
     expect((await patch(creator.key, id, {})).body['level']).toBe(2);
@@ -156,16 +221,34 @@ describe('who may read and change a session', () => {
   test('scopes: sessions.write changes, sessions.read reads, sessions.record records; nothing else does', async () => {
     const { key, organization } = await gateway.createKey();
     const id = await createSession(gateway, key);
-    const bare = (scopes: ['social' | 'sessions.read' | 'sessions.write' | 'sessions.record']) => gateway.createKey({ organization, role: 'admin', scopes });
-    const [none, reader, writer, recorder] = [await bare(['social']), await bare(['sessions.read']), await bare(['sessions.write']), await bare(['sessions.record'])];
-    for (const holder of [none, reader, recorder]) expect(await patch(holder.key, id, {})).toMatchObject({ status: 403, text: '{"error":"the API key lacks the scope sessions.write"}' });
+    const bare = (scopes: ['social' | 'sessions.read' | 'sessions.write' | 'sessions.record']) =>
+      gateway.createKey({ organization, role: 'admin', scopes });
+    const [none, reader, writer, recorder] = [
+      await bare(['social']),
+      await bare(['sessions.read']),
+      await bare(['sessions.write']),
+      await bare(['sessions.record']),
+    ];
+    for (const holder of [none, reader, recorder])
+      expect(await patch(holder.key, id, {})).toMatchObject({
+        status: 403,
+        text: '{"error":"the API key lacks the scope sessions.write"}',
+      });
     expect((await patch(writer.key, id, {})).status).toBe(200);
-    for (const holder of [none, writer, recorder]) expect((await gateway.graphql(holder.key, read, { id })).errors?.[0]).toMatchObject({ message: 'the API key lacks the scope sessions.read', extensions: { code: 'FORBIDDEN' } });
+    for (const holder of [none, writer, recorder])
+      expect((await gateway.graphql(holder.key, read, { id })).errors?.[0]).toMatchObject({
+        message: 'the API key lacks the scope sessions.read',
+        extensions: { code: 'FORBIDDEN' },
+      });
     const lacking = { __typename: 'ForbiddenError', message: 'the API key lacks the scope sessions.record' };
     for (const holder of [none, reader, writer]) {
       expect(await mutate(gateway, holder.key, 'createSession', { title: 'T' })).toMatchObject(lacking);
-      expect(await mutate(gateway, holder.key, 'transitionSession', { sessionId: id, state: 'CANCELLED' })).toMatchObject(lacking);
-      expect(await mutate(gateway, holder.key, 'recordArtifact', { sessionId: id, type: 'PLAN' })).toMatchObject(lacking);
+      expect(
+        await mutate(gateway, holder.key, 'transitionSession', { sessionId: id, state: 'CANCELLED' }),
+      ).toMatchObject(lacking);
+      expect(await mutate(gateway, holder.key, 'recordArtifact', { sessionId: id, type: 'PLAN' })).toMatchObject(
+        lacking,
+      );
     }
   });
 
@@ -173,7 +256,10 @@ describe('who may read and change a session', () => {
     const first = await gateway.createKey();
     await gateway.dependencies.sql.query('update api_key set organization_id = null where id = $1', [first.keyId]);
     await gateway.createKey({ email: first.email });
-    expect(await patch(first.key, randomUUID(), {})).toMatchObject({ status: 400, body: { error: expect.stringContaining('missing required organization information') } });
+    expect(await patch(first.key, randomUUID(), {})).toMatchObject({
+      status: 400,
+      body: { error: expect.stringContaining('missing required organization information') },
+    });
   });
 });
 
@@ -194,8 +280,24 @@ function pullRequestInput(artifactId: string) {
 }
 
 /** GraphQL spells enumerations in capitals; this is how REST spells them. */
-const SPELT: Record<string, string> = { PULL_REQUEST: 'PullRequest', PLAN: 'Plan', TERMINAL: 'Terminal', IN_PROGRESS: 'inProgress' };
-const ENUMS = new Set(['artifactType', 'type', 'mode', 'sandboxSize', 'sessionType', 'visibility', 'status', 'icon', 'color', 'current']);
+const SPELT: Record<string, string> = {
+  PULL_REQUEST: 'PullRequest',
+  PLAN: 'Plan',
+  TERMINAL: 'Terminal',
+  IN_PROGRESS: 'inProgress',
+};
+const ENUMS = new Set([
+  'artifactType',
+  'type',
+  'mode',
+  'sandboxSize',
+  'sessionType',
+  'visibility',
+  'status',
+  'icon',
+  'color',
+  'current',
+]);
 
 function plain(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value), (name, item: unknown) =>

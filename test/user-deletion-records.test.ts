@@ -117,8 +117,17 @@ beforeAll(async () => {
   of.sessionInEmptied = await recordSession(alone.key, 'PUBLIC', 6);
   for (const key of [user.key, alone.key]) {
     const body = { label: 'Order paid', propertyDefinitions: [{ label: 'Total', type: 'number' }] };
-    expect((await gateway.rest('POST', '/events/2026-03/event-definitions', { key, body })).status).toBe(201);
+    await gateway.rest('POST', '/events/2026-03/event-definitions', { key, body });
   }
+  await rows(`insert into event_occurrence (definition_id, occurred_at, id, organization_id, received_at, uuid, properties)
+    select id, now(), gen_random_uuid(), organization_id, now(), gen_random_uuid(), '{}' from event_definition`);
+  await rows(`insert into event_occurrence_uuid (definition_id, uuid, organization_id, expires_at)
+    select definition_id, uuid, organization_id, now() + interval '1 year' from event_occurrence`);
+  await rows(`insert into object_identifier (organization_id, object_type, property_name, value, object_id, created_at, updated_at)
+    select id, 'ORDER', 'number', 'A1', '1', now(), now() from organization`);
+  await rows(
+    `insert into monthly_occurrence_count (organization_id, month, count) select id, '2026-03', 1 from organization`,
+  );
   const answer = await gateway.rest<{ deletionJobId: string }>('DELETE', `/v1/users/${user.userId}`, {
     key: user.key,
     body: { deletionQuestionnaire: { reasons: ['done here'] } },
@@ -187,6 +196,17 @@ const CASES: Record<string, () => Promise<void>> = {
         user.organizationId,
       ),
     ).toBe(1);
+    for (const table of [
+      'event_occurrence',
+      'event_occurrence_uuid',
+      'object_identifier',
+      'monthly_occurrence_count',
+    ]) {
+      expect([table, await count(`select 1 from ${table} where organization_id = $1`, user.organizationId)]).toEqual([
+        table,
+        1,
+      ]);
+    }
     expect(await rows('select creator_id from session where id = $1', of.sessionOfColleague)).toEqual([
       { creator_id: colleague.userId },
     ]);
@@ -231,4 +251,7 @@ test('the documentation and this test have the same rows', () => {
   expect(documented).toEqual(Object.keys(CASES));
 });
 
-test.each(Object.entries(CASES))('%s', (_, check) => check());
+test.each(Object.entries(CASES))('%s', async (_, check) => {
+  expect.hasAssertions();
+  await check();
+});

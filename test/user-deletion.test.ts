@@ -23,10 +23,15 @@ interface Deletion {
   deletionJob: { id: string; databaseId: string; state: string; runAfter: string; createdAt: string };
 }
 
-const rows = <Row extends object>(text: string, ...values: unknown[]) => gateway.dependencies.sql.query<Row>(text, values);
+const rows = <Row extends object>(text: string, ...values: unknown[]) =>
+  gateway.dependencies.sql.query<Row>(text, values);
 const remove = (key: string, userId: string, body?: unknown) =>
   gateway.rest<Record<string, unknown>>('DELETE', `/v1/users/${userId}`, { key, ...(body !== undefined && { body }) });
-const jobsOf = (userId: string) => rows<{ id: string; state: string; error: string | null; questionnaire: unknown }>('select id, state, error, questionnaire from deletion_job where user_id = $1', userId);
+const jobsOf = (userId: string) =>
+  rows<{ id: string; state: string; error: string | null; questionnaire: unknown }>(
+    'select id, state, error, questionnaire from deletion_job where user_id = $1',
+    userId,
+  );
 const queued = (id: string) => rows<{ state: string }>('select state from pgboss.job where id = $1', id);
 
 describe('asking', () => {
@@ -37,7 +42,10 @@ describe('asking', () => {
     ['an empty questionnaire', { deletionQuestionnaire: {} }],
   ])('202 with %s: the job is in the table and in the queue', async (_, body) => {
     const { key, userId } = await graceful.createKey();
-    const answer = await graceful.rest<{ deletionJobId: string }>('DELETE', `/v1/users/${userId}`, { key, ...(body !== undefined && { body }) });
+    const answer = await graceful.rest<{ deletionJobId: string }>('DELETE', `/v1/users/${userId}`, {
+      key,
+      ...(body !== undefined && { body }),
+    });
     expect([answer.status, answer.body]).toEqual([202, { deletionJobId: UUID, deletionQueued: true, id: userId }]);
     expect(await jobsOf(userId)).toMatchObject([{ id: answer.body.deletionJobId, state: 'queued', error: null }]);
     expect(await queued(answer.body.deletionJobId)).toEqual([{ state: 'created' }]);
@@ -45,13 +53,44 @@ describe('asking', () => {
 
   test('both doors answer the same job, and asking again keeps it with its first questionnaire', async () => {
     const { key, userId } = await graceful.createKey();
-    const questionnaire = { reasons: ['too slow', 'other'], submittedAt: '2026-03-01T10:20:30.000Z', otherReason: 'It rained.' };
-    const { deletionJob } = await mutate<Deletion>(graceful, key, 'deleteUser', { userId, deletionQuestionnaire: questionnaire }, JOB);
-    expect(deletionJob).toEqual({ id: Buffer.from(`DeletionJob:${deletionJob.databaseId}`).toString('base64'), databaseId: UUID, state: 'QUEUED', runAfter: TIME, createdAt: TIME, startedAt: null, finishedAt: null, error: null });
+    const questionnaire = {
+      reasons: ['too slow', 'other'],
+      submittedAt: '2026-03-01T10:20:30.000Z',
+      otherReason: 'It rained.',
+    };
+    const { deletionJob } = await mutate<Deletion>(
+      graceful,
+      key,
+      'deleteUser',
+      { userId, deletionQuestionnaire: questionnaire },
+      JOB,
+    );
+    expect(deletionJob).toEqual({
+      id: Buffer.from(`DeletionJob:${deletionJob.databaseId}`).toString('base64'),
+      databaseId: UUID,
+      state: 'QUEUED',
+      runAfter: TIME,
+      createdAt: TIME,
+      startedAt: null,
+      finishedAt: null,
+      error: null,
+    });
     expect(Date.parse(deletionJob.runAfter) - Date.parse(deletionJob.createdAt)).toBe(3_600_000);
-    const again = await graceful.rest('DELETE', `/v1/users/${userId.toUpperCase()}`, { key, body: { deletionQuestionnaire: { reasons: ['no'] } } });
-    expect([again.status, again.body]).toEqual([202, { deletionJobId: deletionJob.databaseId, deletionQueued: true, id: userId }]);
-    const viaGlobalId = await mutate<Deletion>(graceful, key, 'deleteUser', { userId: Buffer.from(`User:${userId}`).toString('base64') }, JOB);
+    const again = await graceful.rest('DELETE', `/v1/users/${userId.toUpperCase()}`, {
+      key,
+      body: { deletionQuestionnaire: { reasons: ['no'] } },
+    });
+    expect([again.status, again.body]).toEqual([
+      202,
+      { deletionJobId: deletionJob.databaseId, deletionQueued: true, id: userId },
+    ]);
+    const viaGlobalId = await mutate<Deletion>(
+      graceful,
+      key,
+      'deleteUser',
+      { userId: Buffer.from(`User:${userId}`).toString('base64') },
+      JOB,
+    );
     expect(viaGlobalId.deletionJob).toEqual(deletionJob);
     expect(await jobsOf(userId)).toEqual([{ id: deletionJob.databaseId, state: 'queued', error: null, questionnaire }]);
   });
@@ -61,7 +100,8 @@ describe('asking', () => {
     const ids = await Promise.all(
       Array.from({ length: 20 }, async (_, index) =>
         index % 2 === 0
-          ? (await graceful.rest<{ deletionJobId: string }>('DELETE', `/v1/users/${userId}`, { key })).body.deletionJobId
+          ? (await graceful.rest<{ deletionJobId: string }>('DELETE', `/v1/users/${userId}`, { key })).body
+              .deletionJobId
           : (await mutate<Deletion>(graceful, key, 'deleteUser', { userId }, JOB)).deletionJob.databaseId,
       ),
     );
@@ -74,12 +114,24 @@ describe('asking', () => {
     [{ reason: 'x' }, 'reason: is not a known property'],
     [{ deletionQuestionnaire: { extra: 1 } }, 'deletionQuestionnaire.extra: is not a known property'],
     [{ deletionQuestionnaire: 'bored' }, 'deletionQuestionnaire: must be an object'],
-    [{ deletionQuestionnaire: { reasons: Array.from({ length: 21 }, () => 'x') } }, 'deletionQuestionnaire.reasons: must have at most 20 items'],
+    [
+      { deletionQuestionnaire: { reasons: Array.from({ length: 21 }, () => 'x') } },
+      'deletionQuestionnaire.reasons: must have at most 20 items',
+    ],
     [{ deletionQuestionnaire: { reasons: [''] } }, 'deletionQuestionnaire.reasons.0: must not be empty'],
-    [{ deletionQuestionnaire: { reasons: ['x'.repeat(201)] } }, 'deletionQuestionnaire.reasons.0: must be at most 200 characters'],
-    [{ deletionQuestionnaire: { submittedAt: 'yesterday' } }, 'deletionQuestionnaire.submittedAt: must be an ISO 8601 date and time'],
+    [
+      { deletionQuestionnaire: { reasons: ['x'.repeat(201)] } },
+      'deletionQuestionnaire.reasons.0: must be at most 200 characters',
+    ],
+    [
+      { deletionQuestionnaire: { submittedAt: 'yesterday' } },
+      'deletionQuestionnaire.submittedAt: must be an ISO 8601 date and time',
+    ],
     [{ deletionQuestionnaire: { otherReason: '' } }, 'deletionQuestionnaire.otherReason: must not be empty'],
-    [{ deletionQuestionnaire: { otherReason: 'x'.repeat(2001) } }, 'deletionQuestionnaire.otherReason: must be at most 2000 characters'],
+    [
+      { deletionQuestionnaire: { otherReason: 'x'.repeat(2001) } },
+      'deletionQuestionnaire.otherReason: must be at most 2000 characters',
+    ],
     [{ userId: 'me' }, 'userId: is not a known property'],
     [[], 'the body must be a JSON object'],
     [null, 'the body must be a JSON object'],
@@ -93,10 +145,24 @@ describe('asking', () => {
 
   test('the bounds themselves pass, and a body of another type is 415', async () => {
     const { key, userId } = await graceful.createKey();
-    const full = { reasons: Array.from({ length: 20 }, () => 'x'.repeat(200)), submittedAt: '2026-03-01T10:20:30+02:00', otherReason: 'x'.repeat(2000) };
-    expect((await graceful.rest('DELETE', `/v1/users/${userId}`, { key, body: { deletionQuestionnaire: full } })).status).toBe(202);
+    const full = {
+      reasons: Array.from({ length: 20 }, () => 'x'.repeat(200)),
+      submittedAt: '2026-03-01T10:20:30+02:00',
+      otherReason: 'x'.repeat(2000),
+    };
+    expect(
+      (await graceful.rest('DELETE', `/v1/users/${userId}`, { key, body: { deletionQuestionnaire: full } })).status,
+    ).toBe(202);
     expect((await jobsOf(userId))[0]?.questionnaire).toEqual(full);
-    expect((await graceful.rest('DELETE', `/v1/users/${userId}`, { key, body: '{}', headers: { 'Content-Type': 'text/plain' } })).status).toBe(415);
+    expect(
+      (
+        await graceful.rest('DELETE', `/v1/users/${userId}`, {
+          key,
+          body: '{}',
+          headers: { 'Content-Type': 'text/plain' },
+        })
+      ).status,
+    ).toBe(415);
   });
 
   test('403 for every id but the own one, whether such a user exists or not, on both doors; 400 beyond 255 characters', async () => {
@@ -109,8 +175,16 @@ describe('asking', () => {
     }
     const long = await remove(key, 'x'.repeat(256));
     expect([long.status, long.body]).toEqual([400, { error: 'userId: must be at most 255 characters' }]);
-    expect(await mutate(gateway, key, 'deleteUser', { userId: other.userId })).toEqual({ __typename: 'ForbiddenError', message: forbidden.error, code: 'FORBIDDEN', path: null });
-    expect(await mutate(gateway, key, 'deleteUser', { userId: 'x'.repeat(256) })).toMatchObject({ __typename: 'ValidationError', path: ['userId'] });
+    expect(await mutate(gateway, key, 'deleteUser', { userId: other.userId })).toEqual({
+      __typename: 'ForbiddenError',
+      message: forbidden.error,
+      code: 'FORBIDDEN',
+      path: null,
+    });
+    expect(await mutate(gateway, key, 'deleteUser', { userId: 'x'.repeat(256) })).toMatchObject({
+      __typename: 'ValidationError',
+      path: ['userId'],
+    });
     expect(await rows('select 1 from deletion_job where user_id = any($1)', [userId, other.userId])).toEqual([]);
   });
 
@@ -119,9 +193,18 @@ describe('asking', () => {
     const refused = { error: 'the API key lacks the scope users.delete' };
     const answer = await remove(key, userId);
     expect([answer.status, answer.body]).toEqual([403, refused]);
-    expect(await mutate(gateway, key, 'deleteUser', { userId })).toMatchObject({ __typename: 'ForbiddenError', message: refused.error });
-    expect(await mutate(gateway, key, 'cancelUserDeletion', { deletionJobId: randomUUID() })).toMatchObject({ __typename: 'ForbiddenError' });
-    expect((await gateway.graphql(key, `{ deletionJob(id: "${randomUUID()}") { state } }`)).errors?.[0]?.extensions?.['code']).toBe('FORBIDDEN');
+    expect(await mutate(gateway, key, 'deleteUser', { userId })).toMatchObject({
+      __typename: 'ForbiddenError',
+      message: refused.error,
+    });
+    expect(await mutate(gateway, key, 'cancelUserDeletion', { deletionJobId: randomUUID() })).toMatchObject({
+      __typename: 'ForbiddenError',
+    });
+    expect(
+      (await gateway.graphql(key, `{ deletionJob(id: "${randomUUID()}") { state } }`)).errors?.[0]?.extensions?.[
+        'code'
+      ],
+    ).toBe('FORBIDDEN');
     expect((await gateway.rest('DELETE', `/v1/users/${userId}`)).status).toBe(401);
   });
 });
@@ -133,7 +216,12 @@ describe('the only admin', () => {
     const error = `the user is the only admin of an organization that has other members: ${admin.organization} (${admin.organizationId}); make another member an admin first`;
     const answer = await graceful.rest('DELETE', `/v1/users/${admin.userId}`, { key: admin.key });
     expect([answer.status, answer.body]).toEqual([409, { error }]);
-    expect(await mutate(graceful, admin.key, 'deleteUser', { userId: admin.userId })).toEqual({ __typename: 'ConflictError', message: error, code: 'CONFLICT', path: null });
+    expect(await mutate(graceful, admin.key, 'deleteUser', { userId: admin.userId })).toEqual({
+      __typename: 'ConflictError',
+      message: error,
+      code: 'CONFLICT',
+      path: null,
+    });
     expect(await jobsOf(admin.userId)).toEqual([]);
     expect((await graceful.rest('DELETE', `/v1/users/${member.userId}`, { key: member.key })).status).toBe(202);
     await mutate(graceful, admin.key, 'changeOrganizationMemberRole', { userId: member.userId, role: 'ADMIN' });
@@ -149,11 +237,31 @@ describe('the only admin', () => {
     const jobs = [...(await jobsOf(first.userId)), ...(await jobsOf(second.userId))];
     expect(jobs.map(({ state }) => state).toSorted()).toEqual(['done', 'failed']);
     const [stays, goes] = jobs[0]?.state === 'failed' ? [first, second] : [second, first];
-    const { data } = await gateway.graphql(stays.key, `{ viewer { user { email } role } deletionJob(id: "${(await jobsOf(stays.userId))[0]?.id}") { state finishedAt startedAt error } }`);
-    expect(data).toEqual({ viewer: { user: { email: stays.email }, role: 'ADMIN' }, deletionJob: { state: 'FAILED', startedAt: null, finishedAt: TIME, error: expect.stringContaining(first.organizationId) } });
+    const { data } = await gateway.graphql(
+      stays.key,
+      `{ viewer { user { email } role } deletionJob(id: "${(await jobsOf(stays.userId))[0]?.id}") { state finishedAt startedAt error } }`,
+    );
+    expect(data).toEqual({
+      viewer: { user: { email: stays.email }, role: 'ADMIN' },
+      deletionJob: {
+        state: 'FAILED',
+        startedAt: null,
+        finishedAt: TIME,
+        error: expect.stringContaining(first.organizationId),
+      },
+    });
     expect((await gateway.rest('DELETE', '/v1/api-keys/x', { key: goes.key })).status).toBe(401);
     // A failed one does not stand in the way of the next.
-    await mutate(gateway, stays.key, 'changeOrganizationMemberRole', { userId: (await rows<{ user_id: string }>('select user_id from membership where organization_id = $1 and user_id <> $2', first.organizationId, stays.userId))[0]?.user_id, role: 'ADMIN' });
+    await mutate(gateway, stays.key, 'changeOrganizationMemberRole', {
+      userId: (
+        await rows<{ user_id: string }>(
+          'select user_id from membership where organization_id = $1 and user_id <> $2',
+          first.organizationId,
+          stays.userId,
+        )
+      )[0]?.user_id,
+      role: 'ADMIN',
+    });
     expect((await remove(stays.key, stays.userId)).status).toBe(202);
     await runJobs(gateway);
     expect((await jobsOf(stays.userId)).map(({ state }) => state).toSorted()).toEqual(['done', 'failed']);
@@ -161,7 +269,13 @@ describe('the only admin', () => {
 });
 
 describe('the job', () => {
-  const show = async (key: string, id: string) => (await graceful.graphql<{ deletionJob: object | null }>(key, `{ deletionJob(id: "${id}") { state runAfter finishedAt } }`)).data?.deletionJob;
+  const show = async (key: string, id: string) =>
+    (
+      await graceful.graphql<{ deletionJob: object | null }>(
+        key,
+        `{ deletionJob(id: "${id}") { state runAfter finishedAt } }`,
+      )
+    ).data?.deletionJob;
 
   test('is seen by its user alone: under both ids, by node and by field; to others it is missing', async () => {
     const { key, userId, organization } = await graceful.createKey();
@@ -171,8 +285,15 @@ describe('the job', () => {
       expect(await show(key, id)).toMatchObject({ state: 'QUEUED' });
       expect(await show(colleague.key, id)).toBeNull();
       const refused = await mutate(graceful, colleague.key, 'cancelUserDeletion', { deletionJobId: id });
-      expect(refused).toEqual(await mutate(graceful, colleague.key, 'cancelUserDeletion', { deletionJobId: randomUUID() }));
-      expect(refused).toEqual({ __typename: 'NotFoundError', message: 'deletion job not found', code: 'NOT_FOUND', path: null });
+      expect(refused).toEqual(
+        await mutate(graceful, colleague.key, 'cancelUserDeletion', { deletionJobId: randomUUID() }),
+      );
+      expect(refused).toEqual({
+        __typename: 'NotFoundError',
+        message: 'deletion job not found',
+        code: 'NOT_FOUND',
+        path: null,
+      });
     }
     expect(await show(key, randomUUID())).toBeNull();
     expect(await show(key, 'x')).toBeNull();
@@ -189,7 +310,12 @@ describe('the job', () => {
     const cancelled = await mutate<Deletion>(graceful, key, 'cancelUserDeletion', { deletionJobId: first.id }, JOB);
     expect(cancelled.deletionJob).toEqual({ ...first, state: 'CANCELLED', finishedAt: TIME });
     expect(await queued(first.databaseId)).toEqual([{ state: 'cancelled' }]);
-    expect(await mutate(graceful, key, 'cancelUserDeletion', { deletionJobId: first.id })).toEqual({ __typename: 'ConflictError', message: 'the deletion is cancelled; it can be cancelled only while it is queued', code: 'CONFLICT', path: null });
+    expect(await mutate(graceful, key, 'cancelUserDeletion', { deletionJobId: first.id })).toEqual({
+      __typename: 'ConflictError',
+      message: 'the deletion is cancelled; it can be cancelled only while it is queued',
+      code: 'CONFLICT',
+      path: null,
+    });
     const second = (await mutate<Deletion>(graceful, key, 'deleteUser', { userId }, JOB)).deletionJob;
     expect(second.id).not.toBe(first.id);
     // The hour passes.
@@ -204,13 +330,18 @@ describe('the job', () => {
       const { key, userId } = await gateway.createKey();
       const id = (await mutate<Deletion>(gateway, key, 'deleteUser', { userId }, JOB)).deletionJob.databaseId;
       const [result] = await Promise.all([
-        gateway.graphql<{ cancelUserDeletion: { __typename: string } }>(key, `mutation { cancelUserDeletion(input: { deletionJobId: "${id}" }) { __typename } }`),
+        gateway.graphql<{ cancelUserDeletion: { __typename: string } }>(
+          key,
+          `mutation { cancelUserDeletion(input: { deletionJobId: "${id}" }) { __typename } }`,
+        ),
         runJobs(gateway),
       ]);
       const isCancelled = result.data?.cancelUserDeletion.__typename === 'CancelUserDeletionPayload';
       expect((await jobsOf(userId))[0]?.state).toBe(isCancelled ? 'cancelled' : 'done');
       expect(await rows('select 1 from user_account where id = $1', userId)).toHaveLength(isCancelled ? 1 : 0);
-      expect((await gateway.graphql(key, '{ __typename }').catch(() => ({ data: null }))).data ?? null).toEqual(isCancelled ? { __typename: 'Query' } : null);
+      expect((await gateway.graphql(key, '{ __typename }').catch(() => ({ data: null }))).data ?? null).toEqual(
+        isCancelled ? { __typename: 'Query' } : null,
+      );
     }
   });
 });

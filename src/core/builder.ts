@@ -8,7 +8,13 @@ import type { Timestamp } from './sql.ts';
 import { toValidationError } from './validation.ts';
 
 /** What resolvers are given. */
-export type GraphQLContext = OperationContext;
+export interface GraphQLContext extends OperationContext {
+  /** Told when the operation of a mutation has succeeded, since its typed errors are data, too. */
+  readonly onSuccess?: () => void;
+}
+
+/** Marks fields that ask other servers, so that no transaction may be open around them. */
+export const CALLS_OUT = { callsOut: true };
 
 export interface SchemaTypes {
   Context: GraphQLContext;

@@ -12,7 +12,7 @@ import type { Notifier } from './notify.ts';
  */
 
 /** Every queue; a new one is created when the database is next migrated. */
-export const QUEUES = ['user-deletion'] as const;
+export const QUEUES = ['user-deletion', 'event-purge'] as const;
 export type Queue = (typeof QUEUES)[number];
 
 /** What jobs work with. */
@@ -35,7 +35,7 @@ export interface JobHandler<Data extends z.ZodType = z.ZodType> {
 
 /** Keeps the type of the data while a handler is written, and lets it go for the list. */
 export function jobHandler<Data extends z.ZodType>(handler: JobHandler<Data>): JobHandler {
-  return handler as unknown as JobHandler;
+  return handler;
 }
 
 const QUEUE_OPTIONS = {
@@ -153,7 +153,12 @@ export async function startJobWorker({ url, handlers, contextOf, log }: JobWorke
   };
 }
 
-async function runJob({ queue, data: schema, run }: JobHandler, id: string, data: unknown, context: JobContext): Promise<void> {
+async function runJob(
+  { queue, data: schema, run }: JobHandler,
+  id: string,
+  data: unknown,
+  context: JobContext,
+): Promise<void> {
   const { log, signal } = context;
   try {
     await run(context, schema.parse(data));

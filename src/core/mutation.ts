@@ -1,6 +1,6 @@
 import type { FieldMap, InputFieldBuilder, InputFieldMap, ObjectFieldBuilder } from '@pothos/core';
 import { z } from 'zod';
-import { type GraphQLContext, type SchemaTypes, builder, capitalize } from './builder.ts';
+import { CALLS_OUT, type GraphQLContext, type SchemaTypes, builder, capitalize } from './builder.ts';
 import { ForbiddenError, ValidationError } from './errors.ts';
 import { keyFromId } from './node.ts';
 
@@ -18,6 +18,8 @@ export interface MutationOptions<Schema extends z.ZodType, Result extends object
   readonly ids?: Readonly<Record<string, string>>;
   /** What it may raise beside `ValidationError` and `ForbiddenError`. */
   readonly errors?: readonly ErrorClass[];
+  /** Whether the operation asks other servers. */
+  readonly callsOut?: boolean;
   readonly payload: (t: ObjectFieldBuilder<Types, Result>) => FieldMap;
   readonly run: (context: GraphQLContext, input: z.output<Schema>) => Promise<Result>;
 }
@@ -42,6 +44,7 @@ export function mutation<Schema extends z.ZodType, Result extends object>(name: 
     t.field({
       type: payloadType,
       description: options.description,
+      ...(options.callsOut && { extensions: CALLS_OUT }),
       args: { input: t.arg({ type: inputType, required: true, description: 'All that the mutation takes.' }) },
       errors: {
         types: [ValidationError, ForbiddenError, ...errors],
@@ -49,9 +52,15 @@ export function mutation<Schema extends z.ZodType, Result extends object>(name: 
       },
       // The types meet here: the validation plugin has replaced the arguments by the schema's output, and a payload is never a list,
       // which the builder's types cannot know of a type parameter.
-      resolve: (_, args, context) => options.run(context, args.input as z.output<Schema>) as never,
+      resolve: (_, args, context) => told(options.run(context, args.input as z.output<Schema>), context) as never,
     }),
   );
+}
+
+async function told<Result>(result: Promise<Result>, { onSuccess }: GraphQLContext): Promise<Result> {
+  const succeeded = await result;
+  onSuccess?.();
+  return succeeded;
 }
 
 function withPlainIds(value: unknown, ids: Readonly<Record<string, string>>): unknown {

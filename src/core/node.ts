@@ -11,7 +11,8 @@ type LoadNodes = (context: GraphQLContext, keys: readonly string[]) => Promise<M
 const loaders = new Map<string, LoadNodes>();
 
 export function toGlobalId(typename: string, key: string): string {
-  return Buffer.from(`${typename}:${key}`).toString('base64');
+  // Typenames and keys are ASCII; `btoa` is twice as fast as a Buffer, and this stands on every row.
+  return btoa(`${typename}:${key}`);
 }
 
 function parseGlobalId(id: string): { typename: string; key: string } | undefined {

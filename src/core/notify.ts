@@ -48,7 +48,9 @@ export function createNotifier({ url, send, log }: NotifierOptions): Notifier {
     const topics = [...outgoing];
     outgoing.clear();
     for (let start = 0; start < topics.length; start += TOPICS_PER_PAYLOAD) {
-      await send(CHANNEL, [origin, ...topics.slice(start, start + TOPICS_PER_PAYLOAD)].join(' ')).catch((error: unknown) => log.warn({ err: error }, 'notification not sent'));
+      await send(CHANNEL, [origin, ...topics.slice(start, start + TOPICS_PER_PAYLOAD)].join(' ')).catch(
+        (error: unknown) => log.warn({ err: error }, 'notification not sent'),
+      );
     }
   }
 

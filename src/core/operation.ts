@@ -70,6 +70,8 @@ export interface OperationSettings {
   readonly publicUrl: string;
   /** How long the deletion of an account can be called off. */
   readonly userDeletionDelaySeconds: number;
+  /** Event occurrences that an organization may send in a calendar month (UTC); 0 is no limit. */
+  readonly monthlyOccurrenceLimit: number;
 }
 
 export type Operation<Input, Result> = (context: OperationContext, input: Input) => Promise<Result>;

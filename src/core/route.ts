@@ -22,6 +22,8 @@ export interface Route<Input extends z.ZodType = z.ZodType, Output extends z.Zod
   readonly errors: readonly number[];
   /** Whether the body may be absent. A DELETE that says so takes its input from the body, not from the query. */
   readonly optionalBody?: boolean;
+  /** Whether the operation asks other servers, so that no transaction may be open around it. */
+  readonly callsOut?: boolean;
   /** Headers that every answer carries, such as those of a deprecation. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly examples?: { readonly input?: object; readonly output?: object };

@@ -1,3 +1,4 @@
+import type { EntityManager } from '@mikro-orm/postgresql';
 import type { Pool } from 'pg';
 import type { Database } from './database.ts';
 
@@ -23,6 +24,42 @@ export async function createSql(database: Database, onQuery?: (text: string) => 
       if (name === undefined) names.set(text, (name = `r${names.size}`));
       const { rows } = await pool.query<Row>({ name, text, values: [...values] });
       return rows;
+    },
+  };
+}
+
+/** What a transaction of the entity manager's SQL layer takes beside its own queries. */
+interface TransactionConnection {
+  executeQuery(query: { sql: string; parameters: readonly unknown[]; query: { kind: 'RawNode' }; queryId: { queryId: string } }): Promise<{ rows: unknown[] }>;
+}
+
+/**
+ * The same on the connection of the manager's transaction, one statement after the other. Each has a savepoint of its own: as on the pool, a
+ * statement that fails leaves nothing behind and hinders no later one.
+ */
+export function sqlWithin(em: EntityManager): Sql {
+  const transaction = em.getTransactionContext<TransactionConnection>();
+  if (!transaction) throw new Error('the entity manager has no transaction');
+  const execute = async (sql: string, parameters: readonly unknown[] = []) =>
+    (await transaction.executeQuery({ sql, parameters, query: { kind: 'RawNode' }, queryId: { queryId: 'sql' } })).rows;
+  const executeApart = async (text: string, values: readonly unknown[]) => {
+    await execute('savepoint statement');
+    try {
+      return await execute(text, values);
+    } catch (error) {
+      await execute('rollback to savepoint statement');
+      throw error;
+    } finally {
+      await execute('release savepoint statement');
+    }
+  };
+  let last: Promise<unknown> = Promise.resolve();
+  return {
+    async query<Row extends object>(text: string, values: readonly unknown[]) {
+      const turn = last.then(() => executeApart(text, values));
+      last = turn.catch(() => undefined);
+      // The rows are what the statement says, as they are on the pool.
+      return (await turn) as Row[];
     },
   };
 }

@@ -34,15 +34,21 @@ const TOUCH_KEY = `update api_key set last_used_at = $2 where id = $1 and (last_
 /**
  * Who calls, from the `Authorization` header alone (RFC 6750, section 2.1). Missing, malformed, unknown, expired and revoked keys look the
  * same; a malformed one costs no query. The key is looked up on every request, so that a revoked one is refused at once in every process.
+ * `onKey` runs as soon as the key is known to be good, before anything else is looked at.
  * @throws DomainError 401; NotFoundError when `X-Organization-Id` names none of the user's organizations.
  */
-export async function authenticate(headers: Headers, { sql, now }: Dependencies): Promise<Actor> {
+export async function authenticate(
+  headers: Headers,
+  { sql, now }: Dependencies,
+  onKey?: (keyId: string) => Promise<void>,
+): Promise<Actor> {
   const key = /^Bearer +(\S+) *$/i.exec(headers.get('authorization') ?? '')?.[1];
   if (key === undefined || !isWellFormedApiKey(key)) throw unauthenticated();
   const at = now();
   const [row] = await sql.query<KeyRow>(FIND_KEY, [hashApiKey(key), at]);
   // A member who was removed takes the keys of that organization along.
   if (!row || (row.isBound && row.organizations.length === 0)) throw unauthenticated();
+  await onKey?.(row.keyId);
   if (row.isStale) await sql.query(TOUCH_KEY, [row.keyId, at]);
   return {
     keyId: row.keyId,

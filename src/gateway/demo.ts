@@ -5,6 +5,7 @@ import { createEventDefinitionInput } from '../domains/event-definitions/input.t
 import { createEventDefinition } from '../domains/event-definitions/operations.ts';
 import { Membership, Organization } from '../domains/organizations/entity.ts';
 import { User } from '../domains/users/entity.ts';
+import { createDemoSession } from './demo-session.ts';
 import { type Dependencies, operationContext } from './dependencies.ts';
 
 export interface IssuedKey {
@@ -117,5 +118,6 @@ export async function createDemoWorkspace(dependencies: Dependencies): Promise<I
       createEventDefinitionInput.parse(definition),
     );
   }
+  await createDemoSession(operationContext(dependencies, actor, 'demo'));
   return issued;
 }

@@ -10,6 +10,7 @@ import type { SecretBox } from '../core/secrets.ts';
 import { type Sql, createSql } from '../core/sql.ts';
 import { authenticate } from './authenticate.ts';
 import { entities } from './entities.ts';
+import { type Idempotency, createIdempotency } from './idempotency.ts';
 import { type Metrics, createMetrics } from './metrics.ts';
 
 /** All that the gateway works with. */
@@ -21,6 +22,7 @@ export interface Dependencies {
   readonly notifier: Notifier;
   readonly secrets: SecretBox;
   readonly outbound: Outbound;
+  readonly idempotency: Idempotency;
   /** Where the gateway listens, once it does: with `PORT=0` only the listener knows. */
   readonly address: { url?: string };
   readonly log: Logger;
@@ -58,6 +60,7 @@ export async function createDependencies({ config, databaseUrl, secrets, log, no
     notifier,
     secrets,
     outbound,
+    idempotency: createIdempotency({ database, sql, secrets, now, newId: randomUUID, log }),
     address: {},
     log,
     metrics: createMetrics(),
@@ -94,14 +97,14 @@ export function operationContext(
     newId,
     secrets,
     outbound,
-    settings: { defaultSubscriptions: config.DEFAULT_SUBSCRIPTION, publicUrl: publicUrlOf(dependencies), userDeletionDelaySeconds: config.USER_DELETION_DELAY },
+    settings: { defaultSubscriptions: config.DEFAULT_SUBSCRIPTION, publicUrl: publicUrlOf(dependencies), userDeletionDelaySeconds: config.USER_DELETION_DELAY, monthlyOccurrenceLimit: config.MONTHLY_OCCURRENCE_LIMIT },
   };
 }
 
 /** The context of work without a caller: of pages that need no key. */
 export function publicContext(dependencies: Dependencies, requestId: string, request: Request): PublicContext {
   const { config, database, sql, notifier, secrets, outbound, now, newId } = dependencies;
-  const settings = { defaultSubscriptions: config.DEFAULT_SUBSCRIPTION, publicUrl: publicUrlOf(dependencies), userDeletionDelaySeconds: config.USER_DELETION_DELAY };
+  const settings = { defaultSubscriptions: config.DEFAULT_SUBSCRIPTION, publicUrl: publicUrlOf(dependencies), userDeletionDelaySeconds: config.USER_DELETION_DELAY, monthlyOccurrenceLimit: config.MONTHLY_OCCURRENCE_LIMIT };
   return { em: database.em.fork(), sql, notifier, signal: request.signal, requestId, now, newId, secrets, outbound, settings };
 }
 

@@ -65,6 +65,34 @@ mutation CreateEventDefinition($input: CreateEventDefinitionInput!) {
     ),
   },
   {
+    query: `# Sessions: the latest, and how each went on lately.
+# To follow one live, run this in a tab of its own, with the databaseId of the session:
+#
+#   subscription Follow { sessionEvents(sessionId: "…", after: "0") { databaseId eventType eventDataJson } }
+query Sessions($first: Int = 5, $events: Int = 10) {
+  viewer {
+    organization {
+      sessions(first: $first, orderBy: { field: LAST_SEEN_AT, direction: DESC }) {
+        totalCount
+        nodes {
+          databaseId
+          title
+          state { current }
+          project { name icon color }
+          artifacts { type pullRequests { url title status } }
+          events(last: $events) {
+            pageInfo { hasPreviousPage startCursor }
+            nodes { databaseId eventType createdAt eventData { type accumulatedText toolName toolResult { status output } } }
+          }
+        }
+      }
+    }
+  }
+}
+`,
+    variables: '{ "first": 5, "events": 10 }',
+  },
+  {
     query: `# Organization: its members and its API keys.
 query Organization {
   viewer {

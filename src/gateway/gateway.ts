@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
 import { Response } from '@whatwg-node/fetch';
 import { DomainError } from '../core/errors.ts';
+import type { Actor } from '../core/operation.ts';
 import { authenticate } from './authenticate.ts';
 import { type Dependencies, operationContext, publicContext } from './dependencies.ts';
 import { toDomainError } from './failures.ts';
@@ -10,6 +11,7 @@ import { answerGraphQLError } from './graphql-failures.ts';
 import { live, ready } from './health.ts';
 import { openApiDocument } from './openapi.ts';
 import { docsAsset, docsPage, graphiqlPage } from './pages.ts';
+import { createRateLimits } from './rate-limits.ts';
 import { answerRest, answerRestError, matchRoute, methodNotAllowed } from './rest-door.ts';
 import { publicPages, routes } from './routes.ts';
 
@@ -23,6 +25,10 @@ interface Passage {
   door: 'graphql' | 'rest' | 'page';
   operation: string;
   keyId?: string;
+  /** What the answer says of the key's rate limit. */
+  limitHeaders?: Readonly<Record<string, string>>;
+  /** What every answer of the route carries, such as that it is deprecated. */
+  routeHeaders?: Readonly<Record<string, string>> | undefined;
   readonly log: Logger;
 }
 
@@ -34,7 +40,8 @@ const SECURITY_HEADERS = {
 
 /** The whole gateway as a function from request to answer. It opens no port, so that tests can call it in process. */
 export function createGateway(dependencies: Dependencies): Gateway {
-  const graphql = createGraphQLDoor(dependencies);
+  const limits = createRateLimits(dependencies);
+  const graphql = createGraphQLDoor(dependencies, limits);
   const openapi = JSON.stringify(openApiDocument(routes));
 
   async function answer(passage: Passage): Promise<Response> {
@@ -45,9 +52,17 @@ export function createGateway(dependencies: Dependencies): Gateway {
     passage.door = 'rest';
     const match = matchRoute(request.method, url.pathname, dependencies.now());
     passage.operation = match.route.operationId;
-    const actor = await authenticate(request.headers, dependencies);
-    passage.keyId = actor.keyId;
+    passage.routeHeaders = match.route.headers;
+    const actor = await admit(passage);
     return answerRest(request, url, match, actor, requestId, dependencies);
+  }
+
+  /** Who calls, and that they may call now: 401, then 429, both before the body is read. */
+  function admit(passage: Passage): Promise<Actor> {
+    return authenticate(passage.request.headers, dependencies, async (keyId) => {
+      passage.keyId = keyId;
+      passage.limitHeaders = await limits?.countRequest(keyId);
+    });
   }
 
   async function answerGraphQL(passage: Passage): Promise<Response> {
@@ -64,8 +79,7 @@ export function createGateway(dependencies: Dependencies): Gateway {
     passage.operation = 'graphql';
     if (request.method !== 'GET' && request.method !== 'POST')
       throw new DomainError('methodNotAllowed', 'GraphQL takes GET and POST', { headers: { Allow: 'GET, POST' } });
-    const actor = await authenticate(request.headers, dependencies);
-    passage.keyId = actor.keyId;
+    const actor = await admit(passage);
     return graphql(request, operationContext(dependencies, actor, requestId, request), passage.log);
   }
 
@@ -119,7 +133,7 @@ export function createGateway(dependencies: Dependencies): Gateway {
           : answerRestError(told, passage.url.pathname, requestId);
     }
     response.headers.set('X-Request-Id', requestId);
-    for (const [name, value] of Object.entries(SECURITY_HEADERS)) response.headers.set(name, value);
+    for (const [name, value] of Object.entries({ ...SECURITY_HEADERS, ...passage.routeHeaders, ...passage.limitHeaders })) response.headers.set(name, value);
     const seconds = (performance.now() - started) / 1000;
     const { door, operation, keyId } = passage;
     dependencies.metrics.requests.inc({ door, operation, status: response.status });

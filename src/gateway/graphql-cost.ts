@@ -53,8 +53,13 @@ export function costOf(request: CostedRequest): number {
 export function checkCost(request: CostedRequest): number {
   const root = operationCost(request);
   if (root.total <= LIMITS.cost) return root.total;
-  const message = `The query costs ${root.total}; at most ${LIMITS.cost} are allowed. ${cheaper(root)}`;
+  const message = `The query costs ${root.total}; at most ${LIMITS.cost} are allowed. ${cheaper(root, LIMITS.cost)}`;
   throw limitError('TOO_COSTLY', message, LIMITS.cost, root.total);
+}
+
+/** What would make an operation that costs more than `limit` cheaper: the path that costs most, and the page size there that would pass. */
+export function adviceFor(request: CostedRequest, limit: number): string {
+  return cheaper(operationCost(request), limit);
 }
 
 /** A connection's page when neither `first` nor `last` is given. */
@@ -182,20 +187,21 @@ function argument(
 }
 
 /** What to change: the connection with the largest page, on the dearest path, of which a smaller page would pass. */
-function cheaper(root: FieldCost): string {
-  let advice: { path: string; pageSize: number; fits: number } | undefined;
+function cheaper(root: FieldCost, limit: number): string {
+  let advice: { place: string; pageSize: number; fits: number } | undefined;
   let dearest = '';
   for (const { path, objects, field } of dearestPath(root)) {
     const { pageSize, selection } = field;
     const perItem = objects * selection.perItem;
-    const fits = Math.floor((LIMITS.cost - (root.total - perItem * pageSize)) / perItem);
+    const place = `${path} costs most, ${bounded(objects * (1 + selection.once) + perItem * pageSize)} of it`;
+    const fits = Math.floor((limit - (root.total - perItem * pageSize)) / perItem);
     // At the bound the total is no longer the sum of its parts, and nothing can be taken away from it.
     const wouldPass = root.total < Number.MAX_SAFE_INTEGER && fits >= 1;
-    if (wouldPass && pageSize >= (advice?.pageSize ?? 0)) advice = { path, pageSize, fits };
-    dearest = path;
+    if (wouldPass && pageSize >= (advice?.pageSize ?? 0)) advice = { place, pageSize, fits };
+    dearest = place;
   }
-  if (!advice) return `${dearest} costs most: nest fewer lists and connections, or split the query.`;
-  return `${advice.path} costs most: a page of at most ${advice.fits} there, instead of ${advice.pageSize}, would pass.`;
+  if (!advice) return `${dearest}: nest fewer lists and connections, or split the query.`;
+  return `${advice.place}: a page of at most ${advice.fits} there, instead of ${advice.pageSize}, would pass.`;
 }
 
 /**

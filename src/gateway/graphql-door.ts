@@ -7,10 +7,13 @@ import type { OperationContext } from '../core/operation.ts';
 import { stringifyWithRawJson } from '../core/raw-json.ts';
 import type { Dependencies } from './dependencies.ts';
 import { createExecutor } from './executor.ts';
-import { checkCost } from './graphql-cost.ts';
+import { type CostedRequest, adviceFor, checkCost } from './graphql-cost.ts';
 import { masked, maskedStream, toGraphQLError, toHttpError } from './graphql-failures.ts';
 import { LIMITS, checkDocument, parseWithinLimits } from './graphql-limits.ts';
 import { readGraphQLRequest } from './graphql-request.ts';
+import { KEY_HEADER, REPLAYED_HEADER } from './idempotency.ts';
+import { executeWithKey } from './idempotent-graphql.ts';
+import { type RateLimits, costExceeded } from './rate-limits.ts';
 import { schema } from './schema.ts';
 
 /** What the door knows of a request; resolvers get the operation's context and nothing of the door. */
@@ -18,12 +21,26 @@ interface ServerContext {
   readonly operation: OperationContext;
   /** Writes the request id into every line. */
   readonly log: Logger;
+  readonly headers: Headers;
   /** What is asked for; rejected when it cannot be read. */
   readonly params: Promise<GraphQLParams>;
-  /** What the operation cost, once that is known. */
-  cost?: number;
+  /** What the operation cost, once that is known, and what is left. */
+  cost?: ToldCost;
   /** What came of the operation, where it has been run already. */
   result?: ExecutionResult;
+  /** Whether that is the stored answer of an earlier request with the same idempotency key. */
+  isReplayed?: boolean;
+}
+
+/**
+ * `extensions.cost`, in points. `limit` is the key's budget a minute, of which `remaining` is left until `resetAt`; with that turned off,
+ * it is the most that one operation may cost.
+ */
+interface ToldCost {
+  readonly requested: number;
+  readonly limit: number;
+  readonly remaining?: number;
+  readonly resetAt?: Date;
 }
 
 export type GraphQLDoor = (request: Request, operation: OperationContext, log: Logger) => Promise<Response>;
@@ -32,14 +49,25 @@ export type GraphQLDoor = (request: Request, operation: OperationContext, log: L
  * The GraphQL door: GraphQL over HTTP for callers who have been authenticated. Yoga is the protocol: it negotiates, parses, validates,
  * streams, and words what is wrong. A document that has come through all of that once is run at once when it comes again.
  */
-export function createGraphQLDoor({ metrics, log: gatewayLog }: Dependencies): GraphQLDoor {
+export function createGraphQLDoor({ metrics, idempotency, log: gatewayLog }: Dependencies, limits: RateLimits | undefined): GraphQLDoor {
   const run = createExecutor(schema);
   const parsed = createDocumentCache();
   const valid = new WeakSet<DocumentNode>();
 
-  function price(args: Pick<ExecutionArgs, 'document' | 'operationName' | 'variableValues'>, server: ServerContext): void {
-    server.cost = checkCost({ schema, document: args.document, operationName: args.operationName, variables: args.variableValues });
-    metrics.cost.observe(server.cost);
+  /** Judges the cost of an operation, and has it paid. */
+  function price({ document, operationName, variableValues: variables }: Pick<ExecutionArgs, 'document' | 'operationName' | 'variableValues'>, server: ServerContext): Promise<void> | undefined {
+    const request = { schema, document, operationName, variables };
+    const requested = checkCost(request);
+    metrics.cost.observe(requested);
+    server.cost = { requested, limit: LIMITS.cost };
+    return limits && pay(limits, request, requested, server);
+  }
+
+  async function perform(args: ExecutionArgs, server: ServerContext): Promise<ExecutionResult> {
+    if (!server.headers.has(KEY_HEADER) || getOperationAST(args.document, args.operationName)?.operation !== OperationTypeNode.MUTATION) return masked(await run(args), server.log);
+    const { result, isReplayed } = await executeWithKey(idempotency, { schema, args, context: server.operation, headers: server.headers, log: server.log });
+    server.isReplayed = isReplayed;
+    return result;
   }
 
   const plugin: Plugin<object, ServerContext> = {
@@ -64,16 +92,16 @@ export function createGraphQLDoor({ metrics, log: gatewayLog }: Dependencies): G
     onExecute({ args, context, setExecuteFn }) {
       const server = asServer(context);
       valid.add(args.document);
-      price(args, server);
-      setExecuteFn(async (executed: ExecutionArgs) => masked(await run({ ...executed, contextValue: server.operation }), server.log));
+      setExecuteFn((executed: ExecutionArgs) => perform({ ...executed, contextValue: server.operation }, server));
+      return price(args, server);
     },
     onSubscribe({ args, context, setSubscribeFn }) {
       const server = asServer(context);
-      price(args, server);
       setSubscribeFn(async (executed: ExecutionArgs) => {
         const result = await subscribe({ ...executed, contextValue: server.operation });
         return Symbol.asyncIterator in result ? maskedStream(result, server.log) : masked(result, server.log);
       });
+      return price(args, server);
     },
     onResultProcess({ result, setResult, serverContext }) {
       if (Array.isArray(result) || Symbol.asyncIterator in result) return;
@@ -119,16 +147,18 @@ export function createGraphQLDoor({ metrics, log: gatewayLog }: Dependencies): G
 
   async function runWithin(args: ExecutionArgs, server: ServerContext): Promise<ExecutionResult> {
     try {
-      price(args, server);
+      await price(args, server);
     } catch (error) {
       return { errors: [toGraphQLError(error, server.log)] };
     }
-    return masked(await run(args), server.log);
+    return perform(args, server);
   }
 
   return async (request, operation, log) => {
-    const server: ServerContext = { operation, log, params: readGraphQLRequest(request) };
-    return (await runKnown(request, server)) ?? yoga.handle(request, server);
+    const server: ServerContext = { operation, log, headers: request.headers, params: readGraphQLRequest(request) };
+    const response = (await runKnown(request, server)) ?? (await yoga.handle(request, server));
+    if (server.isReplayed) response.headers.set(REPLAYED_HEADER, 'true');
+    return response;
   };
 }
 
@@ -137,6 +167,14 @@ const MAX_VALIDATION_ERRORS = 20;
 /** Yoga's context is the server's, and more. */
 function asServer(context: unknown): ServerContext {
   return context as ServerContext;
+}
+
+/** @throws GraphQLError `RATE_LIMITED` with status 429 when less is left of the minute's budget. */
+async function pay(limits: RateLimits, request: CostedRequest, requested: number, server: ServerContext): Promise<void> {
+  const budget = await limits.payCost(server.operation.actor.keyId, requested);
+  const { limit, remaining, resetAt } = budget;
+  server.cost = { requested, limit, remaining, resetAt };
+  if (!budget.isPaid) throw toHttpError(costExceeded(requested, budget, adviceFor(request, remaining)));
 }
 
 /** The media type that a POST is answered with, where its `Accept` leaves no choice to negotiate. */
@@ -161,7 +199,7 @@ function isRunAtOnce(document: DocumentNode, operationName: string | undefined):
 
 /** Every answer says which request it was and what it cost. */
 function told({ operation, cost }: ServerContext): Record<string, unknown> {
-  return { requestId: operation.requestId, ...(cost !== undefined && { cost: { requested: cost, limit: LIMITS.cost } }) };
+  return { requestId: operation.requestId, ...(cost && { cost }) };
 }
 
 /** Parsed documents, bounded by the memory they hold, which one could otherwise fill: about 450 bytes a token. */

@@ -88,6 +88,7 @@ function operation(route: Route, schemas: Record<string, unknown>): object {
     tags: [route.tag],
     summary: route.summary,
     ...(route.description && { description: route.description }),
+    ...(route.headers?.['Deprecation'] && { deprecated: true }),
     ...(parameters.length > 0 && { parameters }),
     ...(takesBody(route) && {
       requestBody: { required: !route.optionalBody, content: { 'application/json': { schema: bodySchema(input, inPath), ...example(route.examples?.input) } } },

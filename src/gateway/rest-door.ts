@@ -2,9 +2,11 @@ import { Response } from '@whatwg-node/fetch';
 import { DomainError, type ErrorKind, STATUS_OF, ValidationError, invalid } from '../core/errors.ts';
 import { type Method, type Route, takesBody } from '../core/route.ts';
 import { parseInput } from '../core/validation.ts';
-import type { Actor } from '../core/operation.ts';
+import type { Actor, OperationContext } from '../core/operation.ts';
 import { readJson, requireObject } from './body.ts';
 import { type Dependencies, operationContext } from './dependencies.ts';
+import { idempotencyKeyOf } from './idempotency.ts';
+import { runWithKey } from './idempotent-rest.ts';
 import { inputJsonSchema } from './openapi.ts';
 import { describeRemoval, removedApiAt } from './lifecycle.ts';
 import { routes } from './routes.ts';
@@ -80,8 +82,17 @@ export async function answerRest(
     throw new ValidationError(
       doubled.map((name) => ({ path: [name], code: 'unknown_property', message: 'is not a known property' })),
     );
-  const input = parseInput(route.input, { ...given, ...parameters });
+  const whole = { ...given, ...parameters };
+  const input = parseInput(route.input, whole);
   const context = operationContext(dependencies, actor, requestId, request);
+  const key = route.method === 'GET' ? undefined : idempotencyKeyOf(request.headers);
+  if (key === undefined) return runRoute(route, context, input, request);
+  return runWithKey(dependencies.idempotency, { route, context, key, input: whole }, (inner) =>
+    runRoute(route, inner, input, request),
+  );
+}
+
+async function runRoute(route: Route, context: OperationContext, input: unknown, request: Request): Promise<Response> {
   if (route.respond) return route.respond(context, input, request);
   const result = await route.run(context, input);
   const headers = { ...route.headers };

@@ -1,6 +1,8 @@
 import type { PublicPage, Route } from '../core/route.ts';
 import { apiKeyRoutes } from '../domains/api-keys/rest.ts';
+import { broadcastRoutes } from '../domains/broadcasts/rest.ts';
 import { eventDefinitionRoutes } from '../domains/event-definitions/rest.ts';
+import { eventOccurrenceRoutes } from '../domains/event-occurrences/rest.ts';
 import { mcpConnectionPages, mcpConnectionRoutes } from '../domains/mcp-connections/rest.ts';
 import { organizationRoutes } from '../domains/organizations/rest.ts';
 import { sessionEventRoutes } from '../domains/session-events/rest.ts';
@@ -8,7 +10,7 @@ import { sessionRoutes } from '../domains/sessions/rest.ts';
 import { userDeletionRoutes } from '../domains/user-deletions/rest.ts';
 
 /** The REST table: every documented path. */
-export const routes: readonly Route[] = [...organizationRoutes, ...apiKeyRoutes, ...userDeletionRoutes, ...mcpConnectionRoutes, ...sessionRoutes, ...sessionEventRoutes, ...eventDefinitionRoutes];
+export const routes: readonly Route[] = [...organizationRoutes, ...apiKeyRoutes, ...userDeletionRoutes, ...mcpConnectionRoutes, ...sessionRoutes, ...sessionEventRoutes, ...eventDefinitionRoutes, ...eventOccurrenceRoutes, ...broadcastRoutes];
 
 /** Pages under the documented paths that need no key. */
 export const publicPages: readonly PublicPage[] = mcpConnectionPages;

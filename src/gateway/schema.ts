@@ -8,6 +8,7 @@ import '../domains/user-deletions/graphql.ts';
 import '../domains/api-keys/graphql.ts';
 import '../domains/mcp-connections/graphql.ts';
 import '../domains/event-definitions/graphql.ts';
+import '../domains/event-occurrences/graphql.ts';
 import '../domains/sessions/graphql.ts';
 import '../domains/sessions/recording-graphql.ts';
 import '../domains/session-events/graphql.ts';

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES, createServer } from 'node:http';
+import { Server as NetServer } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -25,8 +26,8 @@ export interface ServeOptions {
   readonly requestTimeoutMs?: number;
 }
 
-/** While stopping, requests that are already under way on open connections still come in for this long. */
-const LAST_REQUESTS_MS = 300;
+/** While stopping, requests that are already under way on open connections still come in for at most this long. */
+const LAST_REQUESTS_MS = 1_000;
 /** A peer whose body was refused may go on sending for this long, or it would be reset before it has read the answer. */
 const LINGER_MS = 2_000;
 
@@ -47,10 +48,9 @@ export async function serve(gateway: Gateway, options: ServeOptions): Promise<Ru
   server.on('clientError', refuse);
   server.listen(port, host);
   await once(server, 'listening');
-  const stop = async (graceMs: number) => {
+  const stop = (graceMs: number) => {
     isStopping = true;
-    await delay(LAST_REQUESTS_MS);
-    await close(server, graceMs);
+    return close(server, graceMs);
   };
   return {
     url: urlOf(server),
@@ -69,14 +69,17 @@ function urlOf(server: Server): string {
   return `http://${host}:${bound.port}`;
 }
 
-function close(server: Server, graceMs: number): Promise<void> {
-  return new Promise((resolve) => {
-    const deadline = setTimeout(() => server.closeAllConnections(), graceMs);
-    server.close(() => {
-      clearTimeout(deadline);
-      resolve();
-    });
-  });
+/** Ends with the last connection. Each ends with its next answer, an idle one a little later: its peer may have sent a request just now. */
+async function close(server: Server, graceMs: number): Promise<void> {
+  // Of the close of an HTTP server only this part: it would end idle connections at once.
+  const closed = new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()));
+  const idle = setTimeout(() => server.closeIdleConnections(), Math.min(LAST_REQUESTS_MS, graceMs));
+  const deadline = setTimeout(() => server.close().closeAllConnections(), graceMs);
+  await closed;
+  clearTimeout(idle);
+  clearTimeout(deadline);
+  // Ends its timers too.
+  server.close();
 }
 
 async function answer(gateway: Gateway, incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {

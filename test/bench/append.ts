@@ -4,7 +4,7 @@ import { median } from './drive.ts';
 import type { Target } from './process.ts';
 import { APPEND_SESSIONS, appendSession } from './seed.ts';
 import type { Bench } from './setup.ts';
-import { type WorkRequest, graphql } from './work.ts';
+import { type Work, type WorkRequest, graphql } from './work.ts';
 
 export interface Append {
   readonly clients: number;
@@ -70,13 +70,15 @@ export async function measureAppend(
     const bare = (client: number) =>
       insert(connections[client], bench.organizationId, client, (next[client] = (next[client] ?? 0) + BATCH));
     const through = (client: number) => timed(gateway, batchFor(client), bench.key);
-    for (const one of [bare, through]) await inParallel(clients, 0.5, one);
+    let batches = 0;
+    for (const one of [bare, through]) batches += (await inParallel(clients, 0.5, one)).batches;
     const found: { bare: number; gateway: number }[] = [];
-    while (found.length < rounds)
-      found.push({
-        bare: await inParallel(clients, seconds, bare),
-        gateway: await inParallel(clients, seconds, through),
-      });
+    while (found.length < rounds) {
+      const [ours, theirs] = [await inParallel(clients, seconds, bare), await inParallel(clients, seconds, through)];
+      batches += ours.batches + theirs.batches;
+      found.push({ bare: ours.perSecond, gateway: theirs.perSecond });
+    }
+    await requireStored(connections[0], batches * BATCH);
     await clear(connections[0]);
     return {
       clients,
@@ -95,11 +97,22 @@ async function connect(url: string): Promise<pg.Client> {
   return client;
 }
 
+const SESSIONS = Array.from({ length: APPEND_SESSIONS }, (_, index) => appendSession(index));
+
+/** A refused batch is answered with status 200, too. @throws Error unless so many events are there. */
+async function requireStored(client: pg.Client | undefined, expected: number): Promise<void> {
+  const stored = await client?.query<{ count: number }>(
+    'select count(*)::int as count from session_event where session_id = any($1)',
+    [SESSIONS],
+  );
+  const count = stored?.rows[0]?.count;
+  if (count !== expected) throw new Error(`append: ${count} events are stored, not ${expected}`);
+}
+
 /** Empties the sessions that are appended to. */
 async function clear(client: pg.Client | undefined): Promise<void> {
-  const ids = Array.from({ length: APPEND_SESSIONS }, (_, index) => appendSession(index));
-  await client?.query('delete from session_event where session_id = any($1)', [ids]);
-  await client?.query('update session_stream set last_id = 0 where session_id = any($1)', [ids]);
+  await client?.query('delete from session_event where session_id = any($1)', [SESSIONS]);
+  await client?.query('update session_stream set last_id = 0 where session_id = any($1)', [SESSIONS]);
   await client?.query('vacuum session_event, session_stream');
 }
 
@@ -122,6 +135,13 @@ async function insert(
   await client?.query({ name: 'append', text: INSERT, values });
 }
 
+/** For its profile. */
+export const appendWork = (): Work => ({
+  name: 'append',
+  target: 0.6,
+  requests: SESSIONS.map((_, index) => batchFor(index)),
+});
+
 function batchFor(client: number): WorkRequest {
   return (BATCHES[client] ??= graphql('Append', MUTATION, {
     input: { sessionId: appendSession(client), events: EVENTS },
@@ -129,20 +149,20 @@ function batchFor(client: number): WorkRequest {
 }
 const BATCHES: WorkRequest[] = [];
 
-/** Each client runs one batch after the other for some seconds; answers batches a second. */
+/** Each client runs one batch after the other for some seconds. */
 async function inParallel(
   clients: number,
   seconds: number,
   batch: (client: number) => Promise<unknown>,
-): Promise<number> {
+): Promise<{ batches: number; perSecond: number }> {
   const began = performance.now();
-  let done = 0;
+  let batches = 0;
   const run = async (client: number) => {
     while (performance.now() - began < seconds * 1000) {
       await batch(client);
-      done += 1;
+      batches += 1;
     }
   };
   await Promise.all(Array.from({ length: clients }, (_, client) => run(client)));
-  return done / ((performance.now() - began) / 1000);
+  return { batches, perSecond: batches / ((performance.now() - began) / 1000) };
 }

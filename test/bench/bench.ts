@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { inspect, parseArgs } from 'node:util';
-import { measureAppend } from './append.ts';
+import { appendWork, measureAppend } from './append.ts';
 import { type Pace, measureDepth, measureMemory, measureWork } from './measure.ts';
 import { interrupt } from './process.ts';
 import { profileWork } from './profile.ts';
@@ -70,7 +70,9 @@ async function main(): Promise<void> {
     const bench = await setUp(directory, events, say);
     try {
       if (options.profile !== undefined)
-        return void process.stdout.write(await profileWork(bench, works(events), options.profile, directory));
+        return void process.stdout.write(
+          await profileWork(bench, [...works(events), appendWork()], options.profile, directory),
+        );
       const report: Report = { works: [], depths: [], appends: [], memory: [] };
       await run(bench, report);
       process.stdout.write(`\n${format(report)}\n`);

@@ -46,12 +46,13 @@ export async function profileWork(
     await gateway.stop();
   }
   const [file = ''] = await readdir(into);
-  // The profile ends where the process does, so what counts is its end.
+  // Moments are counted from the end, which profile and process have in common: start-up and the stop are left out.
   return `${work.name}\n\n${describe(JSON.parse(await readFile(join(into, file), 'utf8')), (performance.now() - began) * 1000)}\n`;
 }
 
 function describe(profile: CpuProfile, lastUs: number): string {
-  const selfUs = selfTimes(profile, profile.endTime - lastUs);
+  const from = profile.endTime - lastUs;
+  const selfUs = selfTimes(profile, from, from + SECONDS * 1e6);
   const nodes = profile.nodes.filter(
     ({ callFrame }) => callFrame.functionName !== '(idle)' && callFrame.functionName !== '(root)',
   );
@@ -77,14 +78,14 @@ function describe(profile: CpuProfile, lastUs: number): string {
   ].join('\n\n');
 }
 
-/** Time in each frame itself, of the samples behind a moment. */
-function selfTimes({ samples, timeDeltas, startTime }: CpuProfile, from: number): Map<number, number> {
+/** Time in each frame itself, of the samples between two moments. */
+function selfTimes({ samples, timeDeltas, startTime }: CpuProfile, from: number, to: number): Map<number, number> {
   const times = new Map<number, number>();
   let at = startTime;
   for (const [index, id] of samples.entries()) {
     const delta = timeDeltas[index] ?? 0;
     at += delta;
-    if (at >= from) times.set(id, (times.get(id) ?? 0) + delta);
+    if (at >= from && at < to) times.set(id, (times.get(id) ?? 0) + delta);
   }
   return times;
 }

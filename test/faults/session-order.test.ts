@@ -1,6 +1,14 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type TestGateway, startTestGateway } from '../helpers/gateway.ts';
-import { type EventDocument, type EventPage, append, createSession, eventsOf, moveTo, tail } from '../helpers/sessions.ts';
+import {
+  type EventDocument,
+  type EventPage,
+  append,
+  createSession,
+  eventsOf,
+  moveTo,
+  tail,
+} from '../helpers/sessions.ts';
 
 /** D3: eight writers in two gateways, with batches of random sizes, some refused, some rolled back, some sent twice; readers meanwhile. */
 
@@ -25,7 +33,7 @@ afterAll(async () => {
 
 /** Small numbers that look random and are the same in every run. */
 function* numbers(seed: number): Generator<number, never, undefined> {
-  for (let state = seed; ; ) {
+  for (let state = seed; ;) {
     state = (state * 1_103_515_245 + 12_345) % 2_147_483_648;
     yield state >>> 8;
   }
@@ -40,12 +48,17 @@ async function write(writer: number): Promise<number[]> {
     const size = 1 + (random.next().value % 40);
     const events = eventsOf(size, { data: { writer, batch } });
     const kind = random.next().value % 5;
-    if (kind === 0) await append(gateway, key, id, [...events, { ...events[0], eventData: { type: 'bad', delivery: 'never' } }]);
+    if (kind === 0)
+      await append(gateway, key, id, [...events, { ...events[0], eventData: { type: 'bad', delivery: 'never' } }]);
     // Ids are drawn and then given back: what PostgreSQL refuses at the last moment.
     if (kind === 1) await rollBack(gateway, size);
     const batchId = `${writer}:${batch}`;
     const answer = await append(gateway, key, id, events, batchId);
-    if (kind === 2) expect(await append(writer % 2 === 0 ? two : one, key, id, events, batchId)).toEqual({ ...answer, isReplayed: true });
+    const again =
+      kind === 2
+        ? await append(writer % 2 === 0 ? two : one, key, id, events, batchId)
+        : { ...answer, isReplayed: true };
+    expect(again).toEqual({ ...answer, isReplayed: true });
     for (let event = Number(answer.firstId); event <= Number(answer.lastId); event += 1) given.push(event);
   }
   return given;
@@ -61,10 +74,12 @@ async function rollBack({ dependencies }: TestGateway, size: number): Promise<vo
 
 async function followPages(gateway: TestGateway, limit: number, isDone: () => boolean): Promise<EventDocument[]> {
   const seen: EventDocument[] = [];
-  for (let cursor = '0'; ; ) {
+  for (let cursor = '0'; ;) {
     // Asked before the page is read: a page that is empty then is the last.
     const last = isDone();
-    const { body } = await gateway.rest<EventPage>('GET', `/v1/sessions/${id}/events?limit=${limit}&cursor=${cursor}`, { key });
+    const { body } = await gateway.rest<EventPage>('GET', `/v1/sessions/${id}/events?limit=${limit}&cursor=${cursor}`, {
+      key,
+    });
     seen.push(...body.items);
     cursor = body.nextCursor;
     if (last && body.items.length === 0) return seen;
@@ -79,7 +94,12 @@ async function followTail(gateway: TestGateway): Promise<EventDocument[]> {
 
 test('readers that follow see each event exactly once, in order and without gaps, whatever is written meanwhile', async () => {
   let written = false;
-  const readers = [followPages(one, 1000, () => written), followPages(two, 3, () => written), followTail(one), followTail(two)];
+  const readers = [
+    followPages(one, 1000, () => written),
+    followPages(two, 3, () => written),
+    followTail(one),
+    followTail(two),
+  ];
   const given = (await Promise.all(Array.from({ length: WRITERS }, (_, writer) => write(writer)))).flat();
   written = true;
   await moveTo(two, key, id, 'COMPLETED');
@@ -89,10 +109,14 @@ test('readers that follow see each event exactly once, in order and without gaps
   expect(pages?.map((event) => event.id)).toEqual(wanted);
   for (const other of [smallPages, ...tails]) expect(other).toEqual(pages);
   // A batch stays together, in its own order.
-  const batches = Map.groupBy(pages ?? [], ({ eventData }) => JSON.stringify([(eventData as { writer?: number }).writer, (eventData as { batch?: number }).batch]));
+  const batches = Map.groupBy(pages ?? [], ({ eventData }) =>
+    JSON.stringify([(eventData as { writer?: number }).writer, (eventData as { batch?: number }).batch]),
+  );
   expect(batches.size).toBe(WRITERS * BATCHES);
   for (const events of batches.values()) {
     const first = events[0]?.id ?? 0;
-    expect(events.map((event) => [event.id, event.eventData.index])).toEqual(events.map((_, index) => [first + index, index + 1]));
+    expect(events.map((event) => [event.id, event.eventData.index])).toEqual(
+      events.map((_, index) => [first + index, index + 1]),
+    );
   }
 }, 120_000);

@@ -29,7 +29,11 @@ async function onServer<Row extends object>(statement: string, values: unknown[]
 }
 
 /** Every connection of the gateway, the listening one too. */
-const cutAll = () => onServer<{ listening: boolean }>(`select application_name = 'gateway listener' as listening, pg_terminate_backend(pid) from pg_stat_activity where datname = $1`, [database()]);
+const cutAll = () =>
+  onServer<{ listening: boolean }>(
+    `select application_name = 'gateway listener' as listening, pg_terminate_backend(pid) from pg_stat_activity where datname = $1`,
+    [database()],
+  );
 
 /** An append that is tried until the database has it, as a runner would with a batch id. */
 async function appendSurely(index: number): Promise<void> {
@@ -43,11 +47,16 @@ async function appendSurely(index: number): Promise<void> {
 test('tails on both doors go on without gap or double when every database connection is cut, again and again', async () => {
   await append(gateway, key, id, eventsOf(1), 'b1');
   const rest = await tail(gateway, key, id);
-  const graphql = await subscribe(gateway, key, 'subscription($id: ID!) { sessionEvents(sessionId: $id) { databaseId } }', { id });
+  const graphql = await subscribe(
+    gateway,
+    key,
+    'subscription($id: ID!) { sessionEvents(sessionId: $id) { databaseId } }',
+    { id },
+  );
   const seen = Promise.all([rest.take(Number.MAX_SAFE_INTEGER), graphql.take(Number.MAX_SAFE_INTEGER)]);
-  let cut: { listening: boolean }[] = [];
+  const cut: { listening: boolean }[] = [];
   for (const index of range(2, 60)) {
-    if (index % 20 === 10) cut = [...cut, ...(await cutAll())];
+    if (index % 20 === 10) cut.push(...(await cutAll()));
     await appendSurely(index);
   }
   for (;;) {
@@ -62,7 +71,9 @@ test('tails on both doors go on without gap or double when every database connec
   expect(cut.filter(({ listening }) => listening).length).toBeGreaterThanOrEqual(2);
   expect(messages.pop()).toEqual({ event: 'end', data: '{}' });
   expect(messages.map((message) => Number(message.id))).toEqual(range(1, 60));
-  expect(messages.map(({ data = '' }) => (JSON.parse(data) as { eventData: { index: number } }).eventData.index)).toEqual(range(1, 60));
+  expect(
+    messages.map(({ data = '' }) => (JSON.parse(data) as { eventData: { index: number } }).eventData.index),
+  ).toEqual(range(1, 60));
   const nexts = results.filter(({ event }) => event === 'next').map(({ data = '' }) => JSON.parse(data) as unknown);
   expect(nexts).toEqual(range(1, 60).map((databaseId) => ({ data: { sessionEvents: { databaseId } } })));
 });
@@ -73,7 +84,10 @@ test('after the listening connection was lost, a writer in another process is he
     const stream = await tail(gateway, key, id);
     await append(peer, key, id, eventsOf(1));
     await stream.take(1);
-    await onServer(`select pg_terminate_backend(pid) from pg_stat_activity where datname = $1 and application_name = 'gateway listener'`, [database()]);
+    await onServer(
+      `select pg_terminate_backend(pid) from pg_stat_activity where datname = $1 and application_name = 'gateway listener'`,
+      [database()],
+    );
     // Wherever the loss falls, what comes meanwhile is not missed.
     for (const n of range(2, 31)) {
       await append(peer, key, id, eventsOf(1));
@@ -95,7 +109,10 @@ test('a client whose connection breaks goes on where it was with Last-Event-ID, 
   const seen: number[] = [];
   for (let round = 1; ; round += 1) {
     const aborted = new AbortController();
-    const stream = await tail(remote, key, id, { headers: seen.length > 0 ? { 'Last-Event-ID': String(seen.at(-1)) } : {}, signal: aborted.signal });
+    const stream = await tail(remote, key, id, {
+      headers: seen.length > 0 ? { 'Last-Event-ID': String(seen.at(-1)) } : {},
+      signal: aborted.signal,
+    });
     const messages = await stream.take(round <= 20 ? 12 : Number.MAX_SAFE_INTEGER);
     seen.push(...messages.flatMap((message) => (message.id === undefined ? [] : [Number(message.id)])));
     if (messages.at(-1)?.event === 'end') break;
@@ -108,10 +125,14 @@ test('a client whose connection breaks goes on where it was with Last-Event-ID, 
 
 test('a peer that stops reading its socket holds the store back, and others are served', async () => {
   const text = 'x'.repeat(50_000);
-  for (const batch of range(0, 24)) await append(gateway, key, id, eventsOf(50, { from: batch * 50 + 1, data: { text } }));
+  for (const batch of range(0, 24))
+    await append(gateway, key, id, eventsOf(50, { from: batch * 50 + 1, data: { text } }));
   const server = await serve(createGateway(gateway.dependencies), { host: '127.0.0.1', port: 0 });
   const aborted = new AbortController();
-  const response = await fetch(`${server.url}/v1/sessions/${id}/events`, { headers: { Authorization: `Bearer ${key}`, Accept: 'text/event-stream' }, signal: aborted.signal });
+  const response = await fetch(`${server.url}/v1/sessions/${id}/events`, {
+    headers: { Authorization: `Bearer ${key}`, Accept: 'text/event-stream' },
+    signal: aborted.signal,
+  });
   expect(response.status).toBe(200);
   const pages = () => gateway.statements.filter((statement) => statement.includes('left join lateral')).length;
   let settled = -1;

@@ -52,7 +52,7 @@ export interface TestGateway {
   close(): Promise<void>;
 }
 
-/** `outbound` gives outbound requests other bounds than the usual ones. `beside` another one it shares that one's database, as a second process would. */
+/** Without rate limits, unless `env` asks for them. `outbound` gives outbound requests other bounds than the usual ones. `beside` another one it shares that one's database, as a second process would. */
 export async function startTestGateway(env: Record<string, string> = {}, { beside, outbound }: { beside?: TestGateway; outbound?: Partial<OutboundOptions> } = {}): Promise<TestGateway> {
   const serverUrl = inject('serverUrl');
   const name = `gateway_${randomBytes(6).toString('hex')}`;
@@ -62,7 +62,7 @@ export async function startTestGateway(env: Record<string, string> = {}, { besid
   const logged: string[] = [];
   let clock: Date | undefined;
   const dependencies = await createDependencies({
-    config: readConfig({ LOG_LEVEL: 'info', ...env }),
+    config: readConfig({ LOG_LEVEL: 'info', RATE_LIMIT_PER_MINUTE: '0', ...env }),
     databaseUrl: url,
     secrets: beside?.dependencies.secrets ?? createSecretBox(parseEncryptionKeys(`test:${randomBytes(32).toString('base64')}`)),
     log: pino({ level: 'info' }, { write: (line: string) => logged.push(line) }),

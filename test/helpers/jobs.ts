@@ -24,12 +24,17 @@ export async function dueJobs({ dependencies }: TestGateway): Promise<number> {
 
 /** As if a worker that has died had not been heard of for an hour: its jobs may be taken over, and are looked for. */
 export async function passAnHour({ dependencies }: TestGateway): Promise<void> {
+  const hourAgo = `now() - interval '1 hour'`;
+  await dependencies.sql.query(`update pgboss.job set heartbeat_on = ${hourAgo} where state = 'active'`, []);
+  await dependencies.sql.query(`update pgboss.queue set monitor_on = ${hourAgo}, monitor_claim_on = ${hourAgo}`, []);
+}
+
+/** As if the pause before the next attempt were over. */
+export async function skipPause({ dependencies }: TestGateway): Promise<void> {
   await dependencies.sql.query(
-    `update pgboss.job set heartbeat_on = now() - interval '1 hour' where state = 'active'`,
+    `update pgboss.job set start_after = now() where state = 'retry' and start_after > now()`,
     [],
   );
-  await dependencies.sql.query(`update pgboss.job set start_after = now() where state in ('created', 'retry')`, []);
-  await dependencies.sql.query(`update pgboss.queue set monitor_on = now() - interval '1 hour'`, []);
 }
 
 export interface WorkerProcess {

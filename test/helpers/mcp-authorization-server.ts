@@ -59,25 +59,26 @@ export async function startOAuthFixture(): Promise<OAuthFixture> {
     void response.writeHead(status, { 'Content-Type': 'application/json' }).end(JSON.stringify(body));
 
   const mcp = await startPeer((request, response) => {
-    if (request.url?.startsWith('/.well-known/oauth-protected-resource'))
-      return json(response, 200, {
-        resource: fixture.serverUrl,
-        authorization_servers: [issuer.origin],
-        ...fixture.resourceMetadata,
-      });
+    if (request.url?.startsWith('/.well-known/oauth-protected-resource')) {
+      const metadata = { resource: fixture.serverUrl, authorization_servers: [issuer.origin] };
+      json(response, 200, { ...metadata, ...fixture.resourceMetadata });
+      return;
+    }
     const token = /^Bearer (.+)$/.exec(request.headers.authorization ?? '')?.[1] ?? '';
     const found = access.get(token);
     const where = `resource_metadata="${mcp.origin}/.well-known/oauth-protected-resource/mcp"`;
     if (!found || found.expiresAt < Date.now()) {
       const scope = fixture.challengeScope === undefined ? '' : `, scope="${fixture.challengeScope}"`;
-      return void response.writeHead(401, { 'WWW-Authenticate': `Bearer ${where}${scope}` }).end();
+      response.writeHead(401, { 'WWW-Authenticate': `Bearer ${where}${scope}` }).end();
+      return;
     }
     if (fixture.requiredScope !== undefined && !(found.scope ?? '').split(' ').includes(fixture.requiredScope)) {
-      return void response
+      response
         .writeHead(403, {
           'WWW-Authenticate': `Bearer error="insufficient_scope", scope="${fixture.requiredScope}", ${where}`,
         })
         .end();
+      return;
     }
     serve(request, response);
   });
@@ -107,11 +108,12 @@ export async function startOAuthFixture(): Promise<OAuthFixture> {
       const form = new URLSearchParams(body);
       fixture.tokenRequests.push(form);
       if (fixture.onToken) return fixture.onToken(request, response);
-      return token(request, form, response);
+      return answerToken(request, form, response);
     }
     if (path === '/revoke') {
       fixture.revoked.push(new URLSearchParams(body).get('token') ?? '');
-      return void response.writeHead(200).end();
+      response.writeHead(200).end();
+      return;
     }
     response.writeHead(404).end();
   }
@@ -132,7 +134,7 @@ export async function startOAuthFixture(): Promise<OAuthFixture> {
     };
   }
 
-  function token(request: IncomingMessage, form: URLSearchParams, response: ServerResponse): void {
+  function answerToken(request: IncomingMessage, form: URLSearchParams, response: ServerResponse): void {
     const refuse = (error: string, status = 400) =>
       json(response, status, { error, error_description: '<script>alert(1)</script>' });
     const [basicId, basicSecret] = Buffer.from(

@@ -59,8 +59,10 @@ export function mcpHandler(options: { legacy?: 'reject' } = {}): Handler {
 export function legacyMcpHandler(): Handler {
   const serve = mcpHandler();
   return (request, response) => {
-    if (request.headers['mcp-method'] === 'server/discover')
-      return void response.writeHead(400, { 'Content-Type': 'text/plain' }).end('Bad Request');
+    if (request.headers['mcp-method'] === 'server/discover') {
+      response.writeHead(400, { 'Content-Type': 'text/plain' }).end('Bad Request');
+      return;
+    }
     serve(request, response);
   };
 }

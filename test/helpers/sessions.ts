@@ -32,7 +32,13 @@ export async function mutate<Payload = object>(
 
 /** The id of a new session, which belongs to the holder of the key. */
 export async function createSession(gateway: TestGateway, key: string, input: object = {}): Promise<string> {
-  const payload = await mutate<{ session: { databaseId: string } }>(gateway, key, 'createSession', { title: 'Mend the test', ...input }, 'session { databaseId }');
+  const payload = await mutate<{ session: { databaseId: string } }>(
+    gateway,
+    key,
+    'createSession',
+    { title: 'Mend the test', ...input },
+    'session { databaseId }',
+  );
   if (!payload.session) throw new Error(JSON.stringify(payload));
   return payload.session.databaseId;
 }
@@ -50,14 +56,38 @@ export interface Appended extends Result {
   readonly isReplayed: boolean;
 }
 
-export function append(gateway: TestGateway, key: string, sessionId: string, events: readonly object[], batchId?: string): Promise<Appended> {
+export function append(
+  gateway: TestGateway,
+  key: string,
+  sessionId: string,
+  events: readonly object[],
+  batchId?: string,
+): Promise<Appended> {
   return mutate(gateway, key, 'appendSessionEvents', { sessionId, batchId, events }, 'firstId lastId isReplayed');
 }
 
 /** Events that can be told apart by `eventData.index`. */
-export function eventsOf(count: number, { from = 1, ...rest }: { from?: number; eventType?: string; provider?: string; messageId?: string; createdAt?: string; data?: object } = {}) {
+export function eventsOf(
+  count: number,
+  {
+    from = 1,
+    ...rest
+  }: {
+    from?: number;
+    eventType?: string;
+    provider?: string;
+    messageId?: string;
+    createdAt?: string;
+    data?: object;
+  } = {},
+) {
   const { data, ...fields } = rest;
-  return Array.from({ length: count }, (_, index) => ({ eventType: 'text', provider: 'anthropic', ...fields, eventData: { type: 'text', index: from + index, ...data } }));
+  return Array.from({ length: count }, (_, index) => ({
+    eventType: 'text',
+    provider: 'anthropic',
+    ...fields,
+    eventData: { type: 'text', index: from + index, ...data },
+  }));
 }
 
 export interface EventDocument {
@@ -76,10 +106,20 @@ export interface EventPage {
 }
 
 /** All events of a session, page by page. */
-export async function readAll(gateway: TestGateway, key: string, sessionId: string, limit = 100, query = ''): Promise<EventDocument[]> {
+export async function readAll(
+  gateway: TestGateway,
+  key: string,
+  sessionId: string,
+  limit = 100,
+  query = '',
+): Promise<EventDocument[]> {
   const events: EventDocument[] = [];
-  for (let cursor = '0'; ; ) {
-    const { body } = await gateway.rest<EventPage>('GET', `/v1/sessions/${sessionId}/events?limit=${limit}&cursor=${cursor}${query}`, { key });
+  for (let cursor = '0'; ;) {
+    const { body } = await gateway.rest<EventPage>(
+      'GET',
+      `/v1/sessions/${sessionId}/events?limit=${limit}&cursor=${cursor}${query}`,
+      { key },
+    );
     if (body.items.length === 0) return events;
     events.push(...body.items);
     cursor = body.nextCursor;
@@ -152,12 +192,25 @@ function messageOf(block: string): Message {
 
 type Fetcher = Pick<TestGateway, 'fetch'>;
 
-export async function tail(gateway: Fetcher, key: string, sessionId: string, { query = '', headers = {}, signal }: { query?: string; headers?: Record<string, string>; signal?: AbortSignal } = {}): Promise<EventStream> {
+export async function tail(
+  gateway: Fetcher,
+  key: string,
+  sessionId: string,
+  { query = '', headers = {}, signal }: { query?: string; headers?: Record<string, string>; signal?: AbortSignal } = {},
+): Promise<EventStream> {
   const init = { headers: { Authorization: `Bearer ${key}`, Accept: 'text/event-stream', ...headers }, signal };
   return new EventStream(await gateway.fetch(`/v1/sessions/${sessionId}/events${query}`, init));
 }
 
-export async function subscribe(gateway: Fetcher, key: string, query: string, variables: object, signal?: AbortSignal): Promise<EventStream> {
+export async function subscribe(
+  gateway: Fetcher,
+  key: string,
+  query: string,
+  variables: object,
+  signal?: AbortSignal,
+): Promise<EventStream> {
   const headers = { Authorization: `Bearer ${key}`, Accept: 'text/event-stream', 'Content-Type': 'application/json' };
-  return new EventStream(await gateway.fetch('/graphql', { method: 'POST', headers, body: JSON.stringify({ query, variables }), signal }));
+  return new EventStream(
+    await gateway.fetch('/graphql', { method: 'POST', headers, body: JSON.stringify({ query, variables }), signal }),
+  );
 }

@@ -127,7 +127,7 @@ describe('without configuration', () => {
 
   test('kill -9 under acknowledged writes: the next start has every one, and no PostgreSQL stays behind', async () => {
     const DATA_DIR = await temporaryDirectory();
-    const gateway = await startGateway({ DATA_DIR });
+    const gateway = await startGateway({ DATA_DIR, RATE_LIMIT_PER_MINUTE: '0' });
     const acknowledged: string[] = [];
     let isDead = false;
     const writer = async () => {
@@ -182,6 +182,7 @@ describe('configuration', () => {
     ],
     ['ENCRYPTION_KEYS', 'k1:c2hvcnQ=', expect.stringMatching(/^ENCRYPTION_KEYS: .*32 bytes/)],
     ['ALLOW_PRIVATE_NETWORK', 'yes', 'ALLOW_PRIVATE_NETWORK: must be true or false'],
+    ['RUN_JOBS', '1', 'RUN_JOBS: must be true or false'],
     ['RATE_LIMIT_PER_MINUTE', '-1', 'RATE_LIMIT_PER_MINUTE: must be a whole number from 0 to 1000000'],
     ['LOG_LEVEL', 'loud', 'LOG_LEVEL: must be one of fatal, error, warn, info, debug, trace, silent'],
     [

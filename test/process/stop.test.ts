@@ -12,8 +12,8 @@ afterEach(endProcesses);
 const issued = z.object({ key: z.string() });
 
 async function gatewayWithKey() {
-  const env = await freshDatabase(inject('serverUrl'));
-  const gateway = await startGateway(env);
+  const env = { ...(await freshDatabase(inject('serverUrl'))), RATE_LIMIT_PER_MINUTE: '0' };
+  const gateway = await startGateway({ ...env, RATE_LIMIT_PER_MINUTE: '0' });
   const { stdout } = await cli(['keys', 'create', '--email', 'a@example.com', '--organization', 'demo'], env);
   return { env, gateway, key: issued.parse(JSON.parse(stdout)).key };
 }

@@ -103,7 +103,7 @@ const NamePreviewType = builder.objectRef<NamePreview>('EventDefinitionNamePrevi
   }),
 });
 
-const DeletionPreviewType = builder
+export const DeletionPreviewType = builder
   .objectRef<Awaited<ReturnType<typeof previewEventDefinitionDeletion>>>('DeleteEventDefinitionPreview')
   .implement({
     description: 'What a deletion would take away for ever.',

@@ -15,6 +15,7 @@ import { lockDefinition } from './lock.ts';
 import { baseNameFor, firstFreeName, nameFromLabel } from './naming.ts';
 import { requireEventDefinitions } from './policy.ts';
 import { newProperties } from './property-operations.ts';
+import { enqueuePurge } from './purge.ts';
 import {
   type EventDefinitionFilter,
   type EventDefinitionOrder,
@@ -28,6 +29,9 @@ import {
   pageOfDefinitions,
   referenceTo,
 } from './rows.ts';
+
+export { type HeldDefinition, holdDefinitions } from './hold.ts';
+export { purgeOccurrences } from './purge.ts';
 
 /**
  * Creates a definition with its properties. Without a name one is made from the label; names of deleted definitions are taken for ever.
@@ -119,11 +123,12 @@ export const updateEventDefinition = write(async (context, { eventName, ...chang
 
 /**
  * Deletes a definition: it is gone at once, and its name can never be used again. The row stays, marked with `deletedAt`, both to keep
- * the name and to tell the purge of occurrences what to remove.
+ * the name and to tell the purge of occurrences, which is queued by the same transaction, what to remove.
  */
 export const deleteEventDefinition = write(async (context, { eventName }: EventDefinitionReference) => {
   const definition = await lockDefinition(context, eventName);
   definition.delete(context.now());
+  await enqueuePurge(context.em, definition.id);
   return definition;
 });
 

@@ -81,8 +81,8 @@ export async function authorizeMcpConnection(
   if (connection.type === 'stdio')
     throw new ConflictError('a stdio connection is only stored; there is nothing to authorize');
   const outcome = await reconnect(context, connection);
-  const result = await write(async (inner, _: McpConnectionReference) => {
-    const locked = await loadManaged(inner.em, inner.actor, mcpConnectionId, { lock: true });
+  const result = await write(async (inner, { mcpConnectionId: id }: McpConnectionReference) => {
+    const locked = await loadManaged(inner.em, inner.actor, id, { lock: true });
     if (locked.serverUrl !== connection.serverUrl || locked.clientId !== connection.clientId)
       throw new ConflictError('the MCP connection was changed meanwhile; authorize it again');
     return { connection: locked, authorizationUrl: await saveOutcome(inner, locked, outcome, inner.actor.userId) };

@@ -3,16 +3,8 @@ import { OAuthError, type OAuthTokens } from '@modelcontextprotocol/client';
 import type { OutboundWork } from '../../core/outbound.ts';
 import type { Credentials } from './credentials.ts';
 import type { McpConnection } from './entity.ts';
-import {
-  type AuthorizationServer,
-  type OAuthClient,
-  begin,
-  chooseClient,
-  chooseScope,
-  discover,
-  fetchClientToken,
-  requirePkce,
-} from './oauth.ts';
+import { type AuthorizationServer, begin, chooseScope, discover, fetchClientToken, requirePkce } from './oauth.ts';
+import { type OAuthClient, chooseClient } from './oauth-client.ts';
 import type { McpContext } from './policy.ts';
 import { type Access, type ServerInfo, withServer } from './remote.ts';
 import { AuthorizationNeeded, MisconfiguredError, explainRemote } from './remote-errors.ts';

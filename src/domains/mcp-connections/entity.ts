@@ -8,10 +8,8 @@ export const TYPES = ['remote', 'stdio'] as const;
 export const VISIBILITIES = ['shared', 'personal'] as const;
 export const AUTH_TYPES = ['oauth', 'client_credentials', 'static_headers'] as const;
 export const OAUTH_REGISTRATIONS = ['automatic', 'pre_registered'] as const;
-export type ConnectionType = (typeof TYPES)[number];
 export type Visibility = (typeof VISIBILITIES)[number];
 export type AuthType = (typeof AUTH_TYPES)[number];
-export type OAuthRegistration = (typeof OAUTH_REGISTRATIONS)[number];
 
 const McpConnectionSchema = defineEntity({
   name: 'McpConnection',
@@ -25,12 +23,12 @@ const McpConnectionSchema = defineEntity({
     type: p.enum(TYPES),
     visibility: p.enum(VISIBILITIES),
     command: p.text().nullable(),
-    args: p.array<string>().nullable(),
+    args: p.array().nullable(),
     /** Names alone; the values are secrets. */
-    envKeys: p.array<string>(),
+    envKeys: p.array(),
     serverUrl: p.text().nullable(),
     authType: p.enum(AUTH_TYPES).nullable(),
-    headerKeys: p.array<string>(),
+    headerKeys: p.array(),
     clientId: p.text().nullable(),
     oauthRegistration: p.enum(OAUTH_REGISTRATIONS).nullable(),
     /** The scope that its owner wants; without one, what the server asks for. */
@@ -44,7 +42,7 @@ const McpConnectionSchema = defineEntity({
     authorizationServer: p.json<AuthorizationServer>().nullable(),
     /** What the server asked for beyond what was granted (RFC 6750, section 3.1, `insufficient_scope`). */
     challengedScope: p.text().nullable(),
-    grantedScopes: p.array<string>().nullable(),
+    grantedScopes: p.array().nullable(),
     tokenExpiresAt: p.datetime().nullable(),
     /** From here on the tokens are refreshed, ahead of their expiry. */
     refreshAfter: p.datetime().nullable(),

@@ -1,4 +1,4 @@
-import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
+import type { EntityManager } from '@mikro-orm/postgresql';
 import { ConflictError, invalid } from '../../core/errors.ts';
 import type { Page, PageArguments } from '../../core/keyset.ts';
 import {
@@ -94,14 +94,12 @@ async function refuseTakenName(
   { id }: ActingOrganization,
   { name, visibility }: CreateMcpConnectionInput,
 ): Promise<void> {
-  const taken = await em
-    .fork()
-    .count(McpConnection, {
-      organization: id,
-      name,
-      visibility,
-      ...(visibility === 'personal' && { owner: actor.userId }),
-    });
+  const taken = await em.fork().count(McpConnection, {
+    organization: id,
+    name,
+    visibility,
+    ...(visibility === 'personal' && { owner: actor.userId }),
+  });
   if (taken > 0) throw nameTaken({ name });
 }
 
@@ -204,20 +202,6 @@ async function forgetConnection(em: EntityManager, connection: McpConnection): P
   await em.nativeDelete(McpAuthorization, { connection: connection.id });
   await forgetEverything(em, connection);
   await em.nativeDelete(McpConnection, { id: connection.id });
-}
-
-/**
- * For the deletion of accounts: ends the personal connections of a user with all their secrets, at most `limit` at a time. Part of the
- * caller's transaction. @returns how many.
- */
-export async function deletePersonalMcpConnections(em: EntityManager, userId: string, limit = 100): Promise<number> {
-  const connections = await em.find(
-    McpConnection,
-    { owner: userId, visibility: 'personal' },
-    { limit, lockMode: LockMode.PESSIMISTIC_WRITE },
-  );
-  for (const connection of connections) await forgetConnection(em, connection);
-  return connections.length;
 }
 
 /** Those of the ids that the caller may see. */

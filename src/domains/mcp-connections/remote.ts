@@ -78,16 +78,14 @@ export async function withServer<Result>(
 
 /** Its tools, in at most 16 pages. */
 export function listTools(client: Client, signal: AbortSignal): Promise<Tool[]> {
-  return client
-    .listTools({}, { signal, timeout: 30_000 })
-    .then(({ tools }) =>
-      tools.map(({ name, title, description, inputSchema }) => ({
-        name,
-        title: title ?? null,
-        description: description ?? null,
-        inputSchema,
-      })),
-    );
+  return client.listTools({}, { signal, timeout: 30_000 }).then(({ tools }) =>
+    tools.map(({ name, title, description, inputSchema }) => ({
+      name,
+      title: title ?? null,
+      description: description ?? null,
+      inputSchema,
+    })),
+  );
 }
 
 function sleep(ms: number): Promise<void> {

@@ -6,7 +6,7 @@ import { callbackPage } from './callback-page.ts';
 import { CALLBACK_PATH, CLIENT_METADATA_PATH } from './connect.ts';
 import { AUTH_TYPES, TYPES, VISIBILITIES } from './entity.ts';
 import { createMcpConnectionInput, mcpConnectionReference } from './input.ts';
-import { clientMetadata } from './oauth.ts';
+import { clientMetadata } from './oauth-client.ts';
 import { type ConnectionResult, createMcpConnection } from './operations.ts';
 import type { McpConnectionRow } from './rows.ts';
 
@@ -62,6 +62,7 @@ export const mcpConnectionRoutes = [
     path: '/v1/mcp-connections',
     operationId: 'createMcpConnection',
     tag,
+    callsOut: true,
     summary:
       'Register an MCP connection: a stdio command, which is stored only, or a remote server, which is connected or begins its authorization.',
     input: createMcpConnectionInput,
@@ -76,6 +77,7 @@ export const mcpConnectionRoutes = [
     path: '/v1/mcp-connections/:mcpConnectionId/authorize',
     operationId: 'authorizeMcpConnection',
     tag,
+    callsOut: true,
     summary:
       'Connect a remote connection, or begin its authorization; `authorizationUrl` is set when its user has to authorize it.',
     input: mcpConnectionReference,

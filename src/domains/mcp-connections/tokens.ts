@@ -3,7 +3,8 @@ import { OAuthError, type OAuthTokens } from '@modelcontextprotocol/client';
 import { RemoteFailedError, notFound } from '../../core/errors.ts';
 import { type TokenSet, forgetRegistration, forgetTokens, readCredentials, storeTokens } from './credentials.ts';
 import { McpConnection } from './entity.ts';
-import { type AuthorizationServer, type OAuthClient, fetchClientToken, refresh } from './oauth.ts';
+import { type AuthorizationServer, fetchClientToken, refresh } from './oauth.ts';
+import type { OAuthClient } from './oauth-client.ts';
 import type { McpContext } from './policy.ts';
 import { explainRemote } from './remote-errors.ts';
 import { topicOf } from './status.ts';
@@ -130,7 +131,7 @@ export function clientOf(
 async function commit(
   { em, notifier }: McpContext,
   seen: McpConnection,
-  change: (connection: McpConnection, em: EntityManager) => Promise<unknown> | unknown,
+  change: (connection: McpConnection, em: EntityManager) => unknown,
 ): Promise<void> {
   await em.fork().transactional(async (transaction) => {
     const connection = await transaction.findOne(

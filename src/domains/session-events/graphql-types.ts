@@ -52,7 +52,10 @@ const ScopeType = builder.objectRef<Part<'scope'>>('EventScope').implement({
   description: 'Who acts, and within what.',
   fields: (t) => ({
     kind: t.expose('kind', { type: ScopeKindEnum, description: 'Who acts.' }),
-    parentToolUseId: t.exposeString('parentToolUseId', { nullable: true, description: 'The tool call that started it.' }),
+    parentToolUseId: t.exposeString('parentToolUseId', {
+      nullable: true,
+      description: 'The tool call that started it.',
+    }),
     taskId: t.exposeString('taskId', { nullable: true, description: 'The task it belongs to.' }),
   }),
 });
@@ -83,18 +86,35 @@ export const EventDataType = builder.objectRef<Shape>('SessionEventData').implem
     type: t.exposeString('type', { description: 'What kind of data it is.' }),
     scope: t.expose('scope', { type: ScopeType, nullable: true, description: 'Who acts.' }),
     source: t.exposeString('source', { nullable: true, description: 'Where it comes from.' }),
-    providerEvent: t.exposeBoolean('providerEvent', { nullable: true, description: 'Whether the model provider sent it.' }),
+    providerEvent: t.exposeBoolean('providerEvent', {
+      nullable: true,
+      description: 'Whether the model provider sent it.',
+    }),
     delivery: t.expose('delivery', { type: DeliveryEnum, nullable: true, description: 'How it was delivered.' }),
     event: t.expose('event', { type: ProviderEventType, nullable: true, description: "The provider's own event." }),
     index: t.exposeInt('index', { nullable: true, description: 'Place of the block in the message.' }),
     itemId: t.exposeString('itemId', { nullable: true, description: 'The item it belongs to.' }),
     sequenceNumber: t.exposeInt('sequenceNumber', { nullable: true, description: 'Its number in the message.' }),
-    accumulatedText: t.exposeString('accumulatedText', { nullable: true, description: 'All text of the block so far.' }),
+    accumulatedText: t.exposeString('accumulatedText', {
+      nullable: true,
+      description: 'All text of the block so far.',
+    }),
     deltaType: t.expose('deltaType', { type: DeltaTypeEnum, nullable: true, description: 'What a delta adds to.' }),
-    responsePhase: t.expose('responsePhase', { type: ResponsePhaseEnum, nullable: true, description: 'Which part of the response it belongs to.' }),
+    responsePhase: t.expose('responsePhase', {
+      type: ResponsePhaseEnum,
+      nullable: true,
+      description: 'Which part of the response it belongs to.',
+    }),
     toolName: t.exposeString('toolName', { nullable: true, description: 'The tool that is called.' }),
-    toolResult: t.expose('toolResult', { type: ToolResultType, nullable: true, description: 'What came of the tool call.' }),
+    toolResult: t.expose('toolResult', {
+      type: ToolResultType,
+      nullable: true,
+      description: 'What came of the tool call.',
+    }),
     snapshotId: t.exposeString('snapshotId', { nullable: true, description: 'The snapshot that was taken.' }),
-    snapshotCreatedAt: t.exposeString('snapshotCreatedAt', { nullable: true, description: 'When it was taken, as recorded.' }),
+    snapshotCreatedAt: t.exposeString('snapshotCreatedAt', {
+      nullable: true,
+      description: 'When it was taken, as recorded.',
+    }),
   }),
 });

@@ -16,18 +16,33 @@ const SessionEventType = nodeType<SessionEventRow>('SessionEvent', {
   description: 'Something that happened in a session, as its runner recorded it.',
   keyOf: ({ sessionId, id }) => `${sessionId}:${id}`,
   load: async (context, keys) => {
-    const places = keys.map((key) => key.split(':')).filter(([sessionId = '', id = '']) => uuidsOf([sessionId]).length === 1 && /^\d{1,15}$/.test(id));
-    const events = await Promise.all(places.map(([sessionId = '', id]) => readSessionEvent(context, sessionId, Number(id))));
+    const places = keys
+      .map((key) => key.split(':'))
+      .filter(([sessionId = '', id = '']) => uuidsOf([sessionId]).length === 1 && /^\d{1,15}$/.test(id));
+    const events = await Promise.all(
+      places.map(([sessionId = '', id]) => readSessionEvent(context, sessionId, Number(id))),
+    );
     return events.filter((event) => event !== undefined);
   },
   fields: (t) => ({
-    databaseId: t.int({ description: 'The id that REST uses: counts the events of the session from 1; also the cursor.', resolve: ({ id }) => id }),
+    databaseId: t.int({
+      description: 'The id that REST uses: counts the events of the session from 1; also the cursor.',
+      resolve: ({ id }) => id,
+    }),
     sessionId: t.field({ type: 'UUID', description: 'Id of the session.', resolve: ({ sessionId }) => sessionId }),
     eventType: t.exposeString('eventType', { description: 'What kind of event it is.' }),
     messageId: t.expose('messageId', { type: 'UUID', nullable: true, description: 'The message it belongs to.' }),
     provider: t.exposeString('provider', { description: 'The model provider.' }),
-    eventData: t.field({ type: EventDataType, description: 'What happened, typed.', resolve: ({ eventData }) => JSON.parse(eventData) as EventData }),
-    eventDataJson: t.field({ type: 'JSON', description: 'What happened, as it was recorded, unknown fields included.', resolve: ({ eventData }) => new RawJson(eventData) }),
+    eventData: t.field({
+      type: EventDataType,
+      description: 'What happened, typed.',
+      resolve: ({ eventData }) => JSON.parse(eventData) as EventData,
+    }),
+    eventDataJson: t.field({
+      type: 'JSON',
+      description: 'What happened, as it was recorded, unknown fields included.',
+      resolve: ({ eventData }) => new RawJson(eventData),
+    }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it happened.' }),
   }),
 });
@@ -52,7 +67,8 @@ builder.objectField(SessionType, 'events', (t) =>
       type: SessionEventType,
       description: 'Its recorded events, by ascending id; pages of 1 to 1000. Cursors are the ids that REST uses.',
       args: { filter: t.arg({ type: FilterInput, description: 'Conditions.' }) },
-      resolve: async ({ id }, { filter, ...page }, context) => toConnection(await pageOfSessionEvents(context, id, filter ?? {}, page)),
+      resolve: async ({ id }, { filter, ...page }, context) =>
+        toConnection(await pageOfSessionEvents(context, id, filter ?? {}, page)),
     },
     { description: 'A page of events.' },
     { description: 'An event in a list.' },
@@ -62,13 +78,15 @@ builder.objectField(SessionType, 'events', (t) =>
 builder.subscriptionField('sessionEvents', (t) =>
   t.field({
     type: SessionEventType,
-    description: "Follows a session's events: those behind `after`, then new ones as they are recorded, each once. Ends when the session is finished.",
+    description:
+      "Follows a session's events: those behind `after`, then new ones as they are recorded, each once. Ends when the session is finished.",
     args: {
       sessionId: t.arg.id({ required: true, description: 'Either id of the session.' }),
       after: t.arg.string({ description: 'Id of the last event seen, as REST has it; from the start when absent.' }),
       filter: t.arg({ type: FilterInput, description: 'Conditions.' }),
     },
-    subscribe: (_, { sessionId, after, filter }, context) => subscribeToEvents(context, String(keyFromId('Session', sessionId)), after, filter ?? {}),
+    subscribe: (_, { sessionId, after, filter }, context) =>
+      subscribeToEvents(context, String(keyFromId('Session', sessionId)), after, filter ?? {}),
     resolve: (event) => event,
   }),
 );
@@ -85,7 +103,9 @@ async function subscribeToEvents(
   return eventsOf(await tailSessionEvents(context, tail));
 }
 
-async function* eventsOf(pages: AsyncIterable<readonly SessionEventRow[]>): AsyncGenerator<SessionEventRow, void, undefined> {
+async function* eventsOf(
+  pages: AsyncIterable<readonly SessionEventRow[]>,
+): AsyncGenerator<SessionEventRow, void, undefined> {
   for await (const events of pages) yield* events;
 }
 
@@ -96,12 +116,17 @@ const RecordedEventInput = builder.inputType('RecordedEventInput', {
     messageId: t.field({ type: 'UUID', description: 'The message it belongs to.' }),
     provider: t.string({ required: true, description: 'The model provider; 1 to 100 characters.' }),
     createdAt: t.field({ type: 'DateTime', description: 'When it happened; now when absent.' }),
-    eventData: t.field({ type: 'JSON', required: true, description: 'What happened, at most 1 MiB; unknown fields are kept.' }),
+    eventData: t.field({
+      type: 'JSON',
+      required: true,
+      description: 'What happened, at most 1 MiB; unknown fields are kept.',
+    }),
   }),
 });
 
 mutation('appendSessionEvents', {
-  description: 'Appends events to the stream of a session, all or none. With a `batchId` a retry stores nothing and answers the same.',
+  description:
+    'Appends events to the stream of a session, all or none. With a `batchId` a retry stores nothing and answers the same.',
   schema: appendSessionEventsInput,
   ids: { sessionId: 'Session' },
   input: (t) => ({
@@ -112,8 +137,14 @@ mutation('appendSessionEvents', {
   errors: [NotFoundError, ConflictError],
   run: appendSessionEvents,
   payload: (t) => ({
-    firstId: t.string({ description: 'Id of the first event of the batch, as REST has it.', resolve: ({ firstId }) => String(firstId) }),
-    lastId: t.string({ description: 'Id of the last event of the batch: the cursor behind it.', resolve: ({ lastId }) => String(lastId) }),
+    firstId: t.string({
+      description: 'Id of the first event of the batch, as REST has it.',
+      resolve: ({ firstId }) => String(firstId),
+    }),
+    lastId: t.string({
+      description: 'Id of the last event of the batch: the cursor behind it.',
+      resolve: ({ lastId }) => String(lastId),
+    }),
     isReplayed: t.exposeBoolean('isReplayed', { description: 'Whether the batch had been stored before.' }),
   }),
 });

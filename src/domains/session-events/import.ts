@@ -47,7 +47,11 @@ export async function findOperator(sql: Sql, sessionId: string): Promise<Actor |
  */
 export async function importSessionEvents(
   context: OperationContext,
-  { sessionId, path, onProgress = () => undefined }: { sessionId: string; path: string; onProgress?: (progress: ImportProgress) => void },
+  {
+    sessionId,
+    path,
+    onProgress = () => undefined,
+  }: { sessionId: string; path: string; onProgress?: (progress: ImportProgress) => void },
 ): Promise<ImportedEvents> {
   const batch: Line[] = [];
   let [bytes, imported, skipped, lastId] = [0, 0, 0, 0];
@@ -56,7 +60,13 @@ export async function importSessionEvents(
     const ids = batchIdsOf(batch);
     const known = await findLongest(context.sql, sessionId, ids);
     // Looked up first, because the batch of an earlier run may have ended sooner: where the file did.
-    const appended = known ?? (await appendSessionEvents(context, { sessionId, batchId: ids.at(-1) ?? null, events: batch.map(({ event }) => event) }));
+    const appended =
+      known ??
+      (await appendSessionEvents(context, {
+        sessionId,
+        batchId: ids.at(-1) ?? null,
+        events: batch.map(({ event }) => event),
+      }));
     const count = appended.lastId - appended.firstId + 1;
     if (known || appended.isReplayed) skipped += count;
     else imported += count;
@@ -108,7 +118,11 @@ function batchIdsOf(batch: readonly Line[]): string[] {
   return batch.map(({ text }) => `import:${batch[0]?.number}:${hash.update(`${text}\n`).copy().digest('base64url')}`);
 }
 
-async function findLongest(sql: Sql, sessionId: string, batchIds: readonly string[]): Promise<{ firstId: number; lastId: number; isReplayed: true } | undefined> {
+async function findLongest(
+  sql: Sql,
+  sessionId: string,
+  batchIds: readonly string[],
+): Promise<{ firstId: number; lastId: number; isReplayed: true } | undefined> {
   const [row] = await sql.query<{ firstId: string; lastId: string }>(
     `select first_id as "firstId", last_id as "lastId" from session_event_batch where session_id = $1 and batch_id = any($2) order by last_id - first_id desc limit 1`,
     [sessionId, batchIds],

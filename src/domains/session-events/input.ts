@@ -30,7 +30,10 @@ export const appendSessionEventsInput = z.strictObject({
 });
 export type AppendSessionEventsInput = z.output<typeof appendSessionEventsInput>;
 
-const names = z.array(text({ max: 100 })).max(100).nullish();
+const names = z
+  .array(text({ max: 100 }))
+  .max(100)
+  .nullish();
 /** In UTC, because PostgreSQL takes fewer offsets than ISO 8601 has; it knows no year 0. */
 const moment = z
   .string()

@@ -1,9 +1,13 @@
 import { ConflictError, notFound } from '../../core/errors.ts';
 import type { Page, PageArguments } from '../../core/keyset.ts';
 import { type OperationContext, requireOrganization, requireScope } from '../../core/operation.ts';
-import { changeableSql } from '../sessions/policy.ts';
-import { requireSessionChange, sessionTopic } from '../sessions/operations.ts';
-import { type AppendSessionEventsInput, DEFAULT_PAGE, type ListSessionEventsInput, type SessionEventFilter } from './input.ts';
+import { changeableSql, requireSessionChange, sessionTopic } from '../sessions/operations.ts';
+import {
+  type AppendSessionEventsInput,
+  DEFAULT_PAGE,
+  type ListSessionEventsInput,
+  type SessionEventFilter,
+} from './input.ts';
 import { type SessionEventRow, findEventRows, windowOf } from './page.ts';
 
 export interface SessionEventPage {
@@ -17,7 +21,10 @@ export interface SessionEventPage {
  * and never repeats an event, whatever is being written meanwhile.
  * @throws NotFoundError when there is no such session that the caller may read.
  */
-export async function listSessionEvents(context: OperationContext, { sessionId, limit, cursor, messageId }: ListSessionEventsInput): Promise<SessionEventPage> {
+export async function listSessionEvents(
+  context: OperationContext,
+  { sessionId, limit, cursor, messageId }: ListSessionEventsInput,
+): Promise<SessionEventPage> {
   requireScope(context.actor, 'sessions.read');
   const events = await findEventRows(context, sessionId, { messageId }, { after: cursor, limit });
   if (!events) throw notFound('session');
@@ -25,7 +32,12 @@ export async function listSessionEvents(context: OperationContext, { sessionId, 
 }
 
 /** The same events as a Relay page, forward or backward, with more filters. */
-export async function pageOfSessionEvents(context: OperationContext, sessionId: string, filter: SessionEventFilter, page: PageArguments): Promise<Page<SessionEventRow>> {
+export async function pageOfSessionEvents(
+  context: OperationContext,
+  sessionId: string,
+  filter: SessionEventFilter,
+  page: PageArguments,
+): Promise<Page<SessionEventRow>> {
   requireScope(context.actor, 'sessions.read');
   const { window, size } = windowOf(page, DEFAULT_PAGE);
   const found = await findEventRows(context, sessionId, filter, window);
@@ -41,7 +53,11 @@ export async function pageOfSessionEvents(context: OperationContext, sessionId: 
 }
 
 /** One event by its place; undefined when there is none that the caller may see. */
-export async function readSessionEvent(context: OperationContext, sessionId: string, id: number): Promise<SessionEventRow | undefined> {
+export async function readSessionEvent(
+  context: OperationContext,
+  sessionId: string,
+  id: number,
+): Promise<SessionEventRow | undefined> {
   requireScope(context.actor, 'sessions.read');
   return (await findEventRows(context, sessionId, {}, { after: id - 1, before: id + 1, limit: 1 }))?.[0];
 }
@@ -62,7 +78,10 @@ export interface AppendedEvents {
  * @throws ConflictError when the session is finished, or the batch id stands for another batch; NotFoundError and ForbiddenError as for
  * every change of a session.
  */
-export async function appendSessionEvents(context: OperationContext, { sessionId, batchId, events }: AppendSessionEventsInput): Promise<AppendedEvents> {
+export async function appendSessionEvents(
+  context: OperationContext,
+  { sessionId, batchId, events }: AppendSessionEventsInput,
+): Promise<AppendedEvents> {
   requireScope(context.actor, 'sessions.record');
   const values: unknown[] = [
     sessionId,
@@ -113,7 +132,10 @@ function isBatchTwin(error: unknown): boolean {
 }
 
 /** Nothing was stored: because the batch was stored before, because the session is finished, or because the caller may not. */
-async function replay(context: OperationContext, { sessionId, batchId, count }: { sessionId: string; batchId: string | null; count: number }): Promise<AppendedEvents> {
+async function replay(
+  context: OperationContext,
+  { sessionId, batchId, count }: { sessionId: string; batchId: string | null; count: number },
+): Promise<AppendedEvents> {
   await requireSessionChange(context, sessionId);
   const [batch] = await context.sql.query<{ firstId: string; lastId: string }>(
     'select first_id as "firstId", last_id as "lastId" from session_event_batch where session_id = $1 and batch_id = $2',
@@ -121,6 +143,7 @@ async function replay(context: OperationContext, { sessionId, batchId, count }: 
   );
   if (!batch) throw new ConflictError('the session is finished; queue it again before recording events');
   const [firstId, lastId] = [Number(batch.firstId), Number(batch.lastId)];
-  if (lastId - firstId + 1 !== count) throw new ConflictError(`batchId: stands for another batch, of ${lastId - firstId + 1} events`, ['batchId']);
+  if (lastId - firstId + 1 !== count)
+    throw new ConflictError(`batchId: stands for another batch, of ${lastId - firstId + 1} events`, ['batchId']);
   return { sessionId, firstId, lastId, isReplayed: true };
 }

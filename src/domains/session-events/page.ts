@@ -2,7 +2,7 @@ import { invalid } from '../../core/errors.ts';
 import type { PageArguments } from '../../core/keyset.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import { type Timestamp, toIsoString } from '../../core/sql.ts';
-import { readableSql } from '../sessions/policy.ts';
+import { readableSql } from '../sessions/operations.ts';
 import { MAX_PAGE, type SessionEventFilter } from './input.ts';
 
 /**
@@ -56,7 +56,7 @@ export async function findEventRows(
   );
   if (rows.length === 0) return undefined;
   const events = rows.flatMap((row) => (row.id === null ? [] : [toEventRow(row, sessionId)]));
-  return backward ? events.reverse() : events;
+  return backward ? events.toReversed() : events;
 }
 
 /** The driver gives `bigint` as text. */
@@ -90,12 +90,21 @@ export function windowOf(page: PageArguments, defaultSize: number): { window: Se
   const backward = page.last != null;
   const size = page.last ?? page.first ?? defaultSize;
   if (size < 1 || size > MAX_PAGE) throw invalid(backward ? 'last' : 'first', `must be from 1 to ${MAX_PAGE}`);
-  return { window: { after: cursorId(page.after, 'after'), before: cursorId(page.before, 'before'), limit: size + 1, backward }, size };
+  return {
+    window: {
+      after: cursorId(page.after, 'after'),
+      before: cursorId(page.before, 'before'),
+      limit: size + 1,
+      backward,
+    },
+    size,
+  };
 }
 
 /** The id that a cursor stands for. @throws ValidationError naming the argument. */
 export function cursorId(cursor: string | null | undefined, argument: string): number | null {
   if (cursor == null) return null;
-  if (!/^\d{1,15}$/.test(cursor)) throw invalid(argument, 'must be the id of an event: digits alone, at most 15', 'invalid_cursor');
+  if (!/^\d{1,15}$/.test(cursor))
+    throw invalid(argument, 'must be the id of an event: digits alone, at most 15', 'invalid_cursor');
   return Number(cursor);
 }

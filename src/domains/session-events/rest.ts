@@ -22,7 +22,9 @@ const sessionEventDocument = z
   })
   .meta({ id: 'SessionEvent' });
 
-const pageDocument = z.strictObject({ items: z.array(sessionEventDocument), nextCursor: z.string() }).meta({ id: 'SessionEventPage' });
+const pageDocument = z
+  .strictObject({ items: z.array(sessionEventDocument), nextCursor: z.string() })
+  .meta({ id: 'SessionEventPage' });
 
 export const sessionEventRoutes = [
   route({
@@ -37,9 +39,12 @@ export const sessionEventRoutes = [
     output: pageDocument,
     status: 200,
     errors: [400, 403, 404, 500, 503],
-    mediaTypes: { 'text/event-stream': 'Each event as `id:` and `data:`, a comment every 8 s, and `event: end` at the end.' },
+    mediaTypes: {
+      'text/event-stream': 'Each event as `id:` and `data:`, a comment every 8 s, and `event: end` at the end.',
+    },
     run: () => Promise.reject(new Error('answered by respond')),
-    respond: async (context, input, request) => (wantsStream(request.headers) ? streamOf(context, input, request) : pageOf(context, input)),
+    respond: async (context, input, request) =>
+      wantsStream(request.headers) ? streamOf(context, input, request) : pageOf(context, input),
   }),
 ];
 

@@ -3,7 +3,6 @@ import { notFound } from '../../core/errors.ts';
 import { type OperationContext, requireScope } from '../../core/operation.ts';
 import { apiKeyTopic } from '../api-keys/operations.ts';
 import { readStreamHead, sessionTopic } from '../sessions/operations.ts';
-import { isFinished } from '../sessions/vocabulary.ts';
 import type { SessionEventFilter } from './input.ts';
 import { type SessionEventRow, findEventRows } from './page.ts';
 
@@ -84,7 +83,7 @@ async function readPage(
     const head = await readStreamHead(current, sessionId);
     const events = await findEventRows(current, sessionId, filter, window);
     if (!events) throw notFound('session');
-    return { events, lastId: head.lastId, isFinished: isFinished(head.state) };
+    return { events, lastId: head.lastId, isFinished: head.isFinished };
   } catch (error) {
     if (isDatabaseAway(error)) return 'away';
     throw error;
@@ -94,7 +93,10 @@ async function readPage(
 /** Events differ in length by a factor of a thousand, so a page is bounded by what those before it took. */
 function rowsLike(events: readonly SessionEventRow[]): number {
   const characters = events.reduce((sum, { eventData }) => sum + eventData.length, 0);
-  return Math.max(1, Math.min(MAX_PAGE_ROWS, Math.floor((PAGE_CHARACTERS * events.length) / (characters || 1)) || MAX_PAGE_ROWS));
+  return Math.max(
+    1,
+    Math.min(MAX_PAGE_ROWS, Math.floor((PAGE_CHARACTERS * events.length) / (characters || 1)) || MAX_PAGE_ROWS),
+  );
 }
 
 /** Remembers a ring that comes while nobody waits, so that none is missed between reading and waiting. */

@@ -17,28 +17,73 @@ import {
 } from './vocabulary.ts';
 
 /** `inProgress` → `IN_PROGRESS`, `PullRequest` → `PULL_REQUEST`: enumerations are spelt as GraphQL does. */
-function enumOf<const Value extends string>(name: string, description: string, values: readonly Value[], describe: (value: Value) => string) {
+function enumOf<const Value extends string>(
+  name: string,
+  description: string,
+  values: readonly Value[],
+  describe: (value: Value) => string,
+) {
   const spelt = (value: string) => value.replace(/([a-z])([A-Z])/g, '$1_$2').toUpperCase();
   return builder.enumType(name, {
     description,
-    values: Object.fromEntries(values.map((value) => [spelt(value), { value, description: describe(value) }])) as Record<string, { value: Value; description: string }>,
+    values: Object.fromEntries(
+      values.map((value) => [spelt(value), { value, description: describe(value) }]),
+    ) as Record<string, { value: Value; description: string }>,
   });
 }
 
 export const SessionStateEnum = enumOf('SessionStateName', 'Where a session stands.', SESSION_STATES, (state) => {
-  const meaning = { queued: 'Waits to run.', inProgress: 'Runs.', completed: 'Has ended well.', failed: 'Has ended badly.', cancelled: 'Was stopped.' };
+  const meaning = {
+    queued: 'Waits to run.',
+    inProgress: 'Runs.',
+    completed: 'Has ended well.',
+    failed: 'Has ended badly.',
+    cancelled: 'Was stopped.',
+  };
   return meaning[state];
 });
-export const SessionTypeEnum = enumOf('SessionType', 'How people meet the agent.', SESSION_TYPES, (type) => `A ${type.toLowerCase()}.`);
-export const SessionModeEnum = enumOf('SessionMode', 'How the agent works.', MODES, (mode) => (mode === 'normal' ? 'Plans and acts.' : 'Plans alone.'));
+export const SessionTypeEnum = enumOf(
+  'SessionType',
+  'How people meet the agent.',
+  SESSION_TYPES,
+  (type) => `A ${type.toLowerCase()}.`,
+);
+export const SessionModeEnum = enumOf('SessionMode', 'How the agent works.', MODES, (mode) =>
+  mode === 'normal' ? 'Plans and acts.' : 'Plans alone.',
+);
 export const SessionVisibilityEnum = enumOf('SessionVisibility', 'Who reads a session.', VISIBILITIES, (visibility) =>
   visibility === 'public' ? 'The whole organization.' : 'Its creator and the admins.',
 );
-export const SandboxSizeEnum = enumOf('SandboxSize', 'How large a machine the session runs on.', SANDBOX_SIZES, (size) => `Size ${size}.`);
-export const ArtifactTypeEnum = enumOf('ArtifactType', 'What a session makes.', ARTIFACT_TYPES, (type) => `A ${type.replace(/([a-z])([A-Z])/g, '$1 $2').toLowerCase()}.`);
-export const PullRequestStatusEnum = enumOf('PullRequestStatus', 'Where a pull request stands.', PULL_REQUEST_STATUSES, (status) => `It is ${status}.`);
-export const ProjectIconEnum = enumOf('ProjectIcon', 'The picture of a project.', PROJECT_ICONS, (icon) => `The ${icon} icon.`);
-export const ProjectColorEnum = enumOf('ProjectColor', 'The colour of a project.', PROJECT_COLORS, (color) => `The colour ${color}.`);
+export const SandboxSizeEnum = enumOf(
+  'SandboxSize',
+  'How large a machine the session runs on.',
+  SANDBOX_SIZES,
+  (size) => `Size ${size}.`,
+);
+export const ArtifactTypeEnum = enumOf(
+  'ArtifactType',
+  'What a session makes.',
+  ARTIFACT_TYPES,
+  (type) => `A ${type.replace(/([a-z])([A-Z])/g, '$1 $2').toLowerCase()}.`,
+);
+export const PullRequestStatusEnum = enumOf(
+  'PullRequestStatus',
+  'Where a pull request stands.',
+  PULL_REQUEST_STATUSES,
+  (status) => `It is ${status}.`,
+);
+export const ProjectIconEnum = enumOf(
+  'ProjectIcon',
+  'The picture of a project.',
+  PROJECT_ICONS,
+  (icon) => `The ${icon} icon.`,
+);
+export const ProjectColorEnum = enumOf(
+  'ProjectColor',
+  'The colour of a project.',
+  PROJECT_COLORS,
+  (color) => `The colour ${color}.`,
+);
 
 const SessionStateType = builder.objectRef<SessionStateFlags>('SessionState').implement({
   description: 'Where a session stands, as the contract says it: the booleans follow from `current`.',
@@ -85,7 +130,11 @@ const SessionSourceType = builder.objectRef<SessionSource>('SessionSource').impl
     databaseId: t.field({ type: 'UUID', description: 'Its id.', resolve: ({ id }) => id }),
     name: t.exposeString('name', { description: 'What it is called.' }),
     type: t.exposeString('type', { description: 'Its kind; free text.' }),
-    repositories: t.field({ type: [RepositoryType], description: 'The repositories that the session works on.', resolve: ({ repositories }) => [...repositories] }),
+    repositories: t.field({
+      type: [RepositoryType],
+      description: 'The repositories that the session works on.',
+      resolve: ({ repositories }) => [...repositories],
+    }),
   }),
 });
 
@@ -112,7 +161,12 @@ const AgentOptionsType = builder.objectRef<AgentOptions>('AgentOptions').impleme
   description: 'How the agent is set.',
   fields: (t) => ({
     reasoningLevel: t.exposeString('reasoningLevel', { nullable: true, description: 'How much it thinks.' }),
-    goal: t.field({ type: AgentGoalType, nullable: true, description: 'What it is to reach.', resolve: ({ goal }) => goal }),
+    goal: t.field({
+      type: AgentGoalType,
+      nullable: true,
+      description: 'What it is to reach.',
+      resolve: ({ goal }) => goal,
+    }),
   }),
 });
 
@@ -158,7 +212,11 @@ export const PullRequestType = builder.objectRef<PullRequestRow>('PullRequest').
     agent: t.exposeString('agent', { description: 'The agent that made it.' }),
     diff: t.field({ type: DiffType, description: 'The change.', resolve: ({ diff }) => diff }),
     author: t.field({ type: AuthorType, description: 'Who opened it.', resolve: ({ author }) => author }),
-    codeRepository: t.field({ type: CodeRepositoryType, description: 'Where it is.', resolve: ({ codeRepository }) => codeRepository }),
+    codeRepository: t.field({
+      type: CodeRepositoryType,
+      description: 'Where it is.',
+      resolve: ({ codeRepository }) => codeRepository,
+    }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was first recorded.' }),
     updatedAt: t.expose('updatedAt', { type: 'DateTime', description: 'When it was last changed.' }),
   }),
@@ -169,43 +227,95 @@ export const ArtifactType = builder.objectRef<ArtifactRow>('Artifact').implement
   fields: (t) => ({
     databaseId: t.field({ type: 'UUID', description: 'The id that REST uses.', resolve: ({ id }) => id }),
     type: t.field({ type: ArtifactTypeEnum, description: 'What it is.', resolve: ({ type }) => type }),
-    pullRequests: t.field({ type: [PullRequestType], description: 'Its pull requests, by time of recording.', resolve: ({ pullRequests }) => [...pullRequests] }),
+    pullRequests: t.field({
+      type: [PullRequestType],
+      description: 'Its pull requests, by time of recording.',
+      resolve: ({ pullRequests }) => [...pullRequests],
+    }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was recorded.' }),
     updatedAt: t.expose('updatedAt', { type: 'DateTime', description: 'When it was last changed.' }),
   }),
 });
 
 export const SessionType = nodeType<SessionRow>('Session', {
-  description: 'One run of a coding agent. A public one is read by the whole organization, a private one by its creator and the admins.',
+  description:
+    'One run of a coding agent. A public one is read by the whole organization, a private one by its creator and the admins.',
   keyOf: ({ id }) => id,
   load: (context, keys) => readSessions(context, uuidsOf(keys)),
   fields: (t) => ({
     databaseId: t.field({ type: 'UUID', description: 'The id that REST uses.', resolve: ({ id }) => id }),
     title: t.exposeString('title', { description: '1 to 1000 characters.' }),
     description: t.exposeString('description', { nullable: true, description: 'What it is about, as plain text.' }),
-    richContent: t.expose('richContent', { type: 'JSON', nullable: true, description: 'What it is about, as a rich-text document.' }),
+    richContent: t.expose('richContent', {
+      type: 'JSON',
+      nullable: true,
+      description: 'What it is about, as a rich-text document.',
+    }),
     kind: t.exposeString('kind', { description: 'What kind of run it is; free text.' }),
-    sessionType: t.field({ type: SessionTypeEnum, description: 'How people meet the agent.', resolve: ({ sessionType }) => sessionType }),
+    sessionType: t.field({
+      type: SessionTypeEnum,
+      description: 'How people meet the agent.',
+      resolve: ({ sessionType }) => sessionType,
+    }),
     mode: t.field({ type: SessionModeEnum, description: 'How the agent works.', resolve: ({ mode }) => mode }),
-    visibility: t.field({ type: SessionVisibilityEnum, description: 'Who reads it.', resolve: ({ visibility }) => visibility }),
+    visibility: t.field({
+      type: SessionVisibilityEnum,
+      description: 'Who reads it.',
+      resolve: ({ visibility }) => visibility,
+    }),
     level: t.exposeInt('level', { description: '0 to 100.' }),
-    state: t.field({ type: SessionStateType, description: 'Where it stands.', resolve: ({ state }) => stateFlags(state) }),
+    state: t.field({
+      type: SessionStateType,
+      description: 'Where it stands.',
+      resolve: ({ state }) => stateFlags(state),
+    }),
     agent: t.exposeString('agent', { nullable: true, description: 'The agent that runs.' }),
     agentId: t.expose('agentId', { type: 'UUID', nullable: true, description: 'Id of the agent that runs.' }),
-    agentOptions: t.field({ type: AgentOptionsType, nullable: true, description: 'How the agent is set.', resolve: ({ agentOptions }) => agentOptions }),
-    artifactType: t.field({ type: ArtifactTypeEnum, nullable: true, description: 'What it is to make.', resolve: ({ artifactType }) => artifactType }),
+    agentOptions: t.field({
+      type: AgentOptionsType,
+      nullable: true,
+      description: 'How the agent is set.',
+      resolve: ({ agentOptions }) => agentOptions,
+    }),
+    artifactType: t.field({
+      type: ArtifactTypeEnum,
+      nullable: true,
+      description: 'What it is to make.',
+      resolve: ({ artifactType }) => artifactType,
+    }),
     baseBranch: t.exposeString('baseBranch', { nullable: true, description: 'The branch it starts from.' }),
     branchName: t.exposeString('branchName', { nullable: true, description: 'The branch it works on.' }),
     targetBranch: t.exposeString('targetBranch', { nullable: true, description: 'The branch its change goes to.' }),
     projectId: t.exposeString('projectId', { nullable: true, description: 'Which project it belongs to.' }),
-    project: t.field({ type: ProjectType, nullable: true, description: 'The project with that id; null when there is none.', resolve: ({ project }) => project }),
-    sandboxSize: t.field({ type: SandboxSizeEnum, nullable: true, description: 'How large a machine it runs on.', resolve: ({ sandboxSize }) => sandboxSize }),
-    mcpServers: t.stringList({ description: 'Ids or names of the MCP connections that the agent may use.', resolve: ({ mcpServers }) => mcpServers }),
+    project: t.field({
+      type: ProjectType,
+      nullable: true,
+      description: 'The project with that id; null when there is none.',
+      resolve: ({ project }) => project,
+    }),
+    sandboxSize: t.field({
+      type: SandboxSizeEnum,
+      nullable: true,
+      description: 'How large a machine it runs on.',
+      resolve: ({ sandboxSize }) => sandboxSize,
+    }),
+    mcpServers: t.stringList({
+      description: 'Ids or names of the MCP connections that the agent may use.',
+      resolve: ({ mcpServers }) => mcpServers,
+    }),
     externalId: t.exposeString('externalId', { nullable: true, description: 'Its id in another system.' }),
     externalUrl: t.exposeString('externalUrl', { nullable: true, description: 'Its address in another system.' }),
-    htmlUrl: t.string({ description: 'Where people look at it.', resolve: (row, _, { settings }) => htmlUrlOf(row, settings.publicUrl) }),
+    htmlUrl: t.string({
+      description: 'Where people look at it.',
+      resolve: (row, _, { settings }) => htmlUrlOf(row, settings.publicUrl),
+    }),
     isPinned: t.exposeBoolean('isPinned', { description: 'Whether it is pinned to the top.' }),
-    diffSummary: t.field({ type: DiffSummaryType, nullable: true, description: 'How much it has changed.', resolve: ({ diffSummary }) => diffSummary }),
+    diffSummary: t.field({
+      type: DiffSummaryType,
+      nullable: true,
+      description: 'How much it has changed.',
+      resolve: ({ diffSummary }) => diffSummary,
+    }),
     artifacts: t.loadableList({
       type: ArtifactType,
       description: 'What it has made, by time of recording.',
@@ -215,11 +325,30 @@ export const SessionType = nodeType<SessionRow>('Session', {
       },
       resolve: ({ id }) => id,
     }),
-    sessionSource: t.field({ type: SessionSourceType, description: 'Where it came from.', resolve: ({ source }) => source }),
-    sourcePullRequest: t.field({ type: SourcePullRequestType, nullable: true, description: 'The pull request it began with.', resolve: ({ sourcePullRequest }) => sourcePullRequest }),
+    sessionSource: t.field({
+      type: SessionSourceType,
+      description: 'Where it came from.',
+      resolve: ({ source }) => source,
+    }),
+    sourcePullRequest: t.field({
+      type: SourcePullRequestType,
+      nullable: true,
+      description: 'The pull request it began with.',
+      resolve: ({ sourcePullRequest }) => sourcePullRequest,
+    }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was created.' }),
-    updatedAt: t.expose('updatedAt', { type: 'DateTime', description: 'When its configuration or state last changed.' }),
-    lastQueuedAt: t.expose('lastQueuedAt', { type: 'DateTime', nullable: true, description: 'When it was last queued.' }),
-    lastSeenAt: t.expose('lastSeenAt', { type: 'DateTime', description: 'When its runner last said something, to the minute.' }),
+    updatedAt: t.expose('updatedAt', {
+      type: 'DateTime',
+      description: 'When its configuration or state last changed.',
+    }),
+    lastQueuedAt: t.expose('lastQueuedAt', {
+      type: 'DateTime',
+      nullable: true,
+      description: 'When it was last queued.',
+    }),
+    lastSeenAt: t.expose('lastSeenAt', {
+      type: 'DateTime',
+      description: 'When its runner last said something, to the minute.',
+    }),
   }),
 });

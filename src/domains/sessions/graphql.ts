@@ -43,7 +43,9 @@ const FilterInput = builder.inputType('SessionFilter', {
     visibility: t.field({ type: [SessionVisibilityEnum], description: 'With any of these visibilities.' }),
     projectId: t.stringList({ description: 'In any of these projects.' }),
     isPinned: t.boolean({ description: 'Only pinned ones, or only others.' }),
-    title: t.string({ description: 'Only those whose title contains this; case is ignored, `%` and `_` are plain characters.' }),
+    title: t.string({
+      description: 'Only those whose title contains this; case is ignored, `%` and `_` are plain characters.',
+    }),
   }),
 });
 
@@ -57,7 +59,10 @@ builder.objectField(OrganizationType, 'sessions', (t) =>
         orderBy: t.arg({ type: OrderInput, description: 'By time of creation, descending, unless given.' }),
       },
       resolve: async ({ id }, { filter, orderBy, ...page }, context) => {
-        const order = { field: orderBy?.field ?? ('CREATED_AT' as const), direction: orderBy?.direction ?? ('DESC' as const) };
+        const order = {
+          field: orderBy?.field ?? ('CREATED_AT' as const),
+          direction: orderBy?.direction ?? ('DESC' as const),
+        };
         const list = await listSessions(context, { organizationId: id, filter: filter ?? {}, order, page });
         return { ...toConnection(list.page), total: list.total };
       },
@@ -65,7 +70,10 @@ builder.objectField(OrganizationType, 'sessions', (t) =>
     {
       description: 'A page of sessions.',
       fields: (c) => ({
-        totalCount: c.int({ description: 'How many fit the filter; costs a statement, only when asked for.', resolve: (connection) => connection.total() }),
+        totalCount: c.int({
+          description: 'How many fit the filter; costs a statement, only when asked for.',
+          resolve: (connection) => connection.total(),
+        }),
       }),
     },
     { description: 'A session in a list.' },
@@ -78,7 +86,8 @@ builder.queryField('session', (t) =>
     nullable: true,
     description: 'One session; null when there is none that the caller may read.',
     args: { id: t.arg.id({ required: true, description: 'Either id of the session.' }) },
-    resolve: async (_, { id }, context) => (await readSessions(context, uuidsOf([String(keyFromId('Session', id))])))[0] ?? null,
+    resolve: async (_, { id }, context) =>
+      (await readSessions(context, uuidsOf([String(keyFromId('Session', id))])))[0] ?? null,
   }),
 );
 
@@ -106,7 +115,10 @@ mutation('updateSession', {
     sessionId: t.id({ required: true, description: 'Either id of the session.' }),
     title: t.string({ description: '1 to 1000 characters; never null.' }),
     description: t.string({ description: '1 to 1,000,000 characters.' }),
-    richContent: t.field({ type: 'JSON', description: 'A rich-text document; without `description` it sets the description to its plain text.' }),
+    richContent: t.field({
+      type: 'JSON',
+      description: 'A rich-text document; without `description` it sets the description to its plain text.',
+    }),
     agent: t.string({ description: '1 to 500 characters.' }),
     agentOptions: t.field({ type: AgentOptionsInput, description: 'How to set the agent; replaces what was set.' }),
     baseBranch: t.string({ description: '1 to 500 characters.' }),
@@ -121,7 +133,9 @@ mutation('updateSession', {
   }),
   errors: [NotFoundError, ConflictError],
   run: async (context, input) => ({ session: await updateSession(context, input) }),
-  payload: (t) => ({ session: t.field({ type: SessionType, description: 'The changed session.', resolve: ({ session }) => session }) }),
+  payload: (t) => ({
+    session: t.field({ type: SessionType, description: 'The changed session.', resolve: ({ session }) => session }),
+  }),
 });
 
 mutation('pinSession', {
@@ -134,6 +148,7 @@ mutation('pinSession', {
   }),
   errors: [NotFoundError, ConflictError],
   run: async (context, input) => ({ session: await pinSession(context, input) }),
-  payload: (t) => ({ session: t.field({ type: SessionType, description: 'The changed session.', resolve: ({ session }) => session }) }),
+  payload: (t) => ({
+    session: t.field({ type: SessionType, description: 'The changed session.', resolve: ({ session }) => session }),
+  }),
 });
-

@@ -129,7 +129,13 @@ export const recordPullRequestInput = z.strictObject({
   agent: shortText,
   diff: z.strictObject({ additions: z.int32().min(0), deletions: z.int32().min(0), data: text({ max: 1_000_000 }) }),
   author: z.strictObject({ avatarUrl: address, login: shortText }),
-  codeRepository: z.strictObject({ id: z.uuid(), name: shortText, owner: shortText, baseBranch: shortText, provider: text({ min: 1, max: 100 }) }),
+  codeRepository: z.strictObject({
+    id: z.uuid(),
+    name: shortText,
+    owner: shortText,
+    baseBranch: shortText,
+    provider: text({ min: 1, max: 100 }),
+  }),
 });
 export type RecordPullRequestInput = z.output<typeof recordPullRequestInput>;
 

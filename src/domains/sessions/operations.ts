@@ -17,7 +17,10 @@ import {
   findSessionRows,
   pageOfSessions,
 } from './rows.ts';
-import type { SessionState } from './vocabulary.ts';
+import { type SessionState, isFinished } from './vocabulary.ts';
+
+// Who may see a session decides who may see what belongs to it.
+export { changeableSql, readableSql };
 
 /** Those of the ids that the caller may read, in no particular order. */
 export async function readSessions(context: OperationContext, ids: readonly string[]): Promise<SessionRow[]> {
@@ -26,21 +29,27 @@ export async function readSessions(context: OperationContext, ids: readonly stri
 }
 
 /** @throws NotFoundError for a session that is missing, foreign, or private to somebody else. */
-export async function readSession(context: OperationContext, { sessionId }: { sessionId: string }): Promise<SessionRow> {
+export async function readSession(
+  context: OperationContext,
+  { sessionId }: { sessionId: string },
+): Promise<SessionRow> {
   const [row] = await readSessions(context, [sessionId]);
   if (!row) throw notFound('session');
   return row;
 }
 
 /** Where a session's stream of events ends at the moment, and whether more may come. @throws NotFoundError as `readSession`. */
-export async function readStreamHead(context: OperationContext, sessionId: string): Promise<{ state: SessionState; lastId: number }> {
+export async function readStreamHead(
+  context: OperationContext,
+  sessionId: string,
+): Promise<{ isFinished: boolean; lastId: number }> {
   const values: unknown[] = [sessionId];
   const [head] = await context.sql.query<{ state: SessionState; lastId: string }>(
     `select s.state, h.last_id as "lastId" from session s join session_stream h on h.session_id = s.id where s.id = $1 and ${readableSql(context.actor, values)}`,
     values,
   );
   if (!head) throw notFound('session');
-  return { state: head.state, lastId: Number(head.lastId) };
+  return { isFinished: isFinished(head.state), lastId: Number(head.lastId) };
 }
 
 export interface SessionList {
@@ -52,7 +61,12 @@ export interface SessionList {
 /** Pages through the sessions that the caller may read. */
 export async function listSessions(
   context: OperationContext,
-  { organizationId, filter, order, page }: { organizationId?: string; filter: SessionFilter; order: SessionOrder; page: PageArguments },
+  {
+    organizationId,
+    filter,
+    order,
+    page,
+  }: { organizationId?: string; filter: SessionFilter; order: SessionOrder; page: PageArguments },
 ): Promise<SessionList> {
   requireScope(context.actor, 'sessions.read');
   requireOrganization(context.actor, organizationId);
@@ -60,7 +74,10 @@ export async function listSessions(
 }
 
 /** The artifacts of sessions that the caller has reached, by session id; one statement for all. */
-export async function readArtifactsOf(context: OperationContext, sessionIds: readonly string[]): Promise<Map<string, ArtifactRow[]>> {
+export async function readArtifactsOf(
+  context: OperationContext,
+  sessionIds: readonly string[],
+): Promise<Map<string, ArtifactRow[]>> {
   const artifacts = new Map<string, ArtifactRow[]>(sessionIds.map((id) => [id, []]));
   for (const row of await findArtifactRows(context, sessionIds)) artifacts.get(row.sessionId)?.push(row);
   return artifacts;
@@ -71,7 +88,10 @@ export async function readArtifactsOf(context: OperationContext, sessionIds: rea
  * @throws NotFoundError when the caller cannot read the session; ForbiddenError when they can but may not change it; ValidationError when
  * an MCP server is none that the caller can see.
  */
-export async function updateSession(context: OperationContext, { sessionId, ...changes }: UpdateSessionInput): Promise<SessionRow> {
+export async function updateSession(
+  context: OperationContext,
+  { sessionId, ...changes }: UpdateSessionInput,
+): Promise<SessionRow> {
   requireScope(context.actor, 'sessions.write');
   if (changes.mcpServers) await requireVisibleMcpServers(context, changes.mcpServers);
   if (changes.richContent && changes.description === undefined) {
@@ -83,12 +103,16 @@ export async function updateSession(context: OperationContext, { sessionId, ...c
 /** The description that a rich-text document makes; null when its text is empty. */
 export function describe(richContent: RichTextDocument): string | null {
   const plainText = toPlainText(richContent);
-  if (plainText.length > MAX_DESCRIPTION) throw invalid('richContent', `its plain text must be at most ${MAX_DESCRIPTION} characters`);
+  if (plainText.length > MAX_DESCRIPTION)
+    throw invalid('richContent', `its plain text must be at most ${MAX_DESCRIPTION} characters`);
   return plainText || null;
 }
 
 /** Pins a session to the top for everybody who reads it, or unpins it. */
-export async function pinSession(context: OperationContext, { sessionId, isPinned }: PinSessionInput): Promise<SessionRow> {
+export async function pinSession(
+  context: OperationContext,
+  { sessionId, isPinned }: PinSessionInput,
+): Promise<SessionRow> {
   requireScope(context.actor, 'sessions.write');
   return changeSession(context, sessionId, { isPinned });
 }
@@ -120,12 +144,17 @@ const COLUMNS = Object.values(COLUMN_OF).join(', ');
  * JSON does not name keeps its value, and null is null.
  */
 async function changeSession(context: OperationContext, sessionId: string, changes: Changes): Promise<SessionRow> {
-  const given = Object.entries(COLUMN_OF).flatMap(([name, column]) => (changes[name as keyof Changes] === undefined ? [] : [[column, changes[name as keyof Changes]]]));
+  const given = Object.entries(COLUMN_OF).flatMap(([name, column]) =>
+    changes[name as keyof Changes] === undefined ? [] : [[column, changes[name as keyof Changes]]],
+  );
   const values: unknown[] = [sessionId];
   const reach = changeableSql(context.actor, values);
   const [row] =
     given.length === 0
-      ? await context.sql.query<SessionRow>(`select ${SESSION_COLUMNS} from session s where s.id = $1 and ${reach}`, values)
+      ? await context.sql.query<SessionRow>(
+          `select ${SESSION_COLUMNS} from session s where s.id = $1 and ${reach}`,
+          values,
+        )
       : await context.sql.query<SessionRow>(
           `update session s set (${COLUMNS}) = (select ${COLUMNS} from jsonb_populate_record(s, $${values.push(JSON.stringify(Object.fromEntries(given)))}::jsonb)),
             updated_at = $${values.push(context.now())}
@@ -161,10 +190,18 @@ export function requireVisibleMcpServers(context: OperationContext, wanted: read
 }
 
 /** Loads a session for changing, and holds it. `what` is said to be missing when the caller cannot read it. */
-export async function lockSession(em: EntityManager, actor: OperationContext['actor'], sessionId: string, what = 'session'): Promise<Session> {
+export async function lockSession(
+  em: EntityManager,
+  actor: OperationContext['actor'],
+  sessionId: string,
+  what = 'session',
+): Promise<Session> {
   const organization = requireOrganization(actor);
-  const session = await em.findOne(Session, { id: sessionId, organization: organization.id }, { lockMode: LockMode.PESSIMISTIC_WRITE });
+  const session = await em.findOne(
+    Session,
+    { id: sessionId, organization: organization.id },
+    { lockMode: LockMode.PESSIMISTIC_WRITE },
+  );
   requireChange(actor, session && { creatorId: session.creator?.id ?? null, visibility: session.visibility }, what);
   return session ?? Promise.reject(notFound(what));
 }
-

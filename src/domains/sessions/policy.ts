@@ -30,12 +30,16 @@ export function requireChange(actor: Actor, session: Ownership | undefined | nul
 export function readableSql(actor: Actor, values: unknown[]): string {
   const organization = requireOrganization(actor);
   const inOrganization = `s.organization_id = $${values.push(organization.id)}`;
-  return organization.role === 'admin' ? inOrganization : `${inOrganization} and (s.visibility = 'public' or s.creator_id = $${values.push(actor.userId)})`;
+  return organization.role === 'admin'
+    ? inOrganization
+    : `${inOrganization} and (s.visibility = 'public' or s.creator_id = $${values.push(actor.userId)})`;
 }
 
 /** `mayChange` as SQL, likewise. */
 export function changeableSql(actor: Actor, values: unknown[]): string {
   const organization = requireOrganization(actor);
   const inOrganization = `s.organization_id = $${values.push(organization.id)}`;
-  return organization.role === 'admin' ? inOrganization : `${inOrganization} and s.creator_id = $${values.push(actor.userId)}`;
+  return organization.role === 'admin'
+    ? inOrganization
+    : `${inOrganization} and s.creator_id = $${values.push(actor.userId)}`;
 }

@@ -73,7 +73,10 @@ mutation('createSession', {
   input: (t) => ({
     title: t.string({ required: true, description: '1 to 1000 characters.' }),
     description: t.string({ description: '1 to 1,000,000 characters.' }),
-    richContent: t.field({ type: 'JSON', description: 'A rich-text document; without `description` it sets the description to its plain text.' }),
+    richContent: t.field({
+      type: 'JSON',
+      description: 'A rich-text document; without `description` it sets the description to its plain text.',
+    }),
     kind: t.string({ description: '`agent` when absent; 1 to 100 characters.' }),
     sessionType: t.field({ type: SessionTypeEnum, description: '`CHAT` when absent.' }),
     mode: t.field({ type: SessionModeEnum, description: '`NORMAL` when absent.' }),
@@ -98,11 +101,14 @@ mutation('createSession', {
     diffSummary: t.field({ type: DiffSummaryInput, description: 'How much it has changed.' }),
   }),
   run: async (context, input) => ({ session: await createSession(context, input) }),
-  payload: (t) => ({ session: t.field({ type: SessionType, description: 'The new session.', resolve: ({ session }) => session }) }),
+  payload: (t) => ({
+    session: t.field({ type: SessionType, description: 'The new session.', resolve: ({ session }) => session }),
+  }),
 });
 
 mutation('transitionSession', {
-  description: 'Moves a session to another state: queued → in progress → completed, failed or cancelled; a finished one may be queued again.',
+  description:
+    'Moves a session to another state: queued → in progress → completed, failed or cancelled; a finished one may be queued again.',
   schema: transitionSessionInput,
   ids: { sessionId: 'Session' },
   input: (t) => ({
@@ -111,7 +117,13 @@ mutation('transitionSession', {
   }),
   errors: [NotFoundError, ConflictError],
   run: async (context, input) => ({ session: await transitionSession(context, input) }),
-  payload: (t) => ({ session: t.field({ type: SessionType, description: 'The session in its new state.', resolve: ({ session }) => session }) }),
+  payload: (t) => ({
+    session: t.field({
+      type: SessionType,
+      description: 'The session in its new state.',
+      resolve: ({ session }) => session,
+    }),
+  }),
 });
 
 mutation('recordArtifact', {
@@ -124,7 +136,9 @@ mutation('recordArtifact', {
   }),
   errors: [NotFoundError],
   run: async (context, input) => ({ artifact: await recordArtifact(context, input) }),
-  payload: (t) => ({ artifact: t.field({ type: ArtifactType, description: 'The new artifact.', resolve: ({ artifact }) => artifact }) }),
+  payload: (t) => ({
+    artifact: t.field({ type: ArtifactType, description: 'The new artifact.', resolve: ({ artifact }) => artifact }),
+  }),
 });
 
 const PullRequestDiffInput = builder.inputType('PullRequestDiffInput', {
@@ -174,5 +188,11 @@ mutation('recordPullRequest', {
   }),
   errors: [NotFoundError],
   run: recordPullRequest,
-  payload: (t) => ({ pullRequest: t.field({ type: PullRequestType, description: 'The pull request as it is now.', resolve: ({ pullRequest }) => pullRequest }) }),
+  payload: (t) => ({
+    pullRequest: t.field({
+      type: PullRequestType,
+      description: 'The pull request as it is now.',
+      resolve: ({ pullRequest }) => pullRequest,
+    }),
+  }),
 });

@@ -2,7 +2,12 @@ import { LockMode } from '@mikro-orm/postgresql';
 import { ConflictError, notFound } from '../../core/errors.ts';
 import { type OperationContext, requireOrganization, requireScope, write } from '../../core/operation.ts';
 import { Artifact, Project, PullRequest, Session, SessionStream } from './entity.ts';
-import type { CreateSessionInput, RecordArtifactInput, RecordPullRequestInput, TransitionSessionInput } from './input.ts';
+import type {
+  CreateSessionInput,
+  RecordArtifactInput,
+  RecordPullRequestInput,
+  TransitionSessionInput,
+} from './input.ts';
 import { describe, lockSession, requireVisibleMcpServers, sessionTopic } from './operations.ts';
 import { type ArtifactRow, type SessionRow, findSessionRows } from './rows.ts';
 import { NEXT_STATES, isFinished } from './vocabulary.ts';
@@ -28,7 +33,12 @@ const insertSession = write(async (context, input: CreateSessionInput): Promise<
   await requireVisibleMcpServers(context, input.mcpServers);
   const at = now();
   const { project, source, ...fields } = input;
-  if (project) await em.upsert(Project, { ...project, organization: organization.id, createdAt: at, updatedAt: at }, { onConflictExcludeFields: ['createdAt'] });
+  if (project)
+    await em.upsert(
+      Project,
+      { ...project, organization: organization.id, createdAt: at, updatedAt: at },
+      { onConflictExcludeFields: ['createdAt'] },
+    );
   const session = em.create(Session, {
     ...fields,
     id: newId(),
@@ -36,7 +46,9 @@ const insertSession = write(async (context, input: CreateSessionInput): Promise<
     creator: actor.userId,
     description: input.description ?? (input.richContent ? describe(input.richContent) : null),
     projectId: project?.id ?? input.projectId,
-    source: source ? { ...source, id: source.id ?? newId() } : { id: newId(), name: 'API', type: 'api', repositories: [] },
+    source: source
+      ? { ...source, id: source.id ?? newId() }
+      : { id: newId(), name: 'API', type: 'api', repositories: [] },
     state: 'queued',
     isPinned: false,
     createdAt: at,
@@ -58,45 +70,77 @@ export async function transitionSession(context: OperationContext, input: Transi
   return readRecorded(context, id);
 }
 
-const moveSession = write(async ({ em, actor, now }, { sessionId, state }: TransitionSessionInput): Promise<Session> => {
-  requireScope(actor, 'sessions.record');
-  // The stream before the session, as an append takes them.
-  await em.findOne(SessionStream, { session: sessionId, organization: requireOrganization(actor).id }, { lockMode: LockMode.PESSIMISTIC_WRITE });
-  const session = await lockSession(em, actor, sessionId);
-  if (!NEXT_STATES[session.state].includes(state)) {
-    throw new ConflictError(`state: a session that is ${session.state} can become ${NEXT_STATES[session.state].join(' or ')}, not ${state}`, ['state']);
-  }
-  const at = now();
-  session.state = state;
-  session.updatedAt = at;
-  session.lastSeenAt = at;
-  if (state === 'queued') session.lastQueuedAt = at;
-  // In the same transaction: an append either comes before the end of the session, or is refused.
-  await em.nativeUpdate(SessionStream, { session: sessionId }, { isClosed: isFinished(state) });
-  return session;
-});
+const moveSession = write(
+  async ({ em, actor, now }, { sessionId, state }: TransitionSessionInput): Promise<Session> => {
+    requireScope(actor, 'sessions.record');
+    // The stream before the session, as an append takes them.
+    await em.findOne(
+      SessionStream,
+      { session: sessionId, organization: requireOrganization(actor).id },
+      { lockMode: LockMode.PESSIMISTIC_WRITE },
+    );
+    const session = await lockSession(em, actor, sessionId);
+    if (!NEXT_STATES[session.state].includes(state)) {
+      throw new ConflictError(
+        `state: a session that is ${session.state} can become ${NEXT_STATES[session.state].join(' or ')}, not ${state}`,
+        ['state'],
+      );
+    }
+    const at = now();
+    session.state = state;
+    session.updatedAt = at;
+    session.lastSeenAt = at;
+    if (state === 'queued') session.lastQueuedAt = at;
+    // In the same transaction: an append either comes before the end of the session, or is refused.
+    await em.nativeUpdate(SessionStream, { session: sessionId }, { isClosed: isFinished(state) });
+    return session;
+  },
+);
 
 /** Records something that a session has made. */
-export const recordArtifact = write(async ({ em, actor, now, newId }, { sessionId, type }: RecordArtifactInput): Promise<ArtifactRow> => {
-  requireScope(actor, 'sessions.record');
-  const session = await lockSession(em, actor, sessionId);
-  const at = now();
-  const artifact = em.create(Artifact, { id: newId(), organization: session.organization, session, type, createdAt: at, updatedAt: at });
-  return { id: artifact.id, sessionId, type, createdAt: at, updatedAt: at, pullRequests: [] };
-});
+export const recordArtifact = write(
+  async ({ em, actor, now, newId }, { sessionId, type }: RecordArtifactInput): Promise<ArtifactRow> => {
+    requireScope(actor, 'sessions.record');
+    const session = await lockSession(em, actor, sessionId);
+    const at = now();
+    const artifact = em.create(Artifact, {
+      id: newId(),
+      organization: session.organization,
+      session,
+      type,
+      createdAt: at,
+      updatedAt: at,
+    });
+    return { id: artifact.id, sessionId, type, createdAt: at, updatedAt: at, pullRequests: [] };
+  },
+);
 
 /** Records a pull request of an artifact, or brings the one with the same address up to date. */
-export const recordPullRequest = write(async (context: OperationContext, { artifactId, ...input }: RecordPullRequestInput): Promise<{ artifact: Artifact; pullRequest: PullRequest }> => {
-  const { em, actor, now, newId } = context;
-  requireScope(actor, 'sessions.record');
-  const artifact = await em.findOne(Artifact, { id: artifactId, organization: requireOrganization(actor).id });
-  if (!artifact) throw notFound('artifact');
-  // Recording twice at once is decided by this lock; it also says whether the caller may change the session.
-  await lockSession(em, actor, artifact.session.id, 'artifact');
-  const at = now();
-  const known = await em.findOne(PullRequest, { artifact, url: input.url });
-  const pullRequest = known ?? em.create(PullRequest, { ...input, id: newId(), organization: artifact.organization, artifact, createdAt: at, updatedAt: at });
-  if (known) em.assign(known, { ...input, updatedAt: at });
-  artifact.updatedAt = at;
-  return { artifact, pullRequest };
-});
+export const recordPullRequest = write(
+  async (
+    context: OperationContext,
+    { artifactId, ...input }: RecordPullRequestInput,
+  ): Promise<{ artifact: Artifact; pullRequest: PullRequest }> => {
+    const { em, actor, now, newId } = context;
+    requireScope(actor, 'sessions.record');
+    const artifact = await em.findOne(Artifact, { id: artifactId, organization: requireOrganization(actor).id });
+    if (!artifact) throw notFound('artifact');
+    // Recording twice at once is decided by this lock; it also says whether the caller may change the session.
+    await lockSession(em, actor, artifact.session.id, 'artifact');
+    const at = now();
+    const known = await em.findOne(PullRequest, { artifact, url: input.url });
+    const pullRequest =
+      known ??
+      em.create(PullRequest, {
+        ...input,
+        id: newId(),
+        organization: artifact.organization,
+        artifact,
+        createdAt: at,
+        updatedAt: at,
+      });
+    if (known) em.assign(known, { ...input, updatedAt: at });
+    artifact.updatedAt = at;
+    return { artifact, pullRequest };
+  },
+);

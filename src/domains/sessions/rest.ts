@@ -35,12 +35,24 @@ const pullRequestDocument = z
     agent: z.string(),
     diff: z.strictObject({ additions: count, deletions: count, data: z.string() }),
     author: z.strictObject({ avatarUrl: z.string(), login: z.string() }),
-    codeRepository: z.strictObject({ id: z.uuid(), name: z.string(), owner: z.string(), baseBranch: z.string(), provider: z.string() }),
+    codeRepository: z.strictObject({
+      id: z.uuid(),
+      name: z.string(),
+      owner: z.string(),
+      baseBranch: z.string(),
+      provider: z.string(),
+    }),
   })
   .meta({ id: 'PullRequest' });
 
 const artifactDocument = z
-  .strictObject({ id: z.uuid(), type: z.enum(ARTIFACT_TYPES), createdAt: dateTime, updatedAt: dateTime, pullRequests: z.array(pullRequestDocument) })
+  .strictObject({
+    id: z.uuid(),
+    type: z.enum(ARTIFACT_TYPES),
+    createdAt: dateTime,
+    updatedAt: dateTime,
+    pullRequests: z.array(pullRequestDocument),
+  })
   .meta({ id: 'Artifact' });
 
 const sessionDocument = z
@@ -71,7 +83,9 @@ const sessionDocument = z
     isPinned: z.boolean(),
     diffSummary: z.strictObject({ additions: count, deletions: count }).nullable(),
     artifacts: z.array(artifactDocument),
-    project: z.strictObject({ id: z.uuid(), name: z.string(), icon: z.enum(PROJECT_ICONS), color: z.enum(PROJECT_COLORS) }).nullable(),
+    project: z
+      .strictObject({ id: z.uuid(), name: z.string(), icon: z.enum(PROJECT_ICONS), color: z.enum(PROJECT_COLORS) })
+      .nullable(),
     sessionSource: z.strictObject({
       id: z.uuid(),
       name: z.string(),
@@ -79,7 +93,13 @@ const sessionDocument = z
       repositories: z.array(z.strictObject({ id: z.uuid(), name: z.string(), provider: z.string() })),
     }),
     sourcePullRequest: z
-      .strictObject({ id: z.uuid(), url: z.string(), title: z.string(), status: z.enum(PULL_REQUEST_STATUSES), isDraft: z.boolean() })
+      .strictObject({
+        id: z.uuid(),
+        url: z.string(),
+        title: z.string(),
+        status: z.enum(PULL_REQUEST_STATUSES),
+        isDraft: z.boolean(),
+      })
       .nullable(),
     state: z.strictObject({
       isQueued: z.boolean(),
@@ -92,7 +112,22 @@ const sessionDocument = z
   })
   .meta({ id: 'Session' });
 
-function toPullRequestDocument({ id, url, title, status, isDraft, sourceBranch, baseBranch, headSha, createdAt, updatedAt, agent, diff, author, codeRepository }: PullRequestRow) {
+function toPullRequestDocument({
+  id,
+  url,
+  title,
+  status,
+  isDraft,
+  sourceBranch,
+  baseBranch,
+  headSha,
+  createdAt,
+  updatedAt,
+  agent,
+  diff,
+  author,
+  codeRepository,
+}: PullRequestRow) {
   return {
     id,
     url,
@@ -111,11 +146,27 @@ function toPullRequestDocument({ id, url, title, status, isDraft, sourceBranch, 
   };
 }
 
-function toArtifactDocument({ id, type, createdAt, updatedAt, pullRequests }: ArtifactRow): z.input<typeof artifactDocument> {
-  return { id, type, createdAt: toIsoString(createdAt), updatedAt: toIsoString(updatedAt), pullRequests: pullRequests.map(toPullRequestDocument) };
+function toArtifactDocument({
+  id,
+  type,
+  createdAt,
+  updatedAt,
+  pullRequests,
+}: ArtifactRow): z.input<typeof artifactDocument> {
+  return {
+    id,
+    type,
+    createdAt: toIsoString(createdAt),
+    updatedAt: toIsoString(updatedAt),
+    pullRequests: pullRequests.map(toPullRequestDocument),
+  };
 }
 
-function toSessionDocument(row: SessionRow, artifacts: readonly ArtifactRow[], { settings }: OperationContext): z.input<typeof sessionDocument> {
+function toSessionDocument(
+  row: SessionRow,
+  artifacts: readonly ArtifactRow[],
+  { settings }: OperationContext,
+): z.input<typeof sessionDocument> {
   return {
     id: row.id,
     agent: row.agent,
@@ -162,7 +213,9 @@ export const sessionRoutes = [
     output: sessionDocument,
     status: 200,
     errors: [400, 403, 404, 500],
-    examples: { input: { title: 'Mend the flaky checkout test', mode: 'planning', sandboxSize: 'large', visibility: 'public' } },
+    examples: {
+      input: { title: 'Mend the flaky checkout test', mode: 'planning', sandboxSize: 'large', visibility: 'public' },
+    },
     run: async (context, input) => {
       const row = await updateSession(context, input);
       return toSessionDocument(row, (await readArtifactsOf(context, [row.id])).get(row.id) ?? [], context);

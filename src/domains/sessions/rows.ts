@@ -59,7 +59,10 @@ export const SESSION_COLUMNS = `s.id, s.creator_id as "creatorId", s.title, s.de
 
 export async function findSessionRows(context: OperationContext, ids: readonly string[]): Promise<SessionRow[]> {
   const values: unknown[] = [ids];
-  return context.sql.query<SessionRow>(`select ${SESSION_COLUMNS} from session s where s.id = any($1) and ${readableSql(context.actor, values)}`, values);
+  return context.sql.query<SessionRow>(
+    `select ${SESSION_COLUMNS} from session s where s.id = any($1) and ${readableSql(context.actor, values)}`,
+    values,
+  );
 }
 
 export const SESSION_ORDERINGS = {
@@ -75,7 +78,8 @@ export interface SessionOrder {
 }
 
 function conditions(context: OperationContext, filter: SessionFilter, values: unknown[]): string {
-  const anyOf = (column: string, wanted: readonly string[] | null | undefined) => (wanted ? [`${column} = any($${values.push(wanted)})`] : []);
+  const anyOf = (column: string, wanted: readonly string[] | null | undefined) =>
+    wanted ? [`${column} = any($${values.push(wanted)})`] : [];
   return [
     readableSql(context.actor, values),
     ...anyOf('s.state', filter.state),
@@ -88,7 +92,12 @@ function conditions(context: OperationContext, filter: SessionFilter, values: un
   ].join(' and ');
 }
 
-export async function pageOfSessions(context: OperationContext, filter: SessionFilter, order: SessionOrder, page: PageArguments): Promise<Page<SessionRow>> {
+export async function pageOfSessions(
+  context: OperationContext,
+  filter: SessionFilter,
+  order: SessionOrder,
+  page: PageArguments,
+): Promise<Page<SessionRow>> {
   const values: unknown[] = [];
   const where = conditions(context, filter, values);
   const ordering: Ordering<SessionRow> = {
@@ -107,12 +116,28 @@ export async function pageOfSessions(context: OperationContext, filter: SessionF
 export async function countSessions(context: OperationContext, filter: SessionFilter): Promise<number> {
   const values: unknown[] = [];
   const where = conditions(context, filter, values);
-  const [row] = await context.sql.query<{ count: number }>(`select count(*)::int as count from session s where ${where}`, values);
+  const [row] = await context.sql.query<{ count: number }>(
+    `select count(*)::int as count from session s where ${where}`,
+    values,
+  );
   return row?.count ?? 0;
 }
 
-export interface PullRequestRow
-  extends Pick<PullRequest, 'id' | 'url' | 'title' | 'status' | 'isDraft' | 'sourceBranch' | 'baseBranch' | 'headSha' | 'agent' | 'diff' | 'author' | 'codeRepository'> {
+export interface PullRequestRow extends Pick<
+  PullRequest,
+  | 'id'
+  | 'url'
+  | 'title'
+  | 'status'
+  | 'isDraft'
+  | 'sourceBranch'
+  | 'baseBranch'
+  | 'headSha'
+  | 'agent'
+  | 'diff'
+  | 'author'
+  | 'codeRepository'
+> {
   readonly createdAt: Timestamp;
   readonly updatedAt: Timestamp;
 }
@@ -131,7 +156,10 @@ const PULL_REQUESTS = `coalesce((select json_agg(json_build_object('id', r.id, '
   from pull_request r where r.artifact_id = a.id), '[]')`;
 
 /** The artifacts of many sessions with their pull requests, in one statement, in order of creation within each. */
-export async function findArtifactRows(context: OperationContext, sessionIds: readonly string[]): Promise<ArtifactRow[]> {
+export async function findArtifactRows(
+  context: OperationContext,
+  sessionIds: readonly string[],
+): Promise<ArtifactRow[]> {
   return context.sql.query<ArtifactRow>(
     `select a.id, a.session_id as "sessionId", a.type, a.created_at as "createdAt", a.updated_at as "updatedAt", ${PULL_REQUESTS} as "pullRequests"
       from artifact a where a.session_id = any($1) order by a.session_id, a.created_at, a.id`,

@@ -44,7 +44,10 @@ async function begin({ em, now, notifier }: JobContext, id: string): Promise<boo
     job.start(now());
     job.addEmptied(await leaveOrganizations(transaction, job.userId));
     await transaction.execute('update user_account set email = null, name = null where id = ?', [job.userId]);
-    return transaction.execute<{ id: string }[]>('update api_key set revoked_at = ? where user_id = ? and revoked_at is null returning id', [now(), job.userId]);
+    return transaction.execute<{ id: string }[]>(
+      'update api_key set revoked_at = ? where user_id = ? and revoked_at is null returning id',
+      [now(), job.userId],
+    );
   });
   for (const key of revoked ?? []) notifier.publish(apiKeyTopic(key.id));
   return revoked !== undefined;
@@ -56,13 +59,19 @@ function lockJob(em: EntityManager, id: string): Promise<DeletionJob | null> {
 
 /** In the order of their ids, so that two deletions do not wait for each other. */
 async function lockOrganizationsOf(em: EntityManager, userId: string): Promise<void> {
-  const memberships = await em.execute<{ id: string }[]>('select organization_id as id from membership where user_id = ? order by organization_id', [userId]);
+  const memberships = await em.execute<{ id: string }[]>(
+    'select organization_id as id from membership where user_id = ? order by organization_id',
+    [userId],
+  );
   for (const { id } of memberships) await lockOrganization(em, id);
 }
 
 /** @returns the organizations that have no member any more. Without a slug nobody can be added to them by name either. */
 async function leaveOrganizations(em: EntityManager, userId: string): Promise<string[]> {
-  const left = await em.execute<{ id: string }[]>('delete from membership where user_id = ? returning organization_id as id', [userId]);
+  const left = await em.execute<{ id: string }[]>(
+    'delete from membership where user_id = ? returning organization_id as id',
+    [userId],
+  );
   if (left.length === 0) return [];
   const emptied = await em.execute<{ id: string }[]>(
     `update organization o set slug = null where id = any(?::uuid[]) and not exists (select from membership m where m.organization_id = o.id) returning id`,
@@ -81,7 +90,11 @@ async function sweep(context: JobContext, deletionJobId: string): Promise<void> 
   }
 }
 
-async function exhaust({ em, signal, notifier }: JobContext, step: Step, target: Parameters<Step['run']>[1]): Promise<void> {
+async function exhaust(
+  { em, signal, notifier }: JobContext,
+  step: Step,
+  target: Parameters<Step['run']>[1],
+): Promise<void> {
   for (;;) {
     signal.throwIfAborted();
     const ids = await em.fork().transactional((transaction) => step.run(transaction, target));
@@ -114,12 +127,14 @@ async function finish({ em, now }: JobContext, id: string): Promise<boolean> {
     if (job?.state !== 'running') return true;
     const { userId, emptiedOrganizations } = job;
     await transaction.execute('select 1 from user_account where id = ? for update', [userId]);
-    for (const organizationId of emptiedOrganizations.toSorted()) await transaction.execute('select 1 from organization where id = ? for update', [organizationId]);
+    for (const organizationId of emptiedOrganizations.toSorted())
+      await transaction.execute('select 1 from organization where id = ? for update', [organizationId]);
     job.addEmptied(await leaveOrganizations(transaction, userId));
     let found = job.emptiedOrganizations.length - emptiedOrganizations.length;
     for (const step of USER_STEPS) found += (await step.run(transaction, { deletionJobId: id, id: userId })).length;
     for (const organizationId of emptiedOrganizations) {
-      for (const step of ORGANIZATION_STEPS) found += (await step.run(transaction, { deletionJobId: id, id: organizationId })).length;
+      for (const step of ORGANIZATION_STEPS)
+        found += (await step.run(transaction, { deletionJobId: id, id: organizationId })).length;
     }
     if (found > 0) return false;
     for (const organizationId of emptiedOrganizations) {

@@ -23,9 +23,7 @@ const DeletionJobSchema = defineEntity({
     finishedAt: p.datetime().nullable(),
     error: p.text().nullable(),
   },
-  uniques: [
-    { name: 'deletion_job_active_unique', properties: ['userId'], where: `state in ('queued', 'running')` },
-  ],
+  uniques: [{ name: 'deletion_job_active_unique', properties: ['userId'], where: `state in ('queued', 'running')` }],
   indexes: [{ name: 'deletion_job_user_index', properties: ['userId'] }],
 });
 

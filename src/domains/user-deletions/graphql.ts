@@ -9,10 +9,16 @@ import { type DeletionJobRow, cancelUserDeletion, deleteUser, readDeletionJobs }
 const DeletionJobStateEnum = builder.enumType('DeletionJobState', {
   description: 'Where a deletion stands.',
   values: {
-    QUEUED: { value: 'queued', description: 'Waits for the end of the period of grace, or for a worker; it can be cancelled.' },
+    QUEUED: {
+      value: 'queued',
+      description: 'Waits for the end of the period of grace, or for a worker; it can be cancelled.',
+    },
     RUNNING: { value: 'running', description: 'Runs; the keys of the user are revoked.' },
     DONE: { value: 'done', description: 'The account is deleted.' },
-    FAILED: { value: 'failed', description: 'Was refused when it was about to begin; nothing was deleted, and `error` says why.' },
+    FAILED: {
+      value: 'failed',
+      description: 'Was refused when it was about to begin; nothing was deleted, and `error` says why.',
+    },
     CANCELLED: { value: 'cancelled', description: 'Was called off by the user; nothing was deleted.' },
   } satisfies Record<string, { value: DeletionState; description: string }>,
 });
@@ -22,12 +28,27 @@ export const DeletionJobType = nodeType<DeletionJobRow>('DeletionJob', {
   keyOf: ({ id }) => id,
   load: (context, keys) => readDeletionJobs(context, uuidsOf(keys)),
   fields: (t) => ({
-    databaseId: t.field({ type: 'UUID', description: 'The id that REST uses: `deletionJobId`.', resolve: ({ id }) => id }),
+    databaseId: t.field({
+      type: 'UUID',
+      description: 'The id that REST uses: `deletionJobId`.',
+      resolve: ({ id }) => id,
+    }),
     state: t.field({ type: DeletionJobStateEnum, description: 'Where it stands.', resolve: ({ state }) => state }),
-    runAfter: t.expose('runAfter', { type: 'DateTime', description: 'It does not begin earlier; until it begins it can be cancelled.' }),
+    runAfter: t.expose('runAfter', {
+      type: 'DateTime',
+      description: 'It does not begin earlier; until it begins it can be cancelled.',
+    }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was asked for.' }),
-    startedAt: t.expose('startedAt', { type: 'DateTime', nullable: true, description: 'When it began; from then on the keys are revoked.' }),
-    finishedAt: t.expose('finishedAt', { type: 'DateTime', nullable: true, description: 'When it was done, refused or cancelled.' }),
+    startedAt: t.expose('startedAt', {
+      type: 'DateTime',
+      nullable: true,
+      description: 'When it began; from then on the keys are revoked.',
+    }),
+    finishedAt: t.expose('finishedAt', {
+      type: 'DateTime',
+      nullable: true,
+      description: 'When it was done, refused or cancelled.',
+    }),
     error: t.exposeString('error', { nullable: true, description: 'Why it failed.' }),
   }),
 });
@@ -38,7 +59,8 @@ builder.queryField('deletionJob', (t) =>
     nullable: true,
     description: "A deletion of the caller's own account; null when there is none of this id.",
     args: { id: t.arg.id({ required: true, description: 'Either id of the deletion job.' }) },
-    resolve: async (_, { id }, context) => (await readDeletionJobs(context, uuidsOf([String(keyFromId('DeletionJob', id))])))[0] ?? null,
+    resolve: async (_, { id }, context) =>
+      (await readDeletionJobs(context, uuidsOf([String(keyFromId('DeletionJob', id))])))[0] ?? null,
   }),
 );
 
@@ -63,7 +85,11 @@ mutation('deleteUser', {
   errors: [ConflictError],
   run: async (context, input) => ({ deletionJob: await deleteUser(context, input) }),
   payload: (t) => ({
-    deletionJob: t.field({ type: DeletionJobType, description: 'The job, queued or running.', resolve: ({ deletionJob }) => deletionJob }),
+    deletionJob: t.field({
+      type: DeletionJobType,
+      description: 'The job, queued or running.',
+      resolve: ({ deletionJob }) => deletionJob,
+    }),
   }),
 });
 
@@ -74,5 +100,11 @@ mutation('cancelUserDeletion', {
   input: (t) => ({ deletionJobId: t.id({ required: true, description: 'Either id of the deletion job.' }) }),
   errors: [NotFoundError, ConflictError],
   run: async (context, input) => ({ deletionJob: await cancelUserDeletion(context, input) }),
-  payload: (t) => ({ deletionJob: t.field({ type: DeletionJobType, description: 'The cancelled job.', resolve: ({ deletionJob }) => deletionJob }) }),
+  payload: (t) => ({
+    deletionJob: t.field({
+      type: DeletionJobType,
+      description: 'The cancelled job.',
+      resolve: ({ deletionJob }) => deletionJob,
+    }),
+  }),
 });

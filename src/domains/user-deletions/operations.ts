@@ -65,7 +65,8 @@ export const cancelUserDeletion = write(
       { lockMode: LockMode.PESSIMISTIC_WRITE },
     );
     if (!job) throw notFound('deletion job');
-    if (job.state !== 'queued') throw new ConflictError(`the deletion is ${job.state}; it can be cancelled only while it is queued`);
+    if (job.state !== 'queued')
+      throw new ConflictError(`the deletion is ${job.state}; it can be cancelled only while it is queued`);
     job.finish('cancelled', now());
     await cancelJob(em, 'user-deletion', job.id);
     return job;
@@ -73,7 +74,10 @@ export const cancelUserDeletion = write(
 );
 
 /** Those of the ids that are deletions of the caller's own account. */
-export async function readDeletionJobs({ actor, sql }: OperationContext, ids: readonly string[]): Promise<DeletionJobRow[]> {
+export async function readDeletionJobs(
+  { actor, sql }: OperationContext,
+  ids: readonly string[],
+): Promise<DeletionJobRow[]> {
   requireScope(actor, 'users.delete');
   return sql.query<DeletionJobRow>(
     `select id, state, error, run_after as "runAfter", created_at as "createdAt", started_at as "startedAt", finished_at as "finishedAt"

@@ -14,5 +14,7 @@ export async function onlyAdminConflict(em: EntityManager, userId: string): Prom
   const organizations = await em.execute<{ name: string; id: string }[]>(ONLY_ADMIN_OF, [userId]);
   if (organizations.length === 0) return undefined;
   const names = organizations.map(({ name, id }) => `${name} (${id})`).join(', ');
-  return new ConflictError(`the user is the only admin of an organization that has other members: ${names}; make another member an admin first`);
+  return new ConflictError(
+    `the user is the only admin of an organization that has other members: ${names}; make another member an admin first`,
+  );
 }

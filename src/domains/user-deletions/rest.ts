@@ -21,7 +21,9 @@ export const userDeletionRoutes = [
     status: 202,
     errors: [400, 403, 409, 500],
     optionalBody: true,
-    examples: { input: { deletionQuestionnaire: { reasons: ['no longer needed'], submittedAt: '2026-03-01T10:20:30.000Z' } } },
+    examples: {
+      input: { deletionQuestionnaire: { reasons: ['no longer needed'], submittedAt: '2026-03-01T10:20:30.000Z' } },
+    },
     run: async (context, input) => {
       const { id, userId } = await deleteUser(context, input);
       return { deletionJobId: id, deletionQueued: true as const, id: userId };

@@ -1,4 +1,5 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
+import { purgeOccurrences } from '../event-definitions/operations.ts';
 
 /**
  * What a deletion consists of; docs/deletion.md is the same as a table. Each step takes a batch of what there is, in the caller's
@@ -28,10 +29,24 @@ export interface Step {
 
 /** What goes with the account, in organizations that stay. */
 export const USER_STEPS: readonly Step[] = [
-  { name: 'private sessions', run: (em, target) => deleteSessions(em, target, `creator_id = ? and visibility = 'private'`), endsSessions: true },
-  { name: 'public sessions', run: (em, { id }) => forget(em, { table: 'session', column: 'creator_id', condition: `visibility = 'public'`, id }) },
-  { name: 'personal connections', run: (em, { id }) => deleteConnections(em, `owner_id = ? and visibility = 'personal'`, id) },
-  { name: 'shared connections', run: (em, { id }) => forget(em, { table: 'mcp_connection', column: 'owner_id', condition: `visibility = 'shared'`, id }) },
+  {
+    name: 'private sessions',
+    run: (em, target) => deleteSessions(em, target, `creator_id = ? and visibility = 'private'`),
+    endsSessions: true,
+  },
+  {
+    name: 'public sessions',
+    run: (em, { id }) => forget(em, { table: 'session', column: 'creator_id', condition: `visibility = 'public'`, id }),
+  },
+  {
+    name: 'personal connections',
+    run: (em, { id }) => deleteConnections(em, `owner_id = ? and visibility = 'personal'`, id),
+  },
+  {
+    name: 'shared connections',
+    run: (em, { id }) =>
+      forget(em, { table: 'mcp_connection', column: 'owner_id', condition: `visibility = 'shared'`, id }),
+  },
   { name: 'authorizations', run: (em, { id }) => deleteAuthorizations(em, 'user_id = ?', id) },
 ];
 
@@ -39,7 +54,12 @@ export const USER_STEPS: readonly Step[] = [
 export const ORGANIZATION_STEPS: readonly Step[] = [
   { name: 'sessions', run: (em, target) => deleteSessions(em, target, 'organization_id = ?'), endsSessions: true },
   { name: 'connections', run: (em, { id }) => deleteConnections(em, 'organization_id = ?', id) },
-  { name: 'event definitions', run: (em, { id }) => deleteRows(em, { table: 'event_definition', where: 'organization_id = ?', limit: SMALL_BATCH, id }) },
+  { name: 'event definitions', run: (em, { id }) => deleteDefinitions(em, id) },
+  { name: 'object identifiers', run: (em, { id }) => deleteIdentifiers(em, id) },
+  {
+    name: 'broadcasts',
+    run: (em, { id }) => deleteRows(em, { table: 'broadcast', where: 'organization_id = ?', limit: BATCH, id }),
+  },
 ];
 
 /**
@@ -47,10 +67,14 @@ export const ORGANIZATION_STEPS: readonly Step[] = [
  * appends does: what is being appended comes before, and is found by the purge, or finds no session.
  */
 async function deleteSessions(em: EntityManager, { id, deletionJobId }: Target, where: string): Promise<string[]> {
-  const sessions = await em.execute<{ id: string }[]>(`select id from session where ${where} limit ${SMALL_BATCH}`, [id]);
+  const sessions = await em.execute<{ id: string }[]>(`select id from session where ${where} limit ${SMALL_BATCH}`, [
+    id,
+  ]);
   if (sessions.length === 0) return [];
   const ids = sessions.map((session) => session.id);
-  await em.execute('select from session_stream where session_id = any(?::uuid[]) order by session_id for update', [arrayOf(ids)]);
+  await em.execute('select from session_stream where session_id = any(?::uuid[]) order by session_id for update', [
+    arrayOf(ids),
+  ]);
   await em.execute(
     `with gone as (delete from session where id = any(?::uuid[]) and ${where} returning id, organization_id)
       insert into deleted_session (session_id, organization_id, deletion_job_id) select id, organization_id, ? from gone`,
@@ -74,7 +98,10 @@ async function forget(
 
 /** Rows are locked before their secrets go: a token that is being renewed is stored before, or finds no connection. */
 async function deleteConnections(em: EntityManager, where: string, id: string): Promise<string[]> {
-  const connections = await em.execute<{ id: string }[]>(`select id from mcp_connection where ${where} order by id limit ${SMALL_BATCH} for update`, [id]);
+  const connections = await em.execute<{ id: string }[]>(
+    `select id from mcp_connection where ${where} order by id limit ${SMALL_BATCH} for update`,
+    [id],
+  );
   const ids = connections.map((connection) => connection.id);
   if (ids.length === 0) return ids;
   for (const connectionId of ids) await deleteAuthorizations(em, 'connection_id = ?', connectionId);
@@ -89,6 +116,28 @@ async function deleteAuthorizations(em: EntityManager, where: string, id: string
   return ids;
 }
 
+/** Definitions are locked, so that nothing is sent any more; each goes when its occurrences are gone. */
+async function deleteDefinitions(em: EntityManager, organizationId: string): Promise<string[]> {
+  const definitions = await em.execute<{ id: string }[]>(
+    `select id from event_definition where organization_id = ? order by id limit ${SMALL_BATCH} for update`,
+    [organizationId],
+  );
+  for (const { id } of definitions) {
+    // One batch is enough for one transaction.
+    if ((await purgeOccurrences(em, id)) > 0) break;
+    await em.execute('delete from event_definition where id = ?', [id]);
+  }
+  return definitions.map((definition) => definition.id);
+}
+
+async function deleteIdentifiers(em: EntityManager, organizationId: string): Promise<string[]> {
+  const rows = await em.execute<{ value: string }[]>(
+    `delete from object_identifier where ctid = any(array(select ctid from object_identifier where organization_id = ? limit ${BATCH})) returning value`,
+    [organizationId],
+  );
+  return rows.map(({ value }) => value);
+}
+
 async function deleteSecretsOf(em: EntityManager, table: string, ids: readonly string[]): Promise<void> {
   await em.execute('delete from secret where owner_table = ? and owner_id = any(?::uuid[])', [table, arrayOf(ids)]);
 }
@@ -97,7 +146,10 @@ async function deleteRows(
   em: EntityManager,
   { table, where, limit, id }: { table: string; where: string; limit: number; id: string },
 ): Promise<string[]> {
-  const rows = await em.execute<{ id: string }[]>(`delete from ${table} where id in (select id from ${table} where ${where} limit ${limit}) returning id`, [id]);
+  const rows = await em.execute<{ id: string }[]>(
+    `delete from ${table} where id in (select id from ${table} where ${where} limit ${limit}) returning id`,
+    [id],
+  );
   return rows.map((row) => row.id);
 }
 
@@ -112,7 +164,10 @@ function arrayOf(ids: readonly string[]): string {
  * @returns how many were deleted; 0 when none are left.
  */
 export async function purgeEvents(em: EntityManager, sessionId: string): Promise<number> {
-  const [head] = await em.execute<{ first: string | null }[]>('select min(id) as first from session_event where session_id = ?', [sessionId]);
+  const [head] = await em.execute<{ first: string | null }[]>(
+    'select min(id) as first from session_event where session_id = ?',
+    [sessionId],
+  );
   if (head?.first == null) {
     await em.execute('delete from deleted_session where session_id = ?', [sessionId]);
     return 0;

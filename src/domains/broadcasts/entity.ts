@@ -1,0 +1,55 @@
+import { defineEntity, p } from '@mikro-orm/postgresql';
+import { Organization } from '../organizations/entity.ts';
+
+export const BROADCAST_STATUSES = ['waiting', 'canceled', 'succeeded', 'failed'] as const;
+export type BroadcastStatus = (typeof BROADCAST_STATUSES)[number];
+
+/** What is published: a text, and whatever else the channel understands. */
+export type BroadcastContent = Readonly<Record<string, unknown>> & { readonly body: string };
+
+const BroadcastChannelSchema = defineEntity({
+  name: 'BroadcastChannel',
+  tableName: 'broadcast_channel',
+  properties: {
+    id: p.uuid().primary(),
+    organization: () => p.manyToOne(Organization).deleteRule('cascade'),
+    channelKey: p.text(),
+    type: p.text(),
+    name: p.text(),
+    active: p.boolean(),
+    createdAt: p.datetime(),
+    updatedAt: p.datetime(),
+  },
+  uniques: [{ name: 'broadcast_channel_key_unique', properties: ['organization', 'channelKey'] }],
+});
+
+/** Where broadcasts are published. */
+export class BroadcastChannel extends BroadcastChannelSchema.class {}
+BroadcastChannelSchema.setClass(BroadcastChannel);
+
+const BroadcastSchema = defineEntity({
+  name: 'Broadcast',
+  tableName: 'broadcast',
+  properties: {
+    id: p.uuid().primary(),
+    organization: () => p.manyToOne(Organization).deleteRule('cascade'),
+    channel: () => p.manyToOne(BroadcastChannel).deleteRule('cascade'),
+    /** `json` keeps the text, and with it unknown fields and their order. */
+    content: p.json<BroadcastContent>().columnType('json'),
+    status: p.enum(BROADCAST_STATUSES),
+    triggerAt: p.datetime(),
+    createdAt: p.datetime(),
+    userUpdatedAt: p.datetime(),
+    message: p.text().nullable(),
+  },
+  indexes: [{ name: 'broadcast_created_index', properties: ['organization', 'createdAt', 'id'] }],
+});
+
+/** A message to be published at a time. */
+export class Broadcast extends BroadcastSchema.class {
+  cancel(at: Date): void {
+    this.status = 'canceled';
+    this.userUpdatedAt = at;
+  }
+}
+BroadcastSchema.setClass(Broadcast);

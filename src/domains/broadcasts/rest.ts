@@ -1,0 +1,134 @@
+import { z } from 'zod';
+import { route } from '../../core/route.ts';
+import { toIsoString } from '../../core/sql.ts';
+import { BROADCAST_STATUSES } from './entity.ts';
+import { broadcastReference, createBroadcastInput, listBroadcastsInput, noInput } from './input.ts';
+import {
+  type BroadcastChannelRow,
+  type BroadcastRow,
+  cancelBroadcast,
+  createBroadcast,
+  listBroadcastChannels,
+  listBroadcasts,
+  readBroadcast,
+} from './operations.ts';
+
+/**
+ * The social publishing API (custom event definition API, section 9): deprecated, stable, and REST only. The date in `Deprecation` (RFC 9745,
+ * section 2.1) is that of the version that marked it so, 2026-03; there is no `Sunset`, because it keeps working.
+ */
+const common = {
+  tag: 'Social publishing (deprecated)',
+  headers: {
+    Deprecation: `@${Date.parse('2026-03-01T00:00:00Z') / 1000}`,
+    Link: '</docs>; rel="deprecation"; type="text/html"',
+  },
+};
+
+const channelDocument = z
+  .strictObject({
+    channelGuid: z.uuid(),
+    channelKey: z.string(),
+    type: z.string(),
+    name: z.string(),
+    active: z.boolean(),
+    createdAt: z.iso.datetime(),
+    updatedAt: z.iso.datetime(),
+  })
+  .meta({ id: 'BroadcastChannel' });
+
+const broadcastDocument = z
+  .strictObject({
+    broadcastGuid: z.uuid(),
+    channelGuid: z.uuid(),
+    content: z.looseObject({ body: z.string() }),
+    status: z.enum(BROADCAST_STATUSES),
+    triggerAt: z.iso.datetime(),
+    createdAt: z.iso.datetime(),
+    userUpdatedAt: z.iso.datetime(),
+    message: z.string().nullable(),
+  })
+  .meta({ id: 'Broadcast' });
+
+function toChannelDocument(row: BroadcastChannelRow): z.input<typeof channelDocument> {
+  const { id, channelKey, type, name, active, createdAt, updatedAt } = row;
+  const times = { createdAt: toIsoString(createdAt), updatedAt: toIsoString(updatedAt) };
+  return { channelGuid: id, channelKey, type, name, active, ...times };
+}
+
+function toBroadcastDocument(row: BroadcastRow): z.input<typeof broadcastDocument> {
+  return {
+    broadcastGuid: row.id,
+    channelGuid: row.channelId,
+    content: row.content,
+    status: row.status,
+    triggerAt: toIsoString(row.triggerAt),
+    createdAt: toIsoString(row.createdAt),
+    userUpdatedAt: toIsoString(row.userUpdatedAt),
+    message: row.message,
+  };
+}
+
+export const broadcastRoutes = [
+  route({
+    ...common,
+    method: 'GET',
+    path: '/broadcast/v1/channels/setting/publish/current',
+    operationId: 'listBroadcastChannels',
+    summary: 'List the channels that can be published to.',
+    input: noInput,
+    output: z.array(channelDocument),
+    status: 200,
+    errors: [400],
+    run: async (context) => (await listBroadcastChannels(context)).map(toChannelDocument),
+  }),
+  route({
+    ...common,
+    method: 'GET',
+    path: '/broadcast/v1/broadcasts',
+    operationId: 'listBroadcasts',
+    summary: 'List broadcasts, newest first.',
+    description: '`after` is the `broadcastGuid` of the last broadcast seen; a page with fewer than `limit` is the last.',
+    input: listBroadcastsInput,
+    output: z.array(broadcastDocument),
+    status: 200,
+    errors: [400],
+    run: async (context, input) => (await listBroadcasts(context, input)).map(toBroadcastDocument),
+  }),
+  route({
+    ...common,
+    method: 'POST',
+    path: '/broadcast/v1/broadcasts',
+    operationId: 'createBroadcast',
+    summary: 'Create a broadcast on one of the channels.',
+    input: createBroadcastInput,
+    output: broadcastDocument,
+    status: 201,
+    errors: [400],
+    examples: { input: { channelGuid: '6f1c1a0e-5f0b-4c58-9f0a-1d5f7c0f6a11', content: { body: 'We are open again.' } } },
+    run: async (context, input) => toBroadcastDocument(await createBroadcast(context, input)),
+  }),
+  route({
+    ...common,
+    method: 'GET',
+    path: '/broadcast/v1/broadcasts/:broadcast_guid',
+    operationId: 'readBroadcast',
+    summary: 'Read one broadcast.',
+    input: broadcastReference,
+    output: broadcastDocument,
+    status: 200,
+    errors: [400, 404],
+    run: async (context, input) => toBroadcastDocument(await readBroadcast(context, input)),
+  }),
+  route({
+    ...common,
+    method: 'DELETE',
+    path: '/broadcast/v1/broadcasts/:broadcast_guid',
+    operationId: 'cancelBroadcast',
+    summary: 'Cancel a broadcast that is waiting; it stays readable as canceled.',
+    input: broadcastReference,
+    status: 204,
+    errors: [400, 404, 409],
+    run: cancelBroadcast,
+  }),
+];

@@ -1,0 +1,219 @@
+import { OrderDirection, builder } from '../../core/builder.ts';
+import { toConnection } from '../../core/connection.ts';
+import { NotFoundError } from '../../core/errors.ts';
+import { mutation } from '../../core/mutation.ts';
+import { nodeType, uuidsOf } from '../../core/node.ts';
+import { RawJson } from '../../core/raw-json.ts';
+import { toIsoString } from '../../core/sql.ts';
+import { EVENT_NAME, EventDefinition } from '../event-definitions/definition-graphql.ts';
+import { DeletionPreviewType } from '../event-definitions/graphql.ts';
+import { OrganizationType } from '../organizations/graphql.ts';
+import {
+  eventOccurrenceFilter,
+  occurrenceDaysInput,
+  registerObjectIdentifiersInput,
+  sendEventOccurrencesInput,
+} from './input.ts';
+import { registerObjectIdentifiers, sendEventOccurrences } from './operations.ts';
+import {
+  type DayCount,
+  type MonthlyUsage,
+  countEventOccurrences,
+  countOccurrencesByDay,
+  listEventOccurrences,
+  readEventOccurrences,
+  readMonthlyUsage,
+} from './read-operations.ts';
+import type { EventOccurrenceRow, OccurrenceKey } from './rows.ts';
+
+const EventOccurrenceType = nodeType<EventOccurrenceRow>('EventOccurrence', {
+  description: 'Something that occurred: one instance of a defined event.',
+  keyOf: ({ definitionId, occurredAt, id }) => `${definitionId}:${Date.parse(toIsoString(occurredAt))}:${id}`,
+  load: (context, keys) => readEventOccurrences(context, keys.flatMap(occurrenceKeyOf)),
+  fields: (t) => ({
+    databaseId: t.field({ type: 'UUID', description: 'Its id in the database.', resolve: ({ id }) => id }),
+    occurredAt: t.expose('occurredAt', { type: 'DateTime', description: 'When it occurred.' }),
+    receivedAt: t.expose('receivedAt', { type: 'DateTime', description: 'When it was sent.' }),
+    email: t.exposeString('email', {
+      nullable: true,
+      description: 'E-mail address of the contact, when that was sent; in lower case.',
+    }),
+    utk: t.exposeString('utk', {
+      nullable: true,
+      description: 'Token of the visiting contact, when that was sent.',
+    }),
+    objectId: t.exposeString('objectId', {
+      nullable: true,
+      description: 'The record it is linked to: as sent, or as custom matching found it.',
+    }),
+    uuid: t.expose('uuid', { type: 'UUID', nullable: true, description: 'The uuid it was sent with.' }),
+    properties: t.field({
+      type: 'JSON',
+      description:
+        'Values by property name: as the properties were when it was sent. A `DATE` is `YYYY-MM-DD`, a `DATETIME` ISO 8601 in UTC.',
+      resolve: ({ properties }) => new RawJson(properties),
+    }),
+  }),
+});
+
+function occurrenceKeyOf(key: string): OccurrenceKey[] {
+  const [definitionId = '', occurredAt = '', id = ''] = key.split(':');
+  const ids = uuidsOf([definitionId, id]);
+  const moment = new Date(/^-?\d{1,15}$/.test(occurredAt) ? Number(occurredAt) : Number.NaN);
+  const isPlace = key.split(':').length === 3 && ids.length === 2 && moment.getTime() >= FIRST_MS && moment <= LAST;
+  return isPlace ? [{ definitionId: ids[0] ?? '', occurredAt: moment.toISOString(), id: ids[1] ?? '' }] : [];
+}
+
+const FIRST_MS = Date.parse('0001-01-01T00:00:00.000Z');
+const LAST = new Date('9999-12-31T23:59:59.999Z');
+
+const FilterInput = builder.inputType('EventOccurrenceFilter', {
+  description: 'Which occurrences to list; all conditions hold together.',
+  validate: eventOccurrenceFilter,
+  fields: (t) => ({
+    objectId: t.string({ description: 'Linked to this record.' }),
+    email: t.string({ description: 'Of the contact with this address; case is ignored.' }),
+    occurredFrom: t.field({ type: 'DateTime', description: 'At this moment or after it.' }),
+    occurredBefore: t.field({ type: 'DateTime', description: 'Before this moment.' }),
+  }),
+});
+
+builder.objectField(EventDefinition, 'occurrences', (t) =>
+  t.connection(
+    {
+      type: EventOccurrenceType,
+      description: 'Its occurrences by the time of occurring; always empty for `NO_OBJECT`, whose are not stored.',
+      args: {
+        filter: t.arg({ type: FilterInput, description: 'Conditions.' }),
+        direction: t.arg({ type: OrderDirection, defaultValue: 'DESC', description: '`DESC`: the latest first.' }),
+      },
+      resolve: async ({ id }, { filter, direction, ...page }, context) => {
+        const list = { filter: filter ?? {}, direction: direction ?? ('DESC' as const), page };
+        const { page: rows, total } = await listEventOccurrences(context, id, list);
+        return { ...toConnection(rows), total };
+      },
+    },
+    {
+      description: 'A page of occurrences.',
+      fields: (c) => ({
+        totalCount: c.int({
+          description: 'How many fit the filter; costs a statement, only when asked for.',
+          resolve: (connection) => connection.total(),
+        }),
+      }),
+    },
+    { description: 'An occurrence in a list.' },
+  ),
+);
+
+const DayCountType = builder.objectRef<DayCount>('EventOccurrenceDayCount').implement({
+  description: 'How often an event occurred on a day.',
+  fields: (t) => ({
+    day: t.exposeString('day', { description: 'The day in UTC, `YYYY-MM-DD`.' }),
+    count: t.exposeInt('count', { description: 'Occurrences on that day.' }),
+  }),
+});
+
+builder.objectField(EventDefinition, 'occurrencesPerDay', (t) =>
+  t.field({
+    type: [DayCountType],
+    description: 'Occurrences by day of occurring: each day in UTC, also those without any; at most 366 days.',
+    args: {
+      from: t.arg({ type: 'DateTime', description: 'The first day is the one of this moment; 29 days before the last.' }),
+      until: t.arg({ type: 'DateTime', description: 'The last day is the one of this moment; today when absent.' }),
+    },
+    validate: occurrenceDaysInput,
+    resolve: ({ id }, bounds, context) => countOccurrencesByDay(context, id, bounds),
+  }),
+);
+
+builder.objectField(DeletionPreviewType, 'occurrenceCount', (t) =>
+  t.int({
+    description: 'Occurrences that would be lost.',
+    resolve: ({ definition }, _, context) => countEventOccurrences(context, definition.id),
+  }),
+);
+
+const MonthlyUsageType = builder.objectRef<MonthlyUsage>('MonthlyOccurrenceUsage').implement({
+  description: 'How many event occurrences an organization has sent in this calendar month, those of `NO_OBJECT` included.',
+  fields: (t) => ({
+    month: t.exposeString('month', { description: 'The month in UTC, `YYYY-MM`.' }),
+    count: t.expose('count', { type: 'BigInt', description: 'Occurrences sent so far.' }),
+    limit: t.expose('limit', {
+      type: 'BigInt',
+      nullable: true,
+      description: 'How many may be sent; null when there is no limit.',
+    }),
+    resetsAt: t.expose('resetsAt', { type: 'DateTime', description: 'When the next month begins.' }),
+  }),
+});
+
+builder.objectField(OrganizationType, 'monthlyOccurrenceUsage', (t) =>
+  t.field({
+    type: MonthlyUsageType,
+    description: 'Event occurrences sent in this month, and the limit.',
+    resolve: ({ id }, _, context) => readMonthlyUsage(context, id),
+  }),
+);
+
+const OccurrenceInput = builder.inputType('EventOccurrenceInput', {
+  description: 'One occurrence to send.',
+  fields: (t) => ({
+    eventName: t.string({ required: true, description: EVENT_NAME }),
+    properties: t.field({
+      type: 'JSON',
+      required: true,
+      description: 'An object of values by property name; each is checked by its property. Numbers and booleans may be text.',
+    }),
+    email: t.string({ description: 'E-mail address, for events of the primary object `CONTACT` alone.' }),
+    utk: t.string({ description: 'Token of a visitor, for events of the primary object `CONTACT` alone.' }),
+    objectId: t.string({ description: 'Id of the record; 1 to 255 characters. Not for `NO_OBJECT`.' }),
+    occurredAt: t.field({ type: 'DateTime', description: 'When it occurred; now when absent.' }),
+    uuid: t.field({
+      type: 'UUID',
+      description: 'Counts once per definition within a year: sent again, the occurrence is dropped in silence.',
+    }),
+  }),
+});
+
+mutation('sendEventOccurrences', {
+  description: 'Sends occurrences of defined events: all are taken or none.',
+  schema: sendEventOccurrencesInput,
+  input: (t) => ({
+    inputs: t.field({ type: [OccurrenceInput], required: true, description: '1 to 500 occurrences.' }),
+  }),
+  errors: [NotFoundError],
+  run: sendEventOccurrences,
+  payload: (t) => ({
+    acceptedCount: t.exposeInt('acceptedCount', {
+      description: 'How many were given, those included that were dropped because their uuid is known.',
+    }),
+  }),
+});
+
+const IdentifierInput = builder.inputType('ObjectIdentifierInput', {
+  description: 'Which record has a value.',
+  fields: (t) => ({
+    value: t.string({ required: true, description: 'Value of the unique property; 1 to 500 characters.' }),
+    objectId: t.string({ required: true, description: 'Id of the record; 1 to 255 characters.' }),
+  }),
+});
+
+mutation('registerObjectIdentifiers', {
+  description:
+    'Tells which records have which values of a unique property, so that custom matching links occurrences that are sent from now on.',
+  schema: registerObjectIdentifiersInput,
+  input: (t) => ({
+    objectType: t.string({ required: true, description: 'The primary object of the definitions that match by it.' }),
+    propertyName: t.string({ required: true, description: 'Their `targetObjectPropertyName`.' }),
+    identifiers: t.field({
+      type: [IdentifierInput],
+      required: true,
+      description: '1 to 1000; a value that is registered already moves to the record given now.',
+    }),
+  }),
+  run: registerObjectIdentifiers,
+  payload: (t) => ({
+    registeredCount: t.exposeInt('registeredCount', { description: 'How many were registered.' }),
+  }),
+});

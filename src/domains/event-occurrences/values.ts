@@ -1,0 +1,127 @@
+import type { EventProperty } from '../event-definitions/entity.ts';
+
+/** What is checked of a property: default and custom ones alike. */
+export type CheckedProperty = Pick<EventProperty, 'name' | 'type'> & {
+  readonly options: readonly { readonly value: string }[];
+};
+
+/** How a value is stored and read: a `date` as `YYYY-MM-DD`, a `datetime` as ISO 8601 in UTC with milliseconds. */
+export type PropertyValue = string | number | boolean;
+
+/** A value that fits, in its stored form, or the rule that it breaks. */
+export type CheckedValue = { readonly value: PropertyValue } | { readonly fault: string };
+
+const DAY_MS = 86_400_000;
+const FIRST_MS = Date.parse('0001-01-01T00:00:00.000Z');
+const LAST_MS = Date.parse('9999-12-31T23:59:59.999Z');
+const DAY = /^\d{4}-\d\d-\d\d$/;
+const MOMENT = /^(\d{4}-\d\d-\d\d)T([01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d{1,9})?)?(?:Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/;
+const TIMESTAMP = /^-?\d{1,15}$/;
+const NUMBER = /^-?\d+(?:\.\d)?$/;
+/** Digits that a double keeps exactly. */
+const MAX_DIGITS = 15;
+
+const SHORT_TEXT = 256;
+const LONG_TEXT = 1024;
+const LONG_TEXT_NAME = /url|referrer|link/;
+
+/**
+ * Checks a value of an occurrence by the type of its property (sections 2.2 and 8):
+ * - `bool`: `true` or `false`, also as text;
+ * - `number`: at most 15 digits, one of them behind the point, also as text;
+ * - `date`: `YYYY-MM-DD`, or a moment exactly at midnight UTC; a moment is an ISO 8601 text with `Z` or its offset, or a UNIX timestamp in
+ *   milliseconds, also as text;
+ * - `datetime`: a moment, or `YYYY-MM-DD` for that day's midnight UTC; both kinds from the year 1 to 9999;
+ * - `enumeration`: the value of one of the options;
+ * - `string`: text of at most 256 characters, 1,024 when the property's name contains `url`, `referrer` or `link`.
+ */
+export function checkValue(property: CheckedProperty, value: unknown): CheckedValue {
+  switch (property.type) {
+    case 'bool':
+      return checkBool(value);
+    case 'number':
+      return checkNumber(value);
+    case 'date':
+      return checkDate(value);
+    case 'datetime':
+      return checkDateTime(value);
+    case 'enumeration':
+      return checkOption(property, value);
+    case 'string':
+      return checkText(property, value);
+  }
+}
+
+function checkBool(value: unknown): CheckedValue {
+  if (typeof value === 'boolean') return { value };
+  return value === 'true' || value === 'false' ? { value: value === 'true' } : { fault: 'must be true or false' };
+}
+
+function checkNumber(value: unknown): CheckedValue {
+  // A number is judged as it is written: its shortest decimal form, which has an exponent when it is huge or tiny.
+  const written = typeof value === 'number' ? String(value) : value;
+  const fits = typeof written === 'string' && NUMBER.test(written) && digitsOf(written) <= MAX_DIGITS;
+  return fits
+    ? { value: Number(written) }
+    : { fault: `must be a number with at most one decimal and ${MAX_DIGITS} digits` };
+}
+
+function digitsOf(written: string): number {
+  return written.replace(/^-?0*/, '').replace('.', '').length;
+}
+
+function checkDate(value: unknown): CheckedValue {
+  const fault = 'must be a day as YYYY-MM-DD, or an ISO 8601 time or a UNIX timestamp in milliseconds at midnight UTC';
+  const moment = momentOf(value);
+  return moment === undefined || moment % DAY_MS !== 0
+    ? { fault }
+    : { value: new Date(moment).toISOString().slice(0, 10) };
+}
+
+function checkDateTime(value: unknown): CheckedValue {
+  const fault = 'must be an ISO 8601 time with Z or its offset, or a UNIX timestamp in milliseconds';
+  const moment = momentOf(value);
+  return moment === undefined ? { fault } : { value: new Date(moment).toISOString() };
+}
+
+/** Milliseconds since 1970; a day alone is its midnight in UTC. */
+function momentOf(value: unknown): number | undefined {
+  const moment = typeof value === 'string' ? parseMoment(value) : value;
+  const isKept = Number.isInteger(moment) && Number(moment) >= FIRST_MS && Number(moment) <= LAST_MS;
+  return isKept ? Number(moment) : undefined;
+}
+
+function parseMoment(written: string): number | undefined {
+  if (TIMESTAMP.test(written)) return Number(written);
+  const day = DAY.test(written) ? written : MOMENT.exec(written)?.[1];
+  // The language takes 30 February for 2 March.
+  if (day === undefined || !isDay(day)) return undefined;
+  return Date.parse(written);
+}
+
+function isDay(day: string): boolean {
+  const midnight = new Date(`${day}T00:00:00Z`);
+  return !Number.isNaN(midnight.getTime()) && midnight.toISOString().startsWith(day);
+}
+
+function checkOption({ options }: CheckedProperty, value: unknown): CheckedValue {
+  if (typeof value === 'string' && options.some((option) => option.value === value)) return { value };
+  return { fault: `must be one of ${listed(options.map((option) => JSON.stringify(option.value)))}` };
+}
+
+/** An enumeration may have thousands of options. */
+function listed(values: readonly string[]): string {
+  const shown = values.slice(0, 10).join(', ');
+  return values.length > 10 ? `${shown} and ${values.length - 10} more` : shown;
+}
+
+function checkText({ name }: CheckedProperty, value: unknown): CheckedValue {
+  const max = LONG_TEXT_NAME.test(name) ? LONG_TEXT : SHORT_TEXT;
+  if (typeof value !== 'string') return { fault: 'must be a string' };
+  if (value.length > max) return { fault: `must be at most ${max} characters` };
+  // PostgreSQL cannot store NUL, and lone surrogates are not Unicode text.
+  if (value.includes('\0') || !value.isWellFormed()) {
+    return { fault: 'must be well-formed text without NUL characters' };
+  }
+  return { value };
+}

@@ -1,0 +1,250 @@
+import { createHash } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { EntityManager } from '@mikro-orm/postgresql';
+import { ConflictError, ForbiddenError, invalid, unauthenticated } from '../core/errors.ts';
+import type { OperationContext, Scope } from '../core/operation.ts';
+import { SecretError } from '../core/secrets.ts';
+import { type Sql, sqlWithin } from '../core/sql.ts';
+import type { Dependencies } from './dependencies.ts';
+import { createTurns } from './idempotency-turns.ts';
+
+/**
+ * `Idempotency-Key`: a write that is sent again is not done again; it gets the answer it got. A key belongs to a user in an organization,
+ * for 24 hours from its request.
+ *
+ * Only success is stored. An error has changed nothing, so its request may be sent again, corrected or not, with the same key. The answer
+ * is stored by the transaction that makes the change: both are there, or neither, wherever a process dies. Twins of a request wait for it.
+ *
+ * Operations that ask other servers cannot be one transaction. Their key is claimed first and their answer stored last; when a process
+ * dies in between, twins are refused until the claim ends, and then the operation runs again.
+ */
+export interface Idempotency {
+  /**
+   * Runs `work`, or gives the stored answer of the same request.
+   * @throws ConflictError (409) when the key stands for another request, or its request still runs after 10 seconds; ForbiddenError (403)
+   * when the answer was given to an API key with scopes that this one lacks; whatever `work` throws.
+   */
+  run(request: KeyedRequest, work: (context: OperationContext) => Promise<Outcome>): Promise<Answered>;
+}
+
+export interface KeyedRequest {
+  readonly context: OperationContext;
+  readonly key: string;
+  /** Which part of the request, where it has several: the response path in GraphQL. */
+  readonly path: string;
+  /** What makes a request the same: the operation and its input. */
+  readonly operation: string;
+  readonly input: unknown;
+  /** Whether the operation asks other servers, so that no transaction may be open around it. */
+  readonly callsOut: boolean;
+}
+
+/** What came of the work, as text that the door can answer with, now and again. */
+export interface Outcome {
+  readonly text: string;
+  readonly isSuccess: boolean;
+}
+
+export interface Answered {
+  readonly text: string;
+  readonly isReplayed: boolean;
+}
+
+export const KEY_HEADER = 'Idempotency-Key';
+export const REPLAYED_HEADER = 'Idempotent-Replayed';
+const MAX_KEY = 255;
+
+/** The key of a write; undefined when it has none. @throws ValidationError (400) unless it has 1 to 255 characters. */
+export function idempotencyKeyOf(headers: Headers): string | undefined {
+  const key = headers.get(KEY_HEADER);
+  if (key === null) return undefined;
+  if (key === '' || key.length > MAX_KEY) throw invalid(KEY_HEADER, `must be 1 to ${MAX_KEY} characters`);
+  return key;
+}
+
+const WAIT_MS = 10_000;
+const POLL_MS = 50;
+/** Longer than all that an operation asks of other servers may take. */
+const CLAIM_MS = 120_000;
+const LIFETIME = '24 hours';
+/** Expired answers are deleted in batches, a batch after so many requests: faster than they come. */
+const SWEEP_EVERY = 32;
+const SWEEP_BATCH = 100;
+
+// A claim that nobody has kept, and an answer that is over, are taken over. Twins wait here, for the first one's commit or rollback.
+const CLAIM = `
+  insert into idempotency_key as k (user_id, digest, organization_id, fingerprint, scopes, claim, created_at, expires_at)
+  values ($1, $2, $3, $4, $5, $6, $7, $8)
+  on conflict (user_id, digest) do update set fingerprint = excluded.fingerprint, scopes = excluded.scopes, claim = excluded.claim,
+    answer = null, created_at = excluded.created_at, expires_at = excluded.expires_at
+  where k.expires_at <= excluded.created_at
+  returning 1`;
+const READ = 'select fingerprint, scopes, answer from idempotency_key where user_id = $1 and digest = $2';
+const KEEP = `update idempotency_key set answer = $4, expires_at = created_at + interval '${LIFETIME}' where user_id = $1 and digest = $2 and claim = $3`;
+const GIVE_UP = 'delete from idempotency_key where user_id = $1 and digest = $2 and claim = $3';
+const SWEEP = `delete from idempotency_key where (user_id, digest) in
+  (select user_id, digest from idempotency_key where expires_at <= $1 order by expires_at limit ${SWEEP_BATCH} for update skip locked)`;
+
+interface StoredAnswer {
+  readonly fingerprint: string;
+  readonly scopes: Scope[];
+  readonly answer: string | null;
+}
+
+/** A request with all that its row says of it. */
+interface Claim extends KeyedRequest {
+  readonly id: readonly [userId: string, digest: string];
+  readonly fingerprint: string;
+  /** Of this attempt. */
+  readonly token: string;
+}
+
+type Work = (context: OperationContext) => Promise<Outcome>;
+
+/** `waitMs`: how long a twin waits for the answer of the request that runs. */
+export function createIdempotency(
+  { database, sql, secrets, now, newId, log }: Pick<Dependencies, 'database' | 'sql' | 'secrets' | 'now' | 'newId' | 'log'>,
+  { waitMs = WAIT_MS }: { readonly waitMs?: number } = {},
+): Idempotency {
+  // Twins in one process wait for their turn, and hold no connection to the database meanwhile.
+  const turns = createTurns();
+  let count = 0;
+
+  /** Undefined while another process has the claim. */
+  async function attempt(claim: Claim, work: Work, leftMs: number): Promise<Answered | undefined> {
+    const em = database.em.fork();
+    await em.begin();
+    try {
+      const transaction = sqlWithin(em);
+      if (!(await take(transaction, claim, leftMs))) {
+        const [stored] = await transaction.query<StoredAnswer>(READ, claim.id);
+        await em.rollback();
+        return stored && (await replay(claim, stored));
+      }
+      if (!claim.callsOut) return await runWithin(em, transaction, claim, work);
+      await em.commit();
+    } catch (error) {
+      // What has failed says why; that the connection is gone, too, adds nothing.
+      if (em.isInTransaction()) await em.rollback().catch(() => undefined);
+      throw error;
+    }
+    return runOutside(claim, work);
+  }
+
+  async function take(transaction: Sql, claim: Claim, leftMs: number): Promise<boolean> {
+    const { context, id, fingerprint, token } = claim;
+    const at = now();
+    const { organization, scopes } = context.actor;
+    const values = [...id, organization?.id ?? null, fingerprint, [...scopes], token, at, new Date(at.getTime() + CLAIM_MS)];
+    await transaction.query(`select set_config('lock_timeout', $1, true)`, [`${Math.max(1, Math.ceil(leftMs))}ms`]);
+    const taken = await transaction.query(CLAIM, values).catch((error: unknown) => {
+      const { code } = error as { code?: unknown };
+      if (code === LOCK_NOT_AVAILABLE) throw stillRunning();
+      // The account was deleted while the request was on its way.
+      throw code === FOREIGN_KEY_VIOLATION ? unauthenticated() : error;
+    });
+    await transaction.query(`select set_config('lock_timeout', $1, true)`, ['0']);
+    return taken.length > 0;
+  }
+
+  /** The change and its answer in one transaction. What is told of it is told after the commit. */
+  async function runWithin(em: EntityManager, transaction: Sql, claim: Claim, work: Work): Promise<Answered> {
+    const { context } = claim;
+    const topics: string[] = [];
+    const notifier = { ...context.notifier, publish: (topic: string) => void topics.push(topic) };
+    const { text, isSuccess } = await work({ ...context, em, sql: transaction, notifier });
+    if (isSuccess) {
+      await keep(transaction, claim, text);
+      await em.commit();
+      topics.forEach((topic) => context.notifier.publish(topic));
+    } else {
+      await em.rollback();
+    }
+    return { text, isReplayed: false };
+  }
+
+  async function runOutside(claim: Claim, work: Work): Promise<Answered> {
+    const giveUp = () => sql.query(GIVE_UP, [...claim.id, claim.token]);
+    let outcome: Outcome;
+    try {
+      outcome = await work(claim.context);
+    } catch (error) {
+      await giveUp().catch((failure: unknown) => log.warn({ err: failure }, 'idempotency key not given up'));
+      throw error;
+    }
+    if (outcome.isSuccess) await keep(sql, claim, outcome.text);
+    else await giveUp();
+    return { text: outcome.text, isReplayed: false };
+  }
+
+  async function keep(connection: Sql, { id, token }: Claim, text: string): Promise<void> {
+    await connection.query(KEEP, [...id, token, await secrets.seal(text, placeOf(id))]);
+  }
+
+  async function replay({ id, fingerprint, context }: Claim, stored: StoredAnswer): Promise<Answered | undefined> {
+    if (stored.fingerprint !== fingerprint)
+      throw new ConflictError('Idempotency-Key: stands for another request already; take a new key for each request, and the same one only to send it again');
+    if (stored.answer === null) return undefined;
+    const excess = stored.scopes.filter((scope) => !context.actor.scopes.has(scope));
+    if (excess.length > 0)
+      throw new ForbiddenError(`Idempotency-Key: its answer was given to an API key with scopes that this one lacks: ${excess.join(', ')}`);
+    try {
+      return { text: await secrets.open(stored.answer, placeOf(id)), isReplayed: true };
+    } catch (error) {
+      if (!(error instanceof SecretError)) throw error;
+      log.error({ err: error }, 'stored answer cannot be opened');
+      throw new ConflictError('Idempotency-Key: the request was done, but its answer can no longer be read');
+    }
+  }
+
+  /** Now and then, and never in the way of an answer. */
+  function sweep(): void {
+    count += 1;
+    if (count % SWEEP_EVERY !== 1) return;
+    sql.query(SWEEP, [now()]).catch((error: unknown) => log.warn({ err: error }, 'expired idempotency keys not deleted'));
+  }
+
+  return {
+    async run(request, work) {
+      const deadline = performance.now() + waitMs;
+      const { actor } = request.context;
+      const digest = hash([actor.organization?.id ?? null, request.key, request.path]);
+      const claim: Claim = { ...request, id: [actor.userId, digest], fingerprint: hash([request.operation, request.input]), token: newId() };
+      const release = await turns.take(claim.id.join(' '), waitMs);
+      if (!release) throw stillRunning();
+      try {
+        for (;;) {
+          const answered = await attempt(claim, work, deadline - performance.now());
+          if (answered) return answered;
+          if (performance.now() > deadline) throw stillRunning();
+          await delay(POLL_MS);
+        }
+      } finally {
+        release();
+        sweep();
+      }
+    },
+  };
+}
+
+// PostgreSQL's own codes (appendix A).
+const LOCK_NOT_AVAILABLE = '55P03';
+const FOREIGN_KEY_VIOLATION = '23503';
+
+function stillRunning(): ConflictError {
+  return new ConflictError('Idempotency-Key: a request with this key still runs; send it again later to get its answer');
+}
+
+function placeOf([userId, digest]: Claim['id']) {
+  return { table: 'idempotency_key', row: `${userId} ${digest}`, field: 'answer' };
+}
+
+/** SHA-256 of a value's JSON, in which the order of properties does not matter. */
+function hash(value: unknown): string {
+  return createHash('sha256').update(JSON.stringify(value, sorted)).digest('hex');
+}
+
+function sorted(_: string, value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  return Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)));
+}
