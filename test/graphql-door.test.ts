@@ -108,7 +108,7 @@ describe('G3, G8: published limits, the same over POST, GET and SSE, and none co
       `{ viewer { ${page} } }`,
       {
         message:
-          'The query costs 20202; at most 20000 are allowed. viewer.organizations.nodes.members costs most, 20200 of it: a page of at most 98 there, instead of 100, would pass.',
+          'The query costs 20202; at most 20000 are allowed. viewer.organizations.nodes.members costs most, 20100 of it: a page of at most 98 there, instead of 100, would pass.',
         code: 'TOO_COSTLY',
         limit: 20_000,
         actual: 20_202,

@@ -15,6 +15,7 @@ interface References {
   readonly artifactId: string;
   readonly mcpConnectionId: string;
   readonly deletionJobId: string;
+  readonly broadcastGuid: string;
   /** By name, by fully qualified name, by id. */
   readonly eventNames: readonly string[];
   readonly property: string;
@@ -68,6 +69,9 @@ const MUTATIONS: Readonly<Record<string, Case>> = {
   updateEventProperty: ofProperty({ label: 'Stolen' }),
   replaceEventPropertyType: ofProperty({ type: 'NUMBER' }),
   deleteEventProperty: ofProperty({}),
+  sendEventOccurrences: (to) =>
+    to.eventNames.map((eventName) => ({ inputs: [{ eventName, properties: {}, email: 'thief@example.com' }] })),
+  registerObjectIdentifiers: undefined,
   updateMcpServer: ofMcpServer({ name: 'Stolen' }),
   deleteMcpServer: ofMcpServer({}),
   authorizeMcpServer: ofMcpServer({}),
@@ -123,6 +127,7 @@ const PARAMETERS: Readonly<Record<string, (to: References) => string[]>> = {
   userId: (to) => [to.userId, to.userId.toUpperCase()],
   eventName: (to) => [...to.eventNames],
   name: (to) => [to.property],
+  broadcast_guid: (to) => [to.broadcastGuid, to.broadcastGuid.toUpperCase()],
 };
 
 let gateway: TestGateway;
@@ -177,7 +182,17 @@ beforeAll(async () => {
     key: leaver.key,
     body: {},
   });
+  const channels = await gateway.rest<{ channelGuid: string }[]>(
+    'GET',
+    '/broadcast/v1/channels/setting/publish/current',
+    { key: owner.key },
+  );
+  const broadcast = await gateway.rest<{ broadcastGuid: string }>('POST', '/broadcast/v1/broadcasts', {
+    key: owner.key,
+    body: { channelGuid: channels.body[0]?.channelGuid, content: { body: 'Secret message' } },
+  });
   victim = {
+    broadcastGuid: broadcast.body.broadcastGuid,
     mcpConnectionId: connection.body.connection.id,
     deletionJobId: deletion.body.deletionJobId,
     organizationId: owner.organizationId,
@@ -189,6 +204,7 @@ beforeAll(async () => {
     property: 'secret_amount',
   };
   nobody = {
+    broadcastGuid: randomUUID(),
     mcpConnectionId: randomUUID(),
     deletionJobId: randomUUID(),
     organizationId: randomUUID(),

@@ -50,8 +50,7 @@ async function readText(request: Request): Promise<string> {
   // An announced length is refused before anything is read, and the server holds the peer to it; only one that is not announced is counted.
   const announced = request.headers.get('content-length');
   if (announced !== null && Number(announced) > MAX_BODY_BYTES) throw tooLarge();
-  if (!request.body) return '';
-  const bytes = announced === null ? await readCounted(request.body) : Buffer.from(await request.arrayBuffer());
+  const bytes = announced === null ? await readCounted(request.body) : await readWhole(request);
   if (bytes.length > MAX_BODY_BYTES) throw tooLarge();
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
@@ -60,7 +59,16 @@ async function readText(request: Request): Promise<string> {
   }
 }
 
-async function readCounted(body: ReadableStream<Uint8Array>): Promise<Buffer> {
+async function readWhole(request: Request): Promise<Buffer> {
+  try {
+    return Buffer.from(await request.arrayBuffer());
+  } catch {
+    throw invalid('', 'the body ended before it was complete');
+  }
+}
+
+async function readCounted(body: ReadableStream<Uint8Array> | null): Promise<Buffer> {
+  if (!body) return Buffer.alloc(0);
   const chunks: Uint8Array[] = [];
   let length = 0;
   for await (const chunk of body) {

@@ -23,7 +23,7 @@ export function createExecutor(schema: GraphQLSchema): Executor {
 
   function planFor(document: DocumentNode, operationName: string): Plan {
     let plans = plansOf.get(document);
-    if (!plans) plansOf.set(document, (plans = new Map()));
+    if (!plans) plansOf.set(document, (plans = new Map<string, Plan>()));
     let plan = plans.get(operationName);
     if (!plan) plans.set(operationName, (plan = { runs: 0 }));
     return plan;

@@ -133,7 +133,12 @@ export function createGateway(dependencies: Dependencies): Gateway {
           : answerRestError(told, passage.url.pathname, requestId);
     }
     response.headers.set('X-Request-Id', requestId);
-    for (const [name, value] of Object.entries({ ...SECURITY_HEADERS, ...passage.routeHeaders, ...passage.limitHeaders })) response.headers.set(name, value);
+    for (const [name, value] of Object.entries({
+      ...SECURITY_HEADERS,
+      ...passage.routeHeaders,
+      ...passage.limitHeaders,
+    }))
+      response.headers.set(name, value);
     const seconds = (performance.now() - started) / 1000;
     const { door, operation, keyId } = passage;
     dependencies.metrics.requests.inc({ door, operation, status: response.status });

@@ -1,4 +1,14 @@
-import { type DocumentNode, type ExecutionArgs, type ExecutionResult, OperationTypeNode, getOperationAST, subscribe, validate } from 'graphql';
+import {
+  type DocumentNode,
+  type ExecutionArgs,
+  type ExecutionResult,
+  type GraphQLSchema,
+  OperationTypeNode,
+  type ValidationRule,
+  getOperationAST,
+  subscribe,
+  validate,
+} from 'graphql';
 import { type GraphQLParams, type Plugin, createYoga } from 'graphql-yoga';
 import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
@@ -28,8 +38,8 @@ interface ServerContext {
   cost?: ToldCost;
   /** What came of the operation, where it has been run already. */
   result?: ExecutionResult;
-  /** Whether that is the stored answer of an earlier request with the same idempotency key. */
-  isReplayed?: boolean;
+  /** Whether that is the stored answer of an earlier request with the same idempotency key. An object, since Yoga copies this context. */
+  readonly replay: { isReplayed: boolean };
 }
 
 /**
@@ -66,7 +76,7 @@ export function createGraphQLDoor({ metrics, idempotency, log: gatewayLog }: Dep
   async function perform(args: ExecutionArgs, server: ServerContext): Promise<ExecutionResult> {
     if (!server.headers.has(KEY_HEADER) || getOperationAST(args.document, args.operationName)?.operation !== OperationTypeNode.MUTATION) return masked(await run(args), server.log);
     const { result, isReplayed } = await executeWithKey(idempotency, { schema, args, context: server.operation, headers: server.headers, log: server.log });
-    server.isReplayed = isReplayed;
+    server.replay.isReplayed = isReplayed;
     return result;
   }
 
@@ -87,11 +97,13 @@ export function createGraphQLDoor({ metrics, idempotency, log: gatewayLog }: Dep
     },
     onValidate({ setValidationFn }) {
       // Later errors of a document that is wrong already tell little, and finding them costs.
-      setValidationFn((...[given, document, rules]) => validate(given, document, rules, { maxErrors: MAX_VALIDATION_ERRORS }));
+      setValidationFn((given: GraphQLSchema, document: DocumentNode, rules?: readonly ValidationRule[]) =>
+        validate(given, document, rules, { maxErrors: MAX_VALIDATION_ERRORS }),
+      );
     },
     onExecute({ args, context, setExecuteFn }) {
       const server = asServer(context);
-      valid.add(args.document);
+      valid.add((args as ExecutionArgs).document);
       setExecuteFn((executed: ExecutionArgs) => perform({ ...executed, contextValue: server.operation }, server));
       return price(args, server);
     },
@@ -103,13 +115,14 @@ export function createGraphQLDoor({ metrics, idempotency, log: gatewayLog }: Dep
       });
       return price(args, server);
     },
-    onResultProcess({ result, setResult, serverContext }) {
+    onResultProcess(processed) {
+      const { result, serverContext } = processed;
       if (Array.isArray(result) || Symbol.asyncIterator in result) return;
       for (const { extensions } of result.errors ?? []) {
         // A broken limit is 400 in both media types, unlike errors of the language (GraphQL over HTTP, section 6.4.1), as which Yoga marks it.
         if (extensions?.['limit'] !== undefined && extensions['http']) Object.assign(extensions['http'], { spec: false });
       }
-      setResult({ ...result, extensions: { ...result.extensions, ...told(serverContext) }, stringify: stringifyWithRawJson });
+      processed.setResult({ ...result, extensions: { ...result.extensions, ...told(serverContext) }, stringify: stringifyWithRawJson });
     },
   };
 
@@ -155,9 +168,9 @@ export function createGraphQLDoor({ metrics, idempotency, log: gatewayLog }: Dep
   }
 
   return async (request, operation, log) => {
-    const server: ServerContext = { operation, log, headers: request.headers, params: readGraphQLRequest(request) };
+    const server: ServerContext = { operation, log, headers: request.headers, replay: { isReplayed: false }, params: readGraphQLRequest(request) };
     const response = (await runKnown(request, server)) ?? (await yoga.handle(request, server));
-    if (server.isReplayed) response.headers.set(REPLAYED_HEADER, 'true');
+    if (server.replay.isReplayed) response.headers.set(REPLAYED_HEADER, 'true');
     return response;
   };
 }

@@ -77,7 +77,7 @@ const CLAIM = `
   values ($1, $2, $3, $4, $5, $6, $7, $8)
   on conflict (user_id, digest) do update set fingerprint = excluded.fingerprint, scopes = excluded.scopes, claim = excluded.claim,
     answer = null, created_at = excluded.created_at, expires_at = excluded.expires_at
-  where k.expires_at <= excluded.created_at
+  where true
   returning 1`;
 const READ = 'select fingerprint, scopes, answer from idempotency_key where user_id = $1 and digest = $2';
 const KEEP = `update idempotency_key set answer = $4, expires_at = created_at + interval '${LIFETIME}' where user_id = $1 and digest = $2 and claim = $3`;
@@ -103,7 +103,14 @@ type Work = (context: OperationContext) => Promise<Outcome>;
 
 /** `waitMs`: how long a twin waits for the answer of the request that runs. */
 export function createIdempotency(
-  { database, sql, secrets, now, newId, log }: Pick<Dependencies, 'database' | 'sql' | 'secrets' | 'now' | 'newId' | 'log'>,
+  {
+    database,
+    sql,
+    secrets,
+    now,
+    newId,
+    log,
+  }: Pick<Dependencies, 'database' | 'sql' | 'secrets' | 'now' | 'newId' | 'log'>,
   { waitMs = WAIT_MS }: { readonly waitMs?: number } = {},
 ): Idempotency {
   // Twins in one process wait for their turn, and hold no connection to the database meanwhile.
@@ -135,7 +142,15 @@ export function createIdempotency(
     const { context, id, fingerprint, token } = claim;
     const at = now();
     const { organization, scopes } = context.actor;
-    const values = [...id, organization?.id ?? null, fingerprint, [...scopes], token, at, new Date(at.getTime() + CLAIM_MS)];
+    const values = [
+      ...id,
+      organization?.id ?? null,
+      fingerprint,
+      [...scopes],
+      token,
+      at,
+      new Date(at.getTime() + CLAIM_MS),
+    ];
     await transaction.query(`select set_config('lock_timeout', $1, true)`, [`${Math.max(1, Math.ceil(leftMs))}ms`]);
     const taken = await transaction.query(CLAIM, values).catch((error: unknown) => {
       const { code } = error as { code?: unknown };
@@ -183,11 +198,15 @@ export function createIdempotency(
 
   async function replay({ id, fingerprint, context }: Claim, stored: StoredAnswer): Promise<Answered | undefined> {
     if (stored.fingerprint !== fingerprint)
-      throw new ConflictError('Idempotency-Key: stands for another request already; take a new key for each request, and the same one only to send it again');
+      throw new ConflictError(
+        'Idempotency-Key: stands for another request already; take a new key for each request, and the same one only to send it again',
+      );
     if (stored.answer === null) return undefined;
     const excess = stored.scopes.filter((scope) => !context.actor.scopes.has(scope));
     if (excess.length > 0)
-      throw new ForbiddenError(`Idempotency-Key: its answer was given to an API key with scopes that this one lacks: ${excess.join(', ')}`);
+      throw new ForbiddenError(
+        `Idempotency-Key: its answer was given to an API key with scopes that this one lacks: ${excess.join(', ')}`,
+      );
     try {
       return { text: await secrets.open(stored.answer, placeOf(id)), isReplayed: true };
     } catch (error) {
@@ -201,7 +220,9 @@ export function createIdempotency(
   function sweep(): void {
     count += 1;
     if (count % SWEEP_EVERY !== 1) return;
-    sql.query(SWEEP, [now()]).catch((error: unknown) => log.warn({ err: error }, 'expired idempotency keys not deleted'));
+    sql
+      .query(SWEEP, [now()])
+      .catch((error: unknown) => log.warn({ err: error }, 'expired idempotency keys not deleted'));
   }
 
   return {
@@ -209,7 +230,12 @@ export function createIdempotency(
       const deadline = performance.now() + waitMs;
       const { actor } = request.context;
       const digest = hash([actor.organization?.id ?? null, request.key, request.path]);
-      const claim: Claim = { ...request, id: [actor.userId, digest], fingerprint: hash([request.operation, request.input]), token: newId() };
+      const claim: Claim = {
+        ...request,
+        id: [actor.userId, digest],
+        fingerprint: hash([request.operation, request.input]),
+        token: newId(),
+      };
       const release = await turns.take(claim.id.join(' '), waitMs);
       if (!release) throw stillRunning();
       try {
@@ -232,7 +258,9 @@ const LOCK_NOT_AVAILABLE = '55P03';
 const FOREIGN_KEY_VIOLATION = '23503';
 
 function stillRunning(): ConflictError {
-  return new ConflictError('Idempotency-Key: a request with this key still runs; send it again later to get its answer');
+  return new ConflictError(
+    'Idempotency-Key: a request with this key still runs; send it again later to get its answer',
+  );
 }
 
 function placeOf([userId, digest]: Claim['id']) {

@@ -65,7 +65,10 @@ class FieldFailure extends Error {
  * A request is the same when the field, all that is selected below it, and the values of the variables in it are. A field that answers a
  * typed error is not stored. Errors below a field that has a value are stored with it.
  */
-export async function executeWithKey(idempotency: Idempotency, { schema, args, context, headers, log }: KeyedExecution): Promise<KeyedResult> {
+export async function executeWithKey(
+  idempotency: Idempotency,
+  { schema, args, context, headers, log }: KeyedExecution,
+): Promise<KeyedResult> {
   const data: Record<string, unknown> = {};
   const errors: GraphQLError[] = [];
   let isReplayed = true;
@@ -73,7 +76,9 @@ export async function executeWithKey(idempotency: Idempotency, { schema, args, c
     const run = (inner: GraphQLContext) => executeField({ ...args, document }, path, inner, log);
     try {
       const key = idempotencyKeyOf(headers) ?? '';
-      const input = Object.fromEntries(Object.entries(args.variableValues ?? {}).filter(([name]) => variables.has(name)));
+      const input = Object.fromEntries(
+        Object.entries(args.variableValues ?? {}).filter(([name]) => variables.has(name)),
+      );
       const request = { context, key, path, operation: print(document), input, callsOut: callsOut(schema, document) };
       const answered = isMeta ? { ...(await run(context)), isReplayed: true } : await idempotency.run(request, run);
       // Written by `executeField`, now or then.
@@ -83,7 +88,8 @@ export async function executeWithKey(idempotency: Idempotency, { schema, args, c
       data[path] = new RawJson(answer.value);
       isReplayed &&= answered.isReplayed;
     } catch (error) {
-      const failed = error instanceof FieldFailure ? error.result : { data: null, errors: [toFieldError(error, path, log)] };
+      const failed =
+        error instanceof FieldFailure ? error.result : { data: null, errors: [toFieldError(error, path, log)] };
       return { result: { ...failed, errors: [...errors, ...(failed.errors ?? [])] }, isReplayed: false };
     }
   }
@@ -112,7 +118,11 @@ interface RootField {
 function rootFields({ document, operationName }: ExecutionArgs): RootField[] {
   const operation = getOperationAST(document, operationName);
   if (!operation) return [];
-  const fragments = new Map(document.definitions.flatMap((node) => (node.kind === Kind.FRAGMENT_DEFINITION ? [[node.name.value, node] as const] : [])));
+  const fragments = new Map(
+    document.definitions.flatMap((node) =>
+      node.kind === Kind.FRAGMENT_DEFINITION ? [[node.name.value, node] as const] : [],
+    ),
+  );
   const names = new Map<string, string>();
   filterRoot(operation.selectionSet, fragments, (path, name) => {
     names.set(path, name);
@@ -120,7 +130,11 @@ function rootFields({ document, operationName }: ExecutionArgs): RootField[] {
   });
   return [...names].map(([path, name]) => {
     const selectionSet = filterRoot(operation.selectionSet, fragments, (other) => other === path);
-    return { path, ...withoutUnused({ ...operation, selectionSet }, [...fragments.values()]), isMeta: name === '__typename' };
+    return {
+      path,
+      ...withoutUnused({ ...operation, selectionSet }, [...fragments.values()]),
+      isMeta: name === '__typename',
+    };
   });
 }
 
@@ -131,12 +145,15 @@ function filterRoot(
   keep: (path: string, name: string) => boolean,
 ): SelectionSetNode {
   const selections = set.selections.flatMap((selection): SelectionNode[] => {
-    if (selection.kind === Kind.FIELD) return keep((selection.alias ?? selection.name).value, selection.name.value) ? [selection] : [];
+    if (selection.kind === Kind.FIELD)
+      return keep((selection.alias ?? selection.name).value, selection.name.value) ? [selection] : [];
     const inner = selection.kind === Kind.FRAGMENT_SPREAD ? fragments.get(selection.name.value) : selection;
     if (!inner) return [];
     const selectionSet = filterRoot(inner.selectionSet, fragments, keep);
     const { typeCondition } = inner;
-    return selectionSet.selections.length === 0 ? [] : [{ kind: Kind.INLINE_FRAGMENT, typeCondition, directives: selection.directives, selectionSet }];
+    return selectionSet.selections.length === 0
+      ? []
+      : [{ kind: Kind.INLINE_FRAGMENT, typeCondition, directives: selection.directives, selectionSet }];
   });
   return { ...set, selections };
 }
@@ -153,7 +170,9 @@ function withoutUnused(operation: OperationDefinitionNode, fragments: readonly F
   const used = operation.variableDefinitions?.filter(({ variable }) => variables.has(variable.name.value));
   const document: DocumentNode = {
     kind: Kind.DOCUMENT,
-    definitions: definitions.map((node) => (node.kind === Kind.OPERATION_DEFINITION ? { ...node, variableDefinitions: used } : node)),
+    definitions: definitions.map((node) =>
+      node.kind === Kind.OPERATION_DEFINITION ? { ...node, variableDefinitions: used } : node,
+    ),
   };
   return { document, variables };
 }

@@ -5,7 +5,7 @@ import { Server as NetServer } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as delay } from 'node:timers/promises';
-import { Headers, Request } from '@whatwg-node/fetch';
+import { Request } from '@whatwg-node/fetch';
 import { invalid } from '../core/errors.ts';
 import type { Gateway } from './gateway.ts';
 
@@ -100,7 +100,9 @@ async function answer(gateway: Gateway, incoming: IncomingMessage, outgoing: Ser
       outgoing.writeHead(response.status, headers);
       await pipeline(response.body as AsyncIterable<Uint8Array>, outgoing);
     } else {
-      await send(incoming, outgoing, response.status, headers, Buffer.from(await response.arrayBuffer()));
+      // A text goes out in one write with the headers; as bytes it would be copied before.
+      const body = isText(response) ? await response.text() : Buffer.from(await response.arrayBuffer());
+      await send(incoming, outgoing, response.status, headers, body);
     }
   } catch {
     // The gateway answers all failures itself; what is left are peers that went away.
@@ -113,10 +115,10 @@ async function send(
   outgoing: ServerResponse,
   status: number,
   headers: string[],
-  body: Buffer,
+  body: Buffer | string,
 ): Promise<void> {
   // A HEAD or a 204 has no length of its own to tell.
-  outgoing.writeHead(status, body.length > 0 ? [...headers, 'Content-Length', String(body.length)] : headers);
+  outgoing.writeHead(status, body.length > 0 ? [...headers, 'Content-Length', String(Buffer.byteLength(body))] : headers);
   if (!incoming.complete) {
     if (body.length > 0) outgoing.write(body);
     incoming.resume();
@@ -128,17 +130,17 @@ async function send(
 }
 
 /** Answers that go on for long are sent as they come; all others in one piece. */
-function isStream({ body, headers }: Response): boolean {
-  return body !== null && /^(?:text\/event-stream|multipart\/mixed)/.test(headers.get('content-type') ?? '');
+function isStream({ headers }: Response): boolean {
+  return /^(?:text\/event-stream|multipart\/mixed)/.test(headers.get('content-type') ?? '');
+}
+
+function isText({ headers }: Response): boolean {
+  return /^(?:text\/|application\/(?:json|graphql-response\+json))/.test(headers.get('content-type') ?? '');
 }
 
 /** The request in the form that the gateway takes; undefined when it has none: a target that is no address, a method such as TRACE. */
 function toRequest(incoming: IncomingMessage, signal: AbortSignal): Request | undefined {
   const { method = 'GET', url = '/' } = incoming;
-  const headers = new Headers();
-  for (let index = 0; index + 1 < incoming.rawHeaders.length; index += 2) {
-    headers.append(incoming.rawHeaders[index] ?? '', incoming.rawHeaders[index + 1] ?? '');
-  }
   const hasBody =
     method !== 'GET' &&
     method !== 'HEAD' &&
@@ -148,7 +150,8 @@ function toRequest(incoming: IncomingMessage, signal: AbortSignal): Request | un
   if (!URL.canParse(target) || !/^https?:/i.test(target) || isForbidden(method)) return undefined;
   const init: RequestInit & { duplex: 'half' } = {
     method,
-    headers,
+    // Only set-cookie, which no request has, would be more than one text.
+    headers: incoming.headers as Record<string, string>,
     signal,
     duplex: 'half',
     ...(hasBody && { body: bodyOf(incoming) }),
@@ -162,7 +165,9 @@ function isForbidden(method: string): boolean {
 }
 
 /** The body as it comes in. Unlike `Readable.toWeb`, a reader who stops early does not end the connection, which has yet to be answered. */
-function bodyOf(incoming: IncomingMessage): ReadableStream<Uint8Array> {
+function bodyOf(incoming: IncomingMessage): BodyInit {
+  // One of announced length is read whole or not at all, for which this Request takes Node's own stream: it costs a third of a web stream.
+  if (incoming.headers['content-length'] !== undefined) return incoming as unknown as BodyInit;
   const chunks: AsyncIterator<Uint8Array> = incoming.iterator({ destroyOnReturn: false });
   const source: UnderlyingDefaultSource<Uint8Array> = {
     async pull(controller) {

@@ -34,7 +34,7 @@ const BroadcastSchema = defineEntity({
     id: p.uuid().primary(),
     organization: () => p.manyToOne(Organization).deleteRule('cascade'),
     channel: () => p.manyToOne(BroadcastChannel).deleteRule('cascade'),
-    /** `json` keeps the text, and with it unknown fields and their order. */
+    /** `json`, which takes every text that is JSON; `jsonb` refuses an escaped NUL. */
     content: p.json<BroadcastContent>().columnType('json'),
     status: p.enum(BROADCAST_STATUSES),
     triggerAt: p.datetime(),

@@ -52,7 +52,10 @@ async function findChannels({ sql }: OperationContext, organizationId: string): 
 const addDefaultChannel = write(async ({ em, now, newId }, organization: string): Promise<void> => {
   const at = now();
   const channel = { id: newId(), organization, ...DEFAULT_CHANNEL, createdAt: at, updatedAt: at };
-  await em.upsert(BroadcastChannel, channel, { onConflictFields: ['organization', 'channelKey'], onConflictAction: 'ignore' });
+  await em.upsert(BroadcastChannel, channel, {
+    onConflictFields: ['organization', 'channelKey'],
+    onConflictAction: 'ignore',
+  });
 });
 
 const COLUMNS = `b.id, b.channel_id as "channelId", b.content, b.status, b.trigger_at as "triggerAt", b.created_at as "createdAt",
@@ -71,7 +74,9 @@ export async function listBroadcasts(context: OperationContext, input: ListBroad
     if (!(await findBroadcast(context, input.after))) {
       throw invalid('after', 'must be the broadcastGuid of a broadcast', 'invalid_cursor');
     }
-    conditions.push(`(b.created_at, b.id) < (select a.created_at, a.id from broadcast a where a.id = ${value(input.after)})`);
+    conditions.push(
+      `(b.created_at, b.id) < (select a.created_at, a.id from broadcast a where a.id = ${value(input.after)})`,
+    );
   }
   return context.sql.query<BroadcastRow>(
     `select ${COLUMNS} from broadcast b where ${conditions.join(' and ')} order by b.created_at desc, b.id desc limit ${value(input.limit)}`,
@@ -104,19 +109,17 @@ export const createBroadcast = write(async (context, input: CreateBroadcastInput
   const channel = await em.findOne(BroadcastChannel, { id: input.channelGuid, organization });
   if (!channel) throw invalid('channelGuid', 'must be the channelGuid of one of the organization’s channels');
   const at = now();
-  const broadcast = em.create(Broadcast, {
+  const fields = {
     id: newId(),
-    organization,
-    channel,
     content: input.content,
-    status: 'waiting',
+    status: 'waiting' as const,
     triggerAt: input.triggerAt ?? at,
     createdAt: at,
     userUpdatedAt: at,
     message: null,
-  });
-  em.persist(broadcast);
-  return { ...broadcast, channelId: channel.id, message: null };
+  };
+  em.persist(em.create(Broadcast, { ...fields, organization, channel }));
+  return { ...fields, channelId: channel.id };
 });
 
 /**
@@ -125,11 +128,7 @@ export const createBroadcast = write(async (context, input: CreateBroadcastInput
  */
 export const cancelBroadcast = write(async (context, { broadcast_guid: id }: BroadcastReference): Promise<void> => {
   const organization = reach(context);
-  const broadcast = await context.em.findOne(
-    Broadcast,
-    { id, organization },
-    { lockMode: LockMode.PESSIMISTIC_WRITE },
-  );
+  const broadcast = await context.em.findOne(Broadcast, { id, organization }, { lockMode: LockMode.PESSIMISTIC_WRITE });
   if (!broadcast) throw notFound('broadcast');
   if (broadcast.status === 'canceled') return;
   if (broadcast.status !== 'waiting') {

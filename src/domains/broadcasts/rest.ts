@@ -88,7 +88,8 @@ export const broadcastRoutes = [
     path: '/broadcast/v1/broadcasts',
     operationId: 'listBroadcasts',
     summary: 'List broadcasts, newest first.',
-    description: '`after` is the `broadcastGuid` of the last broadcast seen; a page with fewer than `limit` is the last.',
+    description:
+      '`after` is the `broadcastGuid` of the last broadcast seen; a page with fewer than `limit` is the last.',
     input: listBroadcastsInput,
     output: z.array(broadcastDocument),
     status: 200,
@@ -105,7 +106,9 @@ export const broadcastRoutes = [
     output: broadcastDocument,
     status: 201,
     errors: [400],
-    examples: { input: { channelGuid: '6f1c1a0e-5f0b-4c58-9f0a-1d5f7c0f6a11', content: { body: 'We are open again.' } } },
+    examples: {
+      input: { channelGuid: '6f1c1a0e-5f0b-4c58-9f0a-1d5f7c0f6a11', content: { body: 'We are open again.' } },
+    },
     run: async (context, input) => toBroadcastDocument(await createBroadcast(context, input)),
   }),
   route({

@@ -119,7 +119,10 @@ builder.objectField(EventDefinition, 'occurrencesPerDay', (t) =>
     type: [DayCountType],
     description: 'Occurrences by day of occurring: each day in UTC, also those without any; at most 366 days.',
     args: {
-      from: t.arg({ type: 'DateTime', description: 'The first day is the one of this moment; 29 days before the last.' }),
+      from: t.arg({
+        type: 'DateTime',
+        description: 'The first day is the one of this moment; 29 days before the last.',
+      }),
       until: t.arg({ type: 'DateTime', description: 'The last day is the one of this moment; today when absent.' }),
     },
     validate: occurrenceDaysInput,
@@ -135,7 +138,8 @@ builder.objectField(DeletionPreviewType, 'occurrenceCount', (t) =>
 );
 
 const MonthlyUsageType = builder.objectRef<MonthlyUsage>('MonthlyOccurrenceUsage').implement({
-  description: 'How many event occurrences an organization has sent in this calendar month, those of `NO_OBJECT` included.',
+  description:
+    'How many event occurrences an organization has sent in this calendar month, those of `NO_OBJECT` included.',
   fields: (t) => ({
     month: t.exposeString('month', { description: 'The month in UTC, `YYYY-MM`.' }),
     count: t.expose('count', { type: 'BigInt', description: 'Occurrences sent so far.' }),
@@ -163,7 +167,8 @@ const OccurrenceInput = builder.inputType('EventOccurrenceInput', {
     properties: t.field({
       type: 'JSON',
       required: true,
-      description: 'An object of values by property name; each is checked by its property. Numbers and booleans may be text.',
+      description:
+        'An object of values by property name; each is checked by its property. Numbers and booleans may be text.',
     }),
     email: t.string({ description: 'E-mail address, for events of the primary object `CONTACT` alone.' }),
     utk: t.string({ description: 'Token of a visitor, for events of the primary object `CONTACT` alone.' }),

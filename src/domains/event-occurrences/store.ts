@@ -20,7 +20,11 @@ export interface NewOccurrence {
 }
 
 /** The objects that have these values, by `keyOf` the link. */
-export async function findObjects({ em }: Work, organizationId: string, links: readonly Link[]): Promise<Map<string, string>> {
+export async function findObjects(
+  { em }: Work,
+  organizationId: string,
+  links: readonly Link[],
+): Promise<Map<string, string>> {
   if (links.length === 0) return new Map();
   const rows = await em.execute<(Link & { objectId: string })[]>(
     `select i.object_type as "objectType", i.property_name as "propertyName", i.value, i.object_id as "objectId"
@@ -63,7 +67,12 @@ export async function claimUuids({ em, now }: Work, organizationId: string, uuid
  * Adds to the count of the organization's month (in UTC). The row is held until the end of the transaction, so the limit is exact.
  * @throws DomainError 429 with `Retry-After` when the month would then exceed `limit`; 0 is none.
  */
-export async function countOccurrences({ em, now }: Work, organizationId: string, added: number, limit: number): Promise<void> {
+export async function countOccurrences(
+  { em, now }: Work,
+  organizationId: string,
+  added: number,
+  limit: number,
+): Promise<void> {
   if (added === 0) return;
   const at = now();
   const counted = await em.execute<unknown[]>(
@@ -93,7 +102,11 @@ function overLimit(limit: number, at: Date): DomainError {
   return new DomainError('rateLimited', message, { headers: { 'Retry-After': String(seconds) } });
 }
 
-export async function storeOccurrences({ em, now }: Work, organizationId: string, occurrences: readonly NewOccurrence[]): Promise<void> {
+export async function storeOccurrences(
+  { em, now }: Work,
+  organizationId: string,
+  occurrences: readonly NewOccurrence[],
+): Promise<void> {
   if (occurrences.length === 0) return;
   await em.execute(
     `insert into event_occurrence (definition_id, occurred_at, id, organization_id, received_at, email, utk, object_id, uuid, properties)

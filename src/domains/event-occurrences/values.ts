@@ -15,7 +15,8 @@ const DAY_MS = 86_400_000;
 const FIRST_MS = Date.parse('0001-01-01T00:00:00.000Z');
 const LAST_MS = Date.parse('9999-12-31T23:59:59.999Z');
 const DAY = /^\d{4}-\d\d-\d\d$/;
-const MOMENT = /^(\d{4}-\d\d-\d\d)T([01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d{1,9})?)?(?:Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/;
+const MOMENT =
+  /^(\d{4}-\d\d-\d\d)T([01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d{1,9})?)?(?:Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/;
 const TIMESTAMP = /^-?\d{1,15}$/;
 const NUMBER = /^-?\d+(?:\.\d)?$/;
 /** Digits that a double keeps exactly. */
@@ -36,21 +37,17 @@ const LONG_TEXT_NAME = /url|referrer|link/;
  * - `string`: text of at most 256 characters, 1,024 when the property's name contains `url`, `referrer` or `link`.
  */
 export function checkValue(property: CheckedProperty, value: unknown): CheckedValue {
-  switch (property.type) {
-    case 'bool':
-      return checkBool(value);
-    case 'number':
-      return checkNumber(value);
-    case 'date':
-      return checkDate(value);
-    case 'datetime':
-      return checkDateTime(value);
-    case 'enumeration':
-      return checkOption(property, value);
-    case 'string':
-      return checkText(property, value);
-  }
+  return CHECKS[property.type](value, property);
 }
+
+const CHECKS: Readonly<Record<CheckedProperty['type'], (value: unknown, property: CheckedProperty) => CheckedValue>> = {
+  bool: checkBool,
+  number: checkNumber,
+  date: checkDate,
+  datetime: checkDateTime,
+  enumeration: checkOption,
+  string: checkText,
+};
 
 function checkBool(value: unknown): CheckedValue {
   if (typeof value === 'boolean') return { value };
@@ -104,7 +101,7 @@ function isDay(day: string): boolean {
   return !Number.isNaN(midnight.getTime()) && midnight.toISOString().startsWith(day);
 }
 
-function checkOption({ options }: CheckedProperty, value: unknown): CheckedValue {
+function checkOption(value: unknown, { options }: CheckedProperty): CheckedValue {
   if (typeof value === 'string' && options.some((option) => option.value === value)) return { value };
   return { fault: `must be one of ${listed(options.map((option) => JSON.stringify(option.value)))}` };
 }
@@ -115,7 +112,7 @@ function listed(values: readonly string[]): string {
   return values.length > 10 ? `${shown} and ${values.length - 10} more` : shown;
 }
 
-function checkText({ name }: CheckedProperty, value: unknown): CheckedValue {
+function checkText(value: unknown, { name }: CheckedProperty): CheckedValue {
   const max = LONG_TEXT_NAME.test(name) ? LONG_TEXT : SHORT_TEXT;
   if (typeof value !== 'string') return { fault: 'must be a string' };
   if (value.length > max) return { fault: `must be at most ${max} characters` };

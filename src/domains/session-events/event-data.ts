@@ -12,8 +12,6 @@ export const MAX_EVENT_BYTES = 1024 * 1024;
 /** Levels of objects and arrays; the data itself is the first. */
 export const MAX_EVENT_DEPTH = 100;
 
-/** The model providers that are known by name; any other name of 1 to 100 characters is taken too. */
-export const PROVIDERS = ['anthropic', 'openai', 'openai_responses', 'openai_completions'] as const;
 export const SCOPE_KINDS = ['foreground', 'subagent', 'background'] as const;
 export const DELIVERIES = ['realtime', 'persist'] as const;
 export const DELTA_TYPES = ['text_delta', 'input_json_delta'] as const;

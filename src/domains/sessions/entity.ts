@@ -84,7 +84,7 @@ const SessionSchema = defineEntity({
     /** Free text; names a project when it is the id of one. */
     projectId: p.text().nullable(),
     sandboxSize: p.enum(SANDBOX_SIZES).nullable(),
-    mcpServers: p.array<string>(),
+    mcpServers: p.array(),
     externalId: p.text().nullable(),
     externalUrl: p.text().nullable(),
     htmlUrl: p.text().nullable(),

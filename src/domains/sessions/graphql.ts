@@ -8,10 +8,10 @@ import {
   SandboxSizeEnum,
   SessionModeEnum,
   SessionStateEnum,
-  SessionType,
   SessionTypeEnum,
   SessionVisibilityEnum,
-} from './graphql-types.ts';
+} from './graphql-enums.ts';
+import { SessionType } from './graphql-types.ts';
 import { pinSessionInput, sessionFilter, updateSessionInput } from './input.ts';
 import { listSessions, pinSession, readSessions, updateSession } from './operations.ts';
 import type { SESSION_ORDERINGS } from './rows.ts';

@@ -28,17 +28,10 @@ export async function readSessions(context: OperationContext, ids: readonly stri
   return findSessionRows(context, ids);
 }
 
-/** @throws NotFoundError for a session that is missing, foreign, or private to somebody else. */
-export async function readSession(
-  context: OperationContext,
-  { sessionId }: { sessionId: string },
-): Promise<SessionRow> {
-  const [row] = await readSessions(context, [sessionId]);
-  if (!row) throw notFound('session');
-  return row;
-}
-
-/** Where a session's stream of events ends at the moment, and whether more may come. @throws NotFoundError as `readSession`. */
+/**
+ * Where a session's stream of events ends at the moment, and whether more may come.
+ * @throws NotFoundError for a session that is missing, foreign, or private to somebody else.
+ */
 export async function readStreamHead(
   context: OperationContext,
   sessionId: string,

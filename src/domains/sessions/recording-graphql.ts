@@ -2,19 +2,17 @@ import { builder } from '../../core/builder.ts';
 import { ConflictError, NotFoundError } from '../../core/errors.ts';
 import { mutation } from '../../core/mutation.ts';
 import {
-  ArtifactType,
   ArtifactTypeEnum,
   ProjectColorEnum,
   ProjectIconEnum,
   PullRequestStatusEnum,
-  PullRequestType,
   SandboxSizeEnum,
   SessionModeEnum,
   SessionStateEnum,
-  SessionType,
   SessionTypeEnum,
   SessionVisibilityEnum,
-} from './graphql-types.ts';
+} from './graphql-enums.ts';
+import { ArtifactType, PullRequestType, SessionType } from './graphql-types.ts';
 import { AgentOptionsInput } from './graphql.ts';
 import { createSessionInput, recordArtifactInput, recordPullRequestInput, transitionSessionInput } from './input.ts';
 import { createSession, recordArtifact, recordPullRequest, transitionSession } from './recording.ts';
