@@ -166,7 +166,9 @@ describe('the cost', () => {
            fragment F on SessionConnection { edges { node { events(first: ${sizes[1]}) { edges { node { author { id } } } } } } }`;
         const check = (sizes: number[]) => refusal(() => checkCost({ schema, document: parse(query(sizes)) }));
         const sizes = [a, b, c];
-        const advice = /\. (\S+) costs most, \d+ of it: a page of at most (\d+) there/.exec(String(Object(check(sizes)).message));
+        const advice = /\. (\S+) costs most, \d+ of it: a page of at most (\d+) there/.exec(
+          String(Object(check(sizes)).message),
+        );
         if (!advice) return;
         const place = ['sessions', 'sessions.edges.node.events', 'viewer.friends.sessions'].indexOf(advice[1] ?? '');
         expect(place).toBeGreaterThanOrEqual(0);

@@ -188,7 +188,7 @@ test('what is recorded with a key is stored once, is told to followers, and a ba
   expect(told).toHaveLength(2);
   expect((await send(query, 'k-1', { variables })).body.data).toEqual({ appendSessionEvents: stored });
   expect(told).toHaveLength(2);
-  // Another key, the same batch: its statement fails on a constraint, and the transaction around it goes on.
+  // Another key is another request; that its batch was stored before is the operation's to say.
   expect((await send(query, 'k-2', { variables })).body.data).toEqual({
     appendSessionEvents: { ...stored, isReplayed: true },
   });
@@ -201,7 +201,7 @@ test('what is recorded with a key is stored once, is told to followers, and a ba
   end();
 });
 
-test('twins of one batch under different keys meet at its constraint', async () => {
+test('twins of one batch under different keys: a statement that breaks a constraint does not end the transaction', async () => {
   const sessionId = await createSession(gateway, key);
   const query = `mutation($events: [RecordedEventInput!]!) { appendSessionEvents(input: { sessionId: "${sessionId}", batchId: "b", events: $events }) { ... on AppendSessionEventsPayload { firstId } } }`;
   const answers = await Promise.all(

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type { Pool } from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createGateway } from '../src/gateway/gateway.ts';
 import { createIdempotency } from '../src/gateway/idempotency.ts';
@@ -503,4 +504,33 @@ describe('twins', () => {
     expect(new Set(answers.map(({ status, text }) => `${status} ${text}`)).size).toBe(1);
     expect([answers[0]?.status, await stored()]).toEqual([400, []]);
   });
+});
+
+describe('a connection to the database that is lost in the middle of a write', () => {
+  test.each<Record<string, string>>([{ 'Idempotency-Key': 'k-1' }, {}])(
+    '503, nothing is done, a retry does it, and the pool is as large as before: %j',
+    async (headers) => {
+      const { method, path } = create();
+      const { body } = await gateway.rest<{ name: string }>(method, path, { key, body: definition('Signed up') });
+      const change = () =>
+        gateway.rest<{ label: string }>('PATCH', `${path}/${body.name}`, {
+          key,
+          headers,
+          body: { label: 'Signed off' },
+        });
+      const answer = await whileHeld('select from event_definition for update', [], async () => {
+        const lost = change();
+        await untilWaiting(1);
+        await rows(
+          `select pg_terminate_backend(pid) from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`,
+        );
+        return lost;
+      });
+      expect([answer.status, await stored()]).toEqual([503, []]);
+      const retried = await change();
+      expect([retried.status, retried.body.label, seen(retried).replayed]).toEqual([200, 'Signed off', undefined]);
+      const pool: Pool = await gateway.dependencies.database.driver.getConnection().getNativeClient();
+      await expect.poll(() => pool.totalCount - pool.idleCount).toBe(0);
+    },
+  );
 });

@@ -101,7 +101,9 @@ const QUERIES: Readonly<Record<string, ((to: References) => string[]) | undefine
   session: (to) => [to.sessionId, globalId('Session', to.sessionId)].map((id) => `session(id: "${id}") { id title }`),
   deletionJob: (to) => [`deletionJob(id: "${to.deletionJobId}") { __typename }`],
   mcpServer: (to) =>
-    [to.mcpConnectionId, globalId('McpServer', to.mcpConnectionId)].map((id) => `mcpServer(mcpServerId: "${id}") { __typename }`),
+    [to.mcpConnectionId, globalId('McpServer', to.mcpConnectionId)].map(
+      (id) => `mcpServer(mcpServerId: "${id}") { __typename }`,
+    ),
   node: (to) => nodeIds(to).map((id) => `node(id: "${id}") { id __typename }`),
   nodes: (to) => [`nodes(ids: ${JSON.stringify(nodeIds(to))}) { id __typename }`],
   sessionEvents: (to) =>

@@ -294,7 +294,7 @@ test('RATE_LIMIT_PER_MINUTE=0: no limit, no header, no statement; the fixed limi
   const off = await startTestGateway({ RATE_LIMIT_PER_MINUTE: '0' }, { beside: one });
   const answers = await Promise.all(Array.from({ length: 120 }, () => read(off)));
   expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
-  expect(limitHeaders(answers[0] ?? expect.unreachable())).toEqual([null, null, null, null]);
+  expect(answers.flatMap(limitHeaders).filter((value) => value !== null)).toEqual([]);
   const { body, headers } = await post(events(3), { gateway: off });
   expect(limitHeaders({ headers })).toEqual([null, null, null, null]);
   expect(body.extensions?.['cost']).toEqual({ requested: costOfEvents(3), limit: 20_000 });

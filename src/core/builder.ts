@@ -49,7 +49,9 @@ export const builder = new SchemaBuilder<SchemaTypes>({
     nodesOnConnection: { description: PAGE_DESCRIPTIONS.nodes },
     nodeTypeOptions: { description: 'Anything that has a global id (Relay Global Object Identification).' },
     idFieldOptions: { description: 'Opaque id, unique over all types; `node` finds the object by it.' },
-    pageInfoTypeOptions: { description: 'Where a page lies in its list (Relay Cursor Connections Specification, section 5).' },
+    pageInfoTypeOptions: {
+      description: 'Where a page lies in its list (Relay Cursor Connections Specification, section 5).',
+    },
     hasNextPageFieldOptions: { description: 'Whether rows follow this page.' },
     hasPreviousPageFieldOptions: { description: 'Whether rows lie before this page.' },
     startCursorFieldOptions: { description: 'Cursor of the first row; null when the page is empty.' },
@@ -74,7 +76,10 @@ export const builder = new SchemaBuilder<SchemaTypes>({
 });
 
 builder.queryType({ description: 'What can be read.' });
-builder.mutationType({ description: 'What can be changed. Each mutation takes one `input` and answers a union of its payload and the errors it can raise.' });
+builder.mutationType({
+  description:
+    'What can be changed. Each mutation takes one `input` and answers a union of its payload and the errors it can raise.',
+});
 
 builder.subscriptionType({ description: 'What can be followed, over server-sent events.' });
 

@@ -8,6 +8,7 @@ import {
   UnderscoreNamingStrategy,
 } from '@mikro-orm/postgresql';
 import { Migrator } from '@mikro-orm/migrations';
+import type { Pool, PoolClient } from 'pg';
 import { migrateJobs } from './jobs.ts';
 
 export type Database = MikroORM;
@@ -42,6 +43,7 @@ export async function openDatabase({ url, entities, poolMax = 20, onSql }: Datab
       statement_timeout: 30_000,
       idle_in_transaction_session_timeout: 30_000,
       application_name: 'gateway',
+      onPoolCreated: (pool: Pool) => void pool.on('connect', letRollbackSucceed),
     },
     // Only `npm run migration:create` writes the snapshot: a gateway that migrates leaves its own checkout alone.
     migrations: {
@@ -53,6 +55,24 @@ export async function openDatabase({ url, entities, poolMax = 20, onSql }: Datab
       silent: true,
     },
     ...(onSql && { debug: ['query'], logger: onSql, colors: false }),
+  });
+}
+
+/**
+ * A connection that is lost has rolled back. Where `rollback` fails, the query builder would never give the connection back, and each loss
+ * in the middle of a transaction would leave the pool one smaller; as it is, the pool throws the ended connection away.
+ */
+function letRollbackSucceed(client: PoolClient): void {
+  const query: (...given: unknown[]) => unknown = client.query.bind(client);
+  const endQuietly = async () => {
+    client.end().catch(() => undefined);
+    return { command: 'ROLLBACK', rowCount: null, rows: [] };
+  };
+  Object.assign(client, {
+    query: (...given: unknown[]) => {
+      const result = query(...given);
+      return given[0] === 'rollback' && result instanceof Promise ? result.catch(endQuietly) : result;
+    },
   });
 }
 

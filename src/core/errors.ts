@@ -56,7 +56,11 @@ export class DomainError extends Error {
   /** Extra response headers, such as `Allow` or `Retry-After`. */
   readonly headers: Readonly<Record<string, string>>;
 
-  constructor(kind: ErrorKind, message: string, options: { path?: readonly string[]; headers?: Record<string, string>; cause?: unknown } = {}) {
+  constructor(
+    kind: ErrorKind,
+    message: string,
+    options: { path?: readonly string[]; headers?: Record<string, string>; cause?: unknown } = {},
+  ) {
     super(message, { cause: options.cause });
     this.name = this.constructor.name;
     this.kind = kind;

@@ -1,5 +1,14 @@
 import { builder } from './builder.ts';
-import { CODE_OF, ConflictError, DomainError, type Fault, ForbiddenError, NotFoundError, RemoteFailedError, ValidationError } from './errors.ts';
+import {
+  CODE_OF,
+  ConflictError,
+  DomainError,
+  type Fault,
+  ForbiddenError,
+  NotFoundError,
+  RemoteFailedError,
+  ValidationError,
+} from './errors.ts';
 
 const DESCRIPTION_OF = {
   INVALID_INPUT: 'The input breaks a rule; the message names the field and the bound.',
@@ -38,7 +47,10 @@ const ErrorInterface = builder.interfaceRef<DomainError>('Error').implement({
 const FaultType = builder.objectRef<Fault>('InputFault').implement({
   description: 'One fault of an input.',
   fields: (t) => ({
-    path: t.stringList({ description: 'Where it is, outermost first; empty for the input as a whole.', resolve: ({ path }) => [...path] }),
+    path: t.stringList({
+      description: 'Where it is, outermost first; empty for the input as a whole.',
+      resolve: ({ path }) => [...path],
+    }),
     code: t.exposeString('code', { description: 'The rule that is broken, machine-readable.' }),
     message: t.exposeString('message', { description: 'The rule with its bound.' }),
   }),
@@ -49,7 +61,9 @@ builder.objectType(ValidationError, {
   description: 'The input breaks rules; every fault found is listed.',
   interfaces: [ErrorInterface],
   isTypeOf: (value) => value instanceof ValidationError,
-  fields: (t) => ({ faults: t.field({ type: [FaultType], description: 'Every fault found.', resolve: ({ faults }) => [...faults] }) }),
+  fields: (t) => ({
+    faults: t.field({ type: [FaultType], description: 'Every fault found.', resolve: ({ faults }) => [...faults] }),
+  }),
 });
 
 const TYPED_ERRORS = [
@@ -60,5 +74,10 @@ const TYPED_ERRORS = [
 ] as const;
 
 for (const [errorClass, name, description] of TYPED_ERRORS) {
-  builder.objectType(errorClass, { name, description, interfaces: [ErrorInterface], isTypeOf: (value) => value instanceof errorClass });
+  builder.objectType(errorClass, {
+    name,
+    description,
+    interfaces: [ErrorInterface],
+    isTypeOf: (value) => value instanceof errorClass,
+  });
 }

@@ -10,7 +10,11 @@ import { ValidationError, invalid } from './errors.ts';
 export interface Ordering<Row> {
   /** Tells cursors of different orderings apart. */
   readonly name: string;
-  readonly columns: readonly { readonly sql: string; readonly type: 'text' | 'uuid' | 'timestamptz'; readonly of: (row: Row) => string }[];
+  readonly columns: readonly {
+    readonly sql: string;
+    readonly type: 'text' | 'uuid' | 'timestamptz';
+    readonly of: (row: Row) => string;
+  }[];
   readonly direction: 'ASC' | 'DESC';
 }
 
@@ -46,14 +50,37 @@ export interface KeysetQuery<Row> {
  * Plans a page. `values` holds the statement's values so far; those of the cursors are appended.
  * @throws ValidationError when a bound or a cursor is not acceptable.
  */
-export function keyset<Row>(ordering: Ordering<Row>, page: PageArguments, values: unknown[], max: number = MAX_PAGE_SIZE): KeysetQuery<Row> {
+export function keyset<Row>(
+  ordering: Ordering<Row>,
+  page: PageArguments,
+  values: unknown[],
+  max: number = MAX_PAGE_SIZE,
+): KeysetQuery<Row> {
   const backward = page.last != null;
   if (backward && page.first != null) throw invalid('last', 'must not be given together with first');
   const size = checkSize(backward ? 'last' : 'first', page.last ?? page.first ?? DEFAULT_PAGE_SIZE, max);
   const ascending = (ordering.direction === 'ASC') !== backward;
   const conditions = [
-    ...(page.after == null ? [] : [comparison(ordering, ordering.direction === 'ASC' ? '>' : '<', parseCursor(ordering, page.after, 'after'), values)]),
-    ...(page.before == null ? [] : [comparison(ordering, ordering.direction === 'ASC' ? '<' : '>', parseCursor(ordering, page.before, 'before'), values)]),
+    ...(page.after == null
+      ? []
+      : [
+          comparison(
+            ordering,
+            ordering.direction === 'ASC' ? '>' : '<',
+            parseCursor(ordering, page.after, 'after'),
+            values,
+          ),
+        ]),
+    ...(page.before == null
+      ? []
+      : [
+          comparison(
+            ordering,
+            ordering.direction === 'ASC' ? '<' : '>',
+            parseCursor(ordering, page.before, 'before'),
+            values,
+          ),
+        ]),
   ];
   return {
     where: conditions.join(' and ') || 'true',
@@ -77,17 +104,27 @@ function checkSize(name: string, size: number, max: number): number {
   return size;
 }
 
-function comparison<Row>(ordering: Ordering<Row>, operator: '<' | '>', cursor: readonly string[], values: unknown[]): string {
+function comparison<Row>(
+  ordering: Ordering<Row>,
+  operator: '<' | '>',
+  cursor: readonly string[],
+  values: unknown[],
+): string {
   const parameters = ordering.columns.map(({ type }, index) => `$${values.push(cursor[index])}::${type}`);
   return `(${ordering.columns.map(({ sql }) => sql).join(', ')}) ${operator} (${parameters.join(', ')})`;
 }
 
 function formatCursor<Row>(ordering: Ordering<Row>, row: Row): string {
-  return Buffer.from(JSON.stringify([ordering.name, ...ordering.columns.map(({ of }) => of(row))])).toString('base64url');
+  return Buffer.from(JSON.stringify([ordering.name, ...ordering.columns.map(({ of }) => of(row))])).toString(
+    'base64url',
+  );
 }
 
 const VALUE_OF = {
-  text: z.string().max(1000).refine((value) => !value.includes('\0')),
+  text: z
+    .string()
+    .max(1000)
+    .refine((value) => !value.includes('\0')),
   uuid: z.uuid(),
   // As `toIsoString` writes it; PostgreSQL knows no year 0.
   timestamptz: z.iso.datetime({ precision: 3 }).refine((value) => !value.startsWith('0000')),
@@ -96,7 +133,10 @@ const VALUE_OF = {
 function parseCursor<Row>(ordering: Ordering<Row>, cursor: string, argument: string): readonly string[] {
   const form = z.tuple([z.literal(ordering.name), ...ordering.columns.map(({ type }) => VALUE_OF[type])]);
   const parsed = form.safeParse(decode(cursor));
-  if (!parsed.success) throw new ValidationError([{ path: [argument], code: 'invalid_cursor', message: 'is not a cursor of this list and order' }]);
+  if (!parsed.success)
+    throw new ValidationError([
+      { path: [argument], code: 'invalid_cursor', message: 'is not a cursor of this list and order' },
+    ]);
   return parsed.data.slice(1);
 }
 

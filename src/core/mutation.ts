@@ -28,7 +28,10 @@ export interface MutationOptions<Schema extends z.ZodType, Result extends object
  * A mutation: `name(input: NameInput!): NameResult!`, where `union NameResult = NamePayload | ValidationError | …`. Its input is parsed by
  * the same schema as REST's, and its operation is the same function.
  */
-export function mutation<Schema extends z.ZodType, Result extends object>(name: string, options: MutationOptions<Schema, Result>): void {
+export function mutation<Schema extends z.ZodType, Result extends object>(
+  name: string,
+  options: MutationOptions<Schema, Result>,
+): void {
   const { ids = {}, errors = [] } = options;
   const inputType = builder.inputType(`${capitalize(name)}Input`, {
     description: `Input of \`${name}\`.`,
@@ -48,7 +51,10 @@ export function mutation<Schema extends z.ZodType, Result extends object>(name: 
       args: { input: t.arg({ type: inputType, required: true, description: 'All that the mutation takes.' }) },
       errors: {
         types: [ValidationError, ForbiddenError, ...errors],
-        union: { name: `${capitalize(name)}Result`, description: `The payload of \`${name}\`, or the error that stopped it.` },
+        union: {
+          name: `${capitalize(name)}Result`,
+          description: `The payload of \`${name}\`, or the error that stopped it.`,
+        },
       },
       // The types meet here: the validation plugin has replaced the arguments by the schema's output, and a payload is never a list,
       // which the builder's types cannot know of a type parameter.
@@ -65,5 +71,7 @@ async function told<Result>(result: Promise<Result>, { onSuccess }: GraphQLConte
 
 function withPlainIds(value: unknown, ids: Readonly<Record<string, string>>): unknown {
   if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, given]) => [key, ids[key] ? keyFromId(ids[key], given) : given]));
+  return Object.fromEntries(
+    Object.entries(value).map(([key, given]) => [key, ids[key] ? keyFromId(ids[key], given) : given]),
+  );
 }

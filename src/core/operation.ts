@@ -118,7 +118,10 @@ export function requireOrganization(actor: Actor, organizationId = actor.organiz
     );
   }
   if (organization.id !== organizationId) {
-    throw invalid('', 'a request reads in one organization: send the header X-Organization-Id with the id or slug of this one');
+    throw invalid(
+      '',
+      'a request reads in one organization: send the header X-Organization-Id with the id or slug of this one',
+    );
   }
   return organization;
 }
@@ -129,4 +132,3 @@ export function requireAdmin(actor: Actor): ActingOrganization {
   if (organization.role !== 'admin') throw new ForbiddenError('only an admin of the organization may do this');
   return organization;
 }
-

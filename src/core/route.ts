@@ -54,6 +54,11 @@ export function pathParameters(path: string): string[] {
   return path.split('/').flatMap((segment) => (segment.startsWith(':') ? [segment.slice(1)] : []));
 }
 
+/** Whether an operation changes something, and so takes an idempotency key. */
+export function isWrite({ method }: Pick<Route, 'method'>): boolean {
+  return method !== 'GET';
+}
+
 /** Whether an operation's input stands in the body. */
 export function takesBody({ method, optionalBody }: Pick<Route, 'method' | 'optionalBody'>): boolean {
   return method === 'POST' || method === 'PATCH' || optionalBody === true;

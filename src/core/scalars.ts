@@ -17,10 +17,15 @@ function textual(name: string, schema: z.ZodType<string>, hint: string) {
 }
 
 builder.scalarType('DateTime', {
-  description: 'A moment in ISO 8601, in UTC with milliseconds: `2026-03-01T10:20:30.500Z`. Input may carry any offset.',
+  description:
+    'A moment in ISO 8601, in UTC with milliseconds: `2026-03-01T10:20:30.500Z`. Input may carry any offset.',
   specifiedByURL: 'https://scalars.graphql.org/andimarek/date-time.html',
   serialize: (value) => toIsoString(value),
-  ...textual('DateTime', z.iso.datetime({ offset: true }), 'an ISO 8601 date and time, such as 2026-03-01T10:20:30.500Z'),
+  ...textual(
+    'DateTime',
+    z.iso.datetime({ offset: true }),
+    'an ISO 8601 date and time, such as 2026-03-01T10:20:30.500Z',
+  ),
 });
 
 builder.scalarType('UUID', {
@@ -34,7 +39,11 @@ builder.scalarType('URL', {
   description: 'An absolute URL (WHATWG URL Standard).',
   specifiedByURL: 'https://url.spec.whatwg.org/',
   serialize: (value) => value,
-  ...textual('URL', z.string().refine((value) => URL.canParse(value)), 'an absolute URL'),
+  ...textual(
+    'URL',
+    z.string().refine((value) => URL.canParse(value)),
+    'an absolute URL',
+  ),
 });
 
 builder.scalarType('JSON', {

@@ -30,7 +30,12 @@ export async function createSql(database: Database, onQuery?: (text: string) => 
 
 /** What a transaction of the entity manager's SQL layer takes beside its own queries. */
 interface TransactionConnection {
-  executeQuery(query: { sql: string; parameters: readonly unknown[]; query: { kind: 'RawNode' }; queryId: { queryId: string } }): Promise<{ rows: unknown[] }>;
+  executeQuery(query: {
+    sql: string;
+    parameters: readonly unknown[];
+    query: { kind: 'RawNode' };
+    queryId: { queryId: string };
+  }): Promise<{ rows: unknown[] }>;
 }
 
 /**

@@ -13,10 +13,16 @@ export function parseInput<Schema extends z.ZodType>(schema: Schema, input: unkn
 
 /** Issues as zod reports them, also through the Standard Schema interface; `root` is left out of their paths. */
 export function toValidationError(issues: readonly object[], root?: string): ValidationError {
-  const faults = issues.flatMap((issue) => faultsOf(issue as z.core.$ZodIssue)).map((fault) => (fault.path[0] === root ? { ...fault, path: fault.path.slice(1) } : fault));
+  const faults = issues
+    .flatMap((issue) => faultsOf(issue as z.core.$ZodIssue))
+    .map((fault) => (fault.path[0] === root ? { ...fault, path: fault.path.slice(1) } : fault));
   const more = faults.length - MAX_FAULTS;
   // A body of 4 MiB can hold hundreds of thousands of faults, and would be answered with many times its size.
-  return new ValidationError(more > 0 ? [...faults.slice(0, MAX_FAULTS), { path: [], code: 'more_faults', message: `and ${more} more` }] : faults);
+  return new ValidationError(
+    more > 0
+      ? [...faults.slice(0, MAX_FAULTS), { path: [], code: 'more_faults', message: `and ${more} more` }]
+      : faults,
+  );
 }
 
 /** Faults that are told of one input. */
@@ -42,14 +48,21 @@ export function text(bounds: { min?: number; max: number }) {
     .string()
     .min(min, min === 1 ? 'must not be empty' : `must be at least ${min} characters`)
     .max(max, `must be at most ${max} characters`)
-    .refine((value) => !value.includes('\0') && value.isWellFormed(), 'must be well-formed text without NUL characters');
+    .refine(
+      (value) => !value.includes('\0') && value.isWellFormed(),
+      'must be well-formed text without NUL characters',
+    );
 }
 
 /** What a schema library says, in the words of our messages: the bound is always named. */
 function faultsOf(issue: z.core.$ZodIssue): Fault[] {
   const path = issue.path.map(String);
   if (issue.code === 'unrecognized_keys') {
-    return issue.keys.map((key) => ({ path: [...path, key], code: 'unknown_property', message: 'is not a known property' }));
+    return issue.keys.map((key) => ({
+      path: [...path, key],
+      code: 'unknown_property',
+      message: 'is not a known property',
+    }));
   }
   return [{ path, code: issue.code ?? 'invalid', message: describeIssue(issue) }];
 }
@@ -62,13 +75,19 @@ function describeIssue(issue: z.core.$ZodIssue): string {
     case 'invalid_value':
       return `must be one of ${issue.values.map((value) => JSON.stringify(value)).join(', ')}`;
     case 'too_big':
-      return issue.origin === 'array' ? `must have at most ${issue.maximum} items` : defaultOr(issue, `must be at most ${issue.maximum}${unit(issue.origin)}`);
+      return issue.origin === 'array'
+        ? `must have at most ${issue.maximum} items`
+        : defaultOr(issue, `must be at most ${issue.maximum}${unit(issue.origin)}`);
     case 'too_small':
-      return issue.origin === 'array' ? `must have at least ${issue.minimum} items` : defaultOr(issue, `must be at least ${issue.minimum}${unit(issue.origin)}`);
+      return issue.origin === 'array'
+        ? `must have at least ${issue.minimum} items`
+        : defaultOr(issue, `must be at least ${issue.minimum}${unit(issue.origin)}`);
     case 'invalid_format':
       return issue.format === 'uuid' ? 'must be a UUID' : defaultOr(issue, `must be a valid ${issue.format}`);
     case 'invalid_union':
-      return 'note' in issue && typeof issue.note === 'string' ? `must have a known ${issue.discriminator ?? 'shape'}` : 'has none of the allowed shapes';
+      return 'note' in issue && typeof issue.note === 'string'
+        ? `must have a known ${issue.discriminator ?? 'shape'}`
+        : 'has none of the allowed shapes';
     default:
       return issue.message;
   }

@@ -46,12 +46,27 @@ export interface DependencyOptions {
 }
 
 /** Connects the gateway's parts over one database. Nothing is dialled before the first request needs it. */
-export async function createDependencies({ config, databaseUrl, secrets, log, now = () => new Date(), onSql, outbound: outboundOptions }: DependencyOptions): Promise<Dependencies> {
+export async function createDependencies({
+  config,
+  databaseUrl,
+  secrets,
+  log,
+  now = () => new Date(),
+  onSql,
+  outbound: outboundOptions,
+}: DependencyOptions): Promise<Dependencies> {
   const database = await openDatabase({ url: databaseUrl, entities, onSql });
   const sql = await createSql(database, onSql);
-  const notifier = createNotifier({ url: databaseUrl, send: (channel, payload) => sql.query('select pg_notify($1, $2)', [channel, payload]), log });
+  const notifier = createNotifier({
+    url: databaseUrl,
+    send: (channel, payload) => sql.query('select pg_notify($1, $2)', [channel, payload]),
+    log,
+  });
   const outbound = createOutbound({ allowPrivateNetwork: config.ALLOW_PRIVATE_NETWORK, ...outboundOptions });
-  if (config.ALLOW_PRIVATE_NETWORK) log.warn('ALLOW_PRIVATE_NETWORK is on: requests to MCP servers may reach loopback and private networks; never use this in production');
+  if (config.ALLOW_PRIVATE_NETWORK)
+    log.warn(
+      'ALLOW_PRIVATE_NETWORK is on: requests to MCP servers may reach loopback and private networks; never use this in production',
+    );
   return {
     config,
     database,
@@ -97,15 +112,36 @@ export function operationContext(
     newId,
     secrets,
     outbound,
-    settings: { defaultSubscriptions: config.DEFAULT_SUBSCRIPTION, publicUrl: publicUrlOf(dependencies), userDeletionDelaySeconds: config.USER_DELETION_DELAY, monthlyOccurrenceLimit: config.MONTHLY_OCCURRENCE_LIMIT },
+    settings: {
+      defaultSubscriptions: config.DEFAULT_SUBSCRIPTION,
+      publicUrl: publicUrlOf(dependencies),
+      userDeletionDelaySeconds: config.USER_DELETION_DELAY,
+      monthlyOccurrenceLimit: config.MONTHLY_OCCURRENCE_LIMIT,
+    },
   };
 }
 
 /** The context of work without a caller: of pages that need no key. */
 export function publicContext(dependencies: Dependencies, requestId: string, request: Request): PublicContext {
   const { config, database, sql, notifier, secrets, outbound, now, newId } = dependencies;
-  const settings = { defaultSubscriptions: config.DEFAULT_SUBSCRIPTION, publicUrl: publicUrlOf(dependencies), userDeletionDelaySeconds: config.USER_DELETION_DELAY, monthlyOccurrenceLimit: config.MONTHLY_OCCURRENCE_LIMIT };
-  return { em: database.em.fork(), sql, notifier, signal: request.signal, requestId, now, newId, secrets, outbound, settings };
+  const settings = {
+    defaultSubscriptions: config.DEFAULT_SUBSCRIPTION,
+    publicUrl: publicUrlOf(dependencies),
+    userDeletionDelaySeconds: config.USER_DELETION_DELAY,
+    monthlyOccurrenceLimit: config.MONTHLY_OCCURRENCE_LIMIT,
+  };
+  return {
+    em: database.em.fork(),
+    sql,
+    notifier,
+    signal: request.signal,
+    requestId,
+    now,
+    newId,
+    secrets,
+    outbound,
+    settings,
+  };
 }
 
 /** `PUBLIC_URL`, or the address that the gateway listens on. */

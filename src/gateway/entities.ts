@@ -2,7 +2,12 @@ import { StoredSecret } from '../core/secret-store.ts';
 import { ApiKey } from '../domains/api-keys/entity.ts';
 import { Broadcast, BroadcastChannel } from '../domains/broadcasts/entity.ts';
 import { EventDefinition, EventProperty } from '../domains/event-definitions/entity.ts';
-import { EventOccurrence, EventOccurrenceUuid, MonthlyOccurrenceCount, ObjectIdentifier } from '../domains/event-occurrences/entity.ts';
+import {
+  EventOccurrence,
+  EventOccurrenceUuid,
+  MonthlyOccurrenceCount,
+  ObjectIdentifier,
+} from '../domains/event-occurrences/entity.ts';
 import { McpAuthorization, McpConnection } from '../domains/mcp-connections/entity.ts';
 import { Membership, Organization } from '../domains/organizations/entity.ts';
 import { SessionEvent, SessionEventBatch } from '../domains/session-events/entity.ts';
@@ -13,4 +18,31 @@ import { IdempotencyKey } from './idempotency-entity.ts';
 import { RateLimit } from './rate-limit-entity.ts';
 
 /** Every table of the gateway. */
-export const entities = [Organization, Membership, User, ApiKey, EventDefinition, EventProperty, EventOccurrence, EventOccurrenceUuid, ObjectIdentifier, MonthlyOccurrenceCount, McpConnection, McpAuthorization, Project, Session, Artifact, PullRequest, SessionStream, SessionEventBatch, SessionEvent, Broadcast, BroadcastChannel, DeletionJob, DeletedSession, StoredSecret, RateLimit, IdempotencyKey];
+export const entities = [
+  Organization,
+  Membership,
+  User,
+  ApiKey,
+  EventDefinition,
+  EventProperty,
+  EventOccurrence,
+  EventOccurrenceUuid,
+  ObjectIdentifier,
+  MonthlyOccurrenceCount,
+  McpConnection,
+  McpAuthorization,
+  Project,
+  Session,
+  Artifact,
+  PullRequest,
+  SessionStream,
+  SessionEventBatch,
+  SessionEvent,
+  Broadcast,
+  BroadcastChannel,
+  DeletionJob,
+  DeletedSession,
+  StoredSecret,
+  RateLimit,
+  IdempotencyKey,
+];

@@ -1,4 +1,12 @@
-import { type DocumentNode, type ExecutionArgs, type ExecutionResult, type GraphQLSchema, OperationTypeNode, execute, getOperationAST } from 'graphql';
+import {
+  type DocumentNode,
+  type ExecutionArgs,
+  type ExecutionResult,
+  type GraphQLSchema,
+  OperationTypeNode,
+  execute,
+  getOperationAST,
+} from 'graphql';
 import { type CompiledQuery, compileQuery, isCompiledQuery } from 'graphql-jit';
 
 type Executor = (args: ExecutionArgs) => Promise<ExecutionResult> | ExecutionResult;
@@ -33,7 +41,8 @@ export function createExecutor(schema: GraphQLSchema): Executor {
     const { document, operationName } = args;
     const plan = planFor(document, operationName ?? '');
     plan.runs += 1;
-    if (plan.compiled === undefined && plan.runs > RUNS_BEFORE_COMPILING) plan.compiled = compile(schema, document, operationName);
+    if (plan.compiled === undefined && plan.runs > RUNS_BEFORE_COMPILING)
+      plan.compiled = compile(schema, document, operationName);
     return plan.compiled ? runCompiled(plan.compiled, args) : execute(args);
   };
 }
@@ -48,7 +57,11 @@ async function runCompiled(compiled: CompiledQuery, args: ExecutionArgs): Promis
 }
 
 /** Null for what is not compiled: other operations than queries, and documents of which the executor should tell what is wrong. */
-function compile(schema: GraphQLSchema, document: DocumentNode, operationName: string | null | undefined): CompiledQuery | null {
+function compile(
+  schema: GraphQLSchema,
+  document: DocumentNode,
+  operationName: string | null | undefined,
+): CompiledQuery | null {
   if ((document.tokenCount ?? Infinity) > MAX_TOKENS_TO_COMPILE) return null;
   if (getOperationAST(document, operationName)?.operation !== OperationTypeNode.QUERY) return null;
   const compiled = compileQuery(schema, document, operationName ?? undefined);

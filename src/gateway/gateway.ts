@@ -80,7 +80,7 @@ export function createGateway(dependencies: Dependencies): Gateway {
     if (request.method !== 'GET' && request.method !== 'POST')
       throw new DomainError('methodNotAllowed', 'GraphQL takes GET and POST', { headers: { Allow: 'GET, POST' } });
     const actor = await admit(passage);
-    return graphql(request, operationContext(dependencies, actor, requestId, request), passage.log);
+    return graphql(request, operationContext(dependencies, actor, requestId, request), passage);
   }
 
   async function answerPage(passage: Passage): Promise<Response | undefined> {
@@ -120,13 +120,23 @@ export function createGateway(dependencies: Dependencies): Gateway {
   return async (request) => {
     const started = performance.now();
     const requestId = requestIdOf(request.headers);
-    const log = dependencies.log.child({ requestId });
-    const passage: Passage = { request, url: new URL(request.url), requestId, log, door: 'page', operation: 'unknown' };
+    let log: Logger | undefined;
+    const passage: Passage = {
+      request,
+      url: new URL(request.url),
+      requestId,
+      door: 'page',
+      operation: 'unknown',
+      // Few requests write more than their one line.
+      get log() {
+        return (log ??= dependencies.log.child({ requestId }));
+      },
+    };
     let response: Response;
     try {
       response = await answer(passage);
     } catch (error) {
-      const told = toDomainError(error, log);
+      const told = toDomainError(error, passage.log);
       response =
         passage.url.pathname === '/graphql'
           ? answerGraphQLError(told, requestId)
@@ -143,8 +153,9 @@ export function createGateway(dependencies: Dependencies): Gateway {
     const { door, operation, keyId } = passage;
     dependencies.metrics.requests.inc({ door, operation, status: response.status });
     dependencies.metrics.duration.observe({ door, operation }, seconds);
-    log.info(
+    dependencies.log.info(
       {
+        requestId,
         method: request.method,
         path: passage.url.pathname,
         door,

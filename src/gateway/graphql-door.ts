@@ -29,8 +29,8 @@ import { schema } from './schema.ts';
 /** What the door knows of a request; resolvers get the operation's context and nothing of the door. */
 interface ServerContext {
   readonly operation: OperationContext;
-  /** Writes the request id into every line. */
-  readonly log: Logger;
+  /** Whose log writes the request id into every line; made when something is logged. */
+  readonly logs: { readonly log: Logger };
   readonly headers: Headers;
   /** What is asked for; rejected when it cannot be read. */
   readonly params: Promise<GraphQLParams>;
@@ -53,19 +53,33 @@ interface ToldCost {
   readonly resetAt?: Date;
 }
 
-export type GraphQLDoor = (request: Request, operation: OperationContext, log: Logger) => Promise<Response>;
+export type GraphQLDoor = (
+  request: Request,
+  operation: OperationContext,
+  logs: { readonly log: Logger },
+) => Promise<Response>;
 
 /**
  * The GraphQL door: GraphQL over HTTP for callers who have been authenticated. Yoga is the protocol: it negotiates, parses, validates,
  * streams, and words what is wrong. A document that has come through all of that once is run at once when it comes again.
  */
-export function createGraphQLDoor({ metrics, idempotency, log: gatewayLog }: Dependencies, limits: RateLimits | undefined): GraphQLDoor {
+export function createGraphQLDoor(
+  { metrics, idempotency, log: gatewayLog }: Dependencies,
+  limits: RateLimits | undefined,
+): GraphQLDoor {
   const run = createExecutor(schema);
   const parsed = createDocumentCache();
   const valid = new WeakSet<DocumentNode>();
 
   /** Judges the cost of an operation, and has it paid. */
-  function price({ document, operationName, variableValues: variables }: Pick<ExecutionArgs, 'document' | 'operationName' | 'variableValues'>, server: ServerContext): Promise<void> | undefined {
+  function price(
+    {
+      document,
+      operationName,
+      variableValues: variables,
+    }: Pick<ExecutionArgs, 'document' | 'operationName' | 'variableValues'>,
+    server: ServerContext,
+  ): Promise<void> | undefined {
     const request = { schema, document, operationName, variables };
     const requested = checkCost(request);
     metrics.cost.observe(requested);
@@ -74,8 +88,18 @@ export function createGraphQLDoor({ metrics, idempotency, log: gatewayLog }: Dep
   }
 
   async function perform(args: ExecutionArgs, server: ServerContext): Promise<ExecutionResult> {
-    if (!server.headers.has(KEY_HEADER) || getOperationAST(args.document, args.operationName)?.operation !== OperationTypeNode.MUTATION) return masked(await run(args), server.log);
-    const { result, isReplayed } = await executeWithKey(idempotency, { schema, args, context: server.operation, headers: server.headers, log: server.log });
+    if (
+      !server.headers.has(KEY_HEADER) ||
+      getOperationAST(args.document, args.operationName)?.operation !== OperationTypeNode.MUTATION
+    )
+      return masked(await run(args), server.logs.log);
+    const { result, isReplayed } = await executeWithKey(idempotency, {
+      schema,
+      args,
+      context: server.operation,
+      headers: server.headers,
+      log: server.logs.log,
+    });
     server.replay.isReplayed = isReplayed;
     return result;
   }
@@ -111,7 +135,7 @@ export function createGraphQLDoor({ metrics, idempotency, log: gatewayLog }: Dep
       const server = asServer(context);
       setSubscribeFn(async (executed: ExecutionArgs) => {
         const result = await subscribe({ ...executed, contextValue: server.operation });
-        return Symbol.asyncIterator in result ? maskedStream(result, server.log) : masked(result, server.log);
+        return Symbol.asyncIterator in result ? maskedStream(result, server.logs.log) : masked(result, server.logs.log);
       });
       return price(args, server);
     },
@@ -120,9 +144,14 @@ export function createGraphQLDoor({ metrics, idempotency, log: gatewayLog }: Dep
       if (Array.isArray(result) || Symbol.asyncIterator in result) return;
       for (const { extensions } of result.errors ?? []) {
         // A broken limit is 400 in both media types, unlike errors of the language (GraphQL over HTTP, section 6.4.1), as which Yoga marks it.
-        if (extensions?.['limit'] !== undefined && extensions['http']) Object.assign(extensions['http'], { spec: false });
+        if (extensions?.['limit'] !== undefined && extensions['http'])
+          Object.assign(extensions['http'], { spec: false });
       }
-      processed.setResult({ ...result, extensions: { ...result.extensions, ...told(serverContext) }, stringify: stringifyWithRawJson });
+      processed.setResult({
+        ...result,
+        extensions: { ...result.extensions, ...told(serverContext) },
+        stringify: stringifyWithRawJson,
+      });
     },
   };
 
@@ -149,7 +178,10 @@ export function createGraphQLDoor({ metrics, idempotency, log: gatewayLog }: Dep
     if (!params || !document || !valid.has(document)) return undefined;
     const { operationName, variables } = params;
     if (!isRunAtOnce(document, operationName)) return undefined;
-    const result = await runWithin({ schema, document, operationName, variableValues: variables, contextValue: server.operation }, server);
+    const result = await runWithin(
+      { schema, document, operationName, variableValues: variables, contextValue: server.operation },
+      server,
+    );
     if (result.errors) {
       server.result = result;
       return undefined;
@@ -162,13 +194,19 @@ export function createGraphQLDoor({ metrics, idempotency, log: gatewayLog }: Dep
     try {
       await price(args, server);
     } catch (error) {
-      return { errors: [toGraphQLError(error, server.log)] };
+      return { errors: [toGraphQLError(error, server.logs.log)] };
     }
     return perform(args, server);
   }
 
-  return async (request, operation, log) => {
-    const server: ServerContext = { operation, log, headers: request.headers, replay: { isReplayed: false }, params: readGraphQLRequest(request) };
+  return async (request, operation, logs) => {
+    const server: ServerContext = {
+      operation,
+      logs,
+      headers: request.headers,
+      replay: { isReplayed: false },
+      params: readGraphQLRequest(request),
+    };
     const response = (await runKnown(request, server)) ?? (await yoga.handle(request, server));
     if (server.replay.isReplayed) response.headers.set(REPLAYED_HEADER, 'true');
     return response;
@@ -183,7 +221,12 @@ function asServer(context: unknown): ServerContext {
 }
 
 /** @throws GraphQLError `RATE_LIMITED` with status 429 when less is left of the minute's budget. */
-async function pay(limits: RateLimits, request: CostedRequest, requested: number, server: ServerContext): Promise<void> {
+async function pay(
+  limits: RateLimits,
+  request: CostedRequest,
+  requested: number,
+  server: ServerContext,
+): Promise<void> {
   const budget = await limits.payCost(server.operation.actor.keyId, requested);
   const { limit, remaining, resetAt } = budget;
   server.cost = { requested, limit, remaining, resetAt };
@@ -201,8 +244,14 @@ function plainMediaType({ method, headers }: Request): string | undefined {
 /** Whether it is made of what every request has; Yoga says what is wrong with others. */
 function isPlain(params: GraphQLParams): params is GraphQLParams & { query: string } {
   const { query, operationName, variables, ...others } = params;
-  const hasVariables = variables === undefined || variables === null || (typeof variables === 'object' && !Array.isArray(variables));
-  return typeof query === 'string' && (operationName == null || typeof operationName === 'string') && hasVariables && Object.keys(others).length === 0;
+  const hasVariables =
+    variables === undefined || variables === null || (typeof variables === 'object' && !Array.isArray(variables));
+  return (
+    typeof query === 'string' &&
+    (operationName == null || typeof operationName === 'string') &&
+    hasVariables &&
+    Object.keys(others).length === 0
+  );
 }
 
 function isRunAtOnce(document: DocumentNode, operationName: string | undefined): boolean {
@@ -217,5 +266,8 @@ function told({ operation, cost }: ServerContext): Record<string, unknown> {
 
 /** Parsed documents, bounded by the memory they hold, which one could otherwise fill: about 450 bytes a token. */
 function createDocumentCache(): LRUCache<string, DocumentNode> {
-  return new LRUCache({ maxSize: 32 * 1024 * 1024, sizeCalculation: ({ tokenCount = LIMITS.tokens }, text) => 450 * tokenCount + 2 * text.length + 1000 });
+  return new LRUCache({
+    maxSize: 32 * 1024 * 1024,
+    sizeCalculation: ({ tokenCount = LIMITS.tokens }, text) => 450 * tokenCount + 2 * text.length + 1000,
+  });
 }

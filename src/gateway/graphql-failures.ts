@@ -24,7 +24,10 @@ export function masked(result: ExecutionResult, log: Logger): ExecutionResult {
   return result.errors ? { ...result, errors: result.errors.map((error) => toGraphQLError(error, log)) } : result;
 }
 
-export async function* maskedStream(results: AsyncIterable<ExecutionResult>, log: Logger): AsyncGenerator<ExecutionResult, void, undefined> {
+export async function* maskedStream(
+  results: AsyncIterable<ExecutionResult>,
+  log: Logger,
+): AsyncGenerator<ExecutionResult, void, undefined> {
   try {
     for await (const result of results) yield masked(result, log);
   } catch (error) {
@@ -35,7 +38,9 @@ export async function* maskedStream(results: AsyncIterable<ExecutionResult>, log
 /** An error of the request itself, with the status that Yoga is to answer. */
 export function toHttpError(error: unknown): unknown {
   if (!(error instanceof DomainError)) return error;
-  return new GraphQLError(error.message, { extensions: { ...extensionsOf(error), http: { status: error.status, headers: error.headers } } });
+  return new GraphQLError(error.message, {
+    extensions: { ...extensionsOf(error), http: { status: error.status, headers: error.headers } },
+  });
 }
 
 /** An error that stopped a request before its document was read, in GraphQL's form. */

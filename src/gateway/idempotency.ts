@@ -52,7 +52,7 @@ export interface Answered {
 
 export const KEY_HEADER = 'Idempotency-Key';
 export const REPLAYED_HEADER = 'Idempotent-Replayed';
-const MAX_KEY = 255;
+export const MAX_KEY = 255;
 
 /** The key of a write; undefined when it has none. @throws ValidationError (400) unless it has 1 to 255 characters. */
 export function idempotencyKeyOf(headers: Headers): string | undefined {
@@ -77,7 +77,7 @@ const CLAIM = `
   values ($1, $2, $3, $4, $5, $6, $7, $8)
   on conflict (user_id, digest) do update set fingerprint = excluded.fingerprint, scopes = excluded.scopes, claim = excluded.claim,
     answer = null, created_at = excluded.created_at, expires_at = excluded.expires_at
-  where true
+  where k.expires_at <= excluded.created_at
   returning 1`;
 const READ = 'select fingerprint, scopes, answer from idempotency_key where user_id = $1 and digest = $2';
 const KEEP = `update idempotency_key set answer = $4, expires_at = created_at + interval '${LIFETIME}' where user_id = $1 and digest = $2 and claim = $3`;

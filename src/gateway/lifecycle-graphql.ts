@@ -6,8 +6,15 @@ const RemovedApiType = builder.objectRef<RemovedApi>('RemovedApi').implement({
   fields: (t) => ({
     name: t.exposeString('name', { description: 'What it was called.' }),
     pathPrefix: t.exposeString('pathPrefix', { description: 'All paths under this one are gone.' }),
-    removedOn: t.field({ type: 'DateTime', description: 'Since when.', resolve: ({ removedOn }) => new Date(removedOn) }),
-    replacement: t.exposeString('replacement', { nullable: true, description: 'What to use instead; null when there is nothing.' }),
+    removedOn: t.field({
+      type: 'DateTime',
+      description: 'Since when.',
+      resolve: ({ removedOn }) => new Date(removedOn),
+    }),
+    replacement: t.exposeString('replacement', {
+      nullable: true,
+      description: 'What to use instead; null when there is nothing.',
+    }),
   }),
 });
 
@@ -22,9 +29,19 @@ const DeprecatedApiType = builder.objectRef<DeprecatedApi>('DeprecatedApi').impl
 const ApiLifecycleType = builder.objectRef<object>('ApiLifecycle').implement({
   description: 'Which APIs are gone, and which will be replaced no more.',
   fields: (t) => ({
-    removed: t.field({ type: [RemovedApiType], description: 'APIs that were removed.', resolve: () => [...REMOVED_APIS] }),
-    deprecated: t.field({ type: [DeprecatedApiType], description: 'APIs that are kept though deprecated.', resolve: () => [...DEPRECATED_APIS] }),
+    removed: t.field({
+      type: [RemovedApiType],
+      description: 'APIs that were removed.',
+      resolve: () => [...REMOVED_APIS],
+    }),
+    deprecated: t.field({
+      type: [DeprecatedApiType],
+      description: 'APIs that are kept though deprecated.',
+      resolve: () => [...DEPRECATED_APIS],
+    }),
   }),
 });
 
-builder.queryField('apiLifecycle', (t) => t.field({ type: ApiLifecycleType, description: 'Life cycle of the public APIs.', resolve: () => ({}) }));
+builder.queryField('apiLifecycle', (t) =>
+  t.field({ type: ApiLifecycleType, description: 'Life cycle of the public APIs.', resolve: () => ({}) }),
+);

@@ -12,12 +12,37 @@ export interface RemovedApi {
 }
 
 export const REMOVED_APIS: readonly RemovedApi[] = [
-  { name: 'table-storage API v2', pathPrefix: '/table-storage/v2', removedOn: '2024-12-16', replacement: 'table-storage API v3' },
-  { name: 'site performance API', pathPrefix: '/site-performance', removedOn: '2024-04-09', replacement: 'the analytics API' },
-  { name: 'ecommerce bridge', pathPrefix: '/ecommerce-bridge', removedOn: '2023-02-28', replacement: 'CRM v3 APIs, calls authenticated by an app' },
-  { name: 'accounting extension', pathPrefix: '/accounting-extension', removedOn: '2023-02-28', replacement: 'CRM v3 APIs, calls authenticated by an app' },
+  {
+    name: 'table-storage API v2',
+    pathPrefix: '/table-storage/v2',
+    removedOn: '2024-12-16',
+    replacement: 'table-storage API v3',
+  },
+  {
+    name: 'site performance API',
+    pathPrefix: '/site-performance',
+    removedOn: '2024-04-09',
+    replacement: 'the analytics API',
+  },
+  {
+    name: 'ecommerce bridge',
+    pathPrefix: '/ecommerce-bridge',
+    removedOn: '2023-02-28',
+    replacement: 'CRM v3 APIs, calls authenticated by an app',
+  },
+  {
+    name: 'accounting extension',
+    pathPrefix: '/accounting-extension',
+    removedOn: '2023-02-28',
+    replacement: 'CRM v3 APIs, calls authenticated by an app',
+  },
   { name: 'marketing calendar', pathPrefix: '/marketing-calendar', removedOn: '2023-08-31', replacement: null },
-  { name: 'contact lists v1', pathPrefix: '/contacts/v1/lists', removedOn: '2026-04-30', replacement: 'the latest lists API' },
+  {
+    name: 'contact lists v1',
+    pathPrefix: '/contacts/v1/lists',
+    removedOn: '2026-04-30',
+    replacement: 'the latest lists API',
+  },
 ];
 
 export interface DeprecatedApi {
@@ -40,7 +65,10 @@ export const DEPRECATED_APIS: readonly DeprecatedApi[] = [
 
 /** The removed API that a path belongs to, if it has been removed by then. */
 export function removedApiAt(path: string, now: Date): RemovedApi | undefined {
-  return REMOVED_APIS.find(({ pathPrefix, removedOn }) => (path === pathPrefix || path.startsWith(`${pathPrefix}/`)) && now >= new Date(removedOn));
+  return REMOVED_APIS.find(
+    ({ pathPrefix, removedOn }) =>
+      (path === pathPrefix || path.startsWith(`${pathPrefix}/`)) && now >= new Date(removedOn),
+  );
 }
 
 export function describeRemoval({ name, removedOn, replacement }: RemovedApi): string {

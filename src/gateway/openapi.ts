@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { STATUS_OF } from '../core/errors.ts';
-import { type Route, pathParameters, takesBody } from '../core/route.ts';
+import { type Route, isWrite, pathParameters, takesBody } from '../core/route.ts';
+import { KEY_HEADER, MAX_KEY } from './idempotency.ts';
 
 type JsonSchema = z.core.JSONSchema.JSONSchema;
 
@@ -24,14 +25,27 @@ const DESCRIPTION_OF: Readonly<Record<number, string>> = {
 };
 
 const ERROR_SCHEMAS = {
-  Error: { type: 'object', properties: { error: { type: 'string' } }, required: ['error'], additionalProperties: false },
+  Error: {
+    type: 'object',
+    properties: { error: { type: 'string' } },
+    required: ['error'],
+    additionalProperties: false,
+  },
   EventsError: {
     type: 'object',
     properties: {
       status: { const: 'error' },
       message: { type: 'string' },
       category: {
-        enum: ['VALIDATION_ERROR', 'OBJECT_NOT_FOUND', 'CONFLICT', 'MISSING_SCOPES', 'INVALID_AUTHENTICATION', 'RATE_LIMITS', 'INTERNAL_ERROR'],
+        enum: [
+          'VALIDATION_ERROR',
+          'OBJECT_NOT_FOUND',
+          'CONFLICT',
+          'MISSING_SCOPES',
+          'INVALID_AUTHENTICATION',
+          'RATE_LIMITS',
+          'INTERNAL_ERROR',
+        ],
       },
       correlationId: { type: 'string', description: 'The request id.' },
       errors: {
@@ -62,18 +76,29 @@ export function openApiDocument(routes: readonly Route[]): object {
     info: {
       title: 'Workspace gateway',
       version: '1.0.0',
-      description: 'MCP connections, API keys, sessions, organizations and users under `/v1`; custom event definitions under `/events/2026-03`.',
+      description:
+        'MCP connections, API keys, sessions, organizations and users under `/v1`; custom event definitions under `/events/2026-03`.',
       license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: [{ url: '/' }],
     security: [{ apiKey: [] }],
     paths,
     components: {
-      securitySchemes: { apiKey: { type: 'http', scheme: 'bearer', description: 'An API key: `Authorization: Bearer wgk_…`.' } },
+      securitySchemes: {
+        apiKey: { type: 'http', scheme: 'bearer', description: 'An API key: `Authorization: Bearer wgk_…`.' },
+      },
       schemas,
     },
   };
 }
+
+const IDEMPOTENCY_KEY = {
+  name: KEY_HEADER,
+  in: 'header',
+  description:
+    'Sent again with the same key within 24 hours, the request is not done again: its answer comes again, with `Idempotent-Replayed: true`. Errors are not stored.',
+  schema: { type: 'string', minLength: 1, maxLength: MAX_KEY },
+};
 
 function operation(route: Route, schemas: Record<string, unknown>): object {
   const input = withSharedDefinitions(inputJsonSchema(route), schemas);
@@ -82,16 +107,26 @@ function operation(route: Route, schemas: Record<string, unknown>): object {
   const required = new Set(input.required ?? []);
   const parameters = properties
     .filter(([name]) => inPath.has(name) || !takesBody(route))
-    .map(([name, schema]) => ({ name, in: inPath.has(name) ? 'path' : 'query', required: inPath.has(name) || required.has(name), schema }));
+    .map(([name, schema]) => ({
+      name,
+      in: inPath.has(name) ? 'path' : 'query',
+      required: inPath.has(name) || required.has(name),
+      schema,
+    }));
   return {
     operationId: route.operationId,
     tags: [route.tag],
     summary: route.summary,
     ...(route.description && { description: route.description }),
     ...(route.headers?.['Deprecation'] && { deprecated: true }),
-    ...(parameters.length > 0 && { parameters }),
+    ...((parameters.length > 0 || isWrite(route)) && {
+      parameters: [...parameters, ...(isWrite(route) ? [IDEMPOTENCY_KEY] : [])],
+    }),
     ...(takesBody(route) && {
-      requestBody: { required: !route.optionalBody, content: { 'application/json': { schema: bodySchema(input, inPath), ...example(route.examples?.input) } } },
+      requestBody: {
+        required: !route.optionalBody,
+        content: { 'application/json': { schema: bodySchema(input, inPath), ...example(route.examples?.input) } },
+      },
     }),
     responses: { [route.status]: success(route, schemas), ...errorResponses(route) },
   };
@@ -102,21 +137,33 @@ function bodySchema(input: JsonSchema, inPath: ReadonlySet<string>): object {
   if (!properties) return rest;
   const inBody = (name: string) => !inPath.has(name);
   const needed = (required ?? []).filter(inBody);
-  return { ...rest, properties: Object.fromEntries(Object.entries(properties).filter(([name]) => inBody(name))), ...(needed.length > 0 && { required: needed }) };
+  return {
+    ...rest,
+    properties: Object.fromEntries(Object.entries(properties).filter(([name]) => inBody(name))),
+    ...(needed.length > 0 && { required: needed }),
+  };
 }
 
 function success({ output, status, examples }: Route, schemas: Record<string, unknown>): object {
   if (!output) return { description: 'Done; there is no body.' };
-  const { $schema: _, ...schema } = withSharedDefinitions(z.toJSONSchema(output, { io: 'output', reused: 'inline' }), schemas);
+  const { $schema: _, ...schema } = withSharedDefinitions(
+    z.toJSONSchema(output, { io: 'output', reused: 'inline' }),
+    schemas,
+  );
   const name = output.meta()?.id;
   if (name) schemas[name] = withoutId(schema);
   const reference = name ? { $ref: `#/components/schemas/${name}` } : schema;
-  return { description: status === 201 ? 'Created.' : 'Done.', content: { 'application/json': { schema: reference, ...example(examples?.output) } } };
+  return {
+    description: status === 201 ? 'Created.' : 'Done.',
+    content: { 'application/json': { schema: reference, ...example(examples?.output) } },
+  };
 }
 
 /** Moves the definitions of a schema among those that all share, where its references then lead. */
 function withSharedDefinitions({ $defs = {}, ...schema }: JsonSchema, schemas: Record<string, unknown>): JsonSchema {
-  const shared: { schema: JsonSchema; $defs: Record<string, JsonSchema> } = JSON.parse(JSON.stringify({ schema, $defs }).replaceAll('#/$defs/', '#/components/schemas/'));
+  const shared: { schema: JsonSchema; $defs: Record<string, JsonSchema> } = JSON.parse(
+    JSON.stringify({ schema, $defs }).replaceAll('#/$defs/', '#/components/schemas/'),
+  );
   for (const [name, definition] of Object.entries(shared.$defs)) schemas[name] = withoutId(definition);
   return shared.schema;
 }
@@ -130,14 +177,26 @@ function example(value: object | undefined): object {
   return value ? { example: value } : {};
 }
 
-/** Those of the operation, and those that every request can get: 401 and 403 by the security scheme, 413 and 415 with a body, 429, 500, 503. */
+/** Those of the operation, and those that every request can get: 401 and 403 by the security scheme, 409 by the idempotency key of a write, 413 and 415 with a body, 429, 500, 503. */
 export function errorStatuses(route: Route): number[] {
-  const common = [STATUS_OF.unauthenticated, STATUS_OF.forbidden, STATUS_OF.rateLimited, STATUS_OF.internal, STATUS_OF.unavailable];
+  const common = [
+    STATUS_OF.unauthenticated,
+    STATUS_OF.forbidden,
+    STATUS_OF.rateLimited,
+    STATUS_OF.internal,
+    STATUS_OF.unavailable,
+  ];
   const ofBody = takesBody(route) ? [STATUS_OF.tooLarge, STATUS_OF.unsupportedMediaType] : [];
-  return [...new Set([...route.errors, ...common, ...ofBody])].toSorted((a, b) => a - b);
+  const ofKey = isWrite(route) ? [STATUS_OF.conflict] : [];
+  return [...new Set([...route.errors, ...common, ...ofBody, ...ofKey])].toSorted((a, b) => a - b);
 }
 
 function errorResponses(route: Route): object {
   const schema = { $ref: `#/components/schemas/${route.path.startsWith('/events/') ? 'EventsError' : 'Error'}` };
-  return Object.fromEntries(errorStatuses(route).map((status) => [status, { description: DESCRIPTION_OF[status], content: { 'application/json': { schema } } }]));
+  return Object.fromEntries(
+    errorStatuses(route).map((status) => [
+      status,
+      { description: DESCRIPTION_OF[status], content: { 'application/json': { schema } } },
+    ]),
+  );
 }

@@ -1,6 +1,6 @@
 import { Response } from '@whatwg-node/fetch';
 import { DomainError, type ErrorKind, STATUS_OF, ValidationError, invalid } from '../core/errors.ts';
-import { type Method, type Route, takesBody } from '../core/route.ts';
+import { type Method, type Route, isWrite, takesBody } from '../core/route.ts';
 import { parseInput } from '../core/validation.ts';
 import type { Actor, OperationContext } from '../core/operation.ts';
 import { readJson, requireObject } from './body.ts';
@@ -85,7 +85,7 @@ export async function answerRest(
   const whole = { ...given, ...parameters };
   const input = parseInput(route.input, whole);
   const context = operationContext(dependencies, actor, requestId, request);
-  const key = route.method === 'GET' ? undefined : idempotencyKeyOf(request.headers);
+  const key = isWrite(route) ? idempotencyKeyOf(request.headers) : undefined;
   if (key === undefined) return runRoute(route, context, input, request);
   return runWithKey(dependencies.idempotency, { route, context, key, input: whole }, (inner) =>
     runRoute(route, inner, input, request),

@@ -10,7 +10,17 @@ import { sessionRoutes } from '../domains/sessions/rest.ts';
 import { userDeletionRoutes } from '../domains/user-deletions/rest.ts';
 
 /** The REST table: every documented path. */
-export const routes: readonly Route[] = [...organizationRoutes, ...apiKeyRoutes, ...userDeletionRoutes, ...mcpConnectionRoutes, ...sessionRoutes, ...sessionEventRoutes, ...eventDefinitionRoutes, ...eventOccurrenceRoutes, ...broadcastRoutes];
+export const routes: readonly Route[] = [
+  ...organizationRoutes,
+  ...apiKeyRoutes,
+  ...userDeletionRoutes,
+  ...mcpConnectionRoutes,
+  ...sessionRoutes,
+  ...sessionEventRoutes,
+  ...eventDefinitionRoutes,
+  ...eventOccurrenceRoutes,
+  ...broadcastRoutes,
+];
 
 /** Pages under the documented paths that need no key. */
 export const publicPages: readonly PublicPage[] = mcpConnectionPages;

@@ -118,7 +118,10 @@ async function send(
   body: Buffer | string,
 ): Promise<void> {
   // A HEAD or a 204 has no length of its own to tell.
-  outgoing.writeHead(status, body.length > 0 ? [...headers, 'Content-Length', String(Buffer.byteLength(body))] : headers);
+  outgoing.writeHead(
+    status,
+    body.length > 0 ? [...headers, 'Content-Length', String(Buffer.byteLength(body))] : headers,
+  );
   if (!incoming.complete) {
     if (body.length > 0) outgoing.write(body);
     incoming.resume();

@@ -23,12 +23,19 @@ const ViewerType = builder.objectRef<Actor>('Viewer').implement({
       resolve: async ({ keyId }, _, context) => found((await readApiKeys(context, [keyId]))[0]),
     }),
     scopes: t.field({ type: [ScopeEnum], description: 'What the key may do.', resolve: ({ scopes }) => [...scopes] }),
-    role: t.field({ type: RoleEnum, nullable: true, description: 'What the caller may do in the organization.', resolve: ({ organization }) => organization?.role }),
+    role: t.field({
+      type: RoleEnum,
+      nullable: true,
+      description: 'What the caller may do in the organization.',
+      resolve: ({ organization }) => organization?.role,
+    }),
     organization: t.field({
       type: OrganizationType,
       nullable: true,
-      description: "The organization the caller acts in: the key's; else the one named by `X-Organization-Id`; else the user's only one; else null.",
-      resolve: async ({ organization }, _, context) => (organization ? found((await readOrganizations(context, [organization.id]))[0]) : null),
+      description:
+        "The organization the caller acts in: the key's; else the one named by `X-Organization-Id`; else the user's only one; else null.",
+      resolve: async ({ organization }, _, context) =>
+        organization ? found((await readOrganizations(context, [organization.id]))[0]) : null,
     }),
     organizations: t.connection(
       {
@@ -48,4 +55,6 @@ function found<Row>(row: Row | undefined): Row {
   return row;
 }
 
-builder.queryField('viewer', (t) => t.field({ type: ViewerType, description: 'The caller.', resolve: (_, __, { actor }) => actor }));
+builder.queryField('viewer', (t) =>
+  t.field({ type: ViewerType, description: 'The caller.', resolve: (_, __, { actor }) => actor }),
+);

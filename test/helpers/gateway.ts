@@ -46,14 +46,27 @@ export interface TestGateway {
   /** A REST request; a body that is not a string is sent as JSON. */
   rest<Body>(method: string, path: string, options?: RestOptions): Promise<Answer<Body>>;
   /** A GraphQL request over POST; fails the test when the answer is no GraphQL response. */
-  graphql<Data>(key: string, query: string, variables?: Record<string, unknown>, headers?: Record<string, string>): Promise<GraphQLAnswer<Data>>;
+  graphql<Data>(
+    key: string,
+    query: string,
+    variables?: Record<string, unknown>,
+    headers?: Record<string, string>,
+  ): Promise<GraphQLAnswer<Data>>;
   /** A key of a new user in a new organization, unless an e-mail address or an organization's slug is given. */
-  createKey(options?: { email?: string; organization?: string; role?: Role; scopes?: readonly Scope[] }): Promise<IssuedKey & { organization: string; email: string }>;
+  createKey(options?: {
+    email?: string;
+    organization?: string;
+    role?: Role;
+    scopes?: readonly Scope[];
+  }): Promise<IssuedKey & { organization: string; email: string }>;
   close(): Promise<void>;
 }
 
 /** Without rate limits, unless `env` asks for them. `outbound` gives outbound requests other bounds than the usual ones. `beside` another one it shares that one's database, as a second process would. */
-export async function startTestGateway(env: Record<string, string> = {}, { beside, outbound }: { beside?: TestGateway; outbound?: Partial<OutboundOptions> } = {}): Promise<TestGateway> {
+export async function startTestGateway(
+  env: Record<string, string> = {},
+  { beside, outbound }: { beside?: TestGateway; outbound?: Partial<OutboundOptions> } = {},
+): Promise<TestGateway> {
   const serverUrl = inject('serverUrl');
   const name = `gateway_${randomBytes(6).toString('hex')}`;
   if (!beside) await onServer(serverUrl, `create database ${name} template ${inject('templateDatabase')}`);
@@ -64,7 +77,9 @@ export async function startTestGateway(env: Record<string, string> = {}, { besid
   const dependencies = await createDependencies({
     config: readConfig({ LOG_LEVEL: 'info', RATE_LIMIT_PER_MINUTE: '0', ...env }),
     databaseUrl: url,
-    secrets: beside?.dependencies.secrets ?? createSecretBox(parseEncryptionKeys(`test:${randomBytes(32).toString('base64')}`)),
+    secrets:
+      beside?.dependencies.secrets ??
+      createSecretBox(parseEncryptionKeys(`test:${randomBytes(32).toString('base64')}`)),
     log: pino({ level: 'info' }, { write: (line: string) => logged.push(line) }),
     now: () => clock ?? new Date(),
     outbound,
@@ -82,7 +97,11 @@ export async function startTestGateway(env: Record<string, string> = {}, { besid
     async rest(method, path, { key, body, headers = {} } = {}) {
       const response = await fetch(path, {
         method,
-        headers: { ...(key && { Authorization: `Bearer ${key}` }), ...(body !== undefined && { 'Content-Type': 'application/json' }), ...headers },
+        headers: {
+          ...(key && { Authorization: `Bearer ${key}` }),
+          ...(body !== undefined && { 'Content-Type': 'application/json' }),
+          ...headers,
+        },
         ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
       });
       return answerOf(response);
@@ -90,12 +109,21 @@ export async function startTestGateway(env: Record<string, string> = {}, { besid
     async graphql(key, query, variables, headers = {}) {
       const response = await fetch('/graphql', {
         method: 'POST',
-        headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json', Accept: 'application/json', ...headers },
+        headers: {
+          Authorization: `Bearer ${key}`,
+          'Content-Type': 'application/json',
+          Accept: 'application/json',
+          ...headers,
+        },
         body: JSON.stringify({ query, variables }),
       });
       return (await answerOf<GraphQLAnswer<never>>(response)).body;
     },
-    async createKey({ email = `${randomUUID()}@example.com`, organization = `org-${randomBytes(6).toString('hex')}`, ...rest } = {}) {
+    async createKey({
+      email = `${randomUUID()}@example.com`,
+      organization = `org-${randomBytes(6).toString('hex')}`,
+      ...rest
+    } = {}) {
       return { ...(await createKeyFor(dependencies, { email, organization, ...rest })), organization, email };
     },
     async close() {
@@ -107,5 +135,10 @@ export async function startTestGateway(env: Record<string, string> = {}, { besid
 
 async function answerOf<Body>(response: Response): Promise<Answer<Body>> {
   const text = await response.text();
-  return { status: response.status, headers: response.headers, text, body: text === '' ? (undefined as Body) : (JSON.parse(text) as Body) };
+  return {
+    status: response.status,
+    headers: response.headers,
+    text,
+    body: text === '' ? (undefined as Body) : (JSON.parse(text) as Body),
+  };
 }

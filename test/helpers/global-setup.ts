@@ -22,7 +22,11 @@ export default async function setup(project: TestProject): Promise<() => Promise
   const given = process.env['TEST_DATABASE_URL'];
   const postgres = given
     ? undefined
-    : await startEmbeddedPostgres({ dataDir, log: () => undefined, settings: { fsync: 'off', max_connections: '300' } });
+    : await startEmbeddedPostgres({
+        dataDir,
+        log: () => undefined,
+        settings: { fsync: 'off', max_connections: '300' },
+      });
   const serverUrl = given ?? postgres?.url ?? '';
   const templateDatabase = `gateway_template_${process.pid}`;
   await onServer(serverUrl, `create database ${templateDatabase}`);

@@ -71,7 +71,7 @@ async function check(context: OperationContext, { inputs, pathOf }: Sending): Pr
     if (!definition) throw eventNotFound(pathOf(index));
     return { input, definition, ...checkOccurrence(definition, input) };
   });
-  const issues = arrived.flatMap(({ issues: own }, index) => own.map((issue) => at(pathOf(index), issue)));
+  const issues = arrived.flatMap(({ issues: own }, index) => own.map((issue) => placed(pathOf(index), issue)));
   if (issues.length > 0) throw toValidationError(issues);
   return arrived;
 }
@@ -82,7 +82,7 @@ function eventNotFound(path: readonly string[]): NotFoundError {
   return notFound(`${[...path, 'eventName'].join('.')}: event definition`);
 }
 
-function at(path: readonly string[], issue: OccurrenceIssue): OccurrenceIssue {
+function placed(path: readonly string[], issue: OccurrenceIssue): OccurrenceIssue {
   return { ...issue, path: [...path, ...issue.path] };
 }
 

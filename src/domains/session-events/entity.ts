@@ -7,6 +7,7 @@ const SessionEventBatchSchema = defineEntity({
   properties: {
     session: () => p.manyToOne(Session).primary().deleteRule('cascade'),
     batchId: p.text().primary(),
+    organizationId: p.uuid(),
     firstId: p.bigint('number'),
     lastId: p.bigint('number'),
     createdAt: p.datetime(),

@@ -111,8 +111,8 @@ function appendStatement(changeable: string): string {
         and not exists (select from session_event_batch b where b.session_id = $1 and b.batch_id = $4)
       returning last_id - $3::int as base
     ), batch as (
-      insert into session_event_batch (session_id, batch_id, first_id, last_id, created_at)
-      select $1, $4, base + 1, base + $3::int, $5 from head where $4::text is not null
+      insert into session_event_batch (session_id, batch_id, organization_id, first_id, last_id, created_at)
+      select $1, $4, $2, base + 1, base + $3::int, $5 from head where $4::text is not null
     ), stored as (
       insert into session_event (session_id, id, organization_id, created_at, event_type, message_id, provider, event_data)
       select $1, head.base + e.position, $2, coalesce(e."createdAt", $5), e."eventType", e."messageId", e.provider, e."eventData"

@@ -164,7 +164,13 @@ const PullRequestSchema = defineEntity({
     agent: p.text(),
     diff: p.json<DiffSummary & { readonly data: string }>(),
     author: p.json<{ readonly avatarUrl: string; readonly login: string }>(),
-    codeRepository: p.json<{ readonly id: string; readonly name: string; readonly owner: string; readonly baseBranch: string; readonly provider: string }>(),
+    codeRepository: p.json<{
+      readonly id: string;
+      readonly name: string;
+      readonly owner: string;
+      readonly baseBranch: string;
+      readonly provider: string;
+    }>(),
     createdAt: p.datetime(),
     updatedAt: p.datetime(),
   },

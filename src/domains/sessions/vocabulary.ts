@@ -24,7 +24,17 @@ export function isFinished(state: SessionState): boolean {
 }
 
 export const PULL_REQUEST_STATUSES = ['open', 'merged', 'closed'] as const;
-export const PROJECT_COLORS = ['neutral', 'red', 'orange', 'yellow', 'green', 'teal', 'blue', 'purple', 'pink'] as const;
+export const PROJECT_COLORS = [
+  'neutral',
+  'red',
+  'orange',
+  'yellow',
+  'green',
+  'teal',
+  'blue',
+  'purple',
+  'pink',
+] as const;
 export const PROJECT_ICONS = [
   'folder',
   'code',
