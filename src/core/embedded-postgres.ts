@@ -107,6 +107,7 @@ async function lock(dataDir: string): Promise<() => Promise<void>> {
     throw new Error(
       `Another gateway (process ${await ownerPid(pidFile)}) uses the database in ${dataDir}. ` +
         'Stop it, or give this one a DATA_DIR or a DATABASE_URL of its own.',
+      { cause },
     );
   }
   return async () => {

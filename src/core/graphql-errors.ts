@@ -1,8 +1,8 @@
 import { builder } from './builder.ts';
 import {
-  CODE_OF,
+  type CODE_OF,
   ConflictError,
-  DomainError,
+  type DomainError,
   type Fault,
   ForbiddenError,
   NotFoundError,
