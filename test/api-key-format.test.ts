@@ -34,7 +34,11 @@ describe('form', () => {
   });
 
   test('the last 6 characters are the CRC-32 of all before them in base62', () => {
-    fc.assert(fc.property(keys, (key) => expect(key).toBe(signed(key.slice(0, -6)))));
+    fc.assert(
+      fc.property(keys, (key) => {
+        expect(key).toBe(signed(key.slice(0, -6)));
+      }),
+    );
   });
 
   test('a small checksum is padded with zeros to 6 characters', () => {
@@ -147,6 +151,10 @@ describe('mistakes', () => {
   });
 
   test('any other text is refused', () => {
-    fc.assert(fc.property(fc.string({ unit: 'binary' }), (text) => expect(isWellFormedApiKey(text)).toBe(false)));
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary' }), (text) => {
+        expect(isWellFormedApiKey(text)).toBe(false);
+      }),
+    );
   });
 });

@@ -9,9 +9,10 @@ import { PROJECT_ID, append, createSession, eventsOf, mutate } from './helpers/s
 /** The table of docs/deletion.md, row by row: each has its test here, and no test is without its row. */
 
 const documentation = await readFile(new URL('../docs/deletion.md', import.meta.url), 'utf8');
-const documented = [...documentation.matchAll(/^\| (?<record>[^|]+) \| (?<fate>[^|]+) \|$/gm)].flatMap(({ groups }) =>
-  groups && groups['record'] !== 'record' ? [`${groups['record']}: ${groups['fate']}`] : [],
-);
+const documented = [...documentation.matchAll(/^\| (?<record>[^|]+) \| (?<fate>[^|]+) \|$/gm)]
+  .map(({ groups }) => `${groups?.['record']?.trim()}: ${groups?.['fate']?.trim()}`)
+  // The first two rows are the head of the table and the line below it.
+  .slice(2);
 
 type Issued = Awaited<ReturnType<TestGateway['createKey']>>;
 let gateway: TestGateway;

@@ -96,7 +96,8 @@ function urlOf(password: string, port: number): string {
  */
 async function lock(dataDir: string): Promise<() => Promise<void>> {
   const pidFile = join(dataDir, 'gateway.pid');
-  const file = new DatabaseSync(join(dataDir, 'gateway.lock'));
+  // A moment of patience: a process that was just killed may not have let go of its files yet.
+  const file = new DatabaseSync(join(dataDir, 'gateway.lock'), { timeout: 500 });
   try {
     file.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE');
     await writeFile(pidFile, `${process.pid}\n`);
