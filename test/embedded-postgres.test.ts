@@ -218,8 +218,9 @@ describe('the end', () => {
     await holdsOn.connect();
     holdsOn.query('SELECT pg_sleep(60)').catch(() => {});
     const watchdog = await watchdogOf(dataDir);
-    owner.child.kill('SIGKILL');
+    // The owner last: the watchdog must not see its end, or the server would be shut down in order.
     for (const victim of [watchdog, pid]) process.kill(victim, 'SIGKILL');
+    await killOwner(owner.child);
 
     const lines: string[] = [];
     const server = await inProcess(dataDir, lines);

@@ -128,7 +128,7 @@ const PARAMETERS: Readonly<Record<string, (to: References) => string[]>> = {
   mcpConnectionId: (to) => [to.mcpConnectionId, to.mcpConnectionId.toUpperCase()],
   userId: (to) => [to.userId, to.userId.toUpperCase()],
   eventName: (to) => [...to.eventNames],
-  name: (to) => [to.property],
+  propertyName: (to) => [to.property],
   broadcast_guid: (to) => [to.broadcastGuid, to.broadcastGuid.toUpperCase()],
 };
 

@@ -124,9 +124,12 @@ describe('pages', () => {
     const { body } = await list(id, `?messageId=${messageId.toUpperCase()}&limit=1000`);
     expect([body.items.map((event) => event.id), body.nextCursor]).toEqual([range(1001, 1200), '1200']);
     expect((await list(id, `?messageId=${randomUUID()}&cursor=7`)).body).toEqual({ items: [], nextCursor: '7' });
+    // Whatever a client holds as its cursor, it can poll with it for ever.
+    const beyond = '9007199254740993';
+    expect((await list(id, `?cursor=${beyond}`)).body).toEqual({ items: [], nextCursor: beyond });
   });
 
-  const digits = 'must be digits alone, at most 15';
+  const digits = 'must be digits alone';
   test.each([
     ['?limit=0', 'limit: must be from 1 to 1000'],
     ['?limit=1001', 'limit: must be from 1 to 1000'],
@@ -138,7 +141,6 @@ describe('pages', () => {
     ['?cursor=', `cursor: ${digits}`],
     ['?cursor=x', `cursor: ${digits}`],
     ['?cursor=-1', `cursor: ${digits}`],
-    ['?cursor=1234567890123456', `cursor: ${digits}`],
     ['?cursor=1&cursor=2', 'cursor: must be given only once'],
     ['?messageId=x', 'messageId: must be a UUID'],
     ['?offset=1', 'offset: is not a known property'],

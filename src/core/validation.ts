@@ -64,6 +64,14 @@ function faultsOf(issue: z.core.$ZodIssue): Fault[] {
       message: 'is not a known property',
     }));
   }
+  // A bad key is a fault of the object that has it.
+  if (issue.code === 'invalid_key') {
+    return issue.issues.map((inner) => ({
+      path: path.slice(0, -1),
+      code: inner.code ?? 'invalid',
+      message: `a key ${describeIssue(inner)}`,
+    }));
+  }
   return [{ path, code: issue.code ?? 'invalid', message: describeIssue(issue) }];
 }
 

@@ -32,28 +32,30 @@ export async function holdDefinitions(
   const names = [...references.values()].flatMap((reference) => reference.names);
   const ids = [...references.values()].flatMap((reference) => reference.id ?? []);
   const rows = await em.execute<DefinitionRow[]>(
-    `select id, name, primary_object as "primaryObject", custom_matching_id as "customMatchingId", include_default_properties as "hasDefaults"
-      from event_definition where organization_id = ? and deleted_at is null and (name = any(?::text[]) or id = any(?::uuid[]))
+    `select id, name, primary_object as "primaryObject", custom_matching_id as "customMatchingId", include_default_properties as "hasDefaults",
+        deleted_at is not null as "isDeleted"
+      from event_definition where organization_id = ? and (name = any(?::text[]) or id = any(?::uuid[]))
       order by id for share`,
     [organizationId, arrayOf(names.filter(isName)), arrayOf(ids)],
   );
   const custom = await findProperties(em, rows, propertyNames);
-  const held = rows.map(({ hasDefaults, ...row }) => {
+  const held = rows.map(({ hasDefaults, isDeleted, ...row }) => {
     const properties = new Map([...(hasDefaults ? DEFAULT_BY_NAME : []), ...(custom.get(row.id) ?? [])]);
-    return { ...row, properties };
+    return { row: { ...row, properties }, isDeleted };
   });
   return new Map(
     [...references].flatMap(([given, reference]) => {
       // A name that looks like a fully qualified one is first taken as it stands.
-      const byName = reference.names.map((name) => held.find((row) => row.name === name)).find(Boolean);
-      const row = byName ?? held.find(({ id }) => id === reference.id?.toLowerCase());
-      return row ? [[given, row] as const] : [];
+      const byName = reference.names.map((name) => held.find(({ row }) => row.name === name)).find(Boolean);
+      const meant = byName ?? held.find(({ row }) => row.id === reference.id?.toLowerCase());
+      return meant && !meant.isDeleted ? [[given, meant.row] as const] : [];
     }),
   );
 }
 
 interface DefinitionRow extends Omit<HeldDefinition, 'properties'> {
   readonly hasDefaults: boolean;
+  readonly isDeleted: boolean;
 }
 
 async function findProperties(

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { optional, text, withDefault } from '../../core/validation.ts';
-import { NAME_MAX_LENGTH, NAME_PATTERN, RESERVED_PREFIX, nameFromLabel } from './naming.ts';
+import { NAME_MAX_LENGTH, RESERVED_PREFIX, nameFromLabel } from './naming.ts';
 import { PROPERTY_TYPES } from './property-types.ts';
 
 /** Custom properties of one definition; default ones do not count (section 8). */
@@ -22,8 +22,9 @@ export const PRIMARY_OBJECTS = [
   'NO_OBJECT',
 ] as const;
 
+// The length has its own message.
 const name = text({ min: 1, max: NAME_MAX_LENGTH }).regex(
-  NAME_PATTERN,
+  /^(?:[a-z][a-z0-9_]*)?$/,
   'must start with a letter and contain only lowercase letters, digits and underscores',
 );
 

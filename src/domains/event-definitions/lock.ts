@@ -11,11 +11,12 @@ export async function lockDefinition({ em, actor }: OperationContext, eventName:
   const { names, id } = referenceTo(eventName, organization.number);
   const candidates = await em.find(
     EventDefinition,
-    { organization: organization.id, deletedAt: null, $or: [{ name: { $in: [...names] } }, ...(id ? [{ id }] : [])] },
+    { organization: organization.id, $or: [{ name: { $in: [...names] } }, ...(id ? [{ id }] : [])] },
     { lockMode: LockMode.PESSIMISTIC_WRITE },
   );
-  // A name that looks like a fully qualified one is first taken as it stands.
+  // A name that looks like a fully qualified one is first taken as it stands, also after its definition was deleted: a deletion that is
+  // tried again must not meet another definition.
   const definition = candidates.find(({ name }) => name === names[0]) ?? candidates[0];
-  if (!definition) throw notFound('event definition');
+  if (!definition || definition.deletedAt != null) throw notFound('event definition');
   return definition;
 }

@@ -4,6 +4,7 @@ import { requireOrganization } from '../../core/operation.ts';
 import { route } from '../../core/route.ts';
 import { toIsoString } from '../../core/sql.ts';
 import {
+  type UpdateEventPropertyInput,
   addEventPropertyInput,
   createEventDefinitionInput,
   eventDefinitionReference,
@@ -154,6 +155,9 @@ const propertyExample = {
   description: 'Sum of all items in the cart.',
 };
 
+const changeProperty = async (context: OperationContext, input: UpdateEventPropertyInput) =>
+  toPropertyDocument(customPropertyRow((await updateEventProperty(context, input)).property));
+
 export const eventDefinitionRoutes = [
   route({
     method: 'POST',
@@ -246,29 +250,45 @@ export const eventDefinitionRoutes = [
     run: async (context, input) =>
       toPropertyDocument(customPropertyRow((await addEventProperty(context, input)).property)),
   }),
-  ...[`${E}/:eventName/property`, `${E}/:eventName/property/:name`].map((path) =>
-    route({
-      method: 'PATCH',
-      path,
-      operationId: path.endsWith(':name') ? 'updateEventPropertyByPath' : 'updateEventProperty',
-      tag,
-      summary: `Change label, description, and the options of an enumeration; the property is named in the ${path.endsWith(':name') ? 'path' : 'body'}.`,
-      input: updateEventPropertyInput,
-      output: propertyDocument,
-      status: 200,
-      errors: [400, 404],
-      examples: { input: { ...(path.endsWith(':name') ? {} : { name: 'cart_total' }), label: 'Total of the cart' } },
-      run: async (context, input) =>
-        toPropertyDocument(customPropertyRow((await updateEventProperty(context, input)).property)),
-    }),
-  ),
+  route({
+    method: 'PATCH',
+    path: `${E}/:eventName/property`,
+    operationId: 'updateEventProperty',
+    tag,
+    summary: 'Change label, description, and the options of an enumeration; the property is named in the body.',
+    input: updateEventPropertyInput,
+    output: propertyDocument,
+    status: 200,
+    errors: [400, 404],
+    examples: { input: { name: 'cart_total', label: 'Total of the cart' } },
+    run: changeProperty,
+  }),
+  route({
+    method: 'PATCH',
+    path: `${E}/:eventName/property/:propertyName`,
+    operationId: 'updateEventPropertyByPath',
+    tag,
+    summary: 'Change label, description, and the options of an enumeration; the property is named in the path.',
+    input: updateEventPropertyInput
+      .omit({ name: true })
+      .extend({ propertyName: updateEventPropertyInput.shape.name })
+      .transform(({ propertyName, ...input }) => ({ ...input, name: propertyName })),
+    output: propertyDocument,
+    status: 200,
+    errors: [400, 404],
+    examples: { input: { label: 'Total of the cart' } },
+    run: changeProperty,
+  }),
   route({
     method: 'DELETE',
-    path: `${E}/:eventName/property/:name`,
+    path: `${E}/:eventName/property/:propertyName`,
     operationId: 'deleteEventProperty',
     tag,
     summary: 'Remove a property; past occurrences keep their values.',
-    input: eventPropertyReference,
+    input: eventPropertyReference
+      .omit({ name: true })
+      .extend({ propertyName: eventPropertyReference.shape.name })
+      .transform(({ eventName, propertyName }) => ({ eventName, name: propertyName })),
     status: 204,
     errors: [400, 404, 409],
     run: async (context, input) => void (await deleteEventProperty(context, input)),

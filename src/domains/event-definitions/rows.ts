@@ -88,7 +88,10 @@ export async function findDefinitionRow(
 ): Promise<EventDefinitionRow | undefined> {
   const [row] = await context.sql.query<EventDefinitionRow>(
     `select ${COLUMNS} from event_definition d
-      where d.organization_id = $1 and d.deleted_at is null and (d.name = any($2) or d.id = $3)
+      where d.organization_id = $1 and (d.name = any($2) or d.id = $3)
+        -- A deleted definition keeps its hold on its name, or the name would come to mean another one (see lockDefinition).
+        and not exists (select from event_definition b where b.organization_id = $1 and b.name = $4 and b.deleted_at is not null)
+        and d.deleted_at is null
       order by d.name = $4 desc limit 1`,
     [organizationId, reference.names, reference.id, reference.names[0]],
   );

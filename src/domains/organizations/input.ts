@@ -9,7 +9,7 @@ const slug = z
   .string()
   .min(1, 'must not be empty')
   .max(SLUG_MAX_LENGTH)
-  .regex(/^[a-z0-9]+(?:-[a-z0-9]+)*$/, 'must be lowercase letters and digits in groups joined by single hyphens');
+  .regex(/^(?:[a-z0-9]+(?:-[a-z0-9]+)*)?$/, 'must be lowercase letters and digits in groups joined by single hyphens');
 
 const logoUrl = text({ min: 1, max: 2048 }).refine(
   (value) => URL.canParse(value) && ['http:', 'https:'].includes(new URL(value).protocol),

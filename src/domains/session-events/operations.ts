@@ -13,7 +13,7 @@ import { type SessionEventRow, findEventRows, windowOf } from './page.ts';
 export interface SessionEventPage {
   readonly events: readonly SessionEventRow[];
   /** Id of the last event of the page, or the cursor given when it is empty: a client can poll with it for ever. */
-  readonly nextCursor: number;
+  readonly nextCursor: string;
 }
 
 /**
@@ -26,9 +26,14 @@ export async function listSessionEvents(
   { sessionId, limit, cursor, messageId }: ListSessionEventsInput,
 ): Promise<SessionEventPage> {
   requireScope(context.actor, 'sessions.read');
-  const events = await findEventRows(context, sessionId, { messageId }, { after: cursor, limit });
+  const events = await findEventRows(context, sessionId, { messageId }, { after: idOf(cursor), limit });
   if (!events) throw notFound('session');
-  return { events, nextCursor: events.at(-1)?.id ?? cursor };
+  return { events, nextCursor: String(events.at(-1)?.id ?? cursor) };
+}
+
+/** The id that a cursor of digits stands for: beyond all that is stored, one number is like another. */
+export function idOf(cursor: string): number {
+  return Math.min(Number(cursor), Number.MAX_SAFE_INTEGER);
 }
 
 /** The same events as a Relay page, forward or backward, with more filters. */

@@ -5,7 +5,7 @@ import type { OperationContext } from '../../core/operation.ts';
 import { route } from '../../core/route.ts';
 import { eventDataFields } from './event-data.ts';
 import { type ListSessionEventsInput, listSessionEventsInput } from './input.ts';
-import { listSessionEvents } from './operations.ts';
+import { idOf, listSessionEvents } from './operations.ts';
 import { eventToJson } from './page.ts';
 import { toEventStream } from './sse.ts';
 import { tailSessionEvents } from './tail.ts';
@@ -63,7 +63,7 @@ async function streamOf(
   { sessionId, cursor, messageId }: ListSessionEventsInput,
   request: Request,
 ): Promise<Response> {
-  const after = resumeFrom(request.headers) ?? cursor;
+  const after = idOf(resumeFrom(request.headers) ?? cursor);
   const gone = new AbortController();
   const signal = AbortSignal.any([request.signal, gone.signal]);
   const pages = await tailSessionEvents(context, { sessionId, after, filter: { messageId }, signal });
@@ -78,9 +78,9 @@ async function streamOf(
   );
 }
 
-function resumeFrom(headers: Headers): number | undefined {
+function resumeFrom(headers: Headers): string | undefined {
   const id = headers.get('last-event-id');
   if (id === null) return undefined;
-  if (!/^\d{1,15}$/.test(id)) throw invalid('Last-Event-ID', 'must be the id of an event: digits alone, at most 15');
-  return Number(id);
+  if (!/^\d+$/.test(id)) throw invalid('Last-Event-ID', 'must be the id of an event: digits alone');
+  return id;
 }
