@@ -1,10 +1,11 @@
+import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { Agent, request } from 'node:http';
 import { type Socket, connect, createServer } from 'node:net';
 import { afterEach, expect, inject, test } from 'vitest';
 import { query } from '../helpers/embedded-postgres.ts';
-import { call, cli, endProcesses, freshDatabase, startGateway } from '../helpers/process.ts';
+import { call, checkout, cli, endProcesses, freshDatabase, startGateway } from '../helpers/process.ts';
 import { z } from 'zod';
 
 afterEach(endProcesses);
@@ -154,3 +155,20 @@ function post(agent: Agent, url: string, key: string, body: object): Promise<num
     sending.end(JSON.stringify(body));
   });
 }
+
+test('npm hands a SIGTERM on to the gateway: it ends with 0, and nothing of it stays', async () => {
+  const npm = spawn('npm', ['start'], {
+    cwd: checkout,
+    env: { ...process.env, ...(await freshDatabase(inject('serverUrl'))), PORT: '0' },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  let output = '';
+  npm.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
+  await expect.poll(() => output, { timeout: 50_000 }).toContain('GraphiQL');
+  const url = /http:\/\/127\.0\.0\.1:\d+/.exec(output)?.[0] ?? '';
+  expect((await fetch(`${url}/health/live`)).status).toBe(200);
+  npm.kill('SIGTERM');
+  const [code] = (await once(npm, 'exit')) as [number | null];
+  expect(code).toBe(0);
+  await expect(fetch(`${url}/health/live`)).rejects.toThrow('fetch failed');
+});
