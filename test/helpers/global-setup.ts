@@ -25,7 +25,8 @@ export default async function setup(project: TestProject): Promise<() => Promise
     : await startEmbeddedPostgres({
         dataDir,
         log: () => undefined,
-        settings: { fsync: 'off', max_connections: '300' },
+        // Databases are dropped as soon as they are done with, which an autovacuum worker of the superuser's would stand in the way of.
+        settings: { fsync: 'off', max_connections: '300', autovacuum: 'off' },
       });
   const serverUrl = given ?? postgres?.url ?? '';
   const templateDatabase = `gateway_template_${process.pid}`;
