@@ -1,3 +1,5 @@
+import { cut, firstFree } from '../../core/numbering.ts';
+
 /** The form of every event and property name, section 2.1: given or generated, it is immutable. */
 export const NAME_PATTERN = /^[a-z][a-z0-9_]{0,49}$/;
 
@@ -22,8 +24,8 @@ export function nameFromLabel(label: string, kind: 'event' | 'property'): string
     .replace(/^_|_$/g, '');
   if (words === '') return undefined;
   const startsWithLetter = /^[a-z]/.test(words);
-  if (kind === 'event') return cut(startsWithLetter ? words : `e_${words}`, NAME_MAX_LENGTH);
-  return cut(startsWithLetter && !isReserved(words) ? words : `p_${words}`, NAME_MAX_LENGTH);
+  if (kind === 'event') return cut(startsWithLetter ? words : `e_${words}`, '_', NAME_MAX_LENGTH);
+  return cut(startsWithLetter && !isReserved(words) ? words : `p_${words}`, '_', NAME_MAX_LENGTH);
 }
 
 /** As {@link nameFromLabel}, for a label that the input's schema let in because it leaves a name. */
@@ -39,11 +41,7 @@ export function baseNameFor(label: string, kind: 'event' | 'property'): string {
  * than there are taken names.
  */
 export function firstFreeName(base: string, taken: ReadonlySet<string>): string {
-  for (let number = 1; ; number += 1) {
-    const suffix = number === 1 ? '' : `_${number}`;
-    const candidate = cut(base, NAME_MAX_LENGTH - suffix.length) + suffix;
-    if (!taken.has(candidate)) return candidate;
-  }
+  return firstFree(base, taken, { separator: '_', maxLength: NAME_MAX_LENGTH });
 }
 
 /** The name of a property without one of its own, beside those that are taken; never a reserved one. */
@@ -90,8 +88,4 @@ function fold(label: string): string {
 
 function isReserved(propertyName: string): boolean {
   return propertyName.startsWith(RESERVED_PREFIX);
-}
-
-function cut(name: string, length: number): string {
-  return name.slice(0, length).replace(/_+$/, '');
 }

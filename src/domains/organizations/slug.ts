@@ -1,3 +1,4 @@
+import { firstFree } from '../../core/numbering.ts';
 import { SLUG_MAX_LENGTH } from './input.ts';
 
 /** `Ünïcode & Söhne GmbH` → `unicode-sohne-gmbh`; undefined when the name has neither letters nor digits. */
@@ -15,9 +16,5 @@ export function slugFromName(name: string): string | undefined {
 
 /** The first of `base`, `base-2`, `base-3`, … that is not taken, each within the bound. */
 export function firstFreeSlug(base: string, taken: ReadonlySet<string>): string {
-  for (let number = 1; ; number += 1) {
-    const suffix = number === 1 ? '' : `-${number}`;
-    const candidate = base.slice(0, SLUG_MAX_LENGTH - suffix.length).replace(/-$/, '') + suffix;
-    if (!taken.has(candidate)) return candidate;
-  }
+  return firstFree(base, taken, { separator: '-', maxLength: SLUG_MAX_LENGTH });
 }
