@@ -1,8 +1,9 @@
 import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import { type Browser, type Page, chromium } from 'playwright-core';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { EXAMPLES } from '../../src/gateway/examples.ts';
 import { routes } from '../../src/gateway/routes.ts';
 import { type RunningServer, serve } from '../../src/gateway/server.ts';
@@ -76,13 +77,19 @@ test('GraphiQL: the key goes into the headers, an example runs, the docs open, a
   );
   await expect.poll(() => resultOf(page), patience).toContain('API key');
 
-  // As a person does: double click on the placeholder, paste.
-  const placeholder = page.locator('.view-line span span', { hasText: 'wgk_YOUR_KEY' }).last();
-  // Others of the tabs' editors hold it too, and are hidden; which one is last settles a moment after the page is there.
-  await expect.poll(() => placeholder.boundingBox(), patience).not.toBeNull();
-  const box = await placeholder.boundingBox();
-  if (!box) throw new Error('there is no placeholder for the key');
-  await page.mouse.dblclick(box.x + box.width - 30, box.y + box.height / 2);
+  // As a person does: double click on the placeholder, paste. Editors of other tabs hold it too, hidden, and the one on show
+  // slides into its place a moment after the page is there.
+  const placeholder = page
+    .locator('.view-line span span', { hasText: 'wgk_YOUR_KEY' })
+    .filter({ visible: true })
+    .last();
+  const [resting] = await vi.waitUntil(async () => {
+    const before = await placeholder.boundingBox();
+    await page.waitForTimeout(200);
+    const after = await placeholder.boundingBox();
+    return after && isDeepStrictEqual(before, after) && [after];
+  }, patience);
+  await page.mouse.dblclick(resting.x + resting.width - 30, resting.y + resting.height / 2);
   await page.keyboard.insertText(key);
   await page.locator('.graphiql-execute-button').click();
   await expect.poll(() => resultOf(page), patience).toContain(email);
