@@ -10,9 +10,16 @@ export default defineConfig({
     // Every file has a gateway, many have PostgreSQL and processes of their own beside it: more files at once only wait for each other.
     maxWorkers: 2,
     projects: [
-      { extends: true, test: { name: 'behaviour', include: ['test/**/*.test.ts'], exclude: ['test/browser/**'] } },
+      {
+        extends: true,
+        test: { name: 'behaviour', include: ['test/**/*.test.ts'], exclude: ['test/{browser,conformance,faults}/**'] },
+      },
       // Needs Chromium, so it is asked for by name: `npm run test:browser`.
       { extends: true, test: { name: 'browser', include: ['test/browser/*.test.ts'] } },
+      // Needs the packages of test/conformance: `npm run test:conformance` installs them.
+      { extends: true, test: { name: 'conformance', include: ['test/conformance/*.test.ts'] } },
+      // Kills, disks, clocks and crowds: minutes, so they stand apart: `npm run test:faults`.
+      { extends: true, test: { name: 'faults', include: ['test/faults/*.test.ts'] } },
     ],
   },
 });
