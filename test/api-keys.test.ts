@@ -154,7 +154,7 @@ describe('creating a key', () => {
             },
             body,
           });
-          const response = await (index % 2 ? peer.gateway(request) : gateway.fetch(request.url, request));
+          const response = await (index % 2 ? peer.fetch(request) : gateway.fetch(request));
           const { data } = (await response.json()) as { data: { createApiKey: { __typename: string } } };
           return data.createApiKey;
         }),

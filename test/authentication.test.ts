@@ -282,8 +282,7 @@ describe('the organization of a request', () => {
 
 test('A4: under load on two gateways, no request that begins after the answer to a revocation is accepted', async () => {
   const peer = await startPeer(gateway);
-  const first = (request: Request) => gateway.fetch(request.url, request);
-  const doors = [first, peer.gateway];
+  const doors = [gateway.fetch, peer.fetch];
   try {
     for (let round = 0; round < 5; round += 1) {
       const admin = await gateway.createKey();
@@ -295,7 +294,7 @@ test('A4: under load on two gateways, no request that begins after the answer to
       const caller = async (index: number) => {
         while (!over) {
           const began = performance.now();
-          const response = await (doors[index % 2] ?? first)(
+          const response = await (doors[index % 2] ?? peer.fetch)(
             new Request(`http://gateway${DEFINITIONS}`, { headers: { Authorization: `Bearer ${key}` } }),
           );
           if (response.status === 200) served += 1;
@@ -304,7 +303,7 @@ test('A4: under load on two gateways, no request that begins after the answer to
       };
       const callers = Array.from({ length: 8 }, (_, index) => caller(index));
       while (served < 10) await new Promise(setImmediate);
-      const revoked = await peer.gateway(
+      const revoked = await peer.fetch(
         new Request(`http://gateway/v1/api-keys/${keyId}`, {
           method: 'DELETE',
           headers: { Authorization: `Bearer ${admin.key}` },

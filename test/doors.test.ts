@@ -4,7 +4,7 @@ import { type Route, takesBody } from '../src/core/route.ts';
 import { createDependencies } from '../src/gateway/dependencies.ts';
 import { createGateway } from '../src/gateway/gateway.ts';
 import { routes } from '../src/gateway/routes.ts';
-import { type TestGateway, startTestGateway } from './helpers/gateway.ts';
+import { type TestGateway, fetchOf, startTestGateway } from './helpers/gateway.ts';
 import { send } from './helpers/peer.ts';
 
 let gateway: TestGateway;
@@ -454,10 +454,7 @@ describe('failures', () => {
     const proxy = await startProxy(gateway.databaseUrl);
     const { config, secrets, log } = gateway.dependencies;
     const dependencies = await createDependencies({ config, databaseUrl: proxy.url, secrets, log });
-    const handle = createGateway(dependencies);
-    const behind = {
-      fetch: (path: string, init?: RequestInit) => handle(new Request(new URL(path, 'http://gateway'), init)),
-    };
+    const behind = { fetch: fetchOf(createGateway(dependencies)) };
     const headers = { 'X-Request-Id': 'r1' };
     const statuses = () =>
       Promise.all(

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createGateway } from '../src/gateway/gateway.ts';
 import { createIdempotency } from '../src/gateway/idempotency.ts';
 import { routes } from '../src/gateway/routes.ts';
-import { type Answer, type TestGateway, startTestGateway } from './helpers/gateway.ts';
+import { type Answer, type TestGateway, fetchOf, startTestGateway } from './helpers/gateway.ts';
 import { type Peer, mcpHandler, startPeer } from './helpers/mcp-server.ts';
 import { dumpTables } from './helpers/peer.ts';
 import { createSession } from './helpers/sessions.ts';
@@ -410,7 +410,7 @@ describe('twins', () => {
     const write: Write = { method: 'PATCH', path: `/v1/sessions/${sessionId}`, body: { title: 'Mended' } };
     const beside = await startTestGateway({}, { beside: gateway });
     const impatient = [gateway, beside].map(({ dependencies }) =>
-      createGateway({ ...dependencies, idempotency: createIdempotency(dependencies, { waitMs: 200 }) }),
+      fetchOf(createGateway({ ...dependencies, idempotency: createIdempotency(dependencies, { waitMs: 200 }) })),
     );
     const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json', 'Idempotency-Key': 'k-1' };
     const request = () =>

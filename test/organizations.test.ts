@@ -174,7 +174,7 @@ describe('creating an organization', () => {
             headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' },
             body: JSON.stringify(body),
           });
-          const response = await (index % 2 ? peer.gateway(request) : gateway.fetch(request.url, request));
+          const response = await (index % 2 ? peer.fetch(request) : gateway.fetch(request));
           return [response.status, ((await response.json()) as { slug?: string }).slug] as const;
         }),
       );

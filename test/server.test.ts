@@ -5,6 +5,7 @@ import type { Gateway } from '../src/gateway/gateway.ts';
 import { type RunningServer, serve } from '../src/gateway/server.ts';
 import { readJson } from '../src/gateway/body.ts';
 import { DomainError } from '../src/core/errors.ts';
+import { answerJson, answerWith } from '../src/core/http.ts';
 
 const running: RunningServer[] = [];
 const sockets = new Set<Socket>();
@@ -32,18 +33,18 @@ const echo: Gateway = async (request) => {
   const { pathname, search } = new URL(request.url);
   const entry: Seen = { method: request.method, path: pathname + search, signal: request.signal };
   seen.push(entry);
-  if (pathname === '/unread') return Response.json({ error: 'refused' }, { status: 401 });
-  if (pathname === '/empty') return new Response(null, { status: 204 });
-  if (pathname === '/wrong-length') return new Response('as long as it is', { headers: { 'Content-Length': '3' } });
+  if (pathname === '/unread') return answerJson({ error: 'refused' }, { status: 401 });
+  if (pathname === '/empty') return answerWith(null, { status: 204 });
+  if (pathname === '/wrong-length') return answerWith('as long as it is', { headers: { 'Content-Length': '3' } });
   if (pathname === '/wait') await once(request.signal, 'abort');
   try {
     entry.body = await readJson(request);
   } catch (error) {
     entry.failure = error instanceof DomainError ? `${error.status} ${error.message}` : String(error);
-    return Response.json({ error: entry.failure }, { status: error instanceof DomainError ? error.status : 500 });
+    return answerJson({ error: entry.failure }, { status: error instanceof DomainError ? error.status : 500 });
   }
-  const answer = Response.json({ method: request.method, path: pathname + search, body: entry.body });
-  return request.method === 'HEAD' ? new Response(null, answer) : answer;
+  const answer = answerJson({ method: request.method, path: pathname + search, body: entry.body });
+  return request.method === 'HEAD' ? { ...answer, body: null } : answer;
 };
 
 async function start(timeouts: { headersTimeoutMs?: number; requestTimeoutMs?: number } = {}): Promise<RunningServer> {
@@ -127,12 +128,12 @@ describe('answers', () => {
     const server = await start();
     const body = '{"method":"GET","path":"/a"}';
     expect(await exchange(server, get('/a'))).toBe(
-      `HTTP/1.1 200 OK\ncontent-type: application/json\nContent-Length: ${body.length}\nConnection: close\n\n${body}`,
+      `HTTP/1.1 200 OK\nContent-Type: application/json\nContent-Length: ${body.length}\nConnection: close\n\n${body}`,
     );
     expect(await exchange(server, get('/wrong-length'))).toMatch(/Content-Length: 16\n.*\n\nas long as it is$/s);
     expect(await exchange(server, get('/empty'))).toBe('HTTP/1.1 204 No Content\nConnection: close\n\n');
     expect(await exchange(server, get('/a').replace('GET', 'HEAD'))).toBe(
-      'HTTP/1.1 200 OK\ncontent-type: application/json\nConnection: close\n\n',
+      'HTTP/1.1 200 OK\nContent-Type: application/json\nConnection: close\n\n',
     );
   });
 

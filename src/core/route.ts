@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import type { HttpAnswer, HttpRequest } from './http.ts';
 import type { OperationContext } from './operation.ts';
 
 export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
@@ -29,7 +30,7 @@ export interface Route<Input extends z.ZodType = z.ZodType, Output extends z.Zod
   readonly examples?: { readonly input?: object; readonly output?: object };
   readonly run: (context: OperationContext, input: z.output<Input>) => Promise<z.input<Output> | void>;
   /** Answers in place of `run` where the document is made as text, or streamed. Another media type than JSON is named in `mediaTypes`. */
-  readonly respond?: (context: OperationContext, input: z.output<Input>, request: Request) => Promise<Response>;
+  readonly respond?: (context: OperationContext, input: z.output<Input>, request: HttpRequest) => Promise<HttpAnswer>;
   readonly mediaTypes?: Readonly<Record<string, string>>;
 }
 
@@ -41,7 +42,7 @@ export interface PublicPage {
   readonly path: string;
   /** Names it in logs and metrics. */
   readonly operationId: string;
-  readonly answer: (context: PublicContext, query: URLSearchParams) => Promise<Response>;
+  readonly answer: (context: PublicContext, query: URLSearchParams) => Promise<HttpAnswer>;
 }
 
 /** Keeps the types of input and output together while a row is written, and lets them go for the table. */

@@ -1,4 +1,5 @@
 import type { Subscriptions } from '../core/config.ts';
+import type { HttpHeaders } from '../core/http.ts';
 import { notFound, unauthenticated } from '../core/errors.ts';
 import type { ActingOrganization, Actor, Role, Scope } from '../core/operation.ts';
 import { hashApiKey, isWellFormedApiKey } from '../domains/api-keys/key-format.ts';
@@ -38,7 +39,7 @@ const TOUCH_KEY = `update api_key set last_used_at = $2 where id = $1 and (last_
  * @throws DomainError 401; NotFoundError when `X-Organization-Id` names none of the user's organizations.
  */
 export async function authenticate(
-  headers: Headers,
+  headers: HttpHeaders,
   { sql, now }: Dependencies,
   onKey?: (keyId: string) => Promise<void>,
 ): Promise<Actor> {

@@ -1,3 +1,4 @@
+import type { HttpHeaders, HttpRequest } from '../core/http.ts';
 import { DomainError, invalid } from '../core/errors.ts';
 
 /** Bodies over 4 MiB are refused, on both doors. */
@@ -7,7 +8,7 @@ export const MAX_BODY_BYTES = 4 * 1024 * 1024;
  * The JSON of a body; undefined when there is none.
  * @throws DomainError 415 for another media type, charset or encoding; 413 over the bound, without reading further; 400 for malformed JSON.
  */
-export async function readJson(request: Request): Promise<unknown> {
+export async function readJson(request: HttpRequest): Promise<unknown> {
   const text = await readText(request);
   if (text === '') return undefined;
   checkMediaType(request.headers);
@@ -25,7 +26,7 @@ export function requireObject(body: unknown): object {
   return body;
 }
 
-function checkMediaType(headers: Headers): void {
+function checkMediaType(headers: HttpHeaders): void {
   const [mediaType = '', ...parameters] = (headers.get('content-type') ?? '')
     .split(';')
     .map((part) => part.trim().toLowerCase());
@@ -46,37 +47,34 @@ function checkMediaType(headers: Headers): void {
   }
 }
 
-async function readText(request: Request): Promise<string> {
-  // An announced length is refused before anything is read, and the server holds the peer to it; only one that is not announced is counted.
-  const announced = request.headers.get('content-length');
-  if (announced !== null && Number(announced) > MAX_BODY_BYTES) throw tooLarge();
-  const bytes = announced === null ? await readCounted(request.body) : await readWhole(request);
-  if (bytes.length > MAX_BODY_BYTES) throw tooLarge();
+const decoder = new TextDecoder('utf-8', { fatal: true });
+
+async function readText(request: HttpRequest): Promise<string> {
+  // An announced length is refused before anything is read.
+  if (Number(request.headers.get('content-length')) > MAX_BODY_BYTES) throw tooLarge();
+  const bytes = await readBytes(request.body);
   try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+    return decoder.decode(bytes);
   } catch {
     throw invalid('', 'the body is not well-formed UTF-8');
   }
 }
 
-async function readWhole(request: Request): Promise<Buffer> {
-  try {
-    return Buffer.from(await request.arrayBuffer());
-  } catch {
-    throw invalid('', 'the body ended before it was complete');
-  }
-}
-
-async function readCounted(body: ReadableStream<Uint8Array> | null): Promise<Buffer> {
+async function readBytes(body: HttpRequest['body']): Promise<Buffer> {
   if (!body) return Buffer.alloc(0);
   const chunks: Uint8Array[] = [];
   let length = 0;
-  for await (const chunk of body) {
-    length += chunk.byteLength;
-    if (length > MAX_BODY_BYTES) throw tooLarge();
-    chunks.push(chunk);
+  try {
+    for await (const chunk of body) {
+      length += chunk.byteLength;
+      if (length > MAX_BODY_BYTES) throw tooLarge();
+      chunks.push(chunk);
+    }
+  } catch (error) {
+    // The peer went away, or was too slow: its own doing, and nothing to be alarmed about.
+    throw error instanceof DomainError ? error : invalid('', 'the body ended before it was complete');
   }
-  return Buffer.concat(chunks);
+  return chunks.length === 1 && Buffer.isBuffer(chunks[0]) ? chunks[0] : Buffer.concat(chunks);
 }
 
 function tooLarge(): DomainError {

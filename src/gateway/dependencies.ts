@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
 import type { Config } from '../core/config.ts';
 import { type Database, openDatabase } from '../core/database.ts';
+import type { HttpRequest } from '../core/http.ts';
 import { type Notifier, createNotifier } from '../core/notify.ts';
 import type { Actor, OperationContext } from '../core/operation.ts';
 import { type Outbound, type OutboundOptions, createOutbound } from '../core/outbound.ts';
@@ -94,7 +95,7 @@ export function operationContext(
   dependencies: Dependencies,
   actor: Actor,
   requestId: string,
-  request?: Request,
+  request?: HttpRequest,
 ): OperationContext {
   const { config, database, sql, notifier, secrets, outbound, now, newId } = dependencies;
   let em: OperationContext['em'] | undefined;
@@ -106,7 +107,9 @@ export function operationContext(
     notifier,
     actor,
     authenticateAgain: async () => (request ? authenticate(request.headers, dependencies) : actor),
-    signal: request?.signal,
+    get signal() {
+      return request?.signal;
+    },
     requestId,
     now,
     newId,
@@ -122,7 +125,7 @@ export function operationContext(
 }
 
 /** The context of work without a caller: of pages that need no key. */
-export function publicContext(dependencies: Dependencies, requestId: string, request: Request): PublicContext {
+export function publicContext(dependencies: Dependencies, requestId: string, request: HttpRequest): PublicContext {
   const { config, database, sql, notifier, secrets, outbound, now, newId } = dependencies;
   const settings = {
     defaultSubscriptions: config.DEFAULT_SUBSCRIPTION,

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
-import { Response } from '@whatwg-node/fetch';
 import { DomainError } from '../core/errors.ts';
+import { type HttpAnswer, type HttpHeaders, type HttpRequest, answerJsonText, answerWith } from '../core/http.ts';
 import type { Actor } from '../core/operation.ts';
 import { authenticate } from './authenticate.ts';
 import { type Dependencies, operationContext, publicContext } from './dependencies.ts';
@@ -15,11 +15,11 @@ import { createRateLimits } from './rate-limits.ts';
 import { answerRest, answerRestError, matchRoute, methodNotAllowed } from './rest-door.ts';
 import { publicPages, routes } from './routes.ts';
 
-export type Gateway = (request: Request) => Promise<Response>;
+export type Gateway = (request: HttpRequest) => Promise<HttpAnswer>;
 
 /** One request on its way: what is learnt of it ends up in its log line and its metrics. */
 interface Passage {
-  readonly request: Request;
+  readonly request: HttpRequest;
   readonly url: URL;
   readonly requestId: string;
   door: 'graphql' | 'rest' | 'page';
@@ -44,7 +44,7 @@ export function createGateway(dependencies: Dependencies): Gateway {
   const graphql = createGraphQLDoor(dependencies, limits);
   const openapi = JSON.stringify(openApiDocument(routes));
 
-  async function answer(passage: Passage): Promise<Response> {
+  async function answer(passage: Passage): Promise<HttpAnswer> {
     const { request, url, requestId } = passage;
     if (url.pathname === '/graphql') return answerGraphQL(passage);
     const page = (await answerPage(passage)) ?? (await answerPublicPage(passage));
@@ -65,7 +65,7 @@ export function createGateway(dependencies: Dependencies): Gateway {
     });
   }
 
-  async function answerGraphQL(passage: Passage): Promise<Response> {
+  async function answerGraphQL(passage: Passage): Promise<HttpAnswer> {
     const { request, url, requestId } = passage;
     if (
       request.method === 'GET' &&
@@ -83,7 +83,7 @@ export function createGateway(dependencies: Dependencies): Gateway {
     return graphql(request, operationContext(dependencies, actor, requestId, request), passage);
   }
 
-  async function answerPage(passage: Passage): Promise<Response | undefined> {
+  async function answerPage(passage: Passage): Promise<HttpAnswer | undefined> {
     const { pathname } = passage.url;
     const content =
       pages[pathname] ?? (pathname.startsWith('/docs/') ? () => docsAsset(pathname.slice('/docs/'.length)) : undefined);
@@ -94,25 +94,25 @@ export function createGateway(dependencies: Dependencies): Gateway {
     return content();
   }
 
-  async function answerPublicPage(passage: Passage): Promise<Response | undefined> {
+  async function answerPublicPage(passage: Passage): Promise<HttpAnswer | undefined> {
     const { request, url, requestId } = passage;
     const page = publicPages.find(({ path }) => path === url.pathname);
     if (!page) return undefined;
     passage.operation = page.operationId;
     // What opens such a page to look at it, without reading it, must not use up what it stands for: HEAD runs nothing.
-    if (request.method === 'HEAD') return new Response();
+    if (request.method === 'HEAD') return answerWith(null);
     if (request.method !== 'GET') throw methodNotAllowed(request.method, ['GET']);
     return page.answer(publicContext(dependencies, requestId, request), url.searchParams);
   }
 
-  const pages: Readonly<Record<string, () => Response | Promise<Response>>> = {
-    '/': () => new Response(null, { status: 303, headers: { Location: '/graphql' } }),
+  const pages: Readonly<Record<string, () => HttpAnswer | Promise<HttpAnswer>>> = {
+    '/': () => answerWith(null, { status: 303, headers: { Location: '/graphql' } }),
     '/docs': docsPage,
-    '/openapi.json': () => new Response(openapi, { headers: { 'Content-Type': 'application/json' } }),
+    '/openapi.json': () => answerJsonText(openapi),
     '/health/live': live,
     '/health/ready': () => ready(dependencies),
     '/metrics': async () =>
-      new Response(await dependencies.metrics.registry.metrics(), {
+      answerWith(await dependencies.metrics.registry.metrics(), {
         headers: { 'Content-Type': dependencies.metrics.registry.contentType },
       }),
   };
@@ -132,26 +132,20 @@ export function createGateway(dependencies: Dependencies): Gateway {
         return (log ??= dependencies.log.child({ requestId }));
       },
     };
-    let response: Response;
+    let told: HttpAnswer;
     try {
-      response = await answer(passage);
+      told = await answer(passage);
     } catch (error) {
-      const told = toDomainError(error, passage.log);
-      response =
+      const failure = toDomainError(error, passage.log);
+      told =
         passage.url.pathname === '/graphql'
-          ? answerGraphQLError(told, requestId)
-          : answerRestError(told, passage.url.pathname, requestId);
+          ? answerGraphQLError(failure, requestId)
+          : answerRestError(failure, passage.url.pathname, requestId);
     }
-    response.headers.set('X-Request-Id', requestId);
-    for (const [name, value] of Object.entries({
-      ...SECURITY_HEADERS,
-      ...passage.routeHeaders,
-      ...passage.limitHeaders,
-    }))
-      response.headers.set(name, value);
     const seconds = (performance.now() - started) / 1000;
     const { door, operation, keyId } = passage;
-    dependencies.metrics.requests.inc({ door, operation, status: response.status });
+    const { status } = told;
+    dependencies.metrics.requests.inc({ door, operation, status });
     dependencies.metrics.duration.observe({ door, operation }, seconds);
     dependencies.log.info(
       {
@@ -160,18 +154,25 @@ export function createGateway(dependencies: Dependencies): Gateway {
         path: passage.url.pathname,
         door,
         operation,
-        status: response.status,
+        status,
         ms: Math.round(seconds * 1e6) / 1000,
         keyId,
       },
       'request',
     );
-    return request.method === 'HEAD' ? new Response(null, response) : response;
+    const headers = {
+      ...told.headers,
+      'X-Request-Id': requestId,
+      ...SECURITY_HEADERS,
+      ...passage.routeHeaders,
+      ...passage.limitHeaders,
+    };
+    return { status, headers, body: request.method === 'HEAD' ? null : told.body };
   };
 }
 
 /** A caller's own request id is kept when it is sane: it goes into logs and headers as it stands. */
-function requestIdOf(headers: Headers): string {
+function requestIdOf(headers: HttpHeaders): string {
   const given = headers.get('x-request-id');
   return given !== null && /^[A-Za-z0-9._-]{1,128}$/.test(given) ? given : randomUUID();
 }

@@ -12,7 +12,8 @@ import {
 import { type GraphQLParams, type Plugin, createYoga } from 'graphql-yoga';
 import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
-import { Response } from '@whatwg-node/fetch';
+import { Request } from '@whatwg-node/fetch';
+import { type HttpAnswer, type HttpHeaders, type HttpRequest, answerWith } from '../core/http.ts';
 import type { OperationContext } from '../core/operation.ts';
 import { stringifyWithRawJson } from '../core/raw-json.ts';
 import type { Dependencies } from './dependencies.ts';
@@ -31,7 +32,7 @@ interface ServerContext {
   readonly operation: OperationContext;
   /** Whose log writes the request id into every line; made when something is logged. */
   readonly logs: { readonly log: Logger };
-  readonly headers: Headers;
+  readonly headers: HttpHeaders;
   /** What is asked for; rejected when it cannot be read. */
   readonly params: Promise<GraphQLParams>;
   /** What the operation cost, once that is known, and what is left. */
@@ -54,10 +55,10 @@ interface ToldCost {
 }
 
 export type GraphQLDoor = (
-  request: Request,
+  request: HttpRequest,
   operation: OperationContext,
   logs: { readonly log: Logger },
-) => Promise<Response>;
+) => Promise<HttpAnswer>;
 
 /**
  * The GraphQL door: GraphQL over HTTP for callers who have been authenticated. Yoga is the protocol: it negotiates, parses, validates,
@@ -171,7 +172,7 @@ export function createGraphQLDoor(
   });
 
   /** Runs a known document; undefined when the request needs Yoga, which then may find the result here already. */
-  async function runKnown(request: Request, server: ServerContext): Promise<Response | undefined> {
+  async function runKnown(request: HttpRequest, server: ServerContext): Promise<HttpAnswer | undefined> {
     const mediaType = plainMediaType(request);
     const params = mediaType && (await server.params.catch(() => undefined));
     const document = params && isPlain(params) ? parsed.get(params.query) : undefined;
@@ -187,7 +188,19 @@ export function createGraphQLDoor(
       return undefined;
     }
     const body = stringifyWithRawJson({ data: result.data, extensions: told(server) });
-    return new Response(body, { headers: { 'Content-Type': `${mediaType}; charset=utf-8` } });
+    return answerWith(body, { headers: { 'Content-Type': `${mediaType}; charset=utf-8` } });
+  }
+
+  async function askYoga({ method, url, headers, signal }: HttpRequest, server: ServerContext): Promise<HttpAnswer> {
+    // All that it looks at: it is given what the body says.
+    const accept = headers.get('accept');
+    const asked = new Request(url, { method, signal, headers: accept === null ? {} : { accept } });
+    const response = await yoga.handle(asked, server);
+    // The length is told of what is sent, by who sends it.
+    response.headers.delete('content-length');
+    const told = { status: response.status, headers: Object.fromEntries(response.headers) };
+    const isStream = /^(?:text\/event-stream|multipart\/mixed)/.test(told.headers['content-type'] ?? '');
+    return answerWith(isStream ? response.body : await response.text(), told);
   }
 
   async function runWithin(args: ExecutionArgs, server: ServerContext): Promise<ExecutionResult> {
@@ -207,9 +220,8 @@ export function createGraphQLDoor(
       replay: { isReplayed: false },
       params: readGraphQLRequest(request),
     };
-    const response = (await runKnown(request, server)) ?? (await yoga.handle(request, server));
-    if (server.replay.isReplayed) response.headers.set(REPLAYED_HEADER, 'true');
-    return response;
+    const told = (await runKnown(request, server)) ?? (await askYoga(request, server));
+    return server.replay.isReplayed ? { ...told, headers: { ...told.headers, [REPLAYED_HEADER]: 'true' } } : told;
   };
 }
 
@@ -234,7 +246,7 @@ async function pay(
 }
 
 /** The media type that a POST is answered with, where its `Accept` leaves no choice to negotiate. */
-function plainMediaType({ method, headers }: Request): string | undefined {
+function plainMediaType({ method, headers }: HttpRequest): string | undefined {
   if (method !== 'POST') return undefined;
   const accept = headers.get('accept') ?? '*/*';
   if (accept === '*/*' || accept === 'application/json') return 'application/json';

@@ -1,5 +1,5 @@
 import { type ExecutionResult, GraphQLError } from 'graphql';
-import { Response } from '@whatwg-node/fetch';
+import { type HttpAnswer, answerJson } from '../core/http.ts';
 import type { Logger } from 'pino';
 import { DomainError } from '../core/errors.ts';
 import { toDomainError } from './failures.ts';
@@ -44,7 +44,7 @@ export function toHttpError(error: unknown): unknown {
 }
 
 /** An error that stopped a request before its document was read, in GraphQL's form. */
-export function answerGraphQLError(error: DomainError, requestId: string): Response {
+export function answerGraphQLError(error: DomainError, requestId: string): HttpAnswer {
   const body = { errors: [{ message: error.message, extensions: extensionsOf(error) }], extensions: { requestId } };
-  return Response.json(body, { status: error.status, headers: error.headers });
+  return answerJson(body, { status: error.status, headers: error.headers });
 }

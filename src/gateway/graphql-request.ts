@@ -1,4 +1,5 @@
 import type { GraphQLParams } from 'graphql-yoga';
+import type { HttpRequest } from '../core/http.ts';
 import { ValidationError, invalid } from '../core/errors.ts';
 import { readJson, requireObject } from './body.ts';
 import { LIMITS, limitError } from './graphql-limits.ts';
@@ -7,7 +8,7 @@ import { LIMITS, limitError } from './graphql-limits.ts';
  * What a request asks for (GraphQL over HTTP, sections 5 and 6), read within the bounds and with the messages of the REST door.
  * @throws DomainError 415, 413, 400 as `readJson`; GraphQLError `TOO_MANY_OPERATIONS` for an array of requests.
  */
-export async function readGraphQLRequest(request: Request): Promise<GraphQLParams> {
+export async function readGraphQLRequest(request: HttpRequest): Promise<GraphQLParams> {
   if (request.method === 'GET') return readQuery(new URL(request.url).searchParams);
   const body = await readJson(request);
   if (Array.isArray(body)) {

@@ -1,17 +1,17 @@
-import { Response } from '@whatwg-node/fetch';
+import { type HttpAnswer, answerJson } from '../core/http.ts';
 import { pendingMigrations } from '../core/database.ts';
 import type { Dependencies } from './dependencies.ts';
 
 /** Whether the process runs; asks nothing else. */
-export function live(): Response {
-  return Response.json({ status: 'live' });
+export function live(): HttpAnswer {
+  return answerJson({ status: 'live' });
 }
 
 /** Whether requests can be served: the database answers, and its schema is the one this code needs. */
-export async function ready({ database, log }: Dependencies): Promise<Response> {
+export async function ready({ database, log }: Dependencies): Promise<HttpAnswer> {
   try {
     const pending = await pendingMigrations(database.em.fork());
-    if (pending.length === 0) return Response.json({ status: 'ready' });
+    if (pending.length === 0) return answerJson({ status: 'ready' });
     return notReady(`migrations are pending: ${pending.length}`);
   } catch (error) {
     log.warn({ err: error }, 'not ready');
@@ -19,6 +19,6 @@ export async function ready({ database, log }: Dependencies): Promise<Response> 
   }
 }
 
-function notReady(reason: string): Response {
-  return Response.json({ status: 'not ready', error: reason }, { status: 503, headers: { 'Retry-After': '1' } });
+function notReady(reason: string): HttpAnswer {
+  return answerJson({ status: 'not ready', error: reason }, { status: 503, headers: { 'Retry-After': '1' } });
 }

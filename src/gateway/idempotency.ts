@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { EntityManager } from '@mikro-orm/postgresql';
+import type { HttpHeaders } from '../core/http.ts';
 import { ConflictError, ForbiddenError, invalid, unauthenticated } from '../core/errors.ts';
 import type { OperationContext, Scope } from '../core/operation.ts';
 import { SecretError } from '../core/secrets.ts';
@@ -55,7 +56,7 @@ export const REPLAYED_HEADER = 'Idempotent-Replayed';
 export const MAX_KEY = 255;
 
 /** The key of a write; undefined when it has none. @throws ValidationError (400) unless it has 1 to 255 characters. */
-export function idempotencyKeyOf(headers: Headers): string | undefined {
+export function idempotencyKeyOf(headers: HttpHeaders): string | undefined {
   const key = headers.get(KEY_HEADER);
   if (key === null) return undefined;
   if (key === '' || key.length > MAX_KEY) throw invalid(KEY_HEADER, `must be 1 to ${MAX_KEY} characters`);

@@ -19,6 +19,7 @@ import {
   visitWithTypeInfo,
 } from 'graphql';
 import type { Logger } from 'pino';
+import type { HttpHeaders } from '../core/http.ts';
 import type { GraphQLContext } from '../core/builder.ts';
 import { RawJson, stringifyWithRawJson } from '../core/raw-json.ts';
 import { toDomainError } from './failures.ts';
@@ -32,7 +33,7 @@ export interface KeyedExecution {
   readonly args: ExecutionArgs;
   readonly context: GraphQLContext;
   /** Has an `Idempotency-Key`. */
-  readonly headers: Headers;
+  readonly headers: HttpHeaders;
   readonly log: Logger;
 }
 

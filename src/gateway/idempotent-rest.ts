@@ -1,4 +1,4 @@
-import { Response } from '@whatwg-node/fetch';
+import { type HttpAnswer, answerWith } from '../core/http.ts';
 import type { OperationContext } from '../core/operation.ts';
 import type { Route } from '../core/route.ts';
 import { type Idempotency, REPLAYED_HEADER } from './idempotency.ts';
@@ -15,7 +15,7 @@ export interface KeyedCall {
 
 interface StoredResponse {
   readonly status: number;
-  readonly headers: [string, string][];
+  readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
 }
 
@@ -23,24 +23,22 @@ interface StoredResponse {
 export async function runWithKey(
   idempotency: Idempotency,
   { route, context, key, input }: KeyedCall,
-  run: (context: OperationContext) => Promise<Response>,
-): Promise<Response> {
+  run: (context: OperationContext) => Promise<HttpAnswer>,
+): Promise<HttpAnswer> {
   const { operationId: operation, callsOut = false } = route;
   const { text, isReplayed } = await idempotency.run(
     { context, key, path: '', operation, input, callsOut },
     async (inner) => {
-      const response = await run(inner);
-      const stored: StoredResponse = {
-        status: response.status,
-        headers: [...response.headers],
-        body: await response.text(),
-      };
-      return { text: JSON.stringify(stored), isSuccess: response.ok };
+      const { status, headers, body } = await run(inner);
+      if (typeof body !== 'string' && body !== null) throw new TypeError('what a write answers is text');
+      const stored: StoredResponse = { status, headers, body: body ?? '' };
+      return { text: JSON.stringify(stored), isSuccess: status < 400 };
     },
   );
   // Written above, now or then.
   const { status, headers, body } = JSON.parse(text) as StoredResponse;
-  const response = new Response(body === '' ? null : body, { status, headers });
-  if (isReplayed) response.headers.set(REPLAYED_HEADER, 'true');
-  return response;
+  return answerWith(body === '' ? null : body, {
+    status,
+    headers: { ...headers, ...(isReplayed && { [REPLAYED_HEADER]: 'true' }) },
+  });
 }

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { renderGraphiQL } from '@graphql-yoga/render-graphiql';
-import { Response } from '@whatwg-node/fetch';
+import { type HttpAnswer, answerWith } from '../core/http.ts';
 import { notFound } from '../core/errors.ts';
 import { EXAMPLES } from './examples.ts';
 
@@ -23,8 +23,8 @@ const CONTENT_SECURITY_POLICY = [
   "frame-ancestors 'none'",
 ].join('; ');
 
-function page(html: string): Response {
-  return new Response(html, {
+function page(html: string): HttpAnswer {
+  return answerWith(html, {
     headers: { 'Content-Type': 'text/html; charset=utf-8', 'Content-Security-Policy': CONTENT_SECURITY_POLICY },
   });
 }
@@ -32,7 +32,7 @@ function page(html: string): Response {
 let graphiql: string | undefined;
 
 /** GraphiQL, with an example of each noun in its tabs and the header for the key ready to be filled in. */
-export function graphiqlPage(): Response {
+export function graphiqlPage(): HttpAnswer {
   graphiql ??= renderGraphiQL({
     title: 'Workspace gateway',
     defaultTabs: EXAMPLES.map(({ query, variables }) => ({ query, variables: variables ?? '{}', headers: HEADERS })),
@@ -66,7 +66,7 @@ const SHARE_KEY_BETWEEN_TABS = `<script>
 </script>`;
 
 /** The REST reference: Swagger UI over `/openapi.json`. */
-export function docsPage(): Response {
+export function docsPage(): HttpAnswer {
   return page(`<!doctype html>
 <html lang="en">
   <head>
@@ -92,9 +92,9 @@ const ASSETS: Readonly<Record<string, string>> = {
 };
 
 /** A file of the reference page. @throws NotFoundError for any name but the few it needs. */
-export async function docsAsset(name: string): Promise<Response> {
+export async function docsAsset(name: string): Promise<HttpAnswer> {
   const type = Object.hasOwn(ASSETS, name) ? ASSETS[name] : undefined;
   if (!type) throw notFound('page');
   const content = await readFile(resolve(`swagger-ui-dist/${name}`));
-  return new Response(content, { headers: { 'Content-Type': type, 'Cache-Control': 'public, max-age=3600' } });
+  return answerWith(content, { headers: { 'Content-Type': type, 'Cache-Control': 'public, max-age=3600' } });
 }

@@ -1,4 +1,4 @@
-import { Response } from '@whatwg-node/fetch';
+import { type HttpAnswer, type HttpRequest, answerJson, answerWith } from '../core/http.ts';
 import { DomainError, type ErrorKind, STATUS_OF, ValidationError, invalid } from '../core/errors.ts';
 import { type Method, type Route, isWrite, takesBody } from '../core/route.ts';
 import { parseInput } from '../core/validation.ts';
@@ -65,13 +65,13 @@ function decode(name: string, segment: string): string {
 
 /** Runs the operation of a route: path, query and body become its input, its result the documented document. It adds no rule. */
 export async function answerRest(
-  request: Request,
+  request: HttpRequest,
   url: URL,
   { route, parameters: encoded }: Match,
   actor: Actor,
   requestId: string,
   dependencies: Dependencies,
-): Promise<Response> {
+): Promise<HttpAnswer> {
   const given = takesBody(route) ? await bodyOf(request, route) : queryOf(url.searchParams, route);
   const parameters = Object.fromEntries(
     Object.entries(encoded).map(([name, segment]) => [name, decode(name, segment)]),
@@ -92,15 +92,20 @@ export async function answerRest(
   );
 }
 
-async function runRoute(route: Route, context: OperationContext, input: unknown, request: Request): Promise<Response> {
+async function runRoute(
+  route: Route,
+  context: OperationContext,
+  input: unknown,
+  request: HttpRequest,
+): Promise<HttpAnswer> {
   if (route.respond) return route.respond(context, input, request);
   const result = await route.run(context, input);
   const headers = { ...route.headers };
-  if (result === undefined) return new Response(null, { status: route.status, headers });
-  return Response.json(result, { status: route.status, headers });
+  if (result === undefined) return answerWith(null, { status: route.status, headers });
+  return answerJson(result, { status: route.status, headers });
 }
 
-async function bodyOf(request: Request, route: Route): Promise<object> {
+async function bodyOf(request: HttpRequest, route: Route): Promise<object> {
   const body = await readJson(request);
   return body === undefined && route.optionalBody ? {} : requireObject(body);
 }
@@ -150,7 +155,7 @@ const CATEGORY_OF: Partial<Record<ErrorKind, string>> = {
 };
 
 /** The documented form of an error: `{error}` everywhere but under `/events/`. */
-export function answerRestError(error: DomainError, path: string, requestId: string): Response {
+export function answerRestError(error: DomainError, path: string, requestId: string): HttpAnswer {
   const body = path.startsWith('/events/')
     ? {
         status: 'error',
@@ -160,7 +165,7 @@ export function answerRestError(error: DomainError, path: string, requestId: str
         errors: faultsOf(error).map(({ path: where, code, message }) => ({ message, code, in: where.join('.') })),
       }
     : { error: error.message };
-  return Response.json(body, { status: STATUS_OF[error.kind], headers: error.headers });
+  return answerJson(body, { status: STATUS_OF[error.kind], headers: error.headers });
 }
 
 function faultsOf(error: DomainError) {

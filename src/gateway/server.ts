@@ -1,12 +1,18 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES, createServer } from 'node:http';
+import {
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+  STATUS_CODES,
+  createServer,
+} from 'node:http';
 import { Server as NetServer } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as delay } from 'node:timers/promises';
-import { Request } from '@whatwg-node/fetch';
-import { invalid } from '../core/errors.ts';
+import { type HttpAnswer, type HttpHeaders, type HttpRequest, answerJson } from '../core/http.ts';
 import type { Gateway } from './gateway.ts';
 
 /** Puts the gateway on a port, with bounds that keep slow and idle peers from holding it. */
@@ -83,26 +89,17 @@ async function close(server: Server, graceMs: number): Promise<void> {
 }
 
 async function answer(gateway: Gateway, incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
-  const aborted = new AbortController();
-  outgoing.once('close', () => {
-    // An abort makes an exception, which is not for nothing; an answer that has gone out needs none.
-    if (!outgoing.writableFinished) aborted.abort();
-  });
   try {
-    const request = toRequest(incoming, aborted.signal);
-    const response = request ? await gateway(request) : unanswerable(incoming);
+    const url = addressOf(incoming);
+    const told = url === undefined ? unanswerable(incoming) : await gateway(new NodeRequest(incoming, outgoing, url));
     // A body that was refused unread is not waited for: the connection ends with the answer.
     if (!incoming.complete) outgoing.setHeader('Connection', 'close');
-    // The length is told of what is sent, once.
-    response.headers.delete('content-length');
-    const headers = [...response.headers].flat();
-    if (isStream(response)) {
-      outgoing.writeHead(response.status, headers);
-      await pipeline(response.body as AsyncIterable<Uint8Array>, outgoing);
+    const { status, headers, body } = told;
+    if (body !== null && typeof body === 'object' && Symbol.asyncIterator in body) {
+      outgoing.writeHead(status, headers);
+      await pipeline(body, outgoing);
     } else {
-      // A text goes out in one write with the headers; as bytes it would be copied before.
-      const body = isText(response) ? await response.text() : Buffer.from(await response.arrayBuffer());
-      await send(incoming, outgoing, response.status, headers, body);
+      await send(incoming, outgoing, told, body ?? '');
     }
   } catch {
     // The gateway answers all failures itself; what is left are peers that went away.
@@ -113,14 +110,13 @@ async function answer(gateway: Gateway, incoming: IncomingMessage, outgoing: Ser
 async function send(
   incoming: IncomingMessage,
   outgoing: ServerResponse,
-  status: number,
-  headers: string[],
-  body: Buffer | string,
+  { status, headers }: HttpAnswer,
+  body: Uint8Array | string,
 ): Promise<void> {
   // A HEAD or a 204 has no length of its own to tell.
   outgoing.writeHead(
     status,
-    body.length > 0 ? [...headers, 'Content-Length', String(Buffer.byteLength(body))] : headers,
+    body.length > 0 ? { ...headers, 'Content-Length': String(Buffer.byteLength(body)) } : headers,
   );
   if (!incoming.complete) {
     if (body.length > 0) outgoing.write(body);
@@ -128,38 +124,69 @@ async function send(
     await Promise.race([once(incoming, 'close'), delay(LINGER_MS, undefined, { ref: false })]);
     outgoing.end();
   } else {
+    // A text goes out in one write with the headers; as bytes it would be copied before.
     outgoing.end(body);
   }
 }
 
-/** Answers that go on for long are sent as they come; all others in one piece. */
-function isStream({ headers }: Response): boolean {
-  return /^(?:text\/event-stream|multipart\/mixed)/.test(headers.get('content-type') ?? '');
+/** A request of Node's server. What costs something and few ask for is made when it is asked for. */
+class NodeRequest implements HttpRequest {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: HttpHeaders;
+  readonly #incoming: IncomingMessage;
+  readonly #outgoing: ServerResponse;
+  #aborted: AbortController | undefined;
+
+  constructor(incoming: IncomingMessage, outgoing: ServerResponse, url: string) {
+    this.method = incoming.method ?? 'GET';
+    this.url = url;
+    this.headers = new NodeHeaders(incoming.headers);
+    this.#incoming = incoming;
+    this.#outgoing = outgoing;
+  }
+
+  get signal(): AbortSignal {
+    if (!this.#aborted) {
+      const aborted = (this.#aborted = new AbortController());
+      const outgoing = this.#outgoing;
+      if (outgoing.destroyed) aborted.abort();
+      // An abort makes an exception, which is not for nothing; an answer that has gone out needs none.
+      else outgoing.once('close', () => outgoing.writableFinished || aborted.abort());
+    }
+    return this.#aborted.signal;
+  }
+
+  get body(): AsyncIterable<Uint8Array> | null {
+    const { 'content-length': length, 'transfer-encoding': encoding } = this.#incoming.headers;
+    if (this.method === 'GET' || this.method === 'HEAD' || (length ?? encoding) === undefined) return null;
+    // A reader who stops early does not end the connection, which has yet to be answered.
+    return this.#incoming.iterator({ destroyOnReturn: false });
+  }
 }
 
-function isText({ headers }: Response): boolean {
-  return /^(?:text\/|application\/(?:json|graphql-response\+json))/.test(headers.get('content-type') ?? '');
+class NodeHeaders implements HttpHeaders {
+  readonly #fields: IncomingHttpHeaders;
+
+  constructor(fields: IncomingHttpHeaders) {
+    this.#fields = fields;
+  }
+
+  get(name: string): string | null {
+    const value = this.#fields[name.toLowerCase()];
+    return value === undefined ? null : String(value);
+  }
+
+  has(name: string): boolean {
+    return this.#fields[name.toLowerCase()] !== undefined;
+  }
 }
 
-/** The request in the form that the gateway takes; undefined when it has none: a target that is no address, a method such as TRACE. */
-function toRequest(incoming: IncomingMessage, signal: AbortSignal): Request | undefined {
-  const { method = 'GET', url = '/' } = incoming;
-  const hasBody =
-    method !== 'GET' &&
-    method !== 'HEAD' &&
-    (incoming.headers['content-length'] !== undefined || incoming.headers['transfer-encoding'] !== undefined);
+/** The address of a request; undefined when it has none: a target that is no address, a method such as TRACE. */
+function addressOf({ method = 'GET', url = '/' }: IncomingMessage): string | undefined {
   // Only the path and query matter: whatever the Host header says, addresses are made from the configuration.
   const target = url.startsWith('/') ? `http://gateway${url}` : url;
-  if (!URL.canParse(target) || !/^https?:/i.test(target) || isForbidden(method)) return undefined;
-  const init: RequestInit & { duplex: 'half' } = {
-    method,
-    // Only set-cookie, which no request has, would be more than one text.
-    headers: incoming.headers as Record<string, string>,
-    signal,
-    duplex: 'half',
-    ...(hasBody && { body: bodyOf(incoming) }),
-  };
-  return new Request(target, init);
+  return !URL.canParse(target) || !/^https?:/i.test(target) || isForbidden(method) ? undefined : target;
 }
 
 /** Methods that fetch's `Request` does not take (Fetch standard, forbidden method). */
@@ -167,35 +194,11 @@ function isForbidden(method: string): boolean {
   return /^(?:CONNECT|TRACE|TRACK)$/i.test(method);
 }
 
-/** The body as it comes in. Unlike `Readable.toWeb`, a reader who stops early does not end the connection, which has yet to be answered. */
-function bodyOf(incoming: IncomingMessage): BodyInit {
-  // One of announced length is read whole or not at all, for which this Request takes Node's own stream: it costs a third of a web stream.
-  if (incoming.headers['content-length'] !== undefined) return incoming as unknown as BodyInit;
-  const chunks: AsyncIterator<Uint8Array> = incoming.iterator({ destroyOnReturn: false });
-  const source: UnderlyingDefaultSource<Uint8Array> = {
-    async pull(controller) {
-      try {
-        const { done, value } = await chunks.next();
-        if (done) controller.close();
-        else controller.enqueue(value);
-      } catch {
-        // The peer went away, or was too slow: its own doing, and nothing to be alarmed about.
-        controller.error(invalid('', 'the body ended before it was complete'));
-      }
-    },
-    async cancel() {
-      await chunks.return?.();
-    },
-  };
-  // Nothing is read ahead of who asks for it.
-  return new ReadableStream(source, { highWaterMark: 0 });
-}
-
-function unanswerable({ method = '' }: IncomingMessage): Response {
+function unanswerable({ method = '' }: IncomingMessage): HttpAnswer {
   const [status, error] = isForbidden(method)
     ? [405, `${method} is not allowed here`]
     : [400, 'the request target is not an address'];
-  return Response.json(
+  return answerJson(
     { error },
     {
       status,

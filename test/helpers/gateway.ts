@@ -1,13 +1,15 @@
 import { randomBytes, randomUUID } from 'node:crypto';
+import { Readable } from 'node:stream';
 import { pino } from 'pino';
 import { inject } from 'vitest';
 import { readConfig } from '../../src/core/config.ts';
+import type { HttpAnswer } from '../../src/core/http.ts';
 import type { Role, Scope } from '../../src/core/operation.ts';
 import type { OutboundOptions } from '../../src/core/outbound.ts';
 import { createSecretBox, parseEncryptionKeys } from '../../src/core/secrets.ts';
 import { type IssuedKey, createKeyFor } from '../../src/gateway/demo.ts';
 import { type Dependencies, createDependencies } from '../../src/gateway/dependencies.ts';
-import { createGateway } from '../../src/gateway/gateway.ts';
+import { type Gateway, createGateway } from '../../src/gateway/gateway.ts';
 import { databaseUrl, onServer } from './global-setup.ts';
 
 /** What a request answered: the whole of it, so that tests compare whole answers. */
@@ -31,6 +33,25 @@ export interface GraphQLAnswer<Data = Record<string, never>> {
   readonly extensions?: Record<string, unknown>;
 }
 
+/** Asks a gateway in process as one asks a server; paths are enough. */
+export type Fetch = (target: string | Request, init?: RequestInit) => Promise<Response>;
+
+export function fetchOf(gateway: Gateway): Fetch {
+  return async (target, init) => {
+    const request = typeof target === 'string' ? new Request(new URL(target, 'http://gateway'), init) : target;
+    const { body, ...told } = await gateway(request);
+    return new Response(isStream(body) ? streamOf(body) : (body as BodyInit | null), told);
+  };
+}
+
+function isStream(body: HttpAnswer['body']): body is AsyncIterable<Uint8Array> {
+  return body !== null && typeof body === 'object' && Symbol.asyncIterator in body;
+}
+
+function streamOf(body: AsyncIterable<Uint8Array>): ReadableStream {
+  return body instanceof ReadableStream ? body : (Readable.toWeb(Readable.from(body)) as ReadableStream);
+}
+
 /** A gateway in process, on a database of its own. */
 export interface TestGateway {
   readonly dependencies: Dependencies;
@@ -42,7 +63,7 @@ export interface TestGateway {
   readonly databaseUrl: string;
   /** Holds the clock; undefined lets it run. */
   setClock(at: Date | undefined): void;
-  fetch(path: string, init?: RequestInit): Promise<Response>;
+  readonly fetch: Fetch;
   /** A REST request; a body that is not a string is sent as JSON. */
   rest<Body>(method: string, path: string, options?: RestOptions): Promise<Answer<Body>>;
   /** A GraphQL request over POST; fails the test when the answer is no GraphQL response. */
@@ -85,8 +106,7 @@ export async function startTestGateway(
     outbound,
     onSql: (statement) => statements.push(statement),
   });
-  const gateway = createGateway(dependencies);
-  const fetch: TestGateway['fetch'] = (path, init) => gateway(new Request(new URL(path, 'http://gateway'), init));
+  const fetch = fetchOf(createGateway(dependencies));
   return {
     dependencies,
     logged,

@@ -1,14 +1,14 @@
-import { type Gateway, createGateway } from '../../src/gateway/gateway.ts';
+import { createGateway } from '../../src/gateway/gateway.ts';
 import { type Dependencies, createDependencies } from '../../src/gateway/dependencies.ts';
-import type { Answer, TestGateway } from './gateway.ts';
+import { type Answer, type Fetch, type TestGateway, fetchOf } from './gateway.ts';
 
 /** A second gateway on the same database, with connections of its own: what another process would be. */
 export async function startPeer(
   first: TestGateway,
-): Promise<{ gateway: Gateway; dependencies: Dependencies; close(): Promise<void> }> {
+): Promise<{ fetch: Fetch; dependencies: Dependencies; close(): Promise<void> }> {
   const { config, secrets, log } = first.dependencies;
   const dependencies = await createDependencies({ config, databaseUrl: first.databaseUrl, secrets, log });
-  return { gateway: createGateway(dependencies), dependencies, close: () => dependencies.close() };
+  return { fetch: fetchOf(createGateway(dependencies)), dependencies, close: () => dependencies.close() };
 }
 
 export interface SendOptions {

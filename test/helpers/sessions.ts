@@ -190,7 +190,10 @@ function messageOf(block: string): Message {
   return Object.fromEntries(block.split('\n').map((line) => /^(\w+): ?(.*)$/s.exec(line)?.slice(1, 3) ?? []));
 }
 
-type Fetcher = Pick<TestGateway, 'fetch'>;
+/** A gateway in process, or a server: what paths are asked of. */
+interface Fetcher {
+  fetch(path: string, init?: RequestInit): Promise<Response>;
+}
 
 export async function tail(
   gateway: Fetcher,

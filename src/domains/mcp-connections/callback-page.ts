@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { type HttpAnswer, answerWith } from '../../core/http.ts';
 import type { CallbackResult } from './authorization.ts';
 
 /** The page at the end of an authorization, for a browser: it loads nothing, runs nothing, and repeats nothing of the address it was opened with. */
@@ -12,7 +13,7 @@ const HEADERS = {
   'Cache-Control': 'no-store',
 };
 
-export function callbackPage(result: CallbackResult): Response {
+export function callbackPage(result: CallbackResult): HttpAnswer {
   const isConnected = result.kind === 'connected';
   const title = isConnected ? 'Connected' : 'Not connected';
   const text = isConnected
@@ -25,7 +26,7 @@ export function callbackPage(result: CallbackResult): Response {
       ];
   const body = text.map((line) => `<p>${escapeHtml(line)}</p>`).join('\n');
   const html = `<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<meta name="viewport" content="width=device-width">\n<title>${title}</title>\n<style>${STYLE}</style>\n</head>\n<body>\n<h1>${title}</h1>\n${body}\n</body>\n</html>\n`;
-  return new Response(html, { status: isConnected ? 200 : 400, headers: HEADERS });
+  return answerWith(html, { status: isConnected ? 200 : 400, headers: HEADERS });
 }
 
 function escapeHtml(text: string): string {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { answerJson } from '../../core/http.ts';
 import { type PublicPage, route } from '../../core/route.ts';
 import { toIsoString } from '../../core/sql.ts';
 import { authorizeMcpConnection, completeAuthorization } from './authorization.ts';
@@ -107,7 +108,7 @@ export const mcpConnectionPages: readonly PublicPage[] = [
     path: CLIENT_METADATA_PATH,
     operationId: 'readMcpClientMetadata',
     answer: async ({ settings }) =>
-      Response.json(
+      answerJson(
         {
           client_id: settings.publicUrl + CLIENT_METADATA_PATH,
           client_uri: settings.publicUrl,

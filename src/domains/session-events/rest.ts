@@ -1,6 +1,6 @@
-import { Response } from '@whatwg-node/fetch';
 import { z } from 'zod';
 import { invalid } from '../../core/errors.ts';
+import { type HttpAnswer, type HttpHeaders, type HttpRequest, answerJsonText, answerWith } from '../../core/http.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import { route } from '../../core/route.ts';
 import { eventDataFields } from './event-data.ts';
@@ -48,21 +48,21 @@ export const sessionEventRoutes = [
   }),
 ];
 
-function wantsStream(headers: Headers): boolean {
+function wantsStream(headers: HttpHeaders): boolean {
   return /\btext\/event-stream\b/i.test(headers.get('accept') ?? '');
 }
 
-async function pageOf(context: OperationContext, input: ListSessionEventsInput): Promise<Response> {
+async function pageOf(context: OperationContext, input: ListSessionEventsInput): Promise<HttpAnswer> {
   const { events, nextCursor } = await listSessionEvents(context, input);
   const body = `{"items":[${events.map(eventToJson).join(',')}],"nextCursor":"${nextCursor}"}`;
-  return new Response(body, { headers: { 'Content-Type': 'application/json' } });
+  return answerJsonText(body);
 }
 
 async function streamOf(
   context: OperationContext,
   { sessionId, cursor, messageId }: ListSessionEventsInput,
-  request: Request,
-): Promise<Response> {
+  request: HttpRequest,
+): Promise<HttpAnswer> {
   const after = idOf(resumeFrom(request.headers) ?? cursor);
   const gone = new AbortController();
   const signal = AbortSignal.any([request.signal, gone.signal]);
@@ -72,13 +72,13 @@ async function streamOf(
     'Cache-Control': 'no-store',
     'X-Accel-Buffering': 'no',
   };
-  return new Response(
+  return answerWith(
     toEventStream(pages, () => gone.abort()),
     { headers },
   );
 }
 
-function resumeFrom(headers: Headers): string | undefined {
+function resumeFrom(headers: HttpHeaders): string | undefined {
   const id = headers.get('last-event-id');
   if (id === null) return undefined;
   if (!/^\d+$/.test(id)) throw invalid('Last-Event-ID', 'must be the id of an event: digits alone');
