@@ -10,12 +10,15 @@ import {
 import { Migrator } from '@mikro-orm/migrations';
 import type { Pool, PoolClient } from 'pg';
 import { migrateJobs } from './jobs.ts';
+import { watchPulse } from './pulse.ts';
 
 export type Database = MikroORM;
 
 const MIGRATIONS = fileURLToPath(new URL('../../migrations', import.meta.url));
 /** Any constant will do, as long as every gateway takes the same: gateways that start together migrate one after the other. */
 const MIGRATION_LOCK = 4_021_956_313;
+/** So long a request waits for one of the pool's connections, or for a new one, before it is answered 503. */
+const CONNECTION_WAIT_MS = 5_000;
 
 export interface DatabaseOptions {
   readonly url: string;
@@ -39,11 +42,14 @@ export async function openDatabase({ url, entities, poolMax = 20, onSql }: Datab
     // A waiting statement or a forgotten transaction must end by itself, or a dead peer would hold its locks for ever.
     pool: { min: 0, max: poolMax, idleTimeoutMillis: 30_000 },
     driverOptions: {
-      connectionTimeoutMillis: 10_000,
+      connectionTimeoutMillis: CONNECTION_WAIT_MS,
       statement_timeout: 30_000,
       idle_in_transaction_session_timeout: 30_000,
       application_name: 'gateway',
-      onPoolCreated: (pool: Pool) => void pool.on('connect', letRollbackSucceed),
+      onPoolCreated: (pool: Pool) => {
+        pool.on('connect', letRollbackSucceed);
+        watchPulse(pool);
+      },
     },
     // Only `npm run migration:create` writes the snapshot: a gateway that migrates leaves its own checkout alone.
     migrations: {

@@ -21,6 +21,7 @@ const COALESCE_MS = 5;
 /** PostgreSQL takes payloads below 8000 bytes. */
 const TOPICS_PER_PAYLOAD = 100;
 const RECONNECT_MS = 500;
+const CONNECT_MS = 5_000;
 
 export interface NotifierOptions {
   readonly url: string;
@@ -55,7 +56,12 @@ export function createNotifier({ url, send, log }: NotifierOptions): Notifier {
   }
 
   async function connect(): Promise<void> {
-    const client = new pg.Client({ connectionString: url, application_name: 'gateway listener', keepAlive: true });
+    const client = new pg.Client({
+      connectionString: url,
+      application_name: 'gateway listener',
+      keepAlive: true,
+      connectionTimeoutMillis: CONNECT_MS,
+    });
     connection = client;
     client.on('notification', ({ payload = '' }) => {
       const [from, ...topics] = payload.split(' ');

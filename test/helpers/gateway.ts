@@ -83,15 +83,19 @@ export interface TestGateway {
   close(): Promise<void>;
 }
 
-/** Without rate limits, unless `env` asks for them. `outbound` gives outbound requests other bounds than the usual ones. `beside` another one it shares that one's database, as a second process would. */
+/** Without rate limits, unless `env` asks for them. `outbound` gives outbound requests other bounds than the usual ones. `beside` another one it shares that one's database, as a second process would; `url` is that of a migrated database which the test owns. */
 export async function startTestGateway(
   env: Record<string, string> = {},
-  { beside, outbound }: { beside?: TestGateway; outbound?: Partial<OutboundOptions> } = {},
+  {
+    beside,
+    outbound,
+    url: given = beside?.databaseUrl,
+  }: { beside?: TestGateway; outbound?: Partial<OutboundOptions>; url?: string } = {},
 ): Promise<TestGateway> {
   const serverUrl = inject('serverUrl');
   const name = `gateway_${randomBytes(6).toString('hex')}`;
-  if (!beside) await onServer(serverUrl, `create database ${name} template ${inject('templateDatabase')}`);
-  const url = beside?.databaseUrl ?? databaseUrl(serverUrl, name);
+  if (!given) await onServer(serverUrl, `create database ${name} template ${inject('templateDatabase')}`);
+  const url = given ?? databaseUrl(serverUrl, name);
   const statements: string[] = [];
   const logged: string[] = [];
   let clock: Date | undefined;
@@ -148,7 +152,7 @@ export async function startTestGateway(
     },
     async close() {
       await dependencies.close();
-      if (!beside) await onServer(serverUrl, `drop database if exists ${name} with (force)`);
+      if (!given) await onServer(serverUrl, `drop database if exists ${name} with (force)`);
     },
   };
 }

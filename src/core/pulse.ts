@@ -1,0 +1,106 @@
+import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
+import pg, { type Pool, type PoolClient } from 'pg';
+
+/** While connections are in use, the database is asked this often whether it still answers. */
+const BEAT_MS = 1_000;
+/** An answer may take this long, twice in a row, before the database counts as away. */
+const PATIENCE_MS = 2_000;
+/** While it is away, it is looked for this often. */
+const SEARCH_MS = 500;
+const ASK = 'select 1';
+
+/** What is thrown in place of waiting for a database that does not answer; SQLSTATE 08006, connection failure. */
+class DatabaseSilentError extends Error {
+  override readonly name = 'DatabaseSilentError';
+  readonly code = '08006';
+
+  constructor() {
+    super('the database does not answer');
+  }
+}
+
+/**
+ * Keeps a pool from waiting for a database that says nothing: one that is paused, or behind a network that swallows packets. A refused
+ * or broken connection fails by itself, a silent one would hold its request until the operating system gives up, a quarter of an hour
+ * later. So while connections are in use, a connection of its own asks `select 1` every second. When that is answered neither there nor on a
+ * fresh one, all connections of the pool are cut, so that what waits on them fails, and new requests fail at once, until the database
+ * answers again. A long statement is no silence: others are answered meanwhile.
+ */
+export function watchPulse(pool: Pool): void {
+  const clients = new Set<PoolClient>();
+  let probe: pg.Client | undefined;
+  let isAway = false;
+  let isBeating = false;
+
+  pool.on('connect', (client) => clients.add(client));
+  pool.on('remove', (client) => clients.delete(client));
+  const connect = pool.connect.bind(pool) as (...given: unknown[]) => unknown;
+  Object.assign(pool, {
+    connect(given?: (error: Error) => void) {
+      if (!isAway) return connect(given);
+      return given ? given(new DatabaseSilentError()) : Promise.reject(new DatabaseSilentError());
+    },
+  });
+
+  async function isAnswering(): Promise<boolean> {
+    const client = probe ?? createProbe(pool);
+    const asked = probe ? probe.query(ASK) : client.connect().then(() => client.query(ASK));
+    probe = undefined;
+    const kept = asked.then(() => void (probe = client));
+    const isAnswered = await answersInTime(kept);
+    if (!probe) cut(client);
+    return isAnswered;
+  }
+
+  async function beat(): Promise<void> {
+    // A connection may be lost for reasons of its own: a fresh one is asked before the database is given up.
+    if ((await isAnswering()) || (await isAnswering())) return;
+    isAway = true;
+    for (const client of clients) cut(client);
+    while (isAway && !pool.ending) {
+      await delay(SEARCH_MS, undefined, { ref: false });
+      isAway = !(await isAnswering());
+    }
+  }
+
+  const timer = setInterval(() => {
+    if (pool.ending) {
+      clearInterval(timer);
+      probe?.end().catch(() => undefined);
+    } else if (!isBeating && (pool.totalCount > pool.idleCount || pool.waitingCount > 0)) {
+      isBeating = true;
+      void beat().finally(() => (isBeating = false));
+    }
+  }, BEAT_MS).unref();
+}
+
+/** A connection like those of the pool. It holds no process back from its end. */
+function createProbe({ options }: Pool): pg.Client {
+  // The types leave out `unref`.
+  const client = new pg.Client(options) as pg.Client & { unref(): void };
+  client.on('error', () => undefined);
+  client.unref();
+  return client;
+}
+
+/** Whether the database has said anything in time. What it says by itself, be it that it has too many connections, is an answer. */
+async function answersInTime(asked: Promise<unknown>): Promise<boolean> {
+  const answer = asked.then(
+    () => true,
+    (error: unknown) => error instanceof pg.DatabaseError && !error.code?.startsWith('57P'),
+  );
+  const timeout = delay(PATIENCE_MS, undefined, { ref: false }).then(async () => {
+    // A process that was held up itself finds the time gone by and the answer there, unread.
+    await nextTurn();
+    await nextTurn();
+    return false;
+  });
+  return Promise.race([answer, timeout]);
+}
+
+/** Ends a connection without a word to the other side, which does not listen. */
+function cut(client: pg.Client | PoolClient): void {
+  // The driver's own way out, `end`, would wait for the other side.
+  const { connection } = client as unknown as { connection: { stream: { destroy(): void } } };
+  connection.stream.destroy();
+}

@@ -1,0 +1,182 @@
+import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { type AddressInfo, type Socket, connect, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Pool, PoolClient } from 'pg';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { migrate, openDatabase } from '../../src/core/database.ts';
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/core/embedded-postgres.ts';
+import { entities } from '../../src/gateway/entities.ts';
+import { type TestGateway, startTestGateway } from '../helpers/gateway.ts';
+import { proof } from '../helpers/proof.ts';
+import { append, createSession, eventsOf, tail } from '../helpers/sessions.ts';
+
+let dataDir: string;
+let postgres: EmbeddedPostgres | undefined;
+let relay: Awaited<ReturnType<typeof startRelay>>;
+let gateway: TestGateway;
+let key: string;
+let sessionId: string;
+const figures: Record<string, string> = {};
+
+/** The server's one address: it comes back on another port each time. */
+async function startRelay() {
+  const open = new Set<Socket>();
+  const server = createServer((socket) => {
+    const port = postgres && Number(new URL(postgres.url).port);
+    if (!port) {
+      socket.destroy();
+      return;
+    }
+    const other = connect(port, '127.0.0.1');
+    for (const [from, to] of [
+      [socket, other],
+      [other, socket],
+    ] as const) {
+      open.add(from);
+      from.on('error', () => undefined).on('close', () => (open.delete(from), to.destroy()));
+      from.pipe(to);
+    }
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    port: (server.address() as AddressInfo).port,
+    close: () => {
+      for (const socket of open) socket.destroy();
+      server.close();
+    },
+  };
+}
+
+const start = async () =>
+  (postgres = await startEmbeddedPostgres({ dataDir, log: () => undefined, settings: { fsync: 'off' } }));
+const stop = async () => {
+  const running = postgres;
+  postgres = undefined;
+  await running?.stop();
+};
+
+/** Sends a signal to PostgreSQL, its whole family: the postmaster first, who would otherwise start others. */
+function signalAll(signal: NodeJS.Signals): void {
+  const pid = postgres?.pid ?? 0;
+  process.kill(pid, signal);
+  const children = execFileSync('ps', ['-o', 'pid=', '--ppid', String(pid)], { encoding: 'utf8' });
+  for (const child of children.split('\n').map(Number).filter(Boolean)) process.kill(child, signal);
+}
+
+beforeAll(async () => {
+  dataDir = await mkdtemp(join(tmpdir(), 'gateway-away-'));
+  relay = await startRelay();
+  const database = await openDatabase({ url: (await start()).url, entities });
+  await migrate(database);
+  await database.close(true);
+});
+afterAll(async () => {
+  relay.close();
+  await stop();
+  await rm(dataDir, { recursive: true, force: true });
+  proof('database away', { figures });
+});
+
+beforeEach(async () => {
+  const url = new URL(postgres?.url ?? (await start()).url);
+  url.port = String(relay.port);
+  gateway = await startTestGateway({}, { url: url.href });
+  ({ key } = await gateway.createKey());
+  sessionId = await createSession(gateway, key);
+});
+afterEach(() => gateway.close());
+
+const REQUESTS = [
+  ['GET', () => `/v1/sessions/${sessionId}/events`, undefined],
+  ['PATCH', () => `/v1/sessions/${sessionId}`, { title: 'Another' }],
+  ['GET', () => '/events/2026-03/event-definitions', undefined],
+  ['POST', () => '/graphql', { query: '{ viewer { organization { sessions { nodes { id } } } } }' }],
+  ['POST', () => '/graphql', { query: 'mutation { createOrganization(input: { name: "A" }) { __typename } }' }],
+] as const;
+
+/** What each kind of request answers: status, `Retry-After`, and the time it took. */
+async function askAll() {
+  const began = performance.now();
+  return Promise.all(
+    REQUESTS.map(async ([method, path, body]) => {
+      const { status, headers, text } = await gateway.rest(method, path(), { key, body });
+      return { status, retryAfter: headers.get('retry-after'), text, ms: performance.now() - began };
+    }),
+  );
+}
+
+async function expectUnavailable(): Promise<number> {
+  const answers = await askAll();
+  for (const { status, retryAfter, text } of answers) {
+    expect({ status, retryAfter, text }).toMatchObject({ status: 503, retryAfter: '1' });
+    expect(text).toMatch(/the database cannot be reached at the moment; try again/);
+  }
+  return Math.max(...answers.map(({ ms }) => ms));
+}
+
+const health = async (path: string) => (await gateway.rest('GET', `/health/${path}`)).status;
+
+/** Until it is ready again, in ms. */
+async function readyAgain(): Promise<number> {
+  const began = performance.now();
+  while ((await health('ready')) !== 200) await new Promise((resolve) => setTimeout(resolve, 20));
+  expect((await askAll()).map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
+  return performance.now() - began;
+}
+
+const ms = (time: number) => `${Math.round(time)} ms`;
+
+test('all connections in use: requests on both doors wait a bounded time, answer 503, and are served once one is free', async () => {
+  const pool: Pool = await gateway.dependencies.database.driver.getConnection().getNativeClient();
+  const held: PoolClient[] = [];
+  for (let n = 0; n < (pool.options.max ?? 0); n += 1) held.push(await pool.connect());
+  figures['all connections in use: 503 after'] = ms(await expectUnavailable());
+  const waiting = askAll();
+  for (const client of held) client.release();
+  expect((await waiting).map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
+  // A held connection is no silent one: the database has answered all the time.
+  expect(pool.totalCount).toBe(held.length);
+});
+
+test('the database stops: 503 at once, not ready but alive; it comes back: ready without a restart, and tails go on without gap or double', async () => {
+  await append(gateway, key, sessionId, eventsOf(3));
+  const stream = await tail(gateway, key, sessionId);
+  expect((await stream.take(3)).map(({ id }) => id)).toEqual(['1', '2', '3']);
+  for (let round = 0; round < 3; round += 1) {
+    await stop();
+    figures['database stopped: 503 after'] = ms(await expectUnavailable());
+    expect([await health('ready'), await health('live')]).toEqual([503, 200]);
+    await start();
+    figures['database back: ready after'] = ms(await readyAgain());
+    await append(gateway, key, sessionId, eventsOf(1, { from: 4 + round }));
+    expect((await stream.nextData())?.id).toBe(String(4 + round));
+  }
+  await stream.close();
+});
+
+test('the database is paused: requests under way and new ones answer 503 while it is, and it serves again when it goes on', async () => {
+  await append(gateway, key, sessionId, eventsOf(1));
+  const stream = await tail(gateway, key, sessionId);
+  await stream.take(1);
+  for (let round = 0; round < 2; round += 1) {
+    signalAll('SIGSTOP');
+    try {
+      const underWay = await expectUnavailable();
+      const later = await expectUnavailable();
+      // Once it is known to be silent, nobody waits for it.
+      expect(later).toBeLessThan(underWay / 2);
+      figures['database paused: 503 after'] = ms(underWay);
+      figures['still paused: 503 after'] = ms(later);
+      expect([await health('ready'), await health('live')]).toEqual([503, 200]);
+    } finally {
+      signalAll('SIGCONT');
+    }
+    figures['database goes on: ready after'] = ms(await readyAgain());
+    await append(gateway, key, sessionId, eventsOf(1, { from: 2 + round }));
+    expect((await stream.nextData())?.id).toBe(String(2 + round));
+  }
+  await stream.close();
+});
