@@ -198,9 +198,9 @@ export function createGraphQLDoor(
     const response = await yoga.handle(asked, server);
     // The length is told of what is sent, by who sends it.
     response.headers.delete('content-length');
-    const told = { status: response.status, headers: Object.fromEntries(response.headers) };
-    const isStream = /^(?:text\/event-stream|multipart\/mixed)/.test(told.headers['content-type'] ?? '');
-    return answerWith(isStream ? response.body : await response.text(), told);
+    const head = { status: response.status, headers: Object.fromEntries(response.headers) };
+    const isStream = /^(?:text\/event-stream|multipart\/mixed)/.test(head.headers['content-type'] ?? '');
+    return answerWith(isStream ? response.body : await response.text(), head);
   }
 
   async function runWithin(args: ExecutionArgs, server: ServerContext): Promise<ExecutionResult> {
@@ -220,8 +220,8 @@ export function createGraphQLDoor(
       replay: { isReplayed: false },
       params: readGraphQLRequest(request),
     };
-    const told = (await runKnown(request, server)) ?? (await askYoga(request, server));
-    return server.replay.isReplayed ? { ...told, headers: { ...told.headers, [REPLAYED_HEADER]: 'true' } } : told;
+    const answer = (await runKnown(request, server)) ?? (await askYoga(request, server));
+    return server.replay.isReplayed ? { ...answer, headers: { ...answer.headers, [REPLAYED_HEADER]: 'true' } } : answer;
   };
 }
 
