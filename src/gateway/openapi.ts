@@ -150,12 +150,9 @@ function success({ output, status, examples }: Route, schemas: Record<string, un
     z.toJSONSchema(output, { io: 'output', reused: 'inline' }),
     schemas,
   );
-  const name = output.meta()?.id;
-  if (name) schemas[name] = withoutId(schema);
-  const reference = name ? { $ref: `#/components/schemas/${name}` } : schema;
   return {
     description: status === 201 ? 'Created.' : 'Done.',
-    content: { 'application/json': { schema: reference, ...example(examples?.output) } },
+    content: { 'application/json': { schema, ...example(examples?.output) } },
   };
 }
 
