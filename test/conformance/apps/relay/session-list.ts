@@ -1,0 +1,90 @@
+import { graphql } from 'relay-runtime';
+
+// What a page that lists sessions declares. Relay's compiler reads it; `app.ts` runs what the compiler made of it.
+
+graphql`
+  query sessionListQuery($first: Int, $after: String) {
+    viewer {
+      user {
+        email
+      }
+      organization {
+        id
+        ...sessionList_sessions @arguments(first: $first, after: $after)
+      }
+    }
+  }
+`;
+
+graphql`
+  fragment sessionList_sessions on Organization
+  @refetchable(queryName: "sessionListPaginationQuery")
+  @argumentDefinitions(
+    first: { type: "Int", defaultValue: 2 }
+    after: { type: "String" }
+    last: { type: "Int" }
+    before: { type: "String" }
+  ) {
+    sessions(
+      first: $first
+      after: $after
+      last: $last
+      before: $before
+      filter: { title: "relay" }
+      orderBy: { field: CREATED_AT, direction: ASC }
+    ) @connection(key: "sessionList_sessions", filters: ["filter", "orderBy"]) {
+      __id
+      totalCount
+      edges {
+        node {
+          ...sessionList_row
+        }
+      }
+    }
+  }
+`;
+
+graphql`
+  fragment sessionList_row on Session @refetchable(queryName: "sessionListRowQuery") {
+    id
+    title
+    state {
+      current
+    }
+  }
+`;
+
+graphql`
+  mutation sessionListCreateMutation($input: CreateSessionInput!, $connections: [ID!]!) {
+    createSession(input: $input) {
+      __typename
+      ... on CreateSessionPayload {
+        session @appendNode(connections: $connections, edgeTypeName: "OrganizationSessionsConnectionEdge") {
+          ...sessionList_row
+        }
+      }
+      ... on Error {
+        message
+        path
+      }
+    }
+  }
+`;
+
+graphql`
+  mutation sessionListRenameMutation($input: UpdateSessionInput!) {
+    updateSession(input: $input) {
+      __typename
+      ... on UpdateSessionPayload {
+        session {
+          id
+          title
+        }
+      }
+      ... on Error {
+        message
+        path
+      }
+    }
+  }
+`;

@@ -1,0 +1,141 @@
+import { execFile } from 'node:child_process';
+import { createRequire } from 'node:module';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { createGateway } from '../../src/gateway/gateway.ts';
+import { type RunningServer, serve } from '../../src/gateway/server.ts';
+import { type TestGateway, startTestGateway } from '../helpers/gateway.ts';
+import { proof } from '../helpers/proof.ts';
+import { append, createSession, eventsOf, moveTo } from '../helpers/sessions.ts';
+import { SCHEMA, appFile, generatedFolder, typeErrors } from './helpers/apps.ts';
+
+interface Pages<Row> {
+  rows(): Row[];
+  connectionId(): string;
+  totalCount(): number;
+  hasNext(): boolean;
+  hasPrevious(): boolean;
+  loadNext(count: number): Promise<void>;
+  loadPrevious(count: number): Promise<void>;
+}
+
+/** `apps/relay/app.ts`, whose own types lean on what is compiled in the first test. */
+interface App {
+  openList(
+    first: number,
+  ): Promise<Pages<{ id: string; title: string; state: { current: string } }> & { email: string }>;
+  create(title: string, connectionId: string): Promise<unknown>;
+  rename(sessionId: string, title: string): Promise<unknown>;
+  refetchRow(id: string): Promise<void>;
+  openPage(id: string, window: { first: number; after?: string }): Promise<Pages<{ databaseId: number }>>;
+  follow(sessionId: string, after: string, connectionId: string): Promise<void>;
+}
+
+const require = createRequire(import.meta.url);
+let gateway: TestGateway;
+let server: RunningServer;
+let key: string;
+let email: string;
+let app: App;
+let compiled: number;
+
+beforeAll(async () => {
+  gateway = await startTestGateway();
+  server = await serve(createGateway(gateway.dependencies), { host: '127.0.0.1', port: 0 });
+  ({ key, email } = await gateway.createKey());
+
+  await generatedFolder('relay');
+  const { stdout } = await promisify(execFile)(
+    require('relay-compiler') as string,
+    ['--noWatchman', 'relay.config.json'],
+    { cwd: appFile('relay') },
+  );
+  compiled = Number(/(\d+) operation text/.exec(stdout)?.[1]);
+  const path = appFile('relay/app.ts');
+  const { createApp } = (await import(path)) as { createApp: (url: string, key: string) => App };
+  app = createApp(`${server.url}/graphql`, key);
+});
+
+afterAll(async () => {
+  await server.stop(1_000);
+  await gateway.close();
+});
+
+const range = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, index) => from + index);
+const globalId = (id: string) => Buffer.from(`Session:${id}`).toString('base64');
+const numbers = (page: Pages<{ databaseId: number }>) => page.rows().map(({ databaseId }) => databaseId);
+
+test('the compiler accepts the app, the app the compiled types, and the linter the schema', async () => {
+  expect(compiled).toBeGreaterThan(0);
+  expect(typeErrors('relay/app.ts')).toEqual([]);
+
+  const { runner } = require('graphql-schema-linter') as {
+    runner: {
+      run(
+        stdout: { write(text: string): void },
+        stdin: null,
+        stderr: { write(text: string): void },
+        argv: string[],
+      ): Promise<number>;
+    };
+  };
+  let report = '';
+  const output = { write: (text: string) => (report += text) };
+  const rules = 'relay-connection-types-spec,relay-connection-arguments-spec,relay-page-info-spec';
+  const argv = ['node', 'linter', '--format', 'json', '--rules', rules, SCHEMA];
+  expect([await runner.run(output, null, output, argv), JSON.parse(report)]).toEqual([0, { errors: [] }]);
+});
+
+test('a window on a list grows forward and backward, without a gap and without a double', async () => {
+  const id = await createSession(gateway, key);
+  await append(gateway, key, id, eventsOf(20));
+  const page = await app.openPage(globalId(id), { first: 4, after: '8' });
+  expect([numbers(page), page.hasPrevious(), page.hasNext()]).toEqual([range(9, 12), true, true]);
+  await page.loadNext(5);
+  await page.loadPrevious(5);
+  expect([numbers(page), page.hasPrevious(), page.hasNext()]).toEqual([range(4, 17), true, true]);
+  await page.loadPrevious(3);
+  await page.loadNext(3);
+  expect([numbers(page), page.hasPrevious(), page.hasNext()]).toEqual([range(1, 20), false, false]);
+});
+
+test('rows are created into a connection, changed by their global id everywhere, and asked for again by it', async () => {
+  for (const title of ['relay 1', 'relay 2', 'relay 3']) await createSession(gateway, key, { title });
+  const list = await app.openList(2);
+  const titles = () => list.rows().map(({ title }) => title);
+  expect([list.email, titles(), list.totalCount(), list.hasNext()]).toEqual([email, ['relay 1', 'relay 2'], 3, true]);
+  await list.loadNext(2);
+  expect([titles(), list.hasNext()]).toEqual([['relay 1', 'relay 2', 'relay 3'], false]);
+
+  expect(await app.create('relay 4', list.connectionId())).toMatchObject({
+    createSession: { __typename: 'CreateSessionPayload' },
+  });
+  const created = list.rows().at(-1);
+  expect(created).toMatchObject({ title: 'relay 4', state: { current: 'QUEUED' } });
+
+  await app.rename(created?.id ?? '', 'relay four');
+  expect(titles()).toEqual(['relay 1', 'relay 2', 'relay 3', 'relay four']);
+  expect(await app.rename(created?.id ?? '', '')).toEqual({
+    updateSession: expect.objectContaining({ __typename: 'ValidationError', path: ['title'] }),
+  });
+
+  // Somebody else changes it: the app shows so once it asks for that row alone.
+  await moveTo(gateway, key, created?.id ?? '', 'IN_PROGRESS');
+  expect(list.rows().at(-1)?.state.current).toBe('QUEUED');
+  await app.refetchRow(created?.id ?? '');
+  expect(list.rows().at(-1)).toEqual({ id: created?.id, title: 'relay four', state: { current: 'IN_PROGRESS' } });
+});
+
+test('a subscription adds what happens meanwhile to the end of the list, until the session is finished', async () => {
+  const id = await createSession(gateway, key);
+  await append(gateway, key, id, eventsOf(3));
+  const page = await app.openPage(globalId(id), { first: 10 });
+  const finished = app.follow(globalId(id), '3', page.connectionId());
+  for (let from = 4; from <= 40; from += 4) await append(gateway, key, id, eventsOf(4, { from }));
+  await vi.waitFor(() => expect(numbers(page)).toEqual(range(1, 43)), { timeout: 20_000 });
+  await moveTo(gateway, key, id, 'CANCELLED');
+  await finished;
+  expect(numbers(page)).toEqual(range(1, 43));
+  const audit = { 'documents compiled': compiled, 'type errors': 0, 'findings of the three Relay rules': 0 };
+  proof('Relay', { figures: { ...audit, 'rows paged both ways': 20, 'events followed': 40 } });
+});
