@@ -22,8 +22,8 @@ export async function generatedFolder(name: string): Promise<string> {
   return folder;
 }
 
-/** What TypeScript has against a file of a sample app and all that it imports. An expected error that isn't there is one, too. */
-export function typeErrors(path: string): string[] {
+/** What TypeScript has against files of a sample app and all that they import. An expected error that isn't there is one, too. */
+export function typeErrors(...paths: string[]): string[] {
   const config = ts.getParsedCommandLineOfConfigFile(
     `${HERE}apps/tsconfig.json`,
     {},
@@ -34,9 +34,11 @@ export function typeErrors(path: string): string[] {
       },
     },
   );
-  const program = ts.createProgram([appFile(path)], config?.options ?? {});
+  const program = ts.createProgram(paths.map(appFile), config?.options ?? {});
   return ts.getPreEmitDiagnostics(program).map(({ file, start = 0, messageText }) => {
-    const line = file ? `${relative(HERE, file.fileName)}:${file.getLineAndCharacterOfPosition(start).line + 1}` : path;
+    const line = file
+      ? `${relative(HERE, file.fileName)}:${file.getLineAndCharacterOfPosition(start).line + 1}`
+      : 'all';
     return `${line}: ${ts.flattenDiagnosticMessageText(messageText, '\n')}`;
   });
 }

@@ -1,0 +1,143 @@
+import createClient from 'openapi-fetch';
+import type { paths } from '../../generated/rest/openapi.ts';
+
+export interface Given {
+  readonly url: string;
+  readonly key: string;
+  readonly userId: string;
+  readonly sessionId: string;
+  readonly otherKeyId: string;
+  readonly mcpServerUrl: string;
+}
+
+/** Does every documented operation once, in an order that makes sense, and tells which were answered as documented. */
+export async function useEverything({ url, key, userId, sessionId, otherKeyId, mcpServerUrl }: Given) {
+  const done: string[] = [];
+  const client = createClient<paths>({ baseUrl: url, headers: { Authorization: `Bearer ${key}` } });
+  client.use({
+    onResponse({ request, response, schemaPath }) {
+      if (response.ok) done.push(`${request.method} ${schemaPath}`);
+    },
+  });
+
+  /** The data of an answer; its error otherwise, with what the document says about errors. */
+  function good<Data>({ data, error, response }: { data?: Data; error?: unknown; response: Response }): Data {
+    if (error !== undefined) throw new Error(`${response.status} ${response.url}: ${JSON.stringify(error)}`);
+    return data as Data;
+  }
+
+  const organization = good(await client.POST('/v1/organizations', { body: { name: 'Generated client' } }));
+
+  const remote = good(await client.POST('/v1/mcp-connections', { body: { name: 'Tools', serverUrl: mcpServerUrl } }));
+  const { connection } = good(
+    await client.POST('/v1/mcp-connections/{mcpConnectionId}/authorize', {
+      params: { path: { mcpConnectionId: remote.connection.id } },
+    }),
+  );
+
+  const session = good(
+    await client.PATCH('/v1/sessions/{sessionId}', {
+      params: { path: { sessionId } },
+      body: { title: 'Renamed by a generated client', level: 3 },
+    }),
+  );
+  const eventIds: number[] = [];
+  for (let cursor: string | undefined; ;) {
+    const page = good(
+      await client.GET('/v1/sessions/{sessionId}/events', {
+        params: { path: { sessionId }, query: { limit: '2', cursor } },
+      }),
+    );
+    if (page.items.length === 0) break;
+    eventIds.push(...page.items.map(({ id }) => id));
+    cursor = page.nextCursor;
+  }
+
+  const definitions = '/events/2026-03/event-definitions';
+  const { name: eventName } = good(
+    await client.POST(definitions, {
+      body: {
+        label: 'Order shipped',
+        primaryObject: 'CONTACT',
+        propertyDefinitions: [
+          { label: 'Weight', type: 'number' },
+          { label: 'Carrier', type: 'enumeration', options: [{ label: 'Bike', value: 'bike' }] },
+        ],
+      },
+    }),
+  );
+  const path = { eventName };
+  const found = good(
+    await client.GET(definitions, {
+      params: { query: { searchString: 'shipped', includeProperties: true, limit: 5 } },
+    }),
+  );
+  const one = `${definitions}/{eventName}` as const;
+  const changed = good(await client.PATCH(one, { params: { path }, body: { label: 'Order sent' } }));
+  const property = `${one}/property` as const;
+  const byPath = `${property}/{propertyName}` as const;
+  const added = good(await client.POST(property, { params: { path }, body: { label: 'Note', type: 'string' } }));
+  good(await client.PATCH(property, { params: { path }, body: { name: added.name, label: 'Remark' } }));
+  const propertyPath = { ...path, propertyName: added.name };
+  good(await client.PATCH(byPath, { params: { path: propertyPath }, body: { description: 'Free text.' } }));
+  const occurrence = { eventName, email: 'ada@example.com', properties: { weight: 2.5, carrier: 'bike' } };
+  good(await client.POST('/events/2026-03/send', { body: occurrence }));
+  good(await client.POST('/events/2026-03/send/batch', { body: { inputs: [occurrence, occurrence] } }));
+  good(await client.DELETE(byPath, { params: { path: propertyPath } }));
+  const read = good(await client.GET(one, { params: { path } }));
+  good(await client.DELETE(one, { params: { path } }));
+  const gone = await client.GET(one, { params: { path } });
+
+  const [channel] = good(await client.GET('/broadcast/v1/channels/setting/publish/current'));
+  const broadcast = good(
+    await client.POST('/broadcast/v1/broadcasts', {
+      body: {
+        channelGuid: channel?.channelGuid ?? '',
+        content: { body: 'We are open.' },
+        triggerAt: new Date(Date.now() + 1e9).toISOString(),
+      },
+    }),
+  );
+  const broadcasts = good(await client.GET('/broadcast/v1/broadcasts'));
+  const broadcastPath = { broadcast_guid: broadcast.broadcastGuid };
+  good(await client.GET('/broadcast/v1/broadcasts/{broadcast_guid}', { params: { path: broadcastPath } }));
+  good(await client.DELETE('/broadcast/v1/broadcasts/{broadcast_guid}', { params: { path: broadcastPath } }));
+
+  good(await client.DELETE('/v1/api-keys/{apiKeyId}', { params: { path: { apiKeyId: otherKeyId } } }));
+  const refused = await client.POST('/v1/organizations', { body: { name: '' } });
+  const deletion = good(await client.DELETE('/v1/users/{userId}', { params: { path: { userId } } }));
+
+  return {
+    done,
+    answers: {
+      organization: organization.name,
+      connection: { type: connection.type, name: connection.name },
+      session: { title: session.title, level: session.level, current: session.state.current },
+      eventIds,
+      found: found.results.map(({ properties }) => properties.some(({ name }) => name === 'weight')),
+      changed: changed.label,
+      custom: read.properties.filter(({ isDefault }) => !isDefault).map(({ name, type }) => `${name}: ${type}`),
+      gone: { category: gone.error?.category, status: gone.response.status },
+      broadcasts: broadcasts.map(({ content }) => content.body),
+      refused: refused.error?.error,
+      deletion: { id: deletion.id, queued: deletion.deletionQueued },
+    },
+  };
+}
+
+/** What the types must refuse: an expectation that isn't met is an error. Never called. */
+export async function misuse(client: ReturnType<typeof createClient<paths>>) {
+  // @ts-expect-error there is no such path
+  await client.GET('/v1/nothing');
+  // @ts-expect-error the path has no such method
+  await client.PUT('/v1/organizations', { body: { name: 'x' } });
+  // @ts-expect-error `name` is missing
+  await client.POST('/v1/organizations', { body: {} });
+  // @ts-expect-error a level is a number
+  await client.PATCH('/v1/sessions/{sessionId}', { params: { path: { sessionId: '' } }, body: { level: '3' } });
+  // @ts-expect-error the parameter of the path is missing
+  await client.DELETE('/v1/api-keys/{apiKeyId}');
+  const { data } = await client.GET('/broadcast/v1/broadcasts');
+  // @ts-expect-error an answer has the documented fields and no others
+  return data?.[0]?.title;
+}

@@ -1,0 +1,99 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { codegen } from '@graphql-codegen/core';
+import * as typedDocumentNode from '@graphql-codegen/typed-document-node';
+import * as typescript from '@graphql-codegen/typescript';
+import * as typescriptOperations from '@graphql-codegen/typescript-operations';
+import { parse } from 'graphql';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createGateway } from '../../src/gateway/gateway.ts';
+import { type RunningServer, serve } from '../../src/gateway/server.ts';
+import { type TestGateway, startTestGateway } from '../helpers/gateway.ts';
+import { proof } from '../helpers/proof.ts';
+import { append, createSession, eventsOf, moveTo } from '../helpers/sessions.ts';
+import { SCHEMA, appFile, generatedFolder, typeErrors } from './helpers/apps.ts';
+
+/** `apps/graphql/`, whose own types lean on what is generated here. */
+interface App {
+  scenario: (client: unknown, word: string, sessionId: string) => Promise<{ ids: string[]; topLevel: string }>;
+  clients: Record<string, (url: string, headers: object, possibleTypes: Record<string, string[]>) => unknown>;
+}
+
+let gateway: TestGateway;
+let server: RunningServer;
+let app: App;
+const passed = new Set<string>();
+
+beforeAll(async () => {
+  gateway = await startTestGateway();
+  server = await serve(createGateway(gateway.dependencies), { host: '127.0.0.1', port: 0 });
+
+  const folder = await generatedFolder('graphql');
+  const location = appFile('graphql/scenario.graphql');
+  const scalars = { DateTime: 'string', UUID: 'string', URL: 'string', BigInt: 'string', JSON: 'unknown' };
+  const schema = parse(await readFile(SCHEMA, 'utf8'));
+  const documents = [{ location, document: parse(await readFile(location, 'utf8')) }];
+  const pluginMap = { typescript, operations: typescriptOperations, documents: typedDocumentNode };
+  const generate = async (filename: string, ...plugins: (keyof typeof pluginMap)[]) => {
+    const config = { scalars, strictScalars: true, enumsAsTypes: true, useTypeImports: true };
+    const chosen = plugins.map((name) => ({ [name]: {} }));
+    await writeFile(
+      `${folder}/${filename}`,
+      await codegen({ filename, schema, documents, config, plugins: chosen, pluginMap }),
+    );
+  };
+  await generate('schema.ts', 'typescript');
+  await generate('scenario.ts', 'operations', 'documents');
+  const [scenario, clients] = [appFile('graphql/scenario.ts'), appFile('graphql/clients.ts')];
+  app = { ...((await import(scenario)) as App), ...((await import(clients)) as App) };
+});
+
+afterAll(async () => {
+  await server.stop(1_000);
+  await gateway.close();
+});
+
+test('types and documents are generated from the schema, fit the app, and refuse its misuses', () => {
+  expect(typeErrors('graphql/clients.ts', '../generated/graphql/schema.ts')).toEqual([]);
+  passed.add('generated types');
+});
+
+test.each(['@urql/core', '@apollo/client', 'graphql-request', 'graphql-sse'])(
+  '%s creates, reads, pages, tells errors, and follows',
+  async (name) => {
+    const { key } = await gateway.createKey();
+    const sessionId = await createSession(gateway, key);
+    await append(gateway, key, sessionId, eventsOf(5));
+    await moveTo(gateway, key, sessionId, 'CANCELLED');
+    const { data } = await gateway.graphql<{
+      __schema: { types: { name: string; possibleTypes: { name: string }[] | null }[] };
+    }>(key, '{ __schema { types { name possibleTypes { name } } } }');
+    const abstract = (data?.__schema.types ?? []).flatMap(({ name: type, possibleTypes }) =>
+      possibleTypes ? [[type, possibleTypes.map((possible) => possible.name)] as const] : [],
+    );
+    const client = app.clients[name]?.(
+      `${server.url}/graphql`,
+      { Authorization: `Bearer ${key}` },
+      Object.fromEntries(abstract.map(([type, names]) => [type, [...names]])),
+    );
+    const { ids, topLevel, ...rest } = await app.scenario(client, 'Parcel', sessionId);
+    expect(new Set(ids).size).toBe(5);
+    expect(topLevel).toContain('first: must be from 1 to 100');
+    expect(rest).toEqual({
+      read: 'Parcel 3',
+      total: 5,
+      pages: [['Parcel 1', 'Parcel 2'], ['Parcel 3', 'Parcel 4'], ['Parcel 5']],
+      taken: expect.objectContaining({ __typename: 'ConflictError', code: 'CONFLICT' }),
+      wrong: expect.objectContaining({ __typename: 'ValidationError', path: ['label'] }),
+      followed: name === 'graphql-request' ? undefined : [1, 2, 3, 4, 5],
+    });
+    passed.add(name);
+  },
+);
+
+test('figures', () => {
+  expect(passed.size).toBe(5);
+  proof('GraphQL clients', {
+    figures: Object.fromEntries([...passed].map((name) => [name, 'passed'])),
+    shortfalls: ['graphql-request has no subscriptions: its scenario ends before them.'],
+  });
+});

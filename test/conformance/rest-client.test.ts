@@ -1,0 +1,70 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { pathToFileURL } from 'node:url';
+import openapiTS, { astToString } from 'openapi-typescript';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createGateway } from '../../src/gateway/gateway.ts';
+import { type RunningServer, serve } from '../../src/gateway/server.ts';
+import { type TestGateway, startTestGateway } from '../helpers/gateway.ts';
+import { type Peer, mcpHandler, startPeer } from '../helpers/mcp-server.ts';
+import { proof } from '../helpers/proof.ts';
+import { append, createSession, eventsOf } from '../helpers/sessions.ts';
+import { OPENAPI, appFile, generatedFolder, typeErrors } from './helpers/apps.ts';
+
+/** `apps/rest/app.ts`, whose own types lean on what is generated here. */
+interface App {
+  useEverything: (given: object) => Promise<{ done: string[]; answers: object }>;
+}
+
+let gateway: TestGateway;
+let server: RunningServer;
+let mcpServer: Peer;
+let app: App;
+
+beforeAll(async () => {
+  gateway = await startTestGateway({ ALLOW_PRIVATE_NETWORK: 'true' });
+  server = await serve(createGateway(gateway.dependencies), { host: '127.0.0.1', port: 0 });
+  mcpServer = await startPeer(mcpHandler());
+  const folder = await generatedFolder('rest');
+  await writeFile(`${folder}/openapi.ts`, astToString(await openapiTS(pathToFileURL(OPENAPI))));
+  const path = appFile('rest/app.ts');
+  app = (await import(path)) as App;
+});
+
+afterAll(async () => {
+  await mcpServer.stop();
+  await server.stop(1_000);
+  await gateway.close();
+});
+
+test('a generated REST client does every documented operation, and its types fit what it says and gets', async () => {
+  expect(typeErrors('rest/app.ts')).toEqual([]);
+
+  const { key, userId, organization, email } = await gateway.createKey();
+  const { keyId: otherKeyId } = await gateway.createKey({ organization, email });
+  const sessionId = await createSession(gateway, key);
+  await append(gateway, key, sessionId, eventsOf(5));
+  const mcpServerUrl = `${mcpServer.origin}/mcp`;
+  const given = { url: server.url, key, userId, sessionId, otherKeyId, mcpServerUrl };
+  const { done, answers } = await app.useEverything(given);
+
+  const { paths } = JSON.parse(await readFile(OPENAPI, 'utf8')) as { paths: Record<string, object> };
+  const documented = Object.entries(paths).flatMap(([path, methods]) =>
+    Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
+  );
+  expect([...new Set(done)].toSorted()).toEqual(documented.toSorted());
+  expect(answers).toEqual({
+    organization: 'Generated client',
+    connection: { type: 'remote', name: 'Tools' },
+    session: { title: 'Renamed by a generated client', level: 3, current: 'queued' },
+    eventIds: [1, 2, 3, 4, 5],
+    found: [true],
+    changed: 'Order sent',
+    custom: ['weight: number', 'carrier: enumeration'],
+    gone: { category: 'OBJECT_NOT_FOUND', status: 404 },
+    broadcasts: ['We are open.'],
+    refused: 'name: must not be empty',
+    deletion: { id: userId, queued: true },
+  });
+  const counts = { 'documented operations': documented.length, 'done by the generated client': new Set(done).size };
+  proof('REST client (openapi-typescript, openapi-fetch)', { figures: { ...counts, 'type errors': 0 } });
+});
