@@ -41,11 +41,14 @@ export interface Actor {
   readonly userId: string;
   readonly scopes: ReadonlySet<Scope>;
   readonly organization: ActingOrganization | undefined;
+  /** Where the database's log ended when the key was looked up: what was written by then is read, also on a replica. */
+  readonly position?: number | undefined;
 }
 
 /** What operations work with. Time and randomness come in through here, so that tests can hold them still. */
 export interface OperationContext {
   readonly em: EntityManager;
+  /** Reads on a replica where the request only reads and one has caught up; else on the primary. */
   readonly sql: Sql;
   readonly notifier: Notifier;
   readonly actor: Actor;

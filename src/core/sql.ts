@@ -9,22 +9,37 @@ import type { Database } from './database.ts';
 export interface Sql {
   /** `text` must be one of a bounded number of texts, because each is prepared once per connection. Values go apart from the text. */
   query<Row extends object>(text: string, values: readonly unknown[]): Promise<Row[]>;
+  /** The same on the primary: for what changes something, and for what follows changes as they are told of. Often it is the primary already. */
+  readonly primary: Sql;
 }
 
 /** A moment: a Date of an entity, or a `timestamptz` as text of a row (the session's time zone is UTC). */
 export type Timestamp = Date | string;
 
 export async function createSql(database: Database, onQuery?: (text: string) => void): Promise<Sql> {
-  const pool: Pool = await database.driver.getConnection().getNativeClient();
-  const names = new Map<string, string>();
-  return {
-    async query<Row extends object>(text: string, values: readonly unknown[]) {
-      onQuery?.(text);
-      let name = names.get(text);
-      if (name === undefined) names.set(text, (name = `r${names.size}`));
-      const { rows } = await pool.query<Row>({ name, text, values: [...values] });
-      return rows;
+  const query = queryOn(await database.driver.getConnection().getNativeClient(), onQuery);
+  return onPrimary(query);
+}
+
+function onPrimary(query: Sql['query']): Sql {
+  const sql: Sql = {
+    query,
+    get primary() {
+      return sql;
     },
+  };
+  return sql;
+}
+
+/** Prepared statements over a pool's connections. */
+export function queryOn(pool: Pool, onQuery?: (text: string) => void): Sql['query'] {
+  const names = new Map<string, string>();
+  return async <Row extends object>(text: string, values: readonly unknown[]) => {
+    onQuery?.(text);
+    let name = names.get(text);
+    if (name === undefined) names.set(text, (name = `r${names.size}`));
+    const { rows } = await pool.query<Row>({ name, text, values: [...values] });
+    return rows;
   };
 }
 
@@ -59,14 +74,12 @@ export function sqlWithin(em: EntityManager): Sql {
     }
   };
   let last: Promise<unknown> = Promise.resolve();
-  return {
-    async query<Row extends object>(text: string, values: readonly unknown[]) {
-      const turn = last.then(() => executeApart(text, values));
-      last = turn.catch(() => undefined);
-      // The rows are what the statement says, as they are on the pool.
-      return (await turn) as Row[];
-    },
-  };
+  return onPrimary(async <Row extends object>(text: string, values: readonly unknown[]) => {
+    const turn = last.then(() => executeApart(text, values));
+    last = turn.catch(() => undefined);
+    // The rows are what the statement says, as they are on the pool.
+    return (await turn) as Row[];
+  });
 }
 
 /** ISO 8601 in UTC with milliseconds. */

@@ -2,6 +2,7 @@ import type { Subscriptions } from '../core/config.ts';
 import type { HttpHeaders } from '../core/http.ts';
 import { notFound, unauthenticated } from '../core/errors.ts';
 import type { ActingOrganization, Actor, Role, Scope } from '../core/operation.ts';
+import { POSITION } from '../core/replicas.ts';
 import { hashApiKey, isWellFormedApiKey } from '../domains/api-keys/key-format.ts';
 import type { Dependencies } from './dependencies.ts';
 
@@ -18,16 +19,19 @@ interface KeyRow {
     role: Role;
     subscriptions: Subscriptions;
   }[];
+  readonly position?: number;
 }
 
 // One round trip for the key, its user and the organizations it may act in. A key that is bound to an organization sees that one alone.
-const FIND_KEY = `
+const findKey = (more = '') => `
   select k.id as "keyId", k.user_id as "userId", k.scopes, k.organization_id is not null as "isBound",
     (k.last_used_at is null or k.last_used_at < $2::timestamptz - interval '1 minute') as "isStale",
     coalesce((select json_agg(json_build_object('id', o.id, 'slug', o.slug, 'number', o.number, 'role', m.role, 'subscriptions', o.subscriptions))
       from membership m join organization o on o.id = m.organization_id
-      where m.user_id = k.user_id and (k.organization_id is null or o.id = k.organization_id)), '[]') as organizations
+      where m.user_id = k.user_id and (k.organization_id is null or o.id = k.organization_id)), '[]') as organizations ${more}
   from api_key k where k.hash = $1 and k.revoked_at is null and (k.expires_at is null or k.expires_at > $2)`;
+const FIND_KEY = findKey();
+const FIND_KEY_AND_POSITION = findKey(`, ${POSITION} as position`);
 
 // The condition is repeated so that of many requests at once only one writes.
 const TOUCH_KEY = `update api_key set last_used_at = $2 where id = $1 and (last_used_at is null or last_used_at < $2::timestamptz - interval '1 minute')`;
@@ -40,13 +44,13 @@ const TOUCH_KEY = `update api_key set last_used_at = $2 where id = $1 and (last_
  */
 export async function authenticate(
   headers: HttpHeaders,
-  { sql, now }: Dependencies,
+  { sql, now, replicas }: Dependencies,
   onKey?: (keyId: string) => Promise<void>,
 ): Promise<Actor> {
   const key = /^Bearer +(\S+) *$/i.exec(headers.get('authorization') ?? '')?.[1];
   if (key === undefined || !isWellFormedApiKey(key)) throw unauthenticated();
   const at = now();
-  const [row] = await sql.query<KeyRow>(FIND_KEY, [hashApiKey(key), at]);
+  const [row] = await sql.query<KeyRow>(replicas ? FIND_KEY_AND_POSITION : FIND_KEY, [hashApiKey(key), at]);
   // A member who was removed takes the keys of that organization along.
   if (!row || (row.isBound && row.organizations.length === 0)) throw unauthenticated();
   await onKey?.(row.keyId);
@@ -56,6 +60,7 @@ export async function authenticate(
     userId: row.userId,
     scopes: new Set(row.scopes),
     organization: chooseOrganization(row, headers.get('x-organization-id')),
+    position: row.position,
   };
 }
 

@@ -7,6 +7,7 @@ import { type Notifier, createNotifier } from '../core/notify.ts';
 import type { Actor, OperationContext } from '../core/operation.ts';
 import { type Outbound, type OutboundOptions, createOutbound } from '../core/outbound.ts';
 import type { PublicContext } from '../core/route.ts';
+import { type Replicas, createReplicas } from '../core/replicas.ts';
 import type { SecretBox } from '../core/secrets.ts';
 import { type Sql, createSql } from '../core/sql.ts';
 import { authenticate } from './authenticate.ts';
@@ -20,6 +21,8 @@ export interface Dependencies {
   readonly database: Database;
   readonly databaseUrl: string;
   readonly sql: Sql;
+  /** Undefined without `DATABASE_REPLICA_URLS`. */
+  readonly replicas: Replicas | undefined;
   readonly notifier: Notifier;
   readonly secrets: SecretBox;
   readonly outbound: Outbound;
@@ -58,6 +61,7 @@ export async function createDependencies({
 }: DependencyOptions): Promise<Dependencies> {
   const database = await openDatabase({ url: databaseUrl, entities, onSql });
   const sql = await createSql(database, onSql);
+  const replicas = await connectReplicas({ config, database, sql, log, onSql });
   const notifier = createNotifier({
     url: databaseUrl,
     send: (channel, payload) => sql.query('select pg_notify($1, $2)', [channel, payload]),
@@ -73,21 +77,43 @@ export async function createDependencies({
     database,
     databaseUrl,
     sql,
+    replicas,
     notifier,
     secrets,
     outbound,
     idempotency: createIdempotency({ database, sql, secrets, now, newId: randomUUID, log }),
     address: {},
     log,
-    metrics: createMetrics(),
+    metrics: createMetrics(replicas),
     now,
     newId: randomUUID,
     close: async () => {
       await notifier.close();
       await outbound.close();
+      await replicas?.close();
       await database.close(true);
     },
   };
+}
+
+async function connectReplicas({
+  config: { DATABASE_REPLICA_URLS: urls },
+  database,
+  sql: primary,
+  log,
+  onSql: onQuery,
+}: Pick<Dependencies, 'config' | 'database' | 'sql' | 'log'> & Pick<DependencyOptions, 'onSql'>) {
+  if (urls.length === 0) return undefined;
+  const { options: poolOptions } = await database.driver.getConnection().getNativeClient();
+  return createReplicas({ urls, primary, poolOptions, log, onQuery });
+}
+
+/** The same context for a request that only reads. */
+export function readingContext(context: OperationContext, { replicas }: Dependencies): OperationContext {
+  if (!replicas) return context;
+  const sql = { value: replicas.reader(context.actor.position), enumerable: true };
+  // With its getters as they are, which make things when they are asked for.
+  return Object.defineProperties({}, { ...Object.getOwnPropertyDescriptors(context), sql }) as OperationContext;
 }
 
 /** The context of one request: its own unit of work, made when a change first asks for it, since reads need none. */

@@ -16,7 +16,7 @@ import { Request } from '@whatwg-node/fetch';
 import { type HttpAnswer, type HttpHeaders, type HttpRequest, answerWith } from '../core/http.ts';
 import type { OperationContext } from '../core/operation.ts';
 import { stringifyWithRawJson } from '../core/raw-json.ts';
-import type { Dependencies } from './dependencies.ts';
+import { type Dependencies, readingContext } from './dependencies.ts';
 import { createExecutor } from './executor.ts';
 import { type CostedRequest, adviceFor, checkCost } from './graphql-cost.ts';
 import { masked, maskedStream, toGraphQLError, toHttpError } from './graphql-failures.ts';
@@ -64,10 +64,8 @@ export type GraphQLDoor = (
  * The GraphQL door: GraphQL over HTTP for callers who have been authenticated. Yoga is the protocol: it negotiates, parses, validates,
  * streams, and words what is wrong. A document that has come through all of that once is run at once when it comes again.
  */
-export function createGraphQLDoor(
-  { metrics, idempotency, log: gatewayLog }: Dependencies,
-  limits: RateLimits | undefined,
-): GraphQLDoor {
+export function createGraphQLDoor(dependencies: Dependencies, limits: RateLimits | undefined): GraphQLDoor {
+  const { metrics, idempotency, log: gatewayLog } = dependencies;
   const run = createExecutor(schema);
   const parsed = createDocumentCache();
   const valid = new WeakSet<DocumentNode>();
@@ -89,11 +87,12 @@ export function createGraphQLDoor(
   }
 
   async function perform(args: ExecutionArgs, server: ServerContext): Promise<ExecutionResult> {
-    if (
-      !server.headers.has(KEY_HEADER) ||
-      getOperationAST(args.document, args.operationName)?.operation !== OperationTypeNode.MUTATION
-    )
-      return masked(await run(args), server.logs.log);
+    if (getOperationAST(args.document, args.operationName)?.operation !== OperationTypeNode.MUTATION)
+      return masked(
+        await run({ ...args, contextValue: readingContext(server.operation, dependencies) }),
+        server.logs.log,
+      );
+    if (!server.headers.has(KEY_HEADER)) return masked(await run(args), server.logs.log);
     const { result, isReplayed } = await executeWithKey(idempotency, {
       schema,
       args,

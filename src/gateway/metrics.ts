@@ -1,13 +1,16 @@
-import { Counter, Histogram, Registry, collectDefaultMetrics } from 'prom-client';
+import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client';
+
+import type { Replicas } from '../core/replicas.ts';
 
 export type Metrics = ReturnType<typeof createMetrics>;
 
 /** The gateway's Prometheus metrics, in a registry of their own. Labels are bounded: operations and statuses, never ids or texts of callers. */
-export function createMetrics() {
+export function createMetrics(replicas?: Pick<Replicas, 'states'>) {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   return {
     registry,
+    replicas: replicas && replicaGauge(replicas, registry),
     requests: new Counter({
       name: 'gateway_requests_total',
       help: 'Requests by door, operation and HTTP status.',
@@ -28,4 +31,16 @@ export function createMetrics() {
       registers: [registry],
     }),
   };
+}
+
+function replicaGauge(replicas: Pick<Replicas, 'states'>, registry: Registry) {
+  return new Gauge({
+    name: 'gateway_replica_usable',
+    help: 'Whether a read replica serves reads (1), or is away or too far behind (0), by host and port.',
+    labelNames: ['replica'] as const,
+    registers: [registry],
+    collect() {
+      for (const { replica, isUsable } of replicas.states()) this.set({ replica }, isUsable ? 1 : 0);
+    },
+  });
 }

@@ -4,7 +4,7 @@ import { type Method, type Route, isWrite, takesBody } from '../core/route.ts';
 import { parseInput } from '../core/validation.ts';
 import type { Actor, OperationContext } from '../core/operation.ts';
 import { readJson, requireObject } from './body.ts';
-import { type Dependencies, operationContext } from './dependencies.ts';
+import { type Dependencies, operationContext, readingContext } from './dependencies.ts';
 import { idempotencyKeyOf } from './idempotency.ts';
 import { runWithKey } from './idempotent-rest.ts';
 import { inputJsonSchema } from './openapi.ts';
@@ -85,7 +85,8 @@ export async function answerRest(
   const whole = { ...given, ...parameters };
   const input = parseInput(route.input, whole);
   const context = operationContext(dependencies, actor, requestId, request);
-  const key = isWrite(route) ? idempotencyKeyOf(request.headers) : undefined;
+  if (!isWrite(route)) return runRoute(route, readingContext(context, dependencies), input, request);
+  const key = idempotencyKeyOf(request.headers);
   if (key === undefined) return runRoute(route, context, input, request);
   return runWithKey(dependencies.idempotency, { route, context, key, input: whole }, (inner) =>
     runRoute(route, inner, input, request),

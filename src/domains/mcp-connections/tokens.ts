@@ -53,7 +53,7 @@ export async function usableToken(
       throw new RemoteFailedError(
         connection.statusReason ?? 'the tokens cannot be refreshed at the moment; try again later',
       );
-    const [claimed] = await sql.query(CLAIM, [connectionId, connection.tokenVersion]);
+    const [claimed] = await sql.primary.query(CLAIM, [connectionId, connection.tokenVersion]);
     if (claimed) await renew(context, connection, { tokens, isOver, wasRefused: connection.tokenVersion === refused });
     else if (!isOver) return current;
     else if (performance.now() > deadline) throw new RemoteFailedError('the tokens are being refreshed; try again');

@@ -35,8 +35,10 @@ export async function tailSessionEvents(
   tail: Tail,
 ): Promise<AsyncGenerator<readonly SessionEventRow[], void, undefined>> {
   requireScope(context.actor, 'sessions.read');
-  await readStreamHead(context, tail.sessionId);
-  return follow(context, tail);
+  // Notifications are the primary's; a replica may not have yet what they tell of.
+  const following = { ...context, sql: context.sql.primary };
+  await readStreamHead(following, tail.sessionId);
+  return follow(following, tail);
 }
 
 async function* follow(
