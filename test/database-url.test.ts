@@ -1,0 +1,38 @@
+import { afterEach, beforeEach, expect, inject, test } from 'vitest';
+import { openDatabase } from '../src/core/database.ts';
+import { entities } from '../src/gateway/entities.ts';
+import { type TestGateway, startTestGateway } from './helpers/gateway.ts';
+import { onServer } from './helpers/global-setup.ts';
+import { createSession } from './helpers/sessions.ts';
+
+let gateway: TestGateway;
+beforeEach(async () => {
+  gateway = await startTestGateway();
+});
+afterEach(() => gateway.close());
+
+test("times go out in UTC, whatever the database's own time zone", async () => {
+  const name = new URL(gateway.databaseUrl).pathname.slice(1);
+  await onServer(inject('serverUrl'), `alter database ${name} set timezone = 'Asia/Kolkata'`);
+  gateway.setClock(new Date('2026-03-01T10:20:30.500Z'));
+  const { key } = await gateway.createKey();
+  const id = await createSession(gateway, key);
+  const { data } = await gateway.graphql(
+    key,
+    '{ viewer { organization { sessions(first: 1) { nodes { databaseId createdAt } } } } }',
+  );
+  expect(data).toEqual({
+    viewer: { organization: { sessions: { nodes: [{ databaseId: id, createdAt: '2026-03-01T10:20:30.500Z' }] } } },
+  });
+});
+
+test("the URL's parameters hold for the gateway's connections", async () => {
+  const url = new URL(gateway.databaseUrl);
+  url.searchParams.set('sslmode', 'require');
+  const database = await openDatabase({ url: url.href, entities });
+  try {
+    await expect(database.em.fork().execute('select 1')).rejects.toThrow('The server does not support SSL connections');
+  } finally {
+    await database.close(true);
+  }
+});

@@ -1,0 +1,191 @@
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type GatewayProcess, call, cli, endProcesses, startGateway } from '../helpers/process.ts';
+import { full, proof } from '../helpers/proof.ts';
+import { tail } from '../helpers/sessions.ts';
+import { type PrimaryWithStandby, startPrimaryWithStandby } from '../helpers/standby.ts';
+import { type TcpProxy, startTcpProxy } from '../helpers/tcp-proxy.ts';
+
+/** Two gateway processes on a primary with a real streaming standby: what is written through one is read through the other. */
+
+let servers: PrimaryWithStandby;
+let proxy: TcpProxy;
+let key: string;
+let one: GatewayProcess;
+let two: GatewayProcess;
+
+beforeAll(async () => {
+  servers = await startPrimaryWithStandby();
+  proxy = await startTcpProxy(servers.standbyUrl);
+  const env = {
+    DATABASE_URL: servers.primaryUrl,
+    DATABASE_REPLICA_URLS: proxy.url,
+    ENCRYPTION_KEYS: `k1:${randomBytes(32).toString('base64')}`,
+    RATE_LIMIT_PER_MINUTE: '0',
+    LOG_LEVEL: 'warn',
+  };
+  one = await startGateway(env);
+  two = await startGateway(env);
+  const { stdout } = await cli(
+    ['keys', 'create', '--email', `${randomBytes(6).toString('hex')}@example.com`, '--organization', 'acme'],
+    env,
+  );
+  ({ key } = JSON.parse(stdout) as { key: string });
+});
+afterAll(async () => {
+  await endProcesses();
+  await proxy.close();
+  await servers.close();
+});
+
+const list = ({ url }: GatewayProcess) => call(url, key, 'GET', '/events/2026-03/event-definitions?limit=500');
+
+async function isUsable({ url }: GatewayProcess): Promise<boolean> {
+  return /^gateway_replica_usable\{.*\} 1$/m.test(await (await fetch(`${url}/metrics`)).text());
+}
+
+/** Replicas are looked at from the first read on. */
+async function becomesUsable(gateway: GatewayProcess): Promise<void> {
+  const read = async () => {
+    expect((await list(gateway)).status).toBe(200);
+    return isUsable(gateway);
+  };
+  await expect.poll(read, { timeout: 30_000, interval: 50 }).toBe(true);
+}
+
+async function create({ url }: GatewayProcess, name: string): Promise<number> {
+  const { status } = await call(url, key, 'POST', '/events/2026-03/event-definitions', {
+    label: name,
+    name,
+    primaryObject: 'CONTACT',
+  });
+  return status;
+}
+
+async function rename({ url }: GatewayProcess, sessionId: string, title: string): Promise<number> {
+  return (await call(url, key, 'PATCH', `/v1/sessions/${sessionId}`, { title })).status;
+}
+
+interface GraphQLBody<Data> {
+  readonly data: Data;
+  readonly errors?: unknown;
+}
+
+async function graphql<Data>({ url }: GatewayProcess, query: string, variables: object = {}): Promise<Data> {
+  const { body } = await call(url, key, 'POST', '/graphql', { query, variables });
+  const { data, errors } = body as GraphQLBody<Data>;
+  expect(errors).toBe(undefined);
+  return data;
+}
+
+async function createSession(gateway: GatewayProcess): Promise<string> {
+  const query =
+    'mutation { createSession(input: {title: "a"}) { ... on CreateSessionPayload { session { databaseId } } } }';
+  const data = await graphql<{ createSession: { session: { databaseId: string } } }>(gateway, query);
+  return data.createSession.session.databaseId;
+}
+
+const titleOf = async (gateway: GatewayProcess, sessionId: string) => {
+  const query = 'query($id: ID!) { node(id: $id) { ... on Session { title } } }';
+  const id = Buffer.from(`Session:${sessionId}`).toString('base64');
+  return (await graphql<{ node: { title: string } | null }>(gateway, query, { id })).node?.title;
+};
+
+test('reads of both doors run on the standby; keys, writes and what a write reads run on the primary', async () => {
+  await becomesUsable(two);
+  servers.statements.length = 0;
+  await list(two);
+  await graphql(two, '{ viewer { organization { sessions(first: 5) { nodes { title } } } } }');
+  await expect.poll(() => servers.statements.length).toBeGreaterThan(1);
+  expect(servers.statements.some((text) => text.includes('from event_definition'))).toBe(true);
+  expect(servers.statements.some((text) => text.includes('from session s'))).toBe(true);
+  servers.statements.length = 0;
+  const sessionId = await createSession(two);
+  expect(await rename(two, sessionId, 'b')).toBe(200);
+  expect(await create(two, 'written')).toBe(201);
+  // What comes after them in the standby's log shows that all of it has been read.
+  await expect.poll(async () => (await list(two), servers.statements.length)).toBeGreaterThan(0);
+  expect(servers.statements.filter((text) => !text.includes('from event_definition'))).toEqual([]);
+});
+
+test('who writes through one process reads it through the other, with a standby that replays and with one that has stopped to', async () => {
+  const sessionId = await createSession(one);
+  const reads = { replaying: 0, paused: 0 };
+  const rounds = full ? 1000 : 150;
+  servers.statements.length = 0;
+  for (let round = 0; round < rounds; round += 1) {
+    const title = `replaying ${round}`;
+    expect(await rename(one, sessionId, title)).toBe(200);
+    expect(await titleOf(two, sessionId)).toBe(title);
+    reads.replaying += 1;
+  }
+  const onStandby = servers.statements.filter((text) => text.includes('from session s')).length;
+  expect(onStandby).toBeGreaterThan(0);
+
+  await servers.onStandby('select pg_wal_replay_pause()');
+  const stream = await tail({ fetch: (path, init) => fetch(two.url + path, init) }, key, sessionId);
+  for (let round = 0; round < 20; round += 1) {
+    const title = `paused ${round}`;
+    expect(await rename(one, sessionId, title)).toBe(200);
+    expect(await titleOf(two, sessionId)).toBe(title);
+    reads.paused += 1;
+  }
+  expect(await isUsable(two)).toBe(false);
+  // Who follows is told at once of what no replica has yet.
+  const input = { sessionId, events: [{ eventType: 'text', provider: 'anthropic', eventData: { type: 'text' } }] };
+  await graphql(
+    one,
+    'mutation($input: AppendSessionEventsInput!) { appendSessionEvents(input: $input) { __typename } }',
+    {
+      input,
+    },
+  );
+  expect(await stream.nextData()).toMatchObject({ id: '1' });
+  await stream.close();
+
+  await servers.onStandby('select pg_wal_replay_resume()');
+  await becomesUsable(two);
+  expect(await titleOf(two, sessionId)).toBe('paused 19');
+  proof('Read replicas', {
+    figures: {
+      'reads right after a write in another process': reads.replaying + reads.paused,
+      'of them stale': 0,
+      'of them on the standby while it replays': `${onStandby} of ${reads.replaying}`,
+      'while its replay is paused': `0 of ${reads.paused}`,
+    },
+  });
+}, 300_000);
+
+test('a standby that dies, or falls silent, costs no request its answer, and is used again when it is back', async () => {
+  let isDone = false;
+  const statuses = new Map<number, number>();
+  const read = async () => {
+    while (!isDone) {
+      const { status } = await list(two);
+      statuses.set(status, (statuses.get(status) ?? 0) + 1);
+    }
+  };
+  const readers = [read(), read(), read(), read()];
+  const away = () => expect.poll(() => isUsable(two), { timeout: 30_000 }).toBe(false);
+
+  await servers.killStandby();
+  await away();
+  await servers.startStandby();
+  await becomesUsable(two);
+
+  proxy.fallSilent();
+  await away();
+  // Every reader that was waiting for it has gone on.
+  const before = statuses.get(200) ?? 0;
+  await expect.poll(() => statuses.get(200) ?? 0, { timeout: 30_000 }).toBeGreaterThan(before + 20);
+  proxy.speakAgain();
+  await becomesUsable(two);
+
+  proxy.cut();
+  await becomesUsable(two);
+  servers.statements.length = 0;
+  await expect.poll(() => servers.statements.length, { timeout: 30_000 }).toBeGreaterThan(10);
+  isDone = true;
+  await Promise.all(readers);
+  expect([...statuses.keys()]).toEqual([200]);
+}, 120_000);

@@ -1,0 +1,70 @@
+import { type Socket, connect, createServer } from 'node:net';
+
+/** Stands before a database, and does to its connections what networks do. */
+export interface TcpProxy {
+  /** The database's URL, through the proxy. */
+  readonly url: string;
+  /** So long is held what goes to the database, each time. */
+  setDelay(ms: number): void;
+  /** Nothing is passed on any more, and nobody is told. */
+  fallSilent(): void;
+  speakAgain(): void;
+  /** Resets every connection; how many that were. */
+  cut(): number;
+  close(): Promise<void>;
+}
+
+export async function startTcpProxy(databaseUrl: string): Promise<TcpProxy> {
+  const target = new URL(databaseUrl);
+  const sockets = new Set<Socket>();
+  let delayMs = 0;
+  let isSilent = false;
+  const server = createServer({ noDelay: true }, (client) => {
+    const database = connect({ port: Number(target.port), host: target.hostname, noDelay: true });
+    forward(client, database, () => delayMs);
+    forward(database, client, () => 0);
+  });
+
+  function forward(from: Socket, to: Socket, wait: () => number): void {
+    sockets.add(from);
+    from.on('data', (bytes) => {
+      const ms = wait();
+      if (ms > 0) setTimeout(() => to.writable && to.write(bytes), ms);
+      else to.write(bytes);
+    });
+    from.on('error', () => undefined);
+    from.on('close', () => {
+      sockets.delete(from);
+      to.destroy();
+    });
+    if (isSilent) from.pause();
+  }
+
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const address = server.address();
+  const through = new URL(databaseUrl);
+  through.host = `127.0.0.1:${typeof address === 'object' ? address?.port : ''}`;
+  const cut = () => {
+    const count = sockets.size / 2;
+    for (const socket of sockets) socket.resetAndDestroy();
+    return count;
+  };
+  return {
+    url: through.href,
+    setDelay: (ms) => (delayMs = ms),
+    fallSilent() {
+      isSilent = true;
+      for (const socket of sockets) socket.pause();
+    },
+    speakAgain() {
+      isSilent = false;
+      for (const socket of sockets) socket.resume();
+    },
+    cut,
+    async close() {
+      const closed = new Promise((resolve) => server.close(resolve));
+      cut();
+      await closed;
+    },
+  };
+}
