@@ -166,7 +166,9 @@ test('a standby that dies, or falls silent, costs no request its answer, and is 
     }
   };
   const readers = [read(), read(), read(), read()];
-  const away = () => expect.poll(() => isUsable(two), { timeout: 30_000 }).toBe(false);
+  const away = async () => {
+    await expect.poll(() => isUsable(two), { timeout: 30_000 }).toBe(false);
+  };
 
   await servers.killStandby();
   await away();

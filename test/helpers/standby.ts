@@ -91,7 +91,11 @@ export async function startPrimaryWithStandby(): Promise<PrimaryWithStandby> {
       url.username = 'postgres';
       const client = new pg.Client({ connectionString: url.href });
       await client.connect();
-      await client.query(statement).finally(() => client.end());
+      try {
+        await client.query(statement);
+      } finally {
+        await client.end();
+      }
     },
     killStandby,
     startStandby,
