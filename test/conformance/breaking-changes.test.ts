@@ -1,0 +1,61 @@
+import { execFile } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { promisify } from 'node:util';
+import { CriticalityLevel, diff } from '@graphql-inspector/core';
+import type * as GraphQL from 'graphql';
+import { expect, test } from 'vitest';
+import { proof } from '../helpers/proof.ts';
+import { SCHEMA } from './helpers/apps.ts';
+
+// The copy of graphql that the inspector loads; vitest would load that package's other half.
+const { buildSchema } = createRequire(import.meta.url)('graphql') as typeof GraphQL;
+
+const ROOT = new URL('../../', import.meta.url);
+
+/** What breaks clients between two schemas and no line of the changelog announces, naming it: "Breaking: `Session.title` …". */
+async function unannounced(before: string, after: string, changelog: string): Promise<string[]> {
+  const announcements = changelog.split('\n').filter((line) => line.includes('Breaking:'));
+  const changes = await diff(buildSchema(before), buildSchema(after));
+  return changes
+    .filter(({ criticality }) => criticality.level === CriticalityLevel.Breaking)
+    .filter(({ path }) => !announcements.some((line) => line.includes(`\`${path}\``)))
+    .map(({ path, message }) => `${path}: ${message}`);
+}
+
+async function git(...argv: string[]): Promise<string> {
+  const { stdout } = await promisify(execFile)('git', argv, { cwd: ROOT, maxBuffer: 2 ** 26 });
+  return stdout;
+}
+
+/** The last committed schema that is another than this one; undefined where the history holds none, as in a shallow clone, or where there is no history. */
+async function previous(schema: string): Promise<string | undefined> {
+  const commits = await git('log', '--max-count=2', '--format=%H', '--', 'schema.graphql').catch(() => '');
+  for (const commit of commits.split('\n').filter(Boolean)) {
+    // The commit in which the file went away has none to show.
+    const committed = await git('show', `${commit}:schema.graphql`).catch(() => schema);
+    if (committed !== schema) return committed;
+  }
+  return undefined;
+}
+
+test('a removed field, a changed type and a new required argument break; a line that names them announces them', async () => {
+  const before = 'type Query { a: Int!, b(x: Int): Int, c: Int }';
+  const after = 'type Query { a: String!, b(x: Int, y: Int!): Int, d: Int }';
+  const found = await unannounced(before, after, '# Changelog\n\n- `Query.c` is gone.\n');
+  expect(new Set(found.map((line) => line.replace(/:.*/, '')))).toEqual(new Set(['Query.a', 'Query.b.y', 'Query.c']));
+  const changelog =
+    '- Breaking: `Query.a` is text; `Query.b` needs `Query.b.y`.\n- Breaking: `Query.c` is gone: use `d`.\n';
+  expect(await unannounced(before, after, changelog)).toEqual([]);
+});
+
+test('no change of the schema breaks its clients without an announcement', async () => {
+  const schema = await readFile(SCHEMA, 'utf8');
+  const before = await previous(schema);
+  const changelog = await readFile(new URL('CHANGELOG.md', ROOT), 'utf8');
+  expect(await unannounced(before ?? schema, schema, changelog)).toEqual([]);
+  proof('Breaking changes of the schema', {
+    figures: { unannounced: before === undefined ? 'not compared' : 0 },
+    shortfalls: before === undefined ? ['The history here holds no other schema to compare with.'] : [],
+  });
+});
