@@ -6,6 +6,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { databaseUrl, onServer } from './global-setup.ts';
+import type { GraphQLDoor } from './sessions.ts';
 
 export const checkout = join(import.meta.dirname, '../..');
 
@@ -85,7 +86,8 @@ export async function startGateway(env: Record<string, string>): Promise<Gateway
   };
 }
 
-function start([file = '', ...args]: readonly string[], env: Record<string, string>) {
+/** Starts a program; the end of the test ends it. */
+export function start([file = '', ...args]: readonly string[], env: Record<string, string>) {
   const { PATH = '', HOME = '' } = process.env;
   const child = spawn(file, args, { cwd: checkout, env: { PATH, HOME, ...env }, stdio: ['pipe', 'pipe', 'pipe'] });
   children.add(child);
@@ -101,6 +103,14 @@ async function kill(child: ChildProcess, signal: NodeJS.Signals): Promise<void> 
   if (child.exitCode !== null || child.signalCode !== null) return;
   child.kill(signal);
   await once(child, 'exit');
+}
+
+/** The GraphQL door of a gateway in another process. */
+export function graphqlDoor(url: string): GraphQLDoor {
+  return {
+    graphql: async (key, query, variables) =>
+      (await call(url, key, 'POST', '/graphql', { query, variables })).body as never,
+  };
 }
 
 /** A REST call that answers with its status and parsed body. */

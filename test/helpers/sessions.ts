@@ -14,9 +14,12 @@ export interface Result {
   readonly path?: string[] | null;
 }
 
+/** What of a gateway records, in this process or another. */
+export type GraphQLDoor = Pick<TestGateway, 'graphql'>;
+
 /** Runs a mutation with one input, and gives the member of its result union; a top-level error fails the test. */
 export async function mutate<Payload = object>(
-  gateway: TestGateway,
+  gateway: GraphQLDoor,
   key: string,
   name: string,
   input: object,
@@ -31,7 +34,7 @@ export async function mutate<Payload = object>(
 }
 
 /** The id of a new session, which belongs to the holder of the key. */
-export async function createSession(gateway: TestGateway, key: string, input: object = {}): Promise<string> {
+export async function createSession(gateway: GraphQLDoor, key: string, input: object = {}): Promise<string> {
   const payload = await mutate<{ session: { databaseId: string } }>(
     gateway,
     key,
@@ -43,7 +46,7 @@ export async function createSession(gateway: TestGateway, key: string, input: ob
   return payload.session.databaseId;
 }
 
-export async function moveTo(gateway: TestGateway, key: string, sessionId: string, ...states: string[]): Promise<void> {
+export async function moveTo(gateway: GraphQLDoor, key: string, sessionId: string, ...states: string[]): Promise<void> {
   for (const state of states) {
     const result = await mutate(gateway, key, 'transitionSession', { sessionId, state });
     if (result.__typename !== 'TransitionSessionPayload') throw new Error(JSON.stringify(result));
@@ -57,7 +60,7 @@ export interface Appended extends Result {
 }
 
 export function append(
-  gateway: TestGateway,
+  gateway: GraphQLDoor,
   key: string,
   sessionId: string,
   events: readonly object[],

@@ -1,0 +1,91 @@
+import { Readable } from 'node:stream';
+import { afterEach, expect, test } from 'vitest';
+import { type LiveSession, startLiveSession } from '../helpers/live-session.ts';
+import { endProcesses, start } from '../helpers/process.ts';
+import { EventStream, type Message } from '../helpers/sessions.ts';
+
+afterEach(endProcesses);
+
+const range = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, index) => from + index);
+
+/** `curl -N`, as a person would type it. */
+function curl({ key }: LiveSession, ...args: string[]) {
+  const { child, exited } = start(
+    ['curl', '-sSN', '-H', `Authorization: Bearer ${key}`, '-H', 'Accept: text/event-stream', ...args],
+    {},
+  );
+  if (!child.stdout) throw new Error('curl has no output');
+  const body = Readable.toWeb(child.stdout) as ReadableStream<Uint8Array>;
+  return { stream: new EventStream(new Response(body)), exited };
+}
+
+const rest = (live: LiveSession, lastId?: number) =>
+  curl(
+    live,
+    `${live.url}/v1/sessions/${live.id}/events`,
+    ...(lastId === undefined ? [] : ['-H', `Last-Event-ID: ${lastId}`]),
+  );
+
+const FOLLOW =
+  'subscription($id: ID!, $after: String) { sessionEvents(sessionId: $id, after: $after) { databaseId eventDataJson } }';
+
+const graphql = (live: LiveSession, lastId?: number) =>
+  curl(
+    live,
+    `${live.url}/graphql`,
+    '-H',
+    'Content-Type: application/json',
+    '-d',
+    JSON.stringify({ query: FOLLOW, variables: { id: live.id, after: lastId?.toString() } }),
+  );
+
+/** Id of an event, and the number that its writer gave it. */
+type Seen = readonly [id: number, index: number];
+
+const fromRest = ({ id, data = '' }: Message): Seen => [
+  Number(id),
+  (JSON.parse(data) as { eventData: { index: number } }).eventData.index,
+];
+
+function fromGraphql({ data = '' }: Message): Seen {
+  const { sessionEvents } = (
+    JSON.parse(data) as { data: { sessionEvents: { databaseId: number; eventDataJson: { index: number } } } }
+  ).data;
+  return [sessionEvents.databaseId, sessionEvents.eventDataJson.index];
+}
+
+test('curl -N on both doors sees every event of another process once and in order, though its gateway is killed midway', async () => {
+  const live = await startLiveSession();
+  const doors = [
+    { open: rest, read: fromRest, end: { event: 'end', data: '{}' } },
+    { open: graphql, read: fromGraphql, end: { event: 'complete' } },
+  ];
+  await live.write(100);
+  const tails = doors.map((door) => ({ ...door, ...door.open(live), seen: [] as Seen[] }));
+  // Behind the replay everything comes while it is being written.
+  const writing = live.write(300);
+  const upTo = async ({ stream, seen, read }: (typeof tails)[number], count: number) => {
+    while (seen.length < count) {
+      const message = await stream.nextData();
+      if (!message) return;
+      seen.push(read(message));
+    }
+  };
+  await Promise.all(tails.map((tail) => upTo(tail, 150)));
+  const restarted = live.restartReader();
+  // What was under way when the gateway was killed still counts.
+  await Promise.all(tails.map((tail) => upTo(tail, Infinity)));
+  expect(await Promise.all(tails.map(({ exited }) => exited))).not.toContain(0);
+  await Promise.all([restarted, writing]);
+  const again = tails.map((tail) => ({ ...tail, ...tail.open(live, tail.seen.at(-1)?.[0]) }));
+  await Promise.all(again.map((tail) => upTo(tail, 400)));
+  const late = live.write(200);
+  await Promise.all(again.map((tail) => upTo(tail, 600)));
+  await late;
+  await live.finish();
+  for (const { stream, seen, end, exited } of again) {
+    expect(await stream.nextData()).toMatchObject(end);
+    expect(await exited).toBe(0);
+    expect(seen).toEqual(range(1, 600).map((number) => [number, number]));
+  }
+});
