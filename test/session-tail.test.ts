@@ -9,6 +9,7 @@ import {
   eventsOf,
   moveTo,
   readAll,
+  subscribe,
   tail,
 } from './helpers/sessions.ts';
 
@@ -216,4 +217,28 @@ test('when the key is revoked, in this process or another, the stream says so an
     expect((await revoker.rest('DELETE', `/v1/api-keys/${reader.keyId}`, { key: admin.key })).status).toBe(200);
     expect(await rest).toEqual([{ event: 'error', data: '{"error":"missing or invalid API key"}' }]);
   }
+});
+
+test('a failure of ours in a running tail ends it with an error that tells no detail, and is logged under the request id', async () => {
+  const { sql, notifier } = gateway.dependencies;
+  const id = await createSession(gateway, key);
+  await append(gateway, key, id, eventsOf(1));
+  const rest = await follow(gateway, key, id, { headers: { 'X-Request-Id': 'tail-rest' } });
+  const query = 'subscription($id: ID!) { sessionEvents(sessionId: $id) { databaseId } }';
+  const graphql = await subscribe(gateway, key, query, { id });
+  open.add(graphql);
+  await Promise.all([rest.take(1), graphql.take(1)]);
+  await sql.query('alter table session_event rename to session_event_away', []);
+  notifier.publish(`session:${id}`);
+  const internal = 'internal error; the request id finds it in the log';
+  expect(await rest.take(2)).toEqual([{ event: 'error', data: JSON.stringify({ error: internal }) }]);
+  const [told] = await graphql.take(1);
+  expect(JSON.parse(told?.data ?? '')).toMatchObject({
+    errors: [{ message: internal, extensions: { code: 'INTERNAL' } }],
+  });
+  await sql.query('alter table session_event_away rename to session_event', []);
+  const failures = gateway.logged.filter((line) => line.includes('"msg":"internal error"'));
+  expect(failures).toHaveLength(2);
+  expect(failures.join('')).toContain('session_event');
+  expect(failures.map((line) => (JSON.parse(line) as { requestId: string }).requestId)).toContain('tail-rest');
 });

@@ -54,6 +54,11 @@ export interface OperationContext {
   readonly actor: Actor;
   /** Who the caller is now: a key may have been revoked since the request began. For requests that go on for long. */
   readonly authenticateAgain: () => Promise<Actor>;
+  /**
+   * What the caller is told of anything thrown, where the answer has begun already: an internal error is logged under the request id, and told
+   * without detail.
+   */
+  readonly toDomainError: (error: unknown) => DomainError;
   /** Aborts when nobody waits for the answer any more. */
   readonly signal: AbortSignal | undefined;
   readonly requestId: string;

@@ -25,6 +25,12 @@ export interface Route<Input extends z.ZodType = z.ZodType, Output extends z.Zod
   readonly optionalBody?: boolean;
   /** Whether the operation asks other servers, so that no transaction may be open around it. */
   readonly callsOut?: boolean;
+  /** Headers that `respond` reads from the request, as OpenAPI describes parameters. */
+  readonly headerParameters?: readonly {
+    readonly name: string;
+    readonly description: string;
+    readonly schema: object;
+  }[];
   /** Headers that every answer carries, such as those of a deprecation. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly examples?: { readonly input?: object; readonly output?: object };
@@ -35,7 +41,7 @@ export interface Route<Input extends z.ZodType = z.ZodType, Output extends z.Zod
 }
 
 /** What works without a caller: everything that an operation has, but nobody on whose behalf. */
-export type PublicContext = Omit<OperationContext, 'actor' | 'authenticateAgain'>;
+export type PublicContext = Omit<OperationContext, 'actor' | 'authenticateAgain' | 'toDomainError'>;
 
 /** A page for which no key is needed, because what it may do stands in its query. Answers GET. */
 export interface PublicPage {

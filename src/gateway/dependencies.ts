@@ -12,6 +12,7 @@ import type { SecretBox } from '../core/secrets.ts';
 import { type Sql, createSql } from '../core/sql.ts';
 import { authenticate } from './authenticate.ts';
 import { entities } from './entities.ts';
+import { toDomainError } from './failures.ts';
 import { type Idempotency, createIdempotency } from './idempotency.ts';
 import { type Metrics, createMetrics } from './metrics.ts';
 
@@ -133,6 +134,7 @@ export function operationContext(
     notifier,
     actor,
     authenticateAgain: async () => (request ? authenticate(request.headers, dependencies) : actor),
+    toDomainError: (error) => toDomainError(error, dependencies.log.child({ requestId })),
     get signal() {
       return request?.signal;
     },

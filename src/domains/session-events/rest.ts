@@ -10,6 +10,9 @@ import { eventToJson } from './page.ts';
 import { toEventStream } from './sse.ts';
 import { tailSessionEvents } from './tail.ts';
 
+/** What a client that reconnects sends (WHATWG HTML, section 9.2.3). */
+const LAST_ID_HEADER = 'Last-Event-ID';
+
 const sessionEventDocument = z
   .strictObject({
     id: z.int(),
@@ -39,8 +42,16 @@ export const sessionEventRoutes = [
     output: pageDocument,
     status: 200,
     errors: [400, 403, 404, 500, 503],
+    headerParameters: [
+      {
+        name: LAST_ID_HEADER,
+        description: 'Of a stream alone: id of the last event seen, which takes the place of `cursor`.',
+        schema: { type: 'string', pattern: '^\\d+$' },
+      },
+    ],
     mediaTypes: {
-      'text/event-stream': 'Each event as `id:` and `data:`, a comment every 8 s, and `event: end` at the end.',
+      'text/event-stream':
+        'Each event as `id:` and `data:`, a comment every 8 s, `event: end` at the end; `event: error` with `{"error": …}` when there is no more to see.',
     },
     run: () => Promise.reject(new Error('answered by respond')),
     respond: async (context, input, request) =>
@@ -73,14 +84,14 @@ async function streamOf(
     'X-Accel-Buffering': 'no',
   };
   return answerWith(
-    toEventStream(pages, () => gone.abort()),
+    toEventStream(context, pages, () => gone.abort()),
     { headers },
   );
 }
 
 function resumeFrom(headers: HttpHeaders): string | undefined {
-  const id = headers.get('last-event-id');
+  const id = headers.get(LAST_ID_HEADER);
   if (id === null) return undefined;
-  if (!/^\d+$/.test(id)) throw invalid('Last-Event-ID', 'must be the id of an event: digits alone');
+  if (!/^\d+$/.test(id)) throw invalid(LAST_ID_HEADER, 'must be the id of an event: digits alone');
   return id;
 }

@@ -1,4 +1,4 @@
-import { DomainError } from '../../core/errors.ts';
+import type { OperationContext } from '../../core/operation.ts';
 import { type SessionEventRow, eventToJson } from './page.ts';
 
 /** A comment is sent this often, so that no one between takes a quiet connection for dead. */
@@ -8,14 +8,15 @@ const encoder = new TextEncoder();
 
 /**
  * Pages of events as server-sent events (WHATWG HTML, section 9.2): the id of each is its cursor, so that a client resumes where it was.
- * `event: end` follows the last; `event: error` says why the caller may not see more. A reader who does not read holds one page, and the
+ * `event: end` follows the last; `event: error` says why there are no more: the caller may not see them, or the gateway failed. A reader who does not read holds one page, and the
  * store is read no further; `onCancel` is told when they are gone.
  */
 export function toEventStream(
+  { toDomainError }: Pick<OperationContext, 'toDomainError'>,
   pages: AsyncGenerator<readonly SessionEventRow[], void, undefined>,
   onCancel: () => void,
 ): ReadableStream<Uint8Array> {
-  const chunks = chunksOf(pages);
+  const chunks = chunksOf(pages, toDomainError);
   let pings: NodeJS.Timeout | undefined;
   return new ReadableStream<Uint8Array>({
     start(controller) {
@@ -41,14 +42,16 @@ export function toEventStream(
   });
 }
 
-async function* chunksOf(pages: AsyncIterable<readonly SessionEventRow[]>): AsyncGenerator<string, void, undefined> {
+async function* chunksOf(
+  pages: AsyncIterable<readonly SessionEventRow[]>,
+  toDomainError: OperationContext['toDomainError'],
+): AsyncGenerator<string, void, undefined> {
   try {
     for await (const events of pages) yield events.map(messageOf).join('');
     yield 'event: end\ndata: {}\n\n';
   } catch (error) {
-    // The status is sent; what may be told goes into the stream, and everything else ends it.
-    if (!(error instanceof DomainError)) throw error;
-    yield `event: error\ndata: ${JSON.stringify({ error: error.message })}\n\n`;
+    // The status is sent already: what is told goes into the stream.
+    yield `event: error\ndata: ${JSON.stringify({ error: toDomainError(error).message })}\n\n`;
   }
 }
 
