@@ -35,25 +35,25 @@ test('routes: method, path, operation, success, errors', () => {
     DELETE /events/2026-03/event-definitions/:eventName deleteEventDefinition 204 | 400 401 403 404 409 429 500 503
     DELETE /events/2026-03/event-definitions/:eventName/property/:propertyName deleteEventProperty 204 | 400 401 403 404 409 429 500 503
     DELETE /v1/api-keys/:apiKeyId revokeApiKey 200 | 400 401 403 404 409 429 500 503
-    DELETE /v1/users/:userId deleteUser 202 | 400 401 403 409 413 415 429 500 503
-    GET /broadcast/v1/broadcasts listBroadcasts 200 | 400 401 403 429 500 503
+    DELETE /v1/users/:userId deleteUser 202 | 400 401 403 404 409 413 415 429 500 503
+    GET /broadcast/v1/broadcasts listBroadcasts 200 | 400 401 403 404 429 500 503
     GET /broadcast/v1/broadcasts/:broadcast_guid readBroadcast 200 | 400 401 403 404 429 500 503
-    GET /broadcast/v1/channels/setting/publish/current listBroadcastChannels 200 | 400 401 403 429 500 503
-    GET /events/2026-03/event-definitions searchEventDefinitions 200 | 400 401 403 429 500 503
+    GET /broadcast/v1/channels/setting/publish/current listBroadcastChannels 200 | 400 401 403 404 429 500 503
+    GET /events/2026-03/event-definitions searchEventDefinitions 200 | 400 401 403 404 429 500 503
     GET /events/2026-03/event-definitions/:eventName readEventDefinition 200 | 400 401 403 404 429 500 503
     GET /v1/sessions/:sessionId/events listSessionEvents 200 | 400 401 403 404 429 500 503
     PATCH /events/2026-03/event-definitions/:eventName updateEventDefinition 200 | 400 401 403 404 409 413 415 429 500 503
     PATCH /events/2026-03/event-definitions/:eventName/property updateEventProperty 200 | 400 401 403 404 409 413 415 429 500 503
     PATCH /events/2026-03/event-definitions/:eventName/property/:propertyName updateEventPropertyByPath 200 | 400 401 403 404 409 413 415 429 500 503
     PATCH /v1/sessions/:sessionId updateSession 200 | 400 401 403 404 409 413 415 429 500 503
-    POST /broadcast/v1/broadcasts createBroadcast 201 | 400 401 403 409 413 415 429 500 503
-    POST /events/2026-03/event-definitions createEventDefinition 201 | 400 401 403 409 413 415 429 500 503
+    POST /broadcast/v1/broadcasts createBroadcast 201 | 400 401 403 404 409 413 415 429 500 503
+    POST /events/2026-03/event-definitions createEventDefinition 201 | 400 401 403 404 409 413 415 429 500 503
     POST /events/2026-03/event-definitions/:eventName/property addEventProperty 201 | 400 401 403 404 409 413 415 429 500 503
     POST /events/2026-03/send sendEventOccurrence 204 | 400 401 403 404 409 413 415 429 500 503
     POST /events/2026-03/send/batch sendEventOccurrences 204 | 400 401 403 404 409 413 415 429 500 503
     POST /v1/mcp-connections createMcpConnection 201 | 400 401 403 404 409 413 415 429 500 502 503
     POST /v1/mcp-connections/:mcpConnectionId/authorize authorizeMcpConnection 200 | 400 401 403 404 409 413 415 429 500 502 503
-    POST /v1/organizations createOrganization 201 | 400 401 403 409 413 415 429 500 503"
+    POST /v1/organizations createOrganization 201 | 400 401 403 404 409 413 415 429 500 503"
   `);
 });
 

@@ -6,6 +6,9 @@ import { POSITION } from '../core/replicas.ts';
 import { hashApiKey, isWellFormedApiKey } from '../domains/api-keys/key-format.ts';
 import type { Dependencies } from './dependencies.ts';
 
+/** Names the organization to act in, by id or slug. */
+export const ORGANIZATION_HEADER = 'X-Organization-Id';
+
 interface KeyRow {
   readonly keyId: string;
   readonly userId: string;
@@ -59,7 +62,7 @@ export async function authenticate(
     keyId: row.keyId,
     userId: row.userId,
     scopes: new Set(row.scopes),
-    organization: chooseOrganization(row, headers.get('x-organization-id')),
+    organization: chooseOrganization(row, headers.get(ORGANIZATION_HEADER)),
     position: row.position,
   };
 }

@@ -16,8 +16,9 @@ export const listSessionEventsInput = z.strictObject({
   limit: digits
     .transform(Number)
     .refine((limit) => limit >= 1 && limit <= MAX_PAGE, `must be from 1 to ${MAX_PAGE}`)
-    .prefault(String(DEFAULT_PAGE)),
-  cursor: digits.prefault('0'),
+    .prefault(String(DEFAULT_PAGE))
+    .meta({ description: `How many events; 1 to ${MAX_PAGE}.` }),
+  cursor: digits.prefault('0').meta({ description: 'Id of the last event seen, as `nextCursor` has it.' }),
   messageId: z.uuid().optional(),
 });
 export type ListSessionEventsInput = z.output<typeof listSessionEventsInput>;

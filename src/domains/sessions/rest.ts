@@ -212,7 +212,7 @@ export const sessionRoutes = [
     input: updateSessionInput,
     output: sessionDocument,
     status: 200,
-    errors: [400, 403, 404, 500],
+    errors: [400, 403, 404, 409, 500],
     examples: {
       input: { title: 'Mend the flaky checkout test', mode: 'planning', sandboxSize: 'large', visibility: 'public' },
     },
