@@ -1,10 +1,12 @@
 import { stat } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
+import { LockMode } from '@mikro-orm/postgresql';
 import { z } from 'zod';
+import { recordAudit } from './core/audit.ts';
 import { PRODUCT_FAMILIES, SUBSCRIPTION_LEVELS, readConfig } from './core/config.ts';
 import { migrate } from './core/database.ts';
 import { DomainError } from './core/errors.ts';
-import { ROLES, SCOPES } from './core/operation.ts';
+import { ROLES, SCOPES, operatorEntry } from './core/operation.ts';
 import { createProgress } from './core/progress.ts';
 import { rotateSecrets } from './core/secret-store.ts';
 import { ApiKey } from './domains/api-keys/entity.ts';
@@ -62,15 +64,20 @@ const COMMANDS: Readonly<Record<string, Command>> = {
       scopes: values.scope?.map((scope) => oneOf(SCOPES, scope, '--scope')),
     });
   },
-  'keys revoke': async ({ database, notifier, now }, args) => {
+  'keys revoke': async ({ database, notifier, now, newId }, args) => {
     const id = required(parse(args, {}, 1).positionals[0], 'ID');
     if (!z.guid().safeParse(id).success) throw new UsageError('ID: must be the id of an API key');
-    const revoked = await database.em.fork().nativeUpdate(ApiKey, { id, revokedAt: null }, { revokedAt: now() });
-    if (revoked === 0) throw new UsageError('API key not found, or revoked already');
+    await database.em.fork().transactional(async (em) => {
+      const key = await em.findOne(ApiKey, { id, revokedAt: null }, { lockMode: LockMode.PESSIMISTIC_WRITE });
+      if (!key) throw new UsageError('API key not found, or revoked already');
+      key.revoke(now());
+      const target = { type: 'ApiKey', id: key.id, organizationId: key.organization?.id };
+      await recordAudit(em, operatorEntry({ now, newId }, 'revokeApiKey', target));
+    });
     notifier.publish(apiKeyTopic(id.toLowerCase()));
     return { deleted: true, id };
   },
-  'subscriptions set': async ({ database, now }, args) => {
+  'subscriptions set': async ({ database, now, newId }, args) => {
     const { values } = parse(args, {
       organization: { type: 'string' },
       family: { type: 'string' },
@@ -84,6 +91,8 @@ const COMMANDS: Readonly<Record<string, Command>> = {
       if (!organization) throw new UsageError(`organization ${slug} not found`);
       organization.subscriptions = { ...organization.subscriptions, [family]: level };
       organization.updatedAt = now();
+      const target = { type: 'Organization', id: organization.id, organizationId: organization.id };
+      await recordAudit(em, operatorEntry({ now, newId }, 'setSubscription', target));
       return { organizationId: organization.id, subscriptions: organization.subscriptions };
     });
   },

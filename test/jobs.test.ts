@@ -41,11 +41,11 @@ async function until(condition: () => Promise<boolean> | boolean): Promise<void>
 
 /** A worker of this process that does `run` with every job. */
 async function work(run: JobHandler['run'], data: z.ZodType = z.unknown()): Promise<JobWorker> {
-  const { database, log, notifier, now } = gateway.dependencies;
+  const { database, log, notifier, now, newId } = gateway.dependencies;
   const worker = await startJobWorker({
     url: gateway.databaseUrl,
     handlers: [jobHandler({ queue: 'user-deletion', data, run })],
-    contextOf: (signal) => ({ em: database.em.fork(), log, notifier, now, signal }),
+    contextOf: (signal) => ({ em: database.em.fork(), log, notifier, now, newId, signal }),
     log,
   });
   workers.push(worker);
@@ -226,9 +226,9 @@ describe('the deletion of an event definition', () => {
     const { key } = await gateway.createKey();
     const [gone, stays] = [await define(key, 'Gone', 6_000), await define(key, 'Stays', 3)];
     await removeDefinition(key, gone.name);
-    const { database, log, notifier, now } = gateway.dependencies;
+    const { database, log, notifier, now, newId } = gateway.dependencies;
     const run = (definitionId: string, signal: AbortSignal) =>
-      eventPurgeJob.run({ em: database.em.fork(), log, notifier, now, signal }, { definitionId });
+      eventPurgeJob.run({ em: database.em.fork(), log, notifier, now, newId, signal }, { definitionId });
     const stopping = new AbortController();
     const check = stopping.signal.throwIfAborted.bind(stopping.signal);
     let batches = 0;
@@ -385,10 +385,10 @@ describe('the deletion of an account', () => {
       key: user.key,
     });
     const { deletionJobId } = answer.body;
-    const { database, log, notifier, now } = gateway.dependencies;
+    const { database, log, notifier, now, newId } = gateway.dependencies;
     const run = () =>
       userDeletionJob.run(
-        { em: database.em.fork(), log, notifier, now, signal: new AbortController().signal },
+        { em: database.em.fork(), log, notifier, now, newId, signal: new AbortController().signal },
         { deletionJobId },
       );
     const outcomes = await Promise.allSettled([run(), run(), run()]);

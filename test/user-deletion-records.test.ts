@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { storeSecret } from '../src/core/secret-store.ts';
+import { auditRows } from './helpers/audit-log.ts';
 import { type TestGateway, startTestGateway } from './helpers/gateway.ts';
 import { runJobs } from './helpers/jobs.ts';
 import { PROJECT_ID, append, createSession, eventsOf, mutate } from './helpers/sessions.ts';
@@ -104,6 +105,7 @@ beforeAll(async () => {
   colleague = await gateway.createKey();
   user = await gateway.createKey({ organization: colleague.organization, role: 'admin' });
   alone = await gateway.createKey({ email: user.email });
+  await mutate(gateway, colleague.key, 'changeOrganizationMemberRole', { userId: user.userId, role: 'ADMIN' });
   await rows('update user_account set name = $2 where id = $1', user.userId, 'Ada Lovelace');
   of.personal = await connect(user.key, 'mine', 'personal');
   of.shared = await connect(user.key, 'ours', 'shared');
@@ -158,7 +160,7 @@ const CASES: Record<string, () => Promise<void>> = {
   'private sessions of the user, with artifacts, pull requests and events: deleted': async () => {
     expect(await count('select 1 from session where id = $1', of.privateSession)).toBe(0);
     expect(await isWhole(of.privateSession)).toEqual({ events: 0, batches: 0, streams: 0, artifacts: 0 });
-    expect(await everywhere(of.privateSession)).toEqual([]);
+    expect(await everywhere(of.privateSession)).toEqual(['audit_entry']);
   },
   'public sessions of the user, with artifacts, pull requests and events: stay, without creator': async () => {
     expect(await rows('select creator_id, visibility from session where id = $1', of.publicSession)).toEqual([
@@ -171,7 +173,7 @@ const CASES: Record<string, () => Promise<void>> = {
     expect([page.status, page.body.items.length]).toEqual([200, 3]);
   },
   'personal MCP connections, with secrets and tokens: deleted': async () => {
-    expect(await everywhere(of.personal)).toEqual([]);
+    expect(await everywhere(of.personal)).toEqual(['audit_entry']);
     expect(await count('select 1 from mcp_connection where id = $1', of.colleagues)).toBe(1);
     expect(await count('select 1 from secret where owner_id = $1', of.colleagues)).toBe(1);
   },
@@ -224,6 +226,21 @@ const CASES: Record<string, () => Promise<void>> = {
       });
       expect(again.status).toBe(201);
     },
+  'what the user has done, in the audit logs of organizations that stay: stays, without the user: it names an API key that is gone':
+    async () => {
+      const log = await auditRows(gateway);
+      const mine = log.filter(({ keyId }) => keyId === user.keyId).map(({ operation }) => operation);
+      expect(mine).toEqual(expect.arrayContaining(['createMcpConnection', 'createSession', 'deleteUser']));
+      expect(await count('select 1 from api_key where id = $1', user.keyId)).toBe(0);
+      const ofJob = { source: 'job', keyId: null, operation: 'deleteUser', targetType: 'User', targetId: null };
+      expect(log.filter(({ source }) => source === 'job')).toMatchObject([
+        { ...ofJob, organizationId: user.organizationId, requestId: jobId },
+      ]);
+    },
+  'what was done to the user, in these logs: stays, without the user': async () => {
+    const about = (await auditRows(gateway)).filter(({ operation }) => operation === 'changeOrganizationMemberRole');
+    expect(about).toMatchObject([{ keyId: colleague.keyId, targetType: 'User', targetId: null }]);
+  },
   'record of the deletion: ids of job and user, questionnaire, times: stays': async () => {
     expect(await everywhere(user.userId)).toEqual(['deletion_job']);
     expect(

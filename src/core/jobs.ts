@@ -21,6 +21,7 @@ export interface JobContext {
   readonly notifier: Notifier;
   readonly log: Logger;
   readonly now: () => Date;
+  readonly newId: () => string;
   /** Aborts when the process stops, or another worker has the job now: a job ends at its next safe point. */
   readonly signal: AbortSignal;
 }

@@ -91,6 +91,12 @@ export function keyFromId(typename: string, value: unknown): unknown {
   return id?.typename === typename ? id.key : value;
 }
 
+/** The same where the type does not matter. */
+export function keyFromAnyId(value: unknown): unknown {
+  if (typeof value !== 'string' || z.uuid().safeParse(value).success) return value;
+  return parseGlobalId(value)?.key ?? value;
+}
+
 const MAX_NODES = 100;
 
 builder.queryFields((t) => ({

@@ -1,4 +1,5 @@
 import { type EntityManager, UniqueConstraintViolationException } from '@mikro-orm/postgresql';
+import { type NewAuditEntry, recordAudit } from './audit.ts';
 import type { Notifier } from './notify.ts';
 import type { Outbound } from './outbound.ts';
 import type { SecretBox } from './secrets.ts';
@@ -43,6 +44,8 @@ export interface Actor {
   readonly organization: ActingOrganization | undefined;
   /** Where the database's log ended when the key was looked up: what was written by then is read, also on a replica. */
   readonly position?: number | undefined;
+  /** Somebody at the command line, who needs no key. */
+  readonly isOperator?: boolean;
 }
 
 /** What operations work with. Time and randomness come in through here, so that tests can hold them still. */
@@ -84,20 +87,83 @@ export interface OperationSettings {
 
 export type Operation<Input, Result> = (context: OperationContext, input: Input) => Promise<Result>;
 
+/** What an operation has changed: the GraphQL type of it (or its noun, where REST alone knows it), and the id that REST uses. */
+export interface AuditTarget {
+  readonly type: string;
+  /** Null when it has changed several at once. */
+  readonly id: string | null;
+  /** Where it belongs, if not to the organization that the caller acts in. */
+  readonly organizationId?: string | undefined;
+}
+
+export interface WriteOptions<Input, Result> {
+  /** The name of the operation in the audit log. */
+  readonly operation: string;
+  /** What the audit log says was changed; undefined when nothing was. */
+  readonly target: (result: Result, input: Input, actor: Actor) => AuditTarget | undefined;
+  /** Constraints decide races: for each that may be violated, the error it means. */
+  readonly conflicts?: Readonly<Record<string, (input: Input) => DomainError>>;
+}
+
 /**
- * Wraps an operation that changes something: one transaction, flushed and committed before the caller is answered. Constraints decide
- * races, so `conflicts` names, for each constraint that may be violated, the error it means.
+ * Wraps an operation that changes something: one transaction, with its entry in the audit log, flushed and committed before the caller is
+ * answered.
  */
 export function write<Input, Result>(
   run: Operation<Input, Result>,
-  conflicts: Readonly<Record<string, (input: Input) => DomainError>> = {},
+  { operation, target, conflicts = {} }: WriteOptions<Input, Result>,
 ): Operation<Input, Result> {
   return async (context, input) => {
     try {
-      return await context.em.transactional((em) => run({ ...context, em }, input));
+      return await context.em.transactional(async (em) => {
+        const result = await run({ ...context, em }, input);
+        const changed = target(result, input, context.actor);
+        if (changed) await recordAudit(em, auditEntry(context, operation, changed));
+        return result;
+      });
     } catch (error) {
       throw conflictOf(error, conflicts)?.(input) ?? error;
     }
+  };
+}
+
+/** What of a caller is written down. */
+type AuditedActor = Pick<Actor, 'isOperator'> & {
+  readonly keyId: string | null;
+  readonly organization: { readonly id: string } | undefined;
+};
+type Clock = Pick<OperationContext, 'now' | 'newId'>;
+
+/** The line of an operation in the audit log. */
+export function auditEntry(
+  context: Clock & { readonly actor: AuditedActor; readonly requestId: string },
+  operation: string,
+  { type, id, organizationId }: AuditTarget,
+): NewAuditEntry {
+  const { actor, requestId } = context;
+  const target = { type, id, organizationId: organizationId ?? actor.organization?.id };
+  if (actor.isOperator) return operatorEntry(context, operation, target);
+  return { ...entryOf(context, operation, target), source: 'request', keyId: actor.keyId, requestId };
+}
+
+/** Likewise, of somebody at the command line. */
+export function operatorEntry(clock: Clock, operation: string, target: AuditTarget): NewAuditEntry {
+  return { ...entryOf(clock, operation, target), source: 'command_line', keyId: null, requestId: 'command-line' };
+}
+
+/** Likewise, of a job. */
+export function jobEntry(clock: Clock, jobId: string, operation: string, target: AuditTarget): NewAuditEntry {
+  return { ...entryOf(clock, operation, target), source: 'job', keyId: null, requestId: jobId };
+}
+
+function entryOf({ now, newId }: Clock, operation: string, { type, id, organizationId }: AuditTarget) {
+  return {
+    occurredAt: now(),
+    id: newId(),
+    organizationId: organizationId ?? null,
+    operation,
+    targetType: type,
+    targetId: id,
   };
 }
 

@@ -1,5 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { type Actor, SCOPES, type Scope, type Role } from '../core/operation.ts';
+import { recordAudit } from '../core/audit.ts';
+import { type Actor, type Role, SCOPES, type Scope, operatorEntry } from '../core/operation.ts';
 import { issueApiKey } from '../domains/api-keys/operations.ts';
 import { createEventDefinitionInput } from '../domains/event-definitions/input.ts';
 import { createEventDefinition } from '../domains/event-definitions/operations.ts';
@@ -49,6 +50,8 @@ export function createKeyFor(
       { em, now, newId },
       { userId: user.id, organizationId: organization.id, name, scopes: wanted.scopes ?? SCOPES },
     );
+    const target = { type: 'ApiKey', id: apiKey.id, organizationId: organization.id };
+    await recordAudit(em, operatorEntry({ now, newId }, 'createApiKey', target));
     return { key, keyId: apiKey.id, userId: user.id, organizationId: organization.id };
   });
 }

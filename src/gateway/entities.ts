@@ -1,3 +1,4 @@
+import { AuditEntry } from '../core/audit.ts';
 import { StoredSecret } from '../core/secret-store.ts';
 import { ApiKey } from '../domains/api-keys/entity.ts';
 import { Broadcast, BroadcastChannel } from '../domains/broadcasts/entity.ts';
@@ -45,4 +46,5 @@ export const entities = [
   StoredSecret,
   RateLimit,
   IdempotencyKey,
+  AuditEntry,
 ];

@@ -7,11 +7,11 @@ import type { Dependencies } from './dependencies.ts';
 const jobHandlers: readonly JobHandler[] = [userDeletionJob, eventPurgeJob];
 
 /** Works off the queues beside the requests of this process, or in a process of its own. */
-export function startJobs({ databaseUrl, database, notifier, log, now }: Dependencies): Promise<JobWorker> {
+export function startJobs({ databaseUrl, database, notifier, log, now, newId }: Dependencies): Promise<JobWorker> {
   return startJobWorker({
     url: databaseUrl,
     handlers: jobHandlers,
-    contextOf: (signal) => ({ em: database.em.fork(), notifier, log, now, signal }),
+    contextOf: (signal) => ({ em: database.em.fork(), notifier, log, now, newId, signal }),
     log,
   });
 }

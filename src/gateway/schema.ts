@@ -12,6 +12,7 @@ import '../domains/event-occurrences/graphql.ts';
 import '../domains/sessions/graphql.ts';
 import '../domains/sessions/recording-graphql.ts';
 import '../domains/session-events/graphql.ts';
+import '../domains/audit-log/graphql.ts';
 import './viewer.ts';
 import './lifecycle-graphql.ts';
 

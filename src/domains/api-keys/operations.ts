@@ -3,6 +3,7 @@ import { ConflictError, ForbiddenError, invalid, notFound } from '../../core/err
 import { type Ordering, type Page, type PageArguments, keyset } from '../../core/keyset.ts';
 import {
   type Actor,
+  type AuditTarget,
   type OperationContext,
   type Scope,
   requireOrganization,
@@ -54,7 +55,12 @@ export const createApiKey = write(
     if (membership === 0) throw new ForbiddenError('the user of the API key is no longer a member of the organization');
     return issueApiKey(context, { ...input, userId: actor.userId, organizationId: organization.id });
   },
+  { operation: 'createApiKey', target: ({ apiKey }) => targetOf(apiKey) },
 );
+
+function targetOf({ id }: ApiKey): AuditTarget {
+  return { type: 'ApiKey', id };
+}
 
 /** Makes and stores a key, whoever asks: the caller has been authorized. Part of the caller's transaction. */
 export async function issueApiKey(
@@ -90,11 +96,14 @@ async function refuseTooMany(em: EntityManager, organizationId: string, at: Date
 }
 
 /** Changes what a key is called; what it may do never changes. */
-export const renameApiKey = write(async (context, { apiKeyId, name }: RenameApiKeyInput) => {
-  const key = await loadApiKey(context, apiKeyId);
-  key.rename(name);
-  return key;
-});
+export const renameApiKey = write(
+  async (context, { apiKeyId, name }: RenameApiKeyInput) => {
+    const key = await loadApiKey(context, apiKeyId);
+    key.rename(name);
+    return key;
+  },
+  { operation: 'renameApiKey', target: targetOf },
+);
 
 /**
  * Revokes a key, which may be the calling one: no request that begins after the answer is accepted with it.
@@ -106,11 +115,14 @@ export async function revokeApiKey(context: OperationContext, input: RevokeApiKe
   return key;
 }
 
-const markRevoked = write(async (context, { apiKeyId }: RevokeApiKeyInput) => {
-  const key = await loadApiKey(context, apiKeyId);
-  key.revoke(context.now());
-  return key;
-});
+const markRevoked = write(
+  async (context, { apiKeyId }: RevokeApiKeyInput) => {
+    const key = await loadApiKey(context, apiKeyId);
+    key.revoke(context.now());
+    return key;
+  },
+  { operation: 'revokeApiKey', target: targetOf },
+);
 
 /** What is published when a key was revoked: what goes on with it has to end. */
 export function apiKeyTopic(keyId: string): string {

@@ -49,14 +49,22 @@ async function findChannels({ sql }: OperationContext, organizationId: string): 
 }
 
 /** Whoever comes second at once finds the first one's. */
-const addDefaultChannel = write(async ({ em, now, newId }, organization: string): Promise<void> => {
-  const at = now();
-  const channel = { id: newId(), organization, ...DEFAULT_CHANNEL, createdAt: at, updatedAt: at };
-  await em.upsert(BroadcastChannel, channel, {
-    onConflictFields: ['organization', 'channelKey'],
-    onConflictAction: 'ignore',
-  });
-});
+const addDefaultChannel = write(
+  async ({ em, now, newId }, organization: string): Promise<string | undefined> => {
+    const { channelKey, type, name, active } = DEFAULT_CHANNEL;
+    const at = now();
+    const [added] = await em.execute<{ id: string }[]>(
+      `insert into broadcast_channel (id, organization_id, channel_key, type, name, active, created_at, updated_at)
+        values (?, ?, ?, ?, ?, ?, ?, ?) on conflict (organization_id, channel_key) do nothing returning id`,
+      [newId(), organization, channelKey, type, name, active, at, at],
+    );
+    return added?.id;
+  },
+  {
+    operation: 'addBroadcastChannel',
+    target: (id) => (id === undefined ? undefined : { type: 'BroadcastChannel', id }),
+  },
+);
 
 const COLUMNS = `b.id, b.channel_id as "channelId", b.content, b.status, b.trigger_at as "triggerAt", b.created_at as "createdAt",
   b.user_updated_at as "userUpdatedAt", b.message`;
@@ -103,36 +111,46 @@ export async function readBroadcast(context: OperationContext, input: BroadcastR
  * Stores a broadcast, waiting for its time.
  * @throws ValidationError when it names no channel of the organization.
  */
-export const createBroadcast = write(async (context, input: CreateBroadcastInput): Promise<BroadcastRow> => {
-  const organization = reach(context);
-  const { em, now, newId } = context;
-  const channel = await em.findOne(BroadcastChannel, { id: input.channelGuid, organization });
-  if (!channel) throw invalid('channelGuid', 'must be the channelGuid of one of the organization’s channels');
-  const at = now();
-  const fields = {
-    id: newId(),
-    content: input.content,
-    status: 'waiting' as const,
-    triggerAt: input.triggerAt ?? at,
-    createdAt: at,
-    userUpdatedAt: at,
-    message: null,
-  };
-  em.persist(em.create(Broadcast, { ...fields, organization, channel }));
-  return { ...fields, channelId: channel.id };
-});
+export const createBroadcast = write(
+  async (context, input: CreateBroadcastInput): Promise<BroadcastRow> => {
+    const organization = reach(context);
+    const { em, now, newId } = context;
+    const channel = await em.findOne(BroadcastChannel, { id: input.channelGuid, organization });
+    if (!channel) throw invalid('channelGuid', 'must be the channelGuid of one of the organization’s channels');
+    const at = now();
+    const fields = {
+      id: newId(),
+      content: input.content,
+      status: 'waiting' as const,
+      triggerAt: input.triggerAt ?? at,
+      createdAt: at,
+      userUpdatedAt: at,
+      message: null,
+    };
+    em.persist(em.create(Broadcast, { ...fields, organization, channel }));
+    return { ...fields, channelId: channel.id };
+  },
+  { operation: 'createBroadcast', target: ({ id }) => ({ type: 'Broadcast', id }) },
+);
 
 /**
  * Cancels a broadcast: it stays, with the status `canceled`, and is not published. Cancelling twice is the same as once.
  * @throws NotFoundError for a missing and a foreign one alike; ConflictError when it has been published, or that has failed.
  */
-export const cancelBroadcast = write(async (context, { broadcast_guid: id }: BroadcastReference): Promise<void> => {
-  const organization = reach(context);
-  const broadcast = await context.em.findOne(Broadcast, { id, organization }, { lockMode: LockMode.PESSIMISTIC_WRITE });
-  if (!broadcast) throw notFound('broadcast');
-  if (broadcast.status === 'canceled') return;
-  if (broadcast.status !== 'waiting') {
-    throw new ConflictError(`a broadcast that has ${broadcast.status} can no longer be canceled`);
-  }
-  broadcast.cancel(context.now());
-});
+export const cancelBroadcast = write(
+  async (context, { broadcast_guid: id }: BroadcastReference): Promise<void> => {
+    const organization = reach(context);
+    const broadcast = await context.em.findOne(
+      Broadcast,
+      { id, organization },
+      { lockMode: LockMode.PESSIMISTIC_WRITE },
+    );
+    if (!broadcast) throw notFound('broadcast');
+    if (broadcast.status === 'canceled') return;
+    if (broadcast.status !== 'waiting') {
+      throw new ConflictError(`a broadcast that has ${broadcast.status} can no longer be canceled`);
+    }
+    broadcast.cancel(context.now());
+  },
+  { operation: 'cancelBroadcast', target: (_, { broadcast_guid: id }) => ({ type: 'Broadcast', id }) },
+);

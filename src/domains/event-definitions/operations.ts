@@ -1,7 +1,13 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { ConflictError, invalid, notFound } from '../../core/errors.ts';
 import type { Page, PageArguments } from '../../core/keyset.ts';
-import { type ActingOrganization, type OperationContext, write, requireOrganization } from '../../core/operation.ts';
+import {
+  type ActingOrganization,
+  type AuditTarget,
+  type OperationContext,
+  write,
+  requireOrganization,
+} from '../../core/operation.ts';
 import { lockOrganization } from '../organizations/operations.ts';
 import { DEFAULT_PROPERTIES } from './default-properties.ts';
 import { type CustomMatchingId, EventDefinition } from './entity.ts';
@@ -68,8 +74,16 @@ export const createEventDefinition = write(
     em.persist([definition, ...properties]);
     return definition;
   },
-  { event_definition_name_unique: (input) => nameTaken(input.name ?? '') },
+  {
+    operation: 'createEventDefinition',
+    target: targetOf,
+    conflicts: { event_definition_name_unique: (input) => nameTaken(input.name ?? '') },
+  },
 );
+
+function targetOf({ id }: EventDefinition): AuditTarget {
+  return { type: 'EventDefinition', id };
+}
 
 async function generateName(em: EntityManager, organization: ActingOrganization, label: string): Promise<string> {
   const base = baseNameFor(label, 'event');
@@ -115,22 +129,28 @@ function checkCustomMatching(
 }
 
 /** Changes label and description; nothing else of a definition can change. */
-export const updateEventDefinition = write(async (context, { eventName, ...changes }: UpdateEventDefinitionInput) => {
-  const definition = await lockDefinition(context, eventName);
-  if (Object.values(changes).some((value) => value !== undefined)) definition.update(changes, context.now());
-  return definition;
-});
+export const updateEventDefinition = write(
+  async (context, { eventName, ...changes }: UpdateEventDefinitionInput) => {
+    const definition = await lockDefinition(context, eventName);
+    if (Object.values(changes).some((value) => value !== undefined)) definition.update(changes, context.now());
+    return definition;
+  },
+  { operation: 'updateEventDefinition', target: targetOf },
+);
 
 /**
  * Deletes a definition: it is gone at once, and its name can never be used again. The row stays, marked with `deletedAt`, both to keep
  * the name and to tell the purge of occurrences, which is queued by the same transaction, what to remove.
  */
-export const deleteEventDefinition = write(async (context, { eventName }: EventDefinitionReference) => {
-  const definition = await lockDefinition(context, eventName);
-  definition.delete(context.now());
-  await enqueuePurge(context.em, definition.id);
-  return definition;
-});
+export const deleteEventDefinition = write(
+  async (context, { eventName }: EventDefinitionReference) => {
+    const definition = await lockDefinition(context, eventName);
+    definition.delete(context.now());
+    await enqueuePurge(context.em, definition.id);
+    return definition;
+  },
+  { operation: 'deleteEventDefinition', target: targetOf },
+);
 
 /** @throws NotFoundError for a missing, a foreign and a deleted definition alike. */
 export async function readEventDefinition(

@@ -1,5 +1,5 @@
 import { ConflictError, invalid, notFound } from '../../core/errors.ts';
-import { type OperationContext, write } from '../../core/operation.ts';
+import { type AuditTarget, type OperationContext, write } from '../../core/operation.ts';
 import { DEFAULT_PROPERTIES } from './default-properties.ts';
 import { type EventDefinition, EventProperty } from './entity.ts';
 import {
@@ -55,88 +55,105 @@ function newProperty(
  * Adds a custom property, at most 50 a definition; the definition is held meanwhile, so that the fifty-first never gets in.
  * @throws ConflictError when the given name is taken; ValidationError when the definition is full.
  */
-export const addEventProperty = write(async (context, { eventName, ...input }: AddEventPropertyInput) => {
-  const { em } = context;
-  const definition = await lockDefinition(context, eventName);
-  const present = await em.find(EventProperty, { definition });
-  const names = new Set(present.map(({ name }) => name));
-  if (input.name !== undefined && names.has(input.name)) {
-    throw new ConflictError(
-      `name: ${input.name} is taken by another property of this event definition; choose another name`,
-      ['name'],
-    );
-  }
-  if (present.length >= MAX_CUSTOM_PROPERTIES) {
-    throw invalid(
-      '',
-      `an event definition has at most ${MAX_CUSTOM_PROPERTIES} custom properties; delete one first`,
-      'too_many_properties',
-    );
-  }
-  const name = input.name ?? freePropertyName(input.label, names);
-  const position = Math.max(-1, ...present.map((property) => property.position)) + 1;
-  const property = newProperty(definition, { ...input, name }, position, context);
-  em.persist(property);
-  return { definition, property };
-});
+export const addEventProperty = write(
+  async (context, { eventName, ...input }: AddEventPropertyInput) => {
+    const { em } = context;
+    const definition = await lockDefinition(context, eventName);
+    const present = await em.find(EventProperty, { definition });
+    const names = new Set(present.map(({ name }) => name));
+    if (input.name !== undefined && names.has(input.name)) {
+      throw new ConflictError(
+        `name: ${input.name} is taken by another property of this event definition; choose another name`,
+        ['name'],
+      );
+    }
+    if (present.length >= MAX_CUSTOM_PROPERTIES) {
+      throw invalid(
+        '',
+        `an event definition has at most ${MAX_CUSTOM_PROPERTIES} custom properties; delete one first`,
+        'too_many_properties',
+      );
+    }
+    const name = input.name ?? freePropertyName(input.label, names);
+    const position = Math.max(-1, ...present.map((property) => property.position)) + 1;
+    const property = newProperty(definition, { ...input, name }, position, context);
+    em.persist(property);
+    return { definition, property };
+  },
+  { operation: 'addEventProperty', target: targetOf },
+);
+
+/** Properties belong to their definition, which is what is changed. */
+function targetOf({ definition }: { definition: EventDefinition }): AuditTarget {
+  return { type: 'EventDefinition', id: definition.id };
+}
 
 /** Changes label, description, and the options of an enumeration; the type and the name stay. */
-export const updateEventProperty = write(async (context, { eventName, name, ...changes }: UpdateEventPropertyInput) => {
-  const { definition, property } = await loadProperty(context, eventName, name, 'changed');
-  if (changes.options !== undefined && property.type !== 'enumeration') {
-    throw invalid('options', `is only for the type enumeration; ${name} is of type ${property.type}`);
-  }
-  if (Object.values(changes).some((value) => value !== undefined)) property.update(changes, context.now());
-  return { definition, property };
-});
+export const updateEventProperty = write(
+  async (context, { eventName, name, ...changes }: UpdateEventPropertyInput) => {
+    const { definition, property } = await loadProperty(context, eventName, name, 'changed');
+    if (changes.options !== undefined && property.type !== 'enumeration') {
+      throw invalid('options', `is only for the type enumeration; ${name} is of type ${property.type}`);
+    }
+    if (Object.values(changes).some((value) => value !== undefined)) property.update(changes, context.now());
+    return { definition, property };
+  },
+  { operation: 'updateEventProperty', target: targetOf },
+);
 
 /**
  * Removes a custom property: occurrences sent from now on cannot carry it, past ones keep their values; the name may be used again.
  * @throws ConflictError while custom matching uses it.
  */
-export const deleteEventProperty = write(async (context, { eventName, name }: EventPropertyReference) => {
-  const { definition, property } = await loadProperty(context, eventName, name, 'deleted');
-  if (definition.matchesBy(name)) {
-    throw new ConflictError(
-      `property ${name} is used by the custom matching of this event definition and cannot be deleted`,
-    );
-  }
-  context.em.remove(property);
-  return { definition, property };
-});
+export const deleteEventProperty = write(
+  async (context, { eventName, name }: EventPropertyReference) => {
+    const { definition, property } = await loadProperty(context, eventName, name, 'deleted');
+    if (definition.matchesBy(name)) {
+      throw new ConflictError(
+        `property ${name} is used by the custom matching of this event definition and cannot be deleted`,
+      );
+    }
+    context.em.remove(property);
+    return { definition, property };
+  },
+  { operation: 'deleteEventProperty', target: targetOf },
+);
 
 /**
  * Gives a property another type: deletes it and creates it again under its name, in one transaction. Label, description and place are
  * kept unless given.
  * @throws ConflictError when custom matching uses it and the new type is neither string nor number.
  */
-export const replaceEventPropertyType = write(async (context, input: ReplaceEventPropertyTypeInput) => {
-  const { em } = context;
-  const { definition, property } = await loadProperty(context, input.eventName, input.name, 'replaced');
-  if (definition.matchesBy(property.name) && input.type !== 'string' && input.type !== 'number') {
-    throw new ConflictError(
-      `property ${property.name} is used by the custom matching of this event definition, which needs the type string or number`,
+export const replaceEventPropertyType = write(
+  async (context, input: ReplaceEventPropertyTypeInput) => {
+    const { em } = context;
+    const { definition, property } = await loadProperty(context, input.eventName, input.name, 'replaced');
+    if (definition.matchesBy(property.name) && input.type !== 'string' && input.type !== 'number') {
+      throw new ConflictError(
+        `property ${property.name} is used by the custom matching of this event definition, which needs the type string or number`,
+      );
+    }
+    em.remove(property);
+    // The name is unique: the old row goes before the new one comes.
+    await em.flush();
+    const replacement = newProperty(
+      definition,
+      {
+        name: property.name,
+        type: input.type,
+        label: input.label ?? property.label,
+        description:
+          input.description === undefined ? (property.description ?? undefined) : (input.description ?? undefined),
+        options: input.options,
+      },
+      property.position,
+      context,
     );
-  }
-  em.remove(property);
-  // The name is unique: the old row goes before the new one comes.
-  await em.flush();
-  const replacement = newProperty(
-    definition,
-    {
-      name: property.name,
-      type: input.type,
-      label: input.label ?? property.label,
-      description:
-        input.description === undefined ? (property.description ?? undefined) : (input.description ?? undefined),
-      options: input.options,
-    },
-    property.position,
-    context,
-  );
-  em.persist(replacement);
-  return { definition, property: replacement };
-});
+    em.persist(replacement);
+    return { definition, property: replacement };
+  },
+  { operation: 'replaceEventPropertyType', target: targetOf },
+);
 
 async function loadProperty(context: OperationContext, eventName: string, name: string, what: string) {
   const definition = await lockDefinition(context, eventName);

@@ -1,5 +1,11 @@
 import { type NotFoundError, notFound } from '../../core/errors.ts';
-import { type OperationContext, requireOrganization, requireScope, write } from '../../core/operation.ts';
+import {
+  type AuditTarget,
+  type OperationContext,
+  requireOrganization,
+  requireScope,
+  write,
+} from '../../core/operation.ts';
 import { toValidationError } from '../../core/validation.ts';
 import { type HeldDefinition, holdDefinitions } from '../event-definitions/operations.ts';
 import { type CheckedOccurrence, type OccurrenceIssue, checkOccurrence } from './check.ts';
@@ -12,7 +18,7 @@ import { type NewOccurrence, claimUuids, countOccurrences, findObjects, keyOf, s
  * 429 over the month's limit.
  */
 export async function sendEventOccurrence(context: OperationContext, input: SendEventOccurrenceInput): Promise<void> {
-  await send(context, { inputs: [input], pathOf: () => [] });
+  await sendOne(context, { inputs: [input], pathOf: () => [] });
 }
 
 /**
@@ -23,7 +29,7 @@ export async function sendEventOccurrences(
   context: OperationContext,
   { inputs }: SendEventOccurrencesInput,
 ): Promise<{ acceptedCount: number }> {
-  await send(context, { inputs, pathOf: (index) => ['inputs', String(index)] });
+  await sendMany(context, { inputs, pathOf: (index) => ['inputs', String(index)] });
   return { acceptedCount: inputs.length };
 }
 
@@ -41,10 +47,11 @@ interface Arrived extends CheckedOccurrence {
  * The definitions are held throughout, so an occurrence is either stored before its definition is deleted or refused after. The month's
  * count, which all of the organization wait for, comes last but one.
  */
-const send = write(async (context, sending: Sending): Promise<void> => {
+async function send(context: OperationContext, sending: Sending): Promise<ReadonlySet<string>> {
   requireScope(context.actor, 'analytics.behavioral_events.send');
   const { id: organizationId } = requireOrganization(context.actor);
-  const fresh = await withoutKnown(context, organizationId, await check(context, sending));
+  const arrived = await check(context, sending);
+  const fresh = await withoutKnown(context, organizationId, arrived);
   // Events without records trigger and count, but are not kept: section 2.5.
   const kept = fresh.filter(({ definition }) => definition.primaryObject !== 'NO_OBJECT');
   const objects = await findObjects(
@@ -56,9 +63,18 @@ const send = write(async (context, sending: Sending): Promise<void> => {
   await storeOccurrences(
     context,
     organizationId,
-    kept.map((arrived) => toRow(context, arrived, objects)),
+    kept.map((one) => toRow(context, one, objects)),
   );
-});
+  return new Set(arrived.map(({ definition }) => definition.id));
+}
+
+const sendOne = write(send, { operation: 'sendEventOccurrence', target: definitionOf });
+const sendMany = write(send, { operation: 'sendEventOccurrences', target: definitionOf });
+
+function definitionOf(definitionIds: ReadonlySet<string>): AuditTarget {
+  const [id = null, ...others] = definitionIds;
+  return { type: 'EventDefinition', id: others.length > 0 ? null : id };
+}
 
 async function check(context: OperationContext, { inputs, pathOf }: Sending): Promise<Arrived[]> {
   const definitions = await holdDefinitions(
@@ -140,4 +156,5 @@ export const registerObjectIdentifiers = write(
     );
     return { registeredCount: identifiers.length };
   },
+  { operation: 'registerObjectIdentifiers', target: () => ({ type: 'ObjectIdentifier', id: null }) },
 );

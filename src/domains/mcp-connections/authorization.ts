@@ -1,7 +1,8 @@
 import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
 import { type OAuthTokens, validateAuthorizationResponseIssuer } from '@modelcontextprotocol/client';
+import { recordAudit } from '../../core/audit.ts';
 import { ConflictError, DomainError, notFound } from '../../core/errors.ts';
-import { type OperationContext, write } from '../../core/operation.ts';
+import { type Actor, type OperationContext, auditEntry, write } from '../../core/operation.ts';
 import { type Outcome, connectRemote, hashState, ping } from './connect.ts';
 import {
   type PendingSecret,
@@ -16,7 +17,7 @@ import { McpAuthorization, McpConnection } from './entity.ts';
 import type { McpConnectionReference } from './input.ts';
 import { exchange } from './oauth.ts';
 import type { ConnectionResult } from './operations.ts';
-import { type McpContext, loadManaged } from './policy.ts';
+import { type McpContext, loadManaged, targetOf } from './policy.ts';
 import { noteFailure } from './session.ts';
 import { AUTHORIZATION_LIFETIME_MS, topicOf } from './status.ts';
 import { usableToken } from './tokens.ts';
@@ -26,7 +27,7 @@ export async function saveOutcome(
   context: McpContext,
   connection: McpConnection,
   outcome: Outcome,
-  userId: string,
+  { userId, keyId }: Actor,
 ): Promise<string | null> {
   const { em, secrets, now, newId } = context;
   await forgetPendingOf(em, connection);
@@ -49,6 +50,7 @@ export async function saveOutcome(
       organization,
       connection,
       user: userId,
+      keyId,
       stateHash: hashState(state),
       issuer: server.issuer,
       redirectUri,
@@ -81,12 +83,15 @@ export async function authorizeMcpConnection(
   if (connection.type === 'stdio')
     throw new ConflictError('a stdio connection is only stored; there is nothing to authorize');
   const outcome = await reconnect(context, connection);
-  const result = await write(async (inner, { mcpConnectionId: id }: McpConnectionReference) => {
-    const locked = await loadManaged(inner.em, inner.actor, id, { lock: true });
-    if (locked.serverUrl !== connection.serverUrl || locked.clientId !== connection.clientId)
-      throw new ConflictError('the MCP connection was changed meanwhile; authorize it again');
-    return { connection: locked, authorizationUrl: await saveOutcome(inner, locked, outcome, inner.actor.userId) };
-  })(context, { mcpConnectionId });
+  const result = await write(
+    async (inner, { mcpConnectionId: id }: McpConnectionReference) => {
+      const locked = await loadManaged(inner.em, inner.actor, id, { lock: true });
+      if (locked.serverUrl !== connection.serverUrl || locked.clientId !== connection.clientId)
+        throw new ConflictError('the MCP connection was changed meanwhile; authorize it again');
+      return { connection: locked, authorizationUrl: await saveOutcome(inner, locked, outcome, inner.actor) };
+    },
+    { operation: 'authorizeMcpConnection', target: ({ connection: changed }) => targetOf(changed) },
+  )(context, { mcpConnectionId });
   context.notifier.publish(topicOf(mcpConnectionId));
   return result;
 }
@@ -136,6 +141,8 @@ const UNKNOWN: CallbackResult = {
 interface Taken extends PendingSecret {
   readonly connection: McpConnection;
   readonly redirectUri: string;
+  /** The API key of the request that began it. */
+  readonly keyId: string | null;
 }
 
 /**
@@ -151,7 +158,7 @@ export async function completeAuthorization(context: McpContext, callback: Callb
     const redeemed = await redeem(context, taken, callback).catch((error: unknown) => fail(context, connection, error));
     if (typeof redeemed === 'string') return { kind: 'failed', name, reason: redeemed };
     const tokens = { ...redeemed, scope: redeemed.scope ?? taken.scope };
-    if (!(await keep(context, connection, tokens))) return UNKNOWN;
+    if (!(await keep(context, taken, tokens))) return UNKNOWN;
     await ping(context.outbound.begin(), connection, { accessToken: tokens.access_token });
     await context.em.fork().transactional(async (em) => (await lockSame(em, connection))?.connect(context.now()));
     context.notifier.publish(topicOf(connection.id));
@@ -171,12 +178,13 @@ async function take({ em, secrets, now }: McpContext, state: string): Promise<Ta
         id: string;
         connection_id: string;
         user_id: string;
+        key_id: string | null;
         issuer: string;
         redirect_uri: string;
         expires_at: string | Date;
       }[]
     >(
-      'delete from mcp_authorization where state_hash = ? returning id, connection_id, user_id, issuer, redirect_uri, expires_at',
+      'delete from mcp_authorization where state_hash = ? returning id, connection_id, user_id, key_id, issuer, redirect_uri, expires_at',
       [hashState(state)],
     );
     if (!row) return undefined;
@@ -193,7 +201,7 @@ async function take({ em, secrets, now }: McpContext, state: string): Promise<Ta
       connection.authorizationServer?.issuer === row.issuer;
     if (!isGood || !(await mayStillManage(transaction, connection, row.user_id))) return undefined;
     connection.stop('AUTHORIZATION_REQUIRED', 'the authorization was begun, but not completed', now());
-    return { ...pending, connection, redirectUri: row.redirect_uri };
+    return { ...pending, connection, redirectUri: row.redirect_uri, keyId: row.key_id };
   });
 }
 
@@ -260,8 +268,8 @@ function validateIssuer(
 
 /** Stores the tokens before they are used, unless the connection was changed or deleted meanwhile. */
 async function keep(
-  { em, secrets, now }: McpContext,
-  connection: McpConnection,
+  { em, secrets, now, newId, requestId }: McpContext,
+  { connection, keyId }: Taken,
   tokens: OAuthTokens,
 ): Promise<boolean> {
   return em.fork().transactional(async (transaction) => {
@@ -269,6 +277,11 @@ async function keep(
     if (!locked?.authorizationServer) return false;
     await storeTokens(transaction, secrets, locked, tokens, locked.authorizationServer.issuer, now());
     locked.challengedScope = null;
+    const actor = { keyId, organization: locked.organization };
+    await recordAudit(
+      transaction,
+      auditEntry({ actor, now, newId, requestId }, 'completeMcpAuthorization', targetOf(locked)),
+    );
     return true;
   });
 }

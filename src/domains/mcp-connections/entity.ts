@@ -125,6 +125,8 @@ const McpAuthorizationSchema = defineEntity({
     organization: () => p.manyToOne(Organization).deleteRule('cascade'),
     connection: () => p.manyToOne(McpConnection).deleteRule('cascade'),
     user: () => p.manyToOne(User).deleteRule('cascade'),
+    /** Of the request that began it; names the user in the audit log. */
+    keyId: p.uuid().nullable(),
     /** SHA-256 of the `state` parameter, which is the credential of the callback. */
     stateHash: p.blob(),
     issuer: p.text(),

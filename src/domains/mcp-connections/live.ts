@@ -1,11 +1,11 @@
 import { LRUCache } from 'lru-cache';
 import { ConflictError, invalid, notFound } from '../../core/errors.ts';
-import { type OperationContext, requireOrganization, requireScope } from '../../core/operation.ts';
+import { type OperationContext, requireOrganization, requireScope, write } from '../../core/operation.ts';
 import type { Outbound } from '../../core/outbound.ts';
 import { toIsoString } from '../../core/sql.ts';
 import { McpConnection } from './entity.ts';
 import type { McpConnectionReference } from './input.ts';
-import { withinReachOf } from './policy.ts';
+import { targetOf, withinReachOf } from './policy.ts';
 import { type ServerInfo, type Tool, listTools } from './remote.ts';
 import type { McpConnectionRow } from './rows.ts';
 import { useServer } from './session.ts';
@@ -22,8 +22,14 @@ export async function testMcpConnection(
   if (connection.type === 'stdio')
     throw new ConflictError('a stdio connection is only stored; there is nothing to test');
   const info = await useServer(context, connection, async (_, found) => found);
-  return { connection: await loadVisible(context, mcpConnectionId), info };
+  return { connection: await recordTest(context, mcpConnectionId), info };
 }
+
+/** The outcome stands on the row by now. */
+const recordTest = write((context, id: string) => loadVisible(context, id), {
+  operation: 'testMcpConnection',
+  target: targetOf,
+});
 
 async function loadVisible({ em, actor }: OperationContext, id: string): Promise<McpConnection> {
   requireOrganization(actor);

@@ -19,7 +19,7 @@ import type {
   UpdateMcpConnectionInput,
 } from './input.ts';
 import { revoke } from './oauth.ts';
-import { loadManaged, requireManager } from './policy.ts';
+import { loadManaged, requireManager, targetOf } from './policy.ts';
 import {
   type McpConnectionFilter,
   type McpConnectionRow,
@@ -44,6 +44,12 @@ function nameTaken({ name = '' }: { name?: string }): ConflictError {
   return new ConflictError(`name: ${name} is taken by another MCP connection; choose another name`, ['name']);
 }
 
+const CREATION = {
+  operation: 'createMcpConnection',
+  target: ({ connection }: ConnectionResult) => targetOf(connection),
+  conflicts: CONFLICTS,
+};
+
 /**
  * Registers a connection. A stdio command is stored and never run. A remote server is spoken to first, outside of any transaction: it is
  * connected at once, or an authorization begins; when it fails, nothing is left behind.
@@ -56,7 +62,7 @@ export async function createMcpConnection(
   const organization = requireManager(context.actor, input.visibility);
   if (input.type === 'stdio') return storeStdio(context, input);
   await refuseTakenName(context, organization, input);
-  const outcome = await connectRemote(context, context.outbound.begin(), targetOf(input), credentialsOf(input));
+  const outcome = await connectRemote(context, context.outbound.begin(), serverOf(input), credentialsOf(input));
   return write(async (inner, { headers = {}, clientSecret }: RemoteInput) => {
     const connection = newConnection(inner, organization, input);
     inner.em.persist(connection);
@@ -68,8 +74,8 @@ export async function createMcpConnection(
       names: [],
     });
     if (clientSecret !== undefined) await storeClientSecret(inner.em, inner.secrets, connection, clientSecret);
-    return { connection, authorizationUrl: await saveOutcome(inner, connection, outcome, context.actor.userId) };
-  }, CONFLICTS)(context, input);
+    return { connection, authorizationUrl: await saveOutcome(inner, connection, outcome, context.actor) };
+  }, CREATION)(context, input);
 }
 
 const storeStdio = write(
@@ -85,7 +91,7 @@ const storeStdio = write(
     });
     return { connection, authorizationUrl: null };
   },
-  CONFLICTS,
+  CREATION,
 );
 
 /** So that no server is bothered for a name that cannot be had; the constraints decide in the end. */
@@ -103,7 +109,7 @@ async function refuseTakenName(
   if (taken > 0) throw nameTaken({ name });
 }
 
-function targetOf({ serverUrl, authType, clientId, scope }: RemoteInput) {
+function serverOf({ serverUrl, authType, clientId, scope }: RemoteInput) {
   return {
     serverUrl,
     authType,
@@ -162,11 +168,14 @@ export async function updateMcpConnection(
   return connection;
 }
 
-const update = write(async (context, input: UpdateMcpConnectionInput) => {
-  const connection = await loadManaged(context.em, context.actor, input.mcpConnectionId, { lock: true });
-  await applyUpdate(context, connection, input);
-  return connection;
-}, CONFLICTS);
+const update = write(
+  async (context, input: UpdateMcpConnectionInput) => {
+    const connection = await loadManaged(context.em, context.actor, input.mcpConnectionId, { lock: true });
+    await applyUpdate(context, connection, input);
+    return connection;
+  },
+  { operation: 'updateMcpConnection', target: targetOf, conflicts: CONFLICTS },
+);
 
 /** Deletes a connection with all its secrets, then revokes its tokens at the server where that is offered (RFC 7009). */
 export async function deleteMcpConnection(
@@ -186,12 +195,15 @@ export async function deleteMcpConnection(
 /** The connection is gone already; a slow server is not waited for. */
 const REVOCATION_MS = 5_000;
 
-const remove = write(async ({ em, actor, secrets }, { mcpConnectionId }: McpConnectionReference) => {
-  const connection = await loadManaged(em, actor, mcpConnectionId, { lock: true });
-  const credentials = await readCredentials(em, secrets, connection.id);
-  await forgetConnection(em, connection);
-  return { connection, credentials };
-});
+const remove = write(
+  async ({ em, actor, secrets }, { mcpConnectionId }: McpConnectionReference) => {
+    const connection = await loadManaged(em, actor, mcpConnectionId, { lock: true });
+    const credentials = await readCredentials(em, secrets, connection.id);
+    await forgetConnection(em, connection);
+    return { connection, credentials };
+  },
+  { operation: 'deleteMcpConnection', target: ({ connection }) => targetOf(connection) },
+);
 
 /** With its authorizations that wait, and all secrets. Part of the caller's transaction. */
 async function forgetConnection(em: EntityManager, connection: McpConnection): Promise<void> {

@@ -3,6 +3,7 @@ import { ForbiddenError, notFound } from '../../core/errors.ts';
 import {
   type ActingOrganization,
   type Actor,
+  type AuditTarget,
   type OperationContext,
   requireOrganization,
   requireScope,
@@ -12,8 +13,13 @@ import { McpConnection, type Visibility } from './entity.ts';
 /** What work on connections needs, whoever calls: the callback of an authorization has no actor. */
 export type McpContext = Pick<
   OperationContext,
-  'em' | 'sql' | 'notifier' | 'now' | 'newId' | 'settings' | 'secrets' | 'outbound'
+  'em' | 'sql' | 'notifier' | 'now' | 'newId' | 'requestId' | 'settings' | 'secrets' | 'outbound'
 >;
+
+/** GraphQL knows connections by this name. */
+export function targetOf({ id }: McpConnection): AuditTarget {
+  return { type: 'McpServer', id };
+}
 
 /** Shared connections of the organization, and the caller's own. What others keep for themselves is not there. */
 export function withinReachOf(actor: Actor) {

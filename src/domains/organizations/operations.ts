@@ -3,6 +3,7 @@ import { ConflictError, notFound } from '../../core/errors.ts';
 import { type Page, type PageArguments, keyset } from '../../core/keyset.ts';
 import {
   type ActingOrganization,
+  type AuditTarget,
   type OperationContext,
   type Role,
   requireAdmin,
@@ -68,15 +69,24 @@ export const createOrganization = write(
     return organization;
   },
   {
-    organization_slug_unique: ({ slug }) =>
-      new ConflictError(
-        slug === undefined
-          ? 'slug: the one made from the name was taken at the same moment; try again'
-          : `slug: ${slug} is taken by another organization; choose another slug`,
-        ['slug'],
-      ),
+    operation: 'createOrganization',
+    target: targetOf,
+    conflicts: {
+      organization_slug_unique: ({ slug }) =>
+        new ConflictError(
+          slug === undefined
+            ? 'slug: the one made from the name was taken at the same moment; try again'
+            : `slug: ${slug} is taken by another organization; choose another slug`,
+          ['slug'],
+        ),
+    },
   },
 );
+
+/** The entry belongs to the organization that was made or changed. */
+function targetOf({ id }: Organization): AuditTarget {
+  return { type: 'Organization', id, organizationId: id };
+}
 
 async function generateSlug(em: EntityManager, name: string): Promise<string | null> {
   const base = slugFromName(name);
@@ -101,6 +111,7 @@ export const updateOrganization = write(
     if (Object.values(changes).some((value) => value !== undefined)) organization.update(changes, now());
     return organization;
   },
+  { operation: 'updateOrganization', target: targetOf },
 );
 
 const ORGANIZATION_COLUMNS = `o.id, o.number, o.name, o.slug, o.logo_url as "logoUrl", o.created_at as "createdAt", o.updated_at as "updatedAt"`;
@@ -207,8 +218,12 @@ export const addOrganizationMember = write(
     return { organization, user, membership };
   },
   {
-    membership_pkey: ({ email }) =>
-      new ConflictError(`email: ${email} is a member of the organization already`, ['email']),
+    operation: 'addOrganizationMember',
+    target: memberOf,
+    conflicts: {
+      membership_pkey: ({ email }) =>
+        new ConflictError(`email: ${email} is a member of the organization already`, ['email']),
+    },
   },
 );
 
@@ -220,6 +235,7 @@ export const changeOrganizationMemberRole = write(
     membership.role = role;
     return { organization, membership, user: membership.user };
   },
+  { operation: 'changeOrganizationMemberRole', target: memberOf },
 );
 
 /**
@@ -237,7 +253,12 @@ export const removeOrganizationMember = write(
     );
     return { organization, membership, user: membership.user };
   },
+  { operation: 'removeOrganizationMember', target: memberOf },
 );
+
+function memberOf({ user }: MemberChange): AuditTarget {
+  return { type: 'User', id: user.id };
+}
 
 async function lockMember(em: EntityManager, actor: OperationContext['actor'], userId: string) {
   requireScope(actor, 'organizations.write');

@@ -36,7 +36,13 @@ export async function findOperator(sql: Sql, sessionId: string): Promise<Actor |
   );
   if (!row) return undefined;
   const organization = { id: row.id, number: row.number, role: 'admin', subscriptions: {} } as const;
-  return { keyId: 'command-line', userId: row.creatorId ?? row.id, scopes: new Set(SCOPES), organization };
+  return {
+    keyId: 'command-line',
+    userId: row.creatorId ?? row.id,
+    scopes: new Set(SCOPES),
+    organization,
+    isOperator: true,
+  };
 }
 
 /**

@@ -1,6 +1,7 @@
+import { auditSql } from '../../core/audit.ts';
 import { ConflictError, notFound } from '../../core/errors.ts';
 import type { Page, PageArguments } from '../../core/keyset.ts';
-import { type OperationContext, requireOrganization, requireScope } from '../../core/operation.ts';
+import { type OperationContext, auditEntry, requireOrganization, requireScope } from '../../core/operation.ts';
 import { changeableSql, requireSessionChange, sessionTopic } from '../sessions/operations.ts';
 import {
   type AppendSessionEventsInput,
@@ -97,7 +98,8 @@ export async function appendSessionEvents(
     // One JSON text: cheaper to make and to send than arrays, whose every element is escaped.
     JSON.stringify(events),
   ];
-  const statement = appendStatement(changeableSql(context.actor, values));
+  const entry = auditEntry(context, 'appendSessionEvents', { type: 'Session', id: sessionId });
+  const statement = appendStatement(changeableSql(context.actor, values), auditSql(entry, 'head', values));
   const [head] = await context.sql.query<{ base: string }>(statement, values).catch((error: unknown) => {
     if (isBatchTwin(error)) return [];
     throw error;
@@ -107,7 +109,7 @@ export async function appendSessionEvents(
   return { sessionId, firstId: Number(head.base) + 1, lastId: Number(head.base) + events.length, isReplayed: false };
 }
 
-function appendStatement(changeable: string): string {
+function appendStatement(changeable: string, record: string): string {
   return `
     with head as (
       update session_stream set last_id = last_id + $3::int
@@ -126,7 +128,7 @@ function appendStatement(changeable: string): string {
       ) with ordinality as e ("createdAt", "eventType", "messageId", provider, "eventData", position)
     ), seen as (
       update session set last_seen_at = $5 where id = $1 and last_seen_at < $5::timestamptz - interval '1 minute' and exists (select from head)
-    )
+    ), recorded as (${record})
     select base from head`;
 }
 

@@ -1,7 +1,8 @@
 import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
 import { ConflictError, invalid, notFound } from '../../core/errors.ts';
 import type { Page, PageArguments } from '../../core/keyset.ts';
-import { type OperationContext, requireOrganization, requireScope } from '../../core/operation.ts';
+import { auditSql } from '../../core/audit.ts';
+import { type OperationContext, auditEntry, requireOrganization, requireScope } from '../../core/operation.ts';
 import { requireVisibleMcpConnections } from '../mcp-connections/operations.ts';
 import { Session } from './entity.ts';
 import { MAX_DESCRIPTION, type PinSessionInput, type SessionFilter, type UpdateSessionInput } from './input.ts';
@@ -88,9 +89,10 @@ export async function updateSession(
   requireScope(context.actor, 'sessions.write');
   if (changes.mcpServers) await requireVisibleMcpServers(context, changes.mcpServers);
   if (changes.richContent && changes.description === undefined) {
-    return changeSession(context, sessionId, { ...changes, description: describe(changes.richContent) });
+    const description = describe(changes.richContent);
+    return changeSession(context, 'updateSession', sessionId, { ...changes, description });
   }
-  return changeSession(context, sessionId, changes);
+  return changeSession(context, 'updateSession', sessionId, changes);
 }
 
 /** The description that a rich-text document makes; null when its text is empty. */
@@ -107,7 +109,7 @@ export async function pinSession(
   { sessionId, isPinned }: PinSessionInput,
 ): Promise<SessionRow> {
   requireScope(context.actor, 'sessions.write');
-  return changeSession(context, sessionId, { isPinned });
+  return changeSession(context, 'pinSession', sessionId, { isPinned });
 }
 
 /** What changes, and its column. */
@@ -133,27 +135,31 @@ type Changes = Partial<Record<keyof typeof COLUMN_OF, unknown>>;
 const COLUMNS = Object.values(COLUMN_OF).join(', ');
 
 /**
- * One statement that finds, authorizes, changes and answers. `jsonb_populate_record` has the very semantics of a PATCH: a column that the
+ * One statement that finds, authorizes, changes, records and answers. `jsonb_populate_record` has the very semantics of a PATCH: a column that the
  * JSON does not name keeps its value, and null is null.
  */
-async function changeSession(context: OperationContext, sessionId: string, changes: Changes): Promise<SessionRow> {
+async function changeSession(
+  context: OperationContext,
+  operation: string,
+  sessionId: string,
+  changes: Changes,
+): Promise<SessionRow> {
   const given = Object.entries(COLUMN_OF).flatMap(([name, column]) =>
     changes[name as keyof Changes] === undefined ? [] : [[column, changes[name as keyof Changes]]],
   );
   const values: unknown[] = [sessionId];
   const reach = changeableSql(context.actor, values);
-  const [row] =
+  const changed =
     given.length === 0
-      ? await context.sql.query<SessionRow>(
-          `select ${SESSION_COLUMNS} from session s where s.id = $1 and ${reach}`,
-          values,
-        )
-      : await context.sql.query<SessionRow>(
-          `update session s set (${COLUMNS}) = (select ${COLUMNS} from jsonb_populate_record(s, $${values.push(JSON.stringify(Object.fromEntries(given)))}::jsonb)),
-            updated_at = $${values.push(context.now())}
-            where s.id = $1 and ${reach} returning ${SESSION_COLUMNS}`,
-          values,
-        );
+      ? `select ${SESSION_COLUMNS} from session s where s.id = $1 and ${reach}`
+      : `update session s set (${COLUMNS}) = (select ${COLUMNS} from jsonb_populate_record(s, $${values.push(JSON.stringify(Object.fromEntries(given)))}::jsonb)),
+          updated_at = $${values.push(context.now())}
+          where s.id = $1 and ${reach} returning ${SESSION_COLUMNS}`;
+  const entry = auditEntry(context, operation, { type: 'Session', id: sessionId });
+  const [row] = await context.sql.query<SessionRow>(
+    `with changed as (${changed}), recorded as (${auditSql(entry, 'changed', values)}) select * from changed`,
+    values,
+  );
   if (!row) return refuse(context, sessionId);
   // Who follows the session's events may have to be told that it is private now.
   if (changes.visibility !== undefined) context.notifier.publish(sessionTopic(sessionId));

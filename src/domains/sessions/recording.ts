@@ -1,6 +1,12 @@
 import { LockMode } from '@mikro-orm/postgresql';
 import { ConflictError, notFound } from '../../core/errors.ts';
-import { type OperationContext, requireOrganization, requireScope, write } from '../../core/operation.ts';
+import {
+  type AuditTarget,
+  type OperationContext,
+  requireOrganization,
+  requireScope,
+  write,
+} from '../../core/operation.ts';
 import { Artifact, Project, PullRequest, Session, SessionStream } from './entity.ts';
 import type {
   CreateSessionInput,
@@ -26,39 +32,46 @@ async function readRecorded(context: OperationContext, id: string): Promise<Sess
   return row ?? Promise.reject(notFound('session'));
 }
 
-const insertSession = write(async (context, input: CreateSessionInput): Promise<Session> => {
-  const { em, actor, now, newId } = context;
-  requireScope(actor, 'sessions.record');
-  const organization = requireOrganization(actor);
-  await requireVisibleMcpServers(context, input.mcpServers);
-  const at = now();
-  const { project, source, ...fields } = input;
-  if (project)
-    await em.upsert(
-      Project,
-      { ...project, organization: organization.id, createdAt: at, updatedAt: at },
-      { onConflictExcludeFields: ['createdAt'] },
-    );
-  const session = em.create(Session, {
-    ...fields,
-    id: newId(),
-    organization: organization.id,
-    creator: actor.userId,
-    description: input.description ?? (input.richContent ? describe(input.richContent) : null),
-    projectId: project?.id ?? input.projectId,
-    source: source
-      ? { ...source, id: source.id ?? newId() }
-      : { id: newId(), name: 'API', type: 'api', repositories: [] },
-    state: 'queued',
-    isPinned: false,
-    createdAt: at,
-    updatedAt: at,
-    lastQueuedAt: at,
-    lastSeenAt: at,
-  });
-  em.create(SessionStream, { session, organization: organization.id, lastId: 0, isClosed: false });
-  return session;
-});
+const insertSession = write(
+  async (context, input: CreateSessionInput): Promise<Session> => {
+    const { em, actor, now, newId } = context;
+    requireScope(actor, 'sessions.record');
+    const organization = requireOrganization(actor);
+    await requireVisibleMcpServers(context, input.mcpServers);
+    const at = now();
+    const { project, source, ...fields } = input;
+    if (project)
+      await em.upsert(
+        Project,
+        { ...project, organization: organization.id, createdAt: at, updatedAt: at },
+        { onConflictExcludeFields: ['createdAt'] },
+      );
+    const session = em.create(Session, {
+      ...fields,
+      id: newId(),
+      organization: organization.id,
+      creator: actor.userId,
+      description: input.description ?? (input.richContent ? describe(input.richContent) : null),
+      projectId: project?.id ?? input.projectId,
+      source: source
+        ? { ...source, id: source.id ?? newId() }
+        : { id: newId(), name: 'API', type: 'api', repositories: [] },
+      state: 'queued',
+      isPinned: false,
+      createdAt: at,
+      updatedAt: at,
+      lastQueuedAt: at,
+      lastSeenAt: at,
+    });
+    em.create(SessionStream, { session, organization: organization.id, lastId: 0, isClosed: false });
+    return session;
+  },
+  { operation: 'createSession', target: ({ id }) => ofSession(id) },
+);
+
+function ofSession(id: string): AuditTarget {
+  return { type: 'Session', id };
+}
 
 /**
  * Moves a session to another state. A finished one takes no events until it is queued again.
@@ -95,6 +108,7 @@ const moveSession = write(
     await em.nativeUpdate(SessionStream, { session: sessionId }, { isClosed: isFinished(state) });
     return session;
   },
+  { operation: 'transitionSession', target: ({ id }) => ofSession(id) },
 );
 
 /** Records something that a session has made. */
@@ -113,6 +127,7 @@ export const recordArtifact = write(
     });
     return { id: artifact.id, sessionId, type, createdAt: at, updatedAt: at, pullRequests: [] };
   },
+  { operation: 'recordArtifact', target: ({ sessionId }) => ofSession(sessionId) },
 );
 
 /** Records a pull request of an artifact, or brings the one with the same address up to date. */
@@ -143,4 +158,5 @@ export const recordPullRequest = write(
     artifact.updatedAt = at;
     return { artifact, pullRequest };
   },
+  { operation: 'recordPullRequest', target: ({ artifact }) => ofSession(artifact.session.id) },
 );

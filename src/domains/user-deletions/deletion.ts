@@ -1,6 +1,8 @@
 import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
 import { z } from 'zod';
+import { recordAudit } from '../../core/audit.ts';
 import { type JobContext, jobHandler } from '../../core/jobs.ts';
+import { jobEntry } from '../../core/operation.ts';
 import { apiKeyTopic } from '../api-keys/operations.ts';
 import { lockOrganization } from '../organizations/operations.ts';
 import { sessionTopic } from '../sessions/operations.ts';
@@ -29,7 +31,7 @@ export const userDeletionJob = jobHandler({
  * noted. Before that the rule about only admins is checked again; broken, it fails the deletion, and nothing has changed.
  * @returns whether there is anything to do.
  */
-async function begin({ em, now, notifier }: JobContext, id: string): Promise<boolean> {
+async function begin({ em, now, newId, notifier }: JobContext, id: string): Promise<boolean> {
   const revoked = await em.fork().transactional(async (transaction) => {
     const job = await lockJob(transaction, id);
     if (!job?.isActive()) return undefined;
@@ -42,7 +44,13 @@ async function begin({ em, now, notifier }: JobContext, id: string): Promise<boo
       return undefined;
     }
     job.start(now());
-    job.addEmptied(await leaveOrganizations(transaction, job.userId));
+    const left = await leaveOrganizations(transaction, job.userId);
+    job.addEmptied(left.emptied);
+    for (const organizationId of left.others)
+      await recordAudit(
+        transaction,
+        jobEntry({ now, newId }, id, 'deleteUser', { type: 'User', id: null, organizationId }),
+      );
     await transaction.execute('update user_account set email = null, name = null where id = ?', [job.userId]);
     return transaction.execute<{ id: string }[]>(
       'update api_key set revoked_at = ? where user_id = ? and revoked_at is null returning id',
@@ -66,18 +74,19 @@ async function lockOrganizationsOf(em: EntityManager, userId: string): Promise<v
   for (const { id } of memberships) await lockOrganization(em, id);
 }
 
-/** @returns the organizations that have no member any more. Without a slug nobody can be added to them by name either. */
-async function leaveOrganizations(em: EntityManager, userId: string): Promise<string[]> {
+/** @returns the organizations that have no member any more, and the others. Without a slug nobody can be added to the former by name either. */
+async function leaveOrganizations(em: EntityManager, userId: string): Promise<{ emptied: string[]; others: string[] }> {
   const left = await em.execute<{ id: string }[]>(
     'delete from membership where user_id = ? returning organization_id as id',
     [userId],
   );
-  if (left.length === 0) return [];
+  if (left.length === 0) return { emptied: [], others: [] };
   const emptied = await em.execute<{ id: string }[]>(
     `update organization o set slug = null where id = any(?::uuid[]) and not exists (select from membership m where m.organization_id = o.id) returning id`,
     [`{${left.map(({ id }) => id).join(',')}}`],
   );
-  return emptied.map(({ id }) => id);
+  const ids = emptied.map(({ id }) => id);
+  return { emptied: ids, others: left.flatMap(({ id }) => (ids.includes(id) ? [] : [id])) };
 }
 
 /** Every step, each in as many transactions as it takes. */
@@ -129,7 +138,7 @@ async function finish({ em, now }: JobContext, id: string): Promise<boolean> {
     await transaction.execute('select 1 from user_account where id = ? for update', [userId]);
     for (const organizationId of emptiedOrganizations.toSorted())
       await transaction.execute('select 1 from organization where id = ? for update', [organizationId]);
-    job.addEmptied(await leaveOrganizations(transaction, userId));
+    job.addEmptied((await leaveOrganizations(transaction, userId)).emptied);
     let found = job.emptiedOrganizations.length - emptiedOrganizations.length;
     for (const step of USER_STEPS) found += (await step.run(transaction, { deletionJobId: id, id: userId })).length;
     for (const organizationId of emptiedOrganizations) {

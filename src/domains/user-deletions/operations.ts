@@ -1,7 +1,7 @@
 import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
 import { ConflictError, ForbiddenError, notFound, unauthenticated } from '../../core/errors.ts';
 import { cancelJob, enqueueJob } from '../../core/jobs.ts';
-import { type OperationContext, requireScope, write } from '../../core/operation.ts';
+import { type AuditTarget, type OperationContext, requireScope, write } from '../../core/operation.ts';
 import type { Timestamp } from '../../core/sql.ts';
 import { DeletionJob } from './entity.ts';
 import type { CancelUserDeletionInput, DeleteUserInput } from './input.ts';
@@ -43,7 +43,13 @@ export const deleteUser = write(
     await enqueueJob(em, 'user-deletion', { id: job.id, data: { deletionJobId: job.id }, delaySeconds });
     return job;
   },
+  { operation: 'deleteUser', target: targetOf },
 );
+
+/** The job, not the user: the log keeps no ids of accounts that are gone. */
+function targetOf({ id }: DeletionJob): AuditTarget {
+  return { type: 'DeletionJob', id };
+}
 
 /** Holds the user until the transaction ends, so that requests of one user go one after the other. */
 async function lockUser(em: EntityManager, userId: string): Promise<void> {
@@ -71,6 +77,7 @@ export const cancelUserDeletion = write(
     await cancelJob(em, 'user-deletion', job.id);
     return job;
   },
+  { operation: 'cancelUserDeletion', target: targetOf },
 );
 
 /** Those of the ids that are deletions of the caller's own account. */

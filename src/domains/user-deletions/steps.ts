@@ -48,6 +48,12 @@ export const USER_STEPS: readonly Step[] = [
       forget(em, { table: 'mcp_connection', column: 'owner_id', condition: `visibility = 'shared'`, id }),
   },
   { name: 'authorizations', run: (em, { id }) => deleteAuthorizations(em, 'user_id = ?', id) },
+  // Who has done something is known by their keys, which go with the account; this is what was done to them.
+  {
+    name: 'audit entries',
+    run: (em, { id }) =>
+      forget(em, { table: 'audit_entry', column: 'target_id', condition: `target_type = 'User'`, id }),
+  },
 ];
 
 /** What an organization holds that is too much for one transaction; the rest goes with its row. */
@@ -55,10 +61,14 @@ export const ORGANIZATION_STEPS: readonly Step[] = [
   { name: 'sessions', run: (em, target) => deleteSessions(em, target, 'organization_id = ?'), endsSessions: true },
   { name: 'connections', run: (em, { id }) => deleteConnections(em, 'organization_id = ?', id) },
   { name: 'event definitions', run: (em, { id }) => deleteDefinitions(em, id) },
-  { name: 'object identifiers', run: (em, { id }) => deleteIdentifiers(em, id) },
+  { name: 'object identifiers', run: (em, { id }) => deleteByPlace(em, 'object_identifier', id) },
   {
     name: 'broadcasts',
     run: (em, { id }) => deleteRows(em, { table: 'broadcast', where: 'organization_id = ?', limit: BATCH, id }),
+  },
+  {
+    name: 'audit entries',
+    run: (em, { id }) => deleteByPlace(em, 'audit_entry', id),
   },
 ];
 
@@ -130,12 +140,13 @@ async function deleteDefinitions(em: EntityManager, organizationId: string): Pro
   return definitions.map((definition) => definition.id);
 }
 
-async function deleteIdentifiers(em: EntityManager, organizationId: string): Promise<string[]> {
-  const rows = await em.execute<{ value: string }[]>(
-    `delete from object_identifier where ctid = any(array(select ctid from object_identifier where organization_id = ? limit ${BATCH})) returning value`,
+/** Of tables without an `id` to find their rows by. @returns where the rows were. */
+async function deleteByPlace(em: EntityManager, table: string, organizationId: string): Promise<string[]> {
+  const rows = await em.execute<{ place: string }[]>(
+    `delete from ${table} where ctid = any(array(select ctid from ${table} where organization_id = ? limit ${BATCH})) returning ctid::text as place`,
     [organizationId],
   );
-  return rows.map(({ value }) => value);
+  return rows.map(({ place }) => place);
 }
 
 async function deleteSecretsOf(em: EntityManager, table: string, ids: readonly string[]): Promise<void> {

@@ -1,0 +1,77 @@
+import { type EntityManager, defineEntity, p } from '@mikro-orm/postgresql';
+
+/**
+ * Who has changed what, and when: one entry for each operation that has changed something, written by the transaction that changes it. No
+ * input and no secret is ever in it. Entries name users by their keys alone: with the keys of a deleted account goes what they say of it.
+ */
+
+export const AUDIT_SOURCES = ['request', 'command_line', 'job'] as const;
+export type AuditSource = (typeof AUDIT_SOURCES)[number];
+
+const AuditEntrySchema = defineEntity({
+  name: 'AuditEntry',
+  tableName: 'audit_entry',
+  properties: {
+    // Time leads the key: entries are added at one end of it and expire at the other.
+    occurredAt: p.datetime().primary(),
+    id: p.uuid().primary(),
+    /** Null for what concerns no organization, such as the rotation of secrets. No relation: a log must not slow down what it is about. */
+    organizationId: p.uuid().nullable(),
+    source: p.enum(AUDIT_SOURCES),
+    /** The API key of the caller, by which the user is known. */
+    keyId: p.uuid().nullable(),
+    operation: p.text(),
+    targetType: p.text(),
+    /** Null when the operation has changed several at once, and for the account of a user who is gone. */
+    targetId: p.uuid().nullable(),
+    /** Of a job its id. */
+    requestId: p.text(),
+  },
+  indexes: [
+    { name: 'audit_entry_organization_index', properties: ['organizationId', 'occurredAt', 'id'] },
+    { name: 'audit_entry_target_index', properties: ['targetId', 'occurredAt'] },
+  ],
+});
+
+/** One line of the audit log. Read as rows, never as entities. */
+export class AuditEntry extends AuditEntrySchema.class {}
+AuditEntrySchema.setClass(AuditEntry);
+
+export interface NewAuditEntry {
+  readonly occurredAt: Date;
+  readonly id: string;
+  readonly organizationId: string | null;
+  readonly source: AuditSource;
+  readonly keyId: string | null;
+  readonly operation: string;
+  readonly targetType: string;
+  readonly targetId: string | null;
+  readonly requestId: string;
+}
+
+const COLUMNS: readonly { name: string; type: string; of: (entry: NewAuditEntry) => unknown }[] = [
+  { name: 'occurred_at', type: 'timestamptz', of: (entry) => entry.occurredAt },
+  { name: 'id', type: 'uuid', of: (entry) => entry.id },
+  { name: 'organization_id', type: 'uuid', of: (entry) => entry.organizationId },
+  { name: 'source', type: 'text', of: (entry) => entry.source },
+  { name: 'key_id', type: 'uuid', of: (entry) => entry.keyId },
+  { name: 'operation', type: 'text', of: (entry) => entry.operation },
+  { name: 'target_type', type: 'text', of: (entry) => entry.targetType },
+  { name: 'target_id', type: 'uuid', of: (entry) => entry.targetId },
+  { name: 'request_id', type: 'text', of: (entry) => entry.requestId },
+];
+const INSERT = `insert into audit_entry (${COLUMNS.map(({ name }) => name).join(', ')})`;
+const INSERT_ONE = `${INSERT} values (${COLUMNS.map(() => '?').join(', ')})`;
+
+/** Writes an entry. Part of the transaction that makes the change. */
+export async function recordAudit(em: EntityManager, entry: NewAuditEntry): Promise<void> {
+  await em.execute(
+    INSERT_ONE,
+    COLUMNS.map(({ of }) => of(entry)),
+  );
+}
+
+/** The same as a part of the statement that makes the change: for each row of `source`, which is a name in its `with`. */
+export function auditSql(entry: NewAuditEntry, source: string, values: unknown[]): string {
+  return `${INSERT} select ${COLUMNS.map(({ type, of }) => `$${values.push(of(entry))}::${type}`).join(', ')} from ${source}`;
+}

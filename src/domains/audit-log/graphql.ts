@@ -1,0 +1,87 @@
+import { z } from 'zod';
+import type { AuditSource } from '../../core/audit.ts';
+import { builder } from '../../core/builder.ts';
+import { toConnection } from '../../core/connection.ts';
+import { keyFromAnyId, keyFromId, toGlobalId } from '../../core/node.ts';
+import { OrganizationType } from '../organizations/graphql.ts';
+import { UserType } from '../users/graphql.ts';
+import { auditLogFilter } from './input.ts';
+import { type AuditEntryRow, listAuditEntries } from './operations.ts';
+
+const SourceEnum = builder.enumType('AuditSource', {
+  description: 'By which way something was changed.',
+  values: {
+    REQUEST: { value: 'request', description: 'By a request, over GraphQL or REST.' },
+    COMMAND_LINE: { value: 'command_line', description: "By the operator's command line." },
+    JOB: { value: 'job', description: 'By a job, which a request had queued.' },
+  } satisfies Record<string, { value: AuditSource; description: string }>,
+});
+
+const AuditEntryType = builder.objectRef<AuditEntryRow>('AuditEntry').implement({
+  description:
+    'One operation that has changed something. Written together with the change: there is none without the other.',
+  fields: (t) => ({
+    databaseId: t.field({ type: 'UUID', description: 'Its id in the database.', resolve: ({ id }) => id }),
+    occurredAt: t.expose('occurredAt', { type: 'DateTime', description: 'When it was done.' }),
+    source: t.field({ type: SourceEnum, description: 'By which way.', resolve: ({ source }) => source }),
+    operation: t.exposeString('operation', {
+      description: 'What was done: the name of the operation, such as `revokeApiKey`.',
+    }),
+    targetType: t.exposeString('targetType', {
+      description:
+        'What was changed: a GraphQL type; or `Broadcast`, `BroadcastChannel` or `ObjectIdentifier`, which have none.',
+    }),
+    targetId: t.id({
+      nullable: true,
+      description:
+        'Global id of what was changed; it may be gone by now. Null when several were changed at once, and for deleted accounts.',
+      resolve: ({ targetType, targetId }) => targetId && toGlobalId(targetType, targetId),
+    }),
+    user: t.field({
+      type: UserType,
+      nullable: true,
+      description: 'Who did it, former members included. Null for a deleted account, the command line and jobs.',
+      resolve: ({ user }) => user,
+    }),
+    apiKeyId: t.id({
+      nullable: true,
+      description: 'Global id of the API key that it was done with; null for the command line and jobs.',
+      resolve: ({ keyId }) => keyId && toGlobalId('ApiKey', keyId),
+    }),
+    requestId: t.exposeString('requestId', {
+      description: '`X-Request-Id` of the request, which also stands in the log of the gateway; of a job its id.',
+    }),
+  }),
+});
+
+const FilterInput = builder.inputType('AuditLogFilter', {
+  description: 'Which entries to list; all conditions hold together.',
+  validate: z.preprocess(withPlainIds, auditLogFilter),
+  fields: (t) => ({
+    userId: t.id({ description: 'Done by this user; either id.' }),
+    operation: t.string({ description: 'Of this operation, such as `revokeApiKey`.' }),
+    targetId: t.id({ description: 'Which have changed this; either id.' }),
+    occurredFrom: t.field({ type: 'DateTime', description: 'At this moment or after it.' }),
+    occurredBefore: t.field({ type: 'DateTime', description: 'Before this moment.' }),
+  }),
+});
+
+function withPlainIds(filter: unknown): unknown {
+  if (typeof filter !== 'object' || filter === null) return filter;
+  const { userId, targetId, ...rest } = filter as Record<string, unknown>;
+  return { ...rest, userId: keyFromId('User', userId), targetId: keyFromAnyId(targetId) };
+}
+
+builder.objectField(OrganizationType, 'auditLog', (t) =>
+  t.connection(
+    {
+      type: AuditEntryType,
+      description: 'Who has changed what in it, latest first; for admins, with the scope `organizations.write`.',
+      args: { filter: t.arg({ type: FilterInput, description: 'Conditions.' }) },
+      resolve: async ({ id }, { filter, ...page }, context) =>
+        toConnection(await listAuditEntries(context, { organizationId: id, filter: filter ?? {}, page })),
+    },
+    { description: 'A page of the audit log.' },
+    { description: 'An entry in a page of the audit log.' },
+  ),
+);
