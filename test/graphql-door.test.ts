@@ -435,6 +435,33 @@ test('a broken rule is a member of the mutation’s union, with the message that
   });
 });
 
+test('an operation that comes again, and is compiled, answers as it did the first time, with its refusals', async () => {
+  const cases: [string, Record<string, unknown>][] = [
+    ['query($ids: [ID!]!) { nodes(ids: $ids) { id } }', { ids: [null] }],
+    [
+      'mutation($input: CreateMcpServerInput!) { createMcpServer(input: $input) { __typename } }',
+      { input: { stdio: { name: 'a', command: 'a' }, remote: { name: 'a', serverUrl: 'https://a.example' } } },
+    ],
+    ['mutation($input: RenameApiKeyInput!) { renameApiKey(input: $input) { __typename } }', { input: { name: 1 } }],
+    [
+      'mutation($input: RenameApiKeyInput!) { renameApiKey(input: $input) { __typename ... on NotFoundError { message } } }',
+      { input: { apiKeyId: randomUUID(), name: 'Another' } },
+    ],
+    [
+      'mutation($name: String!) { createOrganization(input: {name: $name, logoUrl: "no"}) { __typename } }',
+      { name: 'A' },
+    ],
+  ];
+  for (const [query, variables] of cases) {
+    const answers: unknown[] = [];
+    for (let run = 0; run < 5; run += 1) {
+      const { status, body } = await ask({ query, variables });
+      answers.push({ status, data: body.data, errors: body.errors });
+    }
+    expect(answers).toEqual(Array(5).fill(answers[0]));
+  }
+});
+
 describe('documentation', () => {
   test('every type, field, argument, input field, enum value and directive of the schema has a description', () => {
     const bare: string[] = [];

@@ -27,7 +27,7 @@ interface KeyRow {
 
 // One round trip for the key, its user and the organizations it may act in. A key that is bound to an organization sees that one alone.
 const findKey = (more = '') => `
-  select k.id as "keyId", k.user_id as "userId", k.scopes, k.organization_id is not null as "isBound",
+  select k.id as "keyId", k.user_id as "userId", to_json(k.scopes) as scopes, k.organization_id is not null as "isBound",
     (k.last_used_at is null or k.last_used_at < $2::timestamptz - interval '1 minute') as "isStale",
     coalesce((select json_agg(json_build_object('id', o.id, 'slug', o.slug, 'number', o.number, 'role', m.role, 'subscriptions', o.subscriptions))
       from membership m join organization o on o.id = m.organization_id

@@ -2,10 +2,15 @@ import {
   type DocumentNode,
   type ExecutionArgs,
   type ExecutionResult,
+  type GraphQLNamedType,
   type GraphQLSchema,
+  type OperationDefinitionNode,
   OperationTypeNode,
   execute,
+  getNamedType,
   getOperationAST,
+  isInputObjectType,
+  typeFromAST,
 } from 'graphql';
 import { type CompiledQuery, compileQuery, isCompiledQuery } from 'graphql-jit';
 
@@ -16,15 +21,19 @@ const RUNS_BEFORE_COMPILING = 2;
 /** Compiling takes time that grows with the document; what people and programs write is far below this. */
 const MAX_TOKENS_TO_COMPILE = 1000;
 
+interface Compiled {
+  readonly query: CompiledQuery['query'];
+  readonly isMutation: boolean;
+}
+
 interface Plan {
   runs: number;
-  compiled?: CompiledQuery | null;
+  compiled?: Compiled | null;
 }
 
 /**
- * Executes operations, queries that come again as compiled code. Plans live as long as their parsed document, and so are bounded with the
- * cache of documents; a document that comes once costs nothing more than its execution. Mutations are not worth compiling: the database
- * is their time.
+ * Executes operations, those that come again as compiled code. Plans live as long as their parsed document, and so are bounded with the
+ * cache of documents; a document that comes once costs nothing more than its execution.
  */
 export function createExecutor(schema: GraphQLSchema): Executor {
   const plansOf = new WeakMap<DocumentNode, Map<string, Plan>>();
@@ -48,22 +57,39 @@ export function createExecutor(schema: GraphQLSchema): Executor {
 }
 
 /**
- * Where compiled code meets an error, graphql's own executor runs the query again and words the errors: it alone says them as the
- * specification and its other callers do, and reading twice changes nothing.
+ * Where compiled code meets an error, graphql's own executor runs the operation again and words the errors: it alone says them as the
+ * specification and its other callers do. Reading twice changes nothing; of a mutation only what did not begin is run again, which is
+ * when its variables were refused.
  */
-async function runCompiled(compiled: CompiledQuery, args: ExecutionArgs): Promise<ExecutionResult> {
-  const result = await compiled.query(args.rootValue, args.contextValue, args.variableValues);
-  return result.errors ? execute(args) : result;
+async function runCompiled({ query, isMutation }: Compiled, args: ExecutionArgs): Promise<ExecutionResult> {
+  const result = await query(args.rootValue, args.contextValue, args.variableValues);
+  const hasBegun = 'data' in result;
+  return result.errors && !(isMutation && hasBegun) ? execute(args) : result;
 }
 
-/** Null for what is not compiled: other operations than queries, and documents of which the executor should tell what is wrong. */
+/** Null for what is not compiled: subscriptions, and documents of which the executor should tell what is wrong. */
 function compile(
   schema: GraphQLSchema,
   document: DocumentNode,
   operationName: string | null | undefined,
-): CompiledQuery | null {
+): Compiled | null {
+  const operation = getOperationAST(document, operationName);
+  if (!operation || operation.operation === OperationTypeNode.SUBSCRIPTION || takesOneOf(schema, operation))
+    return null;
   if ((document.tokenCount ?? Infinity) > MAX_TOKENS_TO_COMPILE) return null;
-  if (getOperationAST(document, operationName)?.operation !== OperationTypeNode.QUERY) return null;
   const compiled = compileQuery(schema, document, operationName ?? undefined);
-  return isCompiledQuery(compiled) ? compiled : null;
+  return isCompiledQuery(compiled)
+    ? { query: compiled.query, isMutation: operation.operation === OperationTypeNode.MUTATION }
+    : null;
+}
+
+/** Whether a variable has, at any depth, an input of which exactly one field is given: compiled code would take several. */
+function takesOneOf(schema: GraphQLSchema, { variableDefinitions = [] }: OperationDefinitionNode): boolean {
+  const seen = new Set<GraphQLNamedType>();
+  const isOneOf = (type: GraphQLNamedType | undefined): boolean => {
+    if (!isInputObjectType(type) || seen.has(type)) return false;
+    seen.add(type);
+    return type.isOneOf || Object.values(type.getFields()).some((field) => isOneOf(getNamedType(field.type)));
+  };
+  return variableDefinitions.some(({ type }) => isOneOf(getNamedType(typeFromAST(schema, type))));
 }
