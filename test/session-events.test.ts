@@ -198,6 +198,38 @@ describe('who may read events', () => {
     expect([answer.status, answer.body]).toEqual([400, { error: 'sessionId: must be a UUID' }]);
   });
 
+  test('a query that comes again reads a session only where more is asked of it than its events, and tells strangers nothing', async () => {
+    const id = await createSession(gateway, key);
+    await append(gateway, key, id, eventsOf(1));
+    const stranger = await gateway.createKey();
+    const queries = [
+      'query($id: ID!) { session(id: $id) { id databaseId events { nodes { databaseId } } } }',
+      'query($id: ID!) { session(id: $id) { id events @include(if: false) { nodes { databaseId } } } }',
+      'query($id: ID!) { session(id: $id) { id databaseId } }',
+      'query($id: ID!) { session(id: $id) { title events { nodes { databaseId } } } }',
+    ];
+    const counts: number[][] = [];
+    for (const query of queries) {
+      const answers = new Set<string>();
+      const statements: number[] = [];
+      for (let run = 0; run < 4; run += 1) {
+        gateway.statements.length = 0;
+        const { data } = await gateway.graphql(key, query, { id });
+        statements.push(gateway.statements.length);
+        answers.add(JSON.stringify(data));
+        for (const [as, which] of [
+          [stranger.key, id],
+          [key, randomUUID()],
+        ] as const)
+          expect((await gateway.graphql(as, query, { id: which })).data).toEqual({ session: null });
+      }
+      expect(answers.size).toBe(1);
+      counts.push(statements.slice(-1));
+    }
+    // The key, the session, the events.
+    expect(counts).toEqual([[2], [2], [2], [3]]);
+  });
+
   test('node finds an event for those who may read it', async () => {
     const id = await createSession(gateway, key);
     await append(gateway, key, id, eventsOf(3));

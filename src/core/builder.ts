@@ -11,6 +11,8 @@ import { toValidationError } from './validation.ts';
 export interface GraphQLContext extends OperationContext {
   /** Told when the operation of a mutation has succeeded, since its typed errors are data, too. */
   readonly onSuccess?: () => void;
+  /** Whether all is run once more without this should an error turn up, so that a parent may be taken for granted (`isProvenBelow`). */
+  isTentative?: boolean;
 }
 
 /** Marks fields that ask other servers, so that no transaction may be open around them. */

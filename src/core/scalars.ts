@@ -4,11 +4,10 @@ import { builder } from './builder.ts';
 import { toIsoString } from './sql.ts';
 
 /** A scalar that arrives as text, in variables and in literals alike. */
-function textual(name: string, schema: z.ZodType<string>, hint: string) {
+function textual(name: string, isValid: (text: string) => boolean, hint: string) {
   const parse = (value: unknown): string => {
-    const result = schema.safeParse(value);
-    if (!result.success) throw new GraphQLError(`${name} must be ${hint}`);
-    return result.data;
+    if (typeof value !== 'string' || !isValid(value)) throw new GraphQLError(`${name} must be ${hint}`);
+    return value;
   };
   return {
     parseValue: parse,
@@ -16,34 +15,30 @@ function textual(name: string, schema: z.ZodType<string>, hint: string) {
   };
 }
 
+// The patterns alone, of which a batch of events needs two thousand, cost a tenth of the schemas around them.
+const DATE_TIME = z.regexes.datetime({ offset: true });
+const UUID = z.regexes.uuid();
+
 builder.scalarType('DateTime', {
   description:
     'A moment in ISO 8601, in UTC with milliseconds: `2026-03-01T10:20:30.500Z`. Input may carry any offset.',
   specifiedByURL: 'https://scalars.graphql.org/andimarek/date-time.html',
   serialize: (value) => toIsoString(value),
-  ...textual(
-    'DateTime',
-    z.iso.datetime({ offset: true }),
-    'an ISO 8601 date and time, such as 2026-03-01T10:20:30.500Z',
-  ),
+  ...textual('DateTime', (text) => DATE_TIME.test(text), 'an ISO 8601 date and time, such as 2026-03-01T10:20:30.500Z'),
 });
 
 builder.scalarType('UUID', {
   description: 'A UUID in its hyphenated form (RFC 9562): the id that REST uses.',
   specifiedByURL: 'https://www.rfc-editor.org/rfc/rfc9562',
   serialize: (value) => value,
-  ...textual('UUID', z.uuid(), 'a UUID'),
+  ...textual('UUID', (text) => UUID.test(text), 'a UUID'),
 });
 
 builder.scalarType('URL', {
   description: 'An absolute URL (WHATWG URL Standard).',
   specifiedByURL: 'https://url.spec.whatwg.org/',
   serialize: (value) => value,
-  ...textual(
-    'URL',
-    z.string().refine((value) => URL.canParse(value)),
-    'an absolute URL',
-  ),
+  ...textual('URL', (text) => URL.canParse(text), 'an absolute URL'),
 });
 
 builder.scalarType('JSON', {
@@ -56,5 +51,5 @@ builder.scalarType('BigInt', {
   description: 'A whole number beyond 32 bits, as a decimal string.',
   specifiedByURL: 'https://scalars.graphql.org/apollographql/big-int.html',
   serialize: (value) => String(value),
-  ...textual('BigInt', z.string().regex(/^-?\d{1,19}$/), 'a whole number as a decimal string'),
+  ...textual('BigInt', (text) => /^-?\d{1,19}$/.test(text), 'a whole number as a decimal string'),
 });

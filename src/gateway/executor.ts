@@ -13,6 +13,7 @@ import {
   typeFromAST,
 } from 'graphql';
 import { type CompiledQuery, compileQuery, isCompiledQuery } from 'graphql-jit';
+import type { GraphQLContext } from '../core/builder.ts';
 
 type Executor = (args: ExecutionArgs) => Promise<ExecutionResult> | ExecutionResult;
 
@@ -62,7 +63,10 @@ export function createExecutor(schema: GraphQLSchema): Executor {
  * when its variables were refused.
  */
 async function runCompiled({ query, isMutation }: Compiled, args: ExecutionArgs): Promise<ExecutionResult> {
-  const result = await query(args.rootValue, args.contextValue, args.variableValues);
+  const context = args.contextValue as GraphQLContext;
+  context.isTentative = !isMutation;
+  const result = await query(args.rootValue, context, args.variableValues);
+  context.isTentative = false;
   const hasBegun = 'data' in result;
   return result.errors && !(isMutation && hasBegun) ? execute(args) : result;
 }

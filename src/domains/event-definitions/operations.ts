@@ -215,16 +215,17 @@ export function searchEventDefinitions(
   });
 }
 
-/** All properties of many definitions, default ones first, by definition id; one statement for the custom ones. */
+/** All properties of many definitions, default ones first, by definition id; one statement at most for the custom ones. */
 export async function readPropertiesOf(
   context: OperationContext,
   definitions: readonly EventDefinitionRow[],
 ): Promise<Map<string, EventPropertyRow[]>> {
   const organization = requireEventDefinitions(context.actor);
   const properties = new Map(definitions.map((definition) => [definition.id, defaultPropertyRows(definition)]));
-  if (definitions.length === 0) return properties;
-  for (const row of await findPropertyRows(context, organization.id, [...properties.keys()]))
-    properties.get(row.definitionId)?.push(row);
+  const toFind = definitions.filter(({ customProperties }) => !customProperties).map(({ id }) => id);
+  const known = definitions.flatMap(({ customProperties = [] }) => customProperties);
+  const found = toFind.length > 0 ? await findPropertyRows(context, organization.id, toFind) : [];
+  for (const row of [...known, ...found]) properties.get(row.definitionId)?.push(row);
   return properties;
 }
 

@@ -14,6 +14,8 @@ export interface EventDefinitionRow extends Pick<
   readonly customMatchingId?: CustomMatchingId | null;
   readonly createdAt: Timestamp;
   readonly updatedAt: Timestamp;
+  /** Where it was read alone, its custom properties along with it, in their order; those of a list are read together. */
+  readonly customProperties?: readonly EventPropertyRow[];
 }
 
 /** A custom or a default property as it is read. */
@@ -77,6 +79,23 @@ export interface EventDefinitionOrder {
   readonly direction: 'ASC' | 'DESC';
 }
 
+/** Expressions of the fields of a custom property `p`. Inside JSON timestamps would have another form than outside. */
+const PROPERTY = Object.entries({
+  definitionId: 'p.definition_id',
+  name: 'p.name',
+  label: 'p.label',
+  type: 'p.type',
+  description: 'p.description',
+  options: 'p.options',
+  displayOrder: `p.position + ${DEFAULT_PROPERTIES.length}`,
+  isDefault: 'false',
+  createdAt: 'p.created_at::text',
+  updatedAt: 'p.updated_at::text',
+} satisfies Record<keyof EventPropertyRow, string>);
+
+const CUSTOM_PROPERTIES = `(select coalesce(json_agg(json_build_object(${PROPERTY.map(([name, sql]) => `'${name}', ${sql}`).join(', ')}) order by p.position), '[]')
+  from event_property p where p.organization_id = d.organization_id and p.definition_id = d.id)`;
+
 const COLUMNS = `d.id, d.number, d.name, d.label, d.description, d.primary_object as "primaryObject", d.custom_matching_id as "customMatchingId",
   d.include_default_properties as "includeDefaultProperties", d.created_at as "createdAt", d.updated_at as "updatedAt"`;
 
@@ -87,7 +106,7 @@ export async function findDefinitionRow(
   reference: DefinitionReference,
 ): Promise<EventDefinitionRow | undefined> {
   const [row] = await context.sql.query<EventDefinitionRow>(
-    `select ${COLUMNS} from event_definition d
+    `select ${COLUMNS}, ${CUSTOM_PROPERTIES} as "customProperties" from event_definition d
       where d.organization_id = $1 and (d.name = any($2) or d.id = $3)
         -- A deleted definition keeps its hold on its name, or the name would come to mean another one (see lockDefinition).
         and not exists (select from event_definition b where b.organization_id = $1 and b.name = $4 and b.deleted_at is not null)
@@ -184,8 +203,7 @@ export async function findPropertyRows(
   definitionIds: readonly string[],
 ): Promise<EventPropertyRow[]> {
   return context.sql.query<EventPropertyRow>(
-    `select p.definition_id as "definitionId", p.name, p.label, p.type, p.description, p.options, p.position + ${DEFAULT_PROPERTIES.length} as "displayOrder",
-        false as "isDefault", p.created_at as "createdAt", p.updated_at as "updatedAt"
+    `select ${PROPERTY.map(([name, sql]) => `${sql} as "${name}"`).join(', ')}
       from event_property p where p.organization_id = $1 and p.definition_id = any($2) order by p.definition_id, p.position`,
     [organizationId, definitionIds],
   );

@@ -2,7 +2,7 @@ import { type GraphQLContext, builder } from '../../core/builder.ts';
 import { toConnection } from '../../core/connection.ts';
 import { ConflictError, NotFoundError } from '../../core/errors.ts';
 import { mutation } from '../../core/mutation.ts';
-import { keyFromId, nodeType, uuidsOf } from '../../core/node.ts';
+import { PROVES_PARENT, keyFromId, nodeType, uuidsOf } from '../../core/node.ts';
 import { RawJson } from '../../core/raw-json.ts';
 import { SessionType } from '../sessions/graphql-types.ts';
 import type { EventData } from './event-data.ts';
@@ -67,6 +67,7 @@ builder.objectField(SessionType, 'events', (t) =>
       type: SessionEventType,
       description: 'Its recorded events, by ascending id; pages of 1 to 1000. Cursors are the ids that REST uses.',
       args: { filter: t.arg({ type: FilterInput, description: 'Conditions.' }) },
+      extensions: PROVES_PARENT,
       resolve: async ({ id }, { filter, ...page }, context) =>
         toConnection(await pageOfSessionEvents(context, id, filter ?? {}, page)),
     },

@@ -12,7 +12,7 @@ import {
   SessionVisibilityEnum,
 } from './graphql-enums.ts';
 import type { ArtifactRow, PullRequestRow, SessionRow, SessionStateFlags } from './rows.ts';
-import { nodeType, uuidsOf } from '../../core/node.ts';
+import { FROM_KEY, nodeType, uuidsOf } from '../../core/node.ts';
 import { readArtifactsOf, readSessions } from './operations.ts';
 import { htmlUrlOf, stateFlags } from './rows.ts';
 
@@ -174,7 +174,12 @@ export const SessionType = nodeType<SessionRow>('Session', {
   keyOf: ({ id }) => id,
   load: (context, keys) => readSessions(context, uuidsOf(keys)),
   fields: (t) => ({
-    databaseId: t.field({ type: 'UUID', description: 'The id that REST uses.', resolve: ({ id }) => id }),
+    databaseId: t.field({
+      type: 'UUID',
+      description: 'The id that REST uses.',
+      extensions: FROM_KEY,
+      resolve: ({ id }) => id,
+    }),
     title: t.exposeString('title', { description: '1 to 1000 characters.' }),
     description: t.exposeString('description', { nullable: true, description: 'What it is about, as plain text.' }),
     richContent: t.expose('richContent', {
