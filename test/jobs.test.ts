@@ -13,6 +13,7 @@ import {
 } from '../src/core/jobs.ts';
 import { eventPurgeJob } from '../src/domains/event-definitions/purge.ts';
 import { userDeletionJob } from '../src/domains/user-deletions/deletion.ts';
+import { workContext } from '../src/gateway/dependencies.ts';
 import { type TestGateway, startTestGateway } from './helpers/gateway.ts';
 import { type WorkerProcess, dueJobs, passAnHour, runJobs, skipPause, startWorkerProcess } from './helpers/jobs.ts';
 
@@ -41,11 +42,11 @@ async function until(condition: () => Promise<boolean> | boolean): Promise<void>
 
 /** A worker of this process that does `run` with every job. */
 async function work(run: JobHandler['run'], data: z.ZodType = z.unknown()): Promise<JobWorker> {
-  const { database, log, notifier, now, newId } = gateway.dependencies;
+  const { log } = gateway.dependencies;
   const worker = await startJobWorker({
     url: gateway.databaseUrl,
     handlers: [jobHandler({ queue: 'user-deletion', data, run })],
-    contextOf: (signal) => ({ em: database.em.fork(), log, notifier, now, newId, signal }),
+    contextOf: (signal) => ({ ...workContext(gateway.dependencies), log, signal }),
     log,
   });
   workers.push(worker);
@@ -226,9 +227,9 @@ describe('the deletion of an event definition', () => {
     const { key } = await gateway.createKey();
     const [gone, stays] = [await define(key, 'Gone', 6_000), await define(key, 'Stays', 3)];
     await removeDefinition(key, gone.name);
-    const { database, log, notifier, now, newId } = gateway.dependencies;
+    const { log } = gateway.dependencies;
     const run = (definitionId: string, signal: AbortSignal) =>
-      eventPurgeJob.run({ em: database.em.fork(), log, notifier, now, newId, signal }, { definitionId });
+      eventPurgeJob.run({ ...workContext(gateway.dependencies), log, signal }, { definitionId });
     const stopping = new AbortController();
     const check = stopping.signal.throwIfAborted.bind(stopping.signal);
     let batches = 0;
@@ -385,12 +386,9 @@ describe('the deletion of an account', () => {
       key: user.key,
     });
     const { deletionJobId } = answer.body;
-    const { database, log, notifier, now, newId } = gateway.dependencies;
-    const run = () =>
-      userDeletionJob.run(
-        { em: database.em.fork(), log, notifier, now, newId, signal: new AbortController().signal },
-        { deletionJobId },
-      );
+    const { log } = gateway.dependencies;
+    const { signal } = new AbortController();
+    const run = () => userDeletionJob.run({ ...workContext(gateway.dependencies), log, signal }, { deletionJobId });
     const outcomes = await Promise.allSettled([run(), run(), run()]);
     // PostgreSQL may end one of them when they wait for each other; it would be tried again.
     expect(outcomes.filter(({ status }) => status === 'rejected').length).toBeLessThan(3);

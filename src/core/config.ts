@@ -36,6 +36,11 @@ function isBaseUrl(value: string): boolean {
   return [username, password, search, hash].every((part) => part === '');
 }
 
+/** A client identifier that is an address (OAuth Client ID Metadata Document, section 3). */
+function isClientIdUrl(value: string): boolean {
+  return isBaseUrl(value) && isUrl(value, 'https:') && new URL(value).pathname !== '/';
+}
+
 const subscriptions = z.string().transform((value, context): Subscriptions => {
   const entries = value
     .split(',')
@@ -83,6 +88,10 @@ const environment = z.object({
     .string()
     .refine(isBaseUrl, 'must be an http(s) URL without user, query and fragment')
     .transform((value) => value.replace(/\/+$/, ''))
+    .optional(),
+  CLIENT_METADATA_URL: z
+    .string()
+    .refine(isClientIdUrl, 'must be an https URL with a path, without user, query and fragment')
     .optional(),
   ENCRYPTION_KEYS: encryptionKeys.optional(),
   ALLOW_PRIVATE_NETWORK: flag.default(false),

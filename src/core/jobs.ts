@@ -3,7 +3,7 @@ import { type KyselyTransactionLike, PgBoss, fromKysely } from 'pg-boss';
 import type { Pool } from 'pg';
 import type { Logger } from 'pino';
 import type { z } from 'zod';
-import type { Notifier } from './notify.ts';
+import type { WorkContext } from './operation.ts';
 
 /**
  * Work that outlives its request: pg-boss's queues in PostgreSQL, in the schema `pgboss`. A job is enqueued by the transaction that asks for
@@ -16,12 +16,8 @@ export const QUEUES = ['user-deletion', 'event-purge'] as const;
 export type Queue = (typeof QUEUES)[number];
 
 /** What jobs work with. */
-export interface JobContext {
-  readonly em: EntityManager;
-  readonly notifier: Notifier;
+export interface JobContext extends WorkContext {
   readonly log: Logger;
-  readonly now: () => Date;
-  readonly newId: () => string;
   /** Aborts when the process stops, or another worker has the job now: a job ends at its next safe point. */
   readonly signal: AbortSignal;
 }

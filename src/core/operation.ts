@@ -74,11 +74,19 @@ export interface OperationContext {
   readonly outbound: Outbound;
 }
 
+/** What work needs, whoever asks for it: a job, or the callback of an authorization, has no actor. */
+export type WorkContext = Pick<
+  OperationContext,
+  'em' | 'sql' | 'notifier' | 'now' | 'newId' | 'settings' | 'secrets' | 'outbound'
+>;
+
 /** The part of the configuration that operations decide by. */
 export interface OperationSettings {
   readonly defaultSubscriptions: Subscriptions;
   /** Where people and other servers reach the gateway, without a slash at the end. */
   readonly publicUrl: string;
+  /** Where authorization servers read what client this is, if not at the gateway itself. */
+  readonly clientMetadataUrl: string | undefined;
   /** How long the deletion of an account can be called off. */
   readonly userDeletionDelaySeconds: number;
   /** Event occurrences that an organization may send in a calendar month (UTC); 0 is no limit. */

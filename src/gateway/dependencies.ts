@@ -4,7 +4,7 @@ import type { Config } from '../core/config.ts';
 import { type Database, openDatabase } from '../core/database.ts';
 import type { HttpRequest } from '../core/http.ts';
 import { type Notifier, createNotifier } from '../core/notify.ts';
-import type { Actor, OperationContext } from '../core/operation.ts';
+import type { Actor, OperationContext, OperationSettings, WorkContext } from '../core/operation.ts';
 import { type Outbound, type OutboundOptions, createOutbound } from '../core/outbound.ts';
 import type { PublicContext } from '../core/route.ts';
 import { type Replicas, createReplicas } from '../core/replicas.ts';
@@ -124,7 +124,7 @@ export function operationContext(
   requestId: string,
   request?: HttpRequest,
 ): OperationContext {
-  const { config, database, sql, notifier, secrets, outbound, now, newId } = dependencies;
+  const { database, sql, notifier, secrets, outbound, now, newId } = dependencies;
   let em: OperationContext['em'] | undefined;
   return {
     get em() {
@@ -143,35 +143,38 @@ export function operationContext(
     newId,
     secrets,
     outbound,
-    settings: {
-      defaultSubscriptions: config.DEFAULT_SUBSCRIPTION,
-      publicUrl: publicUrlOf(dependencies),
-      userDeletionDelaySeconds: config.USER_DELETION_DELAY,
-      monthlyOccurrenceLimit: config.MONTHLY_OCCURRENCE_LIMIT,
-    },
+    settings: settingsOf(dependencies),
   };
 }
 
 /** The context of work without a caller: of pages that need no key. */
 export function publicContext(dependencies: Dependencies, requestId: string, request: HttpRequest): PublicContext {
-  const { config, database, sql, notifier, secrets, outbound, now, newId } = dependencies;
-  const settings = {
-    defaultSubscriptions: config.DEFAULT_SUBSCRIPTION,
-    publicUrl: publicUrlOf(dependencies),
-    userDeletionDelaySeconds: config.USER_DELETION_DELAY,
-    monthlyOccurrenceLimit: config.MONTHLY_OCCURRENCE_LIMIT,
-  };
+  return { ...workContext(dependencies), signal: request.signal, requestId };
+}
+
+/** The context of work that no request asks for, with a unit of work of its own. */
+export function workContext(dependencies: Dependencies): WorkContext {
+  const { database, sql, notifier, secrets, outbound, now, newId } = dependencies;
   return {
     em: database.em.fork(),
     sql,
     notifier,
-    signal: request.signal,
-    requestId,
     now,
     newId,
     secrets,
     outbound,
-    settings,
+    settings: settingsOf(dependencies),
+  };
+}
+
+function settingsOf(dependencies: Dependencies): OperationSettings {
+  const { config } = dependencies;
+  return {
+    defaultSubscriptions: config.DEFAULT_SUBSCRIPTION,
+    publicUrl: publicUrlOf(dependencies),
+    clientMetadataUrl: config.CLIENT_METADATA_URL,
+    userDeletionDelaySeconds: config.USER_DELETION_DELAY,
+    monthlyOccurrenceLimit: config.MONTHLY_OCCURRENCE_LIMIT,
   };
 }
 

@@ -1,4 +1,4 @@
-import { destination, pino } from 'pino';
+import { type Logger, destination, pino } from 'pino';
 import type { Config } from '../core/config.ts';
 
 /**
@@ -17,5 +17,19 @@ export function createLog(level: Config['LOG_LEVEL']) {
   };
   // Written in pieces of 8 KiB, at the latest after a quarter of a second, and at the end of the process: a write for each line would
   // cost more than the line.
-  return pino(options, destination({ sync: false, minLength: 8_192, periodicFlush: 250 }));
+  const log = pino(options, destination({ sync: false, minLength: 8_192, periodicFlush: 250 }));
+  withholdWarnings(log);
+  return log;
+}
+
+/**
+ * Libraries warn on the console, and the MCP client does so in the words of the server it speaks to, which may hold anything: line breaks
+ * that look like lines of ours, or a secret that it was shown. Of such a warning the log has only whose it is.
+ */
+function withholdWarnings(log: Logger): void {
+  // oxlint-disable-next-line no-console -- the one place that libraries write to
+  console.warn = (text: unknown) => {
+    const library = typeof text === 'string' ? /^\[([a-z-]{1,40})\]/.exec(text)?.[1] : undefined;
+    log.warn({ library }, 'a library warns; its words are withheld, for a peer may have chosen them');
+  };
 }

@@ -180,6 +180,11 @@ describe('configuration', () => {
       'https://me:secret@example.com',
       'PUBLIC_URL: must be an http(s) URL without user, query and fragment',
     ],
+    [
+      'CLIENT_METADATA_URL',
+      'https://example.com/',
+      'CLIENT_METADATA_URL: must be an https URL with a path, without user, query and fragment',
+    ],
     ['ENCRYPTION_KEYS', 'k1:c2hvcnQ=', expect.stringMatching(/^ENCRYPTION_KEYS: .*32 bytes/)],
     ['ALLOW_PRIVATE_NETWORK', 'yes', 'ALLOW_PRIVATE_NETWORK: must be true or false'],
     ['RUN_JOBS', '1', 'RUN_JOBS: must be true or false'],

@@ -2,7 +2,7 @@ import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
 import { type OAuthTokens, validateAuthorizationResponseIssuer } from '@modelcontextprotocol/client';
 import { recordAudit } from '../../core/audit.ts';
 import { ConflictError, DomainError, notFound } from '../../core/errors.ts';
-import { type Actor, type OperationContext, auditEntry, write } from '../../core/operation.ts';
+import { type Actor, type OperationContext, type WorkContext, auditEntry, write } from '../../core/operation.ts';
 import { type Outcome, connectRemote, hashState, ping } from './connect.ts';
 import {
   type PendingSecret,
@@ -17,14 +17,14 @@ import { McpAuthorization, McpConnection } from './entity.ts';
 import type { McpConnectionReference } from './input.ts';
 import { exchange } from './oauth.ts';
 import type { ConnectionResult } from './operations.ts';
-import { type McpContext, loadManaged, targetOf } from './policy.ts';
+import { loadManaged, targetOf } from './policy.ts';
 import { noteFailure } from './session.ts';
 import { AUTHORIZATION_LIFETIME_MS, topicOf } from './status.ts';
 import { usableToken } from './tokens.ts';
 
 /** Writes down what came of connecting. Part of the caller's transaction. @returns the address where the user authorizes, if that is needed. */
 export async function saveOutcome(
-  context: McpContext,
+  context: WorkContext,
   connection: McpConnection,
   outcome: Outcome,
   { userId, keyId }: Actor,
@@ -138,6 +138,9 @@ const UNKNOWN: CallbackResult = {
     'This authorization is not known: it was completed already, replaced by a newer one, or took longer than 10 minutes.',
 };
 
+/** The callback has no actor; whoever began the authorization is written down with it. */
+type CallbackContext = WorkContext & Pick<OperationContext, 'requestId'>;
+
 interface Taken extends PendingSecret {
   readonly connection: McpConnection;
   readonly redirectUri: string;
@@ -149,7 +152,7 @@ interface Taken extends PendingSecret {
  * Completes an authorization. The `state` is the credential: it serves once, for 10 minutes, for the connection, user and issuer it was made
  * for. The code is exchanged, the server is connected to, and the outcome is written down.
  */
-export async function completeAuthorization(context: McpContext, callback: Callback): Promise<CallbackResult> {
+export async function completeAuthorization(context: CallbackContext, callback: Callback): Promise<CallbackResult> {
   const taken = await take(context, callback.state);
   if (!taken) return UNKNOWN;
   const { connection } = taken;
@@ -171,7 +174,7 @@ export async function completeAuthorization(context: McpContext, callback: Callb
 }
 
 /** Takes the authorization out of the table: of callbacks at the same time one gets it. */
-async function take({ em, secrets, now }: McpContext, state: string): Promise<Taken | undefined> {
+async function take({ em, secrets, now }: WorkContext, state: string): Promise<Taken | undefined> {
   return em.fork().transactional(async (transaction) => {
     const [row] = await transaction.execute<
       {
@@ -217,7 +220,7 @@ async function mayStillManage(em: EntityManager, connection: McpConnection, user
 }
 
 /** The authorization failed for good; what the connection had before is gone, too. @returns the reason. */
-async function fail({ em, now, notifier }: McpContext, connection: McpConnection, error: unknown): Promise<string> {
+async function fail({ em, now, notifier }: WorkContext, connection: McpConnection, error: unknown): Promise<string> {
   if (!(error instanceof DomainError)) throw error;
   await em
     .fork()
@@ -229,7 +232,7 @@ async function fail({ em, now, notifier }: McpContext, connection: McpConnection
 }
 
 async function redeem(
-  context: McpContext,
+  context: WorkContext,
   { connection, client, codeVerifier, redirectUri }: Taken,
   { code, error, iss }: Callback,
 ): Promise<OAuthTokens> {
@@ -268,7 +271,7 @@ function validateIssuer(
 
 /** Stores the tokens before they are used, unless the connection was changed or deleted meanwhile. */
 async function keep(
-  { em, secrets, now, newId, requestId }: McpContext,
+  { em, secrets, now, newId, requestId }: CallbackContext,
   { connection, keyId }: Taken,
   tokens: OAuthTokens,
 ): Promise<boolean> {

@@ -1,12 +1,12 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { OAuthError, type OAuthTokens } from '@modelcontextprotocol/client';
+import type { WorkContext } from '../../core/operation.ts';
 import type { OutboundWork } from '../../core/outbound.ts';
 import type { Credentials } from './credentials.ts';
 import type { McpConnection } from './entity.ts';
 import { type AuthorizationServer, begin, chooseScope, discover, fetchClientToken, requirePkce } from './oauth.ts';
 import { type OAuthClient, chooseClient } from './oauth-client.ts';
-import type { McpContext } from './policy.ts';
-import { type Access, type ServerInfo, withServer } from './remote.ts';
+import { type Access, type ServerInfo, checkServer, withServer } from './remote.ts';
 import { AuthorizationNeeded, MisconfiguredError, explainRemote } from './remote-errors.ts';
 
 /** How a remote connection is made: everything that is said over the network, and nothing that is stored. */
@@ -43,7 +43,7 @@ export type Outcome =
  * @throws RemoteFailedError, with the cause; MisconfiguredError when the server refuses what was given.
  */
 export async function connectRemote(
-  context: McpContext,
+  context: WorkContext,
   work: OutboundWork,
   target: Target,
   credentials: Credentials,
@@ -67,11 +67,11 @@ export function ping(
   { serverUrl }: Pick<Target, 'serverUrl'>,
   access: Access,
 ): Promise<ServerInfo> {
-  return withServer(work, serverUrl ?? '', access, async (_, info) => info);
+  return withServer(work, serverUrl ?? '', access, (client, info) => checkServer(client, info, work));
 }
 
 async function connectByClient(
-  context: McpContext,
+  context: WorkContext,
   work: OutboundWork,
   target: Target,
   credentials: Credentials,
@@ -105,7 +105,7 @@ async function connectByClient(
 }
 
 async function beginAuthorization(
-  context: McpContext,
+  context: WorkContext,
   work: OutboundWork,
   target: Target,
   credentials: Credentials,
@@ -139,7 +139,7 @@ async function beginAuthorization(
 }
 
 function choose(
-  { settings, now }: McpContext,
+  { settings, now }: WorkContext,
   work: OutboundWork,
   target: Target,
   credentials: Credentials,
@@ -151,10 +151,15 @@ function choose(
     givenFor: target.authorizationServer?.issuer,
     stored: credentials.registration,
     redirectUri: settings.publicUrl + CALLBACK_PATH,
-    clientMetadataUrl: settings.publicUrl + CLIENT_METADATA_PATH,
+    clientMetadataUrl: clientMetadataUrlOf(settings),
     scope,
     now: now(),
   });
+}
+
+/** Where the client id metadata document is, which is the client's id too. */
+export function clientMetadataUrlOf({ clientMetadataUrl, publicUrl }: WorkContext['settings']): string {
+  return clientMetadataUrl ?? publicUrl + CLIENT_METADATA_PATH;
 }
 
 /** What is stored of a `state`: it is the credential of the callback. */

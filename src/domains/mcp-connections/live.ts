@@ -6,7 +6,7 @@ import { toIsoString } from '../../core/sql.ts';
 import { McpConnection } from './entity.ts';
 import type { McpConnectionReference } from './input.ts';
 import { targetOf, withinReachOf } from './policy.ts';
-import { type ServerInfo, type Tool, listTools } from './remote.ts';
+import { type ServerInfo, type Tool, checkServer, listTools } from './remote.ts';
 import type { McpConnectionRow } from './rows.ts';
 import { useServer } from './session.ts';
 
@@ -21,7 +21,7 @@ export async function testMcpConnection(
   const connection = await loadVisible(context, mcpConnectionId);
   if (connection.type === 'stdio')
     throw new ConflictError('a stdio connection is only stored; there is nothing to test');
-  const info = await useServer(context, connection, async (_, found) => found);
+  const info = await useServer(context, connection, checkServer);
   return { connection: await recordTest(context, mcpConnectionId), info };
 }
 

@@ -31,8 +31,8 @@ export interface ClientChoice {
 }
 
 /**
- * A client for the server, in the order of the specification: the owner's own; one that was registered with this issuer before; the client
- * id metadata document; dynamic registration (RFC 7591).
+ * A client for the server, in the order of the specification: the owner's own; the client id metadata document; the
+ * one that was registered with this issuer before; dynamic registration (RFC 7591).
  */
 export async function chooseClient(
   work: OutboundWork,
@@ -49,11 +49,11 @@ export async function chooseClient(
     }
     return { issuer, client_id: given.clientId, client_secret: given.clientSecret };
   }
-  if (stored && stored.issuer === issuer && stored.redirect_uri === redirectUri && !isExpired(stored, now))
-    return stored;
   if (metadata.client_id_metadata_document_supported === true && clientMetadataUrl.startsWith('https:')) {
     return { issuer, client_id: clientMetadataUrl, redirect_uri: redirectUri };
   }
+  if (stored && stored.issuer === issuer && stored.redirect_uri === redirectUri && !isExpired(stored, now))
+    return stored;
   if (!metadata.registration_endpoint) {
     throw new MisconfiguredError(
       'the authorization server offers no registration of clients; register one there and give its clientId',

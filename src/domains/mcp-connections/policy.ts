@@ -4,17 +4,10 @@ import {
   type ActingOrganization,
   type Actor,
   type AuditTarget,
-  type OperationContext,
   requireOrganization,
   requireScope,
 } from '../../core/operation.ts';
 import { McpConnection, type Visibility } from './entity.ts';
-
-/** What work on connections needs, whoever calls: the callback of an authorization has no actor. */
-export type McpContext = Pick<
-  OperationContext,
-  'em' | 'sql' | 'notifier' | 'now' | 'newId' | 'requestId' | 'settings' | 'secrets' | 'outbound'
->;
 
 /** GraphQL knows connections by this name. */
 export function targetOf({ id }: McpConnection): AuditTarget {

@@ -48,7 +48,7 @@ export async function withServer<Result>(
       initialReconnectionDelay: 500,
       maxReconnectionDelay: 1000,
       reconnectionDelayGrowFactor: 1,
-      maxRetries: 0,
+      maxRetries: 2,
     },
     authProvider: {
       token: () => Promise.resolve(access.accessToken),
@@ -76,8 +76,15 @@ export async function withServer<Result>(
   }
 }
 
-/** Its tools, in at most 16 pages. */
-export function listTools(client: Client, signal: AbortSignal): Promise<Tool[]> {
+/** Whether a server does what it is there for. Some let anybody say hello, and ask for authorization when they are to tell their tools. */
+export async function checkServer(client: Client, info: ServerInfo, { signal }: OutboundWork): Promise<ServerInfo> {
+  await listTools(client, signal);
+  return info;
+}
+
+/** Its tools, in at most 16 pages; none where it offers none. */
+export async function listTools(client: Client, signal: AbortSignal): Promise<Tool[]> {
+  if (!client.getServerCapabilities()?.tools) return [];
   return client.listTools({}, { signal, timeout: 30_000 }).then(({ tools }) =>
     tools.map(({ name, title, description, inputSchema }) => ({
       name,

@@ -4,7 +4,7 @@ import { type PublicPage, route } from '../../core/route.ts';
 import { toIsoString } from '../../core/sql.ts';
 import { authorizeMcpConnection, completeAuthorization } from './authorization.ts';
 import { callbackPage } from './callback-page.ts';
-import { CALLBACK_PATH, CLIENT_METADATA_PATH } from './connect.ts';
+import { CALLBACK_PATH, CLIENT_METADATA_PATH, clientMetadataUrlOf } from './connect.ts';
 import { AUTH_TYPES, TYPES, VISIBILITIES } from './entity.ts';
 import { createMcpConnectionInput, mcpConnectionReference } from './input.ts';
 import { clientMetadata } from './oauth-client.ts';
@@ -110,7 +110,7 @@ export const mcpConnectionPages: readonly PublicPage[] = [
     answer: async ({ settings }) =>
       answerJson(
         {
-          client_id: settings.publicUrl + CLIENT_METADATA_PATH,
+          client_id: clientMetadataUrlOf(settings),
           client_uri: settings.publicUrl,
           ...clientMetadata(settings.publicUrl + CALLBACK_PATH),
         },

@@ -1,10 +1,10 @@
 import type { Client } from '@modelcontextprotocol/client';
 import { LockMode } from '@mikro-orm/postgresql';
 import { DomainError } from '../../core/errors.ts';
+import type { WorkContext } from '../../core/operation.ts';
 import type { OutboundWork } from '../../core/outbound.ts';
 import { forgetTokens, readCredentials } from './credentials.ts';
 import { McpConnection } from './entity.ts';
-import type { McpContext } from './policy.ts';
 import { type Access, type ServerInfo, withServer } from './remote.ts';
 import { AuthorizationNeeded, MisconfiguredError } from './remote-errors.ts';
 import { type Status, topicOf } from './status.ts';
@@ -20,7 +20,7 @@ const NOTE_INTERVAL_MS = 60_000;
  * @throws RemoteFailedError with the cause; the connection's status and reason say the same.
  */
 export async function useServer<Result>(
-  context: McpContext,
+  context: WorkContext,
   connection: McpConnection,
   use: (client: Client, info: ServerInfo, work: OutboundWork) => Promise<Result>,
 ): Promise<Result> {
@@ -35,7 +35,7 @@ export async function useServer<Result>(
 }
 
 async function attempt<Result>(
-  context: McpContext,
+  context: WorkContext,
   connection: McpConnection,
   work: OutboundWork,
   use: (client: Client, info: ServerInfo, work: OutboundWork) => Promise<Result>,
@@ -61,7 +61,7 @@ async function attempt<Result>(
   }
 }
 
-async function noteSuccess({ em, now, notifier }: McpContext, id: string): Promise<void> {
+async function noteSuccess({ em, now, notifier }: WorkContext, id: string): Promise<void> {
   const isNews = await em.fork().transactional(async (transaction) => {
     const seen = await transaction.findOne(McpConnection, { id });
     const isRecent = seen?.lastCheckedAt != null && now().getTime() - seen.lastCheckedAt.getTime() < NOTE_INTERVAL_MS;
@@ -80,7 +80,7 @@ async function noteSuccess({ em, now, notifier }: McpContext, id: string): Promi
 }
 
 /** Writes down why it does not work, and gives the error to throw. What `usableToken` has written already stays. */
-export async function noteFailure({ em, now, notifier }: McpContext, id: string, error: unknown): Promise<unknown> {
+export async function noteFailure({ em, now, notifier }: WorkContext, id: string, error: unknown): Promise<unknown> {
   if (!(error instanceof AuthorizationNeeded) && !(error instanceof DomainError && error.kind === 'remoteFailed'))
     return error;
   const noted = await em.fork().transactional(async (transaction) => {

@@ -1,11 +1,11 @@
 import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
 import { OAuthError, type OAuthTokens } from '@modelcontextprotocol/client';
 import { RemoteFailedError, notFound } from '../../core/errors.ts';
+import type { WorkContext } from '../../core/operation.ts';
 import { type TokenSet, forgetRegistration, forgetTokens, readCredentials, storeTokens } from './credentials.ts';
 import { McpConnection } from './entity.ts';
 import { type AuthorizationServer, fetchClientToken, refresh } from './oauth.ts';
 import type { OAuthClient } from './oauth-client.ts';
-import type { McpContext } from './policy.ts';
 import { explainRemote } from './remote-errors.ts';
 import { topicOf } from './status.ts';
 
@@ -35,7 +35,7 @@ const CLAIM = `update mcp_connection set refresh_lease_until = now() + interval 
  * @throws RemoteFailedError when the token is over and a new one cannot be had at the moment.
  */
 export async function usableToken(
-  context: McpContext,
+  context: WorkContext,
   connectionId: string,
   refused?: number,
 ): Promise<Token | undefined> {
@@ -66,7 +66,7 @@ function isBackingOff({ refreshNotBefore }: McpConnection, now: Date): boolean {
 }
 
 /** The row as it is now, outside of any unit of work. */
-async function load({ em, secrets }: McpContext, id: string) {
+async function load({ em, secrets }: WorkContext, id: string) {
   const reader = em.fork();
   const connection = await reader.findOne(McpConnection, { id });
   if (!connection) throw notFound('MCP connection');
@@ -81,7 +81,11 @@ interface Renewal {
 }
 
 /** Asks for new tokens, and commits what came of it. Ends the lease in every case. */
-async function renew(context: McpContext, seen: McpConnection, { tokens, isOver, wasRefused }: Renewal): Promise<void> {
+async function renew(
+  context: WorkContext,
+  seen: McpConnection,
+  { tokens, isOver, wasRefused }: Renewal,
+): Promise<void> {
   const { registration, clientSecret } = await load(context, seen.id);
   const server = seen.authorizationServer;
   const client = clientOf(seen, server, registration, clientSecret);
@@ -129,7 +133,7 @@ export function clientOf(
 
 /** Runs on the locked row, unless its tokens have changed meanwhile: then a newer authorization counts. */
 async function commit(
-  { em, notifier }: McpContext,
+  { em, notifier }: WorkContext,
   seen: McpConnection,
   change: (connection: McpConnection, em: EntityManager) => unknown,
 ): Promise<void> {
@@ -151,7 +155,7 @@ async function lose(em: EntityManager, connection: McpConnection, reason: string
 
 /** `invalid_grant` ends the authorization; a client that is no longer known ends its registration, too; all else is passing and keeps the tokens. */
 async function settleFailure(
-  { now }: McpContext,
+  { now }: WorkContext,
   em: EntityManager,
   connection: McpConnection,
   { error, isOver }: { error: unknown; isOver: boolean },
