@@ -29,7 +29,7 @@ export interface DatabaseOptions {
 
 /** Connects lazily: no statement is sent before the first one is asked for. Nothing but the given URL is dialled. */
 export async function openDatabase({ url, entities, poolMax = 20, onSql }: DatabaseOptions): Promise<Database> {
-  return MikroORM.init({
+  const database = await MikroORM.init({
     clientUrl: url,
     entities,
     extensions: [Migrator],
@@ -42,10 +42,6 @@ export async function openDatabase({ url, entities, poolMax = 20, onSql }: Datab
     // A waiting statement or a forgotten transaction must end by itself, or a dead peer would hold its locks for ever.
     pool: { min: 0, max: poolMax, idleTimeoutMillis: 30_000 },
     driverOptions: {
-      // With its parameters, such as `sslmode`.
-      connectionString: url,
-      // Rows go out with the times as PostgreSQL writes them.
-      options: '-c TimeZone=UTC',
       connectionTimeoutMillis: CONNECTION_WAIT_MS,
       statement_timeout: 30_000,
       idle_in_transaction_session_timeout: 30_000,
@@ -66,6 +62,16 @@ export async function openDatabase({ url, entities, poolMax = 20, onSql }: Datab
     },
     ...(onSql && { debug: ['query'], logger: onSql, colors: false }),
   });
+  Object.assign(database.em.getPlatform(), { marshallArray });
+  return database;
+}
+
+/**
+ * A list as an array literal, every element in quotation marks. The mapper's own leaves most of them bare, where PostgreSQL drops spaces
+ * around text, takes NULL for null, and refuses text of nothing but spaces.
+ */
+function marshallArray(values: readonly unknown[]): string {
+  return `{${values.map((value) => `"${String(value).replaceAll(/["\\]/g, '\\$&')}"`).join(',')}}`;
 }
 
 /**
