@@ -4,6 +4,7 @@ import { renderGraphiQL } from '@graphql-yoga/render-graphiql';
 import { type HttpAnswer, answerWith } from '../core/http.ts';
 import { notFound } from '../core/errors.ts';
 import { EXAMPLES } from './examples.ts';
+import { GRAPHIQL_STYLE, REFERENCE_STYLE } from './page-styles.ts';
 
 /** The pages for people. Everything on them comes from packages that were installed: no page loads anything from another host. */
 
@@ -41,7 +42,7 @@ export function graphiqlPage(): HttpAnswer {
     // A key is not left behind in the browser's storage.
     shouldPersistHeaders: false,
     subscriptionsProtocol: 'SSE',
-  }).replace('<head>', () => `<head>${SHARE_KEY_BETWEEN_TABS}`);
+  }).replace('<head>', () => `<head>${SHARE_KEY_BETWEEN_TABS}<style>${GRAPHIQL_STYLE}</style>`);
   return page(graphiql);
 }
 
@@ -65,6 +66,18 @@ const SHARE_KEY_BETWEEN_TABS = `<script>
   };
 </script>`;
 
+/** Swagger UI leaves some fields without a name, and some texts that scroll out of reach of the keyboard. */
+const NAME_FOR_EVERYBODY = `
+  const reference = document.getElementById('reference');
+  new MutationObserver(() => {
+    const give = (selector, name, value) =>
+      reference.querySelectorAll(selector).forEach((element) => element.hasAttribute(name) || element.setAttribute(name, value));
+    give('#servers', 'aria-label', 'Server');
+    give('textarea', 'aria-label', 'Request body');
+    give('.microlight, .example', 'tabindex', '0');
+  }).observe(reference, { childList: true, subtree: true });
+`;
+
 /** The REST reference: Swagger UI over `/openapi.json`. */
 export function docsPage(): HttpAnswer {
   return page(`<!doctype html>
@@ -74,11 +87,13 @@ export function docsPage(): HttpAnswer {
     <meta name="viewport" content="width=device-width, initial-scale=1">
     <title>Workspace gateway: REST reference</title>
     <link rel="stylesheet" href="/docs/swagger-ui.css">
+    <style>${REFERENCE_STYLE}</style>
     <link rel="icon" href="/docs/favicon-32x32.png">
   </head>
   <body>
     <main id="reference"></main>
     <script src="/docs/swagger-ui-bundle.js"></script>
+    <script>${NAME_FOR_EVERYBODY}</script>
     <script>SwaggerUIBundle({ url: '/openapi.json', dom_id: '#reference', deepLinking: true, validatorUrl: null });</script>
   </body>
 </html>

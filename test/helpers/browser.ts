@@ -1,0 +1,84 @@
+import { mkdtemp } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import axe from 'axe-core';
+import { type Browser, type Page, chromium } from 'playwright-core';
+
+/** A page, and everything about it that nobody should find: requests to other hosts, failed ones, errors of its scripts. */
+export interface OpenPage {
+  readonly page: Page;
+  readonly complaints: string[];
+}
+
+export interface TestBrowser {
+  open(url: string): Promise<OpenPage>;
+  /** Keeps a screenshot, for people to look at; `SCREENSHOTS` names the folder. */
+  keep(page: Page, name: string): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Patience with a busy machine: what is polled for has this long to come true. */
+export const patience = { timeout: 45_000, interval: 250 };
+
+/** Chromium without a network: it finds no host but the loopback. */
+export async function startBrowser(): Promise<TestBrowser> {
+  const quiet = [
+    '--disable-quic',
+    '--no-first-run',
+    '--disable-background-networking',
+    '--disable-component-update',
+    '--disable-sync',
+    '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1',
+  ];
+  const browser: Browser = await chromium.launch({
+    executablePath: process.env['CHROMIUM'] ?? '/usr/bin/chromium',
+    args: ['--headless', '--no-sandbox', '--disable-gpu', ...quiet],
+  });
+  const screenshots = process.env['SCREENSHOTS'] ?? (await mkdtemp(join(tmpdir(), 'gateway-pages-')));
+  return {
+    async open(url) {
+      const page = await browser.newPage({ viewport: { width: 1400, height: 900 } });
+      page.setDefaultTimeout(patience.timeout);
+      const { origin } = new URL(url);
+      const complaints: string[] = [];
+      page.on('request', (request) => {
+        if (!request.url().startsWith(`${origin}/`) && !/^(?:data|blob):/.test(request.url()))
+          complaints.push(`request to ${request.url()}`);
+      });
+      page.on('requestfailed', (request) => complaints.push(`failed: ${request.url()}`));
+      page.on('response', (response) => {
+        if (response.status() >= 400) complaints.push(`${response.status()} ${response.url()}`);
+      });
+      page.on('pageerror', (error) => complaints.push(String(error)));
+      page.on('console', (message) => {
+        if (message.type() === 'error') complaints.push(message.text());
+      });
+      await page.goto(url, { waitUntil: 'load' });
+      return { page, complaints };
+    },
+    async keep(page, name) {
+      await page.screenshot({ path: join(screenshots, `${name}.png`) });
+    },
+    close: () => browser.close(),
+  };
+}
+
+/** What the accessibility rules of axe-core hold to be serious or critical on the page as it stands, each once: the rule, what breaks it, and how. */
+export async function accessibilityFindings(page: Page): Promise<string[]> {
+  await page.evaluate(axe.source);
+  const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ['violations'] }));
+  const grave = violations.filter(({ impact }) => impact === 'serious' || impact === 'critical');
+  const findings = grave.flatMap(({ id, nodes }) =>
+    nodes.map(({ html, any }) => {
+      const [, name = html] = /^<[^>]* class="([\w-]+)/.exec(html) ?? [];
+      return `${id}: ${name}: ${any[0]?.message.split('. ')[0] ?? ''}`;
+    }),
+  );
+  return [...new Set(findings)];
+}
+
+declare global {
+  interface Window {
+    readonly axe: typeof axe;
+  }
+}
