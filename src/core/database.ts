@@ -42,6 +42,10 @@ export async function openDatabase({ url, entities, poolMax = 20, onSql }: Datab
     // A waiting statement or a forgotten transaction must end by itself, or a dead peer would hold its locks for ever.
     pool: { min: 0, max: poolMax, idleTimeoutMillis: 30_000 },
     driverOptions: {
+      // With its parameters, such as `sslmode`.
+      connectionString: url,
+      // Rows go out with the times as PostgreSQL writes them.
+      options: '-c TimeZone=UTC',
       connectionTimeoutMillis: CONNECTION_WAIT_MS,
       statement_timeout: 30_000,
       idle_in_transaction_session_timeout: 30_000,
