@@ -4,8 +4,19 @@ import type { CallbackResult } from './authorization.ts';
 
 /** The page at the end of an authorization, for a browser: it loads nothing, runs nothing, and repeats nothing of the address it was opened with. */
 
-const STYLE = `body{font:16px/1.5 system-ui,sans-serif;max-width:36rem;margin:15vh auto;padding:0 1.5rem;color:#1c2128;background:#fff}h1{font-size:1.4rem}
-@media (prefers-color-scheme:dark){body{color:#e6edf3;background:#0d1117}}`;
+const STYLE = `
+:root{color-scheme:light dark;--page:#f3f4f6;--card:#fff;--text:#1c2128;--soft:#57606a;--line:#d8dee4;--mark:#1a7f37}
+.failed{--mark:#b42318}
+*{box-sizing:border-box}
+body{margin:0;min-height:100vh;display:grid;place-items:center;padding:1.5rem;background:var(--page);color:var(--text);font:16px/1.55 system-ui,sans-serif}
+main{width:100%;max-width:34rem;padding:2.25rem 2.5rem;background:var(--card);border:1px solid var(--line);border-top:4px solid var(--mark);border-radius:10px}
+h1{display:flex;align-items:center;gap:.7rem;margin:0 0 1rem;font-size:1.45rem;line-height:1.25}
+.mark{flex:none;display:grid;place-items:center;width:2rem;height:2rem;border-radius:50%;background:var(--mark);color:#fff;font-size:1.1rem}
+p{margin:.75rem 0 0;overflow-wrap:anywhere}
+.next{margin-top:1.5rem;padding-top:1.25rem;border-top:1px solid var(--line);color:var(--soft)}
+code{display:inline-block;font:.86em ui-monospace,monospace}
+@media (prefers-color-scheme:dark){:root{--page:#0d1117;--card:#161b22;--text:#e6edf3;--soft:#9ea7b3;--line:#30363d;--mark:#238636}.failed{--mark:#d1372a}}
+`;
 
 const HEADERS = {
   'Content-Type': 'text/html; charset=utf-8',
@@ -15,18 +26,41 @@ const HEADERS = {
 
 export function callbackPage(result: CallbackResult): HttpAnswer {
   const isConnected = result.kind === 'connected';
-  const title = isConnected ? 'Connected' : 'Not connected';
-  const text = isConnected
-    ? [`The MCP connection “${result.name}” is connected.`, 'You can close this window.']
-    : [
-        result.name === null
-          ? result.reason
-          : `The MCP connection “${result.name}” was not connected: ${result.reason}.`,
-        'Begin again with “authorize” where you manage the connection (POST /v1/mcp-connections/{id}/authorize, or authorizeMcpServer), and open the new address.',
-      ];
-  const body = text.map((line) => `<p>${escapeHtml(line)}</p>`).join('\n');
-  const html = `<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<meta name="viewport" content="width=device-width">\n<title>${title}</title>\n<style>${STYLE}</style>\n</head>\n<body>\n<h1>${title}</h1>\n${body}\n</body>\n</html>\n`;
+  const title = titleOf(result);
+  const html = `<!doctype html>
+<html lang="en"${isConnected ? '' : ' class="failed"'}>
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>${title}</title>
+<style>${STYLE}</style>
+</head>
+<body>
+<main>
+<h1><span class="mark" aria-hidden="true">${isConnected ? '✓' : '!'}</span>${title}</h1>
+<p>${escapeHtml(sayWhat(result))}</p>
+<p class="next">${isConnected ? 'You can close this window.' : TRY_AGAIN}</p>
+</main>
+</body>
+</html>
+`;
   return answerWith(html, { status: isConnected ? 200 : 400, headers: HEADERS });
+}
+
+const TRY_AGAIN =
+  'To try again, authorize the connection where you manage it, and open the new address it gives: <code>authorizeMcpServer</code>, or <code>POST /v1/mcp-connections/{id}/authorize</code>.';
+
+/** One that is not known says nothing of a connection: it may have been completed, and stand. */
+function titleOf(result: CallbackResult): string {
+  if (result.kind === 'connected') return 'Connected';
+  return result.name === null ? 'Nothing to complete' : 'Not connected';
+}
+
+function sayWhat(result: CallbackResult): string {
+  if (result.kind === 'connected') return `The MCP connection “${result.name}” is connected.`;
+  return result.name === null
+    ? result.reason
+    : `The MCP connection “${result.name}” was not connected: ${result.reason}.`;
 }
 
 function escapeHtml(text: string): string {
