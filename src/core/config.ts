@@ -41,6 +41,11 @@ function isClientIdUrl(value: string): boolean {
   return isBaseUrl(value) && isUrl(value, 'https:') && new URL(value).pathname !== '/';
 }
 
+/** As browsers write it: in lower case, without the port that the scheme implies, without a path. */
+function isOrigin(value: string): boolean {
+  return isUrl(value, 'http:', 'https:') && new URL(value).origin === value;
+}
+
 const subscriptions = z.string().transform((value, context): Subscriptions => {
   const entries = value
     .split(',')
@@ -96,6 +101,14 @@ const environment = z.object({
   ENCRYPTION_KEYS: encryptionKeys.optional(),
   ALLOW_PRIVATE_NETWORK: flag.default(false),
   RATE_LIMIT_PER_MINUTE: wholeNumber(0, 1_000_000).default(100),
+  CORS_ORIGINS: z
+    .string()
+    .transform((value) => value.split(','))
+    .refine(
+      (origins) => origins.every(isOrigin),
+      'must be origins as browsers send them, such as https://app.example.com, separated by commas',
+    )
+    .default([]),
   LOG_LEVEL: z.enum(LOG_LEVELS, `must be one of ${LOG_LEVELS.join(', ')}`).default('info'),
   DEFAULT_SUBSCRIPTION: subscriptions.default({ marketing: 'professional' }),
   /** Whether this process works off jobs, too; `npm run worker` always does. */

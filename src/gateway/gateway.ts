@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
 import { DomainError } from '../core/errors.ts';
-import { type HttpAnswer, type HttpHeaders, type HttpRequest, answerJsonText, answerWith } from '../core/http.ts';
+import { type HttpAnswer, type HttpHeaders, type HttpRequest, answerWith } from '../core/http.ts';
 import type { Actor } from '../core/operation.ts';
 import { authenticate } from './authenticate.ts';
+import { createCors } from './cors.ts';
 import { type Dependencies, operationContext, publicContext } from './dependencies.ts';
 import { toDomainError } from './failures.ts';
 import { createGraphQLDoor } from './graphql-door.ts';
@@ -38,14 +39,23 @@ const SECURITY_HEADERS = {
   'Cross-Origin-Resource-Policy': 'same-origin',
 } as const;
 
+/** Whatever is taken for a page does nothing; the pages have a policy of their own. */
+const NO_PAGE = { 'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'" } as const;
+
 /** The whole gateway as a function from request to answer. It opens no port, so that tests can call it in process. */
 export function createGateway(dependencies: Dependencies): Gateway {
+  const cors = createCors(dependencies.config.CORS_ORIGINS);
   const limits = createRateLimits(dependencies);
   const graphql = createGraphQLDoor(dependencies, limits);
-  const openapi = JSON.stringify(openApiDocument(routes));
+  const openapi = Buffer.from(JSON.stringify(openApiDocument(routes)));
 
   async function answer(passage: Passage): Promise<HttpAnswer> {
     const { request, url, requestId } = passage;
+    const preflight = cors?.preflight(request);
+    if (preflight) {
+      passage.operation = 'preflight';
+      return preflight;
+    }
     if (url.pathname === '/graphql') return answerGraphQL(passage);
     const page = (await answerPage(passage)) ?? (await answerPublicPage(passage));
     if (page) return page;
@@ -108,7 +118,7 @@ export function createGateway(dependencies: Dependencies): Gateway {
   const pages: Readonly<Record<string, () => HttpAnswer | Promise<HttpAnswer>>> = {
     '/': () => answerWith(null, { status: 303, headers: { Location: '/graphql' } }),
     '/docs': docsPage,
-    '/openapi.json': () => answerJsonText(openapi),
+    '/openapi.json': () => answerWith(openapi, { headers: { 'Content-Type': 'application/json' } }),
     '/health/live': live,
     '/health/ready': () => ready(dependencies),
     '/metrics': async () =>
@@ -161,7 +171,9 @@ export function createGateway(dependencies: Dependencies): Gateway {
       'request',
     );
     const headers = {
+      ...NO_PAGE,
       ...told.headers,
+      ...cors?.headersFor(request),
       'X-Request-Id': requestId,
       ...SECURITY_HEADERS,
       ...passage.routeHeaders,

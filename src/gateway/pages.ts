@@ -6,7 +6,11 @@ import { notFound } from '../core/errors.ts';
 import { EXAMPLES } from './examples.ts';
 import { GRAPHIQL_STYLE, REFERENCE_STYLE } from './page-styles.ts';
 
-/** The pages for people. Everything on them comes from packages that were installed: no page loads anything from another host. */
+/**
+ * The pages for people. Everything on them comes from packages that were installed: no page loads anything from another host.
+ *
+ * They are held as bytes, once: anybody may ask for them, and an answer whose reader does not read would keep a copy of its own.
+ */
 
 const resolve = createRequire(import.meta.url).resolve;
 
@@ -24,25 +28,27 @@ const CONTENT_SECURITY_POLICY = [
   "frame-ancestors 'none'",
 ].join('; ');
 
-function page(html: string): HttpAnswer {
+function page(html: Buffer): HttpAnswer {
   return answerWith(html, {
     headers: { 'Content-Type': 'text/html; charset=utf-8', 'Content-Security-Policy': CONTENT_SECURITY_POLICY },
   });
 }
 
-let graphiql: string | undefined;
+let graphiql: Buffer | undefined;
 
 /** GraphiQL, with an example of each noun in its tabs and the header for the key ready to be filled in. */
 export function graphiqlPage(): HttpAnswer {
-  graphiql ??= renderGraphiQL({
-    title: 'Workspace gateway',
-    defaultTabs: EXAMPLES.map(({ query, variables }) => ({ query, variables: variables ?? '{}', headers: HEADERS })),
-    headers: HEADERS,
-    defaultEditorToolsVisibility: 'headers',
-    // A key is not left behind in the browser's storage.
-    shouldPersistHeaders: false,
-    subscriptionsProtocol: 'SSE',
-  }).replace('<head>', () => `<head>${SHARE_KEY_BETWEEN_TABS}<style>${GRAPHIQL_STYLE}</style>`);
+  graphiql ??= Buffer.from(
+    renderGraphiQL({
+      title: 'Workspace gateway',
+      defaultTabs: EXAMPLES.map(({ query, variables }) => ({ query, variables: variables ?? '{}', headers: HEADERS })),
+      headers: HEADERS,
+      defaultEditorToolsVisibility: 'headers',
+      // A key is not left behind in the browser's storage.
+      shouldPersistHeaders: false,
+      subscriptionsProtocol: 'SSE',
+    }).replace('<head>', () => `<head>${SHARE_KEY_BETWEEN_TABS}<style>${GRAPHIQL_STYLE}</style>`),
+  );
   return page(graphiql);
 }
 
@@ -80,7 +86,10 @@ const NAME_FOR_EVERYBODY = `
 
 /** The REST reference: Swagger UI over `/openapi.json`. */
 export function docsPage(): HttpAnswer {
-  return page(`<!doctype html>
+  return page(DOCS);
+}
+
+const DOCS = Buffer.from(`<!doctype html>
 <html lang="en">
   <head>
     <meta charset="utf-8">
@@ -98,7 +107,6 @@ export function docsPage(): HttpAnswer {
   </body>
 </html>
 `);
-}
 
 const ASSETS: Readonly<Record<string, string>> = {
   'swagger-ui.css': 'text/css; charset=utf-8',
@@ -106,10 +114,13 @@ const ASSETS: Readonly<Record<string, string>> = {
   'favicon-32x32.png': 'image/png',
 };
 
+const assets = new Map<string, Promise<Buffer>>();
+
 /** A file of the reference page. @throws NotFoundError for any name but the few it needs. */
 export async function docsAsset(name: string): Promise<HttpAnswer> {
   const type = Object.hasOwn(ASSETS, name) ? ASSETS[name] : undefined;
   if (!type) throw notFound('page');
-  const content = await readFile(resolve(`swagger-ui-dist/${name}`));
-  return answerWith(content, { headers: { 'Content-Type': type, 'Cache-Control': 'public, max-age=3600' } });
+  const content = assets.get(name) ?? readFile(resolve(`swagger-ui-dist/${name}`));
+  assets.set(name, content);
+  return answerWith(await content, { headers: { 'Content-Type': type, 'Cache-Control': 'public, max-age=3600' } });
 }
