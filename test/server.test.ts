@@ -36,6 +36,7 @@ const echo: Gateway = async (request) => {
   if (pathname === '/unread') return answerJson({ error: 'refused' }, { status: 401 });
   if (pathname === '/empty') return answerWith(null, { status: 204 });
   if (pathname === '/wrong-length') return answerWith('as long as it is', { headers: { 'Content-Length': '3' } });
+  if (pathname === '/large') return answerWith(Buffer.alloc(64 * 1024 * 1024));
   if (pathname === '/wait') await once(request.signal, 'abort');
   try {
     entry.body = await readJson(request);
@@ -47,7 +48,9 @@ const echo: Gateway = async (request) => {
   return request.method === 'HEAD' ? { ...answer, body: null } : answer;
 };
 
-async function start(timeouts: { headersTimeoutMs?: number; requestTimeoutMs?: number } = {}): Promise<RunningServer> {
+async function start(
+  timeouts: { headersTimeoutMs?: number; requestTimeoutMs?: number; idleTimeoutMs?: number } = {},
+): Promise<RunningServer> {
   const server = await serve(echo, { host: '127.0.0.1', port: 0, ...timeouts });
   running.push(server);
   return server;
@@ -219,6 +222,17 @@ describe('slow and vanishing peers', () => {
     await expect.poll(() => seen[0]?.signal.aborted).toBe(true);
   });
 
+  test('a peer that does not read its answer is closed when nothing has moved for as long as is allowed', async () => {
+    const server = await start({ idleTimeoutMs: 500 });
+    const socket = open(server);
+    socket.pause();
+    socket.write(get('/large'));
+    await expect.poll(() => seen.length).toBe(1);
+    // More than the buffers of both sockets hold.
+    await expect.poll(() => seen[0]?.signal.aborted, { timeout: 10_000 }).toBe(true);
+    expect((await fetch(`${server.url}/quick`)).status).toBe(200);
+  });
+
   test('1,000 connections that send nothing hinder nobody, and end with the server', async () => {
     const server = await start();
     const idle = Array.from({ length: 1_000 }, () => open(server));
@@ -234,8 +248,8 @@ describe('slow and vanishing peers', () => {
       .toBe(true);
   });
 
-  test('the bounds of a server that was told nothing: 10 s for headers, 30 s for a request', async () => {
+  test('the bounds of a server that was told nothing: 10 s for headers, 30 s for a request, 60 s in which nothing moves', async () => {
     const server = await start();
-    expect(server.bounds).toEqual({ headersTimeoutMs: 10_000, requestTimeoutMs: 30_000 });
+    expect(server.bounds).toEqual({ headersTimeoutMs: 10_000, requestTimeoutMs: 30_000, idleTimeoutMs: 60_000 });
   });
 });

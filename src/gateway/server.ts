@@ -18,7 +18,11 @@ import type { Gateway } from './gateway.ts';
 /** Puts the gateway on a port, with bounds that keep slow and idle peers from holding it. */
 export interface RunningServer {
   readonly url: string;
-  readonly bounds: { readonly headersTimeoutMs: number; readonly requestTimeoutMs: number };
+  readonly bounds: {
+    readonly headersTimeoutMs: number;
+    readonly requestTimeoutMs: number;
+    readonly idleTimeoutMs: number;
+  };
   /** Stops accepting, lets running requests finish for at most `graceMs`, then closes what is left. */
   stop(graceMs: number): Promise<void>;
 }
@@ -30,6 +34,8 @@ export interface ServeOptions {
   /** A peer whose headers, or whole request, take longer is answered 408 and closed. */
   readonly headersTimeoutMs?: number;
   readonly requestTimeoutMs?: number;
+  /** A connection on which nothing moves for as long is closed: its peer does not read its answer. Live tails send something every few seconds. */
+  readonly idleTimeoutMs?: number;
 }
 
 /** While stopping, requests that are already under way on open connections still come in for at most this long. */
@@ -38,7 +44,7 @@ const LAST_REQUESTS_MS = 1_000;
 const LINGER_MS = 2_000;
 
 export async function serve(gateway: Gateway, options: ServeOptions): Promise<RunningServer> {
-  const { host, port, headersTimeoutMs = 10_000, requestTimeoutMs = 30_000 } = options;
+  const { host, port, headersTimeoutMs = 10_000, requestTimeoutMs = 30_000, idleTimeoutMs = 60_000 } = options;
   const connectionsCheckingInterval = Math.min(2_000, headersTimeoutMs / 2);
   const server = createServer({
     headersTimeout: headersTimeoutMs,
@@ -46,6 +52,7 @@ export async function serve(gateway: Gateway, options: ServeOptions): Promise<Ru
     keepAliveTimeout: 5_000,
     connectionsCheckingInterval,
   });
+  server.setTimeout(idleTimeoutMs);
   let isStopping = false;
   server.on('request', (incoming, outgoing) => {
     if (isStopping) outgoing.setHeader('Connection', 'close');
@@ -60,7 +67,11 @@ export async function serve(gateway: Gateway, options: ServeOptions): Promise<Ru
   };
   return {
     url: urlOf(server),
-    bounds: { headersTimeoutMs: server.headersTimeout, requestTimeoutMs: server.requestTimeout },
+    bounds: {
+      headersTimeoutMs: server.headersTimeout,
+      requestTimeoutMs: server.requestTimeout,
+      idleTimeoutMs: server.timeout,
+    },
     stop,
   };
 }
