@@ -9,9 +9,12 @@ export const MAX_BODY_BYTES = 4 * 1024 * 1024;
  * @throws DomainError 415 for another media type, charset or encoding; 413 over the bound, without reading further; 400 for malformed JSON.
  */
 export async function readJson(request: HttpRequest): Promise<unknown> {
-  const text = await readText(request);
-  if (text === '') return undefined;
+  // An announced length is refused before anything is read.
+  if (Number(request.headers.get('content-length')) > MAX_BODY_BYTES) throw tooLarge();
+  const bytes = await readBytes(request.body);
+  if (bytes.length === 0) return undefined;
   checkMediaType(request.headers);
+  const text = decode(bytes);
   try {
     return JSON.parse(text);
   } catch {
@@ -49,10 +52,7 @@ function checkMediaType(headers: HttpHeaders): void {
 
 const decoder = new TextDecoder('utf-8', { fatal: true });
 
-async function readText(request: HttpRequest): Promise<string> {
-  // An announced length is refused before anything is read.
-  if (Number(request.headers.get('content-length')) > MAX_BODY_BYTES) throw tooLarge();
-  const bytes = await readBytes(request.body);
+function decode(bytes: Buffer): string {
   try {
     return decoder.decode(bytes);
   } catch {

@@ -275,10 +275,11 @@ function told({ operation, cost }: ServerContext): Record<string, unknown> {
   return { requestId: operation.requestId, ...(cost && { cost }) };
 }
 
-/** Parsed documents, bounded by the memory they hold, which one could otherwise fill: about 450 bytes a token. */
+/** Parsed documents, bounded by the memory they hold, which one could otherwise fill: at most 470 bytes a token, and 100 a comment. */
 function createDocumentCache(): LRUCache<string, DocumentNode> {
   return new LRUCache({
     maxSize: 32 * 1024 * 1024,
-    sizeCalculation: ({ tokenCount = LIMITS.tokens }, text) => 450 * tokenCount + 2 * text.length + 1000,
+    sizeCalculation: ({ tokenCount = LIMITS.tokens }, text) =>
+      470 * tokenCount + 100 * text.split('#').length + 2 * text.length + 1000,
   });
 }

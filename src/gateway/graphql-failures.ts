@@ -21,7 +21,25 @@ function extensionsOf({ code, path }: DomainError): Record<string, unknown> {
 }
 
 export function masked(result: ExecutionResult, log: Logger): ExecutionResult {
-  return result.errors ? { ...result, errors: result.errors.map((error) => toGraphQLError(error, log)) } : result;
+  const { errors, data } = result;
+  if (!errors) return result;
+  return {
+    ...result,
+    errors: errors.map((error) => toGraphQLError(data === undefined ? asRequestError(error) : error, log)),
+  };
+}
+
+/**
+ * Of an operation that was not begun, such as for variables of wrong types (GraphQL specification, section 6.1.2), graphql says no code.
+ * It is 400 in GraphQL's own media type (GraphQL over HTTP, section 6.4.2).
+ */
+function asRequestError(error: GraphQLError): GraphQLError {
+  const { originalError } = error;
+  if ((originalError != null && !(originalError instanceof GraphQLError)) || error.extensions['code'] !== undefined)
+    return error;
+  const { message, nodes, source, positions, path, extensions } = error;
+  const told = { code: 'INVALID_INPUT', http: { spec: true, status: 400 } };
+  return new GraphQLError(message, { nodes, source, positions, path, extensions: { ...extensions, ...told } });
 }
 
 export async function* maskedStream(

@@ -5,6 +5,7 @@ import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { z } from 'zod';
 import { databaseUrl, onServer } from './global-setup.ts';
 import type { GraphQLDoor } from './sessions.ts';
 
@@ -84,6 +85,20 @@ export async function startGateway(env: Record<string, string>): Promise<Gateway
       return exited;
     },
   };
+}
+
+/** A gateway without rate limits on a fresh database of the suite's server, and a key. */
+export async function gatewayWithKey(
+  serverUrl: string,
+  env: Record<string, string> = {},
+): Promise<{ gateway: GatewayProcess; key: string; createKey(email: string): Promise<string> }> {
+  const database = await freshDatabase(serverUrl);
+  const gateway = await startGateway({ ...database, RATE_LIMIT_PER_MINUTE: '0', ...env });
+  const createKey = async (email: string) => {
+    const { stdout } = await cli(['keys', 'create', '--email', email, '--organization', 'demo'], database);
+    return z.object({ key: z.string() }).parse(JSON.parse(stdout)).key;
+  };
+  return { gateway, key: await createKey('ann@example.com'), createKey };
 }
 
 /** Starts a program; the end of the test ends it. */
