@@ -1,5 +1,10 @@
 import { defineConfig } from 'vitest/config';
 
+const BEHAVIOUR = ['test/**/*.test.ts'];
+const APART = ['test/{browser,conformance,faults}/**'];
+/** They start processes of their own, each with its reason to be one; and no request of theirs is for `TestGateway`. */
+const PROCESSES = ['test/process/**', 'test/embedded-postgres*.test.ts'];
+
 export default defineConfig({
   // Without these conditions vitest loads two copies of graphql ("another module or realm").
   ssr: { resolve: { conditions: ['module-sync', 'node'] } },
@@ -12,7 +17,18 @@ export default defineConfig({
     projects: [
       {
         extends: true,
-        test: { name: 'behaviour', include: ['test/**/*.test.ts'], exclude: ['test/{browser,conformance,faults}/**'] },
+        test: { name: 'behaviour', include: BEHAVIOUR, exclude: APART },
+      },
+      // The same through two gateways on one database, behind a load balancer: `npm run test:several`.
+      {
+        extends: true,
+        test: {
+          name: 'several',
+          include: BEHAVIOUR,
+          exclude: [...APART, ...PROCESSES],
+          env: { GATEWAYS: '2' },
+          setupFiles: ['test/helpers/apart.ts'],
+        },
       },
       // Needs Chromium, so it is asked for by name: `npm run test:browser`.
       { extends: true, test: { name: 'browser', include: ['test/browser/*.test.ts'] } },

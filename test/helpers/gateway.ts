@@ -8,9 +8,10 @@ import type { Role, Scope } from '../../src/core/operation.ts';
 import type { OutboundOptions } from '../../src/core/outbound.ts';
 import { createSecretBox, parseEncryptionKeys } from '../../src/core/secrets.ts';
 import { type IssuedKey, createKeyFor } from '../../src/gateway/demo.ts';
-import { type Dependencies, createDependencies } from '../../src/gateway/dependencies.ts';
+import { type Dependencies, type DependencyOptions, createDependencies } from '../../src/gateway/dependencies.ts';
 import { type Gateway, createGateway } from '../../src/gateway/gateway.ts';
 import { databaseUrl, onServer } from './global-setup.ts';
+import { gateways, startBalanced } from './several.ts';
 
 /** What a request answered: the whole of it, so that tests compare whole answers. */
 export interface Answer<Body = never> {
@@ -38,10 +39,13 @@ export type Fetch = (target: string | Request, init?: RequestInit) => Promise<Re
 
 export function fetchOf(gateway: Gateway): Fetch {
   return async (target, init) => {
-    const request = typeof target === 'string' ? new Request(new URL(target, 'http://gateway'), init) : target;
-    const { body, ...told } = await gateway(request);
+    const { body, ...told } = await gateway(requestOf(target, init));
     return new Response(isStream(body) ? streamOf(body) : (body as BodyInit | null), told);
   };
+}
+
+function requestOf(target: string | Request, init: RequestInit | undefined): Request {
+  return typeof target === 'string' ? new Request(new URL(target, 'http://gateway'), init) : target;
 }
 
 function isStream(body: HttpAnswer['body']): body is AsyncIterable<Uint8Array> {
@@ -52,7 +56,10 @@ function streamOf(body: AsyncIterable<Uint8Array>): ReadableStream {
   return body instanceof ReadableStream ? body : (Readable.toWeb(Readable.from(body)) as ReadableStream);
 }
 
-/** A gateway in process, on a database of its own. */
+/**
+ * A gateway in process, on a database of its own; or several on one database behind a load balancer, of which these are the first's
+ * dependencies, and everybody's clock, log and statements.
+ */
 export interface TestGateway {
   readonly dependencies: Dependencies;
   /** Lines that were logged. */
@@ -99,7 +106,7 @@ export async function startTestGateway(
   const statements: string[] = [];
   const logged: string[] = [];
   let clock: Date | undefined;
-  const dependencies = await createDependencies({
+  const options: DependencyOptions = {
     config: readConfig({ LOG_LEVEL: 'info', RATE_LIMIT_PER_MINUTE: '0', ...env }),
     databaseUrl: url,
     secrets:
@@ -109,8 +116,13 @@ export async function startTestGateway(
     now: () => clock ?? new Date(),
     outbound,
     onSql: (statement) => statements.push(statement),
-  });
-  const fetch = fetchOf(createGateway(dependencies));
+  };
+  const dependencies = await createDependencies(options);
+  const others = await Promise.all(Array.from({ length: gateways - 1 }, () => createDependencies(options)));
+  const balanced = others.length > 0 ? await startBalanced([dependencies, ...others].map(createGateway)) : undefined;
+  const fetch: Fetch = balanced
+    ? (target, init) => balanced.fetch(requestOf(target, init))
+    : fetchOf(createGateway(dependencies));
   return {
     dependencies,
     logged,
@@ -151,7 +163,8 @@ export async function startTestGateway(
       return { ...(await createKeyFor(dependencies, { email, organization, ...rest })), organization, email };
     },
     async close() {
-      await dependencies.close();
+      await balanced?.close();
+      await Promise.all([dependencies, ...others].map((each) => each.close()));
       if (!given) await onServer(serverUrl, `drop database if exists ${name} with (force)`);
     },
   };
