@@ -10,16 +10,28 @@ export interface Connection<Row> {
   };
 }
 
-/** A page in the form of the Relay Cursor Connections Specification. */
+/** A page in the form of the Relay Cursor Connections Specification. Cursors are made when they are read: few ask for those of all rows. */
 export function toConnection<Row>({ rows, hasNextPage, hasPreviousPage, cursorOf }: Page<Row>): Connection<Row> {
-  const edges = rows.map((node) => ({ cursor: cursorOf(node), node }));
+  const cursorAt = (index: number) => {
+    const row = rows.at(index);
+    return row === undefined ? null : cursorOf(row);
+  };
   return {
-    edges,
+    edges: rows.map((node) => ({
+      node,
+      get cursor() {
+        return cursorOf(node);
+      },
+    })),
     pageInfo: {
       hasNextPage,
       hasPreviousPage,
-      startCursor: edges[0]?.cursor ?? null,
-      endCursor: edges.at(-1)?.cursor ?? null,
+      get startCursor() {
+        return cursorAt(0);
+      },
+      get endCursor() {
+        return cursorAt(-1);
+      },
     },
   };
 }
