@@ -169,6 +169,26 @@ describe('pages', () => {
   });
 });
 
+test('a page ends at 16 MiB, and the next one begins there, on both doors and in both directions', async () => {
+  const id = await createSession(gateway, key);
+  const [event] = eventsOf(1);
+  const large = { ...event, eventData: { type: 'tool_result', accumulatedText: 'x'.repeat(1_040_000) } };
+  for (let batch = 0; batch < 8; batch += 1) await append(gateway, key, id, [large, large, large]);
+  const first = await list(id, '?limit=1000');
+  const second = await list(id, `?limit=1000&cursor=${first.body.nextCursor}`);
+  const pages = [first, second].map(({ body }) => body.items.map((item) => item.id));
+  expect(pages).toEqual([range(1, 17), range(18, 24)]);
+  const ids = ({ nodes }: Connection) => nodes.map((node) => node.id);
+  const forward = await connection(id, { first: 100 });
+  const rest = await connection(id, { first: 100, after: forward.pageInfo.endCursor });
+  expect([forward, rest].map(ids)).toEqual(pages);
+  expect([forward, rest].map(({ pageInfo }) => pageInfo.hasNextPage)).toEqual([true, false]);
+  const backward = await connection(id, { last: 100 });
+  const start = await connection(id, { last: 100, before: backward.pageInfo.startCursor });
+  expect([backward, start].map(ids)).toEqual([range(8, 24), range(1, 7)]);
+  expect([backward, start].map(({ pageInfo }) => pageInfo.hasPreviousPage)).toEqual([true, false]);
+});
+
 describe('who may read events', () => {
   test('missing, foreign and private ones are one 404, byte for byte; a public one is read by the organization; nothing without the scope', async () => {
     const admin = await gateway.createKey();

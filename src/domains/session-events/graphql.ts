@@ -65,7 +65,8 @@ builder.objectField(SessionType, 'events', (t) =>
   t.connection(
     {
       type: SessionEventType,
-      description: 'Its recorded events, by ascending id; pages of 1 to 1000. Cursors are the ids that REST uses.',
+      description:
+        'Its recorded events, by ascending id; pages of 1 to 1000, which end early at 16 MiB of data. Cursors are the ids that REST uses.',
       args: { filter: t.arg({ type: FilterInput, description: 'Conditions.' }) },
       extensions: PROVES_PARENT,
       resolve: async ({ id }, { filter, ...page }, context) =>

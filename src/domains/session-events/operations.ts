@@ -27,8 +27,9 @@ export async function listSessionEvents(
   { sessionId, limit, cursor, messageId }: ListSessionEventsInput,
 ): Promise<SessionEventPage> {
   requireScope(context.actor, 'sessions.read');
-  const events = await findEventRows(context, sessionId, { messageId }, { after: idOf(cursor), limit });
-  if (!events) throw notFound('session');
+  const slice = await findEventRows(context, sessionId, { messageId }, { after: idOf(cursor), limit });
+  if (!slice) throw notFound('session');
+  const { events } = slice;
   return { events, nextCursor: String(events.at(-1)?.id ?? cursor) };
 }
 
@@ -48,8 +49,8 @@ export async function pageOfSessionEvents(
   const { window, size } = windowOf(page, DEFAULT_PAGE);
   const found = await findEventRows(context, sessionId, filter, window);
   if (!found) throw notFound('session');
-  const more = found.length > size;
-  const rows = more ? (window.backward ? found.slice(1) : found.slice(0, size)) : found;
+  const { events, isFull: more } = found;
+  const rows = events.length > size ? (window.backward ? events.slice(1) : events.slice(0, size)) : events;
   return {
     rows,
     hasNextPage: window.backward ? page.before != null : more,
@@ -65,7 +66,7 @@ export async function readSessionEvent(
   id: number,
 ): Promise<SessionEventRow | undefined> {
   requireScope(context.actor, 'sessions.read');
-  return (await findEventRows(context, sessionId, {}, { after: id - 1, before: id + 1, limit: 1 }))?.[0];
+  return (await findEventRows(context, sessionId, {}, { after: id - 1, before: id + 1, limit: 1 }))?.events[0];
 }
 
 export interface AppendedEvents {

@@ -31,32 +31,52 @@ export interface SessionEventWindow {
 
 type JoinedRow = { readonly [Column in keyof SessionEventRow]: SessionEventRow[Column] | null };
 
-/** Events in ascending order; undefined when there is no such session that the caller may read. */
+/** A page ends with the event that reaches this many bytes of data, whatever its limit: a thousand of 1 MiB would be more than a process can hold. */
+const MAX_PAGE_BYTES = 16 * 1024 * 1024;
+
+export interface SessionEventSlice {
+  /** In ascending order. */
+  readonly events: readonly SessionEventRow[];
+  /** Whether it ends at its limit, or at what a page may have in bytes, so that more may follow. */
+  readonly isFull: boolean;
+}
+
+/** Undefined when there is no such session that the caller may read. */
 export async function findEventRows(
   context: OperationContext,
   sessionId: string,
   filter: SessionEventFilter,
   { after, before, limit, backward = false }: SessionEventWindow,
-): Promise<SessionEventRow[] | undefined> {
+): Promise<SessionEventSlice | undefined> {
   const values: unknown[] = [sessionId];
   const reach = readableSql(context.actor, values);
   const where = conditions(filter, values);
   if (after != null) where.push(`e.id > $${values.push(after)}::bigint`);
   if (before != null) where.push(`e.id < $${values.push(before)}::bigint`);
+  const direction = backward ? 'desc' : 'asc';
   // The outer join gives one row of nulls for a session without such events, and none where there is no session. `session_id` is compared
   // with the parameter itself, so that the planner picks the partition and its primary key.
   const rows = await context.sql.query<JoinedRow>(
-    `select e.id::int8 as id, e.created_at as "createdAt", e.event_type as "eventType", e.message_id as "messageId", e.provider, e.event_data::text as "eventData"
+    `select e.id::int8 as id, e.created_at as "createdAt", e.event_type as "eventType", e.message_id as "messageId", e.provider, e."eventData"
       from session s left join lateral (
-        select * from session_event e where ${['e.session_id = $1', ...where].join(' and ')}
-        order by e.session_id ${backward ? 'desc' : 'asc'}, e.id ${backward ? 'desc' : 'asc'} limit $${values.push(limit)}
+        select * from (
+          select *, sum(octet_length("eventData")) over (order by id ${direction} rows between unbounded preceding and 1 preceding) as before
+          from (
+            select *, event_data::text as "eventData" from session_event e where ${['e.session_id = $1', ...where].join(' and ')}
+            order by e.session_id ${direction}, e.id ${direction} limit $${values.push(limit)}
+          ) e
+        ) e where before is null or before < ${MAX_PAGE_BYTES}
       ) e on true
       where s.id = $1 and ${reach}`,
     values,
   );
   if (rows.length === 0) return undefined;
   const events = rows.flatMap((row) => (row.id === null ? [] : [toEventRow(row, sessionId)]));
-  return backward ? events.toReversed() : events;
+  return { events: backward ? events.toReversed() : events, isFull: events.length === limit || isCut(events) };
+}
+
+function isCut(events: readonly SessionEventRow[]): boolean {
+  return events.reduce((sum, { eventData }) => sum + Buffer.byteLength(eventData), 0) >= MAX_PAGE_BYTES;
 }
 
 /** The driver gives `bigint` as text. */

@@ -37,7 +37,7 @@ export const sessionEventRoutes = [
     tag: 'Sessions',
     summary: 'List the recorded events of a session, or follow them live.',
     description:
-      'Ascending by id. `nextCursor` is the id of the last event seen, also for an empty page, so that it can be polled with for ever. With `Accept: text/event-stream` the events behind `cursor`, or `Last-Event-ID`, are sent and then new ones as they are recorded; the stream ends with `event: end` when the session is finished.',
+      'Ascending by id. `nextCursor` is the id of the last event seen, also for an empty page, so that it can be polled with for ever; only an empty page is the end, since one with more than 16 MiB of data ends early. With `Accept: text/event-stream` the events behind `cursor`, or `Last-Event-ID`, are sent and then new ones as they are recorded; the stream ends with `event: end` when the session is finished.',
     input: listSessionEventsInput,
     output: pageDocument,
     status: 200,

@@ -57,10 +57,9 @@ async function* follow(
         await bell.wait(RETRY_MS);
         continue;
       }
-      const { events, lastId } = page;
+      const { events, isFull, lastId } = page;
       if (events.length > 0) yield events;
       cursor = events.at(-1)?.id ?? cursor;
-      const isFull = events.length === limit;
       limit = rowsLike(events);
       if (isFull) continue;
       // All up to the head is seen, what the filter left out included.
@@ -83,9 +82,9 @@ async function readPage(
     const current: OperationContext = { ...context, actor: await context.authenticateAgain() };
     // The head before the page: what was appended before the session ended is then in the page.
     const head = await readStreamHead(current, sessionId);
-    const events = await findEventRows(current, sessionId, filter, window);
-    if (!events) throw notFound('session');
-    return { events, lastId: head.lastId, isFinished: head.isFinished };
+    const slice = await findEventRows(current, sessionId, filter, window);
+    if (!slice) throw notFound('session');
+    return { ...slice, lastId: head.lastId, isFinished: head.isFinished };
   } catch (error) {
     if (isDatabaseAway(error)) return 'away';
     throw error;
