@@ -4,6 +4,8 @@ import { type Socket, connect, createServer } from 'node:net';
 export interface TcpProxy {
   /** The database's URL, through the proxy. */
   readonly url: string;
+  /** Later connections go to this server. */
+  setTarget(databaseUrl: string): void;
   /** So long is held what goes to the database, each time. */
   setDelay(ms: number): void;
   /** Nothing is passed on any more, and nobody is told. */
@@ -15,7 +17,7 @@ export interface TcpProxy {
 }
 
 export async function startTcpProxy(databaseUrl: string): Promise<TcpProxy> {
-  const target = new URL(databaseUrl);
+  let target = new URL(databaseUrl);
   const sockets = new Set<Socket>();
   let delayMs = 0;
   let isSilent = false;
@@ -51,6 +53,7 @@ export async function startTcpProxy(databaseUrl: string): Promise<TcpProxy> {
   };
   return {
     url: through.href,
+    setTarget: (url) => (target = new URL(url)),
     setDelay: (ms) => (delayMs = ms),
     fallSilent() {
       isSilent = true;

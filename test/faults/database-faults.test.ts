@@ -1,0 +1,151 @@
+import { randomBytes } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import pg from 'pg';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/core/embedded-postgres.ts';
+import { startTestGateway } from '../helpers/gateway.ts';
+import { type Ledger, startWriting } from '../helpers/ledger.ts';
+import { type GatewayProcess, cli, endProcesses, startGateway, temporaryDirectory } from '../helpers/process.ts';
+import { full, proof } from '../helpers/proof.ts';
+import { random, replay, runSeed } from '../helpers/random.ts';
+import { type TcpProxy, startTcpProxy } from '../helpers/tcp-proxy.ts';
+
+/** What happens to databases and to clocks, under load: nothing acknowledged is lost, nothing doubled, and nobody has to help. */
+
+let dataDir: string;
+let postgres: EmbeddedPostgres;
+let proxy: TcpProxy;
+let env: Record<string, string>;
+let gateway: GatewayProcess;
+
+const startDatabase = () =>
+  startEmbeddedPostgres({ dataDir, log: () => undefined, settings: { fsync: 'off', max_connections: '100' } });
+
+beforeAll(async () => {
+  dataDir = await temporaryDirectory();
+  postgres = await startDatabase();
+  proxy = await startTcpProxy(postgres.url);
+  env = {
+    DATABASE_URL: proxy.url,
+    ENCRYPTION_KEYS: `k1:${randomBytes(32).toString('base64')}`,
+    RATE_LIMIT_PER_MINUTE: '0',
+    LOG_LEVEL: 'error',
+  };
+  gateway = await startGateway(env);
+});
+afterAll(async () => {
+  await proxy.close();
+  await postgres.stop();
+  await endProcesses();
+});
+
+async function writing(): Promise<Ledger> {
+  const organization = `org-${randomBytes(6).toString('hex')}`;
+  const { stdout } = await cli(
+    ['keys', 'create', '--email', `${organization}@example.com`, '--organization', organization],
+    { ...env, DATABASE_URL: postgres.url },
+  );
+  const { key } = JSON.parse(stdout) as { key: string };
+  return startWriting((path, init) => fetch(gateway.url + path, init), key, { seed: runSeed });
+}
+
+/** Waits for what the fault was to leave alone, and reads everything back. */
+async function settle(ledger: Ledger): Promise<void> {
+  const before = ledger.acknowledged();
+  await expect.poll(ledger.acknowledged, { timeout: 30_000 }).toBeGreaterThan(before + 10);
+  await ledger.stop();
+  expect(ledger.unclear, replay).toEqual([]);
+  // It is the database that is hurt: the gateway answers every request.
+  expect(ledger.answers.has('no answer')).toBe(false);
+  expect(await ledger.check(), replay).toEqual({ lost: [], doubled: [] });
+}
+
+const told = (ledger: Ledger) => ({
+  'writes acknowledged': ledger.acknowledged(),
+  'answered 503 with Retry-After meanwhile': ledger.answers.get('503') ?? 0,
+  'other errors': 0,
+  lost: 0,
+  doubled: 0,
+});
+
+test('the database restarted under load, stopped or killed', async () => {
+  const rounds = full ? 20 : 4;
+  const next = random(runSeed);
+  const ledger = await writing();
+  for (let round = 0; round < rounds; round += 1) {
+    await delay(300 + next() * 700);
+    if (next() < 0.5) process.kill(postgres.pid, 'SIGKILL');
+    await postgres.stop();
+    await delay(next() * 1000);
+    postgres = await startDatabase();
+    proxy.setTarget(postgres.url);
+  }
+  await settle(ledger);
+  proof('Database restarted under load', { figures: { seed: runSeed, restarts: rounds, ...told(ledger) } });
+}, 300_000);
+
+test('connections reset by the network and ended by the server, under load', async () => {
+  const rounds = full ? 200 : 30;
+  const next = random(runSeed);
+  const ledger = await writing();
+  let cut = 0;
+  const server = new pg.Client(postgres.url);
+  await server.connect();
+  try {
+    for (let round = 0; round < rounds; round += 1) {
+      await delay(next() * 300);
+      if (next() < 0.5) cut += proxy.cut();
+      else {
+        const { rowCount } = await server.query(
+          `select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'gateway' and pid <> pg_backend_pid()`,
+        );
+        cut += rowCount ?? 0;
+      }
+    }
+    await settle(ledger);
+  } finally {
+    await server.end();
+  }
+  expect(cut).toBeGreaterThan(rounds);
+  proof('Connections to the database cut under load', {
+    figures: { seed: runSeed, 'connections cut': cut, ...told(ledger) },
+  });
+}, 300_000);
+
+test('a slow database, 100 ms a statement: every request is answered, later', async () => {
+  const ledger = await writing();
+  proxy.setDelay(100);
+  try {
+    await delay(full ? 60_000 : 8_000);
+    const before = ledger.acknowledged();
+    await expect.poll(ledger.acknowledged, { timeout: 30_000 }).toBeGreaterThan(before + 10);
+  } finally {
+    proxy.setDelay(0);
+  }
+  await settle(ledger);
+  expect([...ledger.answers.keys()].filter((status) => Number(status) >= 300)).toEqual([]);
+  proof('Slow database', { figures: { 'milliseconds added to each statement': 100, ...told(ledger) } });
+}, 300_000);
+
+test("the gateway's clock set forward and back under load", async () => {
+  const rounds = full ? 100 : 20;
+  const next = random(runSeed);
+  const inProcess = await startTestGateway();
+  try {
+    const { key } = await inProcess.createKey();
+    const ledger = startWriting(inProcess.fetch, key, { seed: runSeed });
+    for (let round = 0; round < rounds; round += 1) {
+      await delay(50 + next() * 150);
+      // Less than the day for which idempotency keys are kept by this clock.
+      inProcess.setClock(new Date(Date.now() + (next() - 0.5) * 12 * 3_600_000));
+    }
+    inProcess.setClock(undefined);
+    await settle(ledger);
+    expect([...ledger.answers.keys()].filter((status) => Number(status) >= 300)).toEqual([]);
+    proof('Clock set forward and back', {
+      figures: { seed: runSeed, 'times set, by up to 6 hours': rounds, ...told(ledger) },
+    });
+  } finally {
+    await inProcess.close();
+  }
+}, 120_000);

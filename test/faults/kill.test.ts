@@ -1,0 +1,89 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterEach, expect, test } from 'vitest';
+import { type Send, startWriting } from '../helpers/ledger.ts';
+import { type GatewayProcess, endProcesses, startGateway, temporaryDirectory } from '../helpers/process.ts';
+import { full, proof } from '../helpers/proof.ts';
+import { random, replay, runSeed } from '../helpers/random.ts';
+
+afterEach(endProcesses);
+
+const ROUNDS = full ? 50 : 8;
+
+const pidIn = async (file: string) => Number((await readFile(file, 'utf8').catch(() => '')).split('\n')[0]);
+
+function kill(pid: number): void {
+  // There was no such file: to a pid of 0 the signal would be for ourselves.
+  if (!(pid > 0)) return;
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    // It has ended by itself.
+  }
+}
+
+test('killed again and again, with its database and in the middle of its start: nothing acknowledged is lost, nothing doubled', async () => {
+  const env = { DATA_DIR: await temporaryDirectory(), RATE_LIMIT_PER_MINUTE: '0', LOG_LEVEL: 'warn' };
+  const postmaster = join(env.DATA_DIR, 'postgres/data/postmaster.pid');
+  const next = random(runSeed);
+  let gateway: GatewayProcess | undefined = await startGateway(env);
+  const { key } = gateway;
+  const send: Send = async (path, init) => {
+    while (!gateway) await delay(20);
+    return fetch(gateway.url + path, init);
+  };
+  const ledger = startWriting(send, key, { seed: runSeed });
+  const kills = { gateway: 0, 'gateway and database': 0, 'while starting': 0 };
+  const between: number[] = [];
+
+  for (let round = 0; round < ROUNDS; round += 1) {
+    const before = ledger.acknowledged();
+    await delay(100 + next() * 900);
+    between.push(ledger.acknowledged() - before);
+    if (next() < 0.5) {
+      kill(await pidIn(postmaster));
+      kills['gateway and database'] += 1;
+    } else {
+      kills.gateway += 1;
+    }
+    await gateway.end('SIGKILL');
+    gateway = undefined;
+    if (next() < 0.4) {
+      const starting = startGateway(env);
+      const [, pid] = await Promise.all([
+        starting.then(
+          () => undefined,
+          () => undefined,
+        ),
+        delay(200 + next() * 1500).then(async () => {
+          const owner = await pidIn(join(env.DATA_DIR, 'gateway.pid'));
+          if (next() < 0.5) kill(await pidIn(postmaster));
+          kill(owner);
+          return owner;
+        }),
+      ]);
+      if (pid > 0) kills['while starting'] += 1;
+      await starting.then((started) => started.end('SIGKILL')).catch(() => undefined);
+    }
+    gateway = await startGateway(env);
+  }
+  const atLast = ledger.acknowledged();
+  await expect.poll(ledger.acknowledged, { timeout: 30_000 }).toBeGreaterThan(atLast);
+  await ledger.stop();
+
+  expect(ledger.unclear, replay).toEqual([]);
+  expect(await ledger.check(), replay).toEqual({ lost: [], doubled: [] });
+  // The kills fell among writes.
+  expect(between.filter((writes) => writes > 0).length).toBeGreaterThan(ROUNDS / 2);
+  proof('kill -9 under load', {
+    figures: {
+      seed: runSeed,
+      ...Object.fromEntries(Object.entries(kills).map(([what, times]) => [`killed: ${what}`, times])),
+      'writes acknowledged': ledger.acknowledged(),
+      'attempts cut off': ledger.answers.get('no answer') ?? 0,
+      lost: 0,
+      doubled: 0,
+    },
+  });
+}, 900_000);

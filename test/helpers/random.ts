@@ -1,0 +1,17 @@
+/** Numbers from 0 to 1 that look random and are the same for the same seed. */
+export function random(seed: number): () => number {
+  let state = seed | 0;
+  // Mulberry32: https://gist.github.com/tommyettinger/46a874533244883189143505d203312c
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+/** The seed of a run: `SEED`, or one of its own. */
+export const runSeed = Number(process.env['SEED'] ?? Date.now() % 1_000_000);
+
+/** Says with a failure how to run the same again. */
+export const replay = `replay with SEED=${runSeed}`;
