@@ -33,7 +33,8 @@ const APPEND = `mutation($input: AppendSessionEventsInput!) { appendSessionEvent
 const SESSIONS = `query($after: String) { viewer { organization { sessions(first: 100, after: $after) {
   nodes { databaseId title } pageInfo { hasNextPage endCursor } } } } }`;
 
-export function startWriting(send: Send, key: string, { writers = 8, seed = 1 } = {}): Ledger {
+/** What they write begins with `name`: two ledgers of one key need two. */
+export function startWriting(send: Send, key: string, { writers = 8, seed = 1, name = 'w' } = {}): Ledger {
   const answers = new Map<string, number>();
   const unclear: string[] = [];
   const definitions: string[] = [];
@@ -80,8 +81,8 @@ export function startWriting(send: Send, key: string, { writers = 8, seed = 1 } 
     }
   }
 
-  const define = (name: string) =>
-    until(() => post(DEFINITIONS, { name, label: name, primaryObject: 'CONTACT' }, `define ${name}`));
+  const define = (label: string) =>
+    until(() => post(DEFINITIONS, { name: label, label, primaryObject: 'CONTACT' }, `define ${label}`));
 
   async function createSession(title: string): Promise<string> {
     type Created = { data: { createSession: { session?: { databaseId: string }; message?: string } } };
@@ -111,13 +112,13 @@ export function startWriting(send: Send, key: string, { writers = 8, seed = 1 } 
 
   async function write(writer: number): Promise<void> {
     const next = random(seed * 1000 + writer);
-    const sessionId = await createSession(`w${writer}`);
+    const sessionId = await createSession(`${name}${writer}`);
     for (let index = 0; !isStopped; index += 1) {
-      const name = `w${writer}_${index}`;
+      const mark = `${name}${writer}_${index}`;
       const kind = KINDS[Math.floor(next() * KINDS.length)];
-      if (kind === 'definition') await define(name).then(() => definitions.push(name));
-      else if (kind === 'session') await createSession(name);
-      else await append(sessionId, name, 1 + Math.floor(next() * 5));
+      if (kind === 'definition') await define(mark).then(() => definitions.push(mark));
+      else if (kind === 'session') await createSession(mark);
+      else await append(sessionId, mark, 1 + Math.floor(next() * 5));
     }
   }
 

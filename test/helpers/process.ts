@@ -62,10 +62,10 @@ export interface GatewayProcess {
   end(signal: NodeJS.Signals): Promise<number | null>;
 }
 
-/** A gateway that has said it is ready, on a free port unless told otherwise. */
-export async function startGateway(env: Record<string, string>): Promise<GatewayProcess> {
+/** A gateway that has said it is ready, on a free port unless told otherwise; of the code in `root`. */
+export async function startGateway(env: Record<string, string>, root = checkout): Promise<GatewayProcess> {
   const began = performance.now();
-  const { child, output, exited } = start([process.execPath, join(checkout, 'src/main.ts')], { PORT: '0', ...env });
+  const { child, output, exited } = start([process.execPath, join(root, 'src/main.ts')], { PORT: '0', ...env });
   const url = await new Promise<string>((resolve, reject) => {
     child.stdout?.on('data', () => {
       // The block ends with the command to try.

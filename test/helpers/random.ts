@@ -10,8 +10,5 @@ export function random(seed: number): () => number {
   };
 }
 
-/** The seed of a run: `SEED`, or one of its own. */
-export const runSeed = Number(process.env['SEED'] ?? Date.now() % 1_000_000);
-
-/** Says with a failure how to run the same again. */
-export const replay = `replay with SEED=${runSeed}`;
+/** The seed of a run: the variable of that name, to run a failure again, or one of its own. */
+export const SEED = Number(process.env['SEED'] ?? Date.now() % 1_000_000);
