@@ -146,11 +146,11 @@ test('a gateway of an earlier commit and this one run side by side, through the 
   const { key } = JSON.parse(created.stdout) as { key: string };
   const through = (gateway: GatewayProcess) => (path: string, init: RequestInit) => fetch(gateway.url + path, init);
 
-  const before = startWriting(through(earlier.gateway), key, { writers: 4, seed: 1, name: 'earlier' });
+  const before = startWriting(through(earlier.gateway), key, { writers: 4, seed: 1, prefix: 'earlier' });
   await expect.poll(before.acknowledged, { timeout: 30_000 }).toBeGreaterThan(20);
   const present = await startGateway(env);
   const beside = before.acknowledged();
-  const after = startWriting(through(present), key, { writers: 4, seed: 2, name: 'present' });
+  const after = startWriting(through(present), key, { writers: 4, seed: 2, prefix: 'present' });
   await delay(full ? 30_000 : 3_000);
   await expect.poll(before.acknowledged, { timeout: 30_000 }).toBeGreaterThan(beside + 10);
   await expect.poll(after.acknowledged, { timeout: 30_000 }).toBeGreaterThan(10);

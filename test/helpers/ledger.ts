@@ -33,8 +33,8 @@ const APPEND = `mutation($input: AppendSessionEventsInput!) { appendSessionEvent
 const SESSIONS = `query($after: String) { viewer { organization { sessions(first: 100, after: $after) {
   nodes { databaseId title } pageInfo { hasNextPage endCursor } } } } }`;
 
-/** What they write begins with `name`: two ledgers of one key need two. */
-export function startWriting(send: Send, key: string, { writers = 8, seed = 1, name = 'w' } = {}): Ledger {
+/** What they write begins with `prefix`: two ledgers of one key need two. */
+export function startWriting(send: Send, key: string, { writers = 8, seed = 1, prefix = 'w' } = {}): Ledger {
   const answers = new Map<string, number>();
   const unclear: string[] = [];
   const definitions: string[] = [];
@@ -112,9 +112,9 @@ export function startWriting(send: Send, key: string, { writers = 8, seed = 1, n
 
   async function write(writer: number): Promise<void> {
     const next = random(seed * 1000 + writer);
-    const sessionId = await createSession(`${name}${writer}`);
+    const sessionId = await createSession(`${prefix}${writer}`);
     for (let index = 0; !isStopped; index += 1) {
-      const mark = `${name}${writer}_${index}`;
+      const mark = `${prefix}${writer}_${index}`;
       const kind = KINDS[Math.floor(next() * KINDS.length)];
       if (kind === 'definition') await define(mark).then(() => definitions.push(mark));
       else if (kind === 'session') await createSession(mark);
