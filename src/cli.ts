@@ -16,6 +16,7 @@ import { findOperator, importSessionEvents } from './domains/session-events/impo
 import { assemble } from './gateway/assemble.ts';
 import { createDemoWorkspace, createKeyFor } from './gateway/demo.ts';
 import { type Dependencies, operationContext } from './gateway/dependencies.ts';
+import { rotateAnswers } from './gateway/idempotency-upkeep.ts';
 import { createLog } from './gateway/logging.ts';
 
 const USAGE = `Usage: npm run --silent cli -- <command>
@@ -28,7 +29,7 @@ const USAGE = `Usage: npm run --silent cli -- <command>
        --family ${PRODUCT_FAMILIES.join('|')}
        --level ${SUBSCRIPTION_LEVELS.join('|')}
   events import --session ID FILE.ndjson       append the events of a file to a session; run again, it goes on where it was
-  secrets rotate                               encrypt every secret under the first key of ENCRYPTION_KEYS
+  secrets rotate                               encrypt every secret and stored answer under the first key of ENCRYPTION_KEYS
   seed                                         create the demo workspace in an empty database
 `;
 
@@ -103,9 +104,12 @@ const COMMANDS: Readonly<Record<string, Command>> = {
     if (!z.uuid().safeParse(sessionId).success) throw new UsageError('--session: must be the id of a session');
     return importEvents(dependencies, sessionId, path);
   },
-  'secrets rotate': async ({ database, secrets }, args) => {
+  'secrets rotate': async ({ database, secrets, now, newId }, args) => {
     parse(args, {});
-    return { rotated: await rotateSecrets(database.em, secrets), keyId: secrets.currentKeyId };
+    const rotated = await rotateSecrets(database.em, secrets);
+    const answers = await rotateAnswers(database.em, secrets);
+    await recordAudit(database.em.fork(), operatorEntry({ now, newId }, 'rotateSecrets', { type: 'Secret', id: null }));
+    return { rotated, answers, keyId: secrets.currentKeyId };
   },
   seed: async (dependencies, args) => {
     parse(args, {});

@@ -115,6 +115,8 @@ const environment = z.object({
   RUN_JOBS: flag.default(true),
   USER_DELETION_DELAY: wholeNumber(0, 31_536_000).default(0),
   MONTHLY_OCCURRENCE_LIMIT: wholeNumber().default(0),
+  /** How long the audit log is kept; 0 is for ever. */
+  AUDIT_RETENTION_DAYS: wholeNumber(0, 36_500).default(365),
 });
 
 export type Config = z.output<typeof environment>;

@@ -1,5 +1,5 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { type KyselyTransactionLike, PgBoss, fromKysely } from 'pg-boss';
+import { type KyselyTransactionLike, PgBoss, type QueuePolicy, fromKysely } from 'pg-boss';
 import type { Pool } from 'pg';
 import type { Logger } from 'pino';
 import type { z } from 'zod';
@@ -12,7 +12,7 @@ import type { WorkContext } from './operation.ts';
  */
 
 /** Every queue; a new one is created when the database is next migrated. */
-export const QUEUES = ['user-deletion', 'event-purge'] as const;
+export const QUEUES = ['user-deletion', 'event-purge', 'upkeep'] as const;
 export type Queue = (typeof QUEUES)[number];
 
 /** What jobs work with. */
@@ -26,6 +26,8 @@ export interface JobContext extends WorkContext {
 export interface JobHandler<Data extends z.ZodType = z.ZodType> {
   readonly queue: Queue;
   readonly data: Data;
+  /** When a job comes to be by itself, once over all processes: five fields of cron, in UTC. Made up for once when none ran then. */
+  readonly schedule?: string;
   /** A job that throws is tried again, ever more rarely, for as long as it takes. */
   readonly run: (context: JobContext, data: z.output<Data>) => Promise<void>;
 }
@@ -46,6 +48,8 @@ const QUEUE_OPTIONS = {
   heartbeatSeconds: 20,
   expireInSeconds: 86_400 - 1,
 };
+/** Of what comes again and again, one job at a time is enough. */
+const POLICIES: Partial<Record<Queue, QueuePolicy>> = { upkeep: 'exclusive' };
 /** Looks for jobs of dead workers this often. */
 const SUPERVISE_SECONDS = 20;
 /** Any constant will do, as long as every process takes the same. */
@@ -73,7 +77,9 @@ async function install(boss: PgBoss): Promise<void> {
   await boss.start();
   try {
     const existing = new Set((await boss.getQueues([...QUEUES])).map(({ name }) => name));
-    for (const queue of QUEUES) if (!existing.has(queue)) await boss.createQueue(queue, QUEUE_OPTIONS);
+    for (const queue of QUEUES)
+      if (!existing.has(queue))
+        await boss.createQueue(queue, { ...QUEUE_OPTIONS, policy: POLICIES[queue] ?? 'standard' });
   } finally {
     await boss.stop({ graceful: false });
   }
@@ -122,7 +128,7 @@ export async function startJobWorker({ url, handlers, contextOf, log }: JobWorke
     connectionString: url,
     application_name: 'gateway jobs',
     max: 2,
-    schedule: false,
+    schedule: handlers.some(({ schedule }) => schedule !== undefined),
     superviseIntervalSeconds: SUPERVISE_SECONDS,
     monitorIntervalSeconds: SUPERVISE_SECONDS,
   });
@@ -138,6 +144,7 @@ export async function startJobWorker({ url, handlers, contextOf, log }: JobWorke
       running.add(run);
       await run.finally(() => running.delete(run));
     });
+    if (handler.schedule !== undefined) await boss.schedule(handler.queue, handler.schedule, null, { missed: 'once' });
   }
   // A process that starts often follows one that has died.
   void boss.supervise().catch((error: unknown) => log.warn({ err: error }, 'job queue'));

@@ -1,5 +1,6 @@
 import { defineEntity, p } from '@mikro-orm/postgresql';
 import type { Scope } from '../core/operation.ts';
+import type { SecretPlace } from '../core/secrets.ts';
 import { User } from '../domains/users/entity.ts';
 
 const IdempotencyKeySchema = defineEntity({
@@ -27,3 +28,8 @@ const IdempotencyKeySchema = defineEntity({
 /** The answer to a request that carried an `Idempotency-Key`. */
 export class IdempotencyKey extends IdempotencyKeySchema.class {}
 IdempotencyKeySchema.setClass(IdempotencyKey);
+
+/** Where the answer of a key is sealed for. */
+export function placeOfAnswer(userId: string, digest: string): SecretPlace {
+  return { table: 'idempotency_key', row: `${userId} ${digest}`, field: 'answer' };
+}

@@ -7,11 +7,12 @@ import type { OperationContext, Scope } from '../core/operation.ts';
 import { SecretError } from '../core/secrets.ts';
 import { type Sql, sqlWithin } from '../core/sql.ts';
 import type { Dependencies } from './dependencies.ts';
+import { placeOfAnswer } from './idempotency-entity.ts';
 import { createTurns } from './idempotency-turns.ts';
 
 /**
  * `Idempotency-Key`: a write that is sent again is not done again; it gets the answer it got. A key belongs to a user in an organization,
- * for 24 hours from its request.
+ * for 24 hours from its request; `idempotency-upkeep.ts` takes it away then.
  *
  * Only success is stored. An error has changed nothing, so its request may be sent again, corrected or not, with the same key. The answer
  * is stored by the transaction that makes the change: both are there, or neither, wherever a process dies. Twins of a request wait for it.
@@ -68,9 +69,6 @@ const POLL_MS = 50;
 /** Longer than all that an operation asks of other servers may take. */
 const CLAIM_MS = 120_000;
 const LIFETIME = '24 hours';
-/** Expired answers are deleted in batches, a batch after so many requests: faster than they come. */
-const SWEEP_EVERY = 32;
-const SWEEP_BATCH = 100;
 
 // A claim that nobody has kept, and an answer that is over, are taken over. Twins wait here, for the first one's commit or rollback.
 const CLAIM = `
@@ -83,8 +81,6 @@ const CLAIM = `
 const READ = 'select fingerprint, scopes, answer from idempotency_key where user_id = $1 and digest = $2';
 const KEEP = `update idempotency_key set answer = $4, expires_at = created_at + interval '${LIFETIME}' where user_id = $1 and digest = $2 and claim = $3`;
 const GIVE_UP = 'delete from idempotency_key where user_id = $1 and digest = $2 and claim = $3';
-const SWEEP = `delete from idempotency_key where (user_id, digest) in
-  (select user_id, digest from idempotency_key where expires_at <= $1 order by expires_at limit ${SWEEP_BATCH} for update skip locked)`;
 
 interface StoredAnswer {
   readonly fingerprint: string;
@@ -116,7 +112,6 @@ export function createIdempotency(
 ): Idempotency {
   // Twins in one process wait for their turn, and hold no connection to the database meanwhile.
   const turns = createTurns();
-  let count = 0;
 
   /** Undefined while another process has the claim. */
   async function attempt(claim: Claim, work: Work, leftMs: number): Promise<Answered | undefined> {
@@ -194,7 +189,7 @@ export function createIdempotency(
   }
 
   async function keep(connection: Sql, { id, token }: Claim, text: string): Promise<void> {
-    await connection.query(KEEP, [...id, token, await secrets.seal(text, placeOf(id))]);
+    await connection.query(KEEP, [...id, token, await secrets.seal(text, placeOfAnswer(...id))]);
   }
 
   async function replay({ id, fingerprint, context }: Claim, stored: StoredAnswer): Promise<Answered | undefined> {
@@ -209,21 +204,12 @@ export function createIdempotency(
         `Idempotency-Key: its answer was given to an API key with scopes that this one lacks: ${excess.join(', ')}`,
       );
     try {
-      return { text: await secrets.open(stored.answer, placeOf(id)), isReplayed: true };
+      return { text: await secrets.open(stored.answer, placeOfAnswer(...id)), isReplayed: true };
     } catch (error) {
       if (!(error instanceof SecretError)) throw error;
       log.error({ err: error }, 'stored answer cannot be opened');
       throw new ConflictError('Idempotency-Key: the request was done, but its answer can no longer be read');
     }
-  }
-
-  /** Now and then, and never in the way of an answer. */
-  function sweep(): void {
-    count += 1;
-    if (count % SWEEP_EVERY !== 1) return;
-    sql
-      .query(SWEEP, [now()])
-      .catch((error: unknown) => log.warn({ err: error }, 'expired idempotency keys not deleted'));
   }
 
   return {
@@ -248,7 +234,6 @@ export function createIdempotency(
         }
       } finally {
         release();
-        sweep();
       }
     },
   };
@@ -262,10 +247,6 @@ function stillRunning(): ConflictError {
   return new ConflictError(
     'Idempotency-Key: a request with this key still runs; send it again later to get its answer',
   );
-}
-
-function placeOf([userId, digest]: Claim['id']) {
-  return { table: 'idempotency_key', row: `${userId} ${digest}`, field: 'answer' };
 }
 
 /** SHA-256 of a value's JSON, in which the order of properties does not matter. */

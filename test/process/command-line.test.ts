@@ -119,6 +119,7 @@ describe('on a database of its own, with no server', () => {
     const ENCRYPTION_KEYS = `k2:${randomBytes(32).toString('base64')},${env.ENCRYPTION_KEYS}`;
     expect(answerOf(await cli(['secrets', 'rotate'], { ...env, ENCRYPTION_KEYS }))).toEqual({
       rotated: 0,
+      answers: 0,
       keyId: 'k2',
     });
   });
@@ -181,7 +182,7 @@ test('without a command: the usage, and status 1; with --help status 0', async (
            --family marketing|sales|service|content|data|revenue
            --level free|starter|professional|enterprise
       events import --session ID FILE.ndjson       append the events of a file to a session; run again, it goes on where it was
-      secrets rotate                               encrypt every secret under the first key of ENCRYPTION_KEYS
+      secrets rotate                               encrypt every secret and stored answer under the first key of ENCRYPTION_KEYS
       seed                                         create the demo workspace in an empty database
     "
   `);
@@ -214,6 +215,10 @@ test('the embedded database: with no server, beside a running one, and through n
     return (await call(gateway.url, beside.key, 'GET', '/events/2026-03/event-definitions')).status;
   };
   expect([await level('free'), await level('enterprise')]).toEqual([403, 200]);
-  expect(answerOf(await cli(['secrets', 'rotate'], { DATA_DIR }))).toEqual({ rotated: 0, keyId: expect.any(String) });
+  expect(answerOf(await cli(['secrets', 'rotate'], { DATA_DIR }))).toEqual({
+    rotated: 0,
+    answers: 0,
+    keyId: expect.any(String),
+  });
   expect(await gateway.end('SIGTERM')).toBe(0);
 });

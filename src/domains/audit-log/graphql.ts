@@ -76,7 +76,8 @@ builder.objectField(OrganizationType, 'auditLog', (t) =>
   t.connection(
     {
       type: AuditEntryType,
-      description: 'Who has changed what in it, latest first; for admins, with the scope `organizations.write`.',
+      description:
+        'Who has changed what in it, latest first; for admins, with the scope `organizations.write`. Kept for a year unless configured otherwise.',
       args: { filter: t.arg({ type: FilterInput, description: 'Conditions.' }) },
       resolve: async ({ id }, { filter, ...page }, context) =>
         toConnection(await listAuditEntries(context, { organizationId: id, filter: filter ?? {}, page })),

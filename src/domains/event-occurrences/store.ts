@@ -1,3 +1,4 @@
+import type { EntityManager } from '@mikro-orm/postgresql';
 import { DomainError } from '../../core/errors.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import type { Link } from './check.ts';
@@ -61,6 +62,17 @@ export async function claimUuids({ em, now }: Work, organizationId: string, uuid
       returning definition_id as "definitionId", uuid`,
     [organizationId, expiresAt, JSON.stringify(uuids), at],
   );
+}
+
+/** Deletes a batch of the uuids whose year is over. @returns how many. */
+export async function deleteExpiredUuids(em: EntityManager, at: Date, batch: number): Promise<number> {
+  const deleted = await em.execute<unknown[]>(
+    `delete from event_occurrence_uuid where (definition_id, uuid) in
+      (select definition_id, uuid from event_occurrence_uuid where expires_at <= ? order by expires_at limit ${batch} for update skip locked)
+      returning 1`,
+    [at],
+  );
+  return deleted.length;
 }
 
 /**
