@@ -1,0 +1,221 @@
+import { randomUUID } from 'node:crypto';
+import fc from 'fast-check';
+import { type GraphQLObjectType, OperationTypeNode, isObjectType, parse, validate } from 'graphql';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { schema } from '../../src/gateway/schema.ts';
+import { explore, seed } from '../helpers/exploration.ts';
+import { faultsOfData } from '../helpers/graphql-conformity.ts';
+import { type GeneratedOperation, generateOperation } from '../helpers/graphql-operations.ts';
+import type { GraphQLAnswer } from '../helpers/gateway.ts';
+import type { Pools } from '../helpers/graphql-values.ts';
+import { full, proof } from '../helpers/proof.ts';
+import { EventStream } from '../helpers/sessions.ts';
+import { type Caller, type Workspace, createWorkspace } from '../helpers/workspace.ts';
+
+/** Operations that begin at each field of Query, Mutation and Subscription. */
+const RUNS = { query: full ? 500 : 60, mutation: full ? 200 : 20, subscription: full ? 50 : 8 };
+
+const globalId = (type: string, id: string) => Buffer.from(`${type}:${id}`).toString('base64');
+const reached = new Set<string>();
+const codes = new Map<string, number>();
+/** Ids and cursors that answers have given. */
+const given = { id: new Set<string>(), cursor: new Set<string>() };
+let operations = 0;
+let repeated = 0;
+let workspace: Workspace;
+let deletionJobId = '';
+
+beforeAll(async () => {
+  workspace = await createWorkspace();
+  const { gateway } = workspace;
+  const answer = await gateway.rest<{ deletionJobId: string }>(
+    'DELETE',
+    `/v1/users/${workspace.pool['memberId']?.[0]}`,
+    {
+      key: workspace.keyOf('admin') ?? '',
+      body: {},
+    },
+  );
+  ({ deletionJobId } = answer.body);
+});
+afterAll(() => workspace.close());
+
+/** What arguments and input fields can be given, by their names: ids of either kind, of what is there, was there, or never was. */
+function pools(kind: GeneratedOperation['kind']): Pools {
+  const { pool } = workspace;
+  const either = (type: string, ids: readonly string[] = []) => [
+    ...ids,
+    ...ids.map((id) => globalId(type, id)),
+    randomUUID(),
+    globalId(type, randomUUID()),
+  ];
+  const sessions = either('Session', kind === 'subscription' ? pool['finishedSessionId'] : pool['sessionId']);
+  const servers = either('McpServer', pool['mcpConnectionId']);
+  const jobs = either('DeletionJob', [deletionJobId]);
+  const nodes = [
+    ...[...given.id].slice(-50),
+    ...sessions,
+    ...servers,
+    ...jobs,
+    globalId('Session', 'x'),
+    globalId('SessionEvent', `${pool['sessionId']?.[0]}:1`),
+    globalId('EventOccurrence', '::'),
+    globalId('Nothing', randomUUID()),
+  ];
+  const names = [...(pool['eventName'] ?? []), 'absent'];
+  const properties = [...(pool['propertyName'] ?? []), 'amount', 'plan', 'absent'];
+  const cursors = [...[...given.cursor].slice(-20), 'bm9uZQ=='];
+  return {
+    ...pool,
+    id: nodes,
+    ids: nodes,
+    'node.id': nodes,
+    'session.id': sessions,
+    'deletionJob.id': jobs,
+    deletionJobId: jobs,
+    sessionId: sessions,
+    mcpServerId: servers,
+    mcpServers: [...servers, 'Local'],
+    userId: either('User', pool['memberId']),
+    apiKeyId: either('ApiKey', pool['apiKeyId']),
+    organizationId: either('Organization', pool['organizationId']),
+    eventName: names,
+    'eventDefinition.name': names,
+    'UpdateEventPropertyInput.name': properties,
+    'DeleteEventPropertyInput.name': properties,
+    'ReplaceEventPropertyTypeInput.name': properties,
+    eventPropertyName: properties,
+    after: cursors,
+    before: cursors,
+    email: [`${randomUUID()}@example.com`, 'nobody@example.com'],
+    eventType: ['text', 'message'],
+    provider: ['anthropic', 'openai'],
+    expiresAt: ['2040-01-01T00:00:00.000Z'],
+    logoUrl: ['https://example.com/logo.png'],
+    uuid: [randomUUID(), '00000000-0000-0000-0000-000000000000'],
+  };
+}
+
+const collect = (value: unknown): void => {
+  if (typeof value !== 'object' || value === null) return;
+  for (const [name, inner] of Object.entries(value)) {
+    if (name === 'id' && typeof inner === 'string') given.id.add(inner);
+    if (/[cC]ursor$/.test(name) && typeof inner === 'string') given.cursor.add(inner);
+    collect(inner);
+  }
+};
+
+async function answersOf(operation: GeneratedOperation, caller: Caller): Promise<GraphQLAnswer[]> {
+  const key = workspace.keyOf(caller) ?? '';
+  const { kind, query, variables } = operation;
+  if (kind !== 'subscription') return [await workspace.gateway.graphql(key, query, variables)];
+  const abort = new AbortController();
+  const response = await workspace.gateway.fetch('/graphql', {
+    method: 'POST',
+    headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json', Accept: 'text/event-stream' },
+    body: JSON.stringify({ query, variables }),
+    signal: abort.signal,
+  });
+  const stream = new EventStream(response);
+  const messages = [];
+  // What follows something that goes on never ends by itself.
+  for (let message = await stream.nextData(); message?.event === 'next'; message = await stream.nextData()) {
+    messages.push(JSON.parse(message.data ?? '{}') as GraphQLAnswer);
+    if (query.includes('mcpServer') || messages.length === 3) break;
+  }
+  abort.abort();
+  await stream.close().catch(() => undefined);
+  return messages;
+}
+
+/** What an answer has that no answer may have. */
+function faultsOf({ query, variables }: GeneratedOperation, { data, errors = [] }: GraphQLAnswer): string[] {
+  for (const { extensions } of errors) {
+    const code = String(extensions?.['code']);
+    codes.set(code, (codes.get(code) ?? 0) + 1);
+  }
+  const faults = errors.flatMap(({ message, extensions }) =>
+    KNOWN_CODES.has(String(extensions?.['code'])) ? [] : [`${String(extensions?.['code'])}: ${message}`],
+  );
+  if (faults.length > 0) faults.push(...workspace.failures());
+  if (data === undefined && errors.length === 0) faults.push('there is neither data nor an error');
+  if (!data) return faults;
+  collect(data);
+  return [...faults, ...faultsOfData(schema, parse(query), variables, data, reached)];
+}
+
+const dataOf = (answers: readonly GraphQLAnswer[]) => answers.map(({ data }) => data);
+
+/** What another request may change. */
+const PASSING = /lastUsedAt|lastCheckedAt|tools|status/;
+
+/** What the door may refuse at the top: never a failure of its own, never what it finds wrong with a valid document. */
+const KNOWN_CODES = new Set([
+  'INVALID_INPUT',
+  'FORBIDDEN',
+  'NOT_FOUND',
+  'REMOTE_FAILED',
+  'TOO_COSTLY',
+  'BAD_USER_INPUT',
+]);
+
+const CALLERS: readonly Caller[] = [
+  'admin',
+  'admin',
+  'admin',
+  'admin',
+  'admin',
+  'admin',
+  'member',
+  'unbound',
+  'foreign',
+  'scopeless',
+];
+
+const roots = Object.values(OperationTypeNode).flatMap((kind) =>
+  Object.keys(schema.getRootType(kind)?.getFields() ?? {}).map((name) => [kind, name] as const),
+);
+
+describe(`GraphQL as an oracle (SEED=${seed})`, () => {
+  test.each(roots)('%s %s: no internal error, and every answer is what the schema says', async (kind, name) => {
+    await explore(RUNS[kind], fc.gen(), async (g) => {
+      await workspace.restore();
+      const caller = CALLERS[g(fc.nat, { max: CALLERS.length - 1 })] ?? 'admin';
+      const operation = generateOperation(g, schema, kind, name, pools(kind), reached);
+      const told = `${operation.query}\n${JSON.stringify(operation.variables)}`;
+      expect(validate(schema, parse(operation.query)), `is valid: ${told}`).toEqual([]);
+      operations += 1;
+      const answers = await answersOf(operation, caller);
+      const faults = answers.flatMap((answer) => faultsOf(operation, answer));
+      expect(faults, `of ${caller}: ${told}`).toEqual([]);
+      if (kind !== OperationTypeNode.QUERY || PASSING.test(operation.query) || g(fc.nat, { max: 4 }) < 4) return;
+      // A document that comes again and again is compiled.
+      const again = [await answersOf(operation, caller), await answersOf(operation, caller)];
+      again.push(await answersOf(operation, caller));
+      expect(again.map(dataOf), `again: ${told}`).toEqual(again.map(() => dataOf(answers)));
+      repeated += 1;
+    });
+  });
+
+  test('the fields of the schema were reached, bar those named here', () => {
+    const types = Object.values(schema.getTypeMap()).filter(
+      (type): type is GraphQLObjectType => isObjectType(type) && !type.name.startsWith('__'),
+    );
+    const fields = types.flatMap((type) => Object.keys(type.getFields()).map((field) => `${type.name}.${field}`));
+    const missed = fields.filter((field) => !reached.has(field));
+    expect(missed.length / fields.length).toBeLessThan(0.05);
+    proof('GraphQL as an oracle', {
+      figures: {
+        operations,
+        'queries that came four times, compiled from the third, with the same answer': repeated,
+        'fields of the schema': fields.length,
+        'fields reached': fields.length - missed.length,
+        'internal errors': 0,
+        'answers that break the schema': 0,
+        'refused as too costly': codes.get('TOO_COSTLY') ?? 0,
+        seed,
+      },
+      shortfalls: missed.length > 0 ? [`Never reached: ${missed.join(', ')}.`] : [],
+    });
+  });
+});

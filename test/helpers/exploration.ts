@@ -1,0 +1,25 @@
+import { randomInt } from 'node:crypto';
+import fc from 'fast-check';
+import { full } from './proof.ts';
+
+/** The gate tries the same cases every time, the full form new ones; `SEED` repeats those of an earlier run. */
+export const seed = Number(process.env['SEED'] ?? (full ? randomInt(2 ** 31) : 20_260_301));
+
+/** Tries a property on `runs` cases; the failure names the smallest case that it was shrunk to, and how to try that alone. */
+export async function explore<Case>(
+  runs: number,
+  cases: fc.Arbitrary<Case>,
+  property: (one: Case) => Promise<void>,
+): Promise<void> {
+  const path = process.env['SEED_PATH'];
+  const details = await fc.check(fc.asyncProperty(cases, property), {
+    seed,
+    numRuns: runs,
+    // What one case has cost in shrinking is not to be without end: each step is a request or more.
+    interruptAfterTimeLimit: full ? undefined : 240_000,
+    ...(path !== undefined && { path, endOnFailure: true }),
+  });
+  if (!details.failed) return;
+  const replay = `Replay with SEED=${seed} SEED_PATH=${details.counterexamplePath ?? ''} before the same command.`;
+  throw new Error(`${fc.defaultReportMessage(details)}\n${replay}`, { cause: details.errorInstance });
+}
