@@ -23,8 +23,16 @@ export const REFERENCE_STYLE = `
 `;
 
 export const GRAPHIQL_STYLE = `
+  .graphiql-container .graphiql-doc-explorer a { text-decoration: underline; }
   @media (prefers-color-scheme: light) {
-    body:not(.graphiql-dark) .graphiql-container { --color-error: 13, 93%, 33%; }
+    body:not(.graphiql-dark) .graphiql-container {
+      --color-error: 13, 93%, 33%;
+      --color-info: 208, 100%, 36%;
+      --color-warning: 36, 100%, 27%;
+      --alpha-secondary: 0.9;
+    }
     body:not(.graphiql-dark) .graphiql-container .monaco-editor .line-numbers { color: #57606a; }
+    /* Numbers. */
+    body:not(.graphiql-dark) .graphiql-container .monaco-editor .mtk8 { color: #06603f; }
   }
 `;

@@ -55,4 +55,4 @@ test('the REST reference shows every operation, tries one out with a key, can be
     figures: { 'operations shown': routes.length, 'requests to other hosts': 0 },
     shortfalls: known.map((finding) => `axe-core, within Swagger UI: ${finding}`),
   });
-});
+}, 300_000);

@@ -45,7 +45,11 @@ export async function startBrowser(): Promise<TestBrowser> {
         if (!request.url().startsWith(`${origin}/`) && !/^(?:data|blob):/.test(request.url()))
           complaints.push(`request to ${request.url()}`);
       });
-      page.on('requestfailed', (request) => complaints.push(`failed: ${request.url()}`));
+      page.on('requestfailed', (request) => {
+        // A page lets go of a subscription at its end; that is no failure.
+        const why = request.failure()?.errorText;
+        if (why !== 'net::ERR_ABORTED') complaints.push(`failed: ${request.url()}: ${why}`);
+      });
       page.on('response', (response) => {
         if (response.status() >= 400) complaints.push(`${response.status()} ${response.url()}`);
       });
