@@ -117,6 +117,10 @@ const environment = z.object({
   MONTHLY_OCCURRENCE_LIMIT: wholeNumber().default(0),
   /** How long the audit log is kept; 0 is for ever. */
   AUDIT_RETENTION_DAYS: wholeNumber(0, 36_500).default(365),
+  OTEL_EXPORTER_OTLP_ENDPOINT: z
+    .string()
+    .refine(isBaseUrl, 'must be an http(s) URL without user, query and fragment')
+    .optional(),
 });
 
 export type Config = z.output<typeof environment>;

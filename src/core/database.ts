@@ -25,10 +25,12 @@ export interface DatabaseOptions {
   readonly entities: EntityClass<object>[];
   readonly poolMax?: number;
   readonly onSql?: (sql: string) => void;
+  /** Sees every pool before its first connection. */
+  readonly onPool?: ((pool: Pool) => void) | undefined;
 }
 
 /** Connects lazily: no statement is sent before the first one is asked for. Nothing but the given URL is dialled. */
-export async function openDatabase({ url, entities, poolMax = 20, onSql }: DatabaseOptions): Promise<Database> {
+export async function openDatabase({ url, entities, poolMax = 20, onSql, onPool }: DatabaseOptions): Promise<Database> {
   const database = await MikroORM.init({
     clientUrl: url,
     entities,
@@ -53,6 +55,7 @@ export async function openDatabase({ url, entities, poolMax = 20, onSql }: Datab
       onPoolCreated: (pool: Pool) => {
         pool.on('connect', letRollbackSucceed);
         watchPulse(pool);
+        onPool?.(pool);
       },
     },
     // Only `npm run migration:create` writes the snapshot: a gateway that migrates leaves its own checkout alone.

@@ -115,7 +115,11 @@ export interface JobWorkerOptions {
   /** The context of one job, with a unit of work of its own. */
   readonly contextOf: (signal: AbortSignal) => JobContext;
   readonly log: Logger;
+  /** Sees every run with what comes of it. */
+  readonly observe?: ObserveRun;
 }
+
+export type ObserveRun = (queue: Queue, run: () => Promise<void>) => Promise<void>;
 
 export interface JobWorker {
   /** Takes no more jobs, and gives those that run back to the queue at their next safe point. */
@@ -123,7 +127,13 @@ export interface JobWorker {
 }
 
 /** Works off the queues until it is stopped, on two connections of its own. */
-export async function startJobWorker({ url, handlers, contextOf, log }: JobWorkerOptions): Promise<JobWorker> {
+export async function startJobWorker({
+  url,
+  handlers,
+  contextOf,
+  log,
+  observe = (_, run) => run(),
+}: JobWorkerOptions): Promise<JobWorker> {
   const boss = new PgBoss({
     connectionString: url,
     application_name: 'gateway jobs',
@@ -140,7 +150,8 @@ export async function startJobWorker({ url, handlers, contextOf, log }: JobWorke
   for (const handler of handlers) {
     await boss.work(handler.queue, { pollingIntervalSeconds: 2 }, async ([job]) => {
       if (!job) return;
-      const run = runJob(handler, job.id, job.data, contextOf(AbortSignal.any([stopping.signal, job.signal])));
+      const context = contextOf(AbortSignal.any([stopping.signal, job.signal]));
+      const run = observe(handler.queue, () => runJob(handler, job.id, job.data, context));
       running.add(run);
       await run.finally(() => running.delete(run));
     });

@@ -25,7 +25,14 @@ export interface OutboundOptions {
   readonly totalTimeoutMs?: number;
   /** Of one answer, after decompression. */
   readonly maxBytes?: number;
+  /** Sees every request with what comes of it, its redirects included. */
+  readonly observe?: ObserveExchange;
 }
+
+export type ObserveExchange = (
+  request: { readonly method: string; readonly host: string },
+  run: () => Promise<Response>,
+) => Promise<Response>;
 
 /** The requests of one piece of work, which share one deadline. */
 export interface OutboundWork {
@@ -72,6 +79,7 @@ export function createOutbound(options: OutboundOptions): Outbound {
     connectTimeoutMs = 10_000,
     totalTimeoutMs = 30_000,
     maxBytes = 1024 * 1024,
+    observe = (_, run) => run(),
   } = options;
 
   async function resolveAllowed(hostname: string): Promise<{ address: string; family: number }[]> {
@@ -134,7 +142,13 @@ export function createOutbound(options: OutboundOptions): Outbound {
   return {
     begin(timeoutMs = totalTimeoutMs) {
       const signal = AbortSignal.timeout(Math.min(timeoutMs, totalTimeoutMs));
-      return { signal, fetch: (url, init = {}) => follow(url, init, signal) };
+      return {
+        signal,
+        fetch: (url, init = {}) => {
+          const { host } = URL.canParse(String(url)) ? new URL(url) : { host: '' };
+          return observe({ method: init.method ?? 'GET', host }, () => follow(url, init, signal));
+        },
+      };
     },
     async check(given) {
       const url = checkUrl(given, allowPrivateNetwork);

@@ -22,6 +22,8 @@ export interface ReplicasOptions {
   readonly poolOptions: pg.PoolConfig;
   readonly log: Pick<Logger, 'info' | 'warn'>;
   readonly onQuery?: (text: string) => void;
+  /** Sees the pool of each before its first connection. */
+  readonly onPool?: ((pool: pg.Pool) => void) | undefined;
 }
 
 /**
@@ -95,9 +97,10 @@ export function createReplicas({ urls, ...options }: ReplicasOptions): Replicas 
 
 type Replica = ReturnType<typeof createReplica>;
 
-function createReplica(url: string, { poolOptions, log, onQuery }: Omit<ReplicasOptions, 'urls' | 'primary'>) {
+function createReplica(url: string, { poolOptions, log, onQuery, onPool }: Omit<ReplicasOptions, 'urls' | 'primary'>) {
   const { host } = new URL(url);
   const pool = openPool(url, { ...poolOptions, connectionTimeoutMillis: SILENCE_MS });
+  onPool?.(pool);
   // Of its own, so that a replica that is busy can still be asked how far it is.
   const watcher = openPool(url, {
     ...poolOptions,

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type { Pool } from 'pg';
 import type { Logger } from 'pino';
 import type { Config } from '../core/config.ts';
 import { type Database, openDatabase } from '../core/database.ts';
@@ -7,14 +8,16 @@ import { type Notifier, createNotifier } from '../core/notify.ts';
 import type { Actor, OperationContext, OperationSettings, WorkContext } from '../core/operation.ts';
 import { type Outbound, type OutboundOptions, createOutbound } from '../core/outbound.ts';
 import type { PublicContext } from '../core/route.ts';
-import { type Replicas, createReplicas } from '../core/replicas.ts';
+import { type Replicas, type ReplicasOptions, createReplicas } from '../core/replicas.ts';
 import type { SecretBox } from '../core/secrets.ts';
 import { type Sql, createSql } from '../core/sql.ts';
+import { type Tracing, traceStatements } from '../core/tracing.ts';
 import { authenticate } from './authenticate.ts';
 import { entities } from './entities.ts';
 import { toDomainError } from './failures.ts';
 import { type Idempotency, createIdempotency } from './idempotency.ts';
 import { type Metrics, createMetrics } from './metrics.ts';
+import { countJobs, observeOutbound } from './observe.ts';
 
 /** All that the gateway works with. */
 export interface Dependencies {
@@ -32,6 +35,8 @@ export interface Dependencies {
   readonly address: { url?: string };
   readonly log: Logger;
   readonly metrics: Metrics;
+  /** Where it is configured. */
+  readonly tracing: Tracing | undefined;
   readonly now: () => Date;
   readonly newId: () => string;
   /** Closes the connections to the database. */
@@ -60,15 +65,23 @@ export async function createDependencies({
   onSql,
   outbound: outboundOptions,
 }: DependencyOptions): Promise<Dependencies> {
-  const database = await openDatabase({ url: databaseUrl, entities, onSql });
+  const tracing = await openTracing(config, log);
+  const onPool = tracing && ((pool: Pool) => traceStatements(pool, tracing));
+  const database = await openDatabase({ url: databaseUrl, entities, onSql, onPool });
   const sql = await createSql(database, onSql);
-  const replicas = await connectReplicas({ config, database, sql, log, onSql });
+  const replicas = await connectReplicas({ config, database, sql, log, onSql, onPool });
+  const pool: Pool = await database.driver.getConnection().getNativeClient();
+  const metrics = createMetrics({ pool, countJobs: () => countJobs(sql), replicas });
   const notifier = createNotifier({
     url: databaseUrl,
     send: (channel, payload) => sql.query('select pg_notify($1, $2)', [channel, payload]),
     log,
   });
-  const outbound = createOutbound({ allowPrivateNetwork: config.ALLOW_PRIVATE_NETWORK, ...outboundOptions });
+  const outbound = createOutbound({
+    allowPrivateNetwork: config.ALLOW_PRIVATE_NETWORK,
+    observe: observeOutbound({ metrics, tracing }),
+    ...outboundOptions,
+  });
   if (config.ALLOW_PRIVATE_NETWORK)
     log.warn(
       'ALLOW_PRIVATE_NETWORK is on: requests to MCP servers may reach loopback and private networks; never use this in production',
@@ -85,7 +98,8 @@ export async function createDependencies({
     idempotency: createIdempotency({ database, sql, secrets, now, newId: randomUUID, log }),
     address: {},
     log,
-    metrics: createMetrics(replicas),
+    metrics,
+    tracing,
     now,
     newId: randomUUID,
     close: async () => {
@@ -93,6 +107,7 @@ export async function createDependencies({
       await outbound.close();
       await replicas?.close();
       await database.close(true);
+      await tracing?.close();
     },
   };
 }
@@ -103,10 +118,13 @@ async function connectReplicas({
   sql: primary,
   log,
   onSql: onQuery,
-}: Pick<Dependencies, 'config' | 'database' | 'sql' | 'log'> & Pick<DependencyOptions, 'onSql'>) {
+  onPool,
+}: Pick<Dependencies, 'config' | 'database' | 'sql' | 'log'> &
+  Pick<DependencyOptions, 'onSql'> &
+  Pick<ReplicasOptions, 'onPool'>) {
   if (urls.length === 0) return undefined;
   const { options: poolOptions } = await database.driver.getConnection().getNativeClient();
-  return createReplicas({ urls, primary, poolOptions, log, onQuery });
+  return createReplicas({ urls, primary, poolOptions, log, onQuery, onPool });
 }
 
 /** The same context for a request that only reads. */
@@ -115,6 +133,16 @@ export function readingContext(context: OperationContext, { replicas }: Dependen
   const sql = { value: replicas.reader(context.actor.position), enumerable: true };
   // With its getters as they are, which make things when they are asked for.
   return Object.defineProperties({}, { ...Object.getOwnPropertyDescriptors(context), sql }) as OperationContext;
+}
+
+/** Tracing and all that it needs is loaded only where it is configured. */
+async function openTracing(
+  { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint }: Config,
+  log: Logger,
+): Promise<Tracing | undefined> {
+  if (endpoint === undefined) return undefined;
+  const { startTracing } = await import('../core/opentelemetry.ts');
+  return startTracing(endpoint, log);
 }
 
 /** The context of one request: its own unit of work, made when a change first asks for it, since reads need none. */

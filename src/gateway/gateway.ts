@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import { DomainError } from '../core/errors.ts';
 import { type HttpAnswer, type HttpHeaders, type HttpRequest, answerWith } from '../core/http.ts';
 import type { Actor } from '../core/operation.ts';
+import type { Span } from '../core/tracing.ts';
 import { authenticate } from './authenticate.ts';
 import { createCors } from './cors.ts';
 import { type Dependencies, operationContext, publicContext } from './dependencies.ts';
@@ -10,6 +11,7 @@ import { toDomainError } from './failures.ts';
 import { createGraphQLDoor } from './graphql-door.ts';
 import { answerGraphQLError } from './graphql-failures.ts';
 import { live, ready } from './health.ts';
+import { traced, whileOpen } from './observe.ts';
 import { openApiDocument } from './openapi.ts';
 import { docsAsset, docsPage, graphiqlPage } from './pages.ts';
 import { createRateLimits } from './rate-limits.ts';
@@ -45,6 +47,7 @@ const NO_PAGE = { 'Content-Security-Policy': "default-src 'none'; frame-ancestor
 /** The whole gateway as a function from request to answer. It opens no port, so that tests can call it in process. */
 export function createGateway(dependencies: Dependencies): Gateway {
   const cors = createCors(dependencies.config.CORS_ORIGINS);
+  const { metrics, tracing } = dependencies;
   const limits = createRateLimits(dependencies);
   const graphql = createGraphQLDoor(dependencies, limits);
   const openapi = Buffer.from(JSON.stringify(openApiDocument(routes)));
@@ -64,7 +67,9 @@ export function createGateway(dependencies: Dependencies): Gateway {
     passage.operation = match.route.operationId;
     passage.routeHeaders = match.route.headers;
     const actor = await admit(passage);
-    return answerRest(request, url, match, actor, requestId, dependencies);
+    return traced(tracing, { name: passage.operation, kind: 'internal' }, () =>
+      answerRest(request, url, match, actor, requestId, dependencies),
+    );
   }
 
   /** Who calls, and that they may call now: 401, then 429, both before the body is read. */
@@ -122,12 +127,10 @@ export function createGateway(dependencies: Dependencies): Gateway {
     '/health/live': live,
     '/health/ready': () => ready(dependencies),
     '/metrics': async () =>
-      answerWith(await dependencies.metrics.registry.metrics(), {
-        headers: { 'Content-Type': dependencies.metrics.registry.contentType },
-      }),
+      answerWith(await metrics.registry.metrics(), { headers: { 'Content-Type': metrics.registry.contentType } }),
   };
 
-  return async (request) => {
+  async function handle(request: HttpRequest, span?: Span): Promise<HttpAnswer> {
     const started = performance.now();
     const requestId = requestIdOf(request.headers);
     let log: Logger | undefined;
@@ -139,7 +142,7 @@ export function createGateway(dependencies: Dependencies): Gateway {
       operation: 'unknown',
       // Few requests write more than their one line.
       get log() {
-        return (log ??= dependencies.log.child({ requestId }));
+        return (log ??= dependencies.log.child({ requestId, traceId: span?.traceId }));
       },
     };
     let told: HttpAnswer;
@@ -155,11 +158,15 @@ export function createGateway(dependencies: Dependencies): Gateway {
     const seconds = (performance.now() - started) / 1000;
     const { door, operation, keyId } = passage;
     const { status } = told;
-    dependencies.metrics.requests.inc({ door, operation, status });
-    dependencies.metrics.duration.observe({ door, operation }, seconds);
+    metrics.requests.inc({ door, operation, status });
+    metrics.duration.observe({ door, operation }, seconds);
+    span?.rename(`${request.method} ${operation}`);
+    span?.set({ 'http.response.status_code': status, 'gateway.request_id': requestId });
+    if (status >= 500) span?.fail(String(status));
     dependencies.log.info(
       {
         requestId,
+        traceId: span?.traceId,
         method: request.method,
         path: passage.url.pathname,
         door,
@@ -179,7 +186,16 @@ export function createGateway(dependencies: Dependencies): Gateway {
       ...passage.routeHeaders,
       ...passage.limitHeaders,
     };
-    return { status, headers, body: request.method === 'HEAD' ? null : told.body };
+    const body = request.method === 'HEAD' ? null : told.body;
+    return whileOpen({ status, headers, body }, (by) => metrics.tails.inc({ door }, by));
+  }
+
+  if (!tracing) return (request) => handle(request);
+  return (request) => {
+    const attributes = { 'http.request.method': request.method };
+    return tracing.span({ name: request.method, kind: 'server', attributes, parent: request.headers }, (span) =>
+      handle(request, span),
+    );
   };
 }
 

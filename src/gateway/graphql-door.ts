@@ -20,6 +20,7 @@ import { type Dependencies, readingContext } from './dependencies.ts';
 import { createExecutor } from './executor.ts';
 import { type CostedRequest, adviceFor, checkCost } from './graphql-cost.ts';
 import { masked, maskedStream, toGraphQLError, toHttpError } from './graphql-failures.ts';
+import { createGraphQLObserver } from './graphql-observe.ts';
 import { LIMITS, checkDocument, parseWithinLimits } from './graphql-limits.ts';
 import { readGraphQLRequest } from './graphql-request.ts';
 import { KEY_HEADER, REPLAYED_HEADER } from './idempotency.ts';
@@ -65,8 +66,9 @@ export type GraphQLDoor = (
  * streams, and words what is wrong. A document that has come through all of that once is run at once when it comes again.
  */
 export function createGraphQLDoor(dependencies: Dependencies, limits: RateLimits | undefined): GraphQLDoor {
-  const { metrics, idempotency, log: gatewayLog } = dependencies;
+  const { metrics, tracing, idempotency, log: gatewayLog } = dependencies;
   const run = createExecutor(schema);
+  const observe = createGraphQLObserver({ metrics, tracing });
   const parsed = createDocumentCache();
   const valid = new WeakSet<DocumentNode>();
 
@@ -85,6 +87,8 @@ export function createGraphQLDoor(dependencies: Dependencies, limits: RateLimits
     server.cost = { requested, limit: LIMITS.cost };
     return limits && pay(limits, request, requested, server);
   }
+
+  const observed = (args: ExecutionArgs, server: ServerContext) => observe(args, () => perform(args, server));
 
   async function perform(args: ExecutionArgs, server: ServerContext): Promise<ExecutionResult> {
     if (getOperationAST(args.document, args.operationName)?.operation !== OperationTypeNode.MUTATION)
@@ -128,7 +132,7 @@ export function createGraphQLDoor(dependencies: Dependencies, limits: RateLimits
     onExecute({ args, context, setExecuteFn }) {
       const server = asServer(context);
       valid.add((args as ExecutionArgs).document);
-      setExecuteFn((executed: ExecutionArgs) => perform({ ...executed, contextValue: server.operation }, server));
+      setExecuteFn((executed: ExecutionArgs) => observed({ ...executed, contextValue: server.operation }, server));
       return price(args, server);
     },
     onSubscribe({ args, context, setSubscribeFn }) {
@@ -208,7 +212,7 @@ export function createGraphQLDoor(dependencies: Dependencies, limits: RateLimits
     } catch (error) {
       return { errors: [toGraphQLError(error, server.logs.log)] };
     }
-    return perform(args, server);
+    return observed(args, server);
   }
 
   return async (request, operation, logs) => {

@@ -2,6 +2,7 @@ import { type JobWorker, startJobWorker } from '../core/jobs.ts';
 import { eventPurgeJob } from '../domains/event-definitions/purge.ts';
 import { userDeletionJob } from '../domains/user-deletions/deletion.ts';
 import { type Dependencies, workContext } from './dependencies.ts';
+import { observeJobs } from './observe.ts';
 import { upkeepJob } from './upkeep.ts';
 
 /** Works off the queues beside the requests of this process, or in a process of its own. */
@@ -12,5 +13,6 @@ export function startJobs(dependencies: Dependencies): Promise<JobWorker> {
     handlers: [userDeletionJob, eventPurgeJob, upkeepJob(config)],
     contextOf: (signal) => ({ ...workContext(dependencies), log, signal }),
     log,
+    observe: observeJobs(dependencies),
   });
 }
