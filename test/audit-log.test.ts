@@ -1,6 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { findOperator } from '../src/domains/session-events/import.ts';
+import { appendSessionEventsInput } from '../src/domains/session-events/input.ts';
+import { appendSessionEvents } from '../src/domains/session-events/operations.ts';
+import { operationContext } from '../src/gateway/dependencies.ts';
 import { auditRows } from './helpers/audit-log.ts';
 import { type TestGateway, startTestGateway } from './helpers/gateway.ts';
 import { append, createSession, eventsOf, mutate } from './helpers/sessions.ts';
@@ -115,6 +119,22 @@ describe('who reads it', () => {
       { 'X-Organization-Id': other.organization },
     );
     expect(answer.errors).toMatchObject([{ extensions: { code: 'INVALID_INPUT' } }]);
+  });
+
+  test('what an operator imports names no user and no key', async () => {
+    const id = await createSession(gateway, member.key);
+    const actor = await findOperator(gateway.dependencies.sql, id);
+    if (!actor) throw new Error('no operator');
+    const events = [{ eventType: 'text', provider: 'anthropic', eventData: { type: 'text' } }];
+    const input = appendSessionEventsInput.parse({ sessionId: id, events });
+    await appendSessionEvents(operationContext(gateway.dependencies, actor, 'command-line'), input);
+    expect((await entries(admin.key, { filter: { targetId: id } }))[0]).toMatchObject({
+      operation: 'appendSessionEvents',
+      source: 'COMMAND_LINE',
+      user: null,
+      apiKeyId: null,
+      requestId: 'command-line',
+    });
   });
 
   test('former members stay named', async () => {

@@ -114,6 +114,7 @@ export async function createDemoWorkspace(dependencies: Dependencies): Promise<I
       role: 'admin',
       subscriptions: { marketing: 'professional' },
     },
+    isOperator: true,
   };
   for (const definition of DEMO_DEFINITIONS) {
     await createEventDefinition(

@@ -122,6 +122,26 @@ describe('on a database of its own, with no server', () => {
       answers: 0,
       keyId: 'k2',
     });
+
+    const entries = await query(
+      env.DATABASE_URL,
+      `select operation, target_type as type, target_id as target, organization_id as organization, count(*)::int from audit_entry
+        where source = 'command_line' and key_id is null group by 1, 2, 3, 4 order by min(occurred_at)`,
+    );
+    const organization = key.organizationId;
+    const ofKey = { type: 'ApiKey', target: key.keyId, organization, count: 1 };
+    expect(entries).toEqual([
+      { operation: 'createApiKey', ...ofKey },
+      { operation: 'revokeApiKey', ...ofKey },
+      {
+        operation: 'setSubscription',
+        type: 'Organization',
+        target: organization,
+        organization,
+        count: 1 + PRODUCT_FAMILIES.length,
+      },
+      { operation: 'rotateSecrets', type: 'Secret', target: null, organization: null, count: 1 },
+    ]);
   });
 
   test.for([

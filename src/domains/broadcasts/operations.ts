@@ -1,7 +1,7 @@
 import { LockMode } from '@mikro-orm/postgresql';
 import { ConflictError, invalid, notFound } from '../../core/errors.ts';
 import { type OperationContext, requireOrganization, requireScope, write } from '../../core/operation.ts';
-import type { Timestamp } from '../../core/sql.ts';
+import type { Sql, Timestamp } from '../../core/sql.ts';
 import { Broadcast, BroadcastChannel, type BroadcastContent, type BroadcastStatus } from './entity.ts';
 import type { BroadcastReference, CreateBroadcastInput, ListBroadcastsInput } from './input.ts';
 
@@ -29,10 +29,11 @@ const DEFAULT_CHANNEL = { channelKey: 'default', type: 'Default', name: 'Default
  */
 export async function listBroadcastChannels(context: OperationContext): Promise<BroadcastChannelRow[]> {
   const organizationId = reach(context);
-  const channels = await findChannels(context, organizationId);
+  const channels = await findChannels(context.sql, organizationId);
   if (channels.length > 0) return channels;
   await addDefaultChannel(context, organizationId);
-  return findChannels(context, organizationId);
+  // A replica may not have it yet.
+  return findChannels(context.sql.primary, organizationId);
 }
 
 function reach({ actor }: OperationContext): string {
@@ -40,7 +41,7 @@ function reach({ actor }: OperationContext): string {
   return requireOrganization(actor).id;
 }
 
-async function findChannels({ sql }: OperationContext, organizationId: string): Promise<BroadcastChannelRow[]> {
+async function findChannels(sql: Sql, organizationId: string): Promise<BroadcastChannelRow[]> {
   return sql.query<BroadcastChannelRow>(
     `select id, channel_key as "channelKey", type, name, active, created_at as "createdAt", updated_at as "updatedAt"
       from broadcast_channel where organization_id = $1 order by created_at, id`,
