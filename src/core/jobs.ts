@@ -1,5 +1,5 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { type KyselyTransactionLike, PgBoss, type QueuePolicy, fromKysely } from 'pg-boss';
+import { type KyselyTransactionLike, PgBoss, type QueueOptions, type QueuePolicy, fromKysely } from 'pg-boss';
 import type { Pool } from 'pg';
 import type { Logger } from 'pino';
 import type { z } from 'zod';
@@ -12,7 +12,7 @@ import type { WorkContext } from './operation.ts';
  */
 
 /** Every queue; a new one is created when the database is next migrated. */
-export const QUEUES = ['user-deletion', 'event-purge', 'upkeep'] as const;
+export const QUEUES = ['user-deletion', 'event-purge', 'upkeep', 'mcp-refresh'] as const;
 export type Queue = (typeof QUEUES)[number];
 
 /** What jobs work with. */
@@ -48,8 +48,12 @@ const QUEUE_OPTIONS = {
   heartbeatSeconds: 20,
   expireInSeconds: 86_400 - 1,
 };
-/** Of what comes again and again, one job at a time is enough. */
-const POLICIES: Partial<Record<Queue, QueuePolicy>> = { upkeep: 'exclusive' };
+/** Of what comes again and again, one job at a time is enough, and nobody asks what became of it. */
+const RECURRING = { ...QUEUE_OPTIONS, policy: 'exclusive', deleteAfterSeconds: 86_400 };
+const OPTIONS: Partial<Record<Queue, QueueOptions & { policy?: QueuePolicy }>> = {
+  upkeep: RECURRING,
+  'mcp-refresh': RECURRING,
+};
 /** Looks for jobs of dead workers this often. */
 const SUPERVISE_SECONDS = 20;
 /** Any constant will do, as long as every process takes the same. */
@@ -78,8 +82,7 @@ async function install(boss: PgBoss): Promise<void> {
   try {
     const existing = new Set((await boss.getQueues([...QUEUES])).map(({ name }) => name));
     for (const queue of QUEUES)
-      if (!existing.has(queue))
-        await boss.createQueue(queue, { ...QUEUE_OPTIONS, policy: POLICIES[queue] ?? 'standard' });
+      if (!existing.has(queue)) await boss.createQueue(queue, OPTIONS[queue] ?? QUEUE_OPTIONS);
   } finally {
     await boss.stop({ graceful: false });
   }

@@ -1,5 +1,6 @@
 import { type JobWorker, startJobWorker } from '../core/jobs.ts';
 import { eventPurgeJob } from '../domains/event-definitions/purge.ts';
+import { mcpRefreshJob } from '../domains/mcp-connections/idle.ts';
 import { userDeletionJob } from '../domains/user-deletions/deletion.ts';
 import { type Dependencies, workContext } from './dependencies.ts';
 import { observeJobs } from './observe.ts';
@@ -10,7 +11,7 @@ export function startJobs(dependencies: Dependencies): Promise<JobWorker> {
   const { config, databaseUrl, log } = dependencies;
   return startJobWorker({
     url: databaseUrl,
-    handlers: [userDeletionJob, eventPurgeJob, upkeepJob(config)],
+    handlers: [userDeletionJob, eventPurgeJob, mcpRefreshJob, upkeepJob(config)],
     contextOf: (signal) => ({ ...workContext(dependencies), log, signal }),
     log,
     observe: observeJobs(dependencies),

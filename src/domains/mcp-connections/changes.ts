@@ -3,7 +3,7 @@ import type { OperationContext } from '../../core/operation.ts';
 import type { McpConnectionReference } from './input.ts';
 import { readMcpConnections } from './operations.ts';
 import type { McpConnectionRow } from './rows.ts';
-import { topicOf } from './status.ts';
+import { standingOf, topicOf } from './status.ts';
 
 /** A notification is a hint that can be lost: the row is looked at again now and then without one. */
 const RECHECK_MS = 15_000;
@@ -27,7 +27,8 @@ export async function* followMcpConnection(
       const [row] = await readMcpConnections({ ...context, actor }, [mcpConnectionId]);
       if (!row && last === undefined) throw notFound('MCP connection');
       if (!row) return;
-      const state = JSON.stringify(row);
+      // An authorization that is not completed in time changes no row.
+      const state = JSON.stringify(row && [row, standingOf(row, context.now())]);
       if (state !== last) yield row;
       last = state;
       await bell.heard(RECHECK_MS);

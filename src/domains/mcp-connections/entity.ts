@@ -2,7 +2,7 @@ import { type Opt, defineEntity, p } from '@mikro-orm/postgresql';
 import { Organization } from '../organizations/entity.ts';
 import { User } from '../users/entity.ts';
 import type { AuthorizationServer } from './oauth.ts';
-import { STATUSES, type Status } from './status.ts';
+import { STATUSES, type Status, standingOf } from './status.ts';
 
 export const TYPES = ['remote', 'stdio'] as const;
 export const VISIBILITIES = ['shared', 'personal'] as const;
@@ -67,6 +67,7 @@ const McpConnectionSchema = defineEntity({
   indexes: [
     { name: 'mcp_connection_organization_index', properties: ['organization', 'name', 'id'] },
     { name: 'mcp_connection_owner_index', properties: ['owner'] },
+    { name: 'mcp_connection_refresh_index', properties: ['refreshAfter'] },
   ],
 });
 
@@ -95,6 +96,11 @@ export class McpConnection extends McpConnectionSchema.class {
     this.lastCheckedAt = at;
     this.authorizationExpiresAt = authorizationExpiresAt;
     this.updatedAt = at;
+  }
+
+  /** Its user has still to complete the authorization that was begun. */
+  isPending(at: Date): boolean {
+    return standingOf(this, at).status === 'PENDING_AUTHORIZATION';
   }
 
   setTokens({
@@ -134,7 +140,10 @@ const McpAuthorizationSchema = defineEntity({
     expiresAt: p.datetime(),
   },
   uniques: [{ name: 'mcp_authorization_state_unique', properties: ['stateHash'] }],
-  indexes: [{ name: 'mcp_authorization_connection_index', properties: ['connection'] }],
+  indexes: [
+    { name: 'mcp_authorization_connection_index', properties: ['connection'] },
+    { name: 'mcp_authorization_expiry_index', properties: ['expiresAt'] },
+  ],
 });
 
 /** An authorization that was begun and waits for its callback; taken out of the table by the first that comes. */

@@ -72,7 +72,7 @@ async function noteSuccess({ em, now, notifier }: WorkContext, id: string): Prom
       { lockMode: LockMode.PESSIMISTIC_WRITE, refresh: true },
     );
     // An authorization that waits for its user is not over because the old tokens still serve.
-    if (!locked || locked.status === 'PENDING_AUTHORIZATION') return false;
+    if (!locked || locked.isPending(now())) return false;
     locked.connect(now());
     return true;
   });
@@ -85,7 +85,7 @@ export async function noteFailure({ em, now, notifier }: WorkContext, id: string
     return error;
   const noted = await em.fork().transactional(async (transaction) => {
     const connection = await transaction.findOne(McpConnection, { id }, { lockMode: LockMode.PESSIMISTIC_WRITE });
-    if (!connection || connection.status === 'PENDING_AUTHORIZATION') return toRemoteFailure(error, connection);
+    if (!connection || connection.isPending(now())) return toRemoteFailure(error, connection);
     const status = statusAfter(error, connection);
     // Somebody has authorized it anew meanwhile, or the tokens are known to be gone: there is nothing to write down.
     if (

@@ -94,11 +94,11 @@ async function renew(
     const reason = wasRefused
       ? 'the MCP server no longer accepts the access token'
       : 'the access token has expired, and there is no refresh token';
-    // Without a refresh token a token is simply used until it ends.
+    // Without a refresh token a token is simply used until it ends; then that is noted.
     return commit(context, seen, async (connection, em) =>
       isOver
         ? lose(em, connection, reason, context.now())
-        : connection.setTokens({ ...lifetimeOf(seen), refreshAfter: null }),
+        : connection.setTokens({ ...lifetimeOf(seen), refreshAfter: seen.tokenExpiresAt ?? null }),
     );
   }
   let renewed: OAuthTokens;
