@@ -22,7 +22,7 @@ export async function generatedFolder(name: string): Promise<string> {
   return folder;
 }
 
-/** What TypeScript has against files of a sample app and all that they import. An expected error that isn't there is one, too. */
+/** What TypeScript has against files of a sample app and all that they import. An expected error that isn't there is one, too. Takes ten seconds and more. */
 export function typeErrors(...paths: string[]): string[] {
   const config = ts.getParsedCommandLineOfConfigFile(
     `${HERE}apps/tsconfig.json`,

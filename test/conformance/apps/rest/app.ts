@@ -48,6 +48,7 @@ export async function useEverything({ url, key, userId, sessionId, otherKeyId, m
         params: { path: { sessionId }, query: { limit: '2', cursor } },
       }),
     );
+    if (typeof page === 'string') throw new Error('a live tail was not asked for');
     if (page.items.length === 0) break;
     eventIds.push(...page.items.map(({ id }) => id));
     cursor = page.nextCursor;
