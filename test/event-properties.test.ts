@@ -30,7 +30,7 @@ function many(count: number) {
 const conflict = (message: string, field: string) => ({
   status: 409,
   message,
-  faults: [{ message, code: 'conflict', in: field }],
+  faults: [{ message: message.replace(`${field}: `, ''), code: 'conflict', in: field }],
 });
 const missingProperty = {
   status: 404,

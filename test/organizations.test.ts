@@ -86,6 +86,7 @@ describe('creating an organization', () => {
     ]);
     const dashed = `${'y'.repeat(97)} zz`;
     expect([await slugOf(dashed), await slugOf(dashed)]).toEqual([`${'y'.repeat(97)}-zz`, `${'y'.repeat(97)}-2`]);
+    expect([await slugOf('Großhandel Ærø'), await slugOf('Łódź Ðørþ ²')]).toEqual(['grosshandel-aero', 'lodz-dorth-2']);
     expect([await slugOf('!!!'), await slugOf('漢字')]).toEqual([null, null]);
   });
 

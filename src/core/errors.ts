@@ -53,18 +53,26 @@ export class DomainError extends Error {
   readonly kind: ErrorKind;
   /** The input field that caused it, outermost first; empty when no single field did. */
   readonly path: readonly string[];
+  /** What is wrong, place by place: a ValidationError may have several. */
+  readonly faults: readonly Fault[];
   /** Extra response headers, such as `Allow` or `Retry-After`. */
   readonly headers: Readonly<Record<string, string>>;
 
   constructor(
     kind: ErrorKind,
     message: string,
-    options: { path?: readonly string[]; headers?: Record<string, string>; cause?: unknown } = {},
+    options: {
+      path?: readonly string[];
+      faults?: readonly Fault[];
+      headers?: Record<string, string>;
+      cause?: unknown;
+    } = {},
   ) {
     super(message, { cause: options.cause });
     this.name = this.constructor.name;
     this.kind = kind;
     this.path = options.path ?? [];
+    this.faults = options.faults ?? [{ path: this.path, code: this.code.toLowerCase(), message }];
     this.headers = options.headers ?? {};
   }
 
@@ -79,11 +87,8 @@ export class DomainError extends Error {
 
 /** 400: the input breaks rules; every fault found is reported. */
 export class ValidationError extends DomainError {
-  readonly faults: readonly Fault[];
-
   constructor(faults: readonly Fault[]) {
-    super('invalid', faults.map(describe).join('; '), { path: faults[0]?.path });
-    this.faults = faults;
+    super('invalid', faults.map(describe).join('; '), { path: faults[0]?.path, faults });
   }
 }
 
@@ -103,9 +108,11 @@ export class NotFoundError extends DomainError {
   }
 }
 
+/** 409: the change does not fit the present state. Where one field causes it, the message begins with its path, as that of a ValidationError. */
 export class ConflictError extends DomainError {
   constructor(message: string, path: readonly string[] = []) {
-    super('conflict', message, { path });
+    const fault = { path, code: CODE_OF.conflict.toLowerCase(), message };
+    super('conflict', describe(fault), { path, faults: [fault] });
   }
 }
 

@@ -163,13 +163,8 @@ export function answerRestError(error: DomainError, path: string, requestId: str
         message: error.message,
         category: CATEGORY_OF[error.kind] ?? 'VALIDATION_ERROR',
         correlationId: requestId,
-        errors: faultsOf(error).map(({ path: where, code, message }) => ({ message, code, in: where.join('.') })),
+        errors: error.faults.map(({ path: where, code, message }) => ({ message, code, in: where.join('.') })),
       }
     : { error: error.message };
   return answerJson(body, { status: STATUS_OF[error.kind], headers: error.headers });
-}
-
-function faultsOf(error: DomainError) {
-  if (error instanceof ValidationError) return error.faults;
-  return [{ path: error.path, code: error.code.toLowerCase(), message: error.message }];
 }

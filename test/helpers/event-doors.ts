@@ -284,7 +284,9 @@ function statusOf(code: string): number {
 }
 
 function refusalOf({ message, code, path, faults }: GraphQLRefusal): Refusal {
-  const listed = faults ?? [{ message, code: code.toLowerCase(), path: path ?? [] }];
+  // The message of a single fault names its field, which its place says.
+  const bare = path ? message.replace(`${path.join('.')}: `, '') : message;
+  const listed = faults ?? [{ message: bare, code: code.toLowerCase(), path: path ?? [] }];
   return {
     status: statusOf(code),
     message,

@@ -1,3 +1,4 @@
+import { fold } from '../../core/fold.ts';
 import { cut, firstFree } from '../../core/numbering.ts';
 
 /** The form of every event and property name, section 2.1: given or generated, it is immutable. */
@@ -49,41 +50,6 @@ export function freePropertyName(label: string, taken: ReadonlySet<string>): str
   const base = baseNameFor(label, 'property');
   // The followers of `svc` would be `svc_2`, `svc_3`, …, which are reserved.
   return firstFreeName(taken.has(base) && isReserved(`${base}_`) ? `p_${base}` : base, taken);
-}
-
-// The letters of living Latin alphabets that Unicode does not decompose, in lower case.
-const LATIN_LETTERS: Readonly<Record<string, string>> = {
-  ß: 'ss',
-  æ: 'ae',
-  œ: 'oe',
-  þ: 'th',
-  ø: 'o',
-  đ: 'd',
-  ð: 'd',
-  ł: 'l',
-  ħ: 'h',
-  ı: 'i',
-  ŋ: 'n',
-  ŧ: 't',
-  ə: 'e',
-  ɛ: 'e',
-  ɔ: 'o',
-  ɓ: 'b',
-  ɖ: 'd',
-  ɗ: 'd',
-  ƒ: 'f',
-  ƙ: 'k',
-  ɲ: 'n',
-  ƴ: 'y',
-};
-
-function fold(label: string): string {
-  // Marks go before lower-casing: 'İ' alone would become an 'i' with a mark, and '™' decomposes to capitals.
-  const lowerCase = label
-    .normalize('NFKD')
-    .replace(/\p{M}+/gu, '')
-    .toLowerCase();
-  return lowerCase.replace(/\P{ASCII}/gu, (letter) => LATIN_LETTERS[letter] ?? letter);
 }
 
 function isReserved(propertyName: string): boolean {

@@ -106,8 +106,8 @@ async function refuseTakenName(em: EntityManager, organization: ActingOrganizati
 
 function nameTaken(name: string, byDeleted = false): ConflictError {
   const message = byDeleted
-    ? `name: ${name} was used by a deleted event definition and can never be used again; choose another name`
-    : `name: ${name} is taken by another event definition; choose another name`;
+    ? `${name} was used by a deleted event definition and can never be used again; choose another name`
+    : `${name} is taken by another event definition; choose another name`;
   return new ConflictError(message, ['name']);
 }
 

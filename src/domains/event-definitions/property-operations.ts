@@ -63,7 +63,7 @@ export const addEventProperty = write(
     const names = new Set(present.map(({ name }) => name));
     if (input.name !== undefined && names.has(input.name)) {
       throw new ConflictError(
-        `name: ${input.name} is taken by another property of this event definition; choose another name`,
+        `${input.name} is taken by another property of this event definition; choose another name`,
         ['name'],
       );
     }

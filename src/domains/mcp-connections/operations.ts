@@ -41,7 +41,7 @@ export interface ConnectionResult {
 const CONFLICTS = { mcp_connection_shared_name_unique: nameTaken, mcp_connection_personal_name_unique: nameTaken };
 
 function nameTaken({ name = '' }: { name?: string }): ConflictError {
-  return new ConflictError(`name: ${name} is taken by another MCP connection; choose another name`, ['name']);
+  return new ConflictError(`${name} is taken by another MCP connection; choose another name`, ['name']);
 }
 
 const CREATION = {

@@ -75,8 +75,8 @@ export const createOrganization = write(
       organization_slug_unique: ({ slug }) =>
         new ConflictError(
           slug === undefined
-            ? 'slug: the one made from the name was taken at the same moment; try again'
-            : `slug: ${slug} is taken by another organization; choose another slug`,
+            ? 'the one made from the name was taken at the same moment; try again'
+            : `${slug} is taken by another organization; choose another slug`,
           ['slug'],
         ),
     },
@@ -221,8 +221,7 @@ export const addOrganizationMember = write(
     operation: 'addOrganizationMember',
     target: memberOf,
     conflicts: {
-      membership_pkey: ({ email }) =>
-        new ConflictError(`email: ${email} is a member of the organization already`, ['email']),
+      membership_pkey: ({ email }) => new ConflictError(`${email} is a member of the organization already`, ['email']),
     },
   },
 );

@@ -1,12 +1,10 @@
+import { fold } from '../../core/fold.ts';
 import { firstFree } from '../../core/numbering.ts';
 import { SLUG_MAX_LENGTH } from './input.ts';
 
-/** `Ünïcode & Söhne GmbH` → `unicode-sohne-gmbh`; undefined when the name has neither letters nor digits. */
+/** `Ünïcode & Großhandel` → `unicode-grosshandel`; undefined when the name has neither letters nor digits. */
 export function slugFromName(name: string): string | undefined {
-  const slug = name
-    .normalize('NFKD')
-    .replace(/\p{M}+/gu, '')
-    .toLowerCase()
+  const slug = fold(name)
     .replace(/[^a-z0-9]+/g, '-')
     .replace(/^-|-$/g, '')
     .slice(0, SLUG_MAX_LENGTH)

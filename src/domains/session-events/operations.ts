@@ -153,6 +153,6 @@ async function replay(
   if (!batch) throw new ConflictError('the session is finished; queue it again before recording events');
   const [firstId, lastId] = [Number(batch.firstId), Number(batch.lastId)];
   if (lastId - firstId + 1 !== count)
-    throw new ConflictError(`batchId: stands for another batch, of ${lastId - firstId + 1} events`, ['batchId']);
+    throw new ConflictError(`stands for another batch, of ${lastId - firstId + 1} events`, ['batchId']);
   return { sessionId, firstId, lastId, isReplayed: true };
 }

@@ -95,7 +95,7 @@ const moveSession = write(
     const session = await lockSession(em, actor, sessionId);
     if (!NEXT_STATES[session.state].includes(state)) {
       throw new ConflictError(
-        `state: a session that is ${session.state} can become ${NEXT_STATES[session.state].join(' or ')}, not ${state}`,
+        `a session that is ${session.state} can become ${NEXT_STATES[session.state].join(' or ')}, not ${state}`,
         ['state'],
       );
     }
