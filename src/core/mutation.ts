@@ -5,13 +5,17 @@ import { ForbiddenError, ValidationError } from './errors.ts';
 import { keyFromId } from './node.ts';
 
 type Types = PothosSchemaTypes.ExtendDefaultTypes<SchemaTypes>;
+/** Makes the fields of an input; for fields that several inputs share. */
+export type InputFields = InputFieldBuilder<Types, 'InputObject'>;
+/** Makes the fields of a payload, from what its operation gives. */
+export type PayloadFields<Result extends object> = ObjectFieldBuilder<Types, Result>;
 type ErrorClass = new (...args: never[]) => Error;
 
 export interface MutationOptions<Schema extends z.ZodType, Result extends object> {
   readonly description: string;
   /** From the noun's `input.ts`: what REST accepts, too. */
   readonly schema: Schema;
-  readonly input: (t: InputFieldBuilder<Types, 'InputObject'>) => InputFieldMap;
+  readonly input: (t: InputFields) => InputFieldMap;
   /** Whether exactly one of the input's fields is given (`@oneOf`). */
   readonly isOneOf?: boolean;
   /** Input fields that take a global id of the type, as well as the plain one. */
@@ -20,7 +24,7 @@ export interface MutationOptions<Schema extends z.ZodType, Result extends object
   readonly errors?: readonly ErrorClass[];
   /** Whether the operation asks other servers. */
   readonly callsOut?: boolean;
-  readonly payload: (t: ObjectFieldBuilder<Types, Result>) => FieldMap;
+  readonly payload: (t: PayloadFields<Result>) => FieldMap;
   readonly run: (context: GraphQLContext, input: z.output<Schema>) => Promise<Result>;
 }
 

@@ -1,4 +1,5 @@
 import { builder } from '../../core/builder.ts';
+import type { InputFields } from '../../core/mutation.ts';
 import { FIELD_TYPE_OF, type PropertyOption, type PropertyType } from './property-types.ts';
 import type { EventPropertyRow } from './rows.ts';
 
@@ -75,16 +76,19 @@ export const OptionInput = builder.inputType('EventPropertyOptionInput', {
   }),
 });
 
+/** What a new property takes, alone or with its definition. */
+export const newPropertyFields = (t: InputFields) => ({
+  label: t.string({ required: true, description: '1 to 50 characters.' }),
+  name: t.string({
+    description:
+      'At most 50 lowercase letters, digits and underscores, a letter first; made from the label when absent.',
+  }),
+  type: t.field({ type: EventPropertyType, required: true, description: 'What it holds.' }),
+  description: t.string({ description: 'Free text.' }),
+  options: t.field({ type: [OptionInput], description: 'For `ENUMERATION` alone, which needs at least one.' }),
+});
+
 export const PropertyInput = builder.inputType('EventPropertyDefinitionInput', {
   description: 'A property to create with its definition.',
-  fields: (t) => ({
-    label: t.string({ required: true, description: '1 to 50 characters.' }),
-    name: t.string({
-      description:
-        'At most 50 lowercase letters, digits and underscores, a letter first; made from the label when absent.',
-    }),
-    type: t.field({ type: EventPropertyType, required: true, description: 'What it holds.' }),
-    description: t.string({ description: 'Free text.' }),
-    options: t.field({ type: [OptionInput], description: 'For `ENUMERATION` alone, which needs at least one.' }),
-  }),
+  fields: newPropertyFields,
 });

@@ -1,5 +1,5 @@
 import { ConflictError, NotFoundError } from '../../core/errors.ts';
-import { mutation } from '../../core/mutation.ts';
+import { type PayloadFields, mutation } from '../../core/mutation.ts';
 import { EVENT_NAME, EventDefinition } from './definition-graphql.ts';
 import {
   addEventPropertyInput,
@@ -7,7 +7,7 @@ import {
   replaceEventPropertyTypeInput,
   updateEventPropertyInput,
 } from './input.ts';
-import { EventProperty, EventPropertyType, OptionInput } from './property-graphql.ts';
+import { EventProperty, EventPropertyType, OptionInput, newPropertyFields } from './property-graphql.ts';
 import {
   addEventProperty,
   deleteEventProperty,
@@ -16,35 +16,28 @@ import {
 } from './property-operations.ts';
 import { customPropertyRow } from './rows.ts';
 
+/** A property that was made or changed, and the definition that has it. */
+const withDefinition =
+  (description: string) => (t: PayloadFields<Awaited<ReturnType<typeof updateEventProperty>>>) => ({
+    eventDefinition: t.field({
+      type: EventDefinition,
+      description: 'The definition with it.',
+      resolve: ({ definition }) => definition,
+    }),
+    property: t.field({ type: EventProperty, description, resolve: ({ property }) => customPropertyRow(property) }),
+  });
+
 mutation('addEventProperty', {
   description: 'Adds a custom property to an event definition, which has at most 50.',
   schema: addEventPropertyInput,
   ids: { eventName: 'EventDefinition' },
   input: (t) => ({
     eventName: t.string({ required: true, description: EVENT_NAME }),
-    label: t.string({ required: true, description: '1 to 50 characters.' }),
-    name: t.string({
-      description:
-        'At most 50 lowercase letters, digits and underscores, a letter first; made from the label when absent.',
-    }),
-    type: t.field({ type: EventPropertyType, required: true, description: 'What it holds.' }),
-    description: t.string({ description: 'Free text.' }),
-    options: t.field({ type: [OptionInput], description: 'For `ENUMERATION` alone, which needs at least one.' }),
+    ...newPropertyFields(t),
   }),
   errors: [NotFoundError, ConflictError],
   run: addEventProperty,
-  payload: (t) => ({
-    eventDefinition: t.field({
-      type: EventDefinition,
-      description: 'The definition with it.',
-      resolve: ({ definition }) => definition,
-    }),
-    property: t.field({
-      type: EventProperty,
-      description: 'The new property.',
-      resolve: ({ property }) => customPropertyRow(property),
-    }),
-  }),
+  payload: withDefinition('The new property.'),
 });
 
 mutation('updateEventProperty', {
@@ -61,18 +54,7 @@ mutation('updateEventProperty', {
   }),
   errors: [NotFoundError],
   run: updateEventProperty,
-  payload: (t) => ({
-    eventDefinition: t.field({
-      type: EventDefinition,
-      description: 'The definition with it.',
-      resolve: ({ definition }) => definition,
-    }),
-    property: t.field({
-      type: EventProperty,
-      description: 'The changed property.',
-      resolve: ({ property }) => customPropertyRow(property),
-    }),
-  }),
+  payload: withDefinition('The changed property.'),
 });
 
 mutation('replaceEventPropertyType', {
@@ -90,18 +72,7 @@ mutation('replaceEventPropertyType', {
   }),
   errors: [NotFoundError, ConflictError],
   run: replaceEventPropertyType,
-  payload: (t) => ({
-    eventDefinition: t.field({
-      type: EventDefinition,
-      description: 'The definition with it.',
-      resolve: ({ definition }) => definition,
-    }),
-    property: t.field({
-      type: EventProperty,
-      description: 'The new property.',
-      resolve: ({ property }) => customPropertyRow(property),
-    }),
-  }),
+  payload: withDefinition('The new property.'),
 });
 
 mutation('deleteEventProperty', {

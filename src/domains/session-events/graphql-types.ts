@@ -1,10 +1,7 @@
 import { builder } from '../../core/builder.ts';
 import type { EventData } from './event-data.ts';
 
-/** The documented fields alone: recorded data may have others, which the types above the wire do not know. */
-type Documented<Data> = { [Field in keyof Data as string extends Field ? never : Field]: Data[Field] };
-type Part<Field extends keyof EventData> = Documented<NonNullable<EventData[Field]>>;
-type Shape = Documented<EventData>;
+type Part<Field extends keyof EventData> = NonNullable<EventData[Field]>;
 
 export const ScopeKindEnum = builder.enumType('EventScopeKind', {
   description: 'Who acts.',
@@ -80,7 +77,7 @@ const ToolResultType = builder.objectRef<Part<'toolResult'>>('ToolResult').imple
   }),
 });
 
-export const EventDataType = builder.objectRef<Shape>('SessionEventData').implement({
+export const EventDataType = builder.objectRef<EventData>('SessionEventData').implement({
   description: 'What happened, in the documented fields; `eventDataJson` has the others, too.',
   fields: (t) => ({
     type: t.exposeString('type', { description: 'What kind of data it is.' }),

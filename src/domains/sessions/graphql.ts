@@ -1,7 +1,7 @@
 import { OrderDirection, builder } from '../../core/builder.ts';
 import { toConnection } from '../../core/connection.ts';
 import { ConflictError, NotFoundError } from '../../core/errors.ts';
-import { mutation } from '../../core/mutation.ts';
+import { type InputFields, mutation } from '../../core/mutation.ts';
 import { isProvenBelow, keyFromId, uuidsOf } from '../../core/node.ts';
 import { OrganizationType } from '../organizations/graphql.ts';
 import {
@@ -111,6 +111,22 @@ export const AgentOptionsInput = builder.inputType('AgentOptionsInput', {
   }),
 });
 
+/** What a session takes at its creation and later alike. */
+export const configurationFields = (t: InputFields) => ({
+  description: t.string({ description: '1 to 1,000,000 characters.' }),
+  richContent: t.field({
+    type: 'JSON',
+    description: 'A rich-text document; without `description` it sets the description to its plain text.',
+  }),
+  agent: t.string({ description: '1 to 500 characters.' }),
+  baseBranch: t.string({ description: '1 to 500 characters.' }),
+  branchName: t.string({ description: '1 to 500 characters.' }),
+  targetBranch: t.string({ description: '1 to 500 characters.' }),
+  projectId: t.string({ description: '1 to 500 characters.' }),
+  sandboxSize: t.field({ type: SandboxSizeEnum, description: 'How large a machine it runs on.' }),
+  mcpServers: t.stringList({ description: 'Ids or names of MCP connections that the caller can see, at most 100.' }),
+});
+
 mutation('updateSession', {
   description: 'Updates the configuration of a session. What is absent stays as it is; null clears what may be null.',
   schema: updateSessionInput,
@@ -118,21 +134,10 @@ mutation('updateSession', {
   input: (t) => ({
     sessionId: t.id({ required: true, description: 'Either id of the session.' }),
     title: t.string({ description: '1 to 1000 characters; never null.' }),
-    description: t.string({ description: '1 to 1,000,000 characters.' }),
-    richContent: t.field({
-      type: 'JSON',
-      description: 'A rich-text document; without `description` it sets the description to its plain text.',
-    }),
-    agent: t.string({ description: '1 to 500 characters.' }),
+    ...configurationFields(t),
     agentOptions: t.field({ type: AgentOptionsInput, description: 'How to set the agent; replaces what was set.' }),
-    baseBranch: t.string({ description: '1 to 500 characters.' }),
-    branchName: t.string({ description: '1 to 500 characters.' }),
-    targetBranch: t.string({ description: '1 to 500 characters.' }),
     level: t.int({ description: '0 to 100.' }),
-    mcpServers: t.stringList({ description: 'Ids or names of MCP connections that the caller can see, at most 100.' }),
-    projectId: t.string({ description: '1 to 500 characters.' }),
     mode: t.field({ type: SessionModeEnum, description: 'How the agent works.' }),
-    sandboxSize: t.field({ type: SandboxSizeEnum, description: 'How large a machine it runs on.' }),
     visibility: t.field({ type: SessionVisibilityEnum, description: 'Who reads it.' }),
   }),
   errors: [NotFoundError, ConflictError],

@@ -6,14 +6,13 @@ import {
   ProjectColorEnum,
   ProjectIconEnum,
   PullRequestStatusEnum,
-  SandboxSizeEnum,
   SessionModeEnum,
   SessionStateEnum,
   SessionTypeEnum,
   SessionVisibilityEnum,
 } from './graphql-enums.ts';
 import { ArtifactType, PullRequestType, SessionType } from './graphql-types.ts';
-import { AgentOptionsInput } from './graphql.ts';
+import { AgentOptionsInput, configurationFields } from './graphql.ts';
 import { createSessionInput, recordArtifactInput, recordPullRequestInput, transitionSessionInput } from './input.ts';
 import { createSession, recordArtifact, recordPullRequest, transitionSession } from './recording.ts';
 
@@ -70,27 +69,16 @@ mutation('createSession', {
   schema: createSessionInput,
   input: (t) => ({
     title: t.string({ required: true, description: '1 to 1000 characters.' }),
-    description: t.string({ description: '1 to 1,000,000 characters.' }),
-    richContent: t.field({
-      type: 'JSON',
-      description: 'A rich-text document; without `description` it sets the description to its plain text.',
-    }),
+    ...configurationFields(t),
     kind: t.string({ description: '`agent` when absent; 1 to 100 characters.' }),
     sessionType: t.field({ type: SessionTypeEnum, description: '`CHAT` when absent.' }),
     mode: t.field({ type: SessionModeEnum, description: '`NORMAL` when absent.' }),
     visibility: t.field({ type: SessionVisibilityEnum, description: '`PRIVATE` when absent.' }),
     level: t.int({ description: '0 to 100; 0 when absent.' }),
-    agent: t.string({ description: '1 to 500 characters.' }),
     agentId: t.field({ type: 'UUID', description: 'Id of the agent.' }),
     agentOptions: t.field({ type: AgentOptionsInput, description: 'How the agent is set.' }),
     artifactType: t.field({ type: ArtifactTypeEnum, description: 'What it is to make.' }),
-    baseBranch: t.string({ description: '1 to 500 characters.' }),
-    branchName: t.string({ description: '1 to 500 characters.' }),
-    targetBranch: t.string({ description: '1 to 500 characters.' }),
-    projectId: t.string({ description: '1 to 500 characters.' }),
     project: t.field({ type: ProjectInput, description: 'Takes the place of `projectId`.' }),
-    sandboxSize: t.field({ type: SandboxSizeEnum, description: 'How large a machine it runs on.' }),
-    mcpServers: t.stringList({ description: 'Ids or names of MCP connections that the caller can see, at most 100.' }),
     externalId: t.string({ description: '1 to 500 characters.' }),
     externalUrl: t.string({ description: 'At most 2048 characters.' }),
     htmlUrl: t.string({ description: 'Where people look at it; at most 2048 characters.' }),
