@@ -1,10 +1,13 @@
 import { type ExecutionResult, GraphQLError } from 'graphql';
 import { type HttpAnswer, answerJson } from '../core/http.ts';
 import type { Logger } from 'pino';
-import { DomainError } from '../core/errors.ts';
+import { CODE_OF, DomainError, type ErrorKind, STATUS_OF } from '../core/errors.ts';
 import { toDomainError } from './failures.ts';
 
 /** How errors leave the GraphQL door. */
+
+/** What is to be tried again has its status and `Retry-After` in every media type, as under REST. */
+const RETRIED: ReadonlySet<ErrorKind> = new Set(['unavailable', 'rateLimited']);
 
 /** What a caller sees of an error: errors of the language as they are; domain errors with their code; a failure of ours without detail. */
 export function toGraphQLError(error: unknown, log: Logger): GraphQLError {
@@ -12,7 +15,7 @@ export function toGraphQLError(error: unknown, log: Logger): GraphQLError {
   if (error instanceof GraphQLError && (original == null || original instanceof GraphQLError)) return error;
   const domain = toDomainError(original, log);
   const { nodes, path } = error instanceof GraphQLError ? error : {};
-  const http = domain.kind === 'unavailable' && { http: { status: domain.status, headers: domain.headers } };
+  const http = RETRIED.has(domain.kind) && { http: { status: domain.status, headers: domain.headers } };
   return new GraphQLError(domain.message, { nodes, path, extensions: { ...extensionsOf(domain), ...http } });
 }
 
@@ -20,26 +23,18 @@ function extensionsOf({ code, path }: DomainError): Record<string, unknown> {
   return { code, ...(path.length > 0 && { path }) };
 }
 
+/** What came of an execution. Errors of the language that are left then are variables and arguments that do not fit. */
 export function masked(result: ExecutionResult, log: Logger): ExecutionResult {
-  const { errors, data } = result;
-  if (!errors) return result;
-  return {
-    ...result,
-    errors: errors.map((error) => toGraphQLError(data === undefined ? asRequestError(error) : error, log)),
-  };
-}
-
-/**
- * Of an operation that was not begun, such as for variables of wrong types (GraphQL specification, section 6.1.2), graphql says no code.
- * It is 400 in GraphQL's own media type (GraphQL over HTTP, section 6.4.2).
- */
-function asRequestError(error: GraphQLError): GraphQLError {
-  const { originalError } = error;
-  if ((originalError != null && !(originalError instanceof GraphQLError)) || error.extensions['code'] !== undefined)
-    return error;
-  const { message, nodes, source, positions, path, extensions } = error;
-  const told = { code: 'INVALID_INPUT', http: { spec: true, status: 400 } };
-  return new GraphQLError(message, { nodes, source, positions, path, extensions: { ...extensions, ...told } });
+  if (!result.errors) return result;
+  // Without data nothing was run: 400 where the media type has statuses for errors of the request (GraphQL over HTTP, section 6.4).
+  const http = result.data === undefined && { http: { spec: true, status: STATUS_OF.invalid } };
+  const errors = result.errors.map((error) => {
+    const told = toGraphQLError(error, log);
+    if (told.extensions['code'] !== undefined) return told;
+    const { message, nodes, path } = told;
+    return new GraphQLError(message, { nodes, path, extensions: { code: CODE_OF.invalid, ...http } });
+  });
+  return { ...result, errors };
 }
 
 export async function* maskedStream(
