@@ -130,6 +130,7 @@ describe('pages', () => {
   });
 
   const digits = 'must be digits alone';
+  const ofEvent = 'must be the id of an event: digits alone';
   test.each([
     ['?limit=0', 'limit: must be from 1 to 1000'],
     ['?limit=1001', 'limit: must be from 1 to 1000'],
@@ -138,13 +139,13 @@ describe('pages', () => {
     ['?limit=-1', `limit: ${digits}`],
     ['?limit=1.5', `limit: ${digits}`],
     ['?limit=%D9%A3', `limit: ${digits}`],
-    ['?cursor=', `cursor: ${digits}`],
-    ['?cursor=x', `cursor: ${digits}`],
-    ['?cursor=-1', `cursor: ${digits}`],
+    ['?cursor=', `cursor: ${ofEvent}`],
+    ['?cursor=x', `cursor: ${ofEvent}`],
+    ['?cursor=-1', `cursor: ${ofEvent}`],
     ['?cursor=1&cursor=2', 'cursor: must be given only once'],
     ['?messageId=x', 'messageId: must be a UUID'],
     ['?offset=1', 'offset: is not a known property'],
-    ['?limit=0&cursor=x', `limit: must be from 1 to 1000; cursor: ${digits}`],
+    ['?limit=0&cursor=x', `limit: must be from 1 to 1000; cursor: ${ofEvent}`],
   ])('%j is refused: 400', async (query, error) => {
     const answer = await list(id, query);
     expect([answer.status, answer.body]).toEqual([400, { error }]);
@@ -155,10 +156,10 @@ describe('pages', () => {
     [{ first: 1001 }, 'first: must be from 1 to 1000'],
     [{ last: -1 }, 'last: must be from 1 to 1000'],
     [{ first: 1, last: 1 }, 'last: must not be given together with first'],
-    [{ after: 'x' }, 'after: must be the id of an event: digits alone, at most 15'],
+    [{ after: 'x' }, 'after: must be the id of an event: digits alone'],
     [
       { before: Buffer.from('["SESSION_CREATED_AT"]').toString('base64url') },
-      'before: must be the id of an event: digits alone, at most 15',
+      'before: must be the id of an event: digits alone',
     ],
     [{ filter: { eventType: ['a\0'] } }, 'filter.eventType.0: must be well-formed text without NUL characters'],
     [{ filter: { provider: Array<string>(101).fill('a') } }, 'filter.provider: must have at most 100 items'],

@@ -4,6 +4,7 @@ import type { Notifier } from './notify.ts';
 import type { Outbound } from './outbound.ts';
 import type { SecretBox } from './secrets.ts';
 import type { Sql } from './sql.ts';
+import type { Turns } from './turns.ts';
 import type { Subscriptions } from './config.ts';
 import { type DomainError, ForbiddenError, invalid } from './errors.ts';
 
@@ -54,6 +55,8 @@ export interface OperationContext {
   /** Reads on a replica where the request only reads and one has caught up; else on the primary. */
   readonly sql: Sql;
   readonly notifier: Notifier;
+  /** For what would else wait in the database, and hold a connection there. Undefined where the request has a transaction, and so one, already. */
+  readonly turns: Turns | undefined;
   readonly actor: Actor;
   /** Who the caller is now: a key may have been revoked since the request began. For requests that go on for long. */
   readonly authenticateAgain: () => Promise<Actor>;

@@ -12,6 +12,7 @@ import { type Replicas, type ReplicasOptions, createReplicas } from '../core/rep
 import type { SecretBox } from '../core/secrets.ts';
 import { type Sql, createSql } from '../core/sql.ts';
 import { type Tracing, traceStatements } from '../core/tracing.ts';
+import { type Turns, createTurns } from '../core/turns.ts';
 import { authenticate } from './authenticate.ts';
 import { entities } from './entities.ts';
 import { toDomainError } from './failures.ts';
@@ -28,6 +29,7 @@ export interface Dependencies {
   /** Undefined without `DATABASE_REPLICA_URLS`. */
   readonly replicas: Replicas | undefined;
   readonly notifier: Notifier;
+  readonly turns: Turns;
   readonly secrets: SecretBox;
   readonly outbound: Outbound;
   readonly idempotency: Idempotency;
@@ -93,6 +95,7 @@ export async function createDependencies({
     sql,
     replicas,
     notifier,
+    turns: createTurns(),
     secrets,
     outbound,
     idempotency: createIdempotency({ database, sql, secrets, now, newId: randomUUID, log }),
@@ -152,7 +155,7 @@ export function operationContext(
   requestId: string,
   request?: HttpRequest,
 ): OperationContext {
-  const { database, sql, notifier, secrets, outbound, now, newId } = dependencies;
+  const { database, sql, notifier, turns, secrets, outbound, now, newId } = dependencies;
   let em: OperationContext['em'] | undefined;
   return {
     get em() {
@@ -160,6 +163,7 @@ export function operationContext(
     },
     sql,
     notifier,
+    turns,
     actor,
     authenticateAgain: async () => (request ? authenticate(request.headers, dependencies) : actor),
     toDomainError: (error) => toDomainError(error, dependencies.log.child({ requestId })),

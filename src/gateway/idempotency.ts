@@ -7,8 +7,8 @@ import type { OperationContext, Scope } from '../core/operation.ts';
 import { SecretError } from '../core/secrets.ts';
 import { type Sql, sqlWithin } from '../core/sql.ts';
 import type { Dependencies } from './dependencies.ts';
+import { createTurns } from '../core/turns.ts';
 import { placeOfAnswer } from './idempotency-entity.ts';
-import { createTurns } from './idempotency-turns.ts';
 
 /**
  * `Idempotency-Key`: a write that is sent again is not done again; it gets the answer it got. A key belongs to a user in an organization,
@@ -163,7 +163,7 @@ export function createIdempotency(
     const { context } = claim;
     const topics: string[] = [];
     const notifier = { ...context.notifier, publish: (topic: string) => void topics.push(topic) };
-    const { text, isSuccess } = await work({ ...context, em, sql: transaction, notifier });
+    const { text, isSuccess } = await work({ ...context, em, sql: transaction, notifier, turns: undefined });
     if (isSuccess) {
       await keep(transaction, claim, text);
       await em.commit();

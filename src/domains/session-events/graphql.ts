@@ -5,11 +5,12 @@ import { mutation } from '../../core/mutation.ts';
 import { PROVES_PARENT, keyFromId, nodeType, uuidsOf } from '../../core/node.ts';
 import { RawJson } from '../../core/raw-json.ts';
 import { SessionType } from '../sessions/graphql-types.ts';
+import { cursorId } from './cursor.ts';
 import type { EventData } from './event-data.ts';
 import { DeliveryEnum, EventDataType, ScopeKindEnum } from './graphql-types.ts';
 import { type SessionEventFilter, appendSessionEventsInput, sessionEventFilter } from './input.ts';
 import { appendSessionEvents, pageOfSessionEvents, readSessionEvent } from './operations.ts';
-import { type SessionEventRow, cursorId } from './page.ts';
+import type { SessionEventRow } from './page.ts';
 import { tailSessionEvents } from './tail.ts';
 
 const SessionEventType = nodeType<SessionEventRow>('SessionEvent', {

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { text, withDefault } from '../../core/validation.ts';
+import { cursorSchema } from './cursor.ts';
 import { DELIVERIES, SCOPE_KINDS, recordedEvent } from './event-data.ts';
 
 export const DEFAULT_PAGE = 50;
@@ -18,7 +19,7 @@ export const listSessionEventsInput = z.strictObject({
     .refine((limit) => limit >= 1 && limit <= MAX_PAGE, `must be from 1 to ${MAX_PAGE}`)
     .prefault(String(DEFAULT_PAGE))
     .meta({ description: `How many events; 1 to ${MAX_PAGE}.` }),
-  cursor: digits.prefault('0').meta({ description: 'Id of the last event seen, as `nextCursor` has it.' }),
+  cursor: cursorSchema.prefault('0').meta({ description: 'Id of the last event seen, as `nextCursor` has it.' }),
   messageId: z.uuid().optional(),
 });
 export type ListSessionEventsInput = z.output<typeof listSessionEventsInput>;

@@ -1,8 +1,9 @@
 import { auditSql } from '../../core/audit.ts';
-import { ConflictError, notFound } from '../../core/errors.ts';
+import { ConflictError, DomainError, notFound } from '../../core/errors.ts';
 import type { Page, PageArguments } from '../../core/keyset.ts';
 import { type OperationContext, auditEntry, requireOrganization, requireScope } from '../../core/operation.ts';
 import { changeableSql, requireSessionChange, sessionTopic } from '../sessions/operations.ts';
+import { idOf } from './cursor.ts';
 import {
   type AppendSessionEventsInput,
   DEFAULT_PAGE,
@@ -31,11 +32,6 @@ export async function listSessionEvents(
   if (!slice) throw notFound('session');
   const { events } = slice;
   return { events, nextCursor: String(events.at(-1)?.id ?? cursor) };
-}
-
-/** The id that a cursor of digits stands for: beyond all that is stored, one number is like another. */
-export function idOf(cursor: string): number {
-  return Math.min(Number(cursor), Number.MAX_SAFE_INTEGER);
 }
 
 /** The same events as a Relay page, forward or backward, with more filters. */
@@ -69,6 +65,9 @@ export async function readSessionEvent(
   return (await findEventRows(context, sessionId, {}, { after: id - 1, before: id + 1, limit: 1 }))?.events[0];
 }
 
+/** How long an append waits for those before it. */
+const APPEND_WAIT_MS = 10_000;
+
 export interface AppendedEvents {
   readonly sessionId: string;
   readonly firstId: number;
@@ -82,6 +81,7 @@ export interface AppendedEvents {
  *
  * One statement, and so one transaction. It updates the head of the stream first and holds that row until the commit, so ids become
  * visible in the order in which they were drawn. Twins of one batch meet at the same row; the later one then breaks the key of the batch.
+ * Where many append to one session they take turns, and hold no connection meanwhile.
  * @throws ConflictError when the session is finished, or the batch id stands for another batch; NotFoundError and ForbiddenError as for
  * every change of a session.
  */
@@ -105,13 +105,38 @@ export async function appendSessionEvents(
   ];
   const entry = auditEntry(context, 'appendSessionEvents', { type: 'Session', id: sessionId });
   const statement = appendStatement(changeableSql(context.actor, values), auditSql(entry, 'head', values));
-  const [head] = await context.sql.query<{ base: string }>(statement, values).catch((error: unknown) => {
-    if (isBatchTwin(error)) return [];
-    throw error;
-  });
+  const [head] = await inTurn(context, sessionId, () =>
+    context.sql.query<{ base: string }>(statement, values).catch((error: unknown) => {
+      if (isBatchTwin(error)) return [];
+      throw error;
+    }),
+  );
   if (!head) return replay(context, { sessionId, batchId, count: events.length });
   context.notifier.publish(sessionTopic(sessionId));
   return { sessionId, firstId: Number(head.base) + 1, lastId: Number(head.base) + events.length, isReplayed: false };
+}
+
+/**
+ * One append of a session at a time in this process: the others would wait for the head of the stream, each with a connection that everybody
+ * else is in need of.
+ * @throws DomainError 503 with `Retry-After` when the turn does not come in time.
+ */
+async function inTurn<Result>(
+  { turns }: OperationContext,
+  sessionId: string,
+  append: () => Promise<Result>,
+): Promise<Result> {
+  if (!turns) return append();
+  const end = await turns.take(`append ${sessionId}`, APPEND_WAIT_MS);
+  if (!end)
+    throw new DomainError('unavailable', 'too much is being appended to this session; try again', {
+      headers: { 'Retry-After': '1' },
+    });
+  try {
+    return await append();
+  } finally {
+    end();
+  }
 }
 
 function appendStatement(changeable: string, record: string): string {

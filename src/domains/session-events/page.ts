@@ -3,6 +3,7 @@ import type { PageArguments } from '../../core/keyset.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import { type Timestamp, toIsoString } from '../../core/sql.ts';
 import { readableSql } from '../sessions/operations.ts';
+import { cursorId } from './cursor.ts';
 import { MAX_PAGE, type SessionEventFilter } from './input.ts';
 
 /**
@@ -119,12 +120,4 @@ export function windowOf(page: PageArguments, defaultSize: number): { window: Se
     },
     size,
   };
-}
-
-/** The id that a cursor stands for. @throws ValidationError naming the argument. */
-export function cursorId(cursor: string | null | undefined, argument: string): number | null {
-  if (cursor == null) return null;
-  if (!/^\d{1,15}$/.test(cursor))
-    throw invalid(argument, 'must be the id of an event: digits alone, at most 15', 'invalid_cursor');
-  return Number(cursor);
 }

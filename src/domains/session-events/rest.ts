@@ -1,11 +1,11 @@
 import { z } from 'zod';
-import { invalid } from '../../core/errors.ts';
 import { type HttpAnswer, type HttpHeaders, type HttpRequest, answerJsonText, answerWith } from '../../core/http.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import { route } from '../../core/route.ts';
+import { cursorId, idOf } from './cursor.ts';
 import { eventDataFields } from './event-data.ts';
 import { type ListSessionEventsInput, listSessionEventsInput } from './input.ts';
-import { idOf, listSessionEvents } from './operations.ts';
+import { listSessionEvents } from './operations.ts';
 import { eventToJson } from './page.ts';
 import { toEventStream } from './sse.ts';
 import { tailSessionEvents } from './tail.ts';
@@ -74,7 +74,7 @@ async function streamOf(
   { sessionId, cursor, messageId }: ListSessionEventsInput,
   request: HttpRequest,
 ): Promise<HttpAnswer> {
-  const after = idOf(resumeFrom(request.headers) ?? cursor);
+  const after = cursorId(request.headers.get(LAST_ID_HEADER), LAST_ID_HEADER) ?? idOf(cursor);
   const gone = new AbortController();
   const signal = AbortSignal.any([request.signal, gone.signal]);
   const pages = await tailSessionEvents(context, { sessionId, after, filter: { messageId }, signal });
@@ -87,11 +87,4 @@ async function streamOf(
     toEventStream(context, pages, () => gone.abort()),
     { headers },
   );
-}
-
-function resumeFrom(headers: HttpHeaders): string | undefined {
-  const id = headers.get(LAST_ID_HEADER);
-  if (id === null) return undefined;
-  if (!/^\d+$/.test(id)) throw invalid(LAST_ID_HEADER, 'must be the id of an event: digits alone');
-  return id;
 }

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** Lets one after the other do what has the same name, in the order in which they come. */
+/** Lets one after the other do what has the same name, in this process, in the order in which they come. */
 export interface Turns {
   /** Resolves when it is this one's turn, with how to end that; undefined when it does not come within `waitMs`. */
   take(name: string, waitMs: number): Promise<(() => void) | undefined>;
