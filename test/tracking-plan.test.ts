@@ -141,7 +141,7 @@ test('the plan is created from its file by sh and curl, read and searched throug
     stderr: [],
     stdout: [
       ...plan.map(
-        ({ label, name }) => `409 ${label}: name: ${name} is taken by another event definition; choose another name`,
+        ({ label, name }) => `409 ${label}: ${name} is taken by another event definition; choose another name`,
       ),
       `0 created, ${plan.length} with a name in use, 0 failed`,
     ],
