@@ -1,0 +1,23 @@
+# The gateway, and with another command the worker and the command line. It needs DATABASE_URL and ENCRYPTION_KEYS: the embedded
+# PostgreSQL is left out, as are all tools of development.
+
+FROM node:24-slim AS dependencies
+WORKDIR /app
+COPY package.json package-lock.json ./
+# The optional packages are the embedded PostgreSQL's, and no other has a script to run.
+RUN npm ci --omit=dev --omit=optional --ignore-scripts --no-audit --no-fund
+
+FROM node:24-slim
+ENV NODE_ENV=production HOST=0.0.0.0 PORT=4000 NODE_COMPILE_CACHE=/tmp/compiled
+WORKDIR /app
+COPY --from=dependencies /app/node_modules ./node_modules
+COPY package.json LICENSE ./
+COPY migrations ./migrations
+COPY src ./src
+COPY docs/examples ./docs/examples
+USER node
+EXPOSE 4000
+HEALTHCHECK --interval=10s --timeout=8s --start-period=30s --retries=3 \
+  CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT}/health/ready`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
+# Without npm in between, so that signals reach it.
+CMD ["node", "src/main.ts"]

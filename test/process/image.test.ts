@@ -1,0 +1,27 @@
+import { cp, mkdir, readFile, symlink } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { afterEach, expect, test } from 'vitest';
+import { checkout, endProcesses, run, temporaryDirectory } from '../helpers/process.ts';
+
+afterEach(endProcesses);
+
+test('the container image holds every file that the gateway, the worker and the command line load', async () => {
+  const dockerfile = await readFile(join(checkout, 'Dockerfile'), 'utf8');
+  const ignored = (await readFile(join(checkout, '.dockerignore'), 'utf8')).split('\n');
+  const copied = [...dockerfile.matchAll(/^COPY (?!--)(.*) \S+$/gm)].flatMap(([, paths = '']) => paths.split(' '));
+  expect(copied).toContain('src');
+  const image = await temporaryDirectory();
+  for (const path of new Set(copied)) {
+    // What the builder is not given it cannot copy.
+    expect(ignored).toContain(`!${path}`);
+    await mkdir(dirname(join(image, path)), { recursive: true });
+    await cp(join(checkout, path), join(image, path), { recursive: true });
+  }
+  await symlink(join(checkout, 'node_modules'), join(image, 'node_modules'));
+  const start = (file: string, ...args: string[]) =>
+    run([process.execPath, join(image, file), ...args], { PORT: 'none', DATA_DIR: image });
+  // They read their configuration once all is loaded.
+  for (const file of ['src/main.ts', 'src/worker.ts'])
+    expect(await start(file)).toMatchObject({ code: 1, stderr: expect.stringMatching(/^PORT: /) });
+  expect(await start('src/cli.ts', '--help')).toMatchObject({ code: 0, stderr: '' });
+});
