@@ -1,6 +1,5 @@
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
-import { renderGraphiQL } from '@graphql-yoga/render-graphiql';
 import { type HttpAnswer, answerWith } from '../core/http.ts';
 import { notFound } from '../core/errors.ts';
 import { EXAMPLES } from './examples.ts';
@@ -37,7 +36,9 @@ function page(html: Buffer): HttpAnswer {
 let graphiql: Buffer | undefined;
 
 /** GraphiQL, with an example of each noun in its tabs and the header for the key ready to be filled in. */
-export function graphiqlPage(): HttpAnswer {
+export async function graphiqlPage(): Promise<HttpAnswer> {
+  // Tens of megabytes, which only a gateway that shows the page is to hold.
+  const { renderGraphiQL } = await import('@graphql-yoga/render-graphiql');
   graphiql ??= Buffer.from(
     renderGraphiQL({
       title: 'Workspace gateway',
