@@ -109,6 +109,9 @@ const environment = z.object({
       'must be origins as browsers send them, such as https://app.example.com, separated by commas',
     )
     .default([]),
+  /** A file or a folder of GraphQL documents. */
+  PERSISTED_OPERATIONS: z.string().optional(),
+  PERSISTED_OPERATIONS_MODE: z.enum(['also', 'only'], 'must be also or only').default('also'),
   LOG_LEVEL: z.enum(LOG_LEVELS, `must be one of ${LOG_LEVELS.join(', ')}`).default('info'),
   DEFAULT_SUBSCRIPTION: subscriptions.default({ marketing: 'professional' }),
   /** Whether this process works off jobs, too; `npm run worker` always does. */
@@ -141,6 +144,8 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     const [issue] = result.error.issues;
     throw new ConfigurationError(`${issue?.path.join('.')}: ${issue?.message}`);
   }
+  if (result.data.PERSISTED_OPERATIONS_MODE === 'only' && !result.data.PERSISTED_OPERATIONS)
+    throw new ConfigurationError('PERSISTED_OPERATIONS: is required with PERSISTED_OPERATIONS_MODE=only');
   if (result.data.DATABASE_URL && !result.data.ENCRYPTION_KEYS) {
     throw new ConfigurationError(
       'ENCRYPTION_KEYS: is required with DATABASE_URL; make one with: echo "k1:$(head -c 32 /dev/urandom | base64)"',

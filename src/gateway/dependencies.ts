@@ -19,6 +19,7 @@ import { toDomainError } from './failures.ts';
 import { type Idempotency, createIdempotency } from './idempotency.ts';
 import { type Metrics, createMetrics } from './metrics.ts';
 import { countJobs, observeOutbound } from './observe.ts';
+import { type TrustedDocuments, readTrustedDocuments } from './trusted-documents.ts';
 
 /** All that the gateway works with. */
 export interface Dependencies {
@@ -33,6 +34,7 @@ export interface Dependencies {
   readonly secrets: SecretBox;
   readonly outbound: Outbound;
   readonly idempotency: Idempotency;
+  readonly trustedDocuments: TrustedDocuments;
   /** Where the gateway listens, once it does: with `PORT=0` only the listener knows. */
   readonly address: { url?: string };
   readonly log: Logger;
@@ -70,6 +72,7 @@ export async function createDependencies({
   const tracing = await openTracing(config, log);
   const onPool = tracing && ((pool: Pool) => traceStatements(pool, tracing));
   const database = await openDatabase({ url: databaseUrl, entities, onSql, onPool });
+  const trustedDocuments = await readTrustedDocuments(config.PERSISTED_OPERATIONS);
   const sql = await createSql(database, onSql);
   const replicas = await connectReplicas({ config, database, sql, log, onSql, onPool });
   const pool: Pool = await database.driver.getConnection().getNativeClient();
@@ -98,6 +101,7 @@ export async function createDependencies({
     turns: createTurns(),
     secrets,
     outbound,
+    trustedDocuments,
     idempotency: createIdempotency({ database, sql, secrets, now, newId: randomUUID, log }),
     address: {},
     log,

@@ -19,6 +19,7 @@ import { stringifyWithRawJson } from '../core/raw-json.ts';
 import { type Dependencies, readingContext } from './dependencies.ts';
 import { createExecutor } from './executor.ts';
 import { type CostedRequest, adviceFor, checkCost } from './graphql-cost.ts';
+import { createDocuments } from './graphql-documents.ts';
 import { masked, maskedStream, toGraphQLError, toHttpError } from './graphql-failures.ts';
 import { createGraphQLObserver } from './graphql-observe.ts';
 import { LIMITS, checkDocument, parseWithinLimits } from './graphql-limits.ts';
@@ -66,7 +67,8 @@ export type GraphQLDoor = (
  * streams, and words what is wrong. A document that has come through all of that once is run at once when it comes again.
  */
 export function createGraphQLDoor(dependencies: Dependencies, limits: RateLimits | undefined): GraphQLDoor {
-  const { metrics, tracing, idempotency, log: gatewayLog } = dependencies;
+  const { config, metrics, tracing, idempotency, trustedDocuments, log: gatewayLog } = dependencies;
+  const findDocument = createDocuments(trustedDocuments, config.PERSISTED_OPERATIONS_MODE);
   const run = createExecutor(schema);
   const observe = createGraphQLObserver({ metrics, tracing });
   const parsed = createDocumentCache();
@@ -221,7 +223,7 @@ export function createGraphQLDoor(dependencies: Dependencies, limits: RateLimits
       logs,
       headers: request.headers,
       replay: { isReplayed: false },
-      params: readGraphQLRequest(request),
+      params: readGraphQLRequest(request).then(findDocument),
     };
     const answer = (await runKnown(request, server)) ?? (await askYoga(request, server));
     return server.replay.isReplayed ? { ...answer, headers: { ...answer.headers, [REPLAYED_HEADER]: 'true' } } : answer;
