@@ -6,6 +6,12 @@ const APART: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'test/doors.test.ts': {
     ': 4 MiB pass': 'counts what a gateway takes of an endless body, of which a balancer takes some, too',
   },
+  'test/authentication.test.ts': {
+    'before the body is read': 'sees whether a body is read, which a balancer does',
+  },
+  'test/graphql-door.test.ts': {
+    'query text of 64 KiB': 'has it in an address, which a server refuses before',
+  },
   'test/session-tail.test.ts': {
     'a quiet stream is pinged': INSIDE,
     'nothing is left of a stream': INSIDE,

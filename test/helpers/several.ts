@@ -53,17 +53,22 @@ function forward(incoming: IncomingMessage, outgoing: ServerResponse, target: st
   pipeline(incoming, onward, ignore);
 }
 
+/** What servers and connections add to the gateway's own answer. */
+const OF_CONNECTIONS = /^(?:date|connection|keep-alive|transfer-encoding|content-length)$/i;
+
 /** As fetch does, and like a call in process: follows no redirect, and takes no more of a body than the gateway reads and the sockets hold. */
 async function ask({ url, method, headers, body, signal }: Request, origin: string): Promise<Response> {
   const { pathname, search } = new URL(url);
   const onward = request(origin + pathname + search, { method, headers: Object.fromEntries(headers), agent, signal });
+  // Which Node does by itself for methods that usually have a body.
+  if (body && !headers.has('content-length')) onward.setHeader('Transfer-Encoding', 'chunked');
   onward.on('error', ignore);
   if (body) pipeline(Readable.fromWeb(body as ReadableStream), onward, ignore);
   else onward.end();
   const [answer] = (await once(onward, 'response')) as [IncomingMessage];
   const { statusCode: status = 0, rawHeaders } = answer;
   const told = rawHeaders.flatMap((name, index): [string, string][] =>
-    index % 2 === 0 ? [[name, rawHeaders[index + 1] ?? '']] : [],
+    index % 2 === 0 && !OF_CONNECTIONS.test(name) ? [[name, rawHeaders[index + 1] ?? '']] : [],
   );
   const content = status === 204 ? (answer.resume(), null) : (Readable.toWeb(answer) as globalThis.ReadableStream);
   return new Response(content, { status, headers: told });
