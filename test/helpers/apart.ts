@@ -12,6 +12,13 @@ const APART: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'test/graphql-door.test.ts': {
     'query text of 64 KiB': 'has it in an address, which a server refuses before',
   },
+  'test/idempotency-graphql.test.ts': {
+    'what is recorded with a key': 'listens in one process, and does not wait for what another one tells it',
+  },
+  'test/mcp-hostile.test.ts': {
+    'while a hundred requests wait':
+      'is about the pool of one process, and leans on the time that its outbound requests may take',
+  },
   'test/session-tail.test.ts': {
     'a quiet stream is pinged': INSIDE,
     'nothing is left of a stream': INSIDE,
