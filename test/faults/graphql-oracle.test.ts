@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { type GraphQLObjectType, OperationTypeNode, isObjectType, parse, validate } from 'graphql';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { schema } from '../../src/gateway/schema.ts';
-import { explore, seed } from '../helpers/exploration.ts';
+import { EXPLORATION_TIMEOUT_MS, explore, seed } from '../helpers/exploration.ts';
 import { faultsOfData } from '../helpers/graphql-conformity.ts';
 import { type GeneratedOperation, generateOperation } from '../helpers/graphql-operations.ts';
 import type { GraphQLAnswer } from '../helpers/gateway.ts';
@@ -177,25 +177,29 @@ const roots = Object.values(OperationTypeNode).flatMap((kind) =>
 );
 
 describe(`GraphQL as an oracle (SEED=${seed})`, () => {
-  test.each(roots)('%s %s: no internal error, and every answer is what the schema says', async (kind, name) => {
-    await explore(RUNS[kind], fc.gen(), async (g) => {
-      await workspace.restore();
-      const caller = CALLERS[g(fc.nat, { max: CALLERS.length - 1 })] ?? 'admin';
-      const operation = generateOperation(g, schema, kind, name, pools(kind), reached);
-      const told = `${operation.query}\n${JSON.stringify(operation.variables)}`;
-      expect(validate(schema, parse(operation.query)), `is valid: ${told}`).toEqual([]);
-      operations += 1;
-      const answers = await answersOf(operation, caller);
-      const faults = answers.flatMap((answer) => faultsOf(operation, answer));
-      expect(faults, `of ${caller}: ${told}`).toEqual([]);
-      if (kind !== OperationTypeNode.QUERY || PASSING.test(operation.query) || g(fc.nat, { max: 4 }) < 4) return;
-      // A document that comes again and again is compiled.
-      const again = [await answersOf(operation, caller), await answersOf(operation, caller)];
-      again.push(await answersOf(operation, caller));
-      expect(again.map(dataOf), `again: ${told}`).toEqual(again.map(() => dataOf(answers)));
-      repeated += 1;
-    });
-  });
+  test.each(roots)(
+    '%s %s: no internal error, and every answer is what the schema says',
+    async (kind, name) => {
+      await explore(RUNS[kind], fc.gen(), async (g) => {
+        await workspace.restore();
+        const caller = CALLERS[g(fc.nat, { max: CALLERS.length - 1 })] ?? 'admin';
+        const operation = generateOperation(g, schema, kind, name, pools(kind), reached);
+        const told = `${operation.query}\n${JSON.stringify(operation.variables)}`;
+        expect(validate(schema, parse(operation.query)), `is valid: ${told}`).toEqual([]);
+        operations += 1;
+        const answers = await answersOf(operation, caller);
+        const faults = answers.flatMap((answer) => faultsOf(operation, answer));
+        expect(faults, `of ${caller}: ${told}`).toEqual([]);
+        if (kind !== OperationTypeNode.QUERY || PASSING.test(operation.query) || g(fc.nat, { max: 4 }) < 4) return;
+        // A document that comes again and again is compiled.
+        const again = [await answersOf(operation, caller), await answersOf(operation, caller)];
+        again.push(await answersOf(operation, caller));
+        expect(again.map(dataOf), `again: ${told}`).toEqual(again.map(() => dataOf(answers)));
+        repeated += 1;
+      });
+    },
+    EXPLORATION_TIMEOUT_MS,
+  );
 
   test('the fields of the schema were reached, bar those named here', () => {
     const types = Object.values(schema.getTypeMap()).filter(

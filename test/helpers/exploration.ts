@@ -5,6 +5,9 @@ import { full } from './proof.ts';
 /** The gate tries the same cases every time, the full form new ones; `SEED` repeats those of an earlier run. */
 export const seed = Number(process.env['SEED'] ?? (full ? randomInt(2 ** 31) : 20_260_301));
 
+/** For the tests that explore. */
+export const EXPLORATION_TIMEOUT_MS = full ? 900_000 : 240_000;
+
 /** Tries a property on `runs` cases; the failure names the smallest case that it was shrunk to, and how to try that alone. */
 export async function explore<Case>(
   runs: number,
@@ -15,8 +18,8 @@ export async function explore<Case>(
   const details = await fc.check(fc.asyncProperty(cases, property), {
     seed,
     numRuns: runs,
-    // What one case has cost in shrinking is not to be without end: each step is a request or more.
-    interruptAfterTimeLimit: full ? undefined : 240_000,
+    // Shrinking ends in time to say what it has come to.
+    interruptAfterTimeLimit: EXPLORATION_TIMEOUT_MS * 0.8,
     ...(path !== undefined && { path, endOnFailure: true }),
   });
   if (!details.failed) return;
