@@ -39,7 +39,7 @@ function described({ responses }: Operation, status: number): Described | undefi
 
 /** What the document may be silent of: every answer of a web server may have these. */
 const GENERAL =
-  /^(?:content-(?:type|length)|cache-control|x-content-type-options|referrer-policy|cross-origin-resource-policy|x-accel-buffering)$/;
+  /^(?:content-(?:type|length|security-policy)|cache-control|x-content-type-options|referrer-policy|cross-origin-resource-policy|x-accel-buffering)$/;
 /** Only on some answers of its status. */
 const OCCASIONAL = 'idempotent-replayed';
 
