@@ -128,16 +128,30 @@ async function migrateTables(database: Database): Promise<void> {
   });
 }
 
-// PostgreSQL's class 08 (connection), 57P0x (shutting down, starting), 53300 (too many connections), and the network's own errors.
-const AWAY = /^(?:08\w{3}|57P0[1-5]|53300|ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN)$/;
+// PostgreSQL's class 08 (connection), 53 (out of connections, memory, disk), 57P0x (shutting down, starting), and the network's own errors.
+const AWAY = /^(?:08\w{3}|53\w{3}|57P0[1-5]|ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN)$/;
 const AWAY_MESSAGE =
   /timeout exceeded when trying to connect|Connection terminated|Client has encountered a connection error|Cannot use a pool after calling end/;
 
-/** Whether an error means that the database cannot be reached at the moment. */
+/** Whether an error means that the database cannot be reached at the moment, or has run out of what it needs. */
 export function isDatabaseAway(error: unknown): boolean {
-  for (let cause = error, depth = 0; cause instanceof Error && depth < 5; cause = cause.cause, depth += 1) {
-    if (cause instanceof ConnectionException || AWAY_MESSAGE.test(cause.message)) return true;
-    if ('code' in cause && typeof cause.code === 'string' && AWAY.test(cause.code)) return true;
-  }
-  return false;
+  return causesOf(error).some(
+    (cause) =>
+      cause instanceof ConnectionException || AWAY_MESSAGE.test(cause.message) || AWAY.test(codeOf(cause) ?? ''),
+  );
+}
+
+/** Whether it means that the database's disk is full: it may still be read. */
+export function isDatabaseFull(error: unknown): boolean {
+  return causesOf(error).some((cause) => codeOf(cause) === '53100');
+}
+
+function causesOf(error: unknown): Error[] {
+  const causes: Error[] = [];
+  for (let cause = error; cause instanceof Error && causes.length < 5; cause = cause.cause) causes.push(cause);
+  return causes;
+}
+
+function codeOf(error: Error): string | undefined {
+  return 'code' in error && typeof error.code === 'string' ? error.code : undefined;
 }
