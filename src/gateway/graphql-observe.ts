@@ -50,12 +50,15 @@ function observedOf(document: DocumentNode, operation: OperationDefinitionNode):
   const type = operation.operation;
   const root = type.charAt(0).toUpperCase() + type.slice(1);
   const fields = new Map<string, string>();
+  // Once each: fragments that spread others twice would be as many as 2 to the power of their number.
+  const spread = new Set<string>();
   const collect = ({ selections }: SelectionSetNode): void => {
     for (const selection of selections) {
       if (selection.kind === Kind.FIELD)
         fields.set(selection.alias?.value ?? selection.name.value, `${root}.${selection.name.value}`);
       else if (selection.kind === Kind.INLINE_FRAGMENT) collect(selection.selectionSet);
-      else {
+      else if (!spread.has(selection.name.value)) {
+        spread.add(selection.name.value);
         const fragment = document.definitions.find(
           (one) => one.kind === Kind.FRAGMENT_DEFINITION && one.name.value === selection.name.value,
         );

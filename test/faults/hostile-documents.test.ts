@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { type Attack, attacks, rawAttacks } from '../helpers/attacks.ts';
 import { repeat } from '../helpers/graphql-limits.ts';
@@ -45,6 +46,13 @@ const WAYS: Record<string, (attack: Attack, as?: string) => Promise<Verdict>> = 
       headers: { Accept: RESPONSE },
       as,
     }),
+  /** Sent with its hash, and then by that alone; what is too long to be kept is judged at once. */
+  async persisted(attack, as) {
+    const { query, variables = 'null' } = attack;
+    const extensions = `"extensions":{"persistedQuery":{"version":1,"sha256Hash":"${hash('sha256', query)}"}}`;
+    const first = await post(`{"query":${JSON.stringify(query)},"variables":${variables},${extensions}}`, RESPONSE, as);
+    return first.code === 'QUERY_TOO_LARGE' ? first : post(`{"variables":${variables},${extensions}}`, RESPONSE, as);
+  },
 };
 
 const post = (body: BodyInit, accept: string, as?: string, headers = {}) =>
@@ -156,5 +164,8 @@ test('G1: memory is bounded, whatever the documents are, and honest queries are 
   expect(mib(after.used - before.used)).toBeLessThanOrEqual(150);
   expect(mib(again.resident - after.resident)).toBeLessThanOrEqual(150);
   expect(await ask('/graphql?query={viewer{role}}')).toMatchObject({ status: 200, code: 'answered' });
-  proof('Hostile documents', { figures });
+  const shortfalls = [
+    'Resident memory grows by more than the 150 MiB of the goal in the first flood, though what is in use does not: V8 keeps the pages that it once had. The same flood again finds its room in them.',
+  ];
+  proof('Hostile documents', { figures, shortfalls });
 }, 300_000);
