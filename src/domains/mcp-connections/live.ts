@@ -1,6 +1,7 @@
+import type { EntityManager } from '@mikro-orm/postgresql';
 import { LRUCache } from 'lru-cache';
 import { ConflictError, invalid, notFound } from '../../core/errors.ts';
-import { type OperationContext, requireOrganization, requireScope, write } from '../../core/operation.ts';
+import { type Actor, type OperationContext, requireOrganization, requireScope, write } from '../../core/operation.ts';
 import type { Outbound } from '../../core/outbound.ts';
 import { toIsoString } from '../../core/sql.ts';
 import { McpConnection } from './entity.ts';
@@ -18,7 +19,7 @@ export async function testMcpConnection(
   { mcpConnectionId }: McpConnectionReference,
 ): Promise<{ connection: McpConnection; info: ServerInfo }> {
   requireScope(context.actor, 'mcp_connections.write');
-  const connection = await loadVisible(context, mcpConnectionId);
+  const connection = await loadVisible(context.em.fork(), context.actor, mcpConnectionId);
   if (connection.type === 'stdio')
     throw new ConflictError('a stdio connection is only stored; there is nothing to test');
   const info = await useServer(context, connection, checkServer);
@@ -26,14 +27,14 @@ export async function testMcpConnection(
 }
 
 /** The outcome stands on the row by now. */
-const recordTest = write((context, id: string) => loadVisible(context, id), {
+const recordTest = write(({ em, actor }, id: string) => loadVisible(em, actor, id), {
   operation: 'testMcpConnection',
   target: targetOf,
 });
 
-async function loadVisible({ em, actor }: OperationContext, id: string): Promise<McpConnection> {
+async function loadVisible(em: EntityManager, actor: Actor, id: string): Promise<McpConnection> {
   requireOrganization(actor);
-  const connection = await em.fork().findOne(McpConnection, { id, ...withinReachOf(actor) });
+  const connection = await em.findOne(McpConnection, { id, ...withinReachOf(actor) });
   if (!connection) throw notFound('MCP connection');
   return connection;
 }
@@ -58,8 +59,10 @@ export async function readTools(context: OperationContext, row: McpConnectionRow
   if (count > MAX_SERVERS)
     throw invalid('tools', `at most ${MAX_SERVERS} servers are asked for their tools in one request`);
   asked.set(context, count);
-  const tools = await useServer(context, await loadVisible(context, row.id), (client, _, work) =>
-    listTools(client, work.signal),
+  const tools = await useServer(
+    context,
+    await loadVisible(context.em.fork(), context.actor, row.id),
+    (client, _, work) => listTools(client, work.signal),
   );
   cache.set(key, tools);
   return tools;

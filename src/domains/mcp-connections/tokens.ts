@@ -30,15 +30,23 @@ const BACKOFF_MS = { first: 5_000, most: 300_000 };
 const CLAIM = `update mcp_connection set refresh_lease_until = now() + interval '${LEASE}'
   where id = $1 and token_version = $2 and (refresh_lease_until is null or refresh_lease_until < now()) returning id`;
 
+/** Uses of one connection at the same time in one gateway ask and wait together. */
+const asking = new WeakMap<WorkContext['outbound'], Map<string, Promise<Token | undefined>>>();
+
 /**
  * A token to use now; undefined when there is none. With `refused`, one newer than that version.
  * @throws RemoteFailedError when the token is over and a new one cannot be had at the moment.
  */
-export async function usableToken(
-  context: WorkContext,
-  connectionId: string,
-  refused?: number,
-): Promise<Token | undefined> {
+export function usableToken(context: WorkContext, connectionId: string, refused?: number): Promise<Token | undefined> {
+  const here = asking.get(context.outbound) ?? new Map<string, Promise<Token | undefined>>();
+  asking.set(context.outbound, here);
+  const key = `${connectionId} ${refused}`;
+  const found = here.get(key) ?? findToken(context, connectionId, refused).finally(() => here.delete(key));
+  here.set(key, found);
+  return found;
+}
+
+async function findToken(context: WorkContext, connectionId: string, refused?: number): Promise<Token | undefined> {
   const { now, sql } = context;
   const deadline = performance.now() + WAIT_MS;
   for (;;) {

@@ -1,0 +1,197 @@
+import { readFile, readdir } from 'node:fs/promises';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { join } from 'node:path';
+import { json } from 'node:stream/consumers';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterEach, expect, inject, test } from 'vitest';
+import { z } from 'zod';
+import { startOAuthFixture } from '../helpers/mcp-authorization-server.ts';
+import { consentByForms, startOidcFixture } from '../helpers/mcp-oidc-server.ts';
+import { startPeer } from '../helpers/mcp-server.ts';
+import {
+  type GatewayProcess,
+  call,
+  cli,
+  endProcesses,
+  freshDatabase,
+  startGateway,
+  temporaryDirectory,
+} from '../helpers/process.ts';
+
+/** MCP connections as an operator runs them: gateways that are processes, and a database that is files. */
+
+const undo: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const step of undo.splice(0)) await step();
+  await endProcesses();
+});
+
+const issued = z.object({ key: z.string() });
+const created = z.object({ authorizationUrl: z.string().nullable(), connection: z.object({ id: z.string() }) });
+
+async function issueKey(env: Record<string, string>): Promise<string> {
+  const { stdout } = await cli(['keys', 'create', '--email', 'a@example.com', '--organization', 'acme'], env);
+  return issued.parse(JSON.parse(stdout)).key;
+}
+
+function useServer({ url }: GatewayProcess, key: string, id: string) {
+  const query =
+    'mutation ($id: ID!) { testMcpServer(input: { mcpServerId: $id }) { __typename ... on Error { message } } }';
+  return call(url, key, 'POST', '/graphql', { query, variables: { id } });
+}
+
+test('two processes, 50 concurrent uses each, of a token that is about to expire: a certified server sees exactly one refresh', async () => {
+  const lifetimeS = 20;
+  const fixture = await startOidcFixture({ firstLifetimeS: lifetimeS });
+  undo.push(fixture.stop);
+  const env = {
+    ...(await freshDatabase(inject('serverUrl'))),
+    ALLOW_PRIVATE_NETWORK: 'true',
+    RATE_LIMIT_PER_MINUTE: '0',
+  };
+  // One after the other: the first migrates.
+  const one = await startGateway(env);
+  const two = await startGateway(env);
+  const key = await issueKey(env);
+  const answer = await call(one.url, key, 'POST', '/v1/mcp-connections', {
+    name: 'oidc',
+    serverUrl: fixture.serverUrl,
+  });
+  const { authorizationUrl, connection } = created.parse(answer.body);
+  const back = await consentByForms(authorizationUrl ?? '');
+  expect((await fetch(back)).status).toBe(200);
+  expect(fixture.refreshes()).toBe(0);
+  // Refreshed in the last fifth to two fifths of its life.
+  await delay(lifetimeS * 1000 * 0.85);
+  const outcomes = await Promise.all(
+    Array.from({ length: 100 }, (_, index) => useServer(index % 2 === 0 ? one : two, key, connection.id)),
+  );
+  const payload = { data: { testMcpServer: { __typename: 'TestMcpServerPayload' } } };
+  const answers = new Set(
+    outcomes.map(({ status, body }) => JSON.stringify({ status, ...(body as object), extensions: undefined })),
+  );
+  expect(answers).toEqual(new Set([JSON.stringify({ status: 200, ...payload })]));
+  expect(fixture.refreshes()).toBe(1);
+}, 120_000);
+
+/** As it is, and as it would look in a header, a form, a query or a dump. */
+function formsOf(secret: string): Buffer[] {
+  const bytes = Buffer.from(secret);
+  const forms = [secret, bytes.toString('base64'), bytes.toString('base64url'), bytes.toString('hex')];
+  return [...new Set([...forms, encodeURIComponent(secret)])].map((form) => Buffer.from(form));
+}
+
+/** A server that repeats what it is shown in the name of a tool, one of those that the client package leaves out with a warning. */
+function answerInItsWords(request: IncomingMessage, response: ServerResponse): void {
+  void json(request).then((message) => {
+    const { id, method } = z.object({ id: z.unknown(), method: z.string() }).parse(message);
+    const inputSchema = { type: 'object', properties: { a: { type: 'string', 'x-mcp-header': '' } } };
+    const answered =
+      method === 'server/discover'
+        ? { supportedVersions: ['2026-07-28'], capabilities: { tools: {} }, serverInfo: { name: 'p', version: '1' } }
+        : { tools: [{ name: request.headers['x-key'], inputSchema }] };
+    const result = { resultType: 'complete', ttlMs: 0, cacheScope: 'private', ...answered };
+    response.writeHead(200, { 'Content-Type': 'application/json' });
+    response.end(JSON.stringify({ jsonrpc: '2.0', id, result }));
+  });
+}
+
+interface Place {
+  readonly place: string;
+  readonly bytes: Buffer;
+}
+
+async function filesOf(directory: string): Promise<Place[]> {
+  const entries = await readdir(directory, { recursive: true, withFileTypes: true });
+  const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
+  return Promise.all(files.map(async (place) => ({ place, bytes: await readFile(place) })));
+}
+
+test('after every kind of use no secret is in the files of the database, its write-ahead log, the log, the metrics or an answer', async () => {
+  const fixture = await startOAuthFixture();
+  undo.push(fixture.stop);
+  const { secrets } = fixture;
+  const stated = { env: 'env-value/1111', header: 'header-value+2222', machine: 'machine-secret:3333' };
+  for (const secret of Object.values(stated)) secrets.add(secret);
+  const parrot = await startPeer(answerInItsWords);
+  undo.push(parrot.stop);
+
+  const dataDir = await temporaryDirectory();
+  const env = { DATA_DIR: dataDir, ALLOW_PRIVATE_NETWORK: 'true', RATE_LIMIT_PER_MINUTE: '0', LOG_LEVEL: 'trace' };
+  const gateway = await startGateway(env);
+  const key = await issueKey(env);
+  secrets.add(key);
+  const answers: unknown[] = [];
+  const ask = async (path: string, body?: unknown) => {
+    const answer = await call(gateway.url, key, 'POST', path, body);
+    answers.push(answer.body);
+    return answer;
+  };
+  const use = async (id: string) => answers.push((await useServer(gateway, key, id)).body);
+  const create = (body: object) => ask('/v1/mcp-connections', body);
+
+  await create({ type: 'stdio', name: 'to-be-found', command: 'c', env: { A: stated.env } });
+  const headed = created.parse(
+    (
+      await create({
+        name: 'headed',
+        serverUrl: `${parrot.origin}/mcp`,
+        authType: 'static_headers',
+        headers: { 'X-Key': stated.header },
+      })
+    ).body,
+  );
+  parrot.handler = (request, response) =>
+    void response.writeHead(403, String(request.headers['x-key'])).end(JSON.stringify(request.headers));
+  await use(headed.connection.id);
+  fixture.addClient('machine', stated.machine);
+  const machine = {
+    name: 'machine',
+    authType: 'client_credentials',
+    clientId: 'machine',
+    clientSecret: stated.machine,
+  };
+  await create({ ...machine, serverUrl: fixture.serverUrl });
+  fixture.tokenLifetimeS = 2;
+  const { authorizationUrl, connection } = created.parse(
+    (await create({ name: 'oauth', serverUrl: fixture.serverUrl })).body,
+  );
+  const page = await fetch(fixture.consent(authorizationUrl ?? ''));
+  expect(page.status).toBe(200);
+  answers.push(await page.text());
+  await delay(2_500);
+  await use(connection.id);
+  expect(fixture.tokenRequests.at(-1)?.get('grant_type')).toBe('refresh_token');
+  fixture.onToken = (_, response) =>
+    void response
+      .writeHead(400, { 'Content-Type': 'application/json' })
+      .end(JSON.stringify({ error: 'server_error', error_description: fixture.tokenRequests.at(-1)?.toString() }));
+  await delay(2_500);
+  await use(connection.id);
+  await ask(`/v1/mcp-connections/${connection.id}/authorize`);
+  const read =
+    '{ viewer { organization { mcpServers { nodes { name envKeys headerKeys status statusReason clientId } } } } }';
+  await ask('/graphql', { query: read });
+  const metrics = await (await fetch(`${gateway.url}/metrics`)).text();
+  // The last checkpoint writes everything to its files.
+  expect(await gateway.end('SIGTERM')).toBe(0);
+
+  const files = await filesOf(dataDir);
+  const places: Place[] = [
+    ...files,
+    { place: 'log', bytes: Buffer.from(gateway.output.stdout + gateway.output.stderr) },
+    { place: 'metrics', bytes: Buffer.from(metrics) },
+    { place: 'answers', bytes: Buffer.from(JSON.stringify(answers)) },
+  ];
+  expect(secrets.size).toBeGreaterThanOrEqual(10);
+  const found = [...secrets]
+    .filter((secret) => secret !== '')
+    .flatMap((secret) => formsOf(secret).flatMap((form) => places.filter(({ bytes }) => bytes.includes(form))))
+    .map(({ place }) => place);
+  expect(found).toEqual([]);
+  // What is no secret is found: in a table and in the write-ahead log, so these were read as they are.
+  const holders = files.filter(({ bytes }) => bytes.includes('to-be-found')).map(({ place }) => place);
+  expect(holders.filter((place) => /\/base\/\d+\/\d+$/.test(place)).length).toBeGreaterThan(0);
+  expect(holders.filter((place) => place.includes('/pg_wal/')).length).toBeGreaterThan(0);
+  expect(gateway.output.stdout).toContain('a library warns');
+}, 120_000);
