@@ -467,6 +467,17 @@ const BAD: [string, Record<string, unknown>, string][] = [
     { name: 'n', serverUrl: 'https://example.com/#f' },
     'serverUrl: must not contain a fragment',
   ],
+  ...[
+    ' https://example.com',
+    'https://example.com/a b',
+    'https://exam\nple.com',
+    'https:example.com',
+    'https://exämple.com',
+  ].map((serverUrl): (typeof BAD)[number] => [
+    `an address that is no URI, ${JSON.stringify(serverUrl)}`,
+    { name: 'n', serverUrl },
+    'serverUrl: must be a URI (RFC 3986): begin with https:// or http://, and have other characters than its own percent-encoded',
+  ]),
 ];
 
 describe('what is refused', () => {

@@ -232,7 +232,7 @@ describe('schemes, user information and ports', () => {
 
   test('ports of other protocols are not dialled (Fetch Standard, "bad port")', async () => {
     expect((await failure(free.begin().fetch('http://127.0.0.1:25/'))).message).toBe(
-      'the exchange with 127.0.0.1:25 failed',
+      'the port of 127.0.0.1:25 belongs to another protocol, and is never requested (Fetch Standard, section 2.9)',
     );
   });
 

@@ -260,10 +260,17 @@ function bounded(response: Response, url: URL, maxBytes: number, explain: (error
 
 /** Says what went wrong, without anything that the peer wrote. */
 function toOutboundError(error: unknown, { host }: URL, deadline?: AbortSignal): OutboundError {
-  for (let cause = error, depth = 0; cause instanceof Error && depth < 5; cause = cause.cause, depth += 1) {
-    if (cause instanceof OutboundError) return cause;
-  }
+  const known = causesOf(error).find((cause) => cause instanceof OutboundError);
+  if (known) return known;
   if (deadline?.aborted) return new OutboundError(`${host} did not answer in time`, { cause: error });
+  if (causesOf(error).some(({ message }) => message === 'bad port'))
+    return new OutboundError(
+      `the port of ${host} belongs to another protocol, and is never requested (Fetch Standard, section 2.9)`,
+      {
+        isPassing: false,
+        cause: error,
+      },
+    );
   const code = codeOf(error);
   return new OutboundError(
     code === undefined ? `the exchange with ${host} failed` : `${host} cannot be reached (${code})`,
@@ -272,8 +279,14 @@ function toOutboundError(error: unknown, { host }: URL, deadline?: AbortSignal):
 }
 
 function codeOf(error: unknown): string | undefined {
-  for (let cause = error, depth = 0; cause instanceof Error && depth < 5; cause = cause.cause, depth += 1) {
-    if ('code' in cause && typeof cause.code === 'string' && /^[A-Z0-9_]{1,60}$/.test(cause.code)) return cause.code;
-  }
-  return undefined;
+  return causesOf(error)
+    .map((cause) => ('code' in cause && typeof cause.code === 'string' ? cause.code : ''))
+    .find((code) => /^[A-Z0-9_]{1,60}$/.test(code));
+}
+
+/** It, what caused it, and so on. */
+function causesOf(error: unknown): Error[] {
+  const causes: Error[] = [];
+  for (let cause = error; cause instanceof Error && causes.length < 5; cause = cause.cause) causes.push(cause);
+  return causes;
 }

@@ -16,8 +16,8 @@ export interface OidcFixture {
   stop(): Promise<void>;
 }
 
-/** `firstLifetimeS` is how long an access token serves that a code was exchanged for; one that was refreshed serves an hour. */
-export async function startOidcFixture({ firstLifetimeS = 3600 } = {}): Promise<OidcFixture> {
+/** `firstLifetimeS` is how long an access token serves that a code was exchanged for; one that was refreshed serves an hour. `tokenDelayMs` holds up the token endpoint. */
+export async function startOidcFixture({ firstLifetimeS = 3600, tokenDelayMs = 0 } = {}): Promise<OidcFixture> {
   const notYet: Handler = (_, response) => void response.writeHead(503).end();
   const authorization = await startPeer(notYet);
   const issuer = authorization.origin;
@@ -59,7 +59,9 @@ export async function startOidcFixture({ firstLifetimeS = 3600 } = {}): Promise<
     if (isRefresh(context)) refreshes += 1;
     grants.add(context.oidc.entities.AccessToken?.grantId ?? '');
   });
-  authorization.handler = provider.callback();
+  const answer = provider.callback();
+  authorization.handler = (request, response) =>
+    void setTimeout(() => answer(request, response), request.url === '/token' ? tokenDelayMs : 0);
 
   const serve = mcpHandler();
   const mcp = await startPeer((request, response) => {

@@ -42,7 +42,7 @@ function useServer({ url }: GatewayProcess, key: string, id: string) {
 
 test('two processes, 50 concurrent uses each, of a token that is about to expire: a certified server sees exactly one refresh', async () => {
   const lifetimeS = 20;
-  const fixture = await startOidcFixture({ firstLifetimeS: lifetimeS });
+  const fixture = await startOidcFixture({ firstLifetimeS: lifetimeS, tokenDelayMs: 1_000 });
   undo.push(fixture.stop);
   const env = {
     ...(await freshDatabase(inject('serverUrl'))),

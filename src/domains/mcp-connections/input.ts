@@ -12,6 +12,9 @@ const scope = text({ min: 1, max: 4096 }).regex(
   'must be scope tokens joined by single spaces (RFC 6749, section 3.3)',
 );
 
+/** What a URI is written with (RFC 3986, section 2). Parsers of URLs let more pass, such as spaces and line breaks, and take it away. */
+const URI = /^https?:\/\/(?:[A-Za-z0-9\-._~:/?#[\]@!$&'()*+,;=]|%[0-9A-Fa-f]{2})+$/i;
+
 /** http(s), without user information and fragment; kept as it was given. */
 const serverUrl = text({ min: 1, max: 8192 })
   .refine(
@@ -23,6 +26,10 @@ const serverUrl = text({ min: 1, max: 8192 })
     'must not contain user information',
   )
   .refine((value) => !value.includes('#'), 'must not contain a fragment')
+  .refine(
+    (value) => !URL.canParse(value) || !/^https?:/i.test(value.trim()) || URI.test(value),
+    'must be a URI (RFC 3986): begin with https:// or http://, and have other characters than its own percent-encoded',
+  )
   .meta({ format: 'uri' });
 
 /** RFC 9110, section 5.1: a field name is a token. */
