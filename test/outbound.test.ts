@@ -318,6 +318,15 @@ describe('bounds', () => {
   const bounded = createOutbound({ allowPrivateNetwork: true, totalTimeoutMs: 400, connectTimeoutMs: 200 });
   afterAll(() => bounded.close());
 
+  test('of one piece of work together no more than four times the bound, however they are cut', async () => {
+    victim.handler = (_, response) => void response.end('x'.repeat(900_000));
+    const work = free.begin();
+    const read = async (one = work) => (await one.fetch(`http://127.0.0.1:${victim.port}/`)).text();
+    for (let time = 0; time < 4; time += 1) expect(await read()).toHaveLength(900_000);
+    expect((await failure(read())).message).toBe(`127.0.0.1:${victim.port} answers with more than 1048576 bytes`);
+    expect(await read(free.begin())).toHaveLength(900_000);
+  });
+
   test('a body over 1 MiB is cut off, announced or not', async () => {
     victim.handler = (_, response) => response.end(Buffer.alloc(1024 * 1024 + 1));
     const message = `127.0.0.1:${victim.port} answers with more than 1048576 bytes`;

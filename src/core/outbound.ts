@@ -2,6 +2,7 @@ import { lookup } from 'node:dns/promises';
 import { type LookupFunction, isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import { Agent, fetch as undiciFetch } from 'undici';
+import { type Budget, boundBody } from './bounded-body.ts';
 
 /**
  * The one way out: every request to an address that we were told of goes through here. Only http(s); no user info; the name is resolved
@@ -66,9 +67,9 @@ export class OutboundError extends TypeError {
 }
 
 const MAX_REDIRECTS = 3;
+/** All answers of one piece of work together may be so many times as large as one. */
+const MAX_ANSWERS = 4;
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
-/** Statuses that have no body (Fetch Standard, "null body status"). */
-const BODILESS = new Set([101, 204, 205, 304]);
 /** What may follow a redirect to another origin: nothing that could be a secret. */
 const HEADERS_FOR_OTHERS = new Set(['accept', 'accept-language', 'mcp-protocol-version', 'user-agent']);
 
@@ -105,7 +106,7 @@ export function createOutbound(options: OutboundOptions): Outbound {
 
   const agent = new Agent({ connect: { lookup: pinnedLookup, timeout: connectTimeoutMs }, allowH2: false });
 
-  async function send(url: URL, init: RequestInit, deadline: AbortSignal): Promise<Response> {
+  async function send(url: URL, init: RequestInit, deadline: AbortSignal, budget: Budget): Promise<Response> {
     const signal = init.signal ? AbortSignal.any([init.signal, deadline]) : deadline;
     const explain = (error: unknown) => (init.signal?.aborted ? error : toOutboundError(error, url, deadline));
     try {
@@ -114,17 +115,23 @@ export function createOutbound(options: OutboundOptions): Outbound {
         typeof undiciFetch
       >[1];
       const response = await undiciFetch(url.href, request);
-      return bounded(response as unknown as Response, url, maxBytes, explain);
+      const tooLarge = () => new OutboundError(`${url.host} answers with more than ${maxBytes} bytes`);
+      return boundBody(response as unknown as Response, { maxBytes, budget, tooLarge, explain });
     } catch (error) {
       throw explain(error);
     }
   }
 
-  async function follow(given: string | URL, init: RequestInit, deadline: AbortSignal): Promise<Response> {
+  async function follow(
+    given: string | URL,
+    init: RequestInit,
+    deadline: AbortSignal,
+    budget: Budget,
+  ): Promise<Response> {
     let url = checkUrl(given, allowPrivateNetwork);
     let request = init;
     for (let redirects = 0; ; redirects += 1) {
-      const response = await send(url, request, deadline);
+      const response = await send(url, request, deadline, budget);
       const location = REDIRECTS.has(response.status) ? response.headers.get('location') : null;
       if (location === null) return response;
       await response.body?.cancel();
@@ -142,11 +149,12 @@ export function createOutbound(options: OutboundOptions): Outbound {
   return {
     begin(timeoutMs = totalTimeoutMs) {
       const signal = AbortSignal.timeout(Math.min(timeoutMs, totalTimeoutMs));
+      const budget = { left: maxBytes * MAX_ANSWERS };
       return {
         signal,
         fetch: (url, init = {}) => {
           const { host } = URL.canParse(String(url)) ? new URL(url) : { host: '' };
-          return observe({ method: init.method ?? 'GET', host }, () => follow(url, init, signal));
+          return observe({ method: init.method ?? 'GET', host }, () => follow(url, init, signal, budget));
         },
       };
     },
@@ -222,40 +230,6 @@ function redirected(init: RequestInit, from: URL, to: URL, status: number): Requ
   if (from.origin === to.origin) return init;
   const headers = new Headers([...new Headers(init.headers)].filter(([name]) => HEADERS_FOR_OTHERS.has(name)));
   return { ...init, headers };
-}
-
-/** The response as the platform's own class, which libraries test for, with a body that ends at the bound. */
-function bounded(response: Response, url: URL, maxBytes: number, explain: (error: unknown) => unknown): Response {
-  const { status, statusText } = response;
-  const headers = new Headers([...response.headers]);
-  const announced = Number(headers.get('content-length') ?? 0);
-  // What is read is decoded already.
-  headers.delete('content-encoding');
-  headers.delete('content-length');
-  const source = response.body?.getReader();
-  const tooLarge = () => new OutboundError(`${url.host} answers with more than ${maxBytes} bytes`);
-  if (announced > maxBytes) {
-    void source?.cancel().catch(() => undefined);
-    throw tooLarge();
-  }
-  if (!source || BODILESS.has(status)) return new Response(null, { status, statusText, headers });
-  let bytes = 0;
-  const body = new ReadableStream<Uint8Array>({
-    async pull(controller) {
-      try {
-        const { done, value } = await source.read();
-        if (done) return controller.close();
-        bytes += value.byteLength;
-        if (bytes > maxBytes) throw tooLarge();
-        controller.enqueue(value);
-      } catch (error) {
-        void source.cancel().catch(() => undefined);
-        controller.error(explain(error));
-      }
-    },
-    cancel: (reason) => source.cancel(reason),
-  });
-  return new Response(body, { status, statusText, headers });
 }
 
 /** Says what went wrong, without anything that the peer wrote. */

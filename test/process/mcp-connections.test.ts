@@ -43,7 +43,7 @@ function useServer({ url }: GatewayProcess, key: string, id: string) {
 test('two processes, 50 concurrent uses each, of a token that is about to expire: a certified server sees exactly one refresh', async () => {
   const lifetimeS = 20;
   const fixture = await startOidcFixture({ firstLifetimeS: lifetimeS, tokenDelayMs: 1_000 });
-  undo.push(fixture.stop);
+  undo.push(() => fixture.stop());
   const env = {
     ...(await freshDatabase(inject('serverUrl'))),
     ALLOW_PRIVATE_NETWORK: 'true',
@@ -111,12 +111,12 @@ async function filesOf(directory: string): Promise<Place[]> {
 
 test('after every kind of use no secret is in the files of the database, its write-ahead log, the log, the metrics or an answer', async () => {
   const fixture = await startOAuthFixture();
-  undo.push(fixture.stop);
+  undo.push(() => fixture.stop());
   const { secrets } = fixture;
   const stated = { env: 'env-value/1111', header: 'header-value+2222', machine: 'machine-secret:3333' };
   for (const secret of Object.values(stated)) secrets.add(secret);
   const parrot = await startPeer(answerInItsWords);
-  undo.push(parrot.stop);
+  undo.push(() => parrot.stop());
 
   const dataDir = await temporaryDirectory();
   const env = { DATA_DIR: dataDir, ALLOW_PRIVATE_NETWORK: 'true', RATE_LIMIT_PER_MINUTE: '0', LOG_LEVEL: 'trace' };

@@ -39,7 +39,12 @@ async function loadVisible(em: EntityManager, actor: Actor, id: string): Promise
   return connection;
 }
 
-const CACHE_MS = 30_000;
+/** Bounded by what it holds, in characters of JSON: how much a server says of its tools is up to it. */
+const CACHE = {
+  ttl: 30_000,
+  maxSize: 16 * 1024 * 1024,
+  sizeCalculation: (tools: Tool[]) => JSON.stringify(tools).length,
+};
 /** Servers that one request may ask, since each takes as long as it likes within its bounds. */
 const MAX_SERVERS = 10;
 
@@ -50,7 +55,7 @@ const asked = new WeakMap<object, number>();
 /** The tools of the live server, remembered for 30 seconds; null for stdio. @throws RemoteFailedError with the cause. */
 export async function readTools(context: OperationContext, row: McpConnectionRow): Promise<Tool[] | null> {
   if (row.type === 'stdio') return null;
-  const cache = caches.get(context.outbound) ?? new LRUCache<string, Tool[]>({ max: 500, ttl: CACHE_MS });
+  const cache = caches.get(context.outbound) ?? new LRUCache<string, Tool[]>(CACHE);
   caches.set(context.outbound, cache);
   const key = `${row.id} ${toIsoString(row.updatedAt)}`;
   const known = cache.get(key);

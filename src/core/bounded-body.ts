@@ -1,0 +1,48 @@
+/** How much may still be read by one piece of work, over all its answers. */
+export interface Budget {
+  left: number;
+}
+
+interface Bounds {
+  readonly maxBytes: number;
+  readonly budget: Budget;
+  readonly tooLarge: () => Error;
+  readonly explain: (error: unknown) => unknown;
+}
+
+/** Statuses that have no body (Fetch Standard, "null body status"). */
+const BODILESS = new Set([101, 204, 205, 304]);
+
+/** The response as the platform's own class, which libraries test for, with a body that ends at the bound. */
+export function boundBody(response: Response, { maxBytes, budget, tooLarge, explain }: Bounds): Response {
+  const { status, statusText } = response;
+  const headers = new Headers([...response.headers]);
+  const announced = Number(headers.get('content-length') ?? 0);
+  // What is read is decoded already.
+  headers.delete('content-encoding');
+  headers.delete('content-length');
+  const source = response.body?.getReader();
+  if (announced > maxBytes) {
+    void source?.cancel().catch(() => undefined);
+    throw tooLarge();
+  }
+  if (!source || BODILESS.has(status)) return new Response(null, { status, statusText, headers });
+  let bytes = 0;
+  const body = new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      try {
+        const { done, value } = await source.read();
+        if (done) return controller.close();
+        bytes += value.byteLength;
+        budget.left -= value.byteLength;
+        if (bytes > maxBytes || budget.left < 0) throw tooLarge();
+        controller.enqueue(value);
+      } catch (error) {
+        void source.cancel().catch(() => undefined);
+        controller.error(explain(error));
+      }
+    },
+    cancel: (reason) => source.cancel(reason),
+  });
+  return new Response(body, { status, statusText, headers });
+}
