@@ -128,8 +128,8 @@ async function migrateTables(database: Database): Promise<void> {
   });
 }
 
-// PostgreSQL's class 08 (connection), 53 (out of connections, memory, disk), 57P0x (shutting down, starting), and the network's own errors.
-const AWAY = /^(?:08\w{3}|53\w{3}|57P0[1-5]|ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN)$/;
+// PostgreSQL's class 08 (connection), 53 (out of connections, memory, disk), 57014 (took too long), 57P0x (shutting down, starting), and the network's own errors.
+const AWAY = /^(?:08\w{3}|53\w{3}|57014|57P0[1-5]|ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN)$/;
 const AWAY_MESSAGE =
   /timeout exceeded when trying to connect|Connection terminated|Client has encountered a connection error|Cannot use a pool after calling end/;
 
