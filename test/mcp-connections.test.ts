@@ -685,6 +685,12 @@ describe('who may', () => {
       status: 400,
       body: { error: 'mcpConnectionId: must be a UUID' },
     });
+    for (const mutation of ['authorizeMcpServer', 'testMcpServer', 'updateMcpServer'])
+      expect(await mutate(admin, mutation, { mcpServerId: 'x' })).toMatchObject({
+        __typename: 'ValidationError',
+        message: 'mcpServerId: must be an id of an MCP connection',
+        path: ['mcpServerId'],
+      });
     const { id } = (await create(admin, stdio)).body.connection;
     expect(await mutate(admin, 'updateMcpServer', { mcpServerId: id, serverUrl: 'https://example.com' })).toMatchObject(
       { __typename: 'ValidationError', message: 'serverUrl: must not be given for a stdio connection' },

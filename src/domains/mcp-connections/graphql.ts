@@ -123,10 +123,12 @@ function withRecords(given: unknown, context: z.RefinementCtx): unknown {
 const IDS = { mcpServerId: 'McpServer' };
 const id = 'Either id of the connection.';
 
-/** GraphQL says `mcpServerId` where REST says `mcpConnectionId`. */
-function withConnectionId(given: unknown): unknown {
+/** GraphQL says `mcpServerId` where REST says `mcpConnectionId`; a fault is told by the name that was given. */
+function withConnectionId(given: unknown, context: z.RefinementCtx): unknown {
   if (typeof given !== 'object' || given === null || !('mcpServerId' in given)) return given;
   const { mcpServerId: mcpConnectionId, ...rest } = given;
+  if (!z.uuid().safeParse(mcpConnectionId).success)
+    context.addIssue({ code: 'custom', path: ['mcpServerId'], message: 'must be an id of an MCP connection' });
   return { mcpConnectionId, ...rest };
 }
 
@@ -208,7 +210,10 @@ mutation('testMcpServer', {
 mutation('updateMcpServer', {
   description:
     'Changes a connection; the server is not asked. A new `serverUrl` clears all credentials: nothing that was given for one server is shown to another.',
-  schema: z.preprocess((given, context) => withConnectionId(withRecords(given, context)), updateMcpConnectionInput),
+  schema: z.preprocess(
+    (given, context) => withConnectionId(withRecords(given, context), context),
+    updateMcpConnectionInput,
+  ),
   ids: IDS,
   input: (t) => ({
     mcpServerId: t.id({ required: true, description: id }),
