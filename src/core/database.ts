@@ -53,7 +53,7 @@ export async function openDatabase({ url, entities, poolMax = 20, onSql, onPool 
       idle_in_transaction_session_timeout: 30_000,
       application_name: 'gateway',
       onPoolCreated: (pool: Pool) => {
-        pool.on('connect', letRollbackSucceed);
+        pool.on('connect', giveBackAlways);
         watchPulse(pool);
         onPool?.(pool);
       },
@@ -82,19 +82,26 @@ function marshallArray(values: readonly unknown[]): string {
 }
 
 /**
- * A connection that is lost has rolled back. Where `rollback` fails, the query builder would never give the connection back, and each loss
- * in the middle of a transaction would leave the pool one smaller; as it is, the pool throws the ended connection away.
+ * The query builder never gives a connection back whose `begin` or `rollback` has failed, and each such loss would leave the pool one smaller.
+ * So one that could not begin is given back here. And a rollback always succeeds: a connection that is lost has rolled back, and the pool
+ * throws the ended connection away.
  */
-function letRollbackSucceed(client: PoolClient): void {
+function giveBackAlways(client: PoolClient): void {
   const query: (...given: unknown[]) => unknown = client.query.bind(client);
   const endQuietly = async () => {
     client.end().catch(() => undefined);
     return { command: 'ROLLBACK', rowCount: null, rows: [] };
   };
+  const giveBack = (error: unknown) => {
+    client.release(error instanceof Error ? error : true);
+    throw error;
+  };
   Object.assign(client, {
     query: (...given: unknown[]) => {
       const result = query(...given);
-      return given[0] === 'rollback' && result instanceof Promise ? result.catch(endQuietly) : result;
+      if (!(result instanceof Promise) || typeof given[0] !== 'string') return result;
+      if (given[0] === 'rollback') return result.catch(endQuietly);
+      return /^(?:begin|start transaction)\b/.test(given[0]) ? result.catch(giveBack) : result;
     },
   });
 }

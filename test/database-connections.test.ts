@@ -3,6 +3,7 @@ import { openDatabase } from '../src/core/database.ts';
 import { entities } from '../src/gateway/entities.ts';
 import { type TestGateway, startTestGateway } from './helpers/gateway.ts';
 import { onServer } from './helpers/global-setup.ts';
+import { startTcpProxy } from './helpers/tcp-proxy.ts';
 import { createSession } from './helpers/sessions.ts';
 
 let gateway: TestGateway;
@@ -34,5 +35,29 @@ test("the URL's parameters hold for the gateway's connections", async () => {
     await expect(database.em.fork().execute('select 1')).rejects.toThrow('The server does not support SSL connections');
   } finally {
     await database.close(true);
+  }
+});
+
+test('a connection that is lost in the middle of its transaction, or of beginning one, leaves the pool as large as it was', async () => {
+  const proxy = await startTcpProxy(gateway.databaseUrl);
+  const database = await openDatabase({ url: proxy.url, entities, poolMax: 2 });
+  const ask = () => database.em.fork().execute('select 1 as one');
+  try {
+    for (const isBegun of [false, true, false, true, false, true]) {
+      await ask();
+      const em = database.em.fork();
+      if (isBegun) await em.begin();
+      proxy.setDelay(60_000);
+      const lost = (isBegun ? em.commit() : em.begin()).catch(String);
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      proxy.cut();
+      expect(await lost).toMatch(/Connection terminated|ECONNRESET/);
+      if (isBegun) await em.rollback();
+      proxy.setDelay(0);
+    }
+    expect(await Promise.all([ask(), ask(), ask()])).toEqual([[{ one: 1 }], [{ one: 1 }], [{ one: 1 }]]);
+  } finally {
+    await database.close(true);
+    await proxy.close();
   }
 });
