@@ -2,8 +2,8 @@ import { defineConfig } from 'vitest/config';
 
 const BEHAVIOUR = ['test/**/*.test.ts'];
 const APART = ['test/{browser,conformance,faults}/**'];
-/** They start processes of their own, each with its reason to be one; and no request of theirs is for `TestGateway`. */
-const PROCESSES = ['test/process/**', 'test/embedded-postgres*.test.ts'];
+/** About processes, which they start themselves or look into: their workers are killed, their metrics are each one's own. */
+const PROCESSES = ['test/process/**', 'test/embedded-postgres*.test.ts', 'test/jobs.test.ts', 'test/metrics.test.ts'];
 
 export default defineConfig({
   // Without these conditions vitest loads two copies of graphql ("another module or realm").

@@ -19,6 +19,9 @@ const APART: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     'while a hundred requests wait':
       'is about the pool of one process, and leans on the time that its outbound requests may take',
   },
+  'test/session-append.test.ts': {
+    'of 20 twins of one batch': 'waits until each of exactly two processes waits for the session',
+  },
   'test/session-tail.test.ts': {
     'a quiet stream is pinged': INSIDE,
     'nothing is left of a stream': INSIDE,
