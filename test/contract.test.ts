@@ -81,6 +81,7 @@ test('published limits', () => {
     {
       "aliases": 100,
       "bodyBytes": 4194304,
+      "comparisons": 500000,
       "cost": 20000,
       "depth": 15,
       "directives": 50,

@@ -22,7 +22,7 @@ import { type CostedRequest, adviceFor, checkCost } from './graphql-cost.ts';
 import { createDocuments } from './graphql-documents.ts';
 import { masked, maskedStream, toGraphQLError, toHttpError } from './graphql-failures.ts';
 import { createGraphQLObserver } from './graphql-observe.ts';
-import { LIMITS, checkDocument, parseWithinLimits } from './graphql-limits.ts';
+import { LIMITS, checkDocument, explained, parseWithinLimits, withoutRepeats } from './graphql-limits.ts';
 import { readGraphQLRequest } from './graphql-request.ts';
 import { KEY_HEADER, REPLAYED_HEADER } from './idempotency.ts';
 import { executeWithKey } from './idempotent-graphql.ts';
@@ -94,11 +94,8 @@ export function createGraphQLDoor(dependencies: Dependencies, limits: RateLimits
 
   async function perform(args: ExecutionArgs, server: ServerContext): Promise<ExecutionResult> {
     if (getOperationAST(args.document, args.operationName)?.operation !== OperationTypeNode.MUTATION)
-      return masked(
-        await run({ ...args, contextValue: readingContext(server.operation, dependencies) }),
-        server.logs.log,
-      );
-    if (!server.headers.has(KEY_HEADER)) return masked(await run(args), server.logs.log);
+      return masked(await run({ ...args, contextValue: readingContext(server.operation, dependencies) }), server.logs);
+    if (!server.headers.has(KEY_HEADER)) return masked(await run(args), server.logs);
     const { result, isReplayed } = await executeWithKey(idempotency, {
       schema,
       args,
@@ -122,13 +119,13 @@ export function createGraphQLDoor(dependencies: Dependencies, limits: RateLimits
       setParseFn((source: string) => {
         const document = parseWithinLimits(source);
         checkDocument(document);
-        return document;
+        return withoutRepeats(document);
       });
     },
     onValidate({ setValidationFn }) {
       // Later errors of a document that is wrong already tell little, and finding them costs.
       setValidationFn((given: GraphQLSchema, document: DocumentNode, rules?: readonly ValidationRule[]) =>
-        validate(given, document, rules, { maxErrors: MAX_VALIDATION_ERRORS }),
+        validate(given, document, rules, { maxErrors: MAX_VALIDATION_ERRORS }).map(explained),
       );
     },
     onExecute({ args, context, setExecuteFn }) {
@@ -141,7 +138,7 @@ export function createGraphQLDoor(dependencies: Dependencies, limits: RateLimits
       const server = asServer(context);
       setSubscribeFn(async (executed: ExecutionArgs) => {
         const result = await subscribe({ ...executed, contextValue: server.operation });
-        return Symbol.asyncIterator in result ? maskedStream(result, server.logs.log) : masked(result, server.logs.log);
+        return Symbol.asyncIterator in result ? maskedStream(result, server.logs) : masked(result, server.logs);
       });
       return price(args, server);
     },

@@ -23,13 +23,16 @@ function extensionsOf({ code, path }: DomainError): Record<string, unknown> {
   return { code, ...(path.length > 0 && { path }) };
 }
 
-/** What came of an execution. Errors of the language that are left then are variables and arguments that do not fit. */
-export function masked(result: ExecutionResult, log: Logger): ExecutionResult {
+/**
+ * What came of an execution. Errors of the language that are left then are variables and arguments that do not fit. The log is made only
+ * when there is something to write.
+ */
+export function masked(result: ExecutionResult, logs: { readonly log: Logger }): ExecutionResult {
   if (!result.errors) return result;
   // Without data nothing was run: 400 where the media type has statuses for errors of the request (GraphQL over HTTP, section 6.4).
   const http = result.data === undefined && { http: { spec: true, status: STATUS_OF.invalid } };
   const errors = result.errors.map((error) => {
-    const told = toGraphQLError(error, log);
+    const told = toGraphQLError(error, logs.log);
     if (told.extensions['code'] !== undefined) return told;
     const { message, nodes, path } = told;
     return new GraphQLError(message, { nodes, path, extensions: { code: CODE_OF.invalid, ...http } });
@@ -39,12 +42,12 @@ export function masked(result: ExecutionResult, log: Logger): ExecutionResult {
 
 export async function* maskedStream(
   results: AsyncIterable<ExecutionResult>,
-  log: Logger,
+  logs: { readonly log: Logger },
 ): AsyncGenerator<ExecutionResult, void, undefined> {
   try {
-    for await (const result of results) yield masked(result, log);
+    for await (const result of results) yield masked(result, logs);
   } catch (error) {
-    yield { errors: [toGraphQLError(error, log)] };
+    yield { errors: [toGraphQLError(error, logs.log)] };
   }
 }
 

@@ -5,12 +5,13 @@
  * text, {@link checkDocument} on the document, graphql's own validation, and `checkCost` of graphql-cost.ts on the operation
  * with its variables, before the first resolver. Each of ours is linear in the size of the text, whatever the text says.
  */
-import { GraphQLError, Kind, Lexer, parse, Source, TokenKind } from 'graphql';
+import { GraphQLError, Kind, Lexer, parse, Source, TokenKind, visit } from 'graphql';
 import type {
   DirectiveNode,
   DocumentNode,
   FieldNode,
   FragmentDefinitionNode,
+  SelectionNode,
   SelectionSetNode,
   VariableDefinitionNode,
 } from 'graphql';
@@ -34,6 +35,8 @@ export const LIMITS = Object.freeze({
   aliases: 100,
   directives: 50,
   operations: 1,
+  /** Steps in which graphql compares fields that could overlap: its own number, which it does not tell. */
+  comparisons: 500_000,
   cost: 20_000,
 });
 
@@ -44,6 +47,7 @@ export type LimitCode =
   | 'TOO_MANY_ALIASES'
   | 'TOO_MANY_DIRECTIVES'
   | 'TOO_MANY_OPERATIONS'
+  | 'TOO_MANY_COMPARISONS'
   | 'TOO_COSTLY';
 
 /** The error of a broken limit: status 400, `extensions` with the limit, and what was found where that is known. */
@@ -225,3 +229,32 @@ const UNDER_WAY = Symbol('under way');
 
 /** Keeps sums and products of hostile numbers countable: no Infinity, no NaN, nothing below 0. */
 export const bounded = (n: number): number => (n > 0 ? Math.min(n, Number.MAX_SAFE_INTEGER) : 0);
+
+/** Above this many tokens it pays to look for what is selected again and again. */
+const FEW_TOKENS = 500;
+
+/**
+ * The document with each plain field once in a selection. Fields of one name are one field (GraphQL, section 5.3.2), and graphql compares
+ * each with each, so that some thousand of them, within all limits, would use up what it spends on comparing.
+ */
+export function withoutRepeats(document: DocumentNode): DocumentNode {
+  if ((document.tokenCount ?? Infinity) <= FEW_TOKENS) return document;
+  return visit(document, {
+    SelectionSet({ selections, ...set }) {
+      const seen = new Set<string>();
+      const isNew = (selection: SelectionNode) => {
+        if (selection.kind !== Kind.FIELD || selection.selectionSet || selection.alias) return true;
+        if (selection.arguments?.length || selection.directives?.length) return true;
+        return !seen.has(selection.name.value) && Boolean(seen.add(selection.name.value));
+      };
+      return { ...set, selections: selections.filter(isNew) };
+    },
+  });
+}
+
+/** Validation's error with the number that it leaves out. */
+export function explained(error: GraphQLError): GraphQLError {
+  if (error.message !== 'Validation aborted.') return error;
+  const message = `Comparing the query's fields takes more than the ${LIMITS.comparisons} steps that are allowed. Select each field once, or split the query.`;
+  return limitError('TOO_MANY_COMPARISONS', message, LIMITS.comparisons);
+}

@@ -100,7 +100,7 @@ export async function executeWithKey(
 async function executeField(args: ExecutionArgs, path: string, context: GraphQLContext, log: Logger): Promise<Outcome> {
   let isSuccess = false;
   const contextValue: GraphQLContext = { ...context, onSuccess: () => (isSuccess = true) };
-  const result = masked(await execute({ ...args, contextValue }), log);
+  const result = masked(await execute({ ...args, contextValue }), { log });
   if (!result.data) throw new FieldFailure(result);
   const value = Object.hasOwn(result.data, path) ? stringifyWithRawJson(result.data[path]) : undefined;
   return { text: JSON.stringify({ value, errors: result.errors ?? [] } satisfies FieldAnswer), isSuccess };

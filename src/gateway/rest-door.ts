@@ -72,16 +72,14 @@ export async function answerRest(
   requestId: string,
   dependencies: Dependencies,
 ): Promise<HttpAnswer> {
+  if (isWrite(route) && !takesBody(route)) await refuseProperties(request);
   const given = takesBody(route) ? await bodyOf(request, route) : queryOf(url.searchParams, route);
   const parameters = Object.fromEntries(
     Object.entries(encoded).map(([name, segment]) => [name, decode(name, segment)]),
   );
   // What the path says cannot be said otherwise: such a property is as unknown as any other.
   const doubled = Object.keys(parameters).filter((name) => Object.hasOwn(given, name));
-  if (doubled.length > 0)
-    throw new ValidationError(
-      doubled.map((name) => ({ path: [name], code: 'unknown_property', message: 'is not a known property' })),
-    );
+  if (doubled.length > 0) throw unknownProperties(doubled);
   const whole = { ...given, ...parameters };
   const input = parseInput(route.input, whole);
   const context = operationContext(dependencies, actor, requestId, request);
@@ -109,6 +107,19 @@ async function runRoute(
 async function bodyOf(request: HttpRequest, route: Route): Promise<object> {
   const body = await readJson(request);
   return body === undefined && route.optionalBody ? {} : requireObject(body);
+}
+
+/** A write that takes no body may have an empty one; in it, as in every body, no property is known but those of the operation. */
+async function refuseProperties(request: HttpRequest): Promise<void> {
+  const body = await readJson(request);
+  const unknown = body === undefined ? [] : Object.keys(requireObject(body));
+  if (unknown.length > 0) throw unknownProperties(unknown);
+}
+
+function unknownProperties(names: readonly string[]): ValidationError {
+  return new ValidationError(
+    names.map((name) => ({ path: [name], code: 'unknown_property', message: 'is not a known property' })),
+  );
 }
 
 /** Query values are text; the schema says which of them are meant as numbers or booleans. */

@@ -22,6 +22,10 @@ const APART: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'test/session-append.test.ts': {
     'of 20 twins of one batch': 'waits until each of exactly two processes waits for the session',
   },
+  'test/session-crowd.test.ts': {
+    '100 appends that wait': 'counts the turns of one process',
+    'whose turn does not come': INSIDE,
+  },
   'test/session-tail.test.ts': {
     'a quiet stream is pinged': INSIDE,
     'nothing is left of a stream': INSIDE,

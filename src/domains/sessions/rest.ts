@@ -206,6 +206,7 @@ export const sessionRoutes = [
     method: 'PATCH',
     path: '/v1/sessions/:sessionId',
     operationId: 'updateSession',
+    optionalBody: true,
     tag: 'Sessions',
     summary: 'Update the configuration of a session.',
     description: 'What is absent stays as it is; null clears what may be null. An empty body changes nothing.',
