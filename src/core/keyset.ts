@@ -36,6 +36,13 @@ export interface Page<Row> {
   readonly cursorOf: (row: Row) => string;
 }
 
+/** A page, and the way to learn how long the whole list is. */
+export interface CountedPage<Row> {
+  readonly page: Page<Row>;
+  /** Counts all that fit the filter; costs a statement when asked for. */
+  readonly total: () => Promise<number>;
+}
+
 /** What a statement needs: conditions and ordering as SQL, its values, and how to make the rows a page. */
 export interface KeysetQuery<Row> {
   /** A condition over the ordering's columns; `true` without cursors. */

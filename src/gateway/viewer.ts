@@ -41,9 +41,20 @@ const ViewerType = builder.objectRef<Actor>('Viewer').implement({
       {
         type: OrganizationType,
         description: 'The organizations that the key reaches.',
-        resolve: async (_, page, context) => toConnection(await listOrganizations(context, page)),
+        resolve: async (_, page, context) => {
+          const list = await listOrganizations(context, page);
+          return { ...toConnection(list.page), total: list.total };
+        },
       },
-      { description: 'A page of organizations.' },
+      {
+        description: 'A page of organizations.',
+        fields: (c) => ({
+          totalCount: c.int({
+            description: 'How many there are; costs a statement, only when asked for.',
+            resolve: (connection) => connection.total(),
+          }),
+        }),
+      },
       { description: 'An organization in a list.' },
     ),
   }),

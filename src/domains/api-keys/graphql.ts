@@ -71,10 +71,20 @@ builder.objectField(OrganizationType, 'apiKeys', (t) =>
           description: 'Whether to list revoked keys, too.',
         }),
       },
-      resolve: async ({ id }, { includeRevoked, ...page }, context) =>
-        toConnection(await listApiKeys(context, page, { organizationId: id, includeRevoked })),
+      resolve: async ({ id }, { includeRevoked, ...page }, context) => {
+        const list = await listApiKeys(context, page, { organizationId: id, includeRevoked });
+        return { ...toConnection(list.page), total: list.total };
+      },
     },
-    { description: 'A page of API keys.' },
+    {
+      description: 'A page of API keys.',
+      fields: (c) => ({
+        totalCount: c.int({
+          description: 'How many fit the filter; costs a statement, only when asked for.',
+          resolve: (connection) => connection.total(),
+        }),
+      }),
+    },
     { description: 'An API key in a list.' },
   ),
 );

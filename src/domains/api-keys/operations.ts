@@ -1,6 +1,6 @@
 import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
 import { ConflictError, ForbiddenError, invalid, notFound } from '../../core/errors.ts';
-import { type Ordering, type Page, type PageArguments, keyset } from '../../core/keyset.ts';
+import { type CountedPage, type Ordering, type PageArguments, keyset } from '../../core/keyset.ts';
 import {
   type Actor,
   type AuditTarget,
@@ -160,19 +160,28 @@ export async function listApiKeys(
   context: OperationContext,
   page: PageArguments,
   options: { organizationId: string; includeRevoked: boolean },
-): Promise<Page<ApiKeyRow>> {
+): Promise<CountedPage<ApiKeyRow>> {
   requireScope(context.actor, 'api_keys.read');
   const organization = requireOrganization(context.actor, options.organizationId);
   const values: unknown[] = [organization.id];
   const conditions = ['k.organization_id = $1'];
   if (organization.role !== 'admin') conditions.push(`k.user_id = $${values.push(context.actor.userId)}`);
   if (!options.includeRevoked) conditions.push('k.revoked_at is null');
+  const [where, given] = [conditions.join(' and '), [...values]];
   const query = keyset(BY_CREATION, page, values);
   const rows = await context.sql.query<ApiKeyRow>(
-    `select ${COLUMNS} from api_key k where ${conditions.join(' and ')} and ${query.where} order by ${query.orderBy} limit $${values.push(query.limit)}`,
+    `select ${COLUMNS} from api_key k where ${where} and ${query.where} order by ${query.orderBy} limit $${values.push(query.limit)}`,
     values,
   );
-  return query.toPage(rows);
+  return { page: query.toPage(rows), total: () => countApiKeys(context, where, given) };
+}
+
+async function countApiKeys({ sql }: OperationContext, where: string, values: readonly unknown[]): Promise<number> {
+  const [row] = await sql.query<{ count: number }>(
+    `select count(*)::int as count from api_key k where ${where}`,
+    values,
+  );
+  return row?.count ?? 0;
 }
 
 /** Those of the ids that the caller may see, revoked ones included. A key may always see itself. */

@@ -79,10 +79,20 @@ builder.objectField(OrganizationType, 'auditLog', (t) =>
       description:
         'Who has changed what in it, latest first; for admins, with the scope `organizations.write`. Kept for a year unless configured otherwise.',
       args: { filter: t.arg({ type: FilterInput, description: 'Conditions.' }) },
-      resolve: async ({ id }, { filter, ...page }, context) =>
-        toConnection(await listAuditEntries(context, { organizationId: id, filter: filter ?? {}, page })),
+      resolve: async ({ id }, { filter, ...page }, context) => {
+        const list = await listAuditEntries(context, { organizationId: id, filter: filter ?? {}, page });
+        return { ...toConnection(list.page), total: list.total };
+      },
     },
-    { description: 'A page of the audit log.' },
+    {
+      description: 'A page of the audit log.',
+      fields: (c) => ({
+        totalCount: c.int({
+          description: 'How many fit the filter; costs a statement, only when asked for.',
+          resolve: (connection) => connection.total(),
+        }),
+      }),
+    },
     { description: 'An entry in a page of the audit log.' },
   ),
 );

@@ -1,7 +1,7 @@
 import type { AuditSource } from '../../core/audit.ts';
-import { type Ordering, type Page, type PageArguments, keyset } from '../../core/keyset.ts';
+import { type CountedPage, type Ordering, type PageArguments, keyset } from '../../core/keyset.ts';
 import { type OperationContext, requireAdmin, requireOrganization, requireScope } from '../../core/operation.ts';
-import { type Timestamp, toIsoString } from '../../core/sql.ts';
+import { type Sql, type Timestamp, toIsoString } from '../../core/sql.ts';
 import type { UserRow } from '../users/operations.ts';
 import type { AuditLogFilter } from './input.ts';
 
@@ -46,30 +46,42 @@ const COLUMNS = `a.id, a.occurred_at as "occurredAt", a.source, a.operation, a.t
 export async function listAuditEntries(
   { actor, sql }: OperationContext,
   { organizationId, filter, page }: { organizationId: string; filter: AuditLogFilter; page: PageArguments },
-): Promise<Page<AuditEntryRow>> {
+): Promise<CountedPage<AuditEntryRow>> {
   requireScope(actor, 'organizations.write');
   requireOrganization(actor, organizationId);
-  const values: unknown[] = [requireAdmin(actor).id];
-  const conditions = ['a.organization_id = $1', ...conditionsOf(filter, values)];
+  requireAdmin(actor);
+  const values: unknown[] = [];
+  const where = conditionsOf(organizationId, filter, values);
   const query = keyset(LATEST_FIRST, page, values);
   const rows = await sql.query<Selected>(
     `select ${COLUMNS} from audit_entry a left join api_key k on k.id = a.key_id left join user_account u on u.id = k.user_id
-      where ${conditions.join(' and ')} and ${query.where} order by ${query.orderBy} limit $${values.push(query.limit)}`,
+      where ${where} and ${query.where} order by ${query.orderBy} limit $${values.push(query.limit)}`,
     values,
   );
-  return query.toPage(rows.map(withUser));
+  return { page: query.toPage(rows.map(withUser)), total: () => countAuditEntries(sql, organizationId, filter) };
 }
 
-function conditionsOf(filter: AuditLogFilter, values: unknown[]): string[] {
+async function countAuditEntries(sql: Sql, organizationId: string, filter: AuditLogFilter): Promise<number> {
+  const values: unknown[] = [];
+  const where = conditionsOf(organizationId, filter, values);
+  const [row] = await sql.query<{ count: number }>(
+    `select count(*)::int as count from audit_entry a left join api_key k on k.id = a.key_id where ${where}`,
+    values,
+  );
+  return row?.count ?? 0;
+}
+
+function conditionsOf(organizationId: string, filter: AuditLogFilter, values: unknown[]): string {
   const given = (value: string | null | undefined, condition: (place: string) => string) =>
     value == null ? [] : [condition(`$${values.push(value)}`)];
   return [
+    `a.organization_id = $${values.push(organizationId)}`,
     ...given(filter.userId, (place) => `k.user_id = ${place}`),
     ...given(filter.operation, (place) => `a.operation = ${place}`),
     ...given(filter.targetId, (place) => `a.target_id = ${place}`),
     ...given(filter.occurredFrom, (place) => `a.occurred_at >= ${place}::timestamptz`),
     ...given(filter.occurredBefore, (place) => `a.occurred_at < ${place}::timestamptz`),
-  ];
+  ].join(' and ');
 }
 
 function withUser({ userId, email, name, userCreatedAt, ...entry }: Selected): AuditEntryRow {

@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { ConflictError, notFound } from '../../core/errors.ts';
-import { type Page, type PageArguments, keyset } from '../../core/keyset.ts';
+import { type CountedPage, type PageArguments, keyset } from '../../core/keyset.ts';
 import {
   type ActingOrganization,
   type AuditTarget,
@@ -125,11 +125,15 @@ export async function readOrganizations(context: OperationContext, ids: readonly
   );
 }
 
+/** The organizations of the user $1 that the key $2 reaches. */
+const REACHED = `organization o join membership m on m.organization_id = o.id
+  where m.user_id = $1 and o.id = coalesce((select organization_id from api_key where id = $2), o.id)`;
+
 /** The organizations of the caller, by time of creation. */
 export async function listOrganizations(
   context: OperationContext,
   page: PageArguments,
-): Promise<Page<OrganizationRow>> {
+): Promise<CountedPage<OrganizationRow>> {
   const values: unknown[] = [context.actor.userId, context.actor.keyId];
   const query = keyset<OrganizationRow>(
     {
@@ -144,12 +148,18 @@ export async function listOrganizations(
     values,
   );
   const rows = await context.sql.query<OrganizationRow>(
-    `select ${ORGANIZATION_COLUMNS} from organization o join membership m on m.organization_id = o.id
-      where m.user_id = $1 and o.id = coalesce((select organization_id from api_key where id = $2), o.id) and ${query.where}
-      order by ${query.orderBy} limit $${values.push(query.limit)}`,
+    `select ${ORGANIZATION_COLUMNS} from ${REACHED} and ${query.where} order by ${query.orderBy} limit $${values.push(query.limit)}`,
     values,
   );
-  return query.toPage(rows);
+  return { page: query.toPage(rows), total: () => countOrganizations(context) };
+}
+
+async function countOrganizations({ actor, sql }: OperationContext): Promise<number> {
+  const [row] = await sql.query<{ count: number }>(`select count(*)::int as count from ${REACHED}`, [
+    actor.userId,
+    actor.keyId,
+  ]);
+  return row?.count ?? 0;
 }
 
 /** How many members each of the organizations has. */
@@ -171,7 +181,7 @@ export async function listMembers(
   context: OperationContext,
   organizationId: string,
   page: PageArguments,
-): Promise<Page<MemberRow>> {
+): Promise<CountedPage<MemberRow>> {
   const values: unknown[] = [organizationId];
   const query = keyset<MemberRow>(
     {
@@ -190,7 +200,10 @@ export async function listMembers(
       where m.organization_id = $1 and ${query.where} order by ${query.orderBy} limit $${values.push(query.limit)}`,
     values,
   );
-  return query.toPage(rows);
+  return {
+    page: query.toPage(rows),
+    total: async () => (await countMembers(context, [organizationId])).get(organizationId) ?? 0,
+  };
 }
 
 export interface MemberChange {

@@ -70,10 +70,20 @@ builder.objectField(SessionType, 'events', (t) =>
         'Its recorded events, by ascending id; pages of 1 to 1000, which end early at 16 MiB of data. Cursors are the ids that REST uses.',
       args: { filter: t.arg({ type: FilterInput, description: 'Conditions.' }) },
       extensions: PROVES_PARENT,
-      resolve: async ({ id }, { filter, ...page }, context) =>
-        toConnection(await pageOfSessionEvents(context, id, filter ?? {}, page)),
+      resolve: async ({ id }, { filter, ...page }, context) => {
+        const list = await pageOfSessionEvents(context, id, filter ?? {}, page);
+        return { ...toConnection(list.page), total: list.total };
+      },
     },
-    { description: 'A page of events.' },
+    {
+      description: 'A page of events.',
+      fields: (c) => ({
+        totalCount: c.int({
+          description: 'How many fit the filter; costs a statement, only when asked for.',
+          resolve: (connection) => connection.total(),
+        }),
+      }),
+    },
     { description: 'An event in a list.' },
   ),
 );

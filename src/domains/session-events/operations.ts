@@ -1,6 +1,6 @@
 import { auditSql } from '../../core/audit.ts';
 import { ConflictError, DomainError, notFound } from '../../core/errors.ts';
-import type { Page, PageArguments } from '../../core/keyset.ts';
+import type { CountedPage, PageArguments } from '../../core/keyset.ts';
 import { type OperationContext, auditEntry, requireOrganization, requireScope } from '../../core/operation.ts';
 import { changeableSql, requireSessionChange, sessionTopic } from '../sessions/operations.ts';
 import { idOf } from './cursor.ts';
@@ -10,7 +10,7 @@ import {
   type ListSessionEventsInput,
   type SessionEventFilter,
 } from './input.ts';
-import { type SessionEventRow, findEventRows, windowOf } from './page.ts';
+import { type SessionEventRow, countEventRows, findEventRows, windowOf } from './page.ts';
 
 export interface SessionEventPage {
   readonly events: readonly SessionEventRow[];
@@ -34,13 +34,16 @@ export async function listSessionEvents(
   return { events, nextCursor: String(events.at(-1)?.id ?? cursor) };
 }
 
-/** The same events as a Relay page, forward or backward, with more filters. */
+/**
+ * The same events as a Relay page, forward or backward, with more filters.
+ * @throws NotFoundError when there is no such session that the caller may read; the count likewise.
+ */
 export async function pageOfSessionEvents(
   context: OperationContext,
   sessionId: string,
   filter: SessionEventFilter,
   page: PageArguments,
-): Promise<Page<SessionEventRow>> {
+): Promise<CountedPage<SessionEventRow>> {
   requireScope(context.actor, 'sessions.read');
   const { window, size } = windowOf(page, DEFAULT_PAGE);
   const found = await findEventRows(context, sessionId, filter, window);
@@ -48,11 +51,24 @@ export async function pageOfSessionEvents(
   const { events, isFull: more } = found;
   const rows = events.length > size ? (window.backward ? events.slice(1) : events.slice(0, size)) : events;
   return {
-    rows,
-    hasNextPage: window.backward ? page.before != null : more,
-    hasPreviousPage: window.backward ? more : page.after != null,
-    cursorOf: ({ id }) => String(id),
+    page: {
+      rows,
+      hasNextPage: window.backward ? page.before != null : more,
+      hasPreviousPage: window.backward ? more : page.after != null,
+      cursorOf: ({ id }) => String(id),
+    },
+    total: () => countSessionEvents(context, sessionId, filter),
   };
+}
+
+async function countSessionEvents(
+  context: OperationContext,
+  sessionId: string,
+  filter: SessionEventFilter,
+): Promise<number> {
+  const count = await countEventRows(context, sessionId, filter);
+  if (count === undefined) throw notFound('session');
+  return count;
 }
 
 /** One event by its place; undefined when there is none that the caller may see. */

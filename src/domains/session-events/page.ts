@@ -76,6 +76,22 @@ export async function findEventRows(
   return { events: backward ? events.toReversed() : events, isFull: events.length === limit || isCut(events) };
 }
 
+/** How many events fit the filter. Undefined when there is no such session that the caller may read. */
+export async function countEventRows(
+  context: OperationContext,
+  sessionId: string,
+  filter: SessionEventFilter,
+): Promise<number | undefined> {
+  const values: unknown[] = [sessionId];
+  const reach = readableSql(context.actor, values);
+  const where = ['e.session_id = $1', ...conditions(filter, values)].join(' and ');
+  const [row] = await context.sql.query<{ count: number }>(
+    `select (select count(*)::int from session_event e where ${where}) as count from session s where s.id = $1 and ${reach}`,
+    values,
+  );
+  return row?.count;
+}
+
 function isCut(events: readonly SessionEventRow[]): boolean {
   return events.reduce((sum, { eventData }) => sum + Buffer.byteLength(eventData), 0) >= MAX_PAGE_BYTES;
 }
