@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { ConflictError, invalid, notFound } from '../../core/errors.ts';
-import type { Page, PageArguments } from '../../core/keyset.ts';
+import type { CountedPage, PageArguments } from '../../core/keyset.ts';
 import {
   type ActingOrganization,
   type AuditTarget,
@@ -171,12 +171,6 @@ export async function readEventDefinitionsByIds(
   return findDefinitionRowsByIds(context, requireEventDefinitions(context.actor).id, ids);
 }
 
-export interface EventDefinitionList {
-  readonly page: Page<EventDefinitionRow>;
-  /** Counts all that fit the filter; costs a statement when asked for. */
-  readonly total: () => Promise<number>;
-}
-
 export interface EventDefinitionListOptions {
   /** The organization that is asked for, where the caller may know others beside the one they act in. */
   readonly organizationId?: string;
@@ -193,7 +187,7 @@ export interface EventDefinitionListOptions {
 export async function listEventDefinitions(
   context: OperationContext,
   { organizationId, filter, order, page, maxPageSize }: EventDefinitionListOptions,
-): Promise<EventDefinitionList> {
+): Promise<CountedPage<EventDefinitionRow>> {
   requireEventDefinitions(context.actor);
   const organization = requireOrganization(context.actor, organizationId);
   return {
@@ -206,7 +200,7 @@ export async function listEventDefinitions(
 export function searchEventDefinitions(
   context: OperationContext,
   input: SearchEventDefinitionsInput,
-): Promise<EventDefinitionList> {
+): Promise<CountedPage<EventDefinitionRow>> {
   return listEventDefinitions(context, {
     filter: { search: input.searchString },
     order: { field: 'NAME', direction: input.sortOrder },

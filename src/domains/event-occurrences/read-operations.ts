@@ -1,5 +1,5 @@
 import { invalid } from '../../core/errors.ts';
-import type { Page, PageArguments } from '../../core/keyset.ts';
+import type { CountedPage, PageArguments } from '../../core/keyset.ts';
 import { type OperationContext, requireOrganization, requireScope } from '../../core/operation.ts';
 import { readEventDefinitionsByIds } from '../event-definitions/operations.ts';
 import { type EventOccurrenceFilter, MAX_DAYS, type OccurrenceDaysInput } from './input.ts';
@@ -22,18 +22,12 @@ function placeOf({ actor }: OperationContext, definitionId: string) {
   return { organizationId: requireOrganization(actor).id, definitionId };
 }
 
-export interface OccurrenceList {
-  readonly page: Page<EventOccurrenceRow>;
-  /** Counts all that fit the filter; costs a statement when asked for. */
-  readonly total: () => Promise<number>;
-}
-
 /** Pages through the occurrences of a definition by the time at which they occurred. Those of a deleted definition are none. */
 export async function listEventOccurrences(
   context: OperationContext,
   definitionId: string,
   list: { filter: EventOccurrenceFilter; direction: 'ASC' | 'DESC'; page: PageArguments },
-): Promise<OccurrenceList> {
+): Promise<CountedPage<EventOccurrenceRow>> {
   const place = placeOf(context, definitionId);
   return {
     page: await pageOfOccurrences(context, place, list),

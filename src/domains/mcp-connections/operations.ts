@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { ConflictError, invalid } from '../../core/errors.ts';
-import type { Page, PageArguments } from '../../core/keyset.ts';
+import type { CountedPage, PageArguments } from '../../core/keyset.ts';
 import {
   type ActingOrganization,
   type OperationContext,
@@ -225,17 +225,12 @@ export async function readMcpConnections(
   return findConnectionRows(context, requireOrganization(context.actor).id, ids);
 }
 
-export interface McpConnectionList {
-  readonly page: Page<McpConnectionRow>;
-  readonly total: () => Promise<number>;
-}
-
 /** The connections that the caller may see, by name. */
 export async function listMcpConnections(
   context: OperationContext,
   filter: McpConnectionFilter,
   page: PageArguments,
-): Promise<McpConnectionList> {
+): Promise<CountedPage<McpConnectionRow>> {
   requireScope(context.actor, 'mcp_connections.read');
   const { id } = requireOrganization(context.actor);
   return {

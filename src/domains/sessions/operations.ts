@@ -1,6 +1,6 @@
 import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
 import { ConflictError, invalid, notFound } from '../../core/errors.ts';
-import type { Page, PageArguments } from '../../core/keyset.ts';
+import type { CountedPage, PageArguments } from '../../core/keyset.ts';
 import { auditSql } from '../../core/audit.ts';
 import { type OperationContext, auditEntry, requireOrganization, requireScope } from '../../core/operation.ts';
 import { requireVisibleMcpConnections } from '../mcp-connections/operations.ts';
@@ -46,12 +46,6 @@ export async function readStreamHead(
   return { isFinished: isFinished(head.state), lastId: Number(head.lastId) };
 }
 
-export interface SessionList {
-  readonly page: Page<SessionRow>;
-  /** Counts all that fit the filter; costs a statement when asked for. */
-  readonly total: () => Promise<number>;
-}
-
 /** Pages through the sessions that the caller may read. */
 export async function listSessions(
   context: OperationContext,
@@ -61,7 +55,7 @@ export async function listSessions(
     order,
     page,
   }: { organizationId?: string; filter: SessionFilter; order: SessionOrder; page: PageArguments },
-): Promise<SessionList> {
+): Promise<CountedPage<SessionRow>> {
   requireScope(context.actor, 'sessions.read');
   requireOrganization(context.actor, organizationId);
   return { page: await pageOfSessions(context, filter, order, page), total: () => countSessions(context, filter) };
