@@ -240,7 +240,7 @@ function example(value: object | undefined): object {
 
 /**
  * Those of the operation, and those that every request can get: 401 and 403 by the security scheme, 404 by the organization's header, 409 by
- * the idempotency key of a write, 413 and 415 with a body, 429, 500, 503.
+ * the idempotency key of a write, 413 and 415 where a body is read, 429, 500, 503.
  */
 export function errorStatuses(route: Route): number[] {
   const common = [
@@ -251,7 +251,7 @@ export function errorStatuses(route: Route): number[] {
     STATUS_OF.internal,
     STATUS_OF.unavailable,
   ];
-  const ofBody = takesBody(route) ? [STATUS_OF.tooLarge, STATUS_OF.unsupportedMediaType] : [];
+  const ofBody = takesBody(route) || isWrite(route) ? [STATUS_OF.tooLarge, STATUS_OF.unsupportedMediaType] : [];
   const ofKey = isWrite(route) ? [STATUS_OF.conflict] : [];
   return [...new Set([...route.errors, ...common, ...ofBody, ...ofKey])].toSorted((a, b) => a - b);
 }

@@ -46,7 +46,7 @@ export const attacks: readonly Attack[] = [
   { name: '1,300 aliases', verdict: 'TOO_MANY_ALIASES', query: `{${repeat(1_300, (i) => `a${i}:__typename`)}}` },
   { name: '10,000 aliases', verdict: 'QUERY_TOO_LARGE', query: `{${repeat(10_000, (i) => `a${i}:__typename`)}}` },
   { name: '100,000 times one field', verdict: 'QUERY_TOO_LARGE', query: `{${'__typename '.repeat(100_000)}}` },
-  { name: '3,900 times one field', verdict: INVALID, query: `{${'__typename '.repeat(3_900)}}` },
+  { name: '3,900 times one field', verdict: 'answered', query: `{${'__typename '.repeat(3_900)}}` },
   {
     name: '1,900 times one directive',
     verdict: 'TOO_MANY_DIRECTIVES',
