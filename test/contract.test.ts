@@ -31,10 +31,10 @@ test('routes: method, path, operation, success, errors', () => {
     (route) => `${route.method} ${route.path} ${route.operationId} ${route.status} | ${errorStatuses(route).join(' ')}`,
   );
   expect(table.toSorted().join('\n')).toMatchInlineSnapshot(`
-    "DELETE /broadcast/v1/broadcasts/:broadcast_guid cancelBroadcast 204 | 400 401 403 404 409 429 500 503
-    DELETE /events/2026-03/event-definitions/:eventName deleteEventDefinition 204 | 400 401 403 404 409 429 500 503
-    DELETE /events/2026-03/event-definitions/:eventName/property/:propertyName deleteEventProperty 204 | 400 401 403 404 409 429 500 503
-    DELETE /v1/api-keys/:apiKeyId revokeApiKey 200 | 400 401 403 404 409 429 500 503
+    "DELETE /broadcast/v1/broadcasts/:broadcast_guid cancelBroadcast 204 | 400 401 403 404 409 413 415 429 500 503
+    DELETE /events/2026-03/event-definitions/:eventName deleteEventDefinition 204 | 400 401 403 404 409 413 415 429 500 503
+    DELETE /events/2026-03/event-definitions/:eventName/property/:propertyName deleteEventProperty 204 | 400 401 403 404 409 413 415 429 500 503
+    DELETE /v1/api-keys/:apiKeyId revokeApiKey 200 | 400 401 403 404 409 413 415 429 500 503
     DELETE /v1/users/:userId deleteUser 202 | 400 401 403 404 409 413 415 429 500 503
     GET /broadcast/v1/broadcasts listBroadcasts 200 | 400 401 403 404 429 500 503
     GET /broadcast/v1/broadcasts/:broadcast_guid readBroadcast 200 | 400 401 403 404 429 500 503

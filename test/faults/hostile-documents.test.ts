@@ -26,10 +26,13 @@ interface Verdict {
 async function ask(path: string, init: RequestInit & { as?: string } = {}): Promise<Verdict> {
   const { as = key, headers = {}, ...rest } = init;
   const began = performance.now();
-  const response = await fetch(`${gateway.url}${path}`, {
-    ...rest,
-    headers: { ...(as && { Authorization: `Bearer ${as}` }), ...(headers as Record<string, string>) },
-  });
+  const send = () =>
+    fetch(`${gateway.url}${path}`, {
+      ...rest,
+      headers: { ...(as && { Authorization: `Bearer ${as}` }), ...(headers as Record<string, string>) },
+    });
+  // A body that is refused unread is not waited for: who still writes may find the connection closed before the answer is read.
+  const response = await send().catch(send);
   const text = await response.text();
   const code = /"errors":\[.*?"code":"(\w+)"/s.exec(text)?.[1] ?? (/"data":/.test(text) ? 'answered' : '');
   return { status: response.status, code, ms: performance.now() - began };
