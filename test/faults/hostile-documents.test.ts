@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { hash } from 'node:crypto';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { type Attack, attacks, rawAttacks } from '../helpers/attacks.ts';
@@ -32,7 +33,7 @@ async function ask(path: string, init: RequestInit & { as?: string } = {}): Prom
       headers: { ...(as && { Authorization: `Bearer ${as}` }), ...(headers as Record<string, string>) },
     });
   // A body that is refused unread is not waited for: who still writes may find the connection closed before the answer is read.
-  const response = await send().catch(send);
+  const response = await [50, 200, 500, 1_000].reduce((sent, ms) => sent.catch(() => delay(ms).then(send)), send());
   const text = await response.text();
   const code = /"errors":\[.*?"code":"(\w+)"/s.exec(text)?.[1] ?? (/"data":/.test(text) ? 'answered' : '');
   return { status: response.status, code, ms: performance.now() - began };
