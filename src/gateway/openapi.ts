@@ -251,9 +251,8 @@ export function errorStatuses(route: Route): number[] {
     STATUS_OF.internal,
     STATUS_OF.unavailable,
   ];
-  const ofBody = takesBody(route) || isWrite(route) ? [STATUS_OF.tooLarge, STATUS_OF.unsupportedMediaType] : [];
-  const ofKey = isWrite(route) ? [STATUS_OF.conflict] : [];
-  return [...new Set([...route.errors, ...common, ...ofBody, ...ofKey])].toSorted((a, b) => a - b);
+  const ofWrites = [STATUS_OF.tooLarge, STATUS_OF.unsupportedMediaType, STATUS_OF.conflict];
+  return [...new Set([...route.errors, ...common, ...(isWrite(route) ? ofWrites : [])])].toSorted((a, b) => a - b);
 }
 
 /** Answers that operations share, among the components. */
