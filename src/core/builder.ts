@@ -13,6 +13,8 @@ export interface GraphQLContext extends OperationContext {
   readonly onSuccess?: () => void;
   /** Whether all is run once more without this should an error turn up, so that a parent may be taken for granted (`isProvenBelow`). */
   isTentative?: boolean;
+  /** What fields of the mutation have come to already, by response name, where it is run once more. */
+  settled?: ReadonlyMap<string, Promise<unknown>>;
 }
 
 /** Marks fields that ask other servers, so that no transaction may be open around them. */

@@ -17,6 +17,7 @@ import { authenticate } from './authenticate.ts';
 import { entities } from './entities.ts';
 import { toDomainError } from './failures.ts';
 import { type Idempotency, createIdempotency } from './idempotency.ts';
+import { type FindKey, createKeys } from './keys.ts';
 import { type Metrics, createMetrics } from './metrics.ts';
 import { countJobs, observeOutbound } from './observe.ts';
 import { type TrustedDocuments, readTrustedDocuments } from './trusted-documents.ts';
@@ -29,6 +30,7 @@ export interface Dependencies {
   readonly sql: Sql;
   /** Undefined without `DATABASE_REPLICA_URLS`. */
   readonly replicas: Replicas | undefined;
+  readonly findKey: FindKey;
   readonly notifier: Notifier;
   readonly turns: Turns;
   readonly secrets: SecretBox;
@@ -97,6 +99,7 @@ export async function createDependencies({
     databaseUrl,
     sql,
     replicas,
+    findKey: createKeys({ sql, replicas, now }),
     notifier,
     turns: createTurns(),
     secrets,

@@ -2,98 +2,97 @@ import {
   type DocumentNode,
   type ExecutionArgs,
   type ExecutionResult,
-  type GraphQLNamedType,
   type GraphQLSchema,
   type OperationDefinitionNode,
-  OperationTypeNode,
   execute,
-  getNamedType,
   getOperationAST,
-  isInputObjectType,
-  typeFromAST,
+  getVariableValues,
 } from 'graphql';
-import { type CompiledQuery, compileQuery, isCompiledQuery } from 'graphql-jit';
 import type { GraphQLContext } from '../core/builder.ts';
+import type { CompiledOperation, Execution, VariableValues } from './compiled-operation.ts';
+import { compileOperation } from './graphql-compiler.ts';
+import { conditionsOf } from './graphql-selections.ts';
 
 type Executor = (args: ExecutionArgs) => Promise<ExecutionResult> | ExecutionResult;
 
-/** A document is compiled when it comes for the third time: compiling costs as much as some hundred executions of a small query. */
+/** A document is compiled when it comes for the third time: compiling costs as much as some executions. */
 const RUNS_BEFORE_COMPILING = 2;
 /** Compiling takes time that grows with the document; what people and programs write is far below this. */
 const MAX_TOKENS_TO_COMPILE = 1000;
+/** A document is compiled for as many combinations of what its `@skip` and `@include` depend on. */
+const MAX_VARIANTS = 16;
 
-interface Compiled {
-  readonly query: CompiledQuery['query'];
-  readonly isMutation: boolean;
-}
-
+/** One operation of a document, and what is compiled of it. */
 interface Plan {
-  runs: number;
-  compiled?: Compiled | null;
+  readonly operation: OperationDefinitionNode;
+  /** Variables on whose values the selections depend. */
+  readonly conditions: readonly string[];
+  readonly variants: Map<string, { runs: number; compiled?: CompiledOperation | undefined }>;
 }
 
 /**
  * Executes operations, those that come again as compiled code. Plans live as long as their parsed document, and so are bounded with the
  * cache of documents; a document that comes once costs nothing more than its execution.
+ *
+ * Where compiled code gives up, graphql's own executor runs the operation again and words the errors: it alone says them as the
+ * specification has them. Reading twice changes nothing; and what the fields of a mutation have come to is kept, so that none runs twice.
  */
 export function createExecutor(schema: GraphQLSchema): Executor {
-  const plansOf = new WeakMap<DocumentNode, Map<string, Plan>>();
+  const plans = new WeakMap<DocumentNode, Map<string, Plan | undefined>>();
+  settleOnce(schema);
 
-  function planFor(document: DocumentNode, operationName: string): Plan {
-    let plans = plansOf.get(document);
-    if (!plans) plansOf.set(document, (plans = new Map<string, Plan>()));
-    let plan = plans.get(operationName);
-    if (!plan) plans.set(operationName, (plan = { runs: 0 }));
-    return plan;
+  function planOf({ document, operationName }: ExecutionArgs): Plan | undefined {
+    let ofDocument = plans.get(document);
+    if (!ofDocument) plans.set(document, (ofDocument = new Map<string, Plan | undefined>()));
+    const name = operationName ?? '';
+    if (!ofDocument.has(name)) ofDocument.set(name, makePlan(document, operationName));
+    return ofDocument.get(name);
   }
 
-  return (args) => {
-    const { document, operationName } = args;
-    const plan = planFor(document, operationName ?? '');
-    plan.runs += 1;
-    if (plan.compiled === undefined && plan.runs > RUNS_BEFORE_COMPILING)
-      plan.compiled = compile(schema, document, operationName);
-    return plan.compiled ? runCompiled(plan.compiled, args) : execute(args);
+  function compiledFor(plan: Plan, { document }: ExecutionArgs, variables: VariableValues) {
+    const key = plan.conditions.map((name) => String(variables.coerced[name])).join();
+    let variant = plan.variants.get(key);
+    if (!variant) {
+      if (plan.variants.size === MAX_VARIANTS) return undefined;
+      plan.variants.set(key, (variant = { runs: 0 }));
+    }
+    variant.runs += 1;
+    if (variant.runs === RUNS_BEFORE_COMPILING + 1)
+      variant.compiled = compileOperation(schema, document, plan.operation, variables);
+    return variant.compiled;
+  }
+
+  return async (args) => {
+    const plan = planOf(args);
+    if (!plan) return execute(args);
+    const { variableDefinitions = [] } = plan.operation;
+    const { variableValues: variables } = getVariableValues(schema, variableDefinitions, args.variableValues ?? {});
+    const compiled = variables && compiledFor(plan, args, variables);
+    if (!compiled) return execute(args);
+    const context = args.contextValue as GraphQLContext;
+    const settled: Execution['settled'] = new Map();
+    context.isTentative = true;
+    try {
+      return { data: await compiled({ rootValue: args.rootValue, context, variables, settled }) };
+    } catch {
+      context.settled = settled;
+      context.isTentative = false;
+      return execute(args);
+    }
   };
 }
 
-/**
- * Where compiled code meets an error, graphql's own executor runs the operation again and words the errors: it alone says them as the
- * specification and its other callers do. Reading twice changes nothing; of a mutation only what did not begin is run again, which is
- * when its variables were refused.
- */
-async function runCompiled({ query, isMutation }: Compiled, args: ExecutionArgs): Promise<ExecutionResult> {
-  const context = args.contextValue as GraphQLContext;
-  context.isTentative = !isMutation;
-  const result = await query(args.rootValue, context, args.variableValues);
-  context.isTentative = false;
-  const hasBegun = 'data' in result;
-  return result.errors && !(isMutation && hasBegun) ? execute(args) : result;
-}
-
-/** Null for what is not compiled: subscriptions, and documents of which the executor should tell what is wrong. */
-function compile(
-  schema: GraphQLSchema,
-  document: DocumentNode,
-  operationName: string | null | undefined,
-): Compiled | null {
+function makePlan(document: DocumentNode, operationName: string | null | undefined): Plan | undefined {
   const operation = getOperationAST(document, operationName);
-  if (!operation || operation.operation === OperationTypeNode.SUBSCRIPTION || takesOneOf(schema, operation))
-    return null;
-  if ((document.tokenCount ?? Infinity) > MAX_TOKENS_TO_COMPILE) return null;
-  const compiled = compileQuery(schema, document, operationName ?? undefined);
-  return isCompiledQuery(compiled)
-    ? { query: compiled.query, isMutation: operation.operation === OperationTypeNode.MUTATION }
-    : null;
+  if (!operation || (document.tokenCount ?? Infinity) > MAX_TOKENS_TO_COMPILE) return undefined;
+  return { operation, conditions: conditionsOf(document), variants: new Map() };
 }
 
-/** Whether a variable has, at any depth, an input of which exactly one field is given: compiled code would take several. */
-function takesOneOf(schema: GraphQLSchema, { variableDefinitions = [] }: OperationDefinitionNode): boolean {
-  const seen = new Set<GraphQLNamedType>();
-  const isOneOf = (type: GraphQLNamedType | undefined): boolean => {
-    if (!isInputObjectType(type) || seen.has(type)) return false;
-    seen.add(type);
-    return type.isOneOf || Object.values(type.getFields()).some((field) => isOneOf(getNamedType(field.type)));
-  };
-  return variableDefinitions.some(({ type }) => isOneOf(getNamedType(typeFromAST(schema, type))));
+/** Has the fields of mutations that have been run in a context answer what they came to. */
+function settleOnce(schema: GraphQLSchema): void {
+  for (const field of Object.values(schema.getMutationType()?.getFields() ?? {})) {
+    const { resolve } = field;
+    field.resolve = (source, args, context: GraphQLContext, info) =>
+      context.settled?.get(String(info.path.key)) ?? resolve?.(source, args, context, info);
+  }
 }
