@@ -12,6 +12,7 @@ import type { GraphQLContext } from '../core/builder.ts';
 import type { CompiledOperation, Execution, VariableValues } from './compiled-operation.ts';
 import { compileOperation } from './graphql-compiler.ts';
 import { conditionsOf } from './graphql-selections.ts';
+import { type CoerceVariables, compileVariables } from './graphql-variables.ts';
 
 type Executor = (args: ExecutionArgs) => Promise<ExecutionResult> | ExecutionResult;
 
@@ -27,6 +28,8 @@ interface Plan {
   readonly operation: OperationDefinitionNode;
   /** Variables on whose values the selections depend. */
   readonly conditions: readonly string[];
+  /** Once graphql has coerced its variables. */
+  coerceVariables?: CoerceVariables;
   readonly variants: Map<string, { runs: number; compiled?: CompiledOperation | undefined }>;
 }
 
@@ -62,11 +65,18 @@ export function createExecutor(schema: GraphQLSchema): Executor {
     return variant.compiled;
   }
 
+  function variablesFor(plan: Plan, inputs: NonNullable<ExecutionArgs['variableValues']>): VariableValues | undefined {
+    if (plan.coerceVariables) return plan.coerceVariables(inputs);
+    const { variableDefinitions = [] } = plan.operation;
+    const { variableValues } = getVariableValues(schema, variableDefinitions, inputs);
+    if (variableValues) plan.coerceVariables = compileVariables(schema, variableDefinitions, variableValues);
+    return variableValues;
+  }
+
   return async (args) => {
     const plan = planOf(args);
     if (!plan) return execute(args);
-    const { variableDefinitions = [] } = plan.operation;
-    const { variableValues: variables } = getVariableValues(schema, variableDefinitions, args.variableValues ?? {});
+    const variables = variablesFor(plan, args.variableValues ?? {});
     const compiled = variables && compiledFor(plan, args, variables);
     if (!compiled) return execute(args);
     const context = args.contextValue as GraphQLContext;

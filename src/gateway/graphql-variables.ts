@@ -1,0 +1,137 @@
+import {
+  GraphQLID,
+  type GraphQLInputObjectType,
+  type GraphQLInputType,
+  type GraphQLLeafType,
+  type GraphQLSchema,
+  GraphQLString,
+  type VariableDefinitionNode,
+  coerceInputValue,
+  getVariableValues,
+  isInputObjectType,
+  isInputType,
+  isListType,
+  isNonNullType,
+  typeFromAST,
+} from 'graphql';
+import type { VariableValues } from './compiled-operation.ts';
+
+/** Makes the values of an operation's variables of what a request gives. Undefined when something does not fit: graphql says what. */
+export type CoerceVariables = (inputs: Readonly<Record<string, unknown>>) => VariableValues | undefined;
+
+/** Undefined when it does not fit. */
+type Coerce = (value: unknown) => unknown;
+
+/**
+ * Coerces variables as graphql does (GraphQL, section 6.1.2), in a fifth of the time, which counts where they hold a thousand events.
+ * `known` are values that graphql has made of them.
+ */
+export function compileVariables(
+  schema: GraphQLSchema,
+  definitions: readonly VariableDefinitionNode[],
+  known: VariableValues,
+): CoerceVariables {
+  const variables = definitions.map((definition) => {
+    const { name } = definition.variable;
+    const type = typeFromAST(schema, definition.type);
+    const absent = definition.defaultValue && getVariableValues(schema, [definition], {}).variableValues?.coerced;
+    return {
+      name: name.value,
+      coerce: coercerOf(type),
+      isRequired: isNonNullType(type),
+      fallback: absent?.[name.value],
+      source: { signature: known.sources[name.value]?.signature },
+    };
+  });
+  return (inputs) => {
+    const coerced: Record<string, unknown> = Object.create(null);
+    const sources: Record<string, unknown> = Object.create(null);
+    for (const { name, coerce, isRequired, fallback, source } of variables) {
+      const given = Object.hasOwn(inputs, name) ? inputs[name] : undefined;
+      sources[name] = given === undefined ? source : { ...source, value: given };
+      const value = given === undefined ? fallback : coerce(given);
+      if (value !== undefined) coerced[name] = value;
+      else if (given !== undefined || isRequired) return undefined;
+    }
+    return { coerced, sources } as VariableValues;
+  };
+}
+
+const coercers = new WeakMap<object, Coerce>();
+
+function coercerOf(type: unknown): Coerce {
+  if (!isInputType(type)) return () => undefined;
+  let coerce = coercers.get(type);
+  if (!coerce) coercers.set(type, (coerce = makeCoercer(type)));
+  return coerce;
+}
+
+function makeCoercer(type: GraphQLInputType): Coerce {
+  if (isNonNullType(type)) {
+    const coerce = coercerOf(type.ofType);
+    return (value) => (value === null || value === undefined ? undefined : coerce(value));
+  }
+  const coerce = isListType(type)
+    ? listCoercer(coercerOf(type.ofType))
+    : isInputObjectType(type)
+      ? objectCoercer(type)
+      : leafCoercer(type);
+  return (value) => (value === null || value === undefined ? null : coerce(value));
+}
+
+function listCoercer(coerceItem: Coerce): Coerce {
+  return (value) => {
+    const items: unknown[] = [];
+    // A single value is a list of it.
+    for (const given of Array.isArray(value) ? value : [value]) {
+      const item = coerceItem(given);
+      if (item === undefined) return undefined;
+      items.push(item);
+    }
+    return items;
+  };
+}
+
+function objectCoercer(type: GraphQLInputObjectType): Coerce {
+  const definitions = Object.values(type.getFields());
+  if (type.isOneOf || definitions.some((field) => field.default !== undefined || field.defaultValue !== undefined))
+    return (value) => coerceInputValue(value, type);
+  const names = new Set(definitions.map(({ name }) => name));
+  // Made when they are needed: a type may hold itself.
+  let fields: { name: string; coerce: Coerce; isRequired: boolean }[] | undefined;
+  return (value) => {
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
+    const given = value as Readonly<Record<string, unknown>>;
+    for (const name of Object.keys(given)) if (!names.has(name) && given[name] !== undefined) return undefined;
+    const object: Record<string, unknown> = {};
+    fields ??= definitions.map(({ name, type: of }) => ({
+      name,
+      coerce: coercerOf(of),
+      isRequired: isNonNullType(of),
+    }));
+    for (const { name, coerce, isRequired } of fields) {
+      const inner = given[name];
+      if (inner === undefined) {
+        if (isRequired) return undefined;
+      } else {
+        const field = coerce(inner);
+        if (field === undefined) return undefined;
+        object[name] = field;
+      }
+    }
+    return object;
+  };
+}
+
+function leafCoercer(type: GraphQLLeafType): Coerce {
+  const coerce = (value: unknown): unknown => {
+    try {
+      return type.coerceInputValue(value);
+    } catch {
+      return undefined;
+    }
+  };
+  if (type === GraphQLString || type === GraphQLID)
+    return (value) => (typeof value === 'string' ? value : coerce(value));
+  return coerce;
+}
