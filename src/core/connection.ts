@@ -1,37 +1,43 @@
 import type { Page } from './keyset.ts';
 
 export interface Connection<Row> {
-  readonly edges: { cursor: string; node: Row }[];
+  readonly edges: readonly { readonly cursor: string; readonly node: Row }[];
   readonly pageInfo: {
-    hasNextPage: boolean;
-    hasPreviousPage: boolean;
-    startCursor: string | null;
-    endCursor: string | null;
+    readonly hasNextPage: boolean;
+    readonly hasPreviousPage: boolean;
+    readonly startCursor: string | null;
+    readonly endCursor: string | null;
   };
 }
 
 /** A page in the form of the Relay Cursor Connections Specification. Cursors are made when they are read: few ask for those of all rows. */
 export function toConnection<Row>({ rows, hasNextPage, hasPreviousPage, cursorOf }: Page<Row>): Connection<Row> {
-  const cursorAt = (index: number) => {
-    const row = rows.at(index);
-    return row === undefined ? null : cursorOf(row);
-  };
+  const edges = rows.map((node) => new Edge(node, cursorOf));
   return {
-    edges: rows.map((node) => ({
-      node,
-      get cursor() {
-        return cursorOf(node);
-      },
-    })),
+    edges,
     pageInfo: {
       hasNextPage,
       hasPreviousPage,
       get startCursor() {
-        return cursorAt(0);
+        return edges.at(0)?.cursor ?? null;
       },
       get endCursor() {
-        return cursorAt(-1);
+        return edges.at(-1)?.cursor ?? null;
       },
     },
   };
+}
+
+class Edge<Row> {
+  readonly node: Row;
+  readonly #cursorOf: (row: Row) => string;
+
+  constructor(node: Row, cursorOf: (row: Row) => string) {
+    this.node = node;
+    this.#cursorOf = cursorOf;
+  }
+
+  get cursor(): string {
+    return this.#cursorOf(this.node);
+  }
 }

@@ -171,9 +171,34 @@ class NodeRequest implements HttpRequest {
   get body(): AsyncIterable<Uint8Array> | null {
     const { 'content-length': length, 'transfer-encoding': encoding } = this.#incoming.headers;
     if (this.method === 'GET' || this.method === 'HEAD' || (length ?? encoding) === undefined) return null;
-    // A reader who stops early does not end the connection, which has yet to be answered.
-    return this.#incoming.iterator({ destroyOnReturn: false });
+    return chunksOf(this.#incoming);
   }
+}
+
+/**
+ * The body as it comes. A reader who stops early does not end the connection, which has yet to be answered. Most bodies are there when they
+ * are asked for, and cost no turn: an iterator of the stream itself takes several, and listens to five events.
+ */
+async function* chunksOf(incoming: IncomingMessage): AsyncGenerator<Uint8Array, void, undefined> {
+  for (;;) {
+    const chunk: Uint8Array | null = incoming.read();
+    if (chunk !== null) yield chunk;
+    else if (incoming.complete) return;
+    else if (incoming.destroyed) throw new Error('the peer went away');
+    else await changeOf(incoming);
+  }
+}
+
+/** Until more has come, or nothing will. */
+function changeOf(incoming: IncomingMessage): Promise<void> {
+  return new Promise((resolve) => {
+    const events = ['readable', 'error', 'close'] as const;
+    const end = () => {
+      for (const event of events) incoming.off(event, end);
+      resolve();
+    };
+    for (const event of events) incoming.on(event, end);
+  });
 }
 
 class NodeHeaders implements HttpHeaders {
