@@ -47,7 +47,9 @@ export interface SessionRow extends Stored {
   readonly lastSeenAt: Timestamp;
 }
 
-/** The columns of `session s`. The project's id is compared as text, because `projectId` is free text. */
+const UUID_PATTERN = '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$';
+
+/** The columns of `session s`. `projectId` is free text: what has the form of an id is compared as one, by which the project's key is found. */
 export const SESSION_COLUMNS = `s.id, s.creator_id as "creatorId", s.title, s.description, s.rich_content as "richContent", s.kind, s.session_type as "sessionType",
   s.mode, s.visibility, s.level, s.state, s.agent, s.agent_id as "agentId", s.agent_options as "agentOptions", s.artifact_type as "artifactType",
   s.base_branch as "baseBranch", s.branch_name as "branchName", s.target_branch as "targetBranch", s.project_id as "projectId",
@@ -55,7 +57,7 @@ export const SESSION_COLUMNS = `s.id, s.creator_id as "creatorId", s.title, s.de
   s.is_pinned as "isPinned", s.diff_summary as "diffSummary", s.source, s.source_pull_request as "sourcePullRequest",
   s.created_at as "createdAt", s.updated_at as "updatedAt", s.last_queued_at as "lastQueuedAt", s.last_seen_at as "lastSeenAt",
   (select json_build_object('id', p.id, 'name', p.name, 'icon', p.icon, 'color', p.color) from project p
-    where p.organization_id = s.organization_id and p.id::text = s.project_id) as project`;
+    where p.organization_id = s.organization_id and p.id = case when s.project_id ~ '${UUID_PATTERN}' then s.project_id::uuid end) as project`;
 
 export async function findSessionRows(context: OperationContext, ids: readonly string[]): Promise<SessionRow[]> {
   const values: unknown[] = [ids];
