@@ -18,8 +18,12 @@ import type { SelectedField } from './graphql-selections.ts';
 export type VariableValues = GraphQLResolveInfo['variableValues'];
 type Answer = Record<string, unknown>;
 
-/** Makes `data`. Thrown, or rejected, for whatever reason: ask the other executor. */
-export type CompiledOperation = (execution: Execution) => Promise<Answer> | Answer;
+export interface CompiledOperation {
+  /** Makes `data`. Thrown, or rejected, for whatever reason: ask the other executor. */
+  readonly run: (execution: Execution) => Promise<Answer> | Answer;
+  /** Characters of code. */
+  readonly size: number;
+}
 
 /** What one execution is given, and what it has of its own. */
 export interface Execution {
@@ -41,6 +45,8 @@ export interface OperationCode {
   /** For each field of the root, what puts it in its place. */
   readonly putFields: readonly ((running: Running, answer: Answer) => void)[];
   readonly resolved: readonly ResolvedField[];
+  /** Characters. */
+  readonly size: number;
 }
 
 interface RunOptions {

@@ -8,6 +8,7 @@ import {
   getOperationAST,
   getVariableValues,
 } from 'graphql';
+import { LRUCache } from 'lru-cache';
 import type { GraphQLContext } from '../core/builder.ts';
 import type { CompiledOperation, Execution, VariableValues } from './compiled-operation.ts';
 import { compileOperation } from './graphql-compiler.ts';
@@ -22,15 +23,21 @@ const RUNS_BEFORE_COMPILING = 2;
 const MAX_TOKENS_TO_COMPILE = 1000;
 /** A document is compiled for as many combinations of what its `@skip` and `@include` depend on. */
 const MAX_VARIANTS = 16;
+/** Characters of compiled code in all, each of which takes some ten bytes: those that were not asked for longest go first. */
+const MAX_CODE = 4 * 1024 * 1024;
 
-/** One operation of a document, and what is compiled of it. */
+/** An operation of a document. */
 interface Plan {
-  readonly operation: OperationDefinitionNode;
   /** Variables on whose values the selections depend. */
   readonly conditions: readonly string[];
   /** Once graphql has coerced its variables. */
   coerceVariables?: CoerceVariables;
-  readonly variants: Map<string, { runs: number; compiled?: CompiledOperation | undefined }>;
+  /** By those values. */
+  readonly variants: Map<string, Variant>;
+}
+
+interface Variant {
+  runs: number;
 }
 
 /**
@@ -41,61 +48,70 @@ interface Plan {
  * specification has them. Reading twice changes nothing; and what the fields of a mutation have come to is kept, so that none runs twice.
  */
 export function createExecutor(schema: GraphQLSchema): Executor {
-  const plans = new WeakMap<DocumentNode, Map<string, Plan | undefined>>();
+  const plans = new WeakMap<OperationDefinitionNode, Plan>();
+  const compiled = new LRUCache<Variant, CompiledOperation>({
+    maxSize: MAX_CODE,
+    sizeCalculation: ({ size }) => size,
+    dispose: (_, variant) => void (variant.runs = 0),
+  });
   settleOnce(schema);
 
-  function planOf({ document, operationName }: ExecutionArgs): Plan | undefined {
-    let ofDocument = plans.get(document);
-    if (!ofDocument) plans.set(document, (ofDocument = new Map<string, Plan | undefined>()));
-    const name = operationName ?? '';
-    if (!ofDocument.has(name)) ofDocument.set(name, makePlan(document, operationName));
-    return ofDocument.get(name);
+  function planOf(operation: OperationDefinitionNode, document: DocumentNode): Plan {
+    let plan = plans.get(operation);
+    if (!plan) plans.set(operation, (plan = { conditions: conditionsOf(document), variants: new Map() }));
+    return plan;
   }
 
-  function compiledFor(plan: Plan, { document }: ExecutionArgs, variables: VariableValues) {
-    const key = plan.conditions.map((name) => String(variables.coerced[name])).join();
-    let variant = plan.variants.get(key);
-    if (!variant) {
-      if (plan.variants.size === MAX_VARIANTS) return undefined;
-      plan.variants.set(key, (variant = { runs: 0 }));
-    }
-    variant.runs += 1;
-    if (variant.runs === RUNS_BEFORE_COMPILING + 1)
-      variant.compiled = compileOperation(schema, document, plan.operation, variables);
-    return variant.compiled;
-  }
-
-  function variablesFor(plan: Plan, inputs: NonNullable<ExecutionArgs['variableValues']>): VariableValues | undefined {
+  function variablesFor(
+    plan: Plan,
+    { variableDefinitions = [] }: OperationDefinitionNode,
+    inputs: NonNullable<ExecutionArgs['variableValues']>,
+  ): VariableValues | undefined {
     if (plan.coerceVariables) return plan.coerceVariables(inputs);
-    const { variableDefinitions = [] } = plan.operation;
     const { variableValues } = getVariableValues(schema, variableDefinitions, inputs);
     if (variableValues) plan.coerceVariables = compileVariables(schema, variableDefinitions, variableValues);
     return variableValues;
   }
 
+  function compiledFor(
+    { conditions, variants }: Plan,
+    operation: OperationDefinitionNode,
+    document: DocumentNode,
+    variables: VariableValues,
+  ): CompiledOperation | undefined {
+    const key = conditions.map((name) => String(variables.coerced[name])).join();
+    let variant = variants.get(key);
+    if (!variant) {
+      if (variants.size === MAX_VARIANTS) return undefined;
+      variants.set(key, (variant = { runs: 0 }));
+    }
+    variant.runs += 1;
+    if (variant.runs === RUNS_BEFORE_COMPILING + 1) {
+      const made = compileOperation(schema, document, operation, variables);
+      if (made) compiled.set(variant, made);
+    }
+    return compiled.get(variant);
+  }
+
   return async (args) => {
-    const plan = planOf(args);
-    if (!plan) return execute(args);
-    const variables = variablesFor(plan, args.variableValues ?? {});
-    const compiled = variables && compiledFor(plan, args, variables);
-    if (!compiled) return execute(args);
+    const { document, operationName, variableValues, rootValue } = args;
+    const operation = getOperationAST(document, operationName);
+    if (!operation || (document.tokenCount ?? Infinity) > MAX_TOKENS_TO_COMPILE) return execute(args);
+    const plan = planOf(operation, document);
+    const variables = variablesFor(plan, operation, variableValues ?? {});
+    const code = variables && compiledFor(plan, operation, document, variables);
+    if (!code) return execute(args);
     const context = args.contextValue as GraphQLContext;
     const settled: Execution['settled'] = new Map();
     context.isTentative = true;
     try {
-      return { data: await compiled({ rootValue: args.rootValue, context, variables, settled }) };
+      return { data: await code.run({ rootValue, context, variables, settled }) };
     } catch {
       context.settled = settled;
       context.isTentative = false;
       return execute(args);
     }
   };
-}
-
-function makePlan(document: DocumentNode, operationName: string | null | undefined): Plan | undefined {
-  const operation = getOperationAST(document, operationName);
-  if (!operation || (document.tokenCount ?? Infinity) > MAX_TOKENS_TO_COMPILE) return undefined;
-  return { operation, conditions: conditionsOf(document), variants: new Map() };
 }
 
 /** Has the fields of mutations that have been run in a context answer what they came to. */

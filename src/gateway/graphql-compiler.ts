@@ -50,7 +50,8 @@ export function compileOperation(
     const compiler = new Compiler(schema, selections);
     const code = compiler.compile(type, operation, isMutation);
     const { fragments } = selections;
-    return (execution) => runOperation(code, { execution, statics: { schema, fragments, operation }, isMutation });
+    const statics = { schema, fragments, operation };
+    return { run: (execution) => runOperation(code, { execution, statics, isMutation }), size: code.size };
   } catch (error) {
     if (error instanceof NotCompiled) return undefined;
     throw error;
@@ -96,6 +97,7 @@ return { makeAnswer: () => ({ ${fields.map(([name]) => `${name}: null`).join(', 
     return {
       ...make(this.#resolved, leaves, this.#types, defaultTypeResolver, giveUp, isObject),
       resolved: this.#resolved,
+      size: code.length,
     };
   }
 
