@@ -72,6 +72,20 @@ describe('a document that comes again gets the same answer, byte for byte', () =
     expect(answers[0]).toMatch(/"(?:data|errors)"/);
   });
 
+  test.each([{ b: null }, { b: null, c: false }, { b: false, c: null }])(
+    'with conditions that are null: %j',
+    async (variables) => {
+      const query = `query($b: Boolean = true, $c: Boolean = true) {
+        viewer { role @skip(if: $b) ... @include(if: $c) { user { id } } }
+        session(id: "00000000-0000-4000-8000-000000000000") { title @skip(if: $b) }
+      }`;
+      const answers: string[] = [];
+      for (let run = 0; run < RUNS; run += 1) answers.push(await ask(query, variables));
+      expect(answers).toEqual(answers.map(() => answers[0]));
+      expect(answers[0]).toContain('INVALID_INPUT');
+    },
+  );
+
   test('of which those that can be answered are compiled', () => {
     expect(cases.slice(0, 3).map(([, query, variables]) => isCompiled(query, variables?.()))).toEqual([
       true,

@@ -435,6 +435,26 @@ test('a broken rule is a member of the mutation’s union, with the message that
   });
 });
 
+test('an error tells where in the answer and in the document its field is, beside the input that caused it', async () => {
+  const query = '{ viewer { organization { a: sessions { totalCount } b: sessions(first: 0) { totalCount } } } }';
+  const { body } = await ask({ query });
+  expect(body.errors).toEqual([
+    {
+      message: 'first: must be from 1 to 100',
+      path: ['viewer', 'organization', 'b'],
+      locations: [{ line: 1, column: 54 }],
+      extensions: { code: 'INVALID_INPUT', path: ['first'] },
+    },
+  ]);
+  const literal = await ask({ query: '{ eventDefinition(name: "a") { occurrencesPerDay(from: 1) { day } } }' });
+  expect(literal.body.errors).toEqual([
+    expect.objectContaining({
+      message: expect.stringContaining('DateTime must be'),
+      locations: [{ line: 1, column: 56 }],
+    }),
+  ]);
+});
+
 test('an operation that comes again, and is compiled, answers as it did the first time, with its refusals', async () => {
   const cases: [string, Record<string, unknown>][] = [
     ['query($ids: [ID!]!) { nodes(ids: $ids) { id } }', { ids: [null] }],

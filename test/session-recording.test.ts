@@ -73,6 +73,9 @@ describe('createSession', () => {
 
   test.each<[object, string]>([
     [{ title: '' }, 'title: must not be empty'],
+    [{ externalUrl: 'javascript:alert(1)' }, 'externalUrl: must not be an address that runs a script'],
+    [{ htmlUrl: ' JAVA\tSCRIPT:alert(1)' }, 'htmlUrl: must not be an address that runs a script'],
+    [{ htmlUrl: 'data:text/html,x' }, 'htmlUrl: must not be an address that runs a script'],
     [{ title: x(1001) }, 'title: must be at most 1000 characters'],
     [{ description: '' }, 'description: must not be empty'],
     [{ description: x(1_000_001) }, 'description: must be at most 1000000 characters'],

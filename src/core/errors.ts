@@ -51,8 +51,11 @@ export interface Fault {
 /** Anything that the caller is told about. */
 export class DomainError extends Error {
   readonly kind: ErrorKind;
-  /** The input field that caused it, outermost first; empty when no single field did. */
-  readonly path: readonly string[];
+  /**
+   * The input field that caused it, outermost first; empty when no single field did. Not named `path`: graphql takes an error that has a path
+   * for one that knows its place in the answer.
+   */
+  readonly inputPath: readonly string[];
   /** What is wrong, place by place: a ValidationError may have several. */
   readonly faults: readonly Fault[];
   /** Extra response headers, such as `Allow` or `Retry-After`. */
@@ -71,8 +74,8 @@ export class DomainError extends Error {
     super(message, { cause: options.cause });
     this.name = this.constructor.name;
     this.kind = kind;
-    this.path = options.path ?? [];
-    this.faults = options.faults ?? [{ path: this.path, code: this.code.toLowerCase(), message }];
+    this.inputPath = options.path ?? [];
+    this.faults = options.faults ?? [{ path: this.inputPath, code: this.code.toLowerCase(), message }];
     this.headers = options.headers ?? {};
   }
 

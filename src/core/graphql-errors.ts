@@ -39,7 +39,7 @@ const ErrorInterface = builder.interfaceRef<DomainError>('Error').implement({
     path: t.stringList({
       nullable: true,
       description: 'The input field that caused it, outermost first; null when no single field did.',
-      resolve: ({ path }) => (path.length === 0 ? null : [...path]),
+      resolve: ({ inputPath }) => (inputPath.length === 0 ? null : [...inputPath]),
     }),
   }),
 });

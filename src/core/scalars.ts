@@ -5,13 +5,13 @@ import { toIsoString } from './sql.ts';
 
 /** A scalar that arrives as text, in variables and in literals alike. */
 function textual(name: string, isValid: (text: string) => boolean, hint: string) {
-  const parse = (value: unknown): string => {
-    if (typeof value !== 'string' || !isValid(value)) throw new GraphQLError(`${name} must be ${hint}`);
+  const parse = (value: unknown, nodes?: ValueNode): string => {
+    if (typeof value !== 'string' || !isValid(value)) throw new GraphQLError(`${name} must be ${hint}`, { nodes });
     return value;
   };
   return {
-    parseValue: parse,
-    parseLiteral: (node: ValueNode) => parse(node.kind === Kind.STRING ? node.value : undefined),
+    parseValue: (value: unknown) => parse(value),
+    parseLiteral: (node: ValueNode) => parse(node.kind === Kind.STRING ? node.value : undefined, node),
   };
 }
 

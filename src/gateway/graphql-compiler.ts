@@ -1,6 +1,7 @@
 import {
   type DocumentNode,
   type GraphQLAbstractType,
+  GraphQLError,
   type GraphQLLeafType,
   type GraphQLObjectType,
   type GraphQLOutputType,
@@ -53,7 +54,8 @@ export function compileOperation(
     const statics = { schema, fragments, operation };
     return { run: (execution) => runOperation(code, { execution, statics, isMutation }), size: code.size };
   } catch (error) {
-    if (error instanceof NotCompiled) return undefined;
+    // What is wrong with the operation, such as a condition that is null, the other executor says.
+    if (error instanceof NotCompiled || error instanceof GraphQLError) return undefined;
     throw error;
   }
 }

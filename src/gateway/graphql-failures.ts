@@ -19,7 +19,7 @@ export function toGraphQLError(error: unknown, log: Logger): GraphQLError {
   return new GraphQLError(domain.message, { nodes, path, extensions: { ...extensionsOf(domain), ...http } });
 }
 
-function extensionsOf({ code, path }: DomainError): Record<string, unknown> {
+function extensionsOf({ code, inputPath: path }: DomainError): Record<string, unknown> {
   return { code, ...(path.length > 0 && { path }) };
 }
 

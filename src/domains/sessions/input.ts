@@ -18,7 +18,11 @@ export const MAX_DESCRIPTION = 1_000_000;
 const description = text({ min: 1, max: MAX_DESCRIPTION });
 const shortText = text({ min: 1, max: 500 });
 const level = z.int().min(0).max(100);
-const address = text({ min: 1, max: 2048 });
+/** Shown as a link somewhere. Which schemes runners use is theirs to choose; none may run a script where it is followed. */
+const address = text({ min: 1, max: 2048 }).refine(
+  (value) => !/^(?:javascript|vbscript|data):/.test(URL.parse(value)?.protocol ?? ''),
+  'must not be an address that runs a script',
+);
 /** UUIDs are compared as text in topics and project ids, so they have one spelling. */
 const uuid = z.uuid().toLowerCase();
 /** Free text; a UUID is spelt as those of projects are. */
