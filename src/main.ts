@@ -66,7 +66,7 @@ function stopOnSignal(assembly: Assembly, server: RunningServer, jobs: JobWorker
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void (stopping ??= stop(0)));
   void assembly.embedded?.exited.then(() => {
     if (stopping) return;
-    assembly.dependencies.log.fatal('the embedded PostgreSQL has ended unexpectedly');
+    assembly.dependencies.log.fatal('the embedded PostgreSQL cannot be started again');
     stopping = stop(1);
   });
 }

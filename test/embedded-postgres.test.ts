@@ -1,12 +1,12 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readdir, stat, writeFile } from 'node:fs/promises';
+import { readdir, rename, stat, writeFile } from 'node:fs/promises';
 import { Server, createServer } from 'node:net';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
-import { findRunningEmbeddedPostgres } from '../src/core/embedded-postgres.ts';
+import { type EmbeddedPostgres, findRunningEmbeddedPostgres } from '../src/core/embedded-postgres.ts';
 import {
   base,
   dataDir,
@@ -164,17 +164,6 @@ describe('the end', () => {
     expect(await query(url, 'SELECT pg_sleep(0.2), 1 AS n')).toEqual([{ pg_sleep: '', n: 1 }]);
   });
 
-  test('a server that dies by itself resolves `exited`, ends its watchdog and frees the directory', async () => {
-    const server = await inProcess();
-    process.kill(server.pid, 'SIGKILL');
-    await server.exited;
-    await server.stop();
-    const next = await inProcess();
-    expect(await query(next.url, 'SELECT 1 AS n')).toEqual([{ n: 1 }]);
-    await next.stop();
-    await vi.waitFor(async () => expect(await processesOf(dataDir)).toEqual([]));
-  });
-
   test('kill -9 of the owner leaves no server, and the next start has every committed row', async () => {
     const owner = own();
     const { url, pid } = await started(owner);
@@ -244,6 +233,110 @@ describe('the end', () => {
     } finally {
       bystander.kill();
     }
+  });
+});
+
+describe('an end that nobody asked for', () => {
+  const kill = (server: EmbeddedPostgres) => process.kill(server.pid, 'SIGKILL');
+  const rows = (url: string) => query(url, 'SELECT n FROM kept').catch(() => undefined);
+
+  test('the server is started again at its old URL, each time, with every committed row, until it is stopped', async () => {
+    const reports: string[] = [];
+    const server = await inProcess(join(base, 'killed'), [], {}, reports);
+    await query(server.url, 'CREATE TABLE kept AS SELECT 1 AS n');
+    const pids = [server.pid];
+    for (let round = 0; round < 3; round += 1) {
+      kill(server);
+      await vi.waitFor(() => expect(pids).not.toContain(server.pid), { timeout: 20_000 });
+      await vi.waitFor(async () => expect(await rows(server.url)).toEqual([{ n: 1 }]), { timeout: 20_000 });
+      pids.push(server.pid);
+    }
+    expect(reports).toEqual(
+      [0, 1, 2].flatMap((round) => [
+        `PostgreSQL ${pids[round]} has ended unexpectedly, by a signal`,
+        `PostgreSQL runs again, as process ${pids[round + 1]}`,
+      ]),
+    );
+    await server.stop();
+    await server.exited;
+    await vi.waitFor(async () => expect(await processesOf(join(base, 'killed'))).toEqual([]));
+    expect(reports).toHaveLength(6);
+  });
+
+  test('a server that cannot start is tried again until it can', async () => {
+    const reports: string[] = [];
+    const server = await inProcess(dataDir, [], {}, reports);
+    await query(server.url, 'CREATE TABLE IF NOT EXISTS kept AS SELECT 1 AS n');
+    const [version, aside] = ['PG_VERSION', 'PG_VERSION.aside'].map((name) => join(dataDir, 'postgres/data', name));
+    await rename(version ?? '', aside ?? '');
+    kill(server);
+    await vi.waitFor(() => expect(reports.length).toBeGreaterThan(3), { timeout: 20_000 });
+    expect(reports[1]).toMatch(/^PostgreSQL did not start:[^]*is not a valid data directory/);
+    await rename(aside ?? '', version ?? '');
+    await vi.waitFor(async () => expect(await rows(server.url)).toEqual([{ n: 1 }]), { timeout: 20_000 });
+    expect(reports.at(-1)).toBe(`PostgreSQL runs again, as process ${server.pid}`);
+    await server.stop();
+  });
+
+  test('stop() at any moment of a start leaves no server, and frees the directory', async () => {
+    for (let round = 0; round < 20; round += 1) {
+      const lines: string[] = [];
+      const reports: string[] = [];
+      const server = await inProcess(dataDir, lines, {}, reports);
+      kill(server);
+      while (reports.length === 0) await nextTurn();
+      // The new process is there after a millisecond or two, and ready after a hundred or more.
+      const moment = performance.now() + (round < 10 ? round / 4 : (round - 8) ** 2);
+      while (performance.now() < moment) await nextTurn();
+      await server.stop();
+      await server.exited;
+      expect(lines.join('\n')).not.toContain('immediate shutdown');
+      expect(await processesOf(dataDir)).toEqual([]);
+      expect(await readdir(dataDir)).toEqual(['gateway.lock', 'postgres']);
+    }
+    await (await inProcess()).stop();
+  });
+
+  test('kill -9 of the owner in the middle of a start leaves no server', async () => {
+    for (let round = 0; round < 10; round += 1) {
+      const owner = own();
+      process.kill((await started(owner)).pid, 'SIGKILL');
+      await delay(round * 15);
+      await killOwner(owner.child);
+      await (await inProcess()).stop();
+      await vi.waitFor(async () => expect(await processesOf(dataDir)).toEqual([]), { timeout: 20_000 });
+    }
+  });
+
+  test('a directory that was moved away is given up, and the next of its name is left to its owner', async () => {
+    const directory = join(base, 'moved');
+    const first = await inProcess(directory);
+    await rename(directory, `${directory}-away`);
+    const owner = own(directory);
+    const { url, pid } = await started(owner);
+    kill(first);
+    await first.exited;
+    await first.stop();
+    expect(isAlive(pid)).toBe(true);
+    expect(await query(url, 'SELECT 1 AS n')).toEqual([{ n: 1 }]);
+    expect(await readdir(directory)).toEqual(['gateway.lock', 'gateway.pid', 'postgres']);
+  });
+
+  test('a port that stays taken by another program is given up, since clients know no other', async () => {
+    const server = await inProcess();
+    const port = Number(new URL(server.url).port);
+    const other = createServer();
+    while (!other.listening) {
+      kill(server);
+      other.listen(port, '127.0.0.1');
+      await Promise.race([once(other, 'listening'), once(other, 'error')]).catch(() => undefined);
+    }
+    await server.exited;
+    await server.stop();
+    other.close();
+    const next = await inProcess();
+    expect(next.url).not.toBe(server.url);
+    await next.stop();
   });
 });
 

@@ -4,8 +4,9 @@ import { existsSync } from 'node:fs';
 import { chmod, mkdir, mkdtemp, open, readdir, readFile, realpath, rename, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as delay } from 'node:timers/promises';
+import { LostServerError, keepServer, shutdowns } from './embedded-postgres-keeper.ts';
+import { lock } from './embedded-postgres-lock.ts';
 import {
   type Account,
   type PostgresBinaries,
@@ -18,12 +19,13 @@ import {
   spawnSupervised,
 } from './embedded-postgres-process.ts';
 
-/** A PostgreSQL server that belongs to this process and ends with it, however that ends. */
+/** A PostgreSQL server that belongs to this process and ends with it, however that ends. One that ends before is started again. */
 export interface EmbeddedPostgres {
-  /** `postgresql://gateway:…@127.0.0.1:PORT/gateway`: a role that owns its database and may create others. */
+  /** `postgresql://gateway:…@127.0.0.1:PORT/gateway`: a role that owns its database and may create others. Stays the same. */
   readonly url: string;
+  /** Another after it was started again. */
   readonly pid: number;
-  /** Resolves when the server ends, wanted or not. */
+  /** Resolves when the server has ended for good: it was stopped, or its directory or its port is another's now. */
   readonly exited: Promise<void>;
   /** Fast shutdown: open transactions are rolled back; harder after 10 s. Resolves when the server has ended; may be called again. */
   stop(): Promise<void>;
@@ -34,6 +36,8 @@ export interface EmbeddedPostgresOptions {
   readonly dataDir: string;
   /** Gets PostgreSQL's own log, line by line. */
   readonly log: (line: string) => void;
+  /** Gets a sentence when the server has ended unasked, each time it does not start again, and when it does. */
+  readonly report?: (sentence: string) => void;
   /** Server settings, for example `{ fsync: 'off' }` for a cluster that may be lost, as tests have them. */
   readonly settings?: Record<string, string>;
 }
@@ -49,24 +53,53 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   await mkdir(options.dataDir, { recursive: true });
   // PostgreSQL shows this path in its command line, by which a running server is recognised.
   const dataDir = await realpath(options.dataDir);
-  const release = await lock(dataDir);
+  const owned = await lock(dataDir);
   try {
     const { home, cluster, passwordFile } = layout(dataDir);
     const binaries = await locatePostgres();
     const account = await chooseAccount(binaries, dataDir, existsSync(home) ? cluster : undefined);
     if (!existsSync(home)) await createCluster(dataDir, binaries, account, options);
-    await endOrphan(cluster, options.log);
     const password = await readFile(passwordFile, 'utf8');
-    const { server, port } = await launch(cluster, binaries, account, options);
-    const exited = server.exited.then(release);
-    let stopping: Promise<void> | undefined;
-    const stop = () => (stopping ??= end(server, exited));
-    return { url: urlOf(password, port), pid: server.pid, exited, stop };
+    let port: number | undefined;
+    let lastWords = '';
+    const log = (line: string) => {
+      lastWords = telling.exec(line)?.[0] ?? lastWords;
+      options.log(line);
+    };
+    const server = await keepServer({
+      start: async (onSpawn, signal) => {
+        if (!(await owned.isOurs())) throw new LostServerError(`The data directory ${dataDir} is no longer ours`);
+        await endOrphan(cluster, log);
+        lastWords = '';
+        const settings = options.settings;
+        port = await launch({ cluster, binaries, account, settings, log, port, onSpawn, signal });
+      },
+      lastWords: () => lastWords,
+      report: options.report ?? (() => undefined),
+    });
+    if (port === undefined) throw new Error('A server that is ready has a port.');
+    const exited = server.ended.then(() => owned.release());
+    return {
+      url: urlOf(password, port),
+      get pid() {
+        return server.pid;
+      },
+      exited,
+      stop: async () => {
+        await server.stop();
+        await exited;
+      },
+    };
   } catch (error) {
-    await release();
+    await owned.release();
     throw error;
   }
 }
+
+/** Why PostgreSQL ends by itself. */
+const telling = /(?:PANIC|FATAL): +could not .*/;
+/** What clients are told that come before it is ready. */
+const refusal = /FATAL: +the database system is |DETAIL: +Consistent recovery state /;
 
 /**
  * URL of the server that a running gateway keeps in this data directory, or undefined when none is ready there.
@@ -87,48 +120,6 @@ function layout(dataDir: string) {
 
 function urlOf(password: string, port: number): string {
   return `postgresql://gateway:${password}@127.0.0.1:${port}/gateway`;
-}
-
-/**
- * Makes this process the owner of the data directory, or throws. Node has no flock(2), but the SQLite in it locks a
- * file through the kernel, which gives the lock to one of many at once and takes it back when the process ends, so
- * no lock outlives `kill -9` or a reboot. The file stays empty and stays there: to remove it would let two own it.
- */
-async function lock(dataDir: string): Promise<() => Promise<void>> {
-  const pidFile = join(dataDir, 'gateway.pid');
-  // A moment of patience: a process that was just killed may not have let go of its files yet.
-  const file = new DatabaseSync(join(dataDir, 'gateway.lock'), { timeout: 500 });
-  try {
-    file.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE');
-    await writeFile(pidFile, `${process.pid}\n`);
-  } catch (cause) {
-    file.close();
-    const busy = cause instanceof Error && 'errcode' in cause && cause.errcode === sqliteBusy;
-    if (!busy) throw new Error(`The data directory ${dataDir} cannot be locked. Who owns its files?`, { cause });
-    throw new Error(
-      `Another gateway (process ${await ownerPid(pidFile)}) uses the database in ${dataDir}. ` +
-        'Stop it, or give this one a DATA_DIR or a DATABASE_URL of its own.',
-      { cause },
-    );
-  }
-  return async () => {
-    if (!file.isOpen) return;
-    await rm(pidFile, { force: true });
-    file.close();
-  };
-}
-
-/** SQLITE_BUSY of sqlite.org/rescode.html. */
-const sqliteBusy = 5;
-
-/** The owner may have the lock already and not yet have written its pid. */
-async function ownerPid(pidFile: string): Promise<number | 'unknown'> {
-  for (let attempt = 0; attempt < 50; attempt++) {
-    const pid = Number(await readFile(pidFile, 'utf8').catch(() => ''));
-    if (pid > 0 && isAlive(pid)) return pid;
-    await delay(20);
-  }
-  return 'unknown';
 }
 
 /** In a folder of its own, which is renamed when it is complete: an interrupted creation leaves nothing to mistake. */
@@ -203,45 +194,46 @@ async function endOrphan(cluster: string, log: (line: string) => void): Promise<
   if (isAlive(pid)) await rm(join(cluster, 'postmaster.pid'), { force: true });
 }
 
-/** Fast, immediate (recovers at the next start), and for a process that is stopped or hangs. */
-const shutdowns = [
-  { signal: 'SIGINT', patienceMs: 10_000 },
-  { signal: 'SIGQUIT', patienceMs: 10_000 },
-  { signal: 'SIGKILL', patienceMs: 5_000 },
-] as const;
+const portTaken = /could not create any TCP\/IP sockets/;
+/** Faults that pass: sessions of a killed server are still ending, or a server that was being started by a killed owner is. */
+const passing = /pre-existing shared memory block|lock file "postmaster.pid" already exists/;
 
-async function end(server: SupervisedProcess, exited: Promise<void>): Promise<void> {
-  const ended = exited.then(() => true);
-  for (const { signal, patienceMs } of shutdowns) {
-    server.kill(signal);
-    if (await Promise.race([ended, delay(patienceMs, false, { ref: false })])) return;
-  }
-  await exited;
+interface Launch {
+  readonly cluster: string;
+  readonly binaries: PostgresBinaries;
+  readonly account: Account | undefined;
+  readonly settings: Record<string, string> | undefined;
+  readonly log: (line: string) => void;
+  /** That of an earlier launch, which clients know; any free one otherwise. */
+  readonly port: number | undefined;
+  readonly onSpawn: (server: SupervisedProcess) => void;
+  readonly signal: AbortSignal;
 }
 
-/** Faults that pass: another program took the port first, or sessions of a killed server are still ending. */
-const passing = /could not create any TCP\/IP sockets|pre-existing shared memory block/;
-
-async function launch(
-  cluster: string,
-  { postgres }: PostgresBinaries,
-  account: Account | undefined,
-  { log, settings }: EmbeddedPostgresOptions,
-): Promise<{ server: SupervisedProcess; port: number }> {
+/** The port of a server that is ready. */
+async function launch(options: Launch): Promise<number> {
+  const { cluster, binaries, account, settings, log, onSpawn, signal } = options;
   for (let attempt = 1; ; attempt++) {
-    const port = await freePort();
+    const port = options.port ?? (await freePort());
     const lines: string[] = [];
     const ready = Promise.withResolvers<true>();
-    const server = await spawnSupervised([postgres, '-D', cluster, ...serverFlags(port, settings)], account, (line) => {
-      lines.push(line);
+    signal.throwIfAborted();
+    const command: [string, ...string[]] = [binaries.postgres, '-D', cluster, ...serverFlags(port, settings)];
+    const server = await spawnSupervised(command, account, (line) => {
+      if (!refusal.test(line)) lines.push(line);
       if (lines.length > 20) lines.shift();
       if (line.includes('database system is ready to accept connections')) ready.resolve(true);
       log(line);
     });
+    onSpawn(server);
     server.stdin.end();
-    if (await Promise.race([ready.promise, server.closed])) return { server, port };
+    if (await Promise.race([ready.promise, server.closed])) return port;
     const output = lines.join('\n');
-    if (attempt === 50 || !passing.test(output)) throw new Error(`PostgreSQL did not start:\n${output}`);
+    const isTaken = portTaken.test(output);
+    if (attempt === 50 || !(isTaken || passing.test(output))) {
+      const Reason = isTaken && options.port !== undefined ? LostServerError : Error;
+      throw new Reason(`PostgreSQL did not start:\n${output}`);
+    }
     await delay(100);
   }
 }

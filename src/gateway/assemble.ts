@@ -46,9 +46,11 @@ export async function assemble(config: Config, log: Logger, { joinRunning = fals
 }
 
 function startEmbedded({ DATA_DIR }: Config, log: Logger): Promise<EmbeddedPostgres> {
-  return startEmbeddedPostgres({ dataDir: DATA_DIR, log: (line) => log.debug({ postgres: line }, 'postgres') }).catch(
-    dataDirMustServe,
-  );
+  return startEmbeddedPostgres({
+    dataDir: DATA_DIR,
+    log: (line) => log.debug({ postgres: line }, 'postgres'),
+    report: (sentence) => log.warn(sentence),
+  }).catch(dataDirMustServe);
 }
 
 function dataDirMustServe(cause: unknown): never {

@@ -23,8 +23,15 @@ const quick = { fsync: 'off' };
 const owners = new Set<ChildProcess>();
 const servers = new Set<EmbeddedPostgres>();
 
-export async function inProcess(directory = dataDir, lines: string[] = [], settings: Record<string, string> = quick) {
-  const server = await startEmbeddedPostgres({ dataDir: directory, log: (line) => lines.push(line), settings });
+export async function inProcess(
+  directory = dataDir,
+  lines: string[] = [],
+  settings: Record<string, string> = quick,
+  reports: string[] = [],
+) {
+  const log = (line: string) => lines.push(line);
+  const report = (sentence: string) => reports.push(sentence);
+  const server = await startEmbeddedPostgres({ dataDir: directory, log, report, settings });
   servers.add(server);
   return server;
 }
