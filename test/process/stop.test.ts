@@ -1,11 +1,22 @@
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
+import { readFile, rename } from 'node:fs/promises';
 import { Agent, request } from 'node:http';
 import { type Socket, connect, createServer } from 'node:net';
+import { join } from 'node:path';
 import { afterEach, expect, inject, test } from 'vitest';
 import { query } from '../helpers/embedded-postgres.ts';
-import { call, checkout, cli, endProcesses, freshDatabase, startGateway } from '../helpers/process.ts';
+import {
+  type GatewayProcess,
+  call,
+  checkout,
+  cli,
+  endProcesses,
+  freshDatabase,
+  startGateway,
+  temporaryDirectory,
+} from '../helpers/process.ts';
 import { z } from 'zod';
 
 afterEach(endProcesses);
@@ -105,6 +116,37 @@ test('the database away and back: 503 with Retry-After, not ready, and ready aga
   await expect.poll(async () => (await fetch(`${gateway.url}/health/ready`)).status).toBe(200);
   expect((await list()).status).toBe(200);
   expect(await gateway.end('SIGTERM')).toBe(0);
+});
+
+test('the embedded database killed, and for a while unable to start: 503 with Retry-After until it is back; SIGTERM meanwhile ends the gateway with 0 in time', async () => {
+  const DATA_DIR = await temporaryDirectory();
+  const gateway = await startGateway({ DATA_DIR });
+  const [version = '', aside = ''] = ['PG_VERSION', 'aside'].map((name) => join(DATA_DIR, 'postgres/data', name));
+  const list = async ({ url }: GatewayProcess) => {
+    const headers = { Authorization: `Bearer ${gateway.key}` };
+    const response = await fetch(`${url}/events/2026-03/event-definitions`, { headers });
+    return { status: response.status, retryAfter: response.headers.get('retry-after') };
+  };
+  const loseDatabase = async () => {
+    await rename(version, aside);
+    process.kill(
+      Number((await readFile(join(DATA_DIR, 'postgres/data/postmaster.pid'), 'utf8')).split('\n')[0]),
+      'SIGKILL',
+    );
+    await expect.poll(() => list(gateway)).toEqual({ status: 503, retryAfter: '1' });
+  };
+  await loseDatabase();
+  await rename(aside, version);
+  await expect.poll(() => list(gateway), { timeout: 20_000 }).toEqual({ status: 200, retryAfter: null });
+
+  await loseDatabase();
+  const began = performance.now();
+  expect(await gateway.end('SIGTERM')).toBe(0);
+  expect(performance.now() - began).toBeLessThan(10_000);
+  await rename(aside, version);
+  const next = await startGateway({ DATA_DIR });
+  expect(await list(next)).toEqual({ status: 200, retryAfter: null });
+  expect(await next.end('SIGTERM')).toBe(0);
 });
 
 /** A line to the database that can be cut and mended. */
