@@ -2,9 +2,11 @@ import { execFileSync } from 'node:child_process';
 import { appendFileSync, mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import pg from 'pg';
 import { afterEach, expect, test } from 'vitest';
+import { findRunningEmbeddedPostgres } from '../../src/core/embedded-postgres.ts';
 import { startWriting } from '../helpers/ledger.ts';
-import { call, endProcesses, startGateway, temporaryDirectory } from '../helpers/process.ts';
+import { checkout, endProcesses, run, startGateway, temporaryDirectory } from '../helpers/process.ts';
 import { full, proof } from '../helpers/proof.ts';
 import { SEED } from '../helpers/random.ts';
 
@@ -38,71 +40,111 @@ function fill(file: string): void {
   }
 }
 
-const DEFINITIONS = '/events/2026-03/event-definitions';
-
-async function fillAgainAndAgain(disk: string) {
-  const gateway = await startGateway({
-    DATA_DIR: join(disk, 'data'),
-    RATE_LIMIT_PER_MINUTE: '0',
-    LOG_LEVEL: 'fatal',
-  });
-  const { url, key } = gateway;
-  const ledger = startWriting((path, init) => fetch(url + path, init), key, { seed: SEED });
-  const ballast = join(disk, 'ballast');
-  const refusals = () => ledger.answers.get('503') ?? 0;
-  const rounds = full ? 10 : 3;
-  const reads: number[] = [];
-  for (let round = 0; round < rounds; round += 1) {
-    const before = { acknowledged: ledger.acknowledged(), refusals: refusals() };
-    await expect.poll(ledger.acknowledged, { timeout: 30_000 }).toBeGreaterThan(before.acknowledged + 20);
-    fill(ballast);
-    await expect.poll(refusals, { timeout: 30_000 }).toBeGreaterThan(before.refusals + 20);
-    fill(ballast);
-    await delay(full ? 3000 : 500);
-    reads.push((await call(url, key, 'GET', DEFINITIONS)).status);
-    rmSync(ballast);
+/** Has PostgreSQL write its log until that takes another file, for which there is no room: then it ends, as it is made to. */
+async function endPostgres(dataDir: string): Promise<void> {
+  const url = await findRunningEmbeddedPostgres(dataDir);
+  const client = new pg.Client(url);
+  client.on('error', () => undefined);
+  try {
+    await client.connect();
+    for (;;) await client.query(`select pg_logical_emit_message(false, 'test', repeat('x', 1000000), true)`);
+  } catch {
+    // It has ended, if it was there.
+  } finally {
+    await client.end().catch(() => undefined);
   }
-  const last = ledger.acknowledged();
-  await expect.poll(ledger.acknowledged, { timeout: 30_000 }).toBeGreaterThan(last + 20);
-  await ledger.stop();
-  return { ledger, rounds, reads };
 }
 
-// In full alone: a PostgreSQL that cannot write its log may end for good, and the gateway with it, which is yet to be mended.
-test.runIf(full)(
-  'the disk of the embedded database full, and then not: writes are refused with 503, and nothing is lost or doubled',
-  async () => {
-    const disk = await smallDisk(160);
-    if (disk === undefined) {
-      proof('Disk full', {
-        figures: { 'times full': 0 },
-        shortfalls: ['Not run: a small file system to fill can be mounted by root alone, and not in every container.'],
-      });
-      return;
-    }
-    const { ledger, rounds, reads } = await fillAgainAndAgain(disk);
-    const unanswered = ledger.answers.get('no answer') ?? 0;
-    expect({ ...(await ledger.check()), unclear: ledger.unclear, unanswered, SEED }).toEqual({
-      lost: [],
-      doubled: [],
-      unclear: [],
-      unanswered: 0,
-      SEED,
-    });
-    // One that needs a new connection is refused as well: PostgreSQL writes a file when one begins.
-    expect(reads.filter((status) => status !== 503)).toEqual(expect.arrayContaining([200]));
+async function fillAgainAndAgain(disk: string) {
+  const dataDir = join(disk, 'data');
+  const ballast = join(disk, 'ballast');
+  const env = { DATA_DIR: dataDir, RATE_LIMIT_PER_MINUTE: '0', LOG_LEVEL: 'warn' };
+  let gateway = await startGateway(env);
+  const { key } = gateway;
+  const ledger = startWriting((path, init) => fetch(gateway.url + path, init), key, { seed: SEED });
+  const refusals = () => ledger.answers.get('503') ?? 0;
+  const goesOn = async () => {
+    const before = ledger.acknowledged();
+    await expect.poll(ledger.acknowledged, { timeout: 30_000 }).toBeGreaterThan(before + 20);
+  };
+  const get = async (path: string) => {
+    const response = await fetch(gateway.url + path, { headers: { Authorization: `Bearer ${key}` } });
+    return response.status === 503 && path.startsWith('/events') && !response.headers.has('retry-after')
+      ? '503 without Retry-After'
+      : response.status;
+  };
+  const rounds = full ? 10 : 4;
+  const reads = { running: [] as unknown[], ended: [] as unknown[] };
+  const health: unknown[] = [];
+
+  for (let round = 0; round < rounds; round += 1) {
+    await goesOn();
+    const before = refusals();
+    fill(ballast);
+    await expect.poll(refusals, { timeout: 30_000 }).toBeGreaterThan(before + 20);
+    fill(ballast);
+    const isToEnd = round % 2 === 1;
+    if (isToEnd) await endPostgres(dataDir);
+    await delay(full ? 3000 : 500);
+    reads[isToEnd ? 'ended' : 'running'].push(await get('/events/2026-03/event-definitions'));
+    health.push(await get('/health/live'));
+    rmSync(ballast);
+  }
+  await goesOn();
+  await ledger.stop();
+
+  fill(ballast);
+  await endPostgres(dataDir);
+  const began = performance.now();
+  const status = await gateway.end('SIGTERM');
+  const isInTime = performance.now() - began < 10_000;
+  const ends = gateway.output.stdout.match(/PostgreSQL \d+ has ended unexpectedly[^}]*No space left on device/g) ?? [];
+  fill(ballast);
+  const refused = await run([process.execPath, join(checkout, 'src/main.ts')], env);
+  expect(refused).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/^DATA_DIR: .*(?:disk .* is full|No space left on device)/s),
+  });
+  rmSync(ballast);
+  gateway = await startGateway(env);
+  return { ledger, rounds, reads, health, ends: ends.length, end: { status, isInTime } };
+}
+
+test('the disk of the embedded database full, and then not: 503 meanwhile, nothing lost or doubled, and nobody has to help', async () => {
+  const disk = await smallDisk(160);
+  if (disk === undefined) {
     proof('Disk full', {
-      figures: {
-        seed: SEED,
-        'times full': rounds,
-        'reads answered meanwhile': `${reads.filter((status) => status === 200).length} of ${reads.length}, the others 503`,
-        'writes acknowledged': ledger.acknowledged(),
-        'answered 503 with Retry-After meanwhile': ledger.answers.get('503') ?? 0,
-        'other errors': 0,
-        lost: 0,
-        doubled: 0,
-      },
+      figures: { 'times full': 0 },
+      shortfalls: ['Not run: a small file system to fill can be mounted by root alone, and not in every container.'],
     });
-  },
-  300_000,
-);
+    return;
+  }
+  const { ledger, rounds, reads, health, ends, end } = await fillAgainAndAgain(disk);
+  const unanswered = ledger.answers.get('no answer') ?? 0;
+  expect({ ...(await ledger.check()), unclear: ledger.unclear, unanswered, health, end, SEED }).toEqual({
+    lost: [],
+    doubled: [],
+    unclear: [],
+    unanswered: 0,
+    health: Array.from({ length: rounds }, () => 200),
+    end: { status: 0, isInTime: true },
+    SEED,
+  });
+  // It is made to end in every other round and in the end, and may in any.
+  expect(ends).toBeGreaterThan(rounds / 2);
+  expect(reads.running.filter((status) => status !== 200 && status !== 503)).toEqual([]);
+  expect(new Set(reads.ended)).toEqual(new Set([503]));
+  proof('Disk full', {
+    figures: {
+      seed: SEED,
+      'times full': rounds,
+      'times PostgreSQL ended of it': ends,
+      'reads answered while it ran': `${reads.running.filter((status) => status === 200).length} of ${reads.running.length}, the others 503`,
+      'writes acknowledged': ledger.acknowledged(),
+      'answered 503 with Retry-After meanwhile': ledger.answers.get('503') ?? 0,
+      'other errors': 0,
+      lost: 0,
+      doubled: 0,
+    },
+  });
+}, 300_000);
