@@ -43,13 +43,14 @@ function fill(file: string): void {
 /** Has PostgreSQL write its log until that takes another file, for which there is no room: then it ends, as it is made to. */
 async function endPostgres(dataDir: string): Promise<void> {
   const url = await findRunningEmbeddedPostgres(dataDir);
+  if (url === undefined) return;
   const client = new pg.Client(url);
   client.on('error', () => undefined);
   try {
     await client.connect();
     for (;;) await client.query(`select pg_logical_emit_message(false, 'test', repeat('x', 1000000), true)`);
   } catch {
-    // It has ended, if it was there.
+    // It has ended.
   } finally {
     await client.end().catch(() => undefined);
   }

@@ -41,7 +41,7 @@ test('the embedded database killed under load, again and again: the gateway brin
     await delay(300 + next() * 700);
     // At times once more, while it recovers.
     for (let times = next() < 0.3 ? 2 : 1; times > 0; times -= 1) {
-      await expect.poll(() => killPostgres(DATA_DIR)).toBe(true);
+      await expect.poll(() => killPostgres(DATA_DIR), { timeout: 30_000 }).toBe(true);
       kills += 1;
       await delay(next() * 300);
     }
