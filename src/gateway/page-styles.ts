@@ -24,6 +24,9 @@ export const REFERENCE_STYLE = `
 
 export const GRAPHIQL_STYLE = `
   .graphiql-container .graphiql-doc-explorer a { text-decoration: underline; }
+  .graphiql-container .monaco-editor.vs-dark .line-numbers { color: #a3adba; }
+  /* Comments. */
+  .graphiql-container .monaco-editor.vs-dark .mtk8 { color: #8fc07c; }
   @media (prefers-color-scheme: light) {
     body:not(.graphiql-dark) .graphiql-container {
       --color-error: 13, 93%, 33%;

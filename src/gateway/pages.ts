@@ -48,7 +48,7 @@ export async function graphiqlPage(): Promise<HttpAnswer> {
       // A key is not left behind in the browser's storage.
       shouldPersistHeaders: false,
       subscriptionsProtocol: 'SSE',
-    }).replace('<head>', () => `<head>${SHARE_KEY_BETWEEN_TABS}<style>${GRAPHIQL_STYLE}</style>`),
+    }).replace('<head>', () => `<head>${SHARE_KEY_BETWEEN_TABS}${TABS_FOR_EVERYBODY}<style>${GRAPHIQL_STYLE}</style>`),
   );
   return page(graphiql);
 }
@@ -71,6 +71,23 @@ const SHARE_KEY_BETWEEN_TABS = `<script>
     else if (authorization) request.headers.set('authorization', authorization);
     return plainFetch(request);
   };
+</script>`;
+
+/**
+ * GraphiQL's tabs hold a button each that closes them, which is lost in a tab: its children are presentational (WAI-ARIA 1.2, `tab`).
+ * So they are told as what they are: a list of buttons, one of them the current one, and the region that it names.
+ */
+const TABS_FOR_EVERYBODY = `<script>
+  new MutationObserver(() => {
+    const tell = (selector, role) => document.querySelectorAll(selector).forEach((element) => element.setAttribute('role', role));
+    tell('.graphiql-tabs', 'list');
+    tell('.graphiql-tab', 'listitem');
+    tell('#graphiql-session', 'region');
+    document.querySelectorAll('.graphiql-tab[aria-selected]').forEach((tab) => {
+      tab.querySelector('.graphiql-tab-button').setAttribute('aria-current', tab.getAttribute('aria-selected'));
+      tab.removeAttribute('aria-selected');
+    });
+  }).observe(document, { childList: true, subtree: true, attributeFilter: ['aria-selected'] });
 </script>`;
 
 /** Swagger UI leaves some fields without a name, and some texts that scroll out of reach of the keyboard. */
