@@ -17,8 +17,11 @@ export const REFERENCE_STYLE = `
   .swagger-ui .info .title small { background: #57606a; }
   .swagger-ui .info .title small.version-stamp { background: #3f6600; }
   .swagger-ui .info a, .swagger-ui .info .link, .swagger-ui .info .link .url { color: #1f5fa8; }
+  .swagger-ui .markdown code, .swagger-ui .renderedMarkdown code { color: #6f0bc9; }
   .swagger-ui .download-contents { background: #57606a; }
   .swagger-ui .parameter__in, .swagger-ui .json-schema-2020-12-expand-deep-button { color: #57606a; }
+  .swagger-ui .model-box { background: #fff; }
+  .swagger-ui .json-schema-2020-12__constraint--string { background: #8a5a00; }
   .swagger-ui .microlight { background: #1a1a1a !important; }
 `;
 

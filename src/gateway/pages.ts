@@ -90,8 +90,11 @@ const TABS_FOR_EVERYBODY = `<script>
   }).observe(document, { childList: true, subtree: true, attributeFilter: ['aria-selected'] });
 </script>`;
 
-/** Swagger UI leaves some fields without a name, and some texts that scroll out of reach of the keyboard. */
-const NAME_FOR_EVERYBODY = `
+/**
+ * Swagger UI leaves some fields without a name, and some texts that scroll out of reach of the keyboard. Its button that opens an operation
+ * holds a link that does nothing more: the button itself writes the operation into the address.
+ */
+const REFERENCE_FOR_EVERYBODY = `
   const reference = document.getElementById('reference');
   new MutationObserver(() => {
     const give = (selector, name, value) =>
@@ -99,6 +102,11 @@ const NAME_FOR_EVERYBODY = `
     give('#servers', 'aria-label', 'Server');
     give('textarea', 'aria-label', 'Request body');
     give('.microlight, .example', 'tabindex', '0');
+    give('.json-schema-2020-12-accordion:has(> .json-schema-2020-12-accordion__children:empty)', 'aria-label', 'Schema');
+    reference.querySelectorAll('[data-param-name] select').forEach((select) => {
+      select.setAttribute('aria-label', select.closest('[data-param-name]').dataset.paramName);
+    });
+    reference.querySelectorAll('.opblock-summary-control a').forEach((link) => link.removeAttribute('href'));
   }).observe(reference, { childList: true, subtree: true });
 `;
 
@@ -120,7 +128,7 @@ const DOCS = Buffer.from(`<!doctype html>
   <body>
     <main id="reference"></main>
     <script src="/docs/swagger-ui-bundle.js"></script>
-    <script>${NAME_FOR_EVERYBODY}</script>
+    <script>${REFERENCE_FOR_EVERYBODY}</script>
     <script>SwaggerUIBundle({ url: '/openapi.json', dom_id: '#reference', deepLinking: true, validatorUrl: null });</script>
   </body>
 </html>

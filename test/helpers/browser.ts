@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import axe from 'axe-core';
-import { type Browser, type Page, chromium } from 'playwright-core';
+import { type Browser, type Locator, type Page, chromium } from 'playwright-core';
 
 /** A page, and everything about it that nobody should find: requests to other hosts, failed ones, errors of its scripts. */
 export interface OpenPage {
@@ -65,10 +65,13 @@ export async function startBrowser(): Promise<TestBrowser> {
   };
 }
 
-/** What the accessibility rules of axe-core hold to be serious or critical on the page as it stands, each once: the rule, what breaks it, and how. */
-export async function accessibilityFindings(page: Page): Promise<string[]> {
+/**
+ * What the accessibility rules of axe-core hold to be serious or critical on the page as it stands, or within a part of it, each once: the
+ * rule, what breaks it, and how.
+ */
+export async function accessibilityFindings(page: Page, part: Locator = page.locator(':root')): Promise<string[]> {
   await page.evaluate(axe.source);
-  const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ['violations'] }));
+  const { violations } = await part.evaluate((element) => window.axe.run(element, { resultTypes: ['violations'] }));
   const grave = violations.filter(({ impact }) => impact === 'serious' || impact === 'critical');
   const findings = grave.flatMap(({ id, nodes }) =>
     nodes.map(({ html, any }) => {
