@@ -150,14 +150,15 @@ async function changeSession(
           updated_at = $${values.push(context.now())}
           where s.id = $1 and ${reach} returning ${SESSION_COLUMNS}`;
   const entry = auditEntry(context, operation, { type: 'Session', id: sessionId });
-  const [row] = await context.sql.query<SessionRow>(
-    `with changed as (${changed}), recorded as (${auditSql(entry, 'changed', values)}) select * from changed`,
+  // As JSON, which is read at once: the driver makes a reader for each of some thirty columns, and then has one row for them.
+  const [row] = await context.sql.query<{ session: SessionRow }>(
+    `with changed as (${changed}), recorded as (${auditSql(entry, 'changed', values)}) select to_json(changed) as session from changed`,
     values,
   );
   if (!row) return refuse(context, sessionId);
   // Who follows the session's events may have to be told that it is private now.
   if (changes.visibility !== undefined) context.notifier.publish(sessionTopic(sessionId));
-  return row;
+  return row.session;
 }
 
 /** What is published when events were appended to a session, or its state or visibility has changed. */
