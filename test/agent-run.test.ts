@@ -7,6 +7,7 @@ import { parseInput } from '../src/core/validation.ts';
 import {
   DELIVERIES,
   DELTA_TYPES,
+  type EventData,
   RESPONSE_PHASES,
   SCOPE_KINDS,
   TOOL_RESULT_STATUSES,
@@ -20,9 +21,11 @@ async function print(...args: string[]): Promise<string> {
   return stdout;
 }
 
+const dataOf = (event: AgentEvent) => JSON.parse(parseInput(recordedEvent, event).eventData) as EventData;
+
 describe('the example run of an agent', () => {
   const run = [...agentRun(3000)];
-  const data = run.map((event) => parseInput(recordedEvent, event).eventData);
+  const data = run.map((event) => dataOf(event));
 
   test('is printed as 3000 lines, each an event that can be recorded as it is, and the same each time', async () => {
     const output = await print();
@@ -30,7 +33,8 @@ describe('the example run of an agent', () => {
     expect(lines).toHaveLength(3000);
     for (const line of lines) {
       const event: unknown = JSON.parse(line);
-      expect(parseInput(recordedEvent, event)).toEqual(event);
+      const { eventData, ...parsed } = parseInput(recordedEvent, event);
+      expect({ ...parsed, eventData: JSON.parse(eventData) as unknown }).toEqual(event);
     }
     expect(lines).toEqual(run.map((event) => JSON.stringify(event)));
     expect(await print('3000', '1')).toBe(output);
@@ -94,9 +98,8 @@ describe('the example run of an agent', () => {
   test('begins and ends every call of a tool, and a helper belongs to a call that runs', () => {
     const running = new Set<string>();
     const orphans: AgentEvent[] = [];
-    const resultOf = ({ eventData }: AgentEvent) => parseInput(recordedEvent.shape.eventData, eventData);
     for (const event of run) {
-      const { scope, itemId, toolResult } = resultOf(event);
+      const { scope, itemId, toolResult } = dataOf(event);
       if (scope?.kind === 'subagent' && !running.has(String(scope.parentToolUseId))) orphans.push(event);
       if (toolResult?.status === 'running') running.add(String(itemId));
       else if (toolResult && !running.delete(String(itemId))) orphans.push(event);

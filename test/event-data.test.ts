@@ -51,19 +51,19 @@ const faultOf = (data: unknown) => messageOf(recorded(data)).replaceAll('events.
 describe('event data', () => {
   test('stays as it was recorded, byte for byte, unknown fields and their order too', () => {
     const parsed = parseInput(recordedEvent, recorded(json(JSON.stringify(documented)))).eventData;
-    expect(JSON.stringify(parsed)).toBe(JSON.stringify(documented));
+    expect(parsed).toBe(JSON.stringify(documented));
   });
 
   test('needs nothing but its type, and takes null for every other field', () => {
     const nulls = Object.fromEntries(Object.keys(documented).map((field) => [field, null]));
-    expect(parseInput(eventData, { type: 'x' })).toEqual({ type: 'x' });
-    expect(parseInput(eventData, { ...nulls, type: 'x' })).toEqual({ ...nulls, type: 'x' });
+    expect(parseInput(eventData, { type: 'x' })).toBe('{"type":"x"}');
+    expect(parseInput(eventData, { ...nulls, type: 'x' })).toBe(JSON.stringify({ ...nulls, type: 'x' }));
     const inner = {
       scope: { kind: 'background', taskId: null },
       event: { event: '', message: '', messageId: null },
       toolResult: { status: 'error', exitCode: null },
     };
-    expect(parseInput(eventData, { type: 'x', ...inner })).toEqual({ type: 'x', ...inner });
+    expect(parseInput(eventData, { type: 'x', ...inner })).toBe(JSON.stringify({ type: 'x', ...inner }));
   });
 
   test.each([
@@ -198,7 +198,7 @@ describe('event data', () => {
         ),
         (more) => {
           const recordedText = JSON.stringify({ ...more, ...documented });
-          expect(JSON.stringify(parseInput(eventData, json(recordedText)))).toBe(recordedText);
+          expect(parseInput(eventData, json(recordedText))).toBe(recordedText);
         },
       ),
     );
@@ -213,7 +213,7 @@ describe('a recorded event', () => {
       messageId: null,
       provider: 'anthropic',
       createdAt: null,
-      eventData: data,
+      eventData: JSON.stringify(data),
     });
     const given = { messageId: MESSAGE_ID, createdAt: '2026-03-01T10:20:30.123456+02:00' };
     expect(parseInput(recordedEvent, recorded(data, given))).toEqual({
@@ -221,7 +221,7 @@ describe('a recorded event', () => {
       messageId: MESSAGE_ID,
       provider: 'anthropic',
       createdAt: '2026-03-01T08:20:30.123Z',
-      eventData: data,
+      eventData: JSON.stringify(data),
     });
     const timeOf = (createdAt: string) => parseInput(recordedEvent, recorded(data, { createdAt })).createdAt;
     expect(

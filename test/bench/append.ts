@@ -71,7 +71,7 @@ export async function measureAppend(
       insert(connections[client], bench.organizationId, client, (next[client] = (next[client] ?? 0) + BATCH));
     const through = (client: number) => timed(gateway, batchFor(client), bench.key);
     let batches = 0;
-    for (const one of [bare, through]) batches += (await inParallel(clients, 0.5, one)).batches;
+    for (const one of [bare, through]) batches += (await inParallel(clients, seconds, one)).batches;
     const found: { bare: number; gateway: number }[] = [];
     while (found.length < rounds) {
       const [ours, theirs] = [await inParallel(clients, seconds, bare), await inParallel(clients, seconds, through)];

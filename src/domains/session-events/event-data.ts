@@ -53,20 +53,28 @@ type Documented<Value> = Value extends object
   ? { [Key in keyof Value as string extends Key ? never : Key]: Documented<Value[Key]> }
   : Value;
 
+/** What JSON writes a NUL character or a lone surrogate as; or what looks like one, where a backslash stands before it. */
+const ESCAPED = /\\u(?:0000|d[89a-f])/;
+
 /**
- * The data of one event, given back as it came: at most 1 MiB as JSON, 100 levels deep, without `__proto__`, NUL characters (PostgreSQL
- * cannot query JSON that holds one), lone surrogates and numbers that JSON cannot write.
+ * The data of one event as the JSON that is stored, which says it as it came: at most 1 MiB, 100 levels deep, without `__proto__`, NUL
+ * characters (PostgreSQL cannot query JSON that holds one), lone surrogates and numbers that JSON cannot write.
  */
-export const eventData = z.custom<EventData>().superRefine((value: unknown, context) => {
+export const eventData = z.unknown().transform((value, context): string => {
   for (const issue of compiledFields.safeParse(value).error?.issues ?? []) context.addIssue({ ...issue });
-  if (typeof value !== 'object') return;
-  const size = { bound: 0 };
-  const fault = jsonFault(value, MAX_EVENT_DEPTH, size);
-  if (fault) context.addIssue({ code: 'custom', ...fault });
-  // Only data that may be over the bound is written out to be measured.
-  else if (size.bound > MAX_EVENT_BYTES && Buffer.byteLength(JSON.stringify(value)) > MAX_EVENT_BYTES) {
-    context.addIssue({ code: 'custom', message: `must be at most ${MAX_EVENT_BYTES} bytes (1 MiB) as JSON in UTF-8` });
-  }
+  if (typeof value !== 'object') return z.NEVER;
+  const refuse = (fault: JsonFault) => {
+    context.addIssue({ code: 'custom', ...fault });
+    return z.NEVER;
+  };
+  const fault = shapeFault(value, MAX_EVENT_DEPTH);
+  if (fault) return refuse(fault);
+  // Written once: what is wrong with texts is found in what is to be stored of them all.
+  const json = JSON.stringify(value);
+  const unstorable = ESCAPED.test(json) && textFault(value);
+  if (unstorable) return refuse(unstorable);
+  if (Buffer.byteLength(json) <= MAX_EVENT_BYTES) return json;
+  return refuse({ path: [], message: `must be at most ${MAX_EVENT_BYTES} bytes (1 MiB) as JSON in UTF-8` });
 });
 
 const recordedAt = z.iso
@@ -99,41 +107,38 @@ interface JsonFault {
   readonly message: string;
 }
 
-/**
- * The first thing that keeps a value from being stored as JSON; itself never recurses further than `levels`. Adds to `size` what the value
- * takes at most: an escaped UTF-16 code unit has six bytes, a number, with the signs around it, fewer than 32.
- */
-function jsonFault(value: unknown, levels: number, size: { bound: number }): JsonFault | undefined {
-  if (typeof value === 'string') {
-    size.bound += value.length * 6 + 3;
-    return isStorable(value) ? undefined : { path: [], message: 'must be well-formed text without NUL characters' };
-  }
-  size.bound += 32;
-  if (value === null || typeof value === 'boolean') return undefined;
+/** The first thing, beside its texts, that keeps a value from being written as JSON; itself never recurses further than `levels`. */
+function shapeFault(value: unknown, levels: number): JsonFault | undefined {
+  if (value === null || typeof value === 'string' || typeof value === 'boolean') return undefined;
   // JSON reads 1e999 as Infinity, and would write it as null.
   if (typeof value === 'number')
     return Number.isFinite(value) ? undefined : { path: [], message: 'must be a finite number' };
   if (!isContainer(value)) return { path: [], message: 'must be JSON' };
   if (levels === 0) return { path: [], message: `must not be nested deeper than ${MAX_EVENT_DEPTH} levels` };
-  return childFault(value, levels, size);
-}
-
-function childFault(
-  parent: Readonly<Record<string, unknown>>,
-  levels: number,
-  size: { bound: number },
-): JsonFault | undefined {
   // Keys rather than entries: this runs over everything that is recorded, and is a third faster so.
-  for (const key of Object.keys(parent)) {
+  for (const key of Object.keys(value)) {
     if (key === '__proto__') return { path: [key], message: 'is not an allowed property name' };
-    if (!isStorable(key))
-      return { path: [], message: 'must have property names of well-formed text without NUL characters' };
-    size.bound += key.length * 6 + 4;
-    const fault = jsonFault(parent[key], levels - 1, size);
-    if (fault) return { path: [key, ...fault.path], message: fault.message };
+    const fault = shapeFault(value[key], levels - 1);
+    if (fault) return within(key, fault);
   }
   return undefined;
 }
+
+/** The first text that cannot be stored, in a value that has no other fault. */
+function textFault(value: unknown): JsonFault | undefined {
+  if (typeof value === 'string')
+    return isStorable(value) ? undefined : { path: [], message: 'must be well-formed text without NUL characters' };
+  if (!isContainer(value)) return undefined;
+  for (const key of Object.keys(value)) {
+    if (!isStorable(key))
+      return { path: [], message: 'must have property names of well-formed text without NUL characters' };
+    const fault = textFault(value[key]);
+    if (fault) return within(key, fault);
+  }
+  return undefined;
+}
+
+const within = (key: string, { path, message }: JsonFault): JsonFault => ({ path: [key, ...path], message });
 
 /** An object or a list. */
 function isContainer(value: unknown): value is Readonly<Record<string, unknown>> {

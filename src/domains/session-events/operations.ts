@@ -112,12 +112,12 @@ export async function appendSessionEvents(
     events.length,
     batchId,
     context.now(),
-    events.map(({ createdAt }) => createdAt),
+    events.map(({ createdAt }) => createdAt).join(),
     events.map(({ eventType }) => eventType),
-    events.map(({ messageId }) => messageId),
+    events.map(({ messageId }) => messageId).join(),
     events.map(({ provider }) => provider),
     // A line for each: JSON that we write has none within, and one text is cheaper to make and to send than an array, whose every element is escaped.
-    events.map(({ eventData }) => JSON.stringify(eventData)).join('\n'),
+    events.map(({ eventData }) => eventData).join('\n'),
   ];
   const entry = auditEntry(context, 'appendSessionEvents', { type: 'Session', id: sessionId });
   const statement = appendStatement(changeableSql(context.actor, values), auditSql(entry, 'head', values));
@@ -169,7 +169,7 @@ function appendStatement(changeable: string, record: string): string {
     ), stored as (
       insert into session_event (session_id, id, organization_id, created_at, event_type, message_id, provider, event_data)
       select $1, head.base + e.position, $2, coalesce(e.created_at, $5), e.event_type, e.message_id, e.provider, e.event_data::json
-      from head, unnest($6::timestamptz[], $7::text[], $8::uuid[], $9::text[], string_to_array($10, e'\n'))
+      from head, unnest(string_to_array($6, ',', '')::timestamptz[], $7::text[], string_to_array($8, ',', '')::uuid[], $9::text[], string_to_array($10, e'\n'))
         with ordinality as e (created_at, event_type, message_id, provider, event_data, position)
     ), seen as (
       update session set last_seen_at = $5 where id = $1 and last_seen_at < $5::timestamptz - interval '1 minute' and exists (select from head)
