@@ -12,6 +12,7 @@ import { LRUCache } from 'lru-cache';
 import type { GraphQLContext } from '../core/builder.ts';
 import type { CompiledOperation, Execution, VariableValues } from './compiled-operation.ts';
 import { compileOperation } from './graphql-compiler.ts';
+import { memoryOf } from './graphql-limits.ts';
 import { conditionsOf } from './graphql-selections.ts';
 import { type CoerceVariables, compileVariables } from './graphql-variables.ts';
 
@@ -23,8 +24,9 @@ const RUNS_BEFORE_COMPILING = 2;
 const MAX_TOKENS_TO_COMPILE = 1000;
 /** A document is compiled for as many combinations of what its `@skip` and `@include` depend on. */
 const MAX_VARIANTS = 16;
-/** Characters of compiled code in all, each of which takes some ten bytes: those that were not asked for longest go first. */
-const MAX_CODE = 4 * 1024 * 1024;
+/** Bytes of memory for compiled code, a character of which takes some ten, and the documents it belongs to; what was not asked for longest goes first. */
+const MAX_COMPILED_BYTES = 64 * 1024 * 1024;
+const BYTES_A_CHARACTER = 10;
 
 /** An operation of a document. */
 interface Plan {
@@ -50,8 +52,7 @@ interface Variant {
 export function createExecutor(schema: GraphQLSchema): Executor {
   const plans = new WeakMap<OperationDefinitionNode, Plan>();
   const compiled = new LRUCache<Variant, CompiledOperation>({
-    maxSize: MAX_CODE,
-    sizeCalculation: ({ size }) => size,
+    maxSize: MAX_COMPILED_BYTES,
     dispose: (_, variant) => void (variant.runs = 0),
   });
   settleOnce(schema);
@@ -88,7 +89,7 @@ export function createExecutor(schema: GraphQLSchema): Executor {
     variant.runs += 1;
     if (variant.runs === RUNS_BEFORE_COMPILING + 1) {
       const made = compileOperation(schema, document, operation, variables);
-      if (made) compiled.set(variant, made);
+      if (made) compiled.set(variant, made, { size: BYTES_A_CHARACTER * made.size + memoryOf(document) });
     }
     return compiled.get(variant);
   }

@@ -22,7 +22,7 @@ import { type CostedRequest, adviceFor, checkCost } from './graphql-cost.ts';
 import { createDocuments } from './graphql-documents.ts';
 import { masked, maskedStream, toGraphQLError, toHttpError } from './graphql-failures.ts';
 import { createGraphQLObserver } from './graphql-observe.ts';
-import { LIMITS, checkDocument, explained, parseWithinLimits, withoutRepeats } from './graphql-limits.ts';
+import { LIMITS, checkDocument, explained, memoryOf, parseWithinLimits, withoutRepeats } from './graphql-limits.ts';
 import { readGraphQLRequest } from './graphql-request.ts';
 import { KEY_HEADER, REPLAYED_HEADER } from './idempotency.ts';
 import { executeWithKey } from './idempotent-graphql.ts';
@@ -278,11 +278,7 @@ function told({ operation, cost }: ServerContext): Record<string, unknown> {
   return { requestId: operation.requestId, ...(cost && { cost }) };
 }
 
-/** Parsed documents, bounded by the memory they hold, which one could otherwise fill: at most 470 bytes a token, and 100 a comment. */
+/** Parsed documents, bounded by the memory they hold, which one could otherwise fill. */
 function createDocumentCache(): LRUCache<string, DocumentNode> {
-  return new LRUCache({
-    maxSize: 32 * 1024 * 1024,
-    sizeCalculation: ({ tokenCount = LIMITS.tokens }, text) =>
-      470 * tokenCount + 100 * text.split('#').length + 2 * text.length + 1000,
-  });
+  return new LRUCache({ maxSize: 32 * 1024 * 1024, sizeCalculation: memoryOf });
 }
