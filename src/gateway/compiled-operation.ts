@@ -12,10 +12,10 @@ import {
   isEnumType,
 } from 'graphql';
 import type { SelectedField } from './graphql-selections.ts';
+import type { VariableValues } from './graphql-variables.ts';
 
 /** What compiled code runs with: one execution of an operation, the values that it waits for, and the leaves of its answer. */
 
-export type VariableValues = GraphQLResolveInfo['variableValues'];
 type Answer = Record<string, unknown>;
 
 export interface CompiledOperation {

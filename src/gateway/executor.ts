@@ -10,11 +10,11 @@ import {
 } from 'graphql';
 import { LRUCache } from 'lru-cache';
 import type { GraphQLContext } from '../core/builder.ts';
-import type { CompiledOperation, Execution, VariableValues } from './compiled-operation.ts';
+import type { CompiledOperation, Execution } from './compiled-operation.ts';
 import { compileOperation } from './graphql-compiler.ts';
 import { memoryOf } from './graphql-limits.ts';
 import { conditionsOf } from './graphql-selections.ts';
-import { type CoerceVariables, compileVariables } from './graphql-variables.ts';
+import { type CoerceVariables, type VariableValues, compileVariables } from './graphql-variables.ts';
 
 type Executor = (args: ExecutionArgs) => Promise<ExecutionResult> | ExecutionResult;
 

@@ -20,13 +20,13 @@ import {
   type CompiledOperation,
   type OperationCode,
   type ResolvedField,
-  type VariableValues,
   completeLeaf,
   giveUp,
   isObject,
   runOperation,
 } from './compiled-operation.ts';
 import { NotCompiled, type SelectedField, Selections } from './graphql-selections.ts';
+import type { VariableValues } from './graphql-variables.ts';
 
 /**
  * Compiles operations to JavaScript that makes their answer (GraphQL, section 6) where all goes well. Where it does not, be it that a

@@ -15,7 +15,7 @@ import {
   isAbstractType,
   typeFromAST,
 } from 'graphql';
-import type { VariableValues } from './compiled-operation.ts';
+import type { VariableValues } from './graphql-variables.ts';
 
 /** What the compiler leaves to the other executor. */
 export class NotCompiled extends Error {}
@@ -58,7 +58,7 @@ export class Selections {
     };
     for (const { selections } of sets) selections.forEach(visit);
     this.#size += fields.size;
-    // The latter is no property like others.
+    // `__proto__` is no property like others.
     if (this.#size > MAX_FIELDS || fields.has('__proto__')) throw new NotCompiled();
     return new Map([...fields].map(([name, nodes]) => [name, { nodes, definition: definitionOf(type, nodes) }]));
   }
@@ -89,8 +89,8 @@ export interface SelectedField {
 function definitionOf(type: GraphQLObjectType, [node]: readonly FieldNode[]): GraphQLField<unknown, unknown> {
   const name = node?.name.value ?? '';
   if (name === TypeNameMetaFieldDef.name) return TypeNameMetaFieldDef;
-  // Introspection does not come often.
   const field = type.getFields()[name];
+  // `__schema` and `__type`: introspection does not come often.
   if (!field) throw new NotCompiled();
   return field;
 }

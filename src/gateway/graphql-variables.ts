@@ -3,6 +3,7 @@ import {
   type GraphQLInputObjectType,
   type GraphQLInputType,
   type GraphQLLeafType,
+  type GraphQLResolveInfo,
   type GraphQLSchema,
   GraphQLString,
   type VariableDefinitionNode,
@@ -14,7 +15,9 @@ import {
   isNonNullType,
   typeFromAST,
 } from 'graphql';
-import type { VariableValues } from './compiled-operation.ts';
+
+/** The values of an operation's variables, as graphql hands them on. */
+export type VariableValues = GraphQLResolveInfo['variableValues'];
 
 /** Makes the values of an operation's variables of what a request gives. Undefined when something does not fit: graphql says what. */
 export type CoerceVariables = (inputs: Readonly<Record<string, unknown>>) => VariableValues | undefined;
