@@ -64,15 +64,14 @@ export type GraphQLDoor = (
 
 /**
  * The GraphQL door: GraphQL over HTTP for callers who have been authenticated. Yoga is the protocol: it negotiates, parses, validates,
- * streams, and words what is wrong. A document that has come through all of that once is run at once when it comes again.
+ * streams, and words what is wrong. A document that has been found valid once is run at once when it comes again.
  */
 export function createGraphQLDoor(dependencies: Dependencies, limits: RateLimits | undefined): GraphQLDoor {
   const { config, metrics, tracing, idempotency, trustedDocuments, log: gatewayLog } = dependencies;
   const findDocument = createDocuments(trustedDocuments, config.PERSISTED_OPERATIONS_MODE);
   const run = createExecutor(schema);
   const observe = createGraphQLObserver({ metrics, tracing });
-  const parsed = createDocumentCache();
-  const valid = new WeakSet<DocumentNode>();
+  const known = createKnownDocuments();
 
   /** Judges the cost of an operation, and has it paid. */
   function price(
@@ -123,14 +122,16 @@ export function createGraphQLDoor(dependencies: Dependencies, limits: RateLimits
       });
     },
     onValidate({ setValidationFn }) {
-      // Later errors of a document that is wrong already tell little, and finding them costs.
-      setValidationFn((given: GraphQLSchema, document: DocumentNode, rules?: readonly ValidationRule[]) =>
-        validate(given, document, rules, { maxErrors: MAX_VALIDATION_ERRORS }).map(explained),
-      );
+      setValidationFn((given: GraphQLSchema, document: DocumentNode, rules?: readonly ValidationRule[]) => {
+        // Later errors of a document that is wrong already tell little, and finding them costs.
+        const errors = validate(given, document, rules, { maxErrors: MAX_VALIDATION_ERRORS }).map(explained);
+        // What is refused is forgotten: Yoga keeps errors as long as their document, and an error holds by its stack all of the request.
+        if (errors.length === 0 && document.loc) known.set(document.loc.source.body, document);
+        return errors;
+      });
     },
     onExecute({ args, context, setExecuteFn }) {
       const server = asServer(context);
-      valid.add((args as ExecutionArgs).document);
       setExecuteFn((executed: ExecutionArgs) => observed({ ...executed, contextValue: server.operation }, server));
       return price(args, server);
     },
@@ -168,7 +169,10 @@ export function createGraphQLDoor(dependencies: Dependencies, limits: RateLimits
     logging: false,
     // The request is read by `readGraphQLRequest`, which has the bound.
     maxRequestBodySize: false,
-    parserAndValidationCache: { documentCache: parsed, errorCache: { get: () => undefined, set: () => undefined } },
+    parserAndValidationCache: {
+      documentCache: { ...FORGETFUL, get: (text) => known.get(text) },
+      errorCache: FORGETFUL,
+    },
     maskedErrors: { errorMessage: 'internal error', maskError: (error) => toGraphQLError(error, gatewayLog) },
     plugins: [plugin],
   });
@@ -177,8 +181,8 @@ export function createGraphQLDoor(dependencies: Dependencies, limits: RateLimits
   async function runKnown(request: HttpRequest, server: ServerContext): Promise<HttpAnswer | undefined> {
     const mediaType = plainMediaType(request);
     const params = mediaType && (await server.params.catch(() => undefined));
-    const document = params && isPlain(params) ? parsed.get(params.query) : undefined;
-    if (!params || !document || !valid.has(document)) return undefined;
+    const document = params && isPlain(params) ? known.get(params.query) : undefined;
+    if (!params || !document) return undefined;
     const { operationName, variables } = params;
     if (!isRunAtOnce(document, operationName)) return undefined;
     const result = await runWithin(
@@ -229,6 +233,8 @@ export function createGraphQLDoor(dependencies: Dependencies, limits: RateLimits
 
 const MAX_VALIDATION_ERRORS = 20;
 
+const FORGETFUL = { get: () => undefined, set: () => undefined };
+
 /** Yoga's context is the server's, and more. */
 function asServer(context: unknown): ServerContext {
   return context as ServerContext;
@@ -278,7 +284,7 @@ function told({ operation, cost }: ServerContext): Record<string, unknown> {
   return { requestId: operation.requestId, ...(cost && { cost }) };
 }
 
-/** Parsed documents, bounded by the memory they hold, which one could otherwise fill. */
-function createDocumentCache(): LRUCache<string, DocumentNode> {
+/** Valid documents by their text, bounded by the memory they hold, which one could otherwise fill. */
+function createKnownDocuments(): LRUCache<string, DocumentNode> {
   return new LRUCache({ maxSize: 32 * 1024 * 1024, sizeCalculation: memoryOf });
 }

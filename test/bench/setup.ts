@@ -8,12 +8,11 @@ import { startEmbeddedPostgres } from '../../src/core/embedded-postgres.ts';
 import { createSecretBox, parseEncryptionKeys } from '../../src/core/secrets.ts';
 import { createKeyFor } from '../../src/gateway/demo.ts';
 import { createDependencies } from '../../src/gateway/dependencies.ts';
+import { NODE_ARGUMENTS } from '../helpers/as-shipped.ts';
 import { type Target, startTarget } from './process.ts';
 import { BIG_SESSION, seed } from './seed.ts';
 
 /** A seeded database and what it takes to start floor and gateway on it. */
-/** The arguments of node in `npm start`. */
-const AS_SHIPPED = ['--max-semi-space-size=16'];
 
 export interface Bench {
   readonly databaseUrl: string;
@@ -49,7 +48,7 @@ export async function setUp(directory: string, events: number, say: (line: strin
     };
     const startFloor = () => startTarget({ name: 'floor', args: [FLOOR], env: floorEnv, directory });
     const startGateway: Bench['startGateway'] = (nodeArgs = []) =>
-      startTarget({ name: 'gateway', args: [...AS_SHIPPED, ...nodeArgs, GATEWAY], env: gatewayEnv, directory });
+      startTarget({ name: 'gateway', args: [...NODE_ARGUMENTS, ...nodeArgs, GATEWAY], env: gatewayEnv, directory });
     const withTargets: Bench['withTargets'] = async (use) => {
       await using floor = stoppable(await startFloor());
       await using gateway = stoppable(await startGateway());

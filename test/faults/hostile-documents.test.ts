@@ -9,11 +9,16 @@ import { full, proof } from '../helpers/proof.ts';
 let gateway: GatewayProcess;
 let key: string;
 beforeAll(async () => {
-  ({ gateway, key } = await gatewayWithKey(inject('serverUrl'), { LOG_LEVEL: 'error' }));
+  ({ gateway, key } = await gatewayWithKey(inject('serverUrl'), {
+    LOG_LEVEL: 'error',
+    // With the gigabytes that it has by default, the engine lets garbage lie for minutes; what is held would not fit in this for long.
+    NODE_OPTIONS: `--max-old-space-size=${HEAP_MIB}`,
+  }));
 });
 afterAll(endProcesses);
 
 const MIB = 1024 * 1024;
+const HEAP_MIB = 256;
 const RESPONSE = 'application/graphql-response+json';
 const figures: Record<string, string | number> = {};
 
@@ -146,6 +151,7 @@ test('G1: memory is bounded, whatever the documents are, and honest queries are 
     huge: await flood(count / 4, huge),
     variables: await flood(count / 10, variables),
     batches: await flood(count / 4, () => JSON.stringify(Array.from({ length: 200 }, () => ({ query: '{a}' })))),
+    refused: await flood(10 * count, (n) => JSON.stringify({ query: `{a${n}:viewer{nothing}}` })),
     anonymous: await flood(count / 4, largest, ''),
   };
   expect(statuses).toEqual({
@@ -154,22 +160,25 @@ test('G1: memory is bounded, whatever the documents are, and honest queries are 
     huge: [400],
     variables: [200],
     batches: [400],
+    refused: [400],
     anonymous: [401],
   });
   const after = await memory();
-  // The same again finds room in what the first flood has left.
+  // The same again finds room in what the first flood has left, and in the heap.
   await flood(count, largest);
   await flood(count / 10, variables);
   const again = await memory();
+  figures['heap it may use (MiB)'] = HEAP_MIB;
   figures['distinct documents of 64 KiB'] = count;
+  figures['distinct documents that are refused'] = 10 * count;
   figures['memory in use, MiB more'] = mib(after.used - before.used);
   figures['resident memory, MiB more'] = mib(after.resident - before.resident);
-  figures['resident memory after the same again, MiB more'] = mib(again.resident - after.resident);
+  figures['resident memory after the same again, MiB more'] = mib(again.resident - before.resident);
   expect(mib(after.used - before.used)).toBeLessThanOrEqual(150);
-  expect(mib(again.resident - after.resident)).toBeLessThanOrEqual(150);
+  expect(mib(again.resident - before.resident)).toBeLessThanOrEqual(HEAP_MIB + 150);
   expect(await ask('/graphql?query={viewer{role}}')).toMatchObject({ status: 200, code: 'answered' });
   const shortfalls = [
-    'Resident memory grows by more than the 150 MiB of the goal in the first flood, though what is in use does not: V8 keeps the pages that it once had. The same flood again finds its room in them.',
+    'Resident memory may grow by more than the 150 MiB of the goal, though what is in use does not: V8 keeps the pages that it once had, up to the heap that it is given. See docs/operations.md.',
   ];
   proof('Hostile documents', { figures, shortfalls });
 }, 300_000);

@@ -1,4 +1,4 @@
-// Gateways as an operator runs them: processes of `node src/main.ts` and `node src/cli.ts`.
+// Gateways as an operator runs them: processes of `src/main.ts`, with the arguments of `npm start`, and of `src/cli.ts`.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -6,6 +6,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
+import { NODE_ARGUMENTS } from './as-shipped.ts';
 import { databaseUrl, onServer } from './global-setup.ts';
 import type { GraphQLDoor } from './sessions.ts';
 
@@ -65,7 +66,10 @@ export interface GatewayProcess {
 /** A gateway that has said it is ready, on a free port unless told otherwise; of the code in `root`. */
 export async function startGateway(env: Record<string, string>, root = checkout): Promise<GatewayProcess> {
   const began = performance.now();
-  const { child, output, exited } = start([process.execPath, join(root, 'src/main.ts')], { PORT: '0', ...env });
+  const { child, output, exited } = start([process.execPath, ...NODE_ARGUMENTS, join(root, 'src/main.ts')], {
+    PORT: '0',
+    ...env,
+  });
   const url = await new Promise<string>((resolve, reject) => {
     child.stdout?.on('data', () => {
       // The block ends with the command to try.

@@ -1,6 +1,7 @@
 import { cp, mkdir, readFile, symlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
+import { NODE_ARGUMENTS } from '../helpers/as-shipped.ts';
 import { checkout, endProcesses, run, temporaryDirectory } from '../helpers/process.ts';
 
 afterEach(endProcesses);
@@ -24,4 +25,16 @@ test('the container image holds every file that the gateway, the worker and the 
   for (const file of ['src/main.ts', 'src/worker.ts'])
     expect(await start(file)).toMatchObject({ code: 1, stderr: expect.stringMatching(/^PORT: /) });
   expect(await start('src/cli.ts', '--help')).toMatchObject({ code: 0, stderr: '' });
+});
+
+test('containers give node the arguments that npm start gives it', async () => {
+  const commandIn = async (file: string, line: RegExp) =>
+    line
+      .exec(await readFile(join(checkout, file), 'utf8'))?.[1]
+      ?.replaceAll('"', '')
+      .split(', ');
+  expect(NODE_ARGUMENTS).not.toEqual([]);
+  const command = (program: string) => ['node', ...NODE_ARGUMENTS, program];
+  expect(await commandIn('Dockerfile', /^CMD \[(.*)\]$/m)).toEqual(command('src/main.ts'));
+  expect(await commandIn('compose.yaml', /^ +command: \[(.*)\]$/m)).toEqual(command('src/worker.ts'));
 });
