@@ -1,7 +1,7 @@
 import { type AddressInfo, type Socket, connect, createServer } from 'node:net';
 import pg from 'pg';
 import { afterEach, expect, inject, test } from 'vitest';
-import { cli, endProcesses, freshDatabase, startGateway } from './helpers/process.ts';
+import { endProcesses, freshDatabase, issueKey, startGateway } from './helpers/process.ts';
 
 afterEach(endProcesses);
 
@@ -42,11 +42,6 @@ async function hidingCommits(databaseUrl: string): Promise<{ url: string; stop()
 
 const PATH = '/events/2026-03/event-definitions';
 
-async function keyOf(env: Record<string, string>): Promise<string> {
-  const { stdout } = await cli(['keys', 'create', '--email', 'a@example.com', '--organization', 'acme'], env);
-  return (JSON.parse(stdout) as { key: string }).key;
-}
-
 async function create(url: string, key: string, index: number) {
   const response = await fetch(url + PATH, {
     method: 'POST',
@@ -80,7 +75,7 @@ test('a gateway killed between commit and answer: the retry gets the answer, and
   const proxy = await hidingCommits(env.DATABASE_URL);
   try {
     const first = await startGateway({ ...env, DATABASE_URL: proxy.url });
-    const key = await keyOf(env);
+    const key = await issueKey(env);
     const lost = create(first.url, key, 1).catch(() => 'no answer');
     await withCounts(env.DATABASE_URL, async (count) => {
       await expect.poll(() => count('idempotency_key'), { timeout: 30_000 }).toBe(1);
@@ -104,7 +99,7 @@ test('a gateway killed between commit and answer: the retry gets the answer, and
 test('a gateway killed in the middle of many requests: each is answered by its retry, and there is one row for each key', async () => {
   const env = { ...(await freshDatabase(inject('serverUrl'))), LOG_LEVEL: 'error', RATE_LIMIT_PER_MINUTE: '0' };
   const first = await startGateway(env);
-  const key = await keyOf(env);
+  const key = await issueKey(env);
   await withCounts(env.DATABASE_URL, async (count) => {
     const numbers = Array.from({ length: 40 }, (_, index) => index);
     const lost = numbers.map((index) => create(first.url, key, index).catch(() => undefined));

@@ -25,6 +25,8 @@ export interface SchemaTypes {
   DefaultFieldNullability: false;
   DefaultEdgesNullability: { items: false; list: false };
   DefaultNodeNullability: false;
+  /** What every connection has beside its page. */
+  Connection: { total: () => Promise<number> };
   Scalars: {
     ID: { Input: string; Output: string };
     DateTime: { Input: string; Output: Timestamp };

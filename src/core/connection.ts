@@ -1,4 +1,5 @@
-import type { Page } from './keyset.ts';
+import { builder } from './builder.ts';
+import type { CountedPage } from './keyset.ts';
 
 export interface Connection<Row> {
   readonly edges: readonly { readonly cursor: string; readonly node: Row }[];
@@ -8,10 +9,19 @@ export interface Connection<Row> {
     readonly startCursor: string | null;
     readonly endCursor: string | null;
   };
+  readonly total: () => Promise<number>;
 }
 
+builder.globalConnectionField('totalCount', (t) =>
+  t.int({
+    description: 'How many there are on all pages; costs a statement when asked for.',
+    resolve: (connection) => connection.total(),
+  }),
+);
+
 /** A page in the form of the Relay Cursor Connections Specification. Cursors are made when they are read: few ask for those of all rows. */
-export function toConnection<Row>({ rows, hasNextPage, hasPreviousPage, cursorOf }: Page<Row>): Connection<Row> {
+export function toConnection<Row>({ page, total }: CountedPage<Row>): Connection<Row> {
+  const { rows, hasNextPage, hasPreviousPage, cursorOf } = page;
   const edges = rows.map((node) => new Edge(node, cursorOf));
   return {
     edges,
@@ -25,6 +35,7 @@ export function toConnection<Row>({ rows, hasNextPage, hasPreviousPage, cursorOf
         return edges.at(-1)?.cursor ?? null;
       },
     },
+    total,
   };
 }
 

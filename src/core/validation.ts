@@ -41,17 +41,21 @@ export function withDefault<Schema extends z.ZodType>(schema: Schema, value: z.o
   return schema.nullish().transform((given): z.output<Schema> => given ?? value);
 }
 
-/** Bounded text. NUL is refused, because PostgreSQL cannot store it, and so are lone surrogates, which are not Unicode text. */
+/** Whether PostgreSQL stores it as text and in JSON: it takes no NUL, and no lone surrogate, which is not Unicode text. */
+export function isStorable(value: string): boolean {
+  return !value.includes('\0') && value.isWellFormed();
+}
+
+export const NOT_STORABLE = 'must be well-formed text without NUL characters';
+
+/** Bounded text that can be stored. */
 export function text(bounds: { min?: number; max: number }) {
   const { min = 0, max } = bounds;
   return z
     .string()
     .min(min, min === 1 ? 'must not be empty' : `must be at least ${min} characters`)
     .max(max, `must be at most ${max} characters`)
-    .refine(
-      (value) => !value.includes('\0') && value.isWellFormed(),
-      'must be well-formed text without NUL characters',
-    );
+    .refine(isStorable, NOT_STORABLE);
 }
 
 /** What a schema library says, in the words of our messages: the bound is always named. */

@@ -42,19 +42,10 @@ const ViewerType = builder.objectRef<Actor>('Viewer').implement({
         type: OrganizationType,
         description: 'The organizations that the key reaches.',
         resolve: async (_, page, context) => {
-          const list = await listOrganizations(context, page);
-          return { ...toConnection(list.page), total: list.total };
+          return toConnection(await listOrganizations(context, page));
         },
       },
-      {
-        description: 'A page of organizations.',
-        fields: (c) => ({
-          totalCount: c.int({
-            description: 'How many there are; costs a statement, only when asked for.',
-            resolve: (connection) => connection.total(),
-          }),
-        }),
-      },
+      { description: 'A page of organizations.' },
       { description: 'An organization in a list.' },
     ),
   }),

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/core/embedded-postgres.ts';
 import { startTestGateway } from '../helpers/gateway.ts';
 import { type Ledger, startWriting } from '../helpers/ledger.ts';
-import { type GatewayProcess, cli, endProcesses, startGateway, temporaryDirectory } from '../helpers/process.ts';
+import { type GatewayProcess, endProcesses, issueKey, startGateway, temporaryDirectory } from '../helpers/process.ts';
 import { full, proof } from '../helpers/proof.ts';
 import { SEED, random } from '../helpers/random.ts';
 import { type TcpProxy, startTcpProxy } from '../helpers/tcp-proxy.ts';
@@ -41,11 +41,8 @@ afterAll(async () => {
 
 async function writing(): Promise<Ledger> {
   const organization = `org-${randomBytes(6).toString('hex')}`;
-  const { stdout } = await cli(
-    ['keys', 'create', '--email', `${organization}@example.com`, '--organization', organization],
-    { ...env, DATABASE_URL: postgres.url },
-  );
-  const { key } = JSON.parse(stdout) as { key: string };
+  const caller = { email: `${organization}@example.com`, organization };
+  const key = await issueKey({ ...env, DATABASE_URL: postgres.url }, caller);
   return startWriting((path, init) => fetch(gateway.url + path, init), key, { seed: SEED });
 }
 

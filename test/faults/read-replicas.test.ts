@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type GatewayProcess, call, cli, endProcesses, startGateway } from '../helpers/process.ts';
+import { type GatewayProcess, call, endProcesses, issueKey, startGateway } from '../helpers/process.ts';
 import { full, proof } from '../helpers/proof.ts';
 import { tail } from '../helpers/sessions.ts';
 import { type PrimaryWithStandby, startPrimaryWithStandby } from '../helpers/standby.ts';
@@ -26,11 +26,7 @@ beforeAll(async () => {
   };
   one = await startGateway(env);
   two = await startGateway(env);
-  const { stdout } = await cli(
-    ['keys', 'create', '--email', `${randomBytes(6).toString('hex')}@example.com`, '--organization', 'acme'],
-    env,
-  );
-  ({ key } = JSON.parse(stdout) as { key: string });
+  key = await issueKey(env, { email: `${randomBytes(6).toString('hex')}@example.com` });
 });
 afterAll(async () => {
   await endProcesses();

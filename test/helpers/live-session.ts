@@ -1,5 +1,5 @@
 import { expect, inject } from 'vitest';
-import { type GatewayProcess, cli, freshDatabase, graphqlDoor, startGateway } from './process.ts';
+import { type GatewayProcess, freshDatabase, graphqlDoor, issueKey, startGateway } from './process.ts';
 import { append, createSession, eventsOf, moveTo } from './sessions.ts';
 
 /** A session that is read through one gateway process and written through another; their database is all they share. */
@@ -19,8 +19,7 @@ export interface LiveSession {
 export async function startLiveSession(): Promise<LiveSession> {
   const env = { ...(await freshDatabase(inject('serverUrl'))), RATE_LIMIT_PER_MINUTE: '0', RUN_JOBS: 'false' };
   const writer = await startGateway(env);
-  const created = await cli(['keys', 'create', '--email', 'ann@example.com', '--organization', 'acme'], env);
-  const { key } = JSON.parse(created.stdout) as { key: string };
+  const key = await issueKey(env);
   let reader: GatewayProcess = await startGateway(env);
   const { url } = reader;
   const door = graphqlDoor(writer.url);

@@ -52,6 +52,15 @@ export async function run(command: readonly string[], env: Record<string, string
 export const cli = (args: readonly string[], env: Record<string, string>) =>
   run([process.execPath, join(checkout, 'src/cli.ts'), ...args], env);
 
+/** A key as an operator issues it. */
+export async function issueKey(
+  env: Record<string, string>,
+  { email = 'ann@example.com', organization = 'acme' } = {},
+): Promise<string> {
+  const { stdout } = await cli(['keys', 'create', '--email', email, '--organization', organization], env);
+  return z.object({ key: z.string() }).parse(JSON.parse(stdout)).key;
+}
+
 export interface GatewayProcess {
   readonly url: string;
   /** The key that was printed, if one was. */
@@ -98,10 +107,7 @@ export async function gatewayWithKey(
 ): Promise<{ gateway: GatewayProcess; key: string; createKey(email: string): Promise<string> }> {
   const database = await freshDatabase(serverUrl);
   const gateway = await startGateway({ ...database, RATE_LIMIT_PER_MINUTE: '0', ...env });
-  const createKey = async (email: string) => {
-    const { stdout } = await cli(['keys', 'create', '--email', email, '--organization', 'demo'], database);
-    return z.object({ key: z.string() }).parse(JSON.parse(stdout)).key;
-  };
+  const createKey = (email: string) => issueKey(database, { email, organization: 'demo' });
   return { gateway, key: await createKey('ann@example.com'), createKey };
 }
 

@@ -11,7 +11,7 @@ import { startPeer } from '../helpers/mcp-server.ts';
 import {
   type GatewayProcess,
   call,
-  cli,
+  issueKey,
   endProcesses,
   freshDatabase,
   startGateway,
@@ -26,13 +26,7 @@ afterEach(async () => {
   await endProcesses();
 });
 
-const issued = z.object({ key: z.string() });
 const created = z.object({ authorizationUrl: z.string().nullable(), connection: z.object({ id: z.string() }) });
-
-async function issueKey(env: Record<string, string>): Promise<string> {
-  const { stdout } = await cli(['keys', 'create', '--email', 'a@example.com', '--organization', 'acme'], env);
-  return issued.parse(JSON.parse(stdout)).key;
-}
 
 function useServer({ url }: GatewayProcess, key: string, id: string) {
   const query =

@@ -11,23 +11,19 @@ import {
   type GatewayProcess,
   call,
   checkout,
-  cli,
+  issueKey,
   endProcesses,
   freshDatabase,
   startGateway,
   temporaryDirectory,
 } from '../helpers/process.ts';
-import { z } from 'zod';
 
 afterEach(endProcesses);
-
-const issued = z.object({ key: z.string() });
 
 async function gatewayWithKey() {
   const env = { ...(await freshDatabase(inject('serverUrl'))), RATE_LIMIT_PER_MINUTE: '0' };
   const gateway = await startGateway({ ...env, RATE_LIMIT_PER_MINUTE: '0' });
-  const { stdout } = await cli(['keys', 'create', '--email', 'a@example.com', '--organization', 'demo'], env);
-  return { env, gateway, key: issued.parse(JSON.parse(stdout)).key };
+  return { env, gateway, key: await issueKey(env) };
 }
 
 test('SIGTERM under load: no answer is lost, every acknowledged write is there, exit 0 within 10 s', async () => {

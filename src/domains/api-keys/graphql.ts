@@ -72,19 +72,10 @@ builder.objectField(OrganizationType, 'apiKeys', (t) =>
         }),
       },
       resolve: async ({ id }, { includeRevoked, ...page }, context) => {
-        const list = await listApiKeys(context, page, { organizationId: id, includeRevoked });
-        return { ...toConnection(list.page), total: list.total };
+        return toConnection(await listApiKeys(context, page, { organizationId: id, includeRevoked }));
       },
     },
-    {
-      description: 'A page of API keys.',
-      fields: (c) => ({
-        totalCount: c.int({
-          description: 'How many fit the filter; costs a statement, only when asked for.',
-          resolve: (connection) => connection.total(),
-        }),
-      }),
-    },
+    { description: 'A page of API keys.' },
     { description: 'An API key in a list.' },
   ),
 );

@@ -65,24 +65,17 @@ builder.objectField(OrganizationType, 'eventDefinitions', (t) =>
       },
       resolve: async ({ id }, { search, filter, orderBy, ...page }, context) => {
         const order = { field: orderBy?.field ?? ('NAME' as const), direction: orderBy?.direction ?? ('ASC' as const) };
-        const list = await listEventDefinitions(context, {
-          organizationId: id,
-          filter: { ...filter, search },
-          order,
-          page,
-        });
-        return { ...toConnection(list.page), total: list.total };
+        return toConnection(
+          await listEventDefinitions(context, {
+            organizationId: id,
+            filter: { ...filter, search },
+            order,
+            page,
+          }),
+        );
       },
     },
-    {
-      description: 'A page of event definitions.',
-      fields: (c) => ({
-        totalCount: c.int({
-          description: 'How many fit the filter; costs a statement, only when asked for.',
-          resolve: (connection) => connection.total(),
-        }),
-      }),
-    },
+    { description: 'A page of event definitions.' },
     { description: 'An event definition in a list.' },
   ),
 );

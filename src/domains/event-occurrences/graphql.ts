@@ -89,19 +89,10 @@ builder.objectField(EventDefinition, 'occurrences', (t) =>
       },
       resolve: async ({ id }, { filter, direction, ...page }, context) => {
         const list = { filter: filter ?? {}, direction: direction ?? ('DESC' as const), page };
-        const { page: rows, total } = await listEventOccurrences(context, id, list);
-        return { ...toConnection(rows), total };
+        return toConnection(await listEventOccurrences(context, id, list));
       },
     },
-    {
-      description: 'A page of occurrences.',
-      fields: (c) => ({
-        totalCount: c.int({
-          description: 'How many fit the filter; costs a statement, only when asked for.',
-          resolve: (connection) => connection.total(),
-        }),
-      }),
-    },
+    { description: 'A page of occurrences.' },
     { description: 'An occurrence in a list.' },
   ),
 );

@@ -1,3 +1,4 @@
+import { NOT_STORABLE, isStorable } from '../../core/validation.ts';
 import type { EventProperty } from '../event-definitions/entity.ts';
 
 /** What is checked of a property: default and custom ones alike. */
@@ -116,9 +117,5 @@ function checkText(value: unknown, { name }: CheckedProperty): CheckedValue {
   const max = LONG_TEXT_NAME.test(name) ? LONG_TEXT : SHORT_TEXT;
   if (typeof value !== 'string') return { fault: 'must be a string' };
   if (value.length > max) return { fault: `must be at most ${max} characters` };
-  // PostgreSQL cannot store NUL, and lone surrogates are not Unicode text.
-  if (value.includes('\0') || !value.isWellFormed()) {
-    return { fault: 'must be well-formed text without NUL characters' };
-  }
-  return { value };
+  return isStorable(value) ? { value } : { fault: NOT_STORABLE };
 }

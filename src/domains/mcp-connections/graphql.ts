@@ -29,19 +29,10 @@ builder.objectField(OrganizationType, 'mcpServers', (t) =>
         visibility: t.arg({ type: VisibilityEnum, description: 'Only shared, or only personal ones.' }),
       },
       resolve: async (_, { type, visibility, ...page }, context) => {
-        const list = await listMcpConnections(context, { type, visibility }, page);
-        return { ...toConnection(list.page), total: list.total };
+        return toConnection(await listMcpConnections(context, { type, visibility }, page));
       },
     },
-    {
-      description: 'A page of MCP connections.',
-      fields: (c) => ({
-        totalCount: c.int({
-          description: 'How many fit the filter; costs a statement, only when asked for.',
-          resolve: (connection) => connection.total(),
-        }),
-      }),
-    },
+    { description: 'A page of MCP connections.' },
     { description: 'An MCP connection in a list.' },
   ),
 );

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { text, withDefault } from '../../core/validation.ts';
+import { NOT_STORABLE, isStorable, text, withDefault } from '../../core/validation.ts';
 
 /**
  * What is recorded of a session: workspace management API, section 6, and the decisions on section 4 ("event data"). The documented fields
@@ -126,8 +126,7 @@ function shapeFault(value: unknown, levels: number): JsonFault | undefined {
 
 /** The first text that cannot be stored, in a value that has no other fault. */
 function textFault(value: unknown): JsonFault | undefined {
-  if (typeof value === 'string')
-    return isStorable(value) ? undefined : { path: [], message: 'must be well-formed text without NUL characters' };
+  if (typeof value === 'string') return isStorable(value) ? undefined : { path: [], message: NOT_STORABLE };
   if (!isContainer(value)) return undefined;
   for (const key of Object.keys(value)) {
     if (!isStorable(key))
@@ -143,9 +142,4 @@ const within = (key: string, { path, message }: JsonFault): JsonFault => ({ path
 /** An object or a list. */
 function isContainer(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null;
-}
-
-/** A lone surrogate is not Unicode, and PostgreSQL takes neither it nor NUL out of JSON. */
-function isStorable(value: string): boolean {
-  return !value.includes('\0') && value.isWellFormed();
 }

@@ -71,19 +71,10 @@ builder.objectField(SessionType, 'events', (t) =>
       args: { filter: t.arg({ type: FilterInput, description: 'Conditions.' }) },
       extensions: PROVES_PARENT,
       resolve: async ({ id }, { filter, ...page }, context) => {
-        const list = await pageOfSessionEvents(context, id, filter ?? {}, page);
-        return { ...toConnection(list.page), total: list.total };
+        return toConnection(await pageOfSessionEvents(context, id, filter ?? {}, page));
       },
     },
-    {
-      description: 'A page of events.',
-      fields: (c) => ({
-        totalCount: c.int({
-          description: 'How many fit the filter; costs a statement, only when asked for.',
-          resolve: (connection) => connection.total(),
-        }),
-      }),
-    },
+    { description: 'A page of events.' },
     { description: 'An event in a list.' },
   ),
 );

@@ -63,19 +63,10 @@ builder.objectField(OrganizationType, 'sessions', (t) =>
           field: orderBy?.field ?? ('CREATED_AT' as const),
           direction: orderBy?.direction ?? ('DESC' as const),
         };
-        const list = await listSessions(context, { organizationId: id, filter: filter ?? {}, order, page });
-        return { ...toConnection(list.page), total: list.total };
+        return toConnection(await listSessions(context, { organizationId: id, filter: filter ?? {}, order, page }));
       },
     },
-    {
-      description: 'A page of sessions.',
-      fields: (c) => ({
-        totalCount: c.int({
-          description: 'How many fit the filter; costs a statement, only when asked for.',
-          resolve: (connection) => connection.total(),
-        }),
-      }),
-    },
+    { description: 'A page of sessions.' },
     { description: 'A session in a list.' },
   ),
 );

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { text } from '../../core/validation.ts';
+import { NOT_STORABLE, isStorable, text } from '../../core/validation.ts';
 
 /**
  * Rich text: the documents of ProseMirror-like editors (workspace management API, section 2.3, and the decisions on section 4). Kinds of
@@ -236,7 +236,7 @@ function textFault(value: string, name: string): AttributeFault | undefined {
   const fault = (message: string) => ({ path: [], message });
   if (ADDRESS_ATTRIBUTES.has(name.toLowerCase())) return isSafeAddress(value) ? undefined : fault(ADDRESS_RULE);
   if (value.length > MAX_TEXT_LENGTH) return fault(`must be at most ${MAX_TEXT_LENGTH} characters`);
-  return isStorable(value) ? undefined : fault('must be well-formed text without NUL characters');
+  return isStorable(value) ? undefined : fault(NOT_STORABLE);
 }
 
 /**
@@ -250,11 +250,6 @@ function isSafeAddress(value: string): boolean {
   if (scheme === undefined) return !value.startsWith('//') && URL.canParse(value, 'https://page.invalid');
   if (scheme === 'mailto') return value.length > 'mailto:'.length;
   return /^https?:\/\/[^/?#]/i.test(value) && URL.canParse(value);
-}
-
-/** PostgreSQL cannot store NUL, and a lone surrogate is not Unicode. */
-function isStorable(value: string): boolean {
-  return !value.includes('\0') && value.isWellFormed();
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {
