@@ -34,18 +34,32 @@ export function compileVariables(
   definitions: readonly VariableDefinitionNode[],
   known: VariableValues,
 ): CoerceVariables {
-  const variables = definitions.map((definition) => {
-    const { name } = definition.variable;
-    const type = typeFromAST(schema, definition.type);
-    const absent = definition.defaultValue && getVariableValues(schema, [definition], {}).variableValues?.coerced;
-    return {
-      name: name.value,
-      coerce: coercerOf(type),
-      isRequired: isNonNullType(type),
-      fallback: absent?.[name.value],
-      source: { signature: known.sources[name.value]?.signature },
-    };
-  });
+  return coerceAll(
+    definitions.map((definition) => {
+      const { name } = definition.variable;
+      const type = typeFromAST(schema, definition.type);
+      const absent = definition.defaultValue && getVariableValues(schema, [definition], {}).variableValues?.coerced;
+      return {
+        name: name.value,
+        coerce: coercerOf(type),
+        isRequired: isNonNullType(type),
+        fallback: absent?.[name.value],
+        source: { signature: known.sources[name.value]?.signature },
+      };
+    }),
+  );
+}
+
+interface Variable {
+  readonly name: string;
+  readonly coerce: Coerce;
+  readonly isRequired: boolean;
+  readonly fallback: unknown;
+  readonly source: object;
+}
+
+/** Apart from where the variables are made: what is kept here, with a document, must not hold what a request gave for them. */
+function coerceAll(variables: readonly Variable[]): CoerceVariables {
   return (inputs) => {
     const coerced: Record<string, unknown> = Object.create(null);
     const sources: Record<string, unknown> = Object.create(null);
