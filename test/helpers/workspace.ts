@@ -80,7 +80,10 @@ export async function createWorkspace(): Promise<Workspace> {
     eventName: () => createDefinition(),
     propertyName: async () => {
       const name = `property_${randomUUID().slice(0, 8)}`;
-      await create(`${DEFINITIONS}/${pool['eventName']?.[0]}/property`, { label: 'Property', name, type: 'string' });
+      const eventName = pool['eventName']?.[0];
+      // Those that operations have added would fill it in time.
+      await sql.query(MAKE_ROOM, [admin.organizationId, eventName]);
+      await create(`${DEFINITIONS}/${eventName}/property`, { label: 'Property', name, type: 'string' });
       return name;
     },
     mcpConnectionId: async () => {
@@ -214,6 +217,10 @@ const GIVE_BACK = `
     keys as (update api_key set revoked_at = null where revoked_at is not null and id in (select key_id from holders))
   update api_key set revoked_at = now() where organization_id = $1 and revoked_at is null
     and id <> all($5::uuid[]) and id not in (select key_id from holders)`;
+
+const MAKE_ROOM = `
+  delete from event_property p using event_definition d where d.id = p.definition_id
+    and d.organization_id = $1 and d.name = $2 and p.name not in ('amount', 'day', 'plan')`;
 
 /** Of ids and names, those of things that are still there. */
 const ALIVE = `
