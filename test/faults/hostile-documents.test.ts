@@ -181,4 +181,4 @@ test('G1: memory is bounded, whatever the documents are, and honest queries are 
     'Resident memory may grow by more than the 150 MiB of the goal, though what is in use does not: V8 keeps the pages that it once had, up to the heap that it is given. See docs/operations.md.',
   ];
   proof('Hostile documents', { figures, shortfalls });
-}, 300_000);
+}, 600_000);
