@@ -2,7 +2,15 @@ import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, expect, test } from 'vitest';
-import { type GatewayProcess, call, endProcesses, startGateway, temporaryDirectory } from '../helpers/process.ts';
+import {
+  SMALL_HEAP,
+  SMALL_HEAP_MIB,
+  type GatewayProcess,
+  call,
+  endProcesses,
+  startGateway,
+  temporaryDirectory,
+} from '../helpers/process.ts';
 import { full, proof } from '../helpers/proof.ts';
 import { random } from '../helpers/random.ts';
 import { subscribe, tail } from '../helpers/sessions.ts';
@@ -14,8 +22,6 @@ const WARM_UP_MS = full ? 60_000 : 15_000;
 const MEASURED_MS = full ? 600_000 : 45_000;
 /** The first and the last so long are compared. */
 const WINDOW_MS = full ? 120_000 : 15_000;
-
-const HEAP_MIB = 256;
 
 interface Sample {
   readonly at: number;
@@ -180,8 +186,7 @@ test('mixed load for long: memory stays bounded, latency does not grow, nothing 
     DATA_DIR: await temporaryDirectory(),
     RATE_LIMIT_PER_MINUTE: '0',
     LOG_LEVEL: 'warn',
-    // With the gigabytes that it has by default, the engine lets garbage lie for minutes; what leaks would not fit in this for long.
-    NODE_OPTIONS: `--max-old-space-size=${HEAP_MIB}`,
+    ...SMALL_HEAP,
   });
   const sessions = await recordSessions(gateway);
   const crowd = startCrowd(gateway, sessions);
@@ -219,7 +224,7 @@ test('mixed load for long: memory stays bounded, latency does not grow, nothing 
       reads: count('read'),
       'writes and batches of events': count('write'),
       'requests that are nonsense': count('nonsense'),
-      'heap it may use (MiB)': HEAP_MIB,
+      'heap it may use (MiB)': SMALL_HEAP_MIB,
       'peak memory, first window (MiB)': Math.round(peak.first),
       'peak memory, last window (MiB)': Math.round(peak.last),
       'peak memory, last to first': (peak.last / peak.first).toFixed(2),
