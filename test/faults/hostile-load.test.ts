@@ -6,7 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { drive, median } from '../bench/drive.ts';
 import { attacks } from '../helpers/attacks.ts';
-import { SMALL_HEAP, type GatewayProcess, endProcesses, gatewayWithKey } from '../helpers/process.ts';
+import { type GatewayProcess, SMALL_HEAP, endProcesses, gatewayWithKey } from '../helpers/process.ts';
 import { full, proof } from '../helpers/proof.ts';
 
 let gateway: GatewayProcess;

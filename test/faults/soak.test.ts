@@ -3,9 +3,9 @@ import { createHash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, expect, test } from 'vitest';
 import {
+  type GatewayProcess,
   SMALL_HEAP,
   SMALL_HEAP_MIB,
-  type GatewayProcess,
   call,
   endProcesses,
   startGateway,

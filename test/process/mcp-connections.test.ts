@@ -11,9 +11,9 @@ import { startPeer } from '../helpers/mcp-server.ts';
 import {
   type GatewayProcess,
   call,
-  issueKey,
   endProcesses,
   freshDatabase,
+  issueKey,
   startGateway,
   temporaryDirectory,
 } from '../helpers/process.ts';

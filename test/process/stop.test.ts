@@ -11,9 +11,9 @@ import {
   type GatewayProcess,
   call,
   checkout,
-  issueKey,
   endProcesses,
   freshDatabase,
+  issueKey,
   startGateway,
   temporaryDirectory,
 } from '../helpers/process.ts';

@@ -66,12 +66,7 @@ builder.objectField(OrganizationType, 'eventDefinitions', (t) =>
       resolve: async ({ id }, { search, filter, orderBy, ...page }, context) => {
         const order = { field: orderBy?.field ?? ('NAME' as const), direction: orderBy?.direction ?? ('ASC' as const) };
         return toConnection(
-          await listEventDefinitions(context, {
-            organizationId: id,
-            filter: { ...filter, search },
-            order,
-            page,
-          }),
+          await listEventDefinitions(context, { organizationId: id, filter: { ...filter, search }, order, page }),
         );
       },
     },
