@@ -8,6 +8,7 @@ import { type Answer, type TestGateway, fetchOf, startTestGateway } from './help
 import { type Peer, mcpHandler, startPeer } from './helpers/mcp-server.ts';
 import { dumpTables } from './helpers/peer.ts';
 import { createSession } from './helpers/sessions.ts';
+import { heldTransactions } from './helpers/transactions.ts';
 
 /** `Idempotency-Key` on REST: what is sent again is not done again, and gets the same bytes. */
 
@@ -440,10 +441,7 @@ describe('twins', () => {
       const first = send(write, 'k-1');
       await asked.promise;
       const twins = [send(write, 'k-1'), send(write, 'k-1', { to: beside })];
-      const open = await rows(
-        `select query from pg_stat_activity where datname = current_database() and state like 'idle in transaction%'`,
-      );
-      expect(open).toEqual([]);
+      expect(await heldTransactions(gateway)).toEqual([]);
       expect(await stored()).toEqual([{ answer: null }]);
       held.resolve();
       const { answer } = seen(await first);

@@ -2,6 +2,7 @@ import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type TestGateway, startTestGateway } from './helpers/gateway.ts';
 import { type Handler, type Peer, mcpHandler, startPeer } from './helpers/mcp-server.ts';
+import { heldTransactions } from './helpers/transactions.ts';
 
 let gateway: TestGateway;
 let peer: Peer;
@@ -174,11 +175,7 @@ test('while a hundred requests wait for silent servers, others are answered: no 
   let waiting = slow.length;
   for (const one of slow) void one.finally(() => (waiting -= 1));
   while (peer.requests.length < 100) await new Promise((resolve) => setTimeout(resolve, 10));
-  const [open] = await gateway.dependencies.sql.query<{ count: number }>(
-    `select count(*)::int as count from pg_stat_activity where datname = current_database() and state like 'idle in transaction%'`,
-    [],
-  );
-  expect(open).toEqual({ count: 0 });
+  expect(await heldTransactions(gateway)).toEqual([]);
   for (let index = 0; index < 20; index += 1) {
     const created = await gateway.rest('POST', '/v1/mcp-connections', {
       key,
