@@ -61,3 +61,26 @@ test('a connection that is lost in the middle of its transaction, or of beginnin
     await proxy.close();
   }
 });
+
+test('a database that answers some and lets others wait is busy, not away: nothing is cut', async () => {
+  const proxy = await startTcpProxy(gateway.databaseUrl);
+  const waitMs = 2_000;
+  const database = await openDatabase({ url: proxy.url, entities, poolMax: 2, waitMs });
+  const em = database.em.fork();
+  try {
+    await em.begin();
+    // The connection that asks for the pulse is opened after this, and so is any that follows it.
+    proxy.silenceNew();
+    const began = performance.now();
+    while (performance.now() - began < 3 * waitMs) await em.execute('select pg_sleep(0.1)');
+    await em.commit();
+    await em.begin();
+    proxy.fallSilent();
+    await expect(em.execute('select 1')).rejects.toThrow('Connection terminated');
+  } finally {
+    await em.rollback().catch(() => undefined);
+    proxy.speakAgain();
+    await database.close(true);
+    await proxy.close();
+  }
+});

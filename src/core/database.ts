@@ -17,20 +17,28 @@ export type Database = MikroORM;
 const MIGRATIONS = fileURLToPath(new URL('../../migrations', import.meta.url));
 /** Any constant will do, as long as every gateway takes the same: gateways that start together migrate one after the other. */
 const MIGRATION_LOCK = 4_021_956_313;
-/** So long a request waits for one of the pool's connections, or for a new one, before it is answered 503. */
-const CONNECTION_WAIT_MS = 5_000;
+/** So long a request waits for one of the pool's connections, or for a new one, or for a database that is silent, before it is answered 503. */
+export const CONNECTION_WAIT_MS = 5_000;
 
 export interface DatabaseOptions {
   readonly url: string;
   readonly entities: EntityClass<object>[];
   readonly poolMax?: number;
+  readonly waitMs?: number | undefined;
   readonly onSql?: (sql: string) => void;
   /** Sees every pool before its first connection. */
   readonly onPool?: ((pool: Pool) => void) | undefined;
 }
 
 /** Connects lazily: no statement is sent before the first one is asked for. Nothing but the given URL is dialled. */
-export async function openDatabase({ url, entities, poolMax = 20, onSql, onPool }: DatabaseOptions): Promise<Database> {
+export async function openDatabase({
+  url,
+  entities,
+  poolMax = 20,
+  waitMs = CONNECTION_WAIT_MS,
+  onSql,
+  onPool,
+}: DatabaseOptions): Promise<Database> {
   const database = await MikroORM.init({
     clientUrl: url,
     entities,
@@ -48,13 +56,13 @@ export async function openDatabase({ url, entities, poolMax = 20, onSql, onPool 
       connectionString: url,
       // Rows go out with the times as PostgreSQL writes them.
       options: '-c TimeZone=UTC',
-      connectionTimeoutMillis: CONNECTION_WAIT_MS,
+      connectionTimeoutMillis: waitMs,
       statement_timeout: 30_000,
       idle_in_transaction_session_timeout: 30_000,
       application_name: 'gateway',
       onPoolCreated: (pool: Pool) => {
         pool.on('connect', giveBackAlways);
-        watchPulse(pool);
+        watchPulse(pool, waitMs);
         onPool?.(pool);
       },
     },

@@ -1,10 +1,9 @@
+import type { Socket } from 'node:net';
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
 import pg, { type Pool, type PoolClient } from 'pg';
 
 /** While connections are in use, the database is asked this often whether it still answers. */
 const BEAT_MS = 1_000;
-/** An answer may take this long, twice in a row, before the database counts as away. */
-const PATIENCE_MS = 2_000;
 /** While it is away, it is looked for this often. */
 const SEARCH_MS = 500;
 const ASK = 'select 1';
@@ -23,10 +22,14 @@ class DatabaseSilentError extends Error {
  * Keeps a pool from waiting for a database that says nothing: one that is paused, or behind a network that swallows packets. A refused
  * or broken connection fails by itself, a silent one would hold its request until the operating system gives up, a quarter of an hour
  * later. So while connections are in use, a connection of its own asks `select 1` every second. When that is answered neither there nor on a
- * fresh one, all connections of the pool are cut, so that what waits on them fails, and new requests fail at once, until the database
- * answers again. A long statement is no silence: others are answered meanwhile.
+ * fresh one, and nothing has come over another connection meanwhile, all connections of the pool are cut, so that what waits on them fails,
+ * and new requests fail at once, until the database answers again. A long statement is no silence, and neither is a database so busy that it
+ * answers some and lets others wait.
+ *
+ * @param silenceMs How long a database may be silent, beats included: each of the two answers may take half of what a beat leaves of it.
  */
-export function watchPulse(pool: Pool): void {
+export function watchPulse(pool: Pool, silenceMs: number): void {
+  const patienceMs = (silenceMs - BEAT_MS) / 2;
   const clients = new Set<PoolClient>();
   let probe: pg.Client | undefined;
   let isAway = false;
@@ -47,14 +50,17 @@ export function watchPulse(pool: Pool): void {
     const asked = probe ? probe.query(ASK) : client.connect().then(() => client.query(ASK));
     probe = undefined;
     const kept = asked.then(() => void (probe = client));
-    const isAnswered = await answersInTime(kept);
+    const isAnswered = await answersInTime(kept, patienceMs);
     if (!probe) cut(client);
     return isAnswered;
   }
 
   async function beat(): Promise<void> {
-    // A connection may be lost for reasons of its own: a fresh one is asked before the database is given up.
-    if ((await isAnswering()) || (await isAnswering())) return;
+    if (await isAnswering()) return;
+    // A connection may be lost for reasons of its own: a fresh one is asked before the database is given up, and the others are listened to.
+    const heard = new Map(Array.from(clients, (client) => [client, bytesFrom(client)]));
+    if (await isAnswering()) return;
+    if (Array.from(clients).some((client) => bytesFrom(client) > (heard.get(client) ?? 0))) return;
     isAway = true;
     for (const client of clients) cut(client);
     while (isAway && !pool.ending) {
@@ -84,12 +90,12 @@ function createProbe({ options }: Pool): pg.Client {
 }
 
 /** Whether the database has said anything in time. What it says by itself, be it that it has too many connections, is an answer. */
-async function answersInTime(asked: Promise<unknown>): Promise<boolean> {
+async function answersInTime(asked: Promise<unknown>, patienceMs: number): Promise<boolean> {
   const answer = asked.then(
     () => true,
     (error: unknown) => error instanceof pg.DatabaseError && !error.code?.startsWith('57P'),
   );
-  const timeout = delay(PATIENCE_MS, undefined, { ref: false }).then(async () => {
+  const timeout = delay(patienceMs, undefined, { ref: false }).then(async () => {
     // A process that was held up itself finds the time gone by and the answer there, unread.
     await nextTurn();
     await nextTurn();
@@ -98,9 +104,18 @@ async function answersInTime(asked: Promise<unknown>): Promise<boolean> {
   return Promise.race([answer, timeout]);
 }
 
+/** How much has come over a connection so far. */
+function bytesFrom(client: PoolClient): number {
+  return socketOf(client).bytesRead;
+}
+
 /** Ends a connection without a word to the other side, which does not listen. */
 function cut(client: pg.Client | PoolClient): void {
   // The driver's own way out, `end`, would wait for the other side.
-  const { connection } = client as unknown as { connection: { stream: { destroy(): void } } };
-  connection.stream.destroy();
+  socketOf(client).destroy();
+}
+
+/** The types leave it out. */
+function socketOf(client: pg.Client | PoolClient): Socket {
+  return (client as unknown as { connection: { stream: Socket } }).connection.stream;
 }

@@ -55,6 +55,8 @@ export interface DependencyOptions {
   readonly secrets: SecretBox;
   readonly log: Logger;
   readonly now?: () => Date;
+  /** How long a request waits for the database, other than the usual time; for tests on busy machines. */
+  readonly databaseWaitMs?: number | undefined;
   /** Bounds of outbound requests other than the usual ones, and another DNS; for tests. */
   readonly outbound?: Partial<OutboundOptions>;
   /** Sees every statement; for tests that count them. */
@@ -70,10 +72,11 @@ export async function createDependencies({
   now = () => new Date(),
   onSql,
   outbound: outboundOptions,
+  databaseWaitMs: waitMs,
 }: DependencyOptions): Promise<Dependencies> {
   const tracing = await openTracing(config, log);
   const onPool = tracing && ((pool: Pool) => traceStatements(pool, tracing));
-  const database = await openDatabase({ url: databaseUrl, entities, onSql, onPool });
+  const database = await openDatabase({ url: databaseUrl, entities, waitMs, onSql, onPool });
   const trustedDocuments = await readTrustedDocuments(config.PERSISTED_OPERATIONS);
   const sql = await createSql(database, onSql);
   const replicas = await connectReplicas({ config, database, sql, log, onSql, onPool });

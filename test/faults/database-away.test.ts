@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Pool, PoolClient } from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import { migrate, openDatabase } from '../../src/core/database.ts';
+import { CONNECTION_WAIT_MS, migrate, openDatabase } from '../../src/core/database.ts';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/core/embedded-postgres.ts';
 import { entities } from '../../src/gateway/entities.ts';
 import { type TestGateway, startTestGateway } from '../helpers/gateway.ts';
@@ -77,13 +77,12 @@ afterAll(async () => {
   relay.close();
   await stop();
   await rm(dataDir, { recursive: true, force: true });
-  proof('database away', { figures });
 });
 
 beforeEach(async () => {
   const url = new URL(postgres?.url ?? (await start()).url);
   url.port = String(relay.port);
-  gateway = await startTestGateway({}, { url: url.href });
+  gateway = await startTestGateway({}, { url: url.href, databaseWaitMs: CONNECTION_WAIT_MS });
   ({ key } = await gateway.createKey());
   sessionId = await createSession(gateway, key);
 });
@@ -179,4 +178,5 @@ test('the database is paused: requests under way and new ones answer 503 while i
     expect((await stream.nextData())?.id).toBe(String(2 + round));
   }
   await stream.close();
+  proof('database away', { figures });
 });

@@ -90,14 +90,15 @@ export interface TestGateway {
   close(): Promise<void>;
 }
 
-/** Without rate limits, unless `env` asks for them. `outbound` gives outbound requests other bounds than the usual ones. `beside` another one it shares that one's database, as a second process would; `url` is that of a migrated database which the test owns. */
+/** Without rate limits, unless `env` asks for them. `outbound` gives outbound requests other bounds than the usual ones. `databaseWaitMs` is longer than usual, so that a busy machine is not taken for a database that is away. `beside` another one it shares that one's database, as a second process would; `url` is that of a migrated database which the test owns. */
 export async function startTestGateway(
   env: Record<string, string> = {},
   {
     beside,
     outbound,
+    databaseWaitMs = 30_000,
     url: given = beside?.databaseUrl,
-  }: { beside?: TestGateway; outbound?: Partial<OutboundOptions>; url?: string } = {},
+  }: { beside?: TestGateway; outbound?: Partial<OutboundOptions>; databaseWaitMs?: number; url?: string } = {},
 ): Promise<TestGateway> {
   const serverUrl = inject('serverUrl');
   const name = `gateway_${randomBytes(6).toString('hex')}`;
@@ -115,6 +116,7 @@ export async function startTestGateway(
     log: pino({ level: 'info' }, { write: (line: string) => logged.push(line) }),
     now: () => clock ?? new Date(),
     outbound,
+    databaseWaitMs,
     onSql: (statement) => statements.push(statement),
   };
   const dependencies = await createDependencies(options);

@@ -10,6 +10,8 @@ export interface TcpProxy {
   setDelay(ms: number): void;
   /** Nothing is passed on any more, and nobody is told. */
   fallSilent(): void;
+  /** Nothing is passed on over connections that are opened from now on. */
+  silenceNew(): void;
   speakAgain(): void;
   /** Resets every connection; how many that were. */
   cut(): number;
@@ -59,6 +61,7 @@ export async function startTcpProxy(databaseUrl: string): Promise<TcpProxy> {
       isSilent = true;
       for (const socket of sockets) socket.pause();
     },
+    silenceNew: () => (isSilent = true),
     speakAgain() {
       isSilent = false;
       for (const socket of sockets) socket.resume();
