@@ -63,7 +63,7 @@ export async function startDriver(gateway: TestGateway): Promise<Driver> {
     if (back.pathname !== CALLBACK) throw new Error(`led to ${back.href}`);
     const page = await gateway.fetch(back.pathname + back.search);
     const shown = await page.text();
-    if (page.status !== 200 && !shown.includes(ASKED_AGAIN)) throw new Error(shown);
+    if (page.status !== 200 && !shown.includes(ASKED_AGAIN)) throw new Error(/<p>.*/.exec(shown)?.[0] ?? shown);
   }
 
   async function readTools(id: string): Promise<Tool[]> {
