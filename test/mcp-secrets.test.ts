@@ -160,3 +160,31 @@ test('after every kind of use, no secret is in the database in clear, in the log
   }
   await parrot.stop();
 });
+
+const SECRET = 'secret-in-a-wrong-place-7777';
+const remote = { name: 'n', serverUrl: 'https://example.com', clientSecret: SECRET };
+const UNFIT: readonly (readonly [what: string, input: object | string, told: RegExp])[] = [
+  ['a field that is not known', { remote: { ...remote, foo: 1 } }, /unknown field "foo"\.$/],
+  ['a field that is nearly known', { remote: { ...remote, nam: 'x' } }, /unknown field "nam"\. Did you mean "name"\?$/],
+  ['a field that is missing', { remote: { ...remote, name: undefined } }, /include required field "name"\.$/],
+  ['a list for a string', { remote: { ...remote, clientSecret: [SECRET] } }, /at \.remote\.clientSecret: .+ value\.$/],
+  ['an object for a list', { remote: { ...remote, headers: { A: SECRET } } }, /at \.remote\.headers/],
+  ['an object for an enum', { remote: { ...remote, authType: { A: SECRET } } }, /at \.remote\.authType: .+ value\.$/],
+  ['a string for an object', { remote: SECRET }, /at \.remote: Expected .+ to be an object\.$/],
+  ['a secret one step too high', { clientSecret: SECRET }, /unknown field "clientSecret"\.$/],
+  ['a literal field', `{ remote: { name: "n", clientSecret: "${SECRET}", foo: 1 } }`, /unknown field "foo"\.$/],
+  ['a literal list', `{ remote: { clientSecret: ["${SECRET}"] } }`, /a non string value\.$/],
+  ['a literal without its name', `{ remote: { clientSecret "${SECRET}" } }`, /Expected ":", found String\.$/],
+  ['a literal block', `{ remote: { """${SECRET}""" } }`, /Expected Name, found BlockString\.$/],
+];
+
+test.for(UNFIT)('what does not fit is named, and not shown: %s', async ([, input, told]) => {
+  const isLiteral = typeof input === 'string';
+  const create = (value: string) => `{ createMcpServer(input: ${value}) { __typename } }`;
+  const query = isLiteral ? `mutation ${create(input)}` : `mutation ($i: CreateMcpServerInput!) ${create('$i')}`;
+  for (const headers of [undefined, undefined, undefined, { 'Idempotency-Key': 'k' }]) {
+    const answer = await gateway.graphql(key, query, isLiteral ? {} : { i: input }, headers);
+    expect(answer.errors?.map(({ message }) => message)).toContainEqual(expect.stringMatching(told));
+    expect(JSON.stringify(answer)).not.toContain(SECRET);
+  }
+});

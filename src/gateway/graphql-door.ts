@@ -20,7 +20,7 @@ import { type Dependencies, readingContext } from './dependencies.ts';
 import { createExecutor } from './executor.ts';
 import { type CostedRequest, adviceFor, checkCost } from './graphql-cost.ts';
 import { createDocuments } from './graphql-documents.ts';
-import { masked, maskedStream, toGraphQLError, toHttpError } from './graphql-failures.ts';
+import { masked, maskedStream, toGraphQLError, toHttpError, withoutFoundValue } from './graphql-failures.ts';
 import { createGraphQLObserver } from './graphql-observe.ts';
 import { LIMITS, checkDocument, explained, memoryOf, parseWithinLimits, withoutRepeats } from './graphql-limits.ts';
 import { readGraphQLRequest } from './graphql-request.ts';
@@ -124,7 +124,8 @@ export function createGraphQLDoor(dependencies: Dependencies, limits: RateLimits
     onValidate({ setValidationFn }) {
       setValidationFn((given: GraphQLSchema, document: DocumentNode, rules?: readonly ValidationRule[]) => {
         // Later errors of a document that is wrong already tell little, and finding them costs.
-        const errors = validate(given, document, rules, { maxErrors: MAX_VALIDATION_ERRORS }).map(explained);
+        const found = validate(given, document, rules, { maxErrors: MAX_VALIDATION_ERRORS });
+        const errors = found.map((error) => withoutFoundValue(explained(error)));
         // What is refused is forgotten: Yoga keeps errors as long as their document, and an error holds by its stack all of the request.
         if (errors.length === 0 && document.loc) known.set(document.loc.source.body, document);
         return errors;

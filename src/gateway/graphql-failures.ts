@@ -9,14 +9,32 @@ import { toDomainError } from './failures.ts';
 /** What is to be tried again has its status and `Retry-After` in every media type, as under REST. */
 const RETRIED: ReadonlySet<ErrorKind> = new Set(['unavailable', 'rateLimited']);
 
-/** What a caller sees of an error: errors of the language as they are; domain errors with their code; a failure of ours without detail. */
+/** What a caller sees of an error: errors of the language, without the value they found; domain errors with their code; a failure of ours without detail. */
 export function toGraphQLError(error: unknown, log: Logger): GraphQLError {
   const original = error instanceof GraphQLError ? error.originalError : error;
-  if (error instanceof GraphQLError && (original == null || original instanceof GraphQLError)) return error;
+  if (error instanceof GraphQLError && (original == null || original instanceof GraphQLError))
+    return withoutFoundValue(error);
   const domain = toDomainError(original, log);
   const { nodes, path } = error instanceof GraphQLError ? error : {};
   const http = RETRIED.has(domain.kind) && { http: { status: domain.status, headers: domain.headers } };
   return new GraphQLError(domain.message, { nodes, path, extensions: { ...extensionsOf(domain), ...http } });
+}
+
+/** How graphql-js shows the value that it found in place of the one expected, and the parser a string. */
+const FOUND = /,? [Ff]ound: [^]*$|(?<= cannot represent [^:]*): [^]*$|(?<=\b(?:Block)?String) "[^]*$/;
+
+/** The same error without the value that was found: whoever sent it knows it, and what is wrong elsewhere in it may stand beside a secret. */
+export function withoutFoundValue(error: GraphQLError): GraphQLError {
+  const message = error.message.replace(FOUND, '');
+  if (message === error.message) return error;
+  const { nodes, source, positions, path, extensions } = error;
+  return new GraphQLError(/[.?!]$/.test(message) ? message : `${message}.`, {
+    nodes,
+    source,
+    positions,
+    path,
+    extensions,
+  });
 }
 
 function extensionsOf({ code, inputPath: path }: DomainError): Record<string, unknown> {
