@@ -341,7 +341,7 @@ describe('remote', () => {
 });
 
 const BAD: [string, Record<string, unknown>, string][] = [
-  ['no name', { type: 'stdio', command: 'x' }, 'name: is required'],
+  ['no name', { type: 'stdio', command: 'x' }, 'name: is required for type stdio'],
   ['an empty name', { type: 'stdio', name: '', command: 'x' }, 'name: must not be empty'],
   ['a long name', { type: 'stdio', name: 'n'.repeat(201), command: 'x' }, 'name: must be at most 200 characters'],
   [
@@ -457,11 +457,11 @@ const BAD: [string, Record<string, unknown>, string][] = [
     { name: 'n', serverUrl: 'file:///etc/passwd' },
     'serverUrl: must be an http or https URL',
   ],
-  [
-    'an address with user information',
-    { name: 'n', serverUrl: 'https://u:p@example.com' },
+  ...['u:p@', ':@', '@'].map((given): (typeof BAD)[number] => [
+    `an address with user information, ${given}`,
+    { name: 'n', serverUrl: `https://${given}example.com` },
     'serverUrl: must not contain user information',
-  ],
+  ]),
   [
     'an address with a fragment',
     { name: 'n', serverUrl: 'https://example.com/#f' },
@@ -472,6 +472,9 @@ const BAD: [string, Record<string, unknown>, string][] = [
     'https://example.com/a b',
     'https://exam\nple.com',
     'https:example.com',
+    'https:///example.com',
+    'ht\ttps://example.com',
+    '\u0001https://example.com',
     'https://exämple.com',
   ].map((serverUrl): (typeof BAD)[number] => [
     `an address that is no URI, ${JSON.stringify(serverUrl)}`,
@@ -496,14 +499,15 @@ describe('what is refused', () => {
     [
       'a stdio field in a remote one',
       { name: 'n', serverUrl: 'https://example.com', command: 'c' },
-      'command: is not a known property',
+      'command: is not a known property of type remote',
     ],
     [
       'a remote field in a stdio one',
       { ...stdio, serverUrl: 'https://example.com' },
-      'serverUrl: is not a known property',
+      'serverUrl: is not a known property of type stdio',
     ],
-    ['a remote one, with the branch that it was read as', { name: 'n' }, 'serverUrl: is required'],
+    ['no type, and null for one', { type: null, name: 'n' }, 'serverUrl: is required for type remote'],
+    ['nothing', {}, 'name: is required for type remote; serverUrl: is required for type remote'],
     [
       'an unknown authType',
       { name: 'n', serverUrl: 'https://example.com', authType: 'basic' },

@@ -221,6 +221,11 @@ describe('changing an organization', () => {
         refused('Validation', 'logoUrl: must be an http or https URL', ['logoUrl']),
       );
     }
+    for (const logoUrl of ['https://e.com/a b', 'ht\ttps://e.com', 'https:///e.com']) {
+      expect(await mutate(key, UPDATE, { organizationId, logoUrl })).toMatchObject({
+        message: expect.stringContaining('logoUrl: must be a URI (RFC 3986)'),
+      });
+    }
     expect(await mutate(key, UPDATE, { organizationId, logoUrl: `https://e.com/${'x'.repeat(2048)}` })).toEqual(
       refused('Validation', 'logoUrl: must be at most 2048 characters', ['logoUrl']),
     );

@@ -58,15 +58,32 @@ export function text(bounds: { min?: number; max: number }) {
     .refine(isStorable, NOT_STORABLE);
 }
 
+/** Characters of a URI (RFC 3986, section 2). Parsers of URLs let more pass, such as spaces and line breaks, and take it away. */
+const HTTP_URI = /^https?:\/\/(?![/?#])(?:[A-Za-z0-9\-._~:/?#[\]@!$&'()*+,;=]|%[0-9A-Fa-f]{2})+$/i;
+const USER_INFORMATION = /^[^/?#]*\/\/[^/?#]*@/;
+
+/** A URI of http or https with a host and without user information; kept as it was given. */
+export function httpUri({ max }: { max: number }) {
+  return text({ min: 1, max })
+    .refine(isHttp, 'must be an http or https URL')
+    .refine((value) => !isHttp(value) || !USER_INFORMATION.test(value), 'must not contain user information')
+    .refine(
+      (value) => !isHttp(value) || HTTP_URI.test(value),
+      'must be a URI (RFC 3986): begin with https:// or http://, and have other characters than its own percent-encoded',
+    )
+    .meta({ format: 'uri' });
+}
+
+function isHttp(value: string): boolean {
+  return URL.canParse(value) && ['http:', 'https:'].includes(new URL(value).protocol);
+}
+
 /** What a schema library says, in the words of our messages: the bound is always named. */
 function faultsOf(issue: z.core.$ZodIssue): Fault[] {
   const path = issue.path.map(String);
   if (issue.code === 'unrecognized_keys') {
-    return issue.keys.map((key) => ({
-      path: [...path, key],
-      code: 'unknown_property',
-      message: 'is not a known property',
-    }));
+    const message = defaultOr(issue, 'is not a known property');
+    return issue.keys.map((key) => ({ path: [...path, key], code: 'unknown_property', message }));
   }
   // A bad key is a fault of the object that has it.
   if (issue.code === 'invalid_key') {
@@ -83,7 +100,9 @@ function describeIssue(issue: z.core.$ZodIssue): string {
   switch (issue.code) {
     case 'invalid_type':
       // An issue keeps its message, not its input: only the library's own sentence tells a missing value from one of another type.
-      return issue.message.endsWith('received undefined') ? 'is required' : `must be ${article(issue.expected)}`;
+      return issue.message.endsWith('received undefined')
+        ? 'is required'
+        : defaultOr(issue, `must be ${article(issue.expected)}`);
     case 'invalid_value':
       return `must be one of ${issue.values.map((value) => JSON.stringify(value)).join(', ')}`;
     case 'too_big':

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { optional, text, withDefault } from '../../core/validation.ts';
+import { httpUri, optional, text, withDefault } from '../../core/validation.ts';
 import { AUTH_TYPES, OAUTH_REGISTRATIONS, VISIBILITIES } from './entity.ts';
 
 const name = text({ min: 1, max: 200 });
@@ -12,25 +12,7 @@ const scope = text({ min: 1, max: 4096 }).regex(
   'must be scope tokens joined by single spaces (RFC 6749, section 3.3)',
 );
 
-/** What a URI is written with (RFC 3986, section 2). Parsers of URLs let more pass, such as spaces and line breaks, and take it away. */
-const URI = /^https?:\/\/(?:[A-Za-z0-9\-._~:/?#[\]@!$&'()*+,;=]|%[0-9A-Fa-f]{2})+$/i;
-
-/** http(s), without user information and fragment; kept as it was given. */
-const serverUrl = text({ min: 1, max: 8192 })
-  .refine(
-    (value) => URL.canParse(value) && ['http:', 'https:'].includes(new URL(value).protocol),
-    'must be an http or https URL',
-  )
-  .refine(
-    (value) => !URL.canParse(value) || (new URL(value).username === '' && new URL(value).password === ''),
-    'must not contain user information',
-  )
-  .refine((value) => !value.includes('#'), 'must not contain a fragment')
-  .refine(
-    (value) => !URL.canParse(value) || !/^https?:/i.test(value.trim()) || URI.test(value),
-    'must be a URI (RFC 3986): begin with https:// or http://, and have other characters than its own percent-encoded',
-  )
-  .meta({ format: 'uri' });
+const serverUrl = httpUri({ max: 8192 }).refine((value) => !value.includes('#'), 'must not contain a fragment');
 
 /** RFC 9110, section 5.1: a field name is a token. */
 const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
@@ -95,28 +77,46 @@ const headerValue = envValue.regex(
 const env = named(envValue, noFault);
 const headers = named(headerValue, headerFault);
 
-const stdioConnection = z.strictObject({
-  type: z.literal('stdio'),
-  name,
-  command,
-  args: withDefault(args, []),
-  env: optional(env),
-  visibility: withDefault(z.enum(VISIBILITIES), 'shared'),
-});
+/** What is missing or strange is told with the branch that the input was read as. */
+const strange = (type: string) => ({ error: `is not a known property of type ${type}` });
+function needed<Schema extends z.ZodString>(type: string, schema: Schema): Schema {
+  return schema.clone(
+    {
+      ...schema.def,
+      error: ({ input }) => (input === undefined ? `is required for type ${type}` : undefined),
+    },
+    { parent: true },
+  );
+}
+
+const stdioConnection = z.strictObject(
+  {
+    type: z.literal('stdio'),
+    name: needed('stdio', name),
+    command: needed('stdio', command),
+    args: withDefault(args, []),
+    env: optional(env),
+    visibility: withDefault(z.enum(VISIBILITIES), 'shared'),
+  },
+  strange('stdio'),
+);
 
 const remoteConnection = z
-  .strictObject({
-    type: z.literal('remote').default('remote'),
-    name,
-    serverUrl,
-    authType: withDefault(z.enum(AUTH_TYPES), 'oauth'),
-    clientId: optional(clientId),
-    clientSecret: optional(clientSecret),
-    headers: optional(headers),
-    oauthRegistration: optional(z.enum(OAUTH_REGISTRATIONS)),
-    scope: optional(scope),
-    visibility: withDefault(z.enum(VISIBILITIES), 'shared'),
-  })
+  .strictObject(
+    {
+      type: z.literal('remote').default('remote'),
+      name: needed('remote', name),
+      serverUrl: needed('remote', serverUrl),
+      authType: withDefault(z.enum(AUTH_TYPES), 'oauth'),
+      clientId: optional(clientId),
+      clientSecret: optional(clientSecret),
+      headers: optional(headers),
+      oauthRegistration: optional(z.enum(OAUTH_REGISTRATIONS)),
+      scope: optional(scope),
+      visibility: withDefault(z.enum(VISIBILITIES), 'shared'),
+    },
+    strange('remote'),
+  )
   .superRefine((connection, context) => {
     for (const [field, message] of authFaults(connection)) context.addIssue({ code: 'custom', path: [field], message });
   });

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { ROLES } from '../../core/operation.ts';
-import { optional, text, withDefault } from '../../core/validation.ts';
+import { httpUri, optional, text, withDefault } from '../../core/validation.ts';
 
 const name = text({ min: 1, max: 100 }).refine((value) => value === '' || value.trim() !== '', 'must not be blank');
 
@@ -11,10 +11,7 @@ const slug = z
   .max(SLUG_MAX_LENGTH)
   .regex(/^(?:[a-z0-9]+(?:-[a-z0-9]+)*)?$/, 'must be lowercase letters and digits in groups joined by single hyphens');
 
-const logoUrl = text({ min: 1, max: 2048 }).refine(
-  (value) => URL.canParse(value) && ['http:', 'https:'].includes(new URL(value).protocol),
-  'must be an http or https URL',
-);
+const logoUrl = httpUri({ max: 2048 });
 
 /** An e-mail address is compared without case. */
 const email = z
