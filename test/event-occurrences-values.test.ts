@@ -43,6 +43,7 @@ describe('2.2: what each type of property takes, and what it is stored as', () =
     ['string', '', ''],
     ['string', '12', '12'],
     ['string', 'x'.repeat(256), 'x'.repeat(256)],
+    ['string', '😀'.repeat(256), '😀'.repeat(256)],
   ])('%s takes %j', ([type, given, stored]) => {
     expect(check(type, given)).toEqual({ value: stored });
   });
@@ -65,7 +66,7 @@ describe('2.2: what each type of property takes, and what it is stored as', () =
     ['datetime', DATETIME, [1.5, 8.64e15, '0000-01-01T00:00:00Z', 'now', null, []]],
     ['enumeration', OPTION, ['green', 'Red', 1, '', true]],
     ['string', 'must be a string', [12, true, {}, []]],
-    ['string', 'must be at most 256 characters', ['x'.repeat(257)]],
+    ['string', 'must be at most 256 characters', ['x'.repeat(257), '😀'.repeat(257), `${'x'.repeat(256)}😀`]],
     ['string', 'must be well-formed text without NUL characters', ['a\0b', '\uD800']],
   ])('%s refuses what breaks: %s', ([type, fault, values]) => {
     expect(values.map((value) => check(type, value))).toEqual(values.map(() => refused(fault)));

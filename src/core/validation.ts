@@ -48,6 +48,11 @@ export function isStorable(value: string): boolean {
 
 export const NOT_STORABLE = 'must be well-formed text without NUL characters';
 
+/** Characters are Unicode code points, of which some take two of JavaScript's units. */
+export function isLongerThan(value: string, max: number): boolean {
+  return value.length > max && (value.length > 2 * max || Array.from(value).length > max);
+}
+
 /** Bounded text that can be stored. */
 export function text(bounds: { min?: number; max: number }) {
   const { min = 0, max } = bounds;

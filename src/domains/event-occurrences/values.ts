@@ -1,4 +1,4 @@
-import { NOT_STORABLE, isStorable } from '../../core/validation.ts';
+import { NOT_STORABLE, isLongerThan, isStorable } from '../../core/validation.ts';
 import type { EventProperty } from '../event-definitions/entity.ts';
 
 /** What is checked of a property: default and custom ones alike. */
@@ -116,6 +116,6 @@ function listed(values: readonly string[]): string {
 function checkText(value: unknown, { name }: CheckedProperty): CheckedValue {
   const max = LONG_TEXT_NAME.test(name) ? LONG_TEXT : SHORT_TEXT;
   if (typeof value !== 'string') return { fault: 'must be a string' };
-  if (value.length > max) return { fault: `must be at most ${max} characters` };
+  if (isLongerThan(value, max)) return { fault: `must be at most ${max} characters` };
   return isStorable(value) ? { value } : { fault: NOT_STORABLE };
 }

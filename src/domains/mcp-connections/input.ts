@@ -78,8 +78,8 @@ const env = named(envValue, noFault);
 const headers = named(headerValue, headerFault);
 
 /** What is missing or strange is told with the branch that the input was read as. */
-const strange = (type: string) => ({ error: `is not a known property of type ${type}` });
-function needed<Schema extends z.ZodString>(type: string, schema: Schema): Schema {
+const knownOf = (type: string) => ({ error: `is not a known property of type ${type}` });
+function requiredBy<Schema extends z.ZodString>(type: string, schema: Schema): Schema {
   return schema.clone(
     {
       ...schema.def,
@@ -92,21 +92,21 @@ function needed<Schema extends z.ZodString>(type: string, schema: Schema): Schem
 const stdioConnection = z.strictObject(
   {
     type: z.literal('stdio'),
-    name: needed('stdio', name),
-    command: needed('stdio', command),
+    name: requiredBy('stdio', name),
+    command: requiredBy('stdio', command),
     args: withDefault(args, []),
     env: optional(env),
     visibility: withDefault(z.enum(VISIBILITIES), 'shared'),
   },
-  strange('stdio'),
+  knownOf('stdio'),
 );
 
 const remoteConnection = z
   .strictObject(
     {
       type: z.literal('remote').default('remote'),
-      name: needed('remote', name),
-      serverUrl: needed('remote', serverUrl),
+      name: requiredBy('remote', name),
+      serverUrl: requiredBy('remote', serverUrl),
       authType: withDefault(z.enum(AUTH_TYPES), 'oauth'),
       clientId: optional(clientId),
       clientSecret: optional(clientSecret),
@@ -115,7 +115,7 @@ const remoteConnection = z
       scope: optional(scope),
       visibility: withDefault(z.enum(VISIBILITIES), 'shared'),
     },
-    strange('remote'),
+    knownOf('remote'),
   )
   .superRefine((connection, context) => {
     for (const [field, message] of authFaults(connection)) context.addIssue({ code: 'custom', path: [field], message });

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { NOT_STORABLE, isStorable, text } from '../../core/validation.ts';
+import { NOT_STORABLE, isLongerThan, isStorable, text } from '../../core/validation.ts';
 
 /**
  * Rich text: the documents of ProseMirror-like editors (workspace management API, section 2.3, and the decisions on section 4). Kinds of
@@ -221,7 +221,7 @@ function attributeFault(value: unknown, name: string, levels: number): Attribute
   if (typeof value !== 'object' || value === null) return undefined;
   if (levels === 0) return fault(`must not be nested deeper than ${MAX_ATTRIBUTE_DEPTH} levels`);
   for (const [key, item] of Object.entries(value)) {
-    if (key === '__proto__' || key.length > 100 || !isStorable(key)) {
+    if (key === '__proto__' || isLongerThan(key, 100) || !isStorable(key)) {
       return fault(
         'must name its properties in at most 100 characters of well-formed text without NUL, none of them __proto__',
       );
@@ -235,7 +235,7 @@ function attributeFault(value: unknown, name: string, levels: number): Attribute
 function textFault(value: string, name: string): AttributeFault | undefined {
   const fault = (message: string) => ({ path: [], message });
   if (ADDRESS_ATTRIBUTES.has(name.toLowerCase())) return isSafeAddress(value) ? undefined : fault(ADDRESS_RULE);
-  if (value.length > MAX_TEXT_LENGTH) return fault(`must be at most ${MAX_TEXT_LENGTH} characters`);
+  if (isLongerThan(value, MAX_TEXT_LENGTH)) return fault(`must be at most ${MAX_TEXT_LENGTH} characters`);
   return isStorable(value) ? undefined : fault(NOT_STORABLE);
 }
 
