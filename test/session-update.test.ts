@@ -148,6 +148,24 @@ describe.each(DOORS)('a PATCH over %s', (door) => {
     },
   );
 
+  test('keeps what it does not name within agentOptions and their goal', async () => {
+    const id = await createSession(gateway, key);
+    for (const [given, kept] of [
+      [{ reasoningLevel: 'high' }, { reasoningLevel: 'high', goal: null }],
+      [{ goal: { enabled: true } }, { reasoningLevel: 'high', goal: { enabled: true, objective: null } }],
+      [{ goal: { objective: 'o' } }, { reasoningLevel: 'high', goal: { enabled: true, objective: 'o' } }],
+      [{ goal: {} }, { reasoningLevel: 'high', goal: { enabled: true, objective: 'o' } }],
+      [{}, { reasoningLevel: 'high', goal: { enabled: true, objective: 'o' } }],
+      [
+        { reasoningLevel: 'low', goal: { enabled: false } },
+        { reasoningLevel: 'low', goal: { enabled: false, objective: 'o' } },
+      ],
+    ]) {
+      expect(await doors[door](id, { level: 1, agentOptions: given })).toEqual({});
+      expect(await stateOf(id)).toMatchObject({ level: 1, agentOptions: kept });
+    }
+  });
+
   test.each(REFUSED.map(([changes, message]) => [message.slice(0, 60), changes, message] as const))(
     'refuses: %s',
     async (_, changes, message) => {

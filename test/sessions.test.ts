@@ -155,6 +155,25 @@ describe('the document', () => {
     });
   });
 
+  test('what is null when a session is created is absent, within the options of its agent, too', async () => {
+    const { key } = await gateway.createKey();
+    for (const [agentOptions, told] of [
+      [
+        { reasoningLevel: null, goal: null },
+        { reasoningLevel: null, goal: null },
+      ],
+      [
+        { reasoningLevel: 'high', goal: { enabled: null, objective: null } },
+        { reasoningLevel: 'high', goal: { enabled: null, objective: null } },
+      ],
+    ] as const) {
+      const id = await createSession(gateway, key, { agentOptions });
+      const read =
+        'query($id: ID!) { session(id: $id) { agentOptions { reasoningLevel goal { enabled objective } } } }';
+      expect(await gateway.graphql(key, read, { id })).toMatchObject({ data: { session: { agentOptions: told } } });
+    }
+  });
+
   test('states: the booleans follow from the state', async () => {
     const { key } = await gateway.createKey();
     const id = await createSession(gateway, key);

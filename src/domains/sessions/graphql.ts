@@ -126,7 +126,10 @@ mutation('updateSession', {
     sessionId: t.id({ required: true, description: 'Either id of the session.' }),
     title: t.string({ description: '1 to 1000 characters; never null.' }),
     ...configurationFields(t),
-    agentOptions: t.field({ type: AgentOptionsInput, description: 'How to set the agent; replaces what was set.' }),
+    agentOptions: t.field({
+      type: AgentOptionsInput,
+      description: 'How to set the agent; what is absent in it stays as it is.',
+    }),
     level: t.int({ description: '0 to 100.' }),
     mode: t.field({ type: SessionModeEnum, description: 'How the agent works.' }),
     visibility: t.field({ type: SessionVisibilityEnum, description: 'Who reads it.' }),

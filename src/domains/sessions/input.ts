@@ -28,10 +28,8 @@ const uuid = z.uuid().toLowerCase();
 /** Free text; a UUID is spelt as those of projects are. */
 const projectId = shortText.overwrite((value) => (z.uuid().safeParse(value).success ? value.toLowerCase() : value));
 
-const agentOptions = z.strictObject({
-  reasoningLevel: text({ min: 1, max: 100 }).optional(),
-  goal: z.strictObject({ enabled: z.boolean().optional(), objective: text({ max: 100_000 }).optional() }).optional(),
-});
+const reasoningLevel = text({ min: 1, max: 100 });
+const objective = text({ max: 100_000 });
 
 /** Ids or names of MCP connections. */
 const mcpServers = z.array(text({ min: 1, max: 1000 })).max(100);
@@ -40,7 +38,12 @@ const mcpServers = z.array(text({ min: 1, max: 1000 })).max(100);
 export const updateSessionInput = z.strictObject({
   sessionId: uuid,
   agent: shortText.nullable().optional(),
-  agentOptions: agentOptions.optional(),
+  agentOptions: z
+    .strictObject({
+      reasoningLevel: reasoningLevel.optional(),
+      goal: z.strictObject({ enabled: z.boolean().optional(), objective: objective.optional() }).optional(),
+    })
+    .optional(),
   baseBranch: shortText.nullable().optional(),
   branchName: shortText.nullable().optional(),
   targetBranch: shortText.nullable().optional(),
@@ -81,7 +84,12 @@ export const createSessionInput = z.strictObject({
   level: withDefault(level, 0),
   agent: optional(shortText),
   agentId: optional(z.uuid()),
-  agentOptions: optional(agentOptions),
+  agentOptions: optional(
+    z.strictObject({
+      reasoningLevel: optional(reasoningLevel),
+      goal: optional(z.strictObject({ enabled: optional(z.boolean()), objective: optional(objective) })),
+    }),
+  ),
   artifactType: optional(z.enum(ARTIFACT_TYPES)),
   baseBranch: optional(shortText),
   branchName: optional(shortText),

@@ -2,6 +2,7 @@ import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
 import { ConflictError, invalid, notFound } from '../../core/errors.ts';
 import type { CountedPage, PageArguments } from '../../core/keyset.ts';
 import { auditSql } from '../../core/audit.ts';
+import { isLongerThan } from '../../core/validation.ts';
 import { type OperationContext, auditEntry, requireOrganization, requireScope } from '../../core/operation.ts';
 import { requireVisibleMcpConnections } from '../mcp-connections/operations.ts';
 import { Session } from './entity.ts';
@@ -92,7 +93,7 @@ export async function updateSession(
 /** The description that a rich-text document makes; null when its text is empty. */
 export function describe(richContent: RichTextDocument): string | null {
   const plainText = toPlainText(richContent);
-  if (plainText.length > MAX_DESCRIPTION)
+  if (isLongerThan(plainText, MAX_DESCRIPTION))
     throw invalid('richContent', `its plain text must be at most ${MAX_DESCRIPTION} characters`);
   return plainText || null;
 }
@@ -128,6 +129,13 @@ type Changes = Partial<Record<keyof typeof COLUMN_OF, unknown>>;
 
 const COLUMNS = Object.values(COLUMN_OF).join(', ');
 
+/** What `agentOptions`, and `goal` in them, do not name stays as it is, too. */
+function mergedOptions(patch: string): string {
+  const goal = `${patch} #> '{agent_options,goal}'`;
+  return `jsonb_build_object('agent_options', coalesce(s.agent_options, '{}') || (${patch} -> 'agent_options') ||
+    case when ${goal} is null then '{}' else jsonb_build_object('goal', coalesce(s.agent_options -> 'goal', '{}') || (${goal})) end)`;
+}
+
 /**
  * One statement that finds, authorizes, changes, records and answers. `jsonb_populate_record` has the very semantics of a PATCH: a column that the
  * JSON does not name keeps its value, and null is null.
@@ -143,10 +151,12 @@ async function changeSession(
   );
   const values: unknown[] = [sessionId];
   const reach = changeableSql(context.actor, values);
+  const patch = () => `$${values.push(JSON.stringify(Object.fromEntries(given)))}::jsonb`;
+  const patched = (json: string) => (changes.agentOptions ? `${json} || ${mergedOptions(json)}` : json);
   const changed =
     given.length === 0
       ? `select ${SESSION_COLUMNS} from session s where s.id = $1 and ${reach}`
-      : `update session s set (${COLUMNS}) = (select ${COLUMNS} from jsonb_populate_record(s, $${values.push(JSON.stringify(Object.fromEntries(given)))}::jsonb)),
+      : `update session s set (${COLUMNS}) = (select ${COLUMNS} from jsonb_populate_record(s, ${patched(patch())})),
           updated_at = $${values.push(context.now())}
           where s.id = $1 and ${reach} returning ${SESSION_COLUMNS}`;
   const entry = auditEntry(context, operation, { type: 'Session', id: sessionId });
