@@ -114,6 +114,37 @@ describe('recordArtifact and recordPullRequest', () => {
     ).toHaveLength(2);
   });
 
+  test('a session has at most 1,000 artifacts, and an artifact 100 pull requests; those it has are brought up to date', async () => {
+    const sessionId = await createSession(gateway, key);
+    const artifactId = await artifactOf(sessionId);
+    const record = (changes: object) =>
+      mutate(gateway, key, 'recordPullRequest', { artifactId, ...input, ...changes }, 'pullRequest { title }');
+    const last = { url: 'https://example.com/pr/100' };
+    await record({});
+    const { sql } = gateway.dependencies;
+    await sql.query(
+      `insert into pull_request select (p).* from pull_request q, generate_series(2, 99) n,
+        jsonb_populate_record(q, jsonb_build_object('id', gen_random_uuid(), 'url', 'https://example.com/pr/' || n)) p where q.artifact_id = $1`,
+      [artifactId],
+    );
+    expect(await record(last)).toMatchObject({ __typename: 'RecordPullRequestPayload' });
+    expect(await record({ url: 'https://example.com/pr/101' })).toMatchObject({
+      __typename: 'ConflictError',
+      message: 'an artifact has at most 100 pull requests',
+    });
+    expect(await record({ ...last, title: 'Again' })).toMatchObject({ pullRequest: { title: 'Again' } });
+    await sql.query(
+      `insert into artifact select (p).* from artifact a, generate_series(2, 999) n,
+        jsonb_populate_record(a, jsonb_build_object('id', gen_random_uuid(), 'n', n)) p where a.id = $1`,
+      [artifactId],
+    );
+    await artifactOf(sessionId);
+    expect(await mutate(gateway, key, 'recordArtifact', { sessionId, type: 'PLAN' })).toMatchObject({
+      __typename: 'ConflictError',
+      message: 'a session has at most 1000 artifacts',
+    });
+  });
+
   test.each<[object, string]>([
     [{ url: '' }, 'url: must not be empty'],
     [{ url: x(2049) }, 'url: must be at most 2048 characters'],

@@ -160,7 +160,7 @@ export const ArtifactType = builder.objectRef<ArtifactRow>('Artifact').implement
     type: t.field({ type: ArtifactTypeEnum, description: 'What it is.', resolve: ({ type }) => type }),
     pullRequests: t.field({
       type: [PullRequestType],
-      description: 'Its pull requests, by time of recording.',
+      description: 'Its pull requests, at most 100, by time of recording.',
       resolve: ({ pullRequests }) => [...pullRequests],
     }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was recorded.' }),
@@ -254,7 +254,7 @@ export const SessionType = nodeType<SessionRow>('Session', {
     }),
     artifacts: t.loadableList({
       type: ArtifactType,
-      description: 'What it has made, by time of recording.',
+      description: 'What it has made, at most 1,000, by time of recording.',
       load: async (ids: string[], context) => {
         const artifacts = await readArtifactsOf(context, ids);
         return ids.map((id) => artifacts.get(id) ?? []);

@@ -113,14 +113,14 @@ mutation('transitionSession', {
 });
 
 mutation('recordArtifact', {
-  description: 'Records something that a session has made.',
+  description: 'Records something that a session has made; at most 1,000 a session.',
   schema: recordArtifactInput,
   ids: { sessionId: 'Session' },
   input: (t) => ({
     sessionId: t.id({ required: true, description: 'Either id of the session.' }),
     type: t.field({ type: ArtifactTypeEnum, required: true, description: 'What it is.' }),
   }),
-  errors: [NotFoundError],
+  errors: [NotFoundError, ConflictError],
   run: async (context, input) => ({ artifact: await recordArtifact(context, input) }),
   payload: (t) => ({
     artifact: t.field({ type: ArtifactType, description: 'The new artifact.', resolve: ({ artifact }) => artifact }),
@@ -156,7 +156,8 @@ const CodeRepositoryInput = builder.inputType('CodeRepositoryInput', {
 });
 
 mutation('recordPullRequest', {
-  description: 'Records a pull request of an artifact, or brings the one with the same address up to date.',
+  description:
+    'Records a pull request of an artifact, or brings the one with the same address up to date; at most 100 an artifact.',
   schema: recordPullRequestInput,
   input: (t) => ({
     artifactId: t.field({ type: 'UUID', required: true, description: 'Id of the artifact.' }),
@@ -172,7 +173,7 @@ mutation('recordPullRequest', {
     author: t.field({ type: AuthorInput, required: true, description: 'Who opened it.' }),
     codeRepository: t.field({ type: CodeRepositoryInput, required: true, description: 'Where it is.' }),
   }),
-  errors: [NotFoundError],
+  errors: [NotFoundError, ConflictError],
   run: recordPullRequest,
   payload: (t) => ({
     pullRequest: t.field({

@@ -111,11 +111,20 @@ const moveSession = write(
   { operation: 'transitionSession', target: ({ id }) => ofSession(id) },
 );
 
-/** Records something that a session has made. */
+/** Both stand in every answer with their session, so neither list grows without end. */
+const MAX_ARTIFACTS = 1000;
+const MAX_PULL_REQUESTS = 100;
+
+/**
+ * Records something that a session has made.
+ * @throws ConflictError at the bound of artifacts.
+ */
 export const recordArtifact = write(
   async ({ em, actor, now, newId }, { sessionId, type }: RecordArtifactInput): Promise<ArtifactRow> => {
     requireScope(actor, 'sessions.record');
     const session = await lockSession(em, actor, sessionId);
+    if ((await em.count(Artifact, { session })) >= MAX_ARTIFACTS)
+      throw new ConflictError(`a session has at most ${MAX_ARTIFACTS} artifacts`);
     const at = now();
     const artifact = em.create(Artifact, {
       id: newId(),
@@ -130,7 +139,10 @@ export const recordArtifact = write(
   { operation: 'recordArtifact', target: ({ sessionId }) => ofSession(sessionId) },
 );
 
-/** Records a pull request of an artifact, or brings the one with the same address up to date. */
+/**
+ * Records a pull request of an artifact, or brings the one with the same address up to date.
+ * @throws ConflictError at the bound of an artifact's pull requests.
+ */
 export const recordPullRequest = write(
   async (
     context: OperationContext,
@@ -144,6 +156,8 @@ export const recordPullRequest = write(
     await lockSession(em, actor, artifact.session.id, 'artifact');
     const at = now();
     const known = await em.findOne(PullRequest, { artifact, url: input.url });
+    if (!known && (await em.count(PullRequest, { artifact })) >= MAX_PULL_REQUESTS)
+      throw new ConflictError(`an artifact has at most ${MAX_PULL_REQUESTS} pull requests`);
     const pullRequest =
       known ??
       em.create(PullRequest, {
