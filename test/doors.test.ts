@@ -180,6 +180,7 @@ describe('bodies', () => {
       ]);
     }
     expect((await post(path, '{}', { ...JSON_TYPE, 'Content-Encoding': 'gzip' })).status).toBe(415);
+    expect((await post(path, '{}', { ...JSON_TYPE, 'Content-Encoding': 'identity' })).status).not.toBe(415);
     const bodies: [BodyInit, string][] = [
       ['{', 'the body is not well-formed JSON'],
       ['{"a":1}}', 'the body is not well-formed JSON'],

@@ -274,6 +274,26 @@ describe('remote', () => {
     expect(node.data?.node).toEqual({ status: 'MISCONFIGURED', nextAction: 'UPDATE' });
   });
 
+  test('static headers are replaced and removed one by one, but for the last one', async () => {
+    const { body } = await create(admin, {
+      name: 'headed',
+      serverUrl: `${peer.origin}/mcp`,
+      authType: 'static_headers',
+      headers: { 'X-A': 'a', 'X-B': 'b' },
+    });
+    const change = (...headers: { name: string; value: string | null }[]) =>
+      mutate(admin, 'updateMcpServer', { mcpServerId: body.connection.id, headers }, 'mcpServer { headerKeys }');
+    const gone = { name: 'X-B', value: null };
+    expect(await change({ name: 'X-A', value: null }, gone)).toMatchObject({
+      __typename: 'ValidationError',
+      message: 'headers: must leave at least one header',
+    });
+    expect(await change(gone)).toMatchObject({ mcpServer: { headerKeys: ['X-A'] } });
+    expect(await change({ name: 'X-A', value: null }, { name: 'X-C', value: 'c' })).toMatchObject({
+      mcpServer: { headerKeys: ['X-C'] },
+    });
+  });
+
   test('a new serverUrl clears the credentials: nothing given for one server is shown to another', async () => {
     const created = await create(admin, {
       name: 'moves',

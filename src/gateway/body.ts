@@ -41,7 +41,7 @@ function checkMediaType(headers: HttpHeaders): void {
   if (
     !/^application\/(?:json|[\w.+-]+\+json)$/.test(mediaType) ||
     charset !== 'utf-8' ||
-    headers.has('content-encoding')
+    (headers.get('content-encoding') ?? 'identity').toLowerCase() !== 'identity'
   ) {
     throw new DomainError(
       'unsupportedMediaType',

@@ -1,4 +1,4 @@
-import { ValidationError } from '../../core/errors.ts';
+import { ValidationError, invalid } from '../../core/errors.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import { forgetRegistration, forgetTokens, mergeNamed, storeClientSecret, forgetSecrets } from './credentials.ts';
 import type { AuthType, McpConnection } from './entity.ts';
@@ -12,7 +12,7 @@ const OF_AUTH: Readonly<Record<AuthType, readonly string[]>> = {
   static_headers: ['serverUrl', 'headers'],
 };
 
-/** Applies what is given to a locked connection. Part of the caller's transaction. @throws ValidationError for fields of another kind of connection. */
+/** Applies what is given to a locked connection. Part of the caller's transaction. @throws ValidationError for fields of another kind of connection, and for a removal of all headers. */
 export async function applyUpdate(
   { em, secrets, now }: OperationContext,
   connection: McpConnection,
@@ -38,12 +38,14 @@ export async function applyUpdate(
     if (connection.authType === 'oauth' && connection.grantedScopes) connection.challengedScope = changes.scope;
     else if (connection.authType === 'client_credentials') await forgetTokens(em, connection);
   }
-  if (changes.headers)
+  if (changes.headers) {
     connection.headerKeys = await mergeNamed(em, secrets, connection, {
       kind: 'header',
       changes: changes.headers,
       names: connection.headerKeys,
     });
+    if (connection.headerKeys.length === 0) throw invalid('headers', 'must leave at least one header');
+  }
   if (changes.clientId !== undefined && changes.clientId !== connection.clientId) {
     connection.clientId = changes.clientId;
     await forgetSecrets(em, connection, 'client_secret');
