@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createGateway } from '../src/gateway/gateway.ts';
@@ -87,13 +88,14 @@ async function whileHeld<Result>(
   }
 }
 
-/** Until so many backends wait for a lock. */
+/** Until so many backends or more wait for a lock. */
 async function untilWaiting(count: number): Promise<void> {
   for (;;) {
     const [row] = await rows<{ count: number }>(
       `select count(*)::int as count from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`,
     );
-    if (row?.count === count) return;
+    if ((row?.count ?? 0) >= count) return;
+    await delay(10);
   }
 }
 

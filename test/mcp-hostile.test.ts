@@ -1,3 +1,5 @@
+import type { ServerResponse } from 'node:http';
+import { setTimeout as delay } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type TestGateway, startTestGateway } from './helpers/gateway.ts';
@@ -165,26 +167,33 @@ describe('a server that is', () => {
 });
 
 test('while a hundred requests wait for silent servers, others are answered: no transaction and no connection of the pool is held', async () => {
-  peer.handler = () => undefined;
+  // With the usual bounds.
+  const patient = await startTestGateway({ ALLOW_PRIVATE_NETWORK: 'true' }, { beside: gateway });
+  const held: ServerResponse[] = [];
+  peer.handler = (_, response) => void held.push(response);
   const slow = Array.from({ length: 100 }, (_, index) =>
-    gateway.rest('POST', '/v1/mcp-connections', {
+    patient.rest('POST', '/v1/mcp-connections', {
       key,
       body: { name: `slow ${index}`, serverUrl: `${peer.origin}/mcp` },
     }),
   );
   let waiting = slow.length;
   for (const one of slow) void one.finally(() => (waiting -= 1));
-  while (peer.requests.length < 100) await new Promise((resolve) => setTimeout(resolve, 10));
-  expect(await heldTransactions(gateway)).toEqual([]);
+  while (held.length < 100) await delay(10);
+  expect(await heldTransactions(patient)).toEqual([]);
   for (let index = 0; index < 20; index += 1) {
-    const created = await gateway.rest('POST', '/v1/mcp-connections', {
+    const created = await patient.rest('POST', '/v1/mcp-connections', {
       key,
       body: { type: 'stdio', name: `quick ${index}`, command: 'echo' },
     });
     expect(created.status).toBe(201);
   }
   expect(waiting).toBe(100);
+  const fail = (response: ServerResponse) => void response.writeHead(500).end();
+  peer.handler = (_, response) => fail(response);
+  held.forEach(fail);
   expect(new Set((await Promise.all(slow)).map(({ status }) => status))).toEqual(new Set([502]));
+  await patient.close();
 });
 
 test('an address on the inside is refused on a gateway that was not told otherwise, and is never contacted', async () => {
