@@ -10,8 +10,10 @@ export default defineConfig({
   ssr: { resolve: { conditions: ['module-sync', 'node'] } },
   test: {
     globalSetup: ['test/helpers/global-setup.ts'],
-    testTimeout: 60_000,
-    hookTimeout: 120_000,
+    // Only what hangs takes as long, on a busy machine, too.
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
+    expect: { poll: { timeout: 30_000 } },
     // Every file has a gateway, many have PostgreSQL and processes of their own beside it: more files at once only wait for each other.
     maxWorkers: 2,
     projects: [

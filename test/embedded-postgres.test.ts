@@ -153,8 +153,8 @@ describe('the end', () => {
     expect(isAlive(server.pid)).toBe(false);
     expect(await readdir(dataDir)).toEqual(['gateway.lock', 'postgres']);
     await lost;
-    await vi.waitFor(() => expect(lines.at(-1)).toContain('database system is shut down'));
-    await vi.waitFor(async () => expect(await processesOf(dataDir)).toEqual([]));
+    await vi.waitFor(() => expect(lines.at(-1)).toContain('database system is shut down'), { timeout: 20_000 });
+    await vi.waitFor(async () => expect(await processesOf(dataDir)).toEqual([]), { timeout: 20_000 });
   });
 
   test('Ctrl-C, which a terminal sends to the whole process group, is left to the owner', async () => {
@@ -179,7 +179,7 @@ describe('the end', () => {
     const { pid: secondPid } = await started(second);
     await killOwner(second.child);
     await gone(secondPid);
-    await vi.waitFor(async () => expect(await processesOf(dataDir)).toEqual([]));
+    await vi.waitFor(async () => expect(await processesOf(dataDir)).toEqual([]), { timeout: 20_000 });
   });
 
   test('an orphan without a watchdog is stopped by the next start', async () => {
@@ -259,7 +259,7 @@ describe('an end that nobody asked for', () => {
     );
     await server.stop();
     await server.exited;
-    await vi.waitFor(async () => expect(await processesOf(join(base, 'killed'))).toEqual([]));
+    await vi.waitFor(async () => expect(await processesOf(join(base, 'killed'))).toEqual([]), { timeout: 20_000 });
     expect(reports).toHaveLength(6);
   });
 

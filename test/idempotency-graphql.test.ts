@@ -179,7 +179,7 @@ test('what is recorded with a key is stored once, is told to followers, and a ba
   const told: string[] = [];
   const end = gateway.dependencies.notifier.subscribe(`session:${sessionId}`, () => told.push(sessionId));
   // The listening connection tells once that it is there.
-  await expect.poll(() => told.length, { timeout: 30_000 }).toBe(1);
+  await expect.poll(() => told.length).toBe(1);
   const query = `mutation($events: [RecordedEventInput!]!, $batchId: String) {
     appendSessionEvents(input: { sessionId: "${sessionId}", batchId: $batchId, events: $events }) { __typename ... on AppendSessionEventsPayload { firstId lastId isReplayed } ... on Error { message } }
   }`;

@@ -110,7 +110,7 @@ test('workers of two processes have it done every minute, by one of them', async
   expect(await sql.query(`select cron, timezone from pgboss.schedule where name = 'mcp-refresh'`, [])).toEqual([
     { cron: '* * * * *', timezone: 'UTC' },
   ]);
-}, 180_000);
+});
 
 test('an authorization that is begun anew and not completed takes nothing away: the old tokens serve again', async () => {
   const id = await connect();

@@ -59,7 +59,7 @@ test('a recorded run is imported in its order; again, nothing is doubled; grown,
   const other = await createSession(gateway, key);
   await append(gateway, key, other, eventsOf(1));
   expect(await importFile(other, path)).toMatchObject({ stdout: '{"imported":2201,"skipped":0,"lastId":2202}\n' });
-}, 120_000);
+});
 
 test('the same lines twice in one file are two batches; an empty file is none', async () => {
   const id = await createSession(gateway, key);
@@ -110,7 +110,7 @@ test('a line that is wrong is named, nothing of its batch is stored, and once me
     stdout: '{"imported":300,"skipped":1000,"lastId":1300}\n',
   });
   expect(await indexes(id)).toEqual(range(1, 1300));
-}, 120_000);
+});
 
 test.each([
   ['no session', () => ['events', 'import', 'x.ndjson'], '--session: is required'],
@@ -173,7 +173,7 @@ test('killed midway three times and run again, each event is there exactly once'
   expect([code, imported + skipped, lastId]).toEqual([0, 30_000, 30_000]);
   expect(skipped).toBeGreaterThanOrEqual(12_000);
   expect(await indexes(id)).toEqual(range(1, 30_000));
-}, 120_000);
+});
 
 test('memory does not grow with the file: 64 MB within a heap of 96 MB, which would hold neither its text nor its events', async () => {
   const id = await createSession(gateway, key);
@@ -191,7 +191,7 @@ test('memory does not grow with the file: 64 MB within a heap of 96 MB, which wo
     '{"imported":8000,"skipped":0,"lastId":8000}\n',
     expect.stringContaining('100 %'),
   ]);
-}, 120_000);
+});
 
 describe('progress', () => {
   function shown(isTTY: boolean) {

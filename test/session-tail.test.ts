@@ -177,7 +177,7 @@ test('nothing is left of a stream that ended, that was cancelled, or whose reque
   aborted.abort();
   await moveTo(gateway, key, id, 'CANCELLED');
   expect(await idle).toEqual(END);
-  await vi.waitFor(() => expect(listeners.now).toBe(0));
+  await vi.waitFor(() => expect(listeners.now).toBe(0), { timeout: 20_000 });
   expect(listeners.ever).toBe(6);
 });
 

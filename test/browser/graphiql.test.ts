@@ -179,4 +179,4 @@ test('GraphiQL: a key in the headers, an example in each tab, the docs, a subscr
     'grave findings of axe-core': 0,
   };
   proof('GraphiQL in Chromium', { figures });
-}, 300_000);
+});

@@ -55,7 +55,7 @@ afterAll(async () => {
 test('types and documents are generated from the schema, fit the app, and refuse its misuses', () => {
   expect(typeErrors('graphql/clients.ts', '../generated/graphql/schema.ts')).toEqual([]);
   passed.add('generated types');
-}, 300_000);
+});
 
 test.each(['@urql/core', '@apollo/client', 'graphql-request', 'graphql-sse'])(
   '%s creates, reads, pages, tells errors, and follows',

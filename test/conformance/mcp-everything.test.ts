@@ -70,7 +70,7 @@ test('the reference server is connected at once, and its tools are listed as it 
     expect(tool).toMatchObject({ description: expect.stringMatching(/./), inputSchema: { type: 'object' } });
   // Every session that was opened there was ended again.
   const count = (pattern: RegExp) => said.match(pattern)?.length ?? 0;
-  await expect.poll(() => count(/session termination request/gi), { timeout: 10_000 }).toBeGreaterThanOrEqual(2);
+  await expect.poll(() => count(/session termination request/gi)).toBeGreaterThanOrEqual(2);
   const tested = await gateway.graphql<{ testMcpServer: { info: { name: string } } }>(
     key,
     'mutation ($id: ID!) { testMcpServer(input: { mcpServerId: $id }) { ... on TestMcpServerPayload { info { name version protocolVersion } } } }',

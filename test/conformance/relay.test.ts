@@ -84,7 +84,7 @@ test('the compiler accepts the app, the app the compiled types, and the linter t
   const rules = 'relay-connection-types-spec,relay-connection-arguments-spec,relay-page-info-spec';
   const argv = ['node', 'linter', '--format', 'json', '--rules', rules, SCHEMA];
   expect([await runner.run(output, null, output, argv), JSON.parse(report)]).toEqual([0, { errors: [] }]);
-}, 300_000);
+});
 
 test('a window on a list grows forward and backward, without a gap and without a double', async () => {
   const id = await createSession(gateway, key);

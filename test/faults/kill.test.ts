@@ -39,7 +39,7 @@ test('killed again and again, with its database and in the middle of its start: 
 
   for (let round = 0; round < ROUNDS; round += 1) {
     // The kill falls among writes: one has been acknowledged since the start, others are under way.
-    await expect.poll(ledger.acknowledged, { timeout: 30_000, interval: 20 }).toBeGreaterThan(acknowledged);
+    await expect.poll(ledger.acknowledged, { interval: 20 }).toBeGreaterThan(acknowledged);
     await delay(next() * 900);
     if (next() < 0.5) {
       kill(await pidIn(postmaster));
@@ -69,7 +69,7 @@ test('killed again and again, with its database and in the middle of its start: 
     acknowledged = ledger.acknowledged();
     gateway = await startGateway(env);
   }
-  await expect.poll(ledger.acknowledged, { timeout: 30_000 }).toBeGreaterThan(acknowledged);
+  await expect.poll(ledger.acknowledged).toBeGreaterThan(acknowledged);
   await ledger.stop();
 
   // The seed stands there to be seen when something is wrong: `SEED=…` makes the same choices again.

@@ -6,7 +6,7 @@ import { full } from './proof.ts';
 export const seed = Number(process.env['SEED'] ?? (full ? randomInt(2 ** 31) : 20_260_301));
 
 /** For the tests that explore. */
-export const EXPLORATION_TIMEOUT_MS = full ? 900_000 : 240_000;
+export const EXPLORATION_TIMEOUT_MS = full ? 900_000 : 300_000;
 
 /** Tries a property on `runs` cases; the failure names the smallest case that it was shrunk to, and how to try that alone. */
 export async function explore<Case>(

@@ -68,7 +68,7 @@ test('two processes, 50 concurrent uses each, of a token that is about to expire
   );
   expect(answers).toEqual(new Set([JSON.stringify({ status: 200, ...payload })]));
   expect(fixture.refreshes()).toBe(1);
-}, 120_000);
+});
 
 /** As it is, and as it would look in a header, a form, a query or a dump. */
 function formsOf(secret: string): Buffer[] {
@@ -190,4 +190,4 @@ test('after every kind of use no secret is in the files of the database, its wri
   expect(holders.filter((place) => /\/base\/\d+\/\d+$/.test(place)).length).toBeGreaterThan(0);
   expect(holders.filter((place) => place.includes('/pg_wal/')).length).toBeGreaterThan(0);
   expect(gateway.output.stdout).toContain('a library warns');
-}, 120_000);
+});

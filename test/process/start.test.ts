@@ -141,7 +141,7 @@ describe('without configuration', () => {
       }
     };
     const writers = Array.from({ length: 8 }, writer);
-    await expect.poll(() => acknowledged.length, { timeout: 30_000 }).toBeGreaterThan(200);
+    await expect.poll(() => acknowledged.length).toBeGreaterThan(200);
     const postmaster = Number((await readFile(join(DATA_DIR, 'postgres/data/postmaster.pid'), 'utf8')).split('\n')[0]);
     expect(await gateway.end('SIGKILL')).toBeNull();
     isDead = true;

@@ -43,7 +43,7 @@ test('SIGTERM under load: no answer is lost, every acknowledged write is there, 
     }
   };
   const clients = Array.from({ length: 16 }, client);
-  await expect.poll(() => acknowledged.length, { timeout: 30_000 }).toBeGreaterThan(100);
+  await expect.poll(() => acknowledged.length).toBeGreaterThan(100);
   const began = performance.now();
   expect(await gateway.end('SIGTERM')).toBe(0);
   expect(performance.now() - began).toBeLessThan(10_000);
@@ -133,7 +133,7 @@ test('the embedded database killed, and for a while unable to start: 503 with Re
   };
   await loseDatabase();
   await rename(aside, version);
-  await expect.poll(() => list(gateway), { timeout: 20_000 }).toEqual({ status: 200, retryAfter: null });
+  await expect.poll(() => list(gateway)).toEqual({ status: 200, retryAfter: null });
 
   await loseDatabase();
   const began = performance.now();
