@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { appendFile, mkdtemp, open, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createProgress } from '../src/core/progress.ts';
 import { type TestGateway, startTestGateway } from './helpers/gateway.ts';
@@ -144,23 +145,32 @@ test('a finished session takes no import', async () => {
   });
 });
 
-/** Runs the import and kills it when it has said, by its stored events, that it is under way. */
+/** Runs the import and kills it in the middle of the batch that comes when so many events are stored. */
 async function killMidway(id: string, path: string, after: number): Promise<void> {
+  const holder = new pg.Client(gateway.databaseUrl);
+  await holder.connect();
+  await holder.query(
+    `select pg_advisory_lock(1);
+     create or replace function wait() returns trigger language plpgsql as $$ begin perform pg_advisory_xact_lock(1); return new; end $$;
+     create or replace trigger wait before update on session_stream for each row
+       when (old.session_id = '${id}' and old.last_id >= ${after}) execute function wait()`,
+  );
   const { PATH = '' } = process.env;
   const child = spawn(process.execPath, [join(checkout, 'src/cli.ts'), 'events', 'import', '--session', id, path], {
     env: { PATH, ...env },
     stdio: 'ignore',
   });
   const exited = once(child, 'exit');
-  while (child.exitCode === null) {
-    const [head] = await gateway.dependencies.sql.query<{ last: string }>(
-      'select last_id as last from session_stream where session_id = $1',
-      [id],
-    );
-    if (Number(head?.last) >= after) break;
-  }
+  const waiting = async () =>
+    (
+      await holder.query(
+        `select from pg_locks where locktype = 'advisory' and not granted and database = (select oid from pg_database where datname = current_database())`,
+      )
+    ).rowCount;
+  await expect.poll(waiting).toBe(1);
   child.kill('SIGKILL');
   expect(await exited).toEqual([null, 'SIGKILL']);
+  await holder.end();
 }
 
 test('killed midway three times and run again, each event is there exactly once', async () => {
