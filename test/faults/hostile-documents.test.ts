@@ -107,13 +107,24 @@ test('bodies that are none: 4xx with a code, each', async () => {
 const mib = (bytes: number) => Math.round(bytes / MIB);
 
 /** What is reachable or not yet collected, and what the process holds: V8 keeps pages that it has once had. */
-async function memory(): Promise<{ used: number; resident: number }> {
+async function memoryNow(): Promise<{ used: number; resident: number }> {
   const text = await (await fetch(`${gateway.url}/metrics`)).text();
   const bytes = (name: string) => Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1]);
   return {
     used: bytes('nodejs_heap_size_used_bytes') + bytes('nodejs_external_memory_bytes'),
     resident: bytes('process_resident_memory_bytes'),
   };
+}
+
+/** The least of twenty looks, between which garbage may be collected. */
+async function memory(): Promise<{ used: number; resident: number }> {
+  let least = await memoryNow();
+  for (let look = 1; look < 20; look += 1) {
+    await ask('/graphql?query={viewer{role}}');
+    const { used, resident } = await memoryNow();
+    least = { used: Math.min(used, least.used), resident: Math.min(resident, least.resident) };
+  }
+  return least;
 }
 
 test('G1: memory is bounded, whatever the documents are, and honest queries are answered as before', async () => {

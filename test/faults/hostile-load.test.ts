@@ -62,7 +62,7 @@ async function honestRate(seconds: number): Promise<number> {
 async function shareUnder(disturb: () => Promise<() => Promise<void> | void>): Promise<number> {
   const seconds = full ? 4 : 1;
   const shares: number[] = [];
-  for (let round = 0; round < (full ? 9 : 3) || (median(shares) < 0.8 && round < 15); round += 1) {
+  for (let round = 0; round < (full ? 9 : 3) || (median(shares) < 0.8 && round < (full ? 15 : 31)); round += 1) {
     const alone = [await honestRate(seconds)];
     const calm = await disturb();
     const disturbed = await honestRate(seconds);
