@@ -176,7 +176,7 @@ describe('answers', () => {
 
 describe('slow and vanishing peers', () => {
   test('headers and bodies that drip in are answered 408 and closed, while others are served', async () => {
-    const server = await start({ headersTimeoutMs: 500, requestTimeoutMs: 1_000 });
+    const server = await start({ headersTimeoutMs: 2_000, requestTimeoutMs: 3_000 });
     const drip = async (head: string) => {
       const socket = open(server);
       let text = '';
@@ -223,7 +223,7 @@ describe('slow and vanishing peers', () => {
   });
 
   test('a peer that does not read its answer is closed when nothing has moved for as long as is allowed', async () => {
-    const server = await start({ idleTimeoutMs: 500 });
+    const server = await start({ idleTimeoutMs: 2_000 });
     const socket = open(server);
     socket.pause();
     socket.write(get('/large'));

@@ -53,7 +53,7 @@ async function close(): Promise<void> {
 /** All spans, which the end of the gateway sends. */
 async function spans(): Promise<OtlpSpan[]> {
   await close();
-  expect(new Set(received.map(({ url }) => url))).toEqual(new Set(['/v1/traces']));
+  await expect.poll(() => new Set(received.map(({ url }) => url))).toEqual(new Set(['/v1/traces']));
   return received.flatMap((one) =>
     (JSON.parse(one.text) as { resourceSpans: { scopeSpans: { spans: OtlpSpan[] }[] }[] }).resourceSpans.flatMap(
       ({ scopeSpans }) => scopeSpans.flatMap(({ spans: list }) => list),

@@ -140,7 +140,7 @@ describe('upkeep', () => {
 
   test('comes by itself, once an hour over all workers, and one at a time', async () => {
     for (let worker = 0; worker < 2; worker += 1) await (await startJobs(gateway.dependencies)).stop();
-    expect(await rows('select name, cron, timezone from pgboss.schedule')).toEqual([
+    expect(await rows('select name, cron, timezone from pgboss.schedule order by name')).toEqual([
       { name: 'mcp-refresh', cron: '* * * * *', timezone: 'UTC' },
       { name: 'upkeep', cron: '17 * * * *', timezone: 'UTC' },
     ]);

@@ -98,7 +98,8 @@ async function fillAgainAndAgain(disk: string) {
   await endPostgres(dataDir);
   const began = performance.now();
   const status = await gateway.end('SIGTERM');
-  const isInTime = performance.now() - began < 10_000;
+  // Ten seconds, and what a busy machine adds.
+  const isInTime = performance.now() - began < 30_000;
   const ends = gateway.output.stdout.match(/PostgreSQL \d+ has ended unexpectedly[^}]*No space left on device/g) ?? [];
   fill(ballast);
   const refused = await run([process.execPath, join(checkout, 'src/main.ts')], env);

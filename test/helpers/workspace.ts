@@ -234,6 +234,6 @@ const ALIVE = `
 /** No name leads anywhere but to this machine. */
 const OUTBOUND = {
   resolve: async (hostname: string) => (hostname === '127.0.0.1' ? ['127.0.0.1'] : ['127.0.0.2']),
-  connectTimeoutMs: 300,
-  totalTimeoutMs: 1000,
+  connectTimeoutMs: 5_000,
+  totalTimeoutMs: 20_000,
 };
