@@ -267,7 +267,10 @@ describe('a recorded event', () => {
     [{ createdAt: '2026-03-01' }, `createdAt: ${DATE_RULE}`],
     [{ createdAt: '2026-03-01T10:20:30' }, `createdAt: ${DATE_RULE}`],
     [{ createdAt: '2026-02-30T10:20:30Z' }, `createdAt: ${DATE_RULE}`],
-    [{ createdAt: 1772360430500 }, 'createdAt: must be a string'],
+    [
+      { createdAt: 1772360430500 },
+      'createdAt: must be an ISO 8601 date and time with its offset, such as 2026-03-01T10:20:30.500Z',
+    ],
     [{ createdAt: '0000-01-01T00:00:00.000Z' }, 'createdAt: must be from 1970 to 9999'],
     [{ createdAt: '1969-12-31T23:59:59.999Z' }, 'createdAt: must be from 1970 to 9999'],
     [{ createdAt: '9999-12-31T23:59:59-23:59' }, 'createdAt: must be from 1970 to 9999'],

@@ -46,6 +46,7 @@ export function isStorable(value: string): boolean {
   return !value.includes('\0') && value.isWellFormed();
 }
 
+export const NOT_KNOWN = 'is not a known property';
 export const NOT_STORABLE = 'must be well-formed text without NUL characters';
 
 /** Characters are Unicode code points, of which some take two of JavaScript's units. */
@@ -87,7 +88,7 @@ function isHttp(value: string): boolean {
 function faultsOf(issue: z.core.$ZodIssue): Fault[] {
   const path = issue.path.map(String);
   if (issue.code === 'unrecognized_keys') {
-    const message = defaultOr(issue, 'is not a known property');
+    const message = defaultOr(issue, NOT_KNOWN);
     return issue.keys.map((key) => ({ path: [...path, key], code: 'unknown_property', message }));
   }
   // A bad key is a fault of the object that has it.

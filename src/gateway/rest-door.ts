@@ -1,7 +1,7 @@
 import { type HttpAnswer, type HttpRequest, answerJson, answerWith } from '../core/http.ts';
 import { DomainError, type ErrorKind, STATUS_OF, ValidationError, invalid } from '../core/errors.ts';
 import { type Method, type Route, isWrite, takesBody } from '../core/route.ts';
-import { parseInput } from '../core/validation.ts';
+import { NOT_KNOWN, parseInput } from '../core/validation.ts';
 import type { Actor, OperationContext } from '../core/operation.ts';
 import { readJson, requireObject } from './body.ts';
 import { type Dependencies, operationContext, readingContext } from './dependencies.ts';
@@ -117,9 +117,7 @@ async function refuseProperties(request: HttpRequest): Promise<void> {
 }
 
 function unknownProperties(names: readonly string[]): ValidationError {
-  return new ValidationError(
-    names.map((name) => ({ path: [name], code: 'unknown_property', message: 'is not a known property' })),
-  );
+  return new ValidationError(names.map((name) => ({ path: [name], code: 'unknown_property', message: NOT_KNOWN })));
 }
 
 /** Query values are text; the schema says which of them are meant as numbers or booleans. */

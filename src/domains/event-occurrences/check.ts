@@ -1,3 +1,4 @@
+import { NOT_KNOWN } from '../../core/validation.ts';
 import type { HeldDefinition } from '../event-definitions/operations.ts';
 import type { SendEventOccurrenceInput } from './input.ts';
 import { type PropertyValue, checkValue } from './values.ts';
@@ -6,7 +7,7 @@ import { type PropertyValue, checkValue } from './values.ts';
 export interface OccurrenceIssue {
   readonly code: 'custom' | 'unrecognized_keys';
   readonly path: readonly string[];
-  readonly message?: string;
+  readonly message: string;
   readonly keys?: readonly string[];
 }
 
@@ -43,7 +44,7 @@ function checkProperties(
   for (const [name, value] of Object.entries(given)) {
     const property = definition.properties.get(name);
     if (!property) {
-      issues.push({ code: 'unrecognized_keys', path: ['properties'], keys: [name] });
+      issues.push({ code: 'unrecognized_keys', path: ['properties'], keys: [name], message: NOT_KNOWN });
     } else if (value !== null) {
       const checked = checkValue(property, value);
       if ('value' in checked) values.push([name, checked.value]);

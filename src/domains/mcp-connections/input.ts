@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { httpUri, optional, text, withDefault } from '../../core/validation.ts';
+import { NOT_KNOWN, httpUri, optional, text, withDefault } from '../../core/validation.ts';
 import { AUTH_TYPES, OAUTH_REGISTRATIONS, VISIBILITIES } from './entity.ts';
 
 const name = text({ min: 1, max: 200 });
@@ -78,7 +78,7 @@ const env = named(envValue, noFault);
 const headers = named(headerValue, headerFault);
 
 /** What is missing or strange is told with the branch that the input was read as. */
-const knownOf = (type: string) => ({ error: `is not a known property of type ${type}` });
+const knownOf = (type: string) => ({ error: `${NOT_KNOWN} of type ${type}` });
 function requiredBy<Schema extends z.ZodString>(type: string, schema: Schema): Schema {
   return schema.clone(
     {
