@@ -26,7 +26,7 @@ const IN_TIME_MS = 30_000;
 
 async function gatewayWithKey() {
   const env = { ...(await freshDatabase(inject('serverUrl'))), RATE_LIMIT_PER_MINUTE: '0' };
-  const gateway = await startGateway({ ...env, RATE_LIMIT_PER_MINUTE: '0' });
+  const gateway = await startGateway(env);
   return { env, gateway, key: await issueKey(env) };
 }
 

@@ -129,11 +129,15 @@ type Changes = Partial<Record<keyof typeof COLUMN_OF, unknown>>;
 
 const COLUMNS = Object.values(COLUMN_OF).join(', ');
 
-/** What `agentOptions`, and `goal` in them, do not name stays as it is, too. */
-function mergedOptions(patch: string): string {
-  const goal = `${patch} #> '{agent_options,goal}'`;
-  return `jsonb_build_object('agent_options', coalesce(s.agent_options, '{}') || (${patch} -> 'agent_options') ||
-    case when ${goal} is null then '{}' else jsonb_build_object('goal', coalesce(s.agent_options -> 'goal', '{}') || (${goal})) end)`;
+/** What is written over a session. What `agentOptions`, and `goal` in them, do not name stays as it is, too. */
+function patchSql(given: Readonly<Record<string, unknown>>, values: unknown[]): string {
+  const patch = `$${values.push(JSON.stringify(given))}::jsonb`;
+  if (!('agent_options' in given)) return patch;
+  const options = `${patch} -> 'agent_options'`;
+  const goal = `jsonb_build_object('goal', (s.agent_options -> 'goal') || (${options} -> 'goal'))`;
+  // Where one of the two goals is not there, the other one stands as it is.
+  const merged = `coalesce(s.agent_options, '{}') || (${options}) || jsonb_strip_nulls(${goal})`;
+  return `${patch} || jsonb_build_object('agent_options', ${merged})`;
 }
 
 /**
@@ -146,17 +150,17 @@ async function changeSession(
   sessionId: string,
   changes: Changes,
 ): Promise<SessionRow> {
-  const given = Object.entries(COLUMN_OF).flatMap(([name, column]) =>
-    changes[name as keyof Changes] === undefined ? [] : [[column, changes[name as keyof Changes]]],
+  const given = Object.fromEntries(
+    Object.entries(COLUMN_OF).flatMap(([name, column]) =>
+      changes[name as keyof Changes] === undefined ? [] : [[column, changes[name as keyof Changes]]],
+    ),
   );
   const values: unknown[] = [sessionId];
   const reach = changeableSql(context.actor, values);
-  const patch = () => `$${values.push(JSON.stringify(Object.fromEntries(given)))}::jsonb`;
-  const patched = (json: string) => (changes.agentOptions ? `${json} || ${mergedOptions(json)}` : json);
   const changed =
-    given.length === 0
+    Object.keys(given).length === 0
       ? `select ${SESSION_COLUMNS} from session s where s.id = $1 and ${reach}`
-      : `update session s set (${COLUMNS}) = (select ${COLUMNS} from jsonb_populate_record(s, ${patched(patch())})),
+      : `update session s set (${COLUMNS}) = (select ${COLUMNS} from jsonb_populate_record(s, ${patchSql(given, values)})),
           updated_at = $${values.push(context.now())}
           where s.id = $1 and ${reach} returning ${SESSION_COLUMNS}`;
   const entry = auditEntry(context, operation, { type: 'Session', id: sessionId });
