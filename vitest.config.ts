@@ -1,43 +1,77 @@
 import { defineConfig } from 'vitest/config';
 
-const BEHAVIOUR = ['test/**/*.test.ts'];
+/** Tests of pure code: no PostgreSQL, no gateway. */
+const UNIT = ['test/**/*.unit.test.ts'];
+/** Projects of their own below. */
 const APART = ['test/{browser,conformance,faults}/**'];
-/** About processes, which they start themselves or look into: their workers are killed, their metrics are each one's own. */
-const PROCESSES = ['test/process/**', 'test/embedded-postgres*.test.ts', 'test/jobs.test.ts', 'test/metrics.test.ts'];
+
+/** What depends on state that gateways share: these files run once more, through two gateways behind a load balancer. */
+const SHARED_STATE = [
+  'test/domains/session-events/{append,subscription,tail}.test.ts',
+  'test/domains/api-keys/*.test.ts',
+  'test/domains/api-lifecycle/*.test.ts',
+  'test/domains/event-definitions/races.test.ts',
+  'test/domains/mcp-connections/{rules,oauth,token-refresh}.test.ts',
+  'test/domains/organizations/*.test.ts',
+  'test/gateway/admission/*.test.ts',
+  'test/gateway/graphql/trusted-documents.test.ts',
+  'test/gateway/idempotency/*.test.ts',
+];
+
+const TIMEOUT_MS = 60_000;
 
 export default defineConfig({
   // Without these conditions vitest loads two copies of graphql ("another module or realm").
   ssr: { resolve: { conditions: ['module-sync', 'node'] } },
   test: {
-    globalSetup: ['test/helpers/global-setup.ts'],
-    // Only what hangs takes as long, on a busy machine, too.
-    testTimeout: 300_000,
-    hookTimeout: 300_000,
-    expect: { poll: { timeout: 30_000 } },
-    // Every file has a gateway, many have PostgreSQL and processes of their own beside it: more files at once only wait for each other.
+    testTimeout: TIMEOUT_MS,
+    hookTimeout: TIMEOUT_MS,
+    expect: { poll: { timeout: TIMEOUT_MS / 2 } },
+    // Every file has a gateway, and many start PostgreSQL and processes too: more files at once only wait for each other.
     maxWorkers: 2,
+    setupFiles: ['test/support/property-seed.ts'],
     projects: [
+      { extends: true, test: { name: 'unit', include: UNIT } },
       {
         extends: true,
-        test: { name: 'behaviour', include: BEHAVIOUR, exclude: APART },
+        test: {
+          name: 'behavior',
+          include: ['test/**/*.test.ts'],
+          exclude: [...APART, ...UNIT],
+          globalSetup: ['test/support/global-setup.ts'],
+        },
       },
-      // The same through two gateways on one database, behind a load balancer: `npm run test:several`.
+      // `npm run test:several`
       {
         extends: true,
         test: {
           name: 'several',
-          include: BEHAVIOUR,
-          exclude: [...APART, ...PROCESSES],
+          include: SHARED_STATE,
+          exclude: UNIT,
           env: { GATEWAYS: '2' },
-          setupFiles: ['test/helpers/apart.ts'],
+          globalSetup: ['test/support/global-setup.ts'],
+          setupFiles: ['test/support/single-process-only.ts'],
         },
       },
-      // Needs Chromium, so it is asked for by name: `npm run test:browser`.
-      { extends: true, test: { name: 'browser', include: ['test/browser/*.test.ts'] } },
-      // Needs the packages of test/conformance: `npm run test:conformance` installs them.
-      { extends: true, test: { name: 'conformance', include: ['test/conformance/*.test.ts'] } },
-      // Kills, disks, clocks and crowds: minutes, so they stand apart: `npm run test:faults`.
-      { extends: true, test: { name: 'faults', include: ['test/faults/*.test.ts'] } },
+      // Needs Chromium: `npm run test:browser`.
+      {
+        extends: true,
+        test: { name: 'browser', include: ['test/browser/*.test.ts'], globalSetup: ['test/support/global-setup.ts'] },
+      },
+      // Needs the packages of test/conformance, which `npm run test:conformance` installs.
+      {
+        extends: true,
+        test: {
+          name: 'conformance',
+          include: ['test/conformance/*.test.ts'],
+          globalSetup: ['test/support/global-setup.ts'],
+        },
+      },
+      // Kills, full disks, moved clocks, crowds: `npm run test:faults`.
+      {
+        extends: true,
+        test: { name: 'faults', include: ['test/faults/*.test.ts'], globalSetup: ['test/support/global-setup.ts'] },
+      },
     ],
   },
 });

@@ -8,7 +8,7 @@ import { startEmbeddedPostgres } from '../../src/core/embedded-postgres.ts';
 import { createSecretBox, parseEncryptionKeys } from '../../src/core/secrets.ts';
 import { createKeyFor } from '../../src/gateway/demo.ts';
 import { createDependencies } from '../../src/gateway/dependencies.ts';
-import { NODE_ARGUMENTS } from '../helpers/as-shipped.ts';
+import { NODE_ARGUMENTS } from '../support/processes/node-arguments.ts';
 import { type Target, startTarget } from './process.ts';
 import { BIG_SESSION, seed } from './seed.ts';
 

@@ -3,10 +3,10 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { EXAMPLES } from '../../src/gateway/examples.ts';
 import { createGateway } from '../../src/gateway/gateway.ts';
 import { type RunningServer, serve } from '../../src/gateway/server.ts';
-import { type TestBrowser, accessibilityFindings, patience, startBrowser } from '../helpers/browser.ts';
-import { type TestGateway, startTestGateway } from '../helpers/gateway.ts';
-import { proof } from '../helpers/proof.ts';
-import { append, createSession, eventsOf, moveTo } from '../helpers/sessions.ts';
+import { type TestBrowser, accessibilityFindings, patience, startBrowser } from '../support/processes/browser.ts';
+import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
+import { proof } from '../support/proof.ts';
+import { append, createSession, eventsOf, moveTo } from '../support/fixtures/sessions.ts';
 
 let gateway: TestGateway;
 let server: RunningServer;

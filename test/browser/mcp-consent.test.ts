@@ -7,8 +7,8 @@ import { type Browser, type BrowserContext, type Page, chromium } from 'playwrig
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createGateway } from '../../src/gateway/gateway.ts';
 import { type RunningServer, serve } from '../../src/gateway/server.ts';
-import { type TestGateway, startTestGateway } from '../helpers/gateway.ts';
-import { type OidcFixture, startOidcFixture } from '../helpers/mcp-oidc-server.ts';
+import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
+import { type OidcFixture, startOidcFixture } from '../support/peers/mcp-oidc-server.ts';
 
 /** A person authorizes a connection in a browser, at the pages of an authorization server that others wrote, and comes back to ours. */
 

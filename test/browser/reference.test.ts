@@ -2,9 +2,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createGateway } from '../../src/gateway/gateway.ts';
 import { routes } from '../../src/gateway/routes.ts';
 import { type RunningServer, serve } from '../../src/gateway/server.ts';
-import { type TestBrowser, accessibilityFindings, patience, startBrowser } from '../helpers/browser.ts';
-import { type TestGateway, startTestGateway } from '../helpers/gateway.ts';
-import { proof } from '../helpers/proof.ts';
+import { type TestBrowser, accessibilityFindings, patience, startBrowser } from '../support/processes/browser.ts';
+import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
+import { proof } from '../support/proof.ts';
 
 let gateway: TestGateway;
 let server: RunningServer;

@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import { CriticalityLevel, diff } from '@graphql-inspector/core';
 import type * as GraphQL from 'graphql';
 import { expect, test } from 'vitest';
-import { proof } from '../helpers/proof.ts';
+import { proof } from '../support/proof.ts';
 import { SCHEMA } from './helpers/apps.ts';
 
 // The copy of graphql that the inspector loads; vitest would load that package's other half.

@@ -7,9 +7,9 @@ import { parse } from 'graphql';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createGateway } from '../../src/gateway/gateway.ts';
 import { type RunningServer, serve } from '../../src/gateway/server.ts';
-import { type TestGateway, startTestGateway } from '../helpers/gateway.ts';
-import { proof } from '../helpers/proof.ts';
-import { append, createSession, eventsOf, moveTo } from '../helpers/sessions.ts';
+import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
+import { proof } from '../support/proof.ts';
+import { append, createSession, eventsOf, moveTo } from '../support/fixtures/sessions.ts';
 import { SCHEMA, appFile, generatedFolder, typeErrors } from './helpers/apps.ts';
 
 /** `apps/graphql/`, whose own types lean on what is generated here. */

@@ -1,8 +1,8 @@
 import { type Client, createClient } from 'graphql-sse';
 import { afterEach, expect, test } from 'vitest';
-import { startLiveSession } from '../helpers/live-session.ts';
-import { endProcesses } from '../helpers/process.ts';
-import { proof } from '../helpers/proof.ts';
+import { startLiveSession } from '../support/fixtures/live-session.ts';
+import { endProcesses } from '../support/processes/process.ts';
+import { proof } from '../support/proof.ts';
 
 const clients: Client[] = [];
 afterEach(async () => {

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { type TestGateway, startTestGateway } from '../helpers/gateway.ts';
-import { proof } from '../helpers/proof.ts';
+import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
+import { proof } from '../support/proof.ts';
 import { type Driver, startDriver } from './mcp-driver.ts';
 
 /** The client scenarios of the Model Context Protocol's own conformance suite, against connections that are made through our door. */

@@ -6,7 +6,7 @@ import { z } from 'zod';
 import { McpConnection } from '../../src/domains/mcp-connections/entity.ts';
 import { useServer } from '../../src/domains/mcp-connections/session.ts';
 import { workContext } from '../../src/gateway/dependencies.ts';
-import type { TestGateway } from '../helpers/gateway.ts';
+import type { TestGateway } from '../support/fixtures/gateway.ts';
 
 /**
  * What a user of the gateway does with an MCP server: creates a connection, follows `authorizationUrl` to the consent and back, asks for the

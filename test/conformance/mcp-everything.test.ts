@@ -2,8 +2,8 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { type TestGateway, startTestGateway } from '../helpers/gateway.ts';
-import { proof } from '../helpers/proof.ts';
+import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
+import { proof } from '../support/proof.ts';
 
 /** The reference server of the Model Context Protocol, which asks for no authorization, in a process of its own. */
 

@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { EXPLORATION_TIMEOUT_MS, explore, seed } from '../helpers/exploration.ts';
-import { full, proof } from '../helpers/proof.ts';
-import { Reference, type Workspace, createWorkspace } from '../helpers/workspace.ts';
+import { EXPLORATION_TIMEOUT_MS, explore, seed } from '../support/exploration.ts';
+import { full, proof } from '../support/proof.ts';
+import { Reference, type Workspace, createWorkspace } from '../support/fixtures/workspace.ts';
 import { type Schema } from './openapi/arbitraries.ts';
 import {
   type Document,

@@ -4,10 +4,10 @@ import openapiTS, { astToString } from 'openapi-typescript';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createGateway } from '../../src/gateway/gateway.ts';
 import { type RunningServer, serve } from '../../src/gateway/server.ts';
-import { type TestGateway, startTestGateway } from '../helpers/gateway.ts';
-import { type Peer, mcpHandler, startPeer } from '../helpers/mcp-server.ts';
-import { proof } from '../helpers/proof.ts';
-import { append, createSession, eventsOf } from '../helpers/sessions.ts';
+import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
+import { type Peer, mcpHandler, startPeer } from '../support/peers/mcp-server.ts';
+import { proof } from '../support/proof.ts';
+import { append, createSession, eventsOf } from '../support/fixtures/sessions.ts';
 import { OPENAPI, appFile, generatedFolder, typeErrors } from './helpers/apps.ts';
 
 /** `apps/rest/app.ts`, whose own types lean on what is generated here. */

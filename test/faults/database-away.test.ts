@@ -9,9 +9,9 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest
 import { CONNECTION_WAIT_MS, migrate, openDatabase } from '../../src/core/database.ts';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/core/embedded-postgres.ts';
 import { entities } from '../../src/gateway/entities.ts';
-import { type TestGateway, startTestGateway } from '../helpers/gateway.ts';
-import { proof } from '../helpers/proof.ts';
-import { append, createSession, eventsOf, tail } from '../helpers/sessions.ts';
+import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
+import { proof } from '../support/proof.ts';
+import { append, createSession, eventsOf, tail } from '../support/fixtures/sessions.ts';
 
 let dataDir: string;
 let postgres: EmbeddedPostgres | undefined;

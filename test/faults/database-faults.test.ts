@@ -3,12 +3,18 @@ import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/core/embedded-postgres.ts';
-import { startTestGateway } from '../helpers/gateway.ts';
-import { type Ledger, startWriting } from '../helpers/ledger.ts';
-import { type GatewayProcess, endProcesses, issueKey, startGateway, temporaryDirectory } from '../helpers/process.ts';
-import { full, proof } from '../helpers/proof.ts';
-import { SEED, random } from '../helpers/random.ts';
-import { type TcpProxy, startTcpProxy } from '../helpers/tcp-proxy.ts';
+import { startTestGateway } from '../support/fixtures/gateway.ts';
+import { type Ledger, startWriting } from '../support/oracles/ledger.ts';
+import {
+  type GatewayProcess,
+  endProcesses,
+  issueKey,
+  startGateway,
+  temporaryDirectory,
+} from '../support/processes/process.ts';
+import { full, proof } from '../support/proof.ts';
+import { SEED, random } from '../support/random.ts';
+import { type TcpProxy, startTcpProxy } from '../support/peers/tcp-proxy.ts';
 
 /** What happens to databases and to clocks, under load: nothing acknowledged is lost, nothing doubled, and nobody has to help. */
 

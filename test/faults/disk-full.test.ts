@@ -5,10 +5,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { afterEach, expect, test } from 'vitest';
 import { findRunningEmbeddedPostgres } from '../../src/core/embedded-postgres.ts';
-import { startWriting } from '../helpers/ledger.ts';
-import { checkout, endProcesses, run, startGateway, temporaryDirectory } from '../helpers/process.ts';
-import { full, proof } from '../helpers/proof.ts';
-import { SEED } from '../helpers/random.ts';
+import { startWriting } from '../support/oracles/ledger.ts';
+import { checkout, endProcesses, run, startGateway, temporaryDirectory } from '../support/processes/process.ts';
+import { full, proof } from '../support/proof.ts';
+import { SEED } from '../support/random.ts';
 
 const mounts: string[] = [];
 afterEach(async () => {

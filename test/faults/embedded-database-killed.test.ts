@@ -2,12 +2,12 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, expect, test } from 'vitest';
-import { processesOf } from '../helpers/embedded-postgres.ts';
-import { startWriting } from '../helpers/ledger.ts';
-import { call, endProcesses, graphqlDoor, startGateway, temporaryDirectory } from '../helpers/process.ts';
-import { full, proof } from '../helpers/proof.ts';
-import { SEED, random } from '../helpers/random.ts';
-import { append, createSession, eventsOf, tail } from '../helpers/sessions.ts';
+import { processesOf } from '../support/processes/embedded-postgres.ts';
+import { startWriting } from '../support/oracles/ledger.ts';
+import { call, endProcesses, graphqlDoor, startGateway, temporaryDirectory } from '../support/processes/process.ts';
+import { full, proof } from '../support/proof.ts';
+import { SEED, random } from '../support/random.ts';
+import { append, createSession, eventsOf, tail } from '../support/fixtures/sessions.ts';
 
 afterEach(endProcesses);
 

@@ -3,14 +3,14 @@ import fc from 'fast-check';
 import { type GraphQLObjectType, OperationTypeNode, isObjectType, parse, validate } from 'graphql';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { schema } from '../../src/gateway/schema.ts';
-import { EXPLORATION_TIMEOUT_MS, explore, seed } from '../helpers/exploration.ts';
-import { faultsOfData } from '../helpers/graphql-conformity.ts';
-import { type GeneratedOperation, generateOperation } from '../helpers/graphql-operations.ts';
-import type { GraphQLAnswer } from '../helpers/gateway.ts';
-import type { Pools } from '../helpers/graphql-values.ts';
-import { full, proof } from '../helpers/proof.ts';
-import { EventStream } from '../helpers/sessions.ts';
-import { type Caller, type Workspace, createWorkspace } from '../helpers/workspace.ts';
+import { EXPLORATION_TIMEOUT_MS, explore, seed } from '../support/exploration.ts';
+import { faultsOfData } from '../support/oracles/graphql-conformity.ts';
+import { type GeneratedOperation, generateOperation } from '../support/oracles/graphql-operations.ts';
+import type { GraphQLAnswer } from '../support/fixtures/gateway.ts';
+import type { Pools } from '../support/oracles/graphql-values.ts';
+import { full, proof } from '../support/proof.ts';
+import { EventStream } from '../support/fixtures/sessions.ts';
+import { type Caller, type Workspace, createWorkspace } from '../support/fixtures/workspace.ts';
 
 /** Operations that begin at each field of Query, Mutation and Subscription. */
 const RUNS = { query: full ? 500 : 60, mutation: full ? 200 : 20, subscription: full ? 50 : 8 };

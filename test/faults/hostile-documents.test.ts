@@ -1,10 +1,16 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { hash } from 'node:crypto';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { type Attack, attacks, rawAttacks } from '../helpers/attacks.ts';
-import { repeat } from '../helpers/graphql-limits.ts';
-import { type GatewayProcess, SMALL_HEAP, SMALL_HEAP_MIB, endProcesses, gatewayWithKey } from '../helpers/process.ts';
-import { full, proof } from '../helpers/proof.ts';
+import { type Attack, attacks, rawAttacks } from '../support/fixtures/attacks.ts';
+import { repeat } from '../support/fixtures/graphql-limits.ts';
+import {
+  type GatewayProcess,
+  SMALL_HEAP,
+  SMALL_HEAP_MIB,
+  endProcesses,
+  gatewayWithKey,
+} from '../support/processes/process.ts';
+import { full, proof } from '../support/proof.ts';
 
 let gateway: GatewayProcess;
 let key: string;

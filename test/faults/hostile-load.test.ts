@@ -5,9 +5,9 @@ import { type Socket, connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { drive, median } from '../bench/drive.ts';
-import { attacks } from '../helpers/attacks.ts';
-import { type GatewayProcess, SMALL_HEAP, endProcesses, gatewayWithKey } from '../helpers/process.ts';
-import { full, proof } from '../helpers/proof.ts';
+import { attacks } from '../support/fixtures/attacks.ts';
+import { type GatewayProcess, SMALL_HEAP, endProcesses, gatewayWithKey } from '../support/processes/process.ts';
+import { full, proof } from '../support/proof.ts';
 
 let gateway: GatewayProcess;
 let honest: string;

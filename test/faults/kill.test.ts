@@ -2,10 +2,10 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, expect, test } from 'vitest';
-import { type Send, startWriting } from '../helpers/ledger.ts';
-import { type GatewayProcess, endProcesses, startGateway, temporaryDirectory } from '../helpers/process.ts';
-import { full, proof } from '../helpers/proof.ts';
-import { SEED, random } from '../helpers/random.ts';
+import { type Send, startWriting } from '../support/oracles/ledger.ts';
+import { type GatewayProcess, endProcesses, startGateway, temporaryDirectory } from '../support/processes/process.ts';
+import { full, proof } from '../support/proof.ts';
+import { SEED, random } from '../support/random.ts';
 
 afterEach(endProcesses);
 

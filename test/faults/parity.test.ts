@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type DefinitionState, settled } from '../helpers/event-doors.ts';
-import { EXPLORATION_TIMEOUT_MS, explore, seed } from '../helpers/exploration.ts';
-import { type TestGateway, startTestGateway } from '../helpers/gateway.ts';
-import { type Outcome, type World, send, stateOf } from '../helpers/parity-doors.ts';
-import { type Actor, type Command, EVENTS_OF_SESSION, Model } from '../helpers/parity-model.ts';
-import { full, proof } from '../helpers/proof.ts';
-import { append, createSession, eventsOf } from '../helpers/sessions.ts';
+import { type DefinitionState, settled } from '../support/fixtures/event-definitions.ts';
+import { EXPLORATION_TIMEOUT_MS, explore, seed } from '../support/exploration.ts';
+import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
+import { type Outcome, type World, send, stateOf } from '../support/oracles/parity-apis.ts';
+import { type Actor, type Command, EVENTS_OF_SESSION, Model } from '../support/oracles/parity-model.ts';
+import { full, proof } from '../support/proof.ts';
+import { append, createSession, eventsOf } from '../support/fixtures/sessions.ts';
 
 const SEQUENCES = full ? 200 : 30;
 const COMMANDS = 40;

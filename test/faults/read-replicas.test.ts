@@ -1,10 +1,10 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type GatewayProcess, call, endProcesses, issueKey, startGateway } from '../helpers/process.ts';
-import { full, proof } from '../helpers/proof.ts';
-import { tail } from '../helpers/sessions.ts';
-import { type PrimaryWithStandby, startPrimaryWithStandby } from '../helpers/standby.ts';
-import { type TcpProxy, startTcpProxy } from '../helpers/tcp-proxy.ts';
+import { type GatewayProcess, call, endProcesses, issueKey, startGateway } from '../support/processes/process.ts';
+import { full, proof } from '../support/proof.ts';
+import { tail } from '../support/fixtures/sessions.ts';
+import { type PrimaryWithStandby, startPrimaryWithStandby } from '../support/processes/standby.ts';
+import { type TcpProxy, startTcpProxy } from '../support/peers/tcp-proxy.ts';
 
 /** Two gateway processes on a primary with a real streaming standby: what is written through one is read through the other. */
 

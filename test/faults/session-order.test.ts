@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type TestGateway, startTestGateway } from '../helpers/gateway.ts';
+import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
 import {
   type EventDocument,
   type EventPage,
@@ -8,7 +8,7 @@ import {
   eventsOf,
   moveTo,
   tail,
-} from '../helpers/sessions.ts';
+} from '../support/fixtures/sessions.ts';
 
 /** D3: eight writers in two gateways, with batches of random sizes, some refused, some rolled back, some sent twice; readers meanwhile. */
 

@@ -2,8 +2,8 @@ import pg from 'pg';
 import { afterEach, beforeEach, expect, inject, test } from 'vitest';
 import { serve } from '../../src/gateway/server.ts';
 import { createGateway } from '../../src/gateway/gateway.ts';
-import { type TestGateway, startTestGateway } from '../helpers/gateway.ts';
-import { append, createSession, eventsOf, moveTo, subscribe, tail } from '../helpers/sessions.ts';
+import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
+import { append, createSession, eventsOf, moveTo, subscribe, tail } from '../support/fixtures/sessions.ts';
 
 let gateway: TestGateway;
 let key: string;

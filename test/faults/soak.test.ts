@@ -10,10 +10,10 @@ import {
   endProcesses,
   startGateway,
   temporaryDirectory,
-} from '../helpers/process.ts';
-import { full, proof } from '../helpers/proof.ts';
-import { random } from '../helpers/random.ts';
-import { subscribe, tail } from '../helpers/sessions.ts';
+} from '../support/processes/process.ts';
+import { full, proof } from '../support/proof.ts';
+import { random } from '../support/random.ts';
+import { subscribe, tail } from '../support/fixtures/sessions.ts';
 
 afterEach(endProcesses);
 

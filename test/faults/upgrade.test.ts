@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, expect, inject, test } from 'vitest';
 import { createDemoWorkspace } from '../../src/gateway/demo.ts';
-import { type TestGateway, startTestGateway } from '../helpers/gateway.ts';
-import { startWriting } from '../helpers/ledger.ts';
+import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
+import { startWriting } from '../support/oracles/ledger.ts';
 import {
   type GatewayProcess,
   checkout,
@@ -15,8 +15,8 @@ import {
   run,
   startGateway,
   temporaryDirectory,
-} from '../helpers/process.ts';
-import { full, proof } from '../helpers/proof.ts';
+} from '../support/processes/process.ts';
+import { full, proof } from '../support/proof.ts';
 
 afterEach(endProcesses);
 

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest';
 import { z } from 'zod';
 import { PRODUCT_FAMILIES } from '../../src/core/config.ts';
 import { SCOPES } from '../../src/core/operation.ts';
-import { query } from '../helpers/embedded-postgres.ts';
+import { query } from '../support/processes/embedded-postgres.ts';
 import {
   type Finished,
   call,
@@ -13,7 +13,7 @@ import {
   run,
   startGateway,
   temporaryDirectory,
-} from '../helpers/process.ts';
+} from '../support/processes/process.ts';
 
 afterEach(endProcesses);
 

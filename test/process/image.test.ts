@@ -1,8 +1,8 @@
 import { cp, mkdir, readFile, symlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
-import { NODE_ARGUMENTS } from '../helpers/as-shipped.ts';
-import { checkout, endProcesses, run, temporaryDirectory } from '../helpers/process.ts';
+import { NODE_ARGUMENTS } from '../support/processes/node-arguments.ts';
+import { checkout, endProcesses, run, temporaryDirectory } from '../support/processes/process.ts';
 
 afterEach(endProcesses);
 

@@ -1,8 +1,8 @@
 import { Readable } from 'node:stream';
 import { afterEach, expect, test } from 'vitest';
-import { type LiveSession, startLiveSession } from '../helpers/live-session.ts';
-import { endProcesses, start } from '../helpers/process.ts';
-import { EventStream, type Message } from '../helpers/sessions.ts';
+import { type LiveSession, startLiveSession } from '../support/fixtures/live-session.ts';
+import { endProcesses, start } from '../support/processes/process.ts';
+import { EventStream, type Message } from '../support/fixtures/sessions.ts';
 
 afterEach(endProcesses);
 

@@ -5,9 +5,9 @@ import { json } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, expect, inject, test } from 'vitest';
 import { z } from 'zod';
-import { startOAuthFixture } from '../helpers/mcp-authorization-server.ts';
-import { consentByForms, startOidcFixture } from '../helpers/mcp-oidc-server.ts';
-import { startPeer } from '../helpers/mcp-server.ts';
+import { startOAuthFixture } from '../support/peers/mcp-authorization-server.ts';
+import { consentByForms, startOidcFixture } from '../support/peers/mcp-oidc-server.ts';
+import { startPeer } from '../support/peers/mcp-server.ts';
 import {
   type GatewayProcess,
   call,
@@ -16,7 +16,7 @@ import {
   issueKey,
   startGateway,
   temporaryDirectory,
-} from '../helpers/process.ts';
+} from '../support/processes/process.ts';
 
 /** MCP connections as an operator runs them: gateways that are processes, and a database that is files. */
 

@@ -5,7 +5,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, describe, expect, inject, test } from 'vitest';
 import { startEmbeddedPostgres } from '../../src/core/embedded-postgres.ts';
-import { gone, query } from '../helpers/embedded-postgres.ts';
+import { gone, query } from '../support/processes/embedded-postgres.ts';
 import {
   type GatewayProcess,
   call,
@@ -15,7 +15,7 @@ import {
   run,
   startGateway,
   temporaryDirectory,
-} from '../helpers/process.ts';
+} from '../support/processes/process.ts';
 
 afterEach(endProcesses);
 

@@ -7,7 +7,7 @@ import { type Socket, connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import pg from 'pg';
 import { afterEach, expect, inject, test } from 'vitest';
-import { query } from '../helpers/embedded-postgres.ts';
+import { query } from '../support/processes/embedded-postgres.ts';
 import {
   type GatewayProcess,
   call,
@@ -17,7 +17,7 @@ import {
   issueKey,
   startGateway,
   temporaryDirectory,
-} from '../helpers/process.ts';
+} from '../support/processes/process.ts';
 
 afterEach(endProcesses);
 

@@ -5,7 +5,7 @@ import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import type { Proof } from '../helpers/proof.ts';
+import type { Proof } from '../support/proof.ts';
 
 const SCRIPTS = ['test', 'test:several', 'test:faults', 'test:browser', 'test:conformance'];
 const root = new URL('../..', import.meta.url).pathname;

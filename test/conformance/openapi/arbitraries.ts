@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { HOSTILE_TEXT } from '../../helpers/hostile-text.ts';
+import { HOSTILE_TEXT } from '../../support/fixtures/hostile-text.ts';
 
 /** The part of JSON Schema (2020-12) that openapi.json is written in. */
 export interface Schema {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
-import { HOSTILE_TEXT } from '../../helpers/hostile-text.ts';
-import { type Caller, Reference } from '../../helpers/workspace.ts';
+import { HOSTILE_TEXT } from '../../support/fixtures/hostile-text.ts';
+import { type Caller, Reference } from '../../support/fixtures/workspace.ts';
 import { type Schema, createArbitraries } from './arbitraries.ts';
 
 export interface Document {

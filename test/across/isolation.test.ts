@@ -1,0 +1,315 @@
+import { randomUUID } from 'node:crypto';
+import { isInterfaceType } from 'graphql';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { takesBody } from '../../src/core/route.ts';
+import { routes } from '../../src/gateway/routes.ts';
+import { schema } from '../../src/gateway/schema.ts';
+import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
+import {
+  BESIDE_PATHS,
+  MUTATIONS,
+  PARAMETERS,
+  QUERIES,
+  type References,
+  nodeIds,
+} from '../support/fixtures/isolation-cases.ts';
+import { dumpTables, send } from '../support/fixtures/second-gateway.ts';
+import { append, createSession, eventsOf, mutate } from '../support/fixtures/sessions.ts';
+
+let gateway: TestGateway;
+/** Who tries, and at what: all of another organization, and what is somebody else's own within the organization. */
+let attacks: readonly { who: string; key: string | undefined; victim: References }[];
+let victim: References;
+let nobody: References;
+let personal: References;
+let ownerKey: string;
+
+const gql = async (key: string, query: string, variables: object = {}) => {
+  const { data, errors } = await gateway.graphql<Record<string, never>>(key, query, { ...variables });
+  if (!data) throw new Error(JSON.stringify(errors));
+  return data as unknown;
+};
+
+beforeAll(async () => {
+  gateway = await startTestGateway();
+  const owner = await gateway.createKey();
+  ownerKey = owner.key;
+  const member = await gateway.createKey({ organization: owner.organization });
+  const thief = await gateway.createKey();
+  const accomplice = await gateway.createKey({ organization: thief.organization });
+  // A key that is bound to its organization, and one that reaches all of its user's.
+  const unbound = await gateway.createKey({ organization: thief.organization, role: 'admin' });
+  await gateway.dependencies.sql.query('update api_key set organization_id = null where id = $1', [unbound.keyId]);
+  const scopeless = await gateway.createKey({ organization: thief.organization, scopes: [] });
+  const revoked = await gateway.createKey({ organization: thief.organization });
+  await gateway.dependencies.sql.query('update api_key set revoked_at = now() where id = $1', [revoked.keyId]);
+  const definition = await gateway.rest<{ id: string; fullyQualifiedName: string }>(
+    'POST',
+    '/events/2026-03/event-definitions',
+    {
+      key: owner.key,
+      body: {
+        label: 'Secret plan',
+        name: 'secret_plan',
+        propertyDefinitions: [{ label: 'Secret amount', name: 'secret_amount', type: 'string' }],
+      },
+    },
+  );
+  const shared = await recordSession(owner.key, 'PUBLIC');
+  const own = await recordSession(owner.key, 'PRIVATE');
+  const connectionId = await createConnection(owner.key, 'shared');
+  await gateway.rest('POST', '/events/2026-03/send', {
+    key: owner.key,
+    body: { eventName: 'secret_plan', properties: {}, email: 'secret@example.com' },
+  });
+  const [occurrence] = await gateway.dependencies.sql.query<{ id: string; ms: string }>(
+    `select id, (extract(epoch from occurred_at) * 1000)::bigint::text as ms from event_occurrence`,
+    [],
+  );
+  const leaver = await gateway.createKey({ organization: owner.organization });
+  const deletion = await gateway.rest<{ deletionJobId: string }>('DELETE', `/v1/users/${leaver.userId}`, {
+    key: leaver.key,
+    body: {},
+  });
+  const channels = await gateway.rest<{ channelGuid: string }[]>(
+    'GET',
+    '/broadcast/v1/channels/setting/publish/current',
+    { key: owner.key },
+  );
+  const broadcast = await gateway.rest<{ broadcastGuid: string }>('POST', '/broadcast/v1/broadcasts', {
+    key: owner.key,
+    body: { channelGuid: channels.body[0]?.channelGuid, content: { body: 'Secret message' } },
+  });
+  victim = {
+    broadcastGuid: broadcast.body.broadcastGuid,
+    channelGuid: channels.body[0]?.channelGuid ?? '',
+    occurrenceKey: `${definition.body.id}:${occurrence?.ms}:${occurrence?.id}`,
+    mcpConnectionId: connectionId,
+    deletionJobId: deletion.body.deletionJobId,
+    organizationId: owner.organizationId,
+    userId: member.userId,
+    apiKeyId: member.keyId,
+    ...shared,
+    eventNames: ['secret_plan', definition.body.fullyQualifiedName, definition.body.id],
+    property: 'secret_amount',
+  };
+  nobody = {
+    broadcastGuid: randomUUID(),
+    channelGuid: randomUUID(),
+    occurrenceKey: `${randomUUID()}:${occurrence?.ms}:${randomUUID()}`,
+    mcpConnectionId: randomUUID(),
+    deletionJobId: randomUUID(),
+    organizationId: randomUUID(),
+    userId: randomUUID(),
+    apiKeyId: randomUUID(),
+    sessionId: randomUUID(),
+    artifactId: randomUUID(),
+    eventNames: ['absent_plan', definition.body.fullyQualifiedName.replace('secret_plan', 'absent_plan'), randomUUID()],
+    property: 'absent_amount',
+  };
+  // To a member, what is the owner's own is as missing as what is foreign; all else of the organization they may see.
+  const { deletionJobId } = victim;
+  const mcpConnectionId = await createConnection(owner.key, 'personal');
+  personal = { ...nobody, ...own, mcpConnectionId, deletionJobId, apiKeyId: owner.keyId };
+  attacks = [
+    { who: 'an admin elsewhere', key: thief.key, victim },
+    { who: 'a member elsewhere', key: accomplice.key, victim },
+    { who: 'an admin elsewhere whose key is bound to no organization', key: unbound.key, victim },
+    { who: 'a key elsewhere without scopes', key: scopeless.key, victim },
+    { who: 'a revoked key', key: revoked.key, victim },
+    { who: 'nobody', key: undefined, victim },
+    { who: 'a member of the same organization', key: member.key, victim: personal },
+  ];
+  // Each key is used once beforehand, and no minute passes: `lastUsedAt` is the one thing that a refused request may write.
+  gateway.setClock(new Date());
+  for (const { key } of attacks)
+    await gateway.fetch('/graphql?query={__typename}', { headers: { Authorization: `Bearer ${key}` } });
+});
+afterAll(() => gateway.close());
+
+async function recordSession(key: string, visibility: string): Promise<{ sessionId: string; artifactId: string }> {
+  const sessionId = await createSession(gateway, key, { title: 'Secret session', visibility });
+  await append(gateway, key, sessionId, eventsOf(1));
+  const selection = 'artifact { databaseId }';
+  const input = { sessionId, type: 'PLAN' };
+  const { artifact } = await mutate<{ artifact: { databaseId: string } }>(
+    gateway,
+    key,
+    'recordArtifact',
+    input,
+    selection,
+  );
+  return { sessionId, artifactId: artifact.databaseId };
+}
+
+async function createConnection(key: string, visibility: string): Promise<string> {
+  const body = { type: 'stdio', name: 'Secret server', command: 'secret-command', visibility };
+  const answer = await gateway.rest<{ connection: { id: string } }>('POST', '/v1/mcp-connections', { key, body });
+  return answer.body.connection.id;
+}
+
+/** An answer with what was referred to taken out, so that two that say the same are the same text. */
+function anonymous(text: string, { eventNames, property, ...ids }: References): string {
+  const values = [...eventNames, property, ...Object.values(ids)].toSorted((a, b) => b.length - a.length);
+  return values.reduce((rest, value) => rest.replaceAll(value, '…').replaceAll(value.toUpperCase(), '…'), text);
+}
+
+/** Sends the same to what is foreign and to what is missing. Answers whatever changed, or tells the two apart, or is no refusal: nothing. */
+async function leaks(
+  foreignTo: References,
+  run: (to: References) => Promise<string[]>,
+  refusal: RegExp,
+): Promise<string[]> {
+  const before = await dumpTables(gateway);
+  const foreign = await run(foreignTo);
+  const missing = await run(nobody);
+  const changed = (await dumpTables(gateway)) === before ? [] : ['something changed'];
+  if (foreign.length === 0) return ['nothing was tried'];
+  const different = foreign.filter(
+    (text, index) => anonymous(text, foreignTo) !== anonymous(missing[index] ?? '', nobody),
+  );
+  return [...changed, ...different, ...foreign.filter((text) => !refusal.test(text))];
+}
+
+/** The deletion of somebody who leaves; and what no global id is made of. */
+const NOT_THE_OWNERS = /^(?:Artifact|DeletionJob):|^EventDefinition:(?:pe\d+_)?[a-z]+_plan$/;
+const OWNERS_OWN = /^(?:ApiKey|Session|SessionEvent|McpServer):/;
+const headers = { 'X-Request-Id': 'same', 'Content-Type': 'application/json' };
+
+describe('A1: nothing of another organization can be seen or changed, and foreign is as missing, byte for byte', () => {
+  test('every mutation, query, subscription and path parameter has its case here', () => {
+    const fieldsOf = (...types: ReturnType<typeof schema.getQueryType>[]) =>
+      types.flatMap((type) => Object.keys(type?.getFields() ?? {})).toSorted();
+    expect(Object.keys(MUTATIONS).toSorted()).toEqual(fieldsOf(schema.getMutationType()));
+    expect(Object.keys(QUERIES).toSorted()).toEqual(fieldsOf(schema.getQueryType(), schema.getSubscriptionType()));
+    const parameters = new Set(
+      routes.flatMap(({ path }) => [...path.matchAll(/:(\w+)/g)].map(([, name = '']) => name)),
+    );
+    expect(new Set(Object.keys(PARAMETERS))).toEqual(parameters);
+    const node = schema.getType('Node');
+    const types = isInterfaceType(node) ? schema.getPossibleTypes(node).map(({ name }) => name) : [];
+    const tried = nodeIds(victim).map((id) => Buffer.from(id, 'base64').toString().split(':')[0] ?? '');
+    expect(new Set(tried.filter((name) => name !== 'Artifact'))).toEqual(new Set(types));
+  });
+
+  test('to their owner all of it is there', async () => {
+    for (const to of [victim, personal]) {
+      const ids = nodeIds(to).filter((id) => !NOT_THE_OWNERS.test(Buffer.from(id, 'base64').toString()));
+      expect(ids.length).toBeGreaterThan(3);
+      const { data } = await gateway.graphql<{ nodes: ({ id: string } | null)[] }>(
+        ownerKey,
+        'query($ids: [ID!]!) { nodes(ids: $ids) { id } }',
+        { ids },
+      );
+      const there = data?.nodes.flatMap((node) => node?.id ?? []);
+      expect(there).toEqual(
+        to === victim ? ids : ids.filter((id) => OWNERS_OWN.test(Buffer.from(id, 'base64').toString())),
+      );
+    }
+  });
+
+  test.each(Object.entries(MUTATIONS).flatMap(([name, inputs]) => (inputs ? [[name, inputs] as const] : [])))(
+    'mutation %s',
+    async (name, inputs) => {
+      const query = `mutation($input: ${name.charAt(0).toUpperCase()}${name.slice(1)}Input!) { ${name}(input: $input) { __typename ... on Error { message code path } } }`;
+      for (const { who, key, victim: target } of attacks) {
+        const run = async (to: References) => {
+          const answers = inputs(to).map((input) =>
+            send(gateway, 'POST', '/graphql', { key, headers, body: JSON.stringify({ query, variables: { input } }) }),
+          );
+          return (await Promise.all(answers)).map(({ status, text }) => `${status} ${text}`);
+        };
+        expect(await leaks(target, run, /"code":"(?:NOT_FOUND|FORBIDDEN|UNAUTHENTICATED)"/), `by ${who}`).toEqual([]);
+      }
+    },
+  );
+
+  test.each(Object.entries(QUERIES).flatMap(([name, fields]) => (fields ? [[name, fields] as const] : [])))(
+    'query %s',
+    async (name, fields) => {
+      const isSubscription = schema.getSubscriptionType()?.getFields()[name] !== undefined;
+      for (const { who, key, victim: target } of attacks) {
+        const run = async (to: References) => {
+          const answers = fields(to).map((field) =>
+            send(gateway, 'POST', '/graphql', {
+              key,
+              headers: isSubscription ? { ...headers, Accept: 'text/event-stream' } : headers,
+              body: JSON.stringify({ query: `${isSubscription ? 'subscription' : 'query'} { ${field} }` }),
+            }),
+          );
+          return (await Promise.all(answers)).map(({ status, text }) => `${status} ${text}`);
+        };
+        const refusal = /"code":"(?:NOT_FOUND|FORBIDDEN|UNAUTHENTICATED)"|:null|\[(?:null,?)+\]/;
+        expect(await leaks(target, run, refusal), `by ${who}`).toEqual([]);
+      }
+    },
+  );
+
+  const withParameters = routes.filter(({ path }) => path.includes(':'));
+  test.each(withParameters.map((route) => [route.method, route.path, route] as const))(
+    '%s %s',
+    async (_, __, route) => {
+      const names = [...route.path.matchAll(/:(\w+)/g)].map(([, name]) => name ?? '');
+      for (const { who, key, victim: target } of attacks) {
+        const run = async (to: References) => {
+          const paths = names.reduce(
+            (made, name) =>
+              made.flatMap((path) => (PARAMETERS[name]?.(to) ?? []).map((value) => path.replace(`:${name}`, value))),
+            [route.path],
+          );
+          const example = route.examples?.input ?? {};
+          const answers = paths.map((path) =>
+            send(gateway, route.method, path, {
+              key,
+              headers,
+              ...(takesBody(route) && { body: JSON.stringify(example) }),
+            }),
+          );
+          return (await Promise.all(answers)).map(({ status, text }) => `${status} ${text}`);
+        };
+        expect(await leaks(target, run, /^40[134] /), `by ${who}`).toEqual([]);
+      }
+    },
+  );
+
+  test.each(Object.entries(BESIDE_PATHS))('%s', async (_, cases) => {
+    for (const { who, key, victim: target } of attacks) {
+      // A key that is bound to an organization does not look at the header.
+      const run = async (to: References) => {
+        const answers = cases(to).map(({ method, path, body, headers: more }) =>
+          send(gateway, method, path, {
+            key,
+            headers: { ...headers, ...more },
+            ...(body && { body: JSON.stringify(body) }),
+          }),
+        );
+        return (await Promise.all(answers)).map(({ status, text }) => `${status} ${text}`);
+      };
+      expect(await leaks(target, run, /^40[0134] /), `by ${who}`).toEqual([]);
+    }
+  });
+
+  test('lists, searches and everything below viewer show only what is the caller’s', async () => {
+    const query = `{ viewer { user { email } organizations { nodes { slug members { nodes { user { email } } } } }
+      organization { memberCount members { nodes { user { email } } } apiKeys(includeRevoked: true) { nodes { databaseId } } eventDefinitions(search: "plan") { totalCount nodes { name } } sessions { nodes { databaseId title } } } } }`;
+    for (const { key = '' } of attacks.slice(0, 3)) {
+      const own = JSON.stringify(await gql(key, query));
+      const list = await send(
+        gateway,
+        'GET',
+        '/events/2026-03/event-definitions?searchString=plan&includeProperties=true',
+        { key },
+      );
+      expect(list.body).toEqual({ results: [], total: 0 });
+      for (const value of [...Object.values(victim).flat(), 'Secret']) expect(own).not.toContain(value);
+    }
+  });
+
+  test('a name that another organization uses is free', async () => {
+    const answer = await gateway.rest('POST', '/events/2026-03/event-definitions', {
+      key: attacks[0]?.key ?? '',
+      body: { label: 'Secret plan', name: 'secret_plan' },
+    });
+    expect(answer.status).toBe(201);
+  });
+});

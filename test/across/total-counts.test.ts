@@ -1,0 +1,113 @@
+import { isObjectType } from 'graphql';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { schema } from '../../src/gateway/schema.ts';
+import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
+import { append, createSession, eventsOf, mutate } from '../support/fixtures/sessions.ts';
+
+type Issued = Awaited<ReturnType<TestGateway['createKey']>>;
+let gateway: TestGateway;
+let admin: Issued;
+let member: Issued;
+let stranger: Issued;
+let free: Issued;
+let sessionId: string;
+beforeAll(async () => {
+  gateway = await startTestGateway();
+  admin = await gateway.createKey();
+  member = await gateway.createKey({ organization: admin.organization });
+  await gateway.createKey({ organization: admin.organization });
+  stranger = await gateway.createKey();
+  // A second organization of the member, which the member's key of the first does not reach.
+  await gateway.createKey({ email: member.email });
+  free = await gateway.createKey({ email: member.email });
+  await gateway.dependencies.sql.query('update api_key set organization_id = null where id = $1', [free.keyId]);
+  const { apiKey } = await mutate<{ apiKey: { id: string } }>(
+    gateway,
+    admin.key,
+    'createApiKey',
+    { name: 'short-lived', scopes: ['SESSIONS_READ'] },
+    'apiKey { id }',
+  );
+  await mutate(gateway, admin.key, 'revokeApiKey', { apiKeyId: apiKey.id });
+  sessionId = await createSession(gateway, admin.key, { title: 'private' });
+  await append(gateway, admin.key, sessionId, [...eventsOf(4), ...eventsOf(3, { from: 5, eventType: 'tool' })]);
+});
+afterAll(() => gateway.close());
+
+test('every connection has a total count', () => {
+  const connections = Object.values(schema.getTypeMap()).filter(
+    (type) => isObjectType(type) && type.name.endsWith('Connection'),
+  );
+  expect(connections.length).toBeGreaterThan(5);
+  const counts = connections.map((type) => [
+    type.name,
+    isObjectType(type) && String(type.getFields()['totalCount']?.type),
+  ]);
+  expect(counts).toEqual(connections.map(({ name }) => [name, 'Int!']));
+});
+
+interface List {
+  readonly totalCount: number;
+  readonly nodes: object[];
+}
+
+/** The list that a path of fields leads to, with what it selects in place of `*`. */
+async function ask(key: string, query: string, selection: string) {
+  const { data, errors } = await gateway.graphql<object>(key, query.replace('*', selection));
+  return { list: listIn(data), errors };
+}
+
+function listIn(value: unknown): List | undefined {
+  if (typeof value !== 'object' || value === null) return undefined;
+  return 'totalCount' in value || 'nodes' in value ? (value as List) : listIn(Object.values(value)[0]);
+}
+
+const within = (field: string) => `{ viewer { organization { ${field} { * } } } }`;
+const events = (filter = '') => `{ session(id: "${sessionId}") { events(first: 2 ${filter}) { * } } }`;
+
+test.each<[string, () => string, () => Issued, number]>([
+  ['organizations of a key', () => '{ viewer { organizations(first: 1) { * } } }', () => member, 1],
+  ['organizations of a key of none', () => '{ viewer { organizations(first: 1) { * } } }', () => free, 3],
+  ['members', () => within('members(first: 2)'), () => admin, 3],
+  ['keys', () => within('apiKeys(first: 2)'), () => admin, 3],
+  ['keys, revoked ones too', () => within('apiKeys(first: 2, includeRevoked: true)'), () => admin, 4],
+  ['keys of a member', () => within('apiKeys(first: 2)'), () => member, 1],
+  ['keys elsewhere', () => within('apiKeys(first: 2)'), () => stranger, 1],
+  ['members elsewhere', () => within('members(first: 2)'), () => stranger, 1],
+  // The operator's part in it: three keys here, one elsewhere.
+  ['the audit log', () => within('auditLog(first: 2)'), () => admin, 7],
+  ['one operation', () => within('auditLog(first: 2, filter: { operation: "revokeApiKey" })'), () => admin, 1],
+  ['one user', () => within(`auditLog(first: 2, filter: { userId: "${admin.userId}" })`), () => admin, 4],
+  ['another user', () => within(`auditLog(first: 2, filter: { userId: "${member.userId}" })`), () => admin, 0],
+  ['the audit log elsewhere', () => within('auditLog(first: 2)'), () => stranger, 1],
+  ['events', () => events(), () => admin, 7],
+  ['events of a kind', () => events('filter: { eventType: ["tool"] }'), () => admin, 3],
+  ['no events', () => events('filter: { eventType: ["none"] }'), () => admin, 0],
+])('%s: the count is the length of the whole list', async (_, query, caller, length) => {
+  const { key } = caller();
+  const whole = await ask(key, query().replace(/first: \d/, 'first: 100'), 'nodes { __typename }');
+  const page = await ask(key, query(), 'totalCount nodes { __typename }');
+  const count = await ask(key, query(), 'totalCount');
+  expect([whole.list?.nodes.length, page.list?.totalCount, count.list?.totalCount]).toEqual([length, length, length]);
+});
+
+test('a count costs one statement, only when asked for', async () => {
+  const statements = async (query: string, selection: string) => {
+    gateway.statements.length = 0;
+    expect((await ask(admin.key, query, selection)).errors).toBeUndefined();
+    return gateway.statements.length;
+  };
+  const lists = ['members', 'apiKeys', 'auditLog'].map(within);
+  for (const query of [...lists, '{ viewer { organizations { * } } }', events()]) {
+    await statements(query, 'nodes { __typename }');
+    const without = await statements(query, 'nodes { __typename }');
+    expect([query, await statements(query, 'totalCount nodes { __typename }')]).toEqual([query, without + 1]);
+  }
+});
+
+test('nothing is counted for those who may not read the list', async () => {
+  for (const { key } of [member, stranger])
+    expect((await gateway.graphql(key, events().replace('*', 'totalCount'))).data).toEqual({ session: null });
+  const log = await ask(member.key, within('auditLog'), 'totalCount');
+  expect([log.list, log.errors?.[0]?.extensions?.['code']]).toEqual([undefined, 'FORBIDDEN']);
+});

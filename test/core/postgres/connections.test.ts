@@ -1,0 +1,86 @@
+import { afterEach, beforeEach, expect, inject, test } from 'vitest';
+import { openDatabase } from '../../../src/core/database.ts';
+import { entities } from '../../../src/gateway/entities.ts';
+import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { onServer } from '../../support/global-setup.ts';
+import { startTcpProxy } from '../../support/peers/tcp-proxy.ts';
+import { createSession } from '../../support/fixtures/sessions.ts';
+
+let gateway: TestGateway;
+beforeEach(async () => {
+  gateway = await startTestGateway();
+});
+afterEach(() => gateway.close());
+
+test("times go out in UTC, whatever the database's own time zone", async () => {
+  const name = new URL(gateway.databaseUrl).pathname.slice(1);
+  await onServer(inject('serverUrl'), `alter database ${name} set timezone = 'Asia/Kolkata'`);
+  gateway.setClock(new Date('2026-03-01T10:20:30.500Z'));
+  const { key } = await gateway.createKey();
+  const id = await createSession(gateway, key);
+  const { data } = await gateway.graphql(
+    key,
+    '{ viewer { organization { sessions(first: 1) { nodes { databaseId createdAt } } } } }',
+  );
+  expect(data).toEqual({
+    viewer: { organization: { sessions: { nodes: [{ databaseId: id, createdAt: '2026-03-01T10:20:30.500Z' }] } } },
+  });
+});
+
+test("the URL's parameters hold for the gateway's connections", async () => {
+  const url = new URL(gateway.databaseUrl);
+  url.searchParams.set('sslmode', 'require');
+  const database = await openDatabase({ url: url.href, entities });
+  try {
+    await expect(database.em.fork().execute('select 1')).rejects.toThrow('The server does not support SSL connections');
+  } finally {
+    await database.close(true);
+  }
+});
+
+test('a connection that is lost in the middle of its transaction, or of beginning one, leaves the pool as large as it was', async () => {
+  const proxy = await startTcpProxy(gateway.databaseUrl);
+  const database = await openDatabase({ url: proxy.url, entities, poolMax: 2 });
+  const ask = () => database.em.fork().execute('select 1 as one');
+  try {
+    for (const isBegun of [false, true, false, true, false, true]) {
+      await ask();
+      const em = database.em.fork();
+      if (isBegun) await em.begin();
+      proxy.setDelay(60_000);
+      const lost = (isBegun ? em.commit() : em.begin()).catch(String);
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      proxy.cut();
+      expect(await lost).toMatch(/Connection terminated|ECONNRESET/);
+      if (isBegun) await em.rollback();
+      proxy.setDelay(0);
+    }
+    expect(await Promise.all([ask(), ask(), ask()])).toEqual([[{ one: 1 }], [{ one: 1 }], [{ one: 1 }]]);
+  } finally {
+    await database.close(true);
+    await proxy.close();
+  }
+});
+
+test('a database that answers some and lets others wait is busy, not away: nothing is cut', async () => {
+  const proxy = await startTcpProxy(gateway.databaseUrl);
+  const waitMs = 2_000;
+  const database = await openDatabase({ url: proxy.url, entities, poolMax: 2, waitMs });
+  const em = database.em.fork();
+  try {
+    await em.begin();
+    // The connection that asks for the pulse is opened after this, and so is any that follows it.
+    proxy.silenceNew();
+    const began = performance.now();
+    while (performance.now() - began < 3 * waitMs) await em.execute('select pg_sleep(0.1)');
+    await em.commit();
+    await em.begin();
+    proxy.fallSilent();
+    await expect(em.execute('select 1')).rejects.toThrow('Connection terminated');
+  } finally {
+    await em.rollback().catch(() => undefined);
+    proxy.speakAgain();
+    await database.close(true);
+    await proxy.close();
+  }
+});

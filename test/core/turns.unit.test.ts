@@ -1,0 +1,44 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import { createTurns } from '../../src/core/turns.ts';
+
+const WAIT_MS = 30_000;
+const range = (count: number) => Array.from({ length: count }, (_, index) => index);
+
+test('who takes turns under one name comes one at a time, in order; under another name nobody waits', async () => {
+  const turns = createTurns();
+  const seen: string[] = [];
+  await Promise.all(
+    range(50).map(async (index) => {
+      const end = await turns.take(index % 2 === 0 ? 'even' : 'odd', WAIT_MS);
+      seen.push(`${index} begins`);
+      await delay((50 - index) / 10);
+      seen.push(`${index} ends`);
+      end?.();
+    }),
+  );
+  for (const half of [0, 1]) {
+    const own = seen.filter((line) => Number.parseInt(line, 10) % 2 === half);
+    const inOrder = range(25).flatMap((place) => [`${place * 2 + half} begins`, `${place * 2 + half} ends`]);
+    expect(own).toEqual(inOrder);
+  }
+  expect(seen.slice(0, 2)).toEqual(['0 begins', '1 begins']);
+});
+
+test('whose turn does not come in time gets none, and those behind lose nothing by it', async () => {
+  const turns = createTurns();
+  const first = await turns.take('one', WAIT_MS);
+  const impatient = turns.take('one', 5);
+  const patient = turns.take('one', WAIT_MS);
+  expect(await impatient).toBeUndefined();
+  const order: string[] = [];
+  const later = patient.then((end) => {
+    order.push('patient');
+    end?.();
+  });
+  order.push('first');
+  first?.();
+  await later;
+  expect(order).toEqual(['first', 'patient']);
+  expect(await turns.take('one', 5)).toBeInstanceOf(Function);
+});

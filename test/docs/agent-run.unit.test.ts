@@ -1,0 +1,121 @@
+import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { describe, expect, test } from 'vitest';
+import { type AgentEvent, agentRun } from '../../docs/examples/make-agent-run.ts';
+import { parseInput } from '../../src/core/validation.ts';
+import {
+  DELIVERIES,
+  DELTA_TYPES,
+  type EventData,
+  RESPONSE_PHASES,
+  SCOPE_KINDS,
+  TOOL_RESULT_STATUSES,
+  recordedEvent,
+} from '../../src/domains/session-events/event-data.ts';
+
+const script = fileURLToPath(new URL('../../docs/examples/make-agent-run.ts', import.meta.url));
+
+async function print(...args: string[]): Promise<string> {
+  const { stdout } = await promisify(execFile)(process.execPath, [script, ...args], { maxBuffer: 64 * 1024 * 1024 });
+  return stdout;
+}
+
+const dataOf = (event: AgentEvent) => JSON.parse(parseInput(recordedEvent, event).eventData) as EventData;
+
+describe('the example run of an agent', () => {
+  const run = [...agentRun(3000)];
+  const data = run.map((event) => dataOf(event));
+
+  test('is printed as 3000 lines, each an event that can be recorded as it is, and the same each time', async () => {
+    const output = await print();
+    const lines = output.trimEnd().split('\n');
+    expect(lines).toHaveLength(3000);
+    for (const line of lines) {
+      const event: unknown = JSON.parse(line);
+      const { eventData, ...parsed } = parseInput(recordedEvent, event);
+      expect({ ...parsed, eventData: JSON.parse(eventData) as unknown }).toEqual(event);
+    }
+    expect(lines).toEqual(run.map((event) => JSON.stringify(event)));
+    expect(await print('3000', '1')).toBe(output);
+    expect(await print('3000', '2')).not.toBe(output);
+  });
+
+  test('has exactly as many events as are asked for, from its start to its end', () => {
+    for (const count of [...Array.from({ length: 500 }, (_, more) => 20 + more), 20_000]) {
+      const events = [...agentRun(count)];
+      const ends = [events[0], events.at(-4), events.at(-1)].map((event) => event?.eventData);
+      expect([count, events.length]).toEqual([count, count]);
+      expect(ends).toMatchObject([
+        { type: 'session_started' },
+        { deltaType: 'text_delta', responsePhase: 'final_answer' },
+        { type: 'session_finished' },
+      ]);
+    }
+  });
+
+  test('shows every value of every enumeration', () => {
+    const shown = (values: readonly (string | null | undefined)[]) =>
+      [...new Set(values)].filter((value) => value != null).toSorted();
+    expect(shown(data.map(({ scope }) => scope?.kind))).toEqual(SCOPE_KINDS.toSorted());
+    expect(shown(data.map(({ delivery }) => delivery))).toEqual(DELIVERIES.toSorted());
+    expect(shown(data.map(({ deltaType }) => deltaType))).toEqual(DELTA_TYPES.toSorted());
+    expect(shown(data.map(({ responsePhase }) => responsePhase))).toEqual(RESPONSE_PHASES.toSorted());
+    expect(shown(data.map(({ toolResult }) => toolResult?.status))).toEqual(TOOL_RESULT_STATUSES.toSorted());
+    expect(data.filter(({ snapshotId }) => snapshotId != null).length).toBeGreaterThan(1);
+  });
+
+  test('moves on in time, and counts the events of each message', () => {
+    const times = run.map(({ createdAt }) => createdAt);
+    expect(times).toEqual([...new Set(times)].toSorted());
+    for (const events of Map.groupBy(
+      run.filter(({ messageId }) => messageId !== null),
+      ({ messageId }) => messageId,
+    ).values()) {
+      expect(events.map(({ eventData }) => eventData['sequenceNumber'])).toEqual(events.map((_, index) => index + 1));
+    }
+  });
+
+  test('accumulates the deltas of each item; those of a tool make the JSON of its input', () => {
+    const deltas = Map.groupBy(
+      data.filter(({ deltaType }) => deltaType != null),
+      ({ itemId }) => itemId,
+    );
+    const inputs: unknown[] = [];
+    for (const events of deltas.values()) {
+      let text = '';
+      for (const { accumulatedText, event } of events) {
+        const { delta }: { delta: string } = JSON.parse(event?.message ?? '{}');
+        expect(delta.isWellFormed() && delta.length > 0).toBe(true);
+        text += delta;
+        expect(accumulatedText).toBe(text);
+      }
+      if (events[0]?.deltaType === 'input_json_delta') inputs.push(JSON.parse(text));
+    }
+    expect(inputs).toContainEqual({ command: 'npm test -- cart' });
+  });
+
+  test('begins and ends every call of a tool, and a helper belongs to a call that runs', () => {
+    const running = new Set<string>();
+    const orphans: AgentEvent[] = [];
+    for (const event of run) {
+      const { scope, itemId, toolResult } = dataOf(event);
+      if (scope?.kind === 'subagent' && !running.has(String(scope.parentToolUseId))) orphans.push(event);
+      if (toolResult?.status === 'running') running.add(String(itemId));
+      else if (toolResult && !running.delete(String(itemId))) orphans.push(event);
+    }
+    expect(orphans).toEqual([]);
+    expect(running.size).toBe(0);
+  });
+
+  test.each([['19'], ['many'], ['1e300'], ['100', 'x']])(
+    'says how it is used when it is asked for %s %s',
+    async (...args) => {
+      await expect(print(...args)).rejects.toMatchObject({
+        code: 1,
+        stdout: '',
+        stderr: expect.stringMatching(/^usage: [^\n]*\n$/),
+      });
+    },
+  );
+});

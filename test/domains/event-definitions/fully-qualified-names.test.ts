@@ -1,0 +1,28 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+
+const E = '/events/2026-03/event-definitions';
+let gateway: TestGateway;
+beforeAll(async () => {
+  gateway = await startTestGateway();
+});
+afterAll(() => gateway.close());
+
+test('a deletion that is tried again does not meet the definition whose fully qualified name looks like the deleted name', async () => {
+  const { key } = await gateway.createKey();
+  const create = (name: string) =>
+    gateway.rest<{ fullyQualifiedName: string }>('POST', E, { key, body: { label: name, name } });
+  const status = async (method: string, name: string) => (await gateway.rest(method, `${E}/${name}`, { key })).status;
+  const { fullyQualifiedName } = (await create('victim')).body;
+  expect(await status('GET', fullyQualifiedName)).toBe(200);
+  expect((await create(fullyQualifiedName)).status).toBe(201);
+  expect(await status('DELETE', fullyQualifiedName)).toBe(204);
+  expect(await status('DELETE', fullyQualifiedName)).toBe(404);
+  expect(await status('GET', fullyQualifiedName)).toBe(404);
+  expect(await status('GET', 'victim')).toBe(200);
+  const sent = await gateway.rest('POST', '/events/2026-03/send', {
+    key,
+    body: { eventName: fullyQualifiedName, email: 'ann@example.com', properties: {} },
+  });
+  expect(sent.status).toBe(404);
+});

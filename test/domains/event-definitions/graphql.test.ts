@@ -1,0 +1,255 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { SCOPES } from '../../../src/core/operation.ts';
+import { type Door, done, doorsOf } from '../../support/fixtures/event-definitions.ts';
+import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+
+let gateway: TestGateway;
+beforeAll(async () => {
+  gateway = await startTestGateway();
+});
+afterAll(() => gateway.close());
+
+const BARE = { includeDefaultProperties: false };
+
+async function workspace() {
+  const issued = await gateway.createKey();
+  return { ...issued, door: doorsOf(gateway, issued.key)[0] };
+}
+
+function toGlobalId(key: string, typename = 'EventDefinition'): string {
+  return Buffer.from(`${typename}:${key}`).toString('base64');
+}
+
+/** What is told of a query: its data, and the code and message of each error. */
+async function ask(key: string, query: string, variables?: Record<string, unknown>) {
+  const { data, errors = [] } = await gateway.graphql<Record<string, unknown>>(key, query, variables);
+  return { data, errors: errors.map(({ message, extensions }) => `${String(extensions?.['code'])} ${message}`) };
+}
+
+describe('eventDefinitionNamePreview', () => {
+  const QUERY =
+    'query Preview($label: String!) { eventDefinitionNamePreview(label: $label) { name isFree reason nextFreeName } }';
+  const preview = async (key: string, label: string) =>
+    (await ask(key, QUERY, { label })).data?.['eventDefinitionNamePreview'];
+
+  test('tells what a creation would make of a label, and reserves nothing', async () => {
+    const { key, door } = await workspace();
+    const free = { name: 'cart_viewed', isFree: true, reason: null, nextFreeName: 'cart_viewed' };
+    expect(await preview(key, 'Cart viewed')).toEqual(free);
+    expect(await preview(key, 'Cart viewed')).toEqual(free);
+    done(await door.create({ label: 'Cart viewed', ...BARE }));
+    expect(await preview(key, 'cart VIEWED!')).toEqual({
+      name: 'cart_viewed',
+      isFree: false,
+      reason: 'name: cart_viewed is taken by another event definition; choose another name',
+      nextFreeName: 'cart_viewed_2',
+    });
+    done(await door.delete('cart_viewed'));
+    expect(await preview(key, 'Cart viewed')).toEqual({
+      name: 'cart_viewed',
+      isFree: false,
+      reason:
+        'name: cart_viewed was used by a deleted event definition and can never be used again; choose another name',
+      nextFreeName: 'cart_viewed_2',
+    });
+    expect(done(await door.create({ label: 'Cart viewed', ...BARE })).name).toBe('cart_viewed_2');
+  });
+
+  test('says so when a label leaves nothing, and checks it as a creation does', async () => {
+    const { key } = await workspace();
+    const reason = 'the label has neither letters nor digits; give a name';
+    expect(await preview(key, '…')).toEqual({ name: null, isFree: false, reason, nextFreeName: null });
+    expect((await ask(key, QUERY, { label: '' })).errors).toEqual(['INVALID_INPUT label: must not be empty']);
+    expect((await ask(key, QUERY, { label: 'x'.repeat(101) })).errors).toEqual([
+      'INVALID_INPUT label: must be at most 100 characters',
+    ]);
+  });
+});
+
+test('deleteEventDefinitionPreview tells what would be lost, and takes nothing away', async () => {
+  const { key, door } = await workspace();
+  const definition = done(
+    await door.create({
+      label: 'Precious',
+      propertyDefinitions: [
+        { label: 'A', type: 'bool' },
+        { label: 'B', type: 'date' },
+      ],
+    }),
+  );
+  const query =
+    'query Preview($name: String!) { deleteEventDefinitionPreview(eventName: $name) { customPropertyCount burntName eventDefinition { id name } } }';
+  const expected = {
+    customPropertyCount: 2,
+    burntName: 'precious',
+    eventDefinition: { id: toGlobalId(definition.id), name: 'precious' },
+  };
+  for (const name of ['precious', definition.fullyQualifiedName, definition.id, toGlobalId(definition.id)]) {
+    expect(await ask(key, query, { name })).toEqual({ data: { deleteEventDefinitionPreview: expected }, errors: [] });
+  }
+  expect(done(await door.read('precious'))).toEqual(definition);
+  done(await door.delete('precious'));
+  expect(await ask(key, query, { name: 'precious' })).toEqual({
+    data: { deleteEventDefinitionPreview: null },
+    errors: [],
+  });
+  const mutation =
+    'mutation { deleteEventDefinition(input: { eventName: "gone" }) { ... on DeleteEventDefinitionPayload { deletedId deletedName } } }';
+  const gone = done(await door.create({ label: 'Gone', ...BARE }));
+  expect((await ask(key, mutation)).data).toEqual({
+    deleteEventDefinition: { deletedId: toGlobalId(gone.id), deletedName: 'gone' },
+  });
+});
+
+describe('node and nodes', () => {
+  const NODES = 'query Nodes($ids: [ID!]!) { nodes(ids: $ids) { __typename id ... on EventDefinition { name } } }';
+
+  test('find definitions by global id; malformed, deleted, foreign and unknown ones are null beside their neighbours', async () => {
+    const { key, door } = await workspace();
+    const foreign = done(await (await workspace()).door.create({ label: 'Foreign', ...BARE }));
+    const deleted = done(await door.create({ label: 'Deleted', ...BARE }));
+    done(await door.delete('deleted'));
+    const mine = done(await door.create({ label: 'Mine', ...BARE }));
+    const found = { __typename: 'EventDefinition', id: toGlobalId(mine.id), name: 'mine' };
+    const ids = [
+      toGlobalId(mine.id),
+      toGlobalId(foreign.id),
+      toGlobalId(deleted.id),
+      toGlobalId(crypto.randomUUID()),
+      toGlobalId('mine'),
+      toGlobalId(`${mine.id}\0`),
+      toGlobalId(mine.id, 'Missing'),
+      toGlobalId(mine.id, '__proto__'),
+      mine.id,
+      '',
+      toGlobalId(mine.id.toUpperCase()),
+    ];
+    const { data, errors } = await ask(key, NODES, { ids });
+    expect({ data, errors }).toEqual({
+      data: { nodes: [found, ...Array.from({ length: ids.length - 1 }, () => null)] },
+      errors: [],
+    });
+    expect(
+      await ask(key, 'query Node($id: ID!) { node(id: $id) { __typename id ... on EventDefinition { name } } }', {
+        id: found.id,
+      }),
+    ).toEqual({
+      data: { node: found },
+      errors: [],
+    });
+  });
+
+  test('are null for a key without the scope and for an organization without the subscription', async () => {
+    const { door, key, email, organization, organizationId } = await workspace();
+    const { id } = done(await door.create({ label: 'Mine', ...BARE }));
+    const scopes = SCOPES.filter((scope) => !scope.startsWith('behavioral_events'));
+    const { key: without } = await gateway.createKey({ email, organization, scopes });
+    expect(await ask(without, NODES, { ids: [toGlobalId(id)] })).toEqual({ data: { nodes: [null] }, errors: [] });
+    await gateway.dependencies.sql.query(
+      `update organization set subscriptions = '{"sales":"starter"}' where id = $1`,
+      [organizationId],
+    );
+    expect(await ask(key, NODES, { ids: [toGlobalId(id)] })).toEqual({ data: { nodes: [null] }, errors: [] });
+  });
+});
+
+describe('a caller with several organizations', () => {
+  async function inTwo() {
+    const first = await workspace();
+    const second = await gateway.createKey({ email: first.email });
+    await gateway.dependencies.sql.query('update api_key set organization_id = null where id = $1', [first.keyId]);
+    done(await doorsOf(gateway, second.key)[0].create({ label: 'Second', ...BARE }));
+    return { first, second };
+  }
+  const LIST = '{ viewer { organizations { nodes { slug eventDefinitions { nodes { name } } } } } }';
+
+  test('never sees the definitions of one under the name of another', async () => {
+    const { first, second } = await inTwo();
+    const { data, errors } = await gateway.graphql(first.key, LIST, {}, { 'X-Organization-Id': second.organization });
+    const message =
+      'a request reads in one organization: send the header X-Organization-Id with the id or slug of this one';
+    expect({ data, errors: errors?.map((error) => [error.message, error.extensions?.['code']]) }).toEqual({
+      data: null,
+      errors: [[message, 'INVALID_INPUT']],
+    });
+  });
+
+  test('reaches those of the organization that the header names', async () => {
+    const { first, second } = await inTwo();
+    const query = '{ viewer { organization { slug eventDefinitions { nodes { name fullyQualifiedName } } } } }';
+    const { data } = await gateway.graphql(first.key, query, {}, { 'X-Organization-Id': second.organization });
+    const fullyQualifiedName = done(await doorsOf(gateway, second.key)[0].read('second')).fullyQualifiedName;
+    expect(data).toEqual({
+      viewer: {
+        organization: {
+          slug: second.organization,
+          eventDefinitions: { nodes: [{ name: 'second', fullyQualifiedName }] },
+        },
+      },
+    });
+    expect(
+      (await gateway.graphql(first.key, query, {}, { 'X-Organization-Id': first.organization })).data,
+    ).toMatchObject({
+      viewer: { organization: { eventDefinitions: { nodes: [] } } },
+    });
+  });
+});
+
+describe('statements', () => {
+  async function fill(door: Door, from: number, to: number) {
+    for (let index = from; index < to; index += 1) {
+      const options = [{ label: 'A', value: 'a' }];
+      done(
+        await door.create({
+          label: `Event ${index}`,
+          propertyDefinitions: [
+            { label: 'Kind', type: 'enumeration', options },
+            { label: 'Note', type: 'string' },
+          ],
+        }),
+      );
+    }
+  }
+
+  async function count(run: () => Promise<unknown>): Promise<number> {
+    await run();
+    gateway.statements.length = 0;
+    await run();
+    return gateway.statements.length;
+  }
+
+  test('a nested query and the REST list run as many for 50 definitions as for 5', async () => {
+    const { key, door } = await workspace();
+    const query =
+      '{ viewer { organization { eventDefinitions(first: 50) { nodes { properties { name options { value } } } } } } }';
+    const nested = () => gateway.graphql(key, query);
+    const listed = () => gateway.rest('GET', '/events/2026-03/event-definitions?includeProperties=true', { key });
+    await fill(door, 0, 5);
+    const few = { nested: await count(nested), listed: await count(listed) };
+    await fill(door, 5, 50);
+    const { data } = await gateway.graphql<{
+      viewer: { organization: { eventDefinitions: { nodes: { properties: object[] }[] } } };
+    }>(key, query);
+    expect(data?.viewer.organization.eventDefinitions.nodes.map(({ properties }) => properties.length)).toEqual(
+      Array.from({ length: 50 }, () => 34),
+    );
+    // The key; the organization; the page; the properties. REST counts the total in place of reading the organization.
+    expect([few, { nested: await count(nested), listed: await count(listed) }]).toEqual([
+      { nested: 4, listed: 4 },
+      { nested: 4, listed: 4 },
+    ]);
+  });
+
+  test('totalCount costs one when asked for; one definition with its properties takes two', async () => {
+    const { key, door } = await workspace();
+    await fill(door, 0, 1);
+    expect([
+      await count(() => gateway.graphql(key, '{ viewer { organization { eventDefinitions { nodes { name } } } } }')),
+      await count(() =>
+        gateway.graphql(key, '{ viewer { organization { eventDefinitions { totalCount nodes { name } } } } }'),
+      ),
+      await count(() => gateway.graphql(key, '{ eventDefinition(name: "event_0") { name properties { name } } }')),
+      await count(() => door.read('event_0')),
+    ]).toEqual([3, 4, 2, 2]);
+  });
+});

@@ -1,0 +1,444 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { PRODUCT_FAMILIES, SUBSCRIPTION_LEVELS } from '../../../src/core/config.ts';
+import { SCOPES } from '../../../src/core/operation.ts';
+import { type Door, E, done, doorsOf, refused } from '../../support/fixtures/event-definitions.ts';
+import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+
+let gateway: TestGateway;
+beforeAll(async () => {
+  gateway = await startTestGateway();
+});
+afterAll(() => gateway.close());
+
+const BARE = { includeDefaultProperties: false };
+
+/** A new organization, seen through both doors. */
+async function workspace(options?: Parameters<TestGateway['createKey']>[0]) {
+  const issued = await gateway.createKey(options);
+  const [door, other] = doorsOf(gateway, issued.key);
+  return { ...issued, door, other };
+}
+
+/** The same on both doors of one organization: what was refused, and in which words. */
+async function refusedByBoth(
+  run: (door: Door) => Promise<Parameters<typeof refused>[0]>,
+  options?: Parameters<TestGateway['createKey']>[0],
+) {
+  const { door, other } = await workspace(options);
+  const first = refused(await run(door));
+  expect(refused(await run(other))).toEqual(first);
+  return first;
+}
+
+describe('what is refused, in the same words on both doors', () => {
+  test('400: each rule of a creation, with path and bound', async () => {
+    const { door, other } = await workspace();
+    const property = (given: object) => ({
+      label: 'L',
+      propertyDefinitions: [{ label: 'P', type: 'string', ...given }],
+    });
+    const cases: object[] = [
+      { label: '' },
+      { label: 'x'.repeat(101) },
+      { label: 'a\0b' },
+      { label: '!?' },
+      { label: '注文' },
+      { label: 'L', name: '' },
+      { label: 'L', name: 'x'.repeat(51) },
+      { label: 'L', name: 'Upper' },
+      { label: 'L', name: '1st' },
+      { label: 'L', name: '_x' },
+      { label: 'L', name: 'a-b' },
+      { label: 'L', name: 'a\n' },
+      { label: 'L', description: 'x'.repeat(10_001) },
+      { label: 'L', primaryObject: '' },
+      { label: 'L', primaryObject: '9lives' },
+      { label: 'L', primaryObject: 'A'.repeat(101) },
+      {
+        label: 'L',
+        customMatchingId: { primaryObjectRule: { targetObjectPropertyName: '', eventPropertyName: 'Bad Name' } },
+      },
+      {
+        label: 'L',
+        propertyDefinitions: Array.from({ length: 51 }, (_, index) => ({ label: `P${index}`, type: 'bool' })),
+      },
+      property({ label: '' }),
+      property({ label: 'x'.repeat(51) }),
+      property({ label: '★' }),
+      property({ name: 'svc_mine' }),
+      property({ name: 'x'.repeat(51) }),
+      property({ options: [{ label: 'A', value: 'a' }] }),
+      property({ type: 'enumeration' }),
+      property({ type: 'enumeration', options: null }),
+      property({ type: 'enumeration', options: [] }),
+      property({
+        type: 'enumeration',
+        options: [
+          { label: 'A', value: 'a' },
+          { label: 'B', value: 'a' },
+        ],
+      }),
+      property({ type: 'enumeration', options: [{ label: '', value: '' }] }),
+      {
+        label: 'L',
+        propertyDefinitions: [
+          { label: 'A', name: 'a', type: 'bool' },
+          { label: 'B', name: 'a', type: 'bool' },
+        ],
+      },
+    ];
+    const messages: string[] = [];
+    for (const input of cases) {
+      const first = refused(await door.create(input));
+      expect(refused(await other.create(input))).toEqual(first);
+      messages.push(`${first.status} ${first.message}`);
+    }
+    expect(messages).toMatchInlineSnapshot(`
+      [
+        "400 label: must not be empty",
+        "400 label: must be at most 100 characters",
+        "400 label: must be well-formed text without NUL characters",
+        "400 label: leaves no name, because it has neither letters nor digits; give a name",
+        "400 label: leaves no name, because it has neither letters nor digits; give a name",
+        "400 name: must not be empty",
+        "400 name: must be at most 50 characters",
+        "400 name: must start with a letter and contain only lowercase letters, digits and underscores",
+        "400 name: must start with a letter and contain only lowercase letters, digits and underscores",
+        "400 name: must start with a letter and contain only lowercase letters, digits and underscores",
+        "400 name: must start with a letter and contain only lowercase letters, digits and underscores",
+        "400 name: must start with a letter and contain only lowercase letters, digits and underscores",
+        "400 description: must be at most 10000 characters",
+        "400 primaryObject: must be one of APPOINTMENT, COMPANY, CONTACT, COURSE, DEAL, LEAD, LISTING, ORDER, PROJECT, SERVICE, TICKET, NO_OBJECT, or a custom object name: a letter, then at most 99 letters, digits or underscores",
+        "400 primaryObject: must be one of APPOINTMENT, COMPANY, CONTACT, COURSE, DEAL, LEAD, LISTING, ORDER, PROJECT, SERVICE, TICKET, NO_OBJECT, or a custom object name: a letter, then at most 99 letters, digits or underscores",
+        "400 primaryObject: must be one of APPOINTMENT, COMPANY, CONTACT, COURSE, DEAL, LEAD, LISTING, ORDER, PROJECT, SERVICE, TICKET, NO_OBJECT, or a custom object name: a letter, then at most 99 letters, digits or underscores",
+        "400 customMatchingId.primaryObjectRule.targetObjectPropertyName: must not be empty; customMatchingId.primaryObjectRule.eventPropertyName: must start with a letter and contain only lowercase letters, digits and underscores",
+        "400 propertyDefinitions: must have at most 50 items",
+        "400 propertyDefinitions.0.label: must not be empty",
+        "400 propertyDefinitions.0.label: must be at most 50 characters",
+        "400 propertyDefinitions.0.label: leaves no name, because it has neither letters nor digits; give a name",
+        "400 propertyDefinitions.0.name: must not start with svc_, which is reserved for default properties",
+        "400 propertyDefinitions.0.name: must be at most 50 characters",
+        "400 propertyDefinitions.0.options: is only for the type enumeration, not for string",
+        "400 propertyDefinitions.0.options: is required for the type enumeration, with at least one option",
+        "400 propertyDefinitions.0.options: is required for the type enumeration, with at least one option",
+        "400 propertyDefinitions.0.options: must have at least 1 items",
+        "400 propertyDefinitions.0.options: must have values that differ from each other",
+        "400 propertyDefinitions.0.options.0.label: must not be empty; propertyDefinitions.0.options.0.value: must not be empty",
+        "400 propertyDefinitions.1.name: a is the name of an earlier property; names must differ",
+      ]
+    `);
+    expect(done(await door.search({})).total).toBe(0);
+  });
+
+  test('400: several faults are told together, also those of rules over several fields', async () => {
+    const input = {
+      label: '',
+      name: 'A b',
+      primaryObject: 'NO_OBJECT',
+      customMatchingId: { primaryObjectRule: { targetObjectPropertyName: '', eventPropertyName: 'a' } },
+      propertyDefinitions: [
+        { label: '', type: 'enumeration' },
+        { label: 'a', name: 'svc_a', type: 'date', options: [{ label: 'x', value: 'x' }] },
+        { label: '—', type: 'bool' },
+        { label: 'b', name: 'svc_a', type: 'bool' },
+      ],
+    };
+    expect(await refusedByBoth((door) => door.create(input))).toMatchInlineSnapshot(`
+      {
+        "faults": [
+          {
+            "code": "too_small",
+            "in": "label",
+            "message": "must not be empty",
+          },
+          {
+            "code": "invalid_format",
+            "in": "name",
+            "message": "must start with a letter and contain only lowercase letters, digits and underscores",
+          },
+          {
+            "code": "too_small",
+            "in": "propertyDefinitions.0.label",
+            "message": "must not be empty",
+          },
+          {
+            "code": "custom",
+            "in": "propertyDefinitions.0.options",
+            "message": "is required for the type enumeration, with at least one option",
+          },
+          {
+            "code": "custom",
+            "in": "propertyDefinitions.1.name",
+            "message": "must not start with svc_, which is reserved for default properties",
+          },
+          {
+            "code": "custom",
+            "in": "propertyDefinitions.1.options",
+            "message": "is only for the type enumeration, not for date",
+          },
+          {
+            "code": "custom",
+            "in": "propertyDefinitions.2.label",
+            "message": "leaves no name, because it has neither letters nor digits; give a name",
+          },
+          {
+            "code": "custom",
+            "in": "propertyDefinitions.3.name",
+            "message": "must not start with svc_, which is reserved for default properties",
+          },
+          {
+            "code": "custom",
+            "in": "propertyDefinitions.3.name",
+            "message": "svc_a is the name of an earlier property; names must differ",
+          },
+          {
+            "code": "too_small",
+            "in": "customMatchingId.primaryObjectRule.targetObjectPropertyName",
+            "message": "must not be empty",
+          },
+          {
+            "code": "custom",
+            "in": "customMatchingId",
+            "message": "must not be given with the primaryObject NO_OBJECT, which has no records to match",
+          },
+        ],
+        "message": "label: must not be empty; name: must start with a letter and contain only lowercase letters, digits and underscores; propertyDefinitions.0.label: must not be empty; propertyDefinitions.0.options: is required for the type enumeration, with at least one option; propertyDefinitions.1.name: must not start with svc_, which is reserved for default properties; propertyDefinitions.1.options: is only for the type enumeration, not for date; propertyDefinitions.2.label: leaves no name, because it has neither letters nor digits; give a name; propertyDefinitions.3.name: must not start with svc_, which is reserved for default properties; propertyDefinitions.3.name: svc_a is the name of an earlier property; names must differ; customMatchingId.primaryObjectRule.targetObjectPropertyName: must not be empty; customMatchingId: must not be given with the primaryObject NO_OBJECT, which has no records to match",
+        "status": 400,
+      }
+    `);
+  });
+
+  test('400: values of another type and unknown properties at every depth, on REST', async () => {
+    const { key } = await gateway.createKey();
+    const messageOf = async (body: unknown, method = 'POST', path = E) => {
+      const answer = await gateway.rest<{ message: string; errors: unknown[] }>(method, path, { key, body });
+      return `${answer.status} ${answer.body.message}`;
+    };
+    expect([
+      await messageOf({}),
+      await messageOf({
+        label: 5,
+        name: 7,
+        description: false,
+        includeDefaultProperties: 'true',
+        propertyDefinitions: {},
+        customMatchingId: [],
+      }),
+      await messageOf({ label: null }),
+      await messageOf({ label: 'L', propertyDefinitions: [null, 5, {}, { label: 'P', type: 'text' }] }),
+      await messageOf({ label: 'L', customMatchingId: {} }),
+      await messageOf({ label: 'L', customMatchingId: { primaryObjectRule: { extra: 1 } } }),
+      await messageOf({
+        label: 'L',
+        extra: 1,
+        propertyDefinitions: [
+          { label: 'P', type: 'enumeration', extra: 2, options: [{ label: 'A', value: 'a', displayOrder: 1 }] },
+        ],
+      }),
+      // A rule over several fields is told beside faults of the fields themselves.
+      await messageOf({
+        label: '…',
+        extra: 1,
+        primaryObject: 'NO_OBJECT',
+        customMatchingId: 5,
+        propertyDefinitions: [{ type: 'enumeration' }, { extra: 1, label: 5, type: 'bool', options: [] }],
+      }),
+      await messageOf({ label: 'L', propertyDefinitions: [{ label: 'A', name: 'a' }, { label: 'A', name: 'a' }, 5] }),
+      await messageOf('{"label":"L","__proto__":{"name":"x"}}'),
+      await messageOf('{"label":"L","constructor":1}'),
+      await messageOf([]),
+      await messageOf('null'),
+      await messageOf('{"label":'),
+      await messageOf({ label: 'L' }, 'PATCH', `${E}/a?label=x`),
+    ]).toMatchInlineSnapshot(`
+      [
+        "400 label: is required",
+        "400 label: must be a string; name: must be a string; description: must be a string; propertyDefinitions: must be an array; customMatchingId: must be an object; includeDefaultProperties: must be a boolean",
+        "400 label: must be a string",
+        "400 propertyDefinitions.0: must be an object; propertyDefinitions.1: must be an object; propertyDefinitions.2.label: is required; propertyDefinitions.2.type: must be one of "bool", "date", "datetime", "enumeration", "number", "string"; propertyDefinitions.3.type: must be one of "bool", "date", "datetime", "enumeration", "number", "string"",
+        "400 customMatchingId.primaryObjectRule: is required",
+        "400 customMatchingId.primaryObjectRule.targetObjectPropertyName: is required; customMatchingId.primaryObjectRule.eventPropertyName: is required; customMatchingId.primaryObjectRule.extra: is not a known property",
+        "400 propertyDefinitions.0.options.0.displayOrder: is not a known property; propertyDefinitions.0.extra: is not a known property; extra: is not a known property",
+        "400 propertyDefinitions.0.label: is required; propertyDefinitions.0.options: is required for the type enumeration, with at least one option; propertyDefinitions.1.label: must be a string; propertyDefinitions.1.options: must have at least 1 items; propertyDefinitions.1.extra: is not a known property; propertyDefinitions.1.options: is only for the type enumeration, not for bool; customMatchingId: must be an object; extra: is not a known property; customMatchingId: must not be given with the primaryObject NO_OBJECT, which has no records to match; label: leaves no name, because it has neither letters nor digits; give a name",
+        "400 propertyDefinitions.0.type: must be one of "bool", "date", "datetime", "enumeration", "number", "string"; propertyDefinitions.1.type: must be one of "bool", "date", "datetime", "enumeration", "number", "string"; propertyDefinitions.2: must be an object; propertyDefinitions.1.name: a is the name of an earlier property; names must differ",
+        "400 __proto__: is not a known property",
+        "400 constructor: is not a known property",
+        "400 the body must be a JSON object",
+        "400 the body must be a JSON object",
+        "400 the body is not well-formed JSON",
+        "404 event definition not found",
+      ]
+    `);
+  });
+
+  test('400: what cannot change, null for what cannot be cleared', async () => {
+    const { door, other, key } = await workspace();
+    done(await door.create({ label: 'A', ...BARE }));
+    const cases = [
+      { label: null },
+      { label: '' },
+      { label: 'x'.repeat(101) },
+      { description: 'x'.repeat(10_001) },
+      { label: null, description: 'a\0' },
+    ];
+    const messages = [];
+    for (const changes of cases) {
+      const first = refused(await door.update('a', changes));
+      expect(refused(await other.update('a', changes))).toEqual(first);
+      messages.push(`${first.status} ${first.message}`);
+    }
+    const immutable = {
+      name: 'b',
+      primaryObject: 'DEAL',
+      includeDefaultProperties: true,
+      customMatchingId: null,
+      propertyDefinitions: [],
+    };
+    const answer = await gateway.rest<{ message: string }>('PATCH', `${E}/a`, { key, body: immutable });
+    messages.push(`${answer.status} ${answer.body.message}`);
+    expect(messages).toMatchInlineSnapshot(`
+      [
+        "400 label: must be a string",
+        "400 label: must not be empty",
+        "400 label: must be at most 100 characters",
+        "400 description: must be at most 10000 characters",
+        "400 label: must be a string; description: must be well-formed text without NUL characters",
+        "400 name: is not a known property; primaryObject: is not a known property; includeDefaultProperties: is not a known property; customMatchingId: is not a known property; propertyDefinitions: is not a known property",
+      ]
+    `);
+    // The path says which definition; the body cannot say another.
+    const doubled = await gateway.rest<{ message: string }>('PATCH', `${E}/a`, {
+      key,
+      body: { eventName: 'b', label: 'B' },
+    });
+    expect([doubled.status, doubled.body.message]).toEqual([400, 'eventName: is not a known property']);
+    expect(done(await door.read('a')).label).toBe('A');
+  });
+
+  test('403: a key without the scope', async () => {
+    const scopes = SCOPES.filter((scope) => scope !== 'behavioral_events.event_definitions.read_write');
+    const message = 'the API key lacks the scope behavioral_events.event_definitions.read_write';
+    const expected = { status: 403, message, faults: [{ message, code: 'forbidden', in: '' }] };
+    for (const run of EVERY_WRITE) expect(await refusedByBoth(run, { scopes })).toEqual(expected);
+    for (const run of EVERY_READ)
+      expect(await refusedByBoth(async (door) => withoutFaults(await run(door)), { scopes })).toEqual({
+        ...expected,
+        faults: [],
+      });
+  });
+
+  test('403 below professional in every family; professional or higher in any one is enough', async () => {
+    const { door, other, organizationId } = await workspace();
+    const subscribe = (subscriptions: object) =>
+      gateway.dependencies.sql.query('update organization set subscriptions = $1 where id = $2', [
+        JSON.stringify(subscriptions),
+        organizationId,
+      ]);
+    const message =
+      'event definitions need a subscription at professional level or higher in at least one product family';
+    const expected = { status: 403, message, faults: [{ message, code: 'forbidden', in: '' }] };
+    for (const level of ['free', 'starter'] as const) {
+      await subscribe(Object.fromEntries(PRODUCT_FAMILIES.map((family) => [family, level])));
+      for (const either of [door, other]) {
+        for (const run of EVERY_WRITE) expect(refused(await run(either))).toEqual(expected);
+        for (const run of EVERY_READ)
+          expect(refused(withoutFaults(await run(either)))).toEqual({ ...expected, faults: [] });
+      }
+    }
+    await subscribe({});
+    expect(refused(await door.create({ label: 'A' }))).toEqual(expected);
+    for (const family of PRODUCT_FAMILIES) {
+      for (const level of SUBSCRIPTION_LEVELS.slice(SUBSCRIPTION_LEVELS.indexOf('professional'))) {
+        await subscribe({ ...Object.fromEntries(PRODUCT_FAMILIES.map((each) => [each, 'free'])), [family]: level });
+        expect(done(await door.create({ label: `${family} ${level}`, ...BARE })).name).toBe(`${family}_${level}`);
+        done(await other.read(`${family}_${level}`));
+      }
+    }
+  });
+
+  test('400: no organization to act in', async () => {
+    const { door, other } = await workUnbound();
+    const message =
+      'missing required organization information: send the header X-Organization-Id with the id or slug of one of your organizations';
+    const expected = { status: 400, message, faults: [{ message, code: 'invalid', in: '' }] };
+    for (const either of [door, other]) {
+      for (const run of EVERY_WRITE) expect(refused(await run(either))).toEqual(expected);
+      expect(refused(withoutFaults(await either.read('a')))).toEqual({ ...expected, faults: [] });
+    }
+  });
+});
+
+test('a definition of another organization looks like a missing one, byte for byte, and stays as it is', async () => {
+  const mine = await workspace();
+  const theirs = await workspace();
+  const foreign = done(
+    await theirs.door.create({ label: 'Theirs', ...BARE, propertyDefinitions: [{ label: 'P', type: 'bool' }] }),
+  );
+  const number = /^pe(\d+)_/.exec(foreign.fullyQualifiedName)?.[1];
+  const missing = {
+    theirs: 'absent',
+    [foreign.fullyQualifiedName]: `pe${number}_absent`,
+    [foreign.id]: crypto.randomUUID(),
+  };
+  for (const [foreignName, missingName] of Object.entries(missing)) {
+    const attempts: readonly [string, string, object?][] = [
+      ['GET', ''],
+      ['PATCH', '', { label: 'X' }],
+      ['DELETE', ''],
+      ['POST', '/property', { label: 'X', type: 'bool' }],
+      ['PATCH', '/property', { name: 'p', label: 'X' }],
+      ['PATCH', '/property/p', { label: 'X' }],
+      ['DELETE', '/property/p'],
+    ];
+    for (const [method, rest, body] of attempts) {
+      const options = { key: mine.key, body, headers: { 'X-Request-Id': 'same' } };
+      const answers = [
+        await gateway.rest(method, `${E}/${foreignName}${rest}`, options),
+        await gateway.rest(method, `${E}/${missingName}${rest}`, options),
+      ];
+      const [seen, expected] = answers.map(({ status, text, headers }) => ({ status, text, headers: [...headers] }));
+      expect(seen).toEqual(expected);
+      expect(seen?.status).toBe(404);
+    }
+    for (const run of [
+      (door: Door, name: string) => door.read(name),
+      (door: Door, name: string) => door.update(name, { label: 'X' }),
+      (door: Door, name: string) => door.delete(name),
+      (door: Door, name: string) => door.addProperty(name, { label: 'X', type: 'bool' }),
+      (door: Door, name: string) => door.updateProperty(name, 'p', { label: 'X' }),
+      (door: Door, name: string) => door.deleteProperty(name, 'p'),
+    ]) {
+      expect(refused(await run(mine.other, foreignName))).toEqual(refused(await run(mine.other, missingName)));
+    }
+  }
+  expect(done(await mine.door.search({}))).toEqual({ names: [], total: 0 });
+  expect(done(await mine.other.search({}))).toEqual({ names: [], total: 0 });
+  expect(done(await theirs.door.read('theirs'))).toEqual(foreign);
+});
+
+const EVERY_WRITE: readonly ((door: Door) => Promise<Parameters<typeof refused>[0]>)[] = [
+  (door) => door.create({ label: 'A' }),
+  (door) => door.update('a', { label: 'A' }),
+  (door) => door.delete('a'),
+  (door) => door.addProperty('a', { label: 'A', type: 'bool' }),
+  (door) => door.updateProperty('a', 'a', { label: 'A' }),
+  (door) => door.deleteProperty('a', 'a'),
+];
+
+const EVERY_READ: readonly ((door: Door) => Promise<Parameters<typeof refused>[0]>)[] = [
+  (door) => door.read('a'),
+  (door) => door.search({}),
+];
+
+/** A query's error stands at the top of a GraphQL answer, where it has no list of faults. */
+function withoutFaults(outcome: Parameters<typeof refused>[0]): Parameters<typeof refused>[0] {
+  return 'refused' in outcome ? { refused: { ...outcome.refused, faults: [] } } : outcome;
+}
+
+/** A key that is bound to no organization, of a user who has two. */
+async function workUnbound() {
+  const first = await workspace();
+  const second = await gateway.createKey({ email: first.email });
+  await gateway.dependencies.sql.query('update api_key set organization_id = null where id = $1', [first.keyId]);
+  return { ...first, second: second.organizationId };
+}

@@ -1,0 +1,123 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { PropertyType } from '../../../src/domains/event-definitions/property-types.ts';
+import { checkValue } from '../../../src/domains/event-occurrences/values.ts';
+
+function check(type: PropertyType, value: unknown, name = 'price') {
+  const options = [{ value: 'red' }, { value: 'GREEN' }, { value: '1' }];
+  return checkValue({ name, type, options: type === 'enumeration' ? options : [] }, value);
+}
+
+const refused = (fault: string) => ({ fault });
+
+describe('2.2: what each type of property takes, and what it is stored as', () => {
+  test.for<[PropertyType, unknown, unknown]>([
+    ['bool', true, true],
+    ['bool', false, false],
+    ['bool', 'true', true],
+    ['bool', 'false', false],
+    ['number', 0, 0],
+    ['number', -0, 0],
+    ['number', -12, -12],
+    ['number', 12.5, 12.5],
+    ['number', 8.2, 8.2],
+    ['number', '12.5', 12.5],
+    ['number', '-0.3', -0.3],
+    ['number', 1e3, 1000],
+    ['number', 99999999999999.9, 99999999999999.9],
+    ['date', '2026-03-01', '2026-03-01'],
+    ['date', '2024-02-29', '2024-02-29'],
+    ['date', '2026-03-01T00:00:00.000Z', '2026-03-01'],
+    ['date', '2026-03-01T00:00Z', '2026-03-01'],
+    ['date', '2026-03-01T02:00:00+02:00', '2026-03-01'],
+    ['date', Date.UTC(2026, 2, 1), '2026-03-01'],
+    ['date', String(Date.UTC(2026, 2, 1)), '2026-03-01'],
+    ['date', -86_400_000, '1969-12-31'],
+    ['datetime', '2026-03-01T10:20:30.5Z', '2026-03-01T10:20:30.500Z'],
+    ['datetime', '2026-03-01T10:20:30+05:30', '2026-03-01T04:50:30.000Z'],
+    ['datetime', '2026-03-01', '2026-03-01T00:00:00.000Z'],
+    ['datetime', 1_772_360_430_500, '2026-03-01T10:20:30.500Z'],
+    ['datetime', '1772360430500', '2026-03-01T10:20:30.500Z'],
+    ['enumeration', 'red', 'red'],
+    ['enumeration', '1', '1'],
+    ['string', '', ''],
+    ['string', '12', '12'],
+    ['string', 'x'.repeat(256), 'x'.repeat(256)],
+    ['string', '😀'.repeat(256), '😀'.repeat(256)],
+  ])('%s takes %j', ([type, given, stored]) => {
+    expect(check(type, given)).toEqual({ value: stored });
+  });
+
+  const NUMBER = 'must be a number with at most one decimal and 15 digits';
+  const DATE = 'must be a day as YYYY-MM-DD, or an ISO 8601 time or a UNIX timestamp in milliseconds at midnight UTC';
+  const DATETIME = 'must be an ISO 8601 time with Z or its offset, or a UNIX timestamp in milliseconds';
+  const OPTION = 'must be one of "red", "GREEN", "1"';
+  test.for<[PropertyType, string, readonly unknown[]]>([
+    ['bool', 'must be true or false', ['TRUE', 'yes', 0, 1, '', {}, []]],
+    ['number', NUMBER, [0.25, 0.1 + 0.2, '12.50', '1e3', '', ' 1', '+1', '.5', '5.', 1e21, Number.NaN, true, [1], {}]],
+    ['number', NUMBER, ['1234567890123456', 1234567890123456, Number.POSITIVE_INFINITY]],
+    ['date', DATE, ['2026-02-30', '2026-3-1', '2026-03-01T00:00:01Z', '2026-03-01T00:00:00+01:00', 1, '', true, {}]],
+    ['date', DATE, ['2026-03-01T00:00:00', '2026-13-01', '01.03.2026', 8.64e15, Number.NaN]],
+    [
+      'datetime',
+      DATETIME,
+      ['2026-03-01T10:20:30', '2026-03-01 10:20:30Z', '2026-02-30T10:20:30Z', '2026-03-01T24:00:00Z'],
+    ],
+    ['datetime', DATETIME, [1.5, 8.64e15, '0000-01-01T00:00:00Z', 'now', null, []]],
+    ['enumeration', OPTION, ['green', 'Red', 1, '', true]],
+    ['string', 'must be a string', [12, true, {}, []]],
+    ['string', 'must be at most 256 characters', ['x'.repeat(257), '😀'.repeat(257), `${'x'.repeat(256)}😀`]],
+    ['string', 'must be well-formed text without NUL characters', ['a\0b', '\uD800']],
+  ])('%s refuses what breaks: %s', ([type, fault, values]) => {
+    expect(values.map((value) => check(type, value))).toEqual(values.map(() => refused(fault)));
+  });
+
+  test.for(['page_url', 'referrer', 'my_link_href', 'curl'])('a string named %s takes 1,024 characters', (name) => {
+    expect(check('string', 'x'.repeat(1024), name)).toEqual({ value: 'x'.repeat(1024) });
+    expect(check('string', 'x'.repeat(1025), name)).toEqual(refused('must be at most 1024 characters'));
+  });
+
+  test('an enumeration of thousands is not told in full', () => {
+    const options = Array.from({ length: 5000 }, (_, index) => ({ value: `o${index}` }));
+    expect(checkValue({ name: 'n', type: 'enumeration', options }, 'x')).toEqual(
+      refused('must be one of "o0", "o1", "o2", "o3", "o4", "o5", "o6", "o7", "o8", "o9" and 4990 more'),
+    );
+  });
+});
+
+test('every number with one decimal is taken, as a number and as text, and is kept exactly', () => {
+  const tenths = fc.integer({ min: -999_999_999_999_999, max: 999_999_999_999_999 });
+  fc.assert(
+    fc.property(tenths, (count) => {
+      const value = count / 10;
+      expect(check('number', value)).toEqual({ value });
+      expect(check('number', String(value))).toEqual({ value });
+    }),
+  );
+});
+
+test('every moment is kept to the millisecond, however it is written', () => {
+  const moments = fc.date({
+    min: new Date('0001-01-01T00:00:00.000Z'),
+    max: new Date('9999-12-31T23:59:59.999Z'),
+    noInvalidDate: true,
+  });
+  fc.assert(
+    fc.property(moments, (moment) => {
+      const stored = { value: moment.toISOString() };
+      expect(check('datetime', moment.toISOString())).toEqual(stored);
+      expect(check('datetime', moment.getTime())).toEqual(stored);
+      expect(check('datetime', String(moment.getTime()))).toEqual(stored);
+    }),
+  );
+});
+
+test('no value makes the check throw, and what it takes it takes again as stored', () => {
+  const types = fc.constantFrom<PropertyType>('bool', 'date', 'datetime', 'enumeration', 'number', 'string');
+  fc.assert(
+    fc.property(types, fc.anything({ withNullPrototype: true }), (type, value) => {
+      const result = check(type, value);
+      expect('value' in result ? check(type, result.value) : result).toEqual(result);
+    }),
+  );
+});

@@ -1,0 +1,211 @@
+import type { ServerResponse } from 'node:http';
+import { setTimeout as delay } from 'node:timers/promises';
+import { gzipSync } from 'node:zlib';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { type Handler, type Peer, mcpHandler, startPeer } from '../../support/peers/mcp-server.ts';
+import { heldTransactions } from '../../support/fixtures/transactions.ts';
+
+let gateway: TestGateway;
+/** With the same bounds, but for the time. */
+let hasty: TestGateway;
+let peer: Peer;
+let key: string;
+beforeAll(async () => {
+  const env = { ALLOW_PRIVATE_NETWORK: 'true' };
+  gateway = await startTestGateway(env);
+  hasty = await startTestGateway(env, { beside: gateway, outbound: { totalTimeoutMs: 1500 } });
+  peer = await startPeer(mcpHandler());
+  key = (await gateway.createKey()).key;
+});
+afterAll(async () => {
+  await peer.stop();
+  await hasty.close();
+  await gateway.close();
+});
+
+const JSON_TYPE = { 'Content-Type': 'application/json' };
+const SSE_TYPE = { 'Content-Type': 'text/event-stream' };
+const BOMB = gzipSync(Buffer.alloc(32 * 1024 * 1024, ' '));
+
+function endless(write: () => boolean, stopped: () => boolean): void {
+  const next = () => {
+    while (!stopped() && write());
+    if (!stopped()) setImmediate(next);
+  };
+  next();
+}
+
+const HOSTILE: [string, Handler, RegExp][] = [
+  ['silent', () => undefined, /did not answer in time$/],
+  [
+    'one byte at a time',
+    (_, response) => {
+      response.writeHead(200, JSON_TYPE);
+      const dripping = setInterval(() => response.write(' '), 50);
+      response.on('close', () => clearInterval(dripping));
+    },
+    /did not answer in time$/,
+  ],
+  [
+    'a stream that never says anything',
+    (_, response) => void response.writeHead(200, SSE_TYPE).write(': hello\n\n'),
+    /did not answer in time$/,
+  ],
+  [
+    'endless JSON',
+    (_, response) =>
+      endless(
+        () => (response.headersSent ? response.write('[1,'.repeat(5000)) : (response.writeHead(200, JSON_TYPE), true)),
+        () => response.destroyed,
+      ),
+    /more than 1048576 bytes$|did not answer in time$|broke the protocol/,
+  ],
+  [
+    '1 GB announced',
+    (_, response) => void response.writeHead(200, { ...JSON_TYPE, 'Content-Length': 1024 ** 3 }).write('{'),
+    /answers with more than 1048576 bytes$/,
+  ],
+  [
+    'a gzip bomb',
+    (_, response) => void response.writeHead(200, { ...JSON_TYPE, 'Content-Encoding': 'gzip' }).end(BOMB),
+    /answers with more than 1048576 bytes$/,
+  ],
+  [
+    'malformed JSON',
+    (_, response) => void response.writeHead(200, JSON_TYPE).end('{"jsonrpc":'),
+    /malformed document$|broke the protocol/,
+  ],
+  [
+    'JSON that is no JSON-RPC',
+    (_, response) => void response.writeHead(200, JSON_TYPE).end('{"hello":1}'),
+    /malformed document$|broke the protocol/,
+  ],
+  [
+    'malformed events',
+    (_, response) => void response.writeHead(200, SSE_TYPE).end('data: {"jsonrpc\n\n'),
+    /broke the protocol|malformed|did not answer in time/,
+  ],
+  [
+    'a web page',
+    (_, response) => void response.writeHead(200, { 'Content-Type': 'text/html' }).end('<h1>Welcome</h1>'),
+    /broke the protocol/,
+  ],
+  ['reset', (request) => request.socket.destroy(), /cannot be reached \((?:UND_ERR_SOCKET|ECONNRESET)\)$/],
+  [
+    'no HTTP',
+    (request) => void request.socket.end('SSH-2.0-OpenSSH_9\r\n'),
+    /the exchange with 127\.0\.0\.1:\d+ failed$/,
+  ],
+  ['HTTP 500', (_, response) => void response.writeHead(500).end('secret stack'), /answered with HTTP 500$/],
+  ['HTTP 403', (_, response) => void response.writeHead(403).end(), /answered with HTTP 403$/],
+  ['HTTP 404', (_, response) => void response.writeHead(404).end(), /answered with HTTP 404$/],
+  [
+    'a redirect loop',
+    (request, response) => void response.writeHead(307, { Location: request.url }).end(),
+    /redirects more than 3 times$/,
+  ],
+  [
+    'a redirect to a file',
+    (_, response) => void response.writeHead(307, { Location: 'file:///etc/passwd' }).end(),
+    /only http and https addresses are requested$/,
+  ],
+  [
+    'a 401 loop',
+    (_, response) => void response.writeHead(401, { 'WWW-Authenticate': 'Bearer' }).end(),
+    /discovery of the authorization server|publishes no metadata/,
+  ],
+  [
+    'another protocol version',
+    (_, response) =>
+      void response.writeHead(200, JSON_TYPE).end(
+        JSON.stringify({
+          jsonrpc: '2.0',
+          id: 0,
+          result: { protocolVersion: '1999-01-01', capabilities: {}, serverInfo: { name: 'x', version: '1' } },
+        }),
+      ),
+    /broke the protocol|malformed|did not answer in time|JSON-RPC/,
+  ],
+];
+
+describe('a server that is', () => {
+  test.each(HOSTILE)(
+    '%s: 502 with the cause within the bound, and nothing is left behind',
+    async (name, handler, cause) => {
+      peer.handler = handler;
+      const asked = cause.source.includes('did not answer in time') ? hasty : gateway;
+      const created = await asked.rest<{ error: string }>('POST', '/v1/mcp-connections', {
+        key,
+        body: { name, serverUrl: `${peer.origin}/mcp` },
+      });
+      expect({ status: created.status, error: created.body.error }).toEqual({
+        status: 502,
+        error: expect.stringMatching(cause),
+      });
+      expect(created.text).not.toContain('secret stack');
+      const [left] = await gateway.dependencies.sql.query<{ rows: number }>(
+        'select (select count(*) from mcp_connection)::int + (select count(*) from mcp_authorization)::int + (select count(*) from secret)::int as rows',
+        [],
+      );
+      expect(left).toEqual({ rows: 0 });
+    },
+  );
+
+  test('gone: 502 says so', async () => {
+    const gone = await startPeer(mcpHandler());
+    await gone.stop();
+    const created = await gateway.rest<{ error: string }>('POST', '/v1/mcp-connections', {
+      key,
+      body: { name: 'gone', serverUrl: `${gone.origin}/mcp` },
+    });
+    expect({ status: created.status, body: created.body }).toEqual({
+      status: 502,
+      body: { error: `the MCP server failed: ${new URL(gone.origin).host} cannot be reached (ECONNREFUSED)` },
+    });
+  });
+});
+
+test('while a hundred requests wait for silent servers, others are answered: no transaction and no connection of the pool is held', async () => {
+  const held: ServerResponse[] = [];
+  peer.handler = (_, response) => void held.push(response);
+  const slow = Array.from({ length: 100 }, (_, index) =>
+    gateway.rest('POST', '/v1/mcp-connections', {
+      key,
+      body: { name: `slow ${index}`, serverUrl: `${peer.origin}/mcp` },
+    }),
+  );
+  let waiting = slow.length;
+  for (const one of slow) void one.finally(() => (waiting -= 1));
+  while (held.length < 100) await delay(10);
+  expect(await heldTransactions(gateway)).toEqual([]);
+  for (let index = 0; index < 20; index += 1) {
+    const created = await gateway.rest('POST', '/v1/mcp-connections', {
+      key,
+      body: { type: 'stdio', name: `quick ${index}`, command: 'echo' },
+    });
+    expect(created.status).toBe(201);
+  }
+  expect(waiting).toBe(100);
+  const fail = (response: ServerResponse) => void response.writeHead(500).end();
+  peer.handler = (_, response) => fail(response);
+  held.forEach(fail);
+  expect(new Set((await Promise.all(slow)).map(({ status }) => status))).toEqual(new Set([502]));
+});
+
+test('an address on the inside is refused on a gateway that was not told otherwise, and is never contacted', async () => {
+  const strict = await startTestGateway({}, { beside: gateway });
+  const before = peer.requests.length;
+  for (const host of ['127.0.0.1', 'localhost', '2130706433', '[::1]', '[::ffff:7f00:1]', '0x7f.1']) {
+    const created = await strict.rest<{ error: string }>('POST', '/v1/mcp-connections', {
+      key,
+      body: { name: host, serverUrl: `http://${host}:${new URL(peer.origin).port}/mcp` },
+    });
+    expect({ status: created.status, error: created.body.error }).toEqual({
+      status: 502,
+      error: expect.stringMatching(/is not a public address$/),
+    });
+  }
+  expect(peer.requests.length).toBe(before);
+  await strict.close();
+});

@@ -1,0 +1,180 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { startJobWorker } from '../../../src/core/jobs.ts';
+import { mcpRefreshJob } from '../../../src/domains/mcp-connections/idle.ts';
+import { workContext } from '../../../src/gateway/dependencies.ts';
+import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { type OAuthFixture, startOAuthFixture } from '../../support/peers/mcp-authorization-server.ts';
+import { mcpHandler } from '../../support/peers/mcp-server.ts';
+
+let one: TestGateway;
+let two: TestGateway;
+let fixture: OAuthFixture;
+let key: string;
+beforeAll(async () => {
+  one = await startTestGateway({ ALLOW_PRIVATE_NETWORK: 'true' });
+  two = await startTestGateway({ ALLOW_PRIVATE_NETWORK: 'true' }, { beside: one });
+});
+afterAll(async () => {
+  await two.close();
+  await one.close();
+});
+afterEach(async () => {
+  advance(undefined);
+  await one.dependencies.sql.query('delete from mcp_connection', []);
+  await fixture.stop();
+});
+
+interface Created {
+  authorizationUrl: string;
+  connection: { id: string };
+}
+
+async function begin(): Promise<Created> {
+  key = (await one.createKey()).key;
+  fixture = await startOAuthFixture();
+  const { body } = await one.rest<Created>('POST', '/v1/mcp-connections', {
+    key,
+    body: { name: 'idle', serverUrl: fixture.serverUrl },
+  });
+  return body;
+}
+
+async function complete(authorizationUrl: string): Promise<void> {
+  const back = fixture.consent(authorizationUrl);
+  expect((await one.fetch(back.pathname + back.search)).status).toBe(200);
+}
+
+async function connect(): Promise<string> {
+  const { authorizationUrl, connection } = await begin();
+  await complete(authorizationUrl);
+  return connection.id;
+}
+
+function advance(seconds: number | undefined): void {
+  const at = seconds === undefined ? undefined : new Date(Date.now() + seconds * 1000);
+  one.setClock(at);
+  two.setClock(at);
+}
+
+function refreshIdle(gateway = one): Promise<void> {
+  const { signal } = new AbortController();
+  return mcpRefreshJob.run({ ...workContext(gateway.dependencies), log: gateway.dependencies.log, signal }, {});
+}
+
+function startWorker({ databaseUrl, dependencies }: TestGateway) {
+  return startJobWorker({
+    url: databaseUrl,
+    handlers: [mcpRefreshJob],
+    contextOf: (signal) => ({ ...workContext(dependencies), log: dependencies.log, signal }),
+    log: dependencies.log,
+  });
+}
+
+async function standing(id: string) {
+  const { data } = await one.graphql<{ node: unknown }>(
+    key,
+    'query ($id: ID!) { node(id: $id) { ... on McpServer { status statusReason nextAction } } }',
+    { id: Buffer.from(`McpServer:${id}`).toString('base64') },
+  );
+  return data?.node;
+}
+
+const refreshes = () => fixture.tokenRequests.filter((form) => form.get('grant_type') === 'refresh_token').length;
+test('a connection that nobody uses is refreshed ahead of its expiry, once, by one worker of several; then it is left alone', async () => {
+  await connect();
+  await refreshIdle();
+  expect(refreshes()).toBe(0);
+  advance(3590);
+  await Promise.all([refreshIdle(one), refreshIdle(two), refreshIdle(one), refreshIdle(two)]);
+  expect(refreshes()).toBe(1);
+  await refreshIdle(two);
+  expect(refreshes()).toBe(1);
+  // The next refresh shows the token that the last one gave.
+  advance(7150);
+  await refreshIdle(two);
+  const shown = fixture.tokenRequests.flatMap((form) => form.get('refresh_token') ?? []);
+  expect({ refreshes: refreshes(), distinct: new Set(shown).size }).toEqual({ refreshes: 2, distinct: 2 });
+});
+
+test('workers of two processes have it done every minute, by one of them', async () => {
+  await connect();
+  advance(3590);
+  const workers = await Promise.all([startWorker(one), startWorker(two)]);
+  try {
+    // What was due within the last minute is made up for at the start; at the latest the next minute brings it.
+    await expect.poll(refreshes, { timeout: 120_000 }).toBe(1);
+  } finally {
+    await Promise.all(workers.map((worker) => worker.stop()));
+  }
+  const { sql } = one.dependencies;
+  expect(await sql.query(`select cron, timezone from pgboss.schedule where name = 'mcp-refresh'`, [])).toEqual([
+    { cron: '* * * * *', timezone: 'UTC' },
+  ]);
+});
+
+test('an authorization that is begun anew and not completed takes nothing away: the old tokens serve again', async () => {
+  const id = await connect();
+  fixture.requiredScope = 'more';
+  const use = () =>
+    one.graphql<{ testMcpServer: { __typename: string } }>(
+      key,
+      'mutation ($id: ID!) { testMcpServer(input: { mcpServerId: $id }) { __typename } }',
+      { id },
+    );
+  await use();
+  await one.rest('POST', `/v1/mcp-connections/${id}/authorize`, { key });
+  expect(await standing(id)).toMatchObject({ status: 'PENDING_AUTHORIZATION' });
+  fixture.requiredScope = undefined;
+  advance(601);
+  expect((await use()).data?.testMcpServer).toEqual({ __typename: 'TestMcpServerPayload' });
+  expect(await standing(id)).toMatchObject({ status: 'CONNECTED', statusReason: null });
+});
+
+test('a refresh that is refused for good is told before anybody needs the connection', async () => {
+  const id = await connect();
+  fixture.revokeAll();
+  advance(3590);
+  await refreshIdle();
+  await refreshIdle();
+  expect(refreshes()).toBe(1);
+  expect(await standing(id)).toEqual({
+    status: 'AUTHORIZATION_REQUIRED',
+    statusReason:
+      'the authorization server no longer accepts the refresh token (invalid_grant): it has expired or was revoked',
+    nextAction: 'AUTHORIZE',
+  });
+});
+
+test('a token without a refresh token serves until it ends, and then the connection says so', async () => {
+  const { authorizationUrl, connection } = await begin();
+  fixture.onToken = (_, response) =>
+    void response
+      .writeHead(200, { 'Content-Type': 'application/json' })
+      .end(JSON.stringify({ access_token: 'short', token_type: 'Bearer', expires_in: 3600 }));
+  // It takes any token.
+  fixture.mcp.handler = mcpHandler();
+  await complete(authorizationUrl);
+  advance(3590);
+  await refreshIdle();
+  expect(await standing(connection.id)).toMatchObject({ status: 'CONNECTED' });
+  advance(3601);
+  await refreshIdle();
+  expect(await standing(connection.id)).toMatchObject({
+    status: 'AUTHORIZATION_REQUIRED',
+    statusReason: 'the access token has expired, and there is no refresh token',
+  });
+});
+
+test('a passing failure is tried again later, not at every turn, and the connection comes back by itself', async () => {
+  const id = await connect();
+  fixture.onToken = (_, response) => void response.writeHead(503).end('later');
+  advance(3601);
+  await refreshIdle();
+  await refreshIdle();
+  expect(refreshes()).toBe(1);
+  expect(await standing(id)).toMatchObject({ status: 'UNREACHABLE' });
+  fixture.onToken = undefined;
+  advance(3700);
+  await refreshIdle();
+  expect(await standing(id)).toEqual({ status: 'CONNECTED', statusReason: null, nextAction: 'NONE' });
+});

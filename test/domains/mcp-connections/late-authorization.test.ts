@@ -1,0 +1,58 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { type OAuthFixture, startOAuthFixture } from '../../support/peers/mcp-authorization-server.ts';
+import { legacyMcpHandler } from '../../support/peers/mcp-server.ts';
+
+const METADATA_URL = 'https://clients.example.com/gateway.json';
+
+let gateway: TestGateway;
+let fixture: OAuthFixture;
+let key: string;
+beforeAll(async () => {
+  gateway = await startTestGateway({ ALLOW_PRIVATE_NETWORK: 'true', CLIENT_METADATA_URL: METADATA_URL });
+  fixture = await startOAuthFixture();
+  key = (await gateway.createKey()).key;
+});
+afterAll(async () => {
+  await fixture.stop();
+  await gateway.close();
+});
+
+interface Created {
+  authorizationUrl: string | null;
+  connection: { id: string; connectedAt: string | null };
+}
+
+test('a server that lets anybody say hello and asks for authorization at its tools is authorized before it is connected', async () => {
+  const asks = fixture.mcp.handler;
+  const greets = legacyMcpHandler();
+  let greetings = 0;
+  fixture.mcp.handler = (request, response) => {
+    // `server/discover`, which the older generation does not know, `initialize`, `notifications/initialized`.
+    if (request.method === 'POST') greetings += 1;
+    (request.method === 'POST' && greetings <= 3 ? greets : asks)(request, response);
+  };
+  const { status, body } = await gateway.rest<Created>('POST', '/v1/mcp-connections', {
+    key,
+    body: { name: 'lazy', serverUrl: fixture.serverUrl },
+  });
+  expect({ status, connectedAt: body.connection.connectedAt }).toEqual({ status: 201, connectedAt: null });
+  expect(body.authorizationUrl).toContain(`${fixture.issuer.origin}/authorize?`);
+  fixture.mcp.handler = asks;
+});
+
+test('a server that reads client id metadata documents is given the configured address, which the document names as its own', async () => {
+  fixture.metadata = { client_id_metadata_document_supported: true };
+  const { body } = await gateway.rest<Created>('POST', '/v1/mcp-connections', {
+    key,
+    body: { name: 'by document', serverUrl: fixture.serverUrl },
+  });
+  const asked = new URL(body.authorizationUrl ?? '').searchParams;
+  const document = await gateway.fetch('/v1/mcp-connections/oauth/client-metadata.json');
+  expect(await document.json()).toMatchObject({
+    client_id: METADATA_URL,
+    redirect_uris: [asked.get('redirect_uri')],
+  });
+  expect(asked.get('client_id')).toBe(METADATA_URL);
+  expect(fixture.registrations).toHaveLength(1);
+});

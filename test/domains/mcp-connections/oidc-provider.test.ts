@@ -1,0 +1,59 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { type OidcFixture, consentByForms, startOidcFixture } from '../../support/peers/mcp-oidc-server.ts';
+
+/** The whole flow against an authorization server that others wrote and had certified. */
+
+let gateway: TestGateway;
+let fixture: OidcFixture;
+let key: string;
+beforeAll(async () => {
+  gateway = await startTestGateway({ ALLOW_PRIVATE_NETWORK: 'true' });
+  key = (await gateway.createKey()).key;
+  fixture = await startOidcFixture();
+});
+afterAll(async () => {
+  await fixture.stop();
+  await gateway.close();
+});
+
+test('registration, consent, resource, rotation: connected, and one refresh under 20 concurrent uses', async () => {
+  const created = await gateway.rest<{ authorizationUrl: string; connection: { id: string } }>(
+    'POST',
+    '/v1/mcp-connections',
+    { key, body: { name: 'oidc', serverUrl: fixture.serverUrl } },
+  );
+  expect(created).toMatchObject({ status: 201 });
+  const back = await consentByForms(created.body.authorizationUrl);
+  const page = await gateway.fetch(back.pathname + back.search);
+  expect({ status: page.status, text: await page.text() }).toEqual({
+    status: 200,
+    text: expect.stringContaining('is connected'),
+  });
+  const { id } = created.body.connection;
+  const node = await gateway.graphql<{ node: unknown }>(
+    key,
+    `{ node(id: "${Buffer.from(`McpServer:${id}`).toString('base64')}") { ... on McpServer { status issuer grantedScopes tools { name } } } }`,
+  );
+  expect(node.data?.node).toEqual({
+    status: 'CONNECTED',
+    issuer: fixture.issuer,
+    grantedScopes: expect.arrayContaining(['tools']),
+    tools: [{ name: 'add' }, { name: 'now' }],
+  });
+
+  gateway.setClock(new Date(Date.now() + 3_700_000));
+  const uses = await Promise.all(
+    Array.from({ length: 20 }, () =>
+      gateway.graphql<{ testMcpServer: unknown }>(
+        key,
+        'mutation ($id: ID!) { testMcpServer(input: { mcpServerId: $id }) { __typename ... on Error { message } } }',
+        { id },
+      ),
+    ),
+  );
+  expect(new Set(uses.map(({ data }) => JSON.stringify(data?.testMcpServer)))).toEqual(
+    new Set(['{"__typename":"TestMcpServerPayload"}']),
+  );
+  expect(fixture.refreshes()).toBe(1);
+});

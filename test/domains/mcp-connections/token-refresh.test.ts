@@ -1,0 +1,159 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { type OAuthFixture, startOAuthFixture } from '../../support/peers/mcp-authorization-server.ts';
+
+let one: TestGateway;
+let two: TestGateway;
+let fixture: OAuthFixture;
+let key: string;
+beforeAll(async () => {
+  one = await startTestGateway({ ALLOW_PRIVATE_NETWORK: 'true' });
+  two = await startTestGateway({ ALLOW_PRIVATE_NETWORK: 'true' }, { beside: one });
+  key = (await one.createKey()).key;
+});
+afterAll(async () => {
+  await two.close();
+  await one.close();
+});
+afterEach(async () => {
+  one.setClock(undefined);
+  two.setClock(undefined);
+  await fixture.stop();
+});
+
+async function connect(): Promise<string> {
+  fixture = await startOAuthFixture();
+  const created = await one.rest<{ authorizationUrl: string; connection: { id: string } }>(
+    'POST',
+    '/v1/mcp-connections',
+    {
+      key,
+      body: { name: fixture.serverUrl, serverUrl: fixture.serverUrl },
+    },
+  );
+  const url = fixture.consent(created.body.authorizationUrl);
+  expect((await one.fetch(url.pathname + url.search)).status).toBe(200);
+  return created.body.connection.id;
+}
+
+function advance(seconds: number): void {
+  const at = new Date(Date.now() + seconds * 1000);
+  one.setClock(at);
+  two.setClock(at);
+}
+
+async function use(gateway: TestGateway, id: string): Promise<string> {
+  const { data } = await gateway.graphql<{ testMcpServer: { __typename: string; message?: string } }>(
+    key,
+    'mutation ($id: ID!) { testMcpServer(input: { mcpServerId: $id }) { __typename ... on Error { message } } }',
+    { id },
+  );
+  return data?.testMcpServer.message ?? data?.testMcpServer.__typename ?? 'no answer';
+}
+
+async function rowOf(id: string) {
+  const [row] = await one.dependencies.sql.query<Record<string, unknown>>(
+    'select status, status_reason, token_version, refresh_failures, refresh_lease_until, connected_at is null as "isCut" from mcp_connection where id = $1',
+    [id],
+  );
+  return row;
+}
+
+function refreshes(): number {
+  return fixture.tokenRequests.filter((form) => form.get('grant_type') === 'refresh_token').length;
+}
+
+test.each([
+  ['is due', 3590],
+  ['is over', 3700],
+])(
+  'two gateways, 50 concurrent uses each, of a token whose refresh %s: the server sees exactly one refresh, and every use succeeds',
+  async (_, seconds) => {
+    const id = await connect();
+    advance(seconds);
+    const outcomes = await Promise.all(
+      Array.from({ length: 100 }, (__, index) => use(index % 2 === 0 ? one : two, id)),
+    );
+    expect(new Set(outcomes)).toEqual(new Set(['TestMcpServerPayload']));
+    expect(refreshes()).toBe(1);
+    expect(await rowOf(id)).toMatchObject({ status: 'CONNECTED', token_version: 2, refresh_lease_until: null });
+  },
+);
+
+test('the refresh token that was rotated is stored: the next refresh uses the new one', async () => {
+  const id = await connect();
+  advance(3700);
+  expect(await use(one, id)).toBe('TestMcpServerPayload');
+  advance(7500);
+  expect(await use(two, id)).toBe('TestMcpServerPayload');
+  const shown = fixture.tokenRequests.flatMap((form) => form.get('refresh_token') ?? []);
+  expect(new Set(shown).size).toBe(2);
+});
+
+test('a passing failure backs off and keeps the tokens; then it is refreshed', async () => {
+  const id = await connect();
+  fixture.onToken = (_, response) => void response.writeHead(503).end('later');
+  advance(3590);
+  // Still valid, so it serves.
+  expect(await use(one, id)).toBe('TestMcpServerPayload');
+  expect(await use(two, id)).toBe('TestMcpServerPayload');
+  expect(refreshes()).toBe(1);
+  expect(await rowOf(id)).toMatchObject({ status: 'CONNECTED', refresh_failures: 1, token_version: 1 });
+  advance(3700);
+  expect(await use(one, id)).toBe('the authorization server refused: server_error');
+  expect(await use(two, id)).toBe('the authorization server refused: server_error');
+  expect(refreshes()).toBe(2);
+  expect(await rowOf(id)).toMatchObject({
+    status: 'UNREACHABLE',
+    status_reason: 'the authorization server refused: server_error',
+    refresh_failures: 2,
+    isCut: false,
+  });
+  fixture.onToken = undefined;
+  advance(3800);
+  expect(await use(two, id)).toBe('TestMcpServerPayload');
+  expect(await rowOf(id)).toMatchObject({ status: 'CONNECTED', status_reason: null, refresh_failures: 0 });
+});
+
+test('invalid_grant ends in AUTHORIZATION_REQUIRED once: the tokens are gone, and the server is not asked again', async () => {
+  const id = await connect();
+  fixture.revokeAll();
+  advance(3700);
+  const reason =
+    'the authorization server no longer accepts the refresh token (invalid_grant): it has expired or was revoked';
+  const outcomes = await Promise.all(Array.from({ length: 20 }, (_, index) => use(index % 2 === 0 ? one : two, id)));
+  expect(new Set(outcomes)).toEqual(new Set([`the MCP connection must be authorized: ${reason}`]));
+  expect(refreshes()).toBe(1);
+  expect(await rowOf(id)).toMatchObject({ status: 'AUTHORIZATION_REQUIRED', status_reason: reason, isCut: true });
+  expect(
+    await one.dependencies.sql.query(`select 1 from secret where owner_id = $1 and field = 'tokens'`, [id]),
+  ).toEqual([]);
+});
+
+test('a gateway that dies during a refresh holds the others up only until its lease ends', async () => {
+  const id = await connect();
+  await one.dependencies.sql.query(
+    `update mcp_connection set refresh_lease_until = now() + interval '400 milliseconds' where id = $1`,
+    [id],
+  );
+  advance(3700);
+  expect(await use(two, id)).toBe('TestMcpServerPayload');
+  expect(refreshes()).toBe(1);
+});
+
+test('a token that the server refuses before its time is refreshed once', async () => {
+  const id = await connect();
+  const serve = fixture.mcp.handler;
+  let refused = 0;
+  const [first] = fixture.tokenRequests;
+  expect(first?.get('grant_type')).toBe('authorization_code');
+  let old: string | undefined;
+  fixture.mcp.handler = (request, response) => {
+    old ??= request.headers.authorization;
+    if (request.headers.authorization !== old) return serve(request, response);
+    refused += 1;
+    response.writeHead(401, { 'WWW-Authenticate': `Bearer error="invalid_token"` }).end();
+  };
+  expect(await use(one, id)).toBe('TestMcpServerPayload');
+  expect({ refused, refreshes: refreshes() }).toEqual({ refused: 1, refreshes: 1 });
+});

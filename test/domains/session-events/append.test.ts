@@ -1,0 +1,206 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { append, createSession, eventsOf, moveTo, mutate, readAll } from '../../support/fixtures/sessions.ts';
+
+let gateway: TestGateway;
+let peer: TestGateway;
+let key: string;
+let organization: string;
+beforeAll(async () => {
+  gateway = await startTestGateway({ RATE_LIMIT_PER_MINUTE: '0' });
+  peer = await startTestGateway({ RATE_LIMIT_PER_MINUTE: '0' }, { beside: gateway });
+  ({ key, organization } = await gateway.createKey());
+});
+afterAll(async () => {
+  await peer.close();
+  await gateway.close();
+});
+
+const appended = (firstId: number, lastId: number, isReplayed = false) => ({
+  __typename: 'AppendSessionEventsPayload',
+  firstId: String(firstId),
+  lastId: String(lastId),
+  isReplayed,
+});
+const conflict = (message: string, path: string[] | null = null) => ({
+  __typename: 'ConflictError',
+  message,
+  code: 'CONFLICT',
+  path,
+});
+const FINISHED = 'the session is finished; queue it again before recording events';
+
+test('1 and 1000 events are a batch, numbered from 1 without gaps; 0 and 1001 are refused, and nothing is stored', async () => {
+  const id = await createSession(gateway, key);
+  expect(await append(gateway, key, id, eventsOf(1))).toEqual(appended(1, 1));
+  expect(await append(gateway, key, id, eventsOf(1000))).toEqual(appended(2, 1001));
+  expect(await append(gateway, key, id, [])).toMatchObject({
+    __typename: 'ValidationError',
+    message: 'events: must have at least 1 items',
+  });
+  expect(await append(gateway, key, id, eventsOf(1001))).toMatchObject({
+    __typename: 'ValidationError',
+    message: 'events: must have at most 1000 items',
+  });
+  expect(await readAll(gateway, key, id, 1000)).toHaveLength(1001);
+});
+
+const big = (bytes: number) => ({
+  eventType: 'x',
+  provider: 'p',
+  eventData: { type: 't', text: 'a'.repeat(bytes - '{"type":"t","text":""}'.length) },
+});
+const MIB = 1024 * 1024;
+
+test('an event of 1 MiB is stored, one byte more is refused with its whole batch, and a body over 4 MiB is 413', async () => {
+  const id = await createSession(gateway, key);
+  expect(await append(gateway, key, id, [big(MIB)])).toEqual(appended(1, 1));
+  expect(await append(gateway, key, id, [...eventsOf(2), big(MIB + 1)])).toMatchObject({
+    __typename: 'ValidationError',
+    message: 'events.2.eventData: must be at most 1048576 bytes (1 MiB) as JSON in UTF-8',
+  });
+  const over = await gateway.graphql(
+    key,
+    'mutation($input: AppendSessionEventsInput!) { appendSessionEvents(input: $input) { __typename } }',
+    { input: { sessionId: id, events: Array(4).fill(big(MIB)) } },
+  );
+  expect(over.errors?.[0]).toMatchObject({
+    message: 'the body must be at most 4194304 bytes (4 MiB)',
+    extensions: { code: 'TOO_LARGE' },
+  });
+  expect(await readAll(gateway, key, id)).toHaveLength(1);
+});
+
+test.each([
+  [{ eventType: '' }, 'eventType: must not be empty'],
+  [{ eventType: 'x'.repeat(101) }, 'eventType: must be at most 100 characters'],
+  [{ provider: '' }, 'provider: must not be empty'],
+  [{ eventData: {} }, 'eventData.type: is required'],
+  [{ eventData: { type: 't', delivery: 'later' } }, 'eventData.delivery: must be one of "realtime", "persist"'],
+  [
+    { eventData: { type: 't', scope: { kind: 'x' } } },
+    'eventData.scope.kind: must be one of "foreground", "subagent", "background"',
+  ],
+  [
+    { eventData: { type: 't', scope: {} } },
+    'eventData.scope.kind: must be one of "foreground", "subagent", "background"',
+  ],
+  [
+    { eventData: { type: 't', deltaType: 'x' } },
+    'eventData.deltaType: must be one of "text_delta", "input_json_delta"',
+  ],
+  [
+    { eventData: { type: 't', responsePhase: 'x' } },
+    'eventData.responsePhase: must be one of "commentary", "final_answer"',
+  ],
+  [
+    { eventData: { type: 't', toolResult: { status: 'x' } } },
+    'eventData.toolResult.status: must be one of "running", "completed", "error"',
+  ],
+  [{ eventData: { type: 't', event: { event: 'e' } } }, 'eventData.event.message: is required'],
+  [{ createdAt: '0001-01-01T00:00:00Z' }, 'createdAt: must be from 1970 to 9999'],
+])('an event with %j is refused, and nothing of its batch is stored', async (fault, message) => {
+  const id = await createSession(gateway, key);
+  const events = [...eventsOf(1), { ...eventsOf(1)[0], ...fault }];
+  expect(await append(gateway, key, id, events)).toMatchObject({
+    __typename: 'ValidationError',
+    message: `events.1.${message}`,
+  });
+  expect(await readAll(gateway, key, id)).toEqual([]);
+});
+
+test('a finished session takes no events until it is queued again', async () => {
+  const id = await createSession(gateway, key);
+  await append(gateway, key, id, eventsOf(1), 'before');
+  for (const end of ['COMPLETED', 'FAILED', 'CANCELLED']) {
+    await moveTo(gateway, key, id, 'IN_PROGRESS', end);
+    expect(await append(gateway, key, id, eventsOf(1))).toEqual(conflict(FINISHED));
+    // What was stored before the end is still a harmless retry.
+    expect(await append(gateway, key, id, eventsOf(1), 'before')).toEqual(appended(1, 1, true));
+    await moveTo(gateway, key, id, 'QUEUED');
+  }
+  expect(await append(gateway, key, id, eventsOf(1))).toEqual(appended(2, 2));
+});
+
+test('a retried batch stores nothing and answers the same; another size under its id is a conflict; ids are of one session', async () => {
+  const [id, other] = [await createSession(gateway, key), await createSession(gateway, key)];
+  expect(await append(gateway, key, id, eventsOf(3), 'b')).toEqual(appended(1, 3));
+  await append(gateway, key, id, eventsOf(2));
+  expect(await append(gateway, key, id, eventsOf(3), 'b')).toEqual(appended(1, 3, true));
+  expect(await append(gateway, key, id, eventsOf(2), 'b')).toEqual(
+    conflict('batchId: stands for another batch, of 3 events', ['batchId']),
+  );
+  expect(await append(gateway, key, other, eventsOf(2), 'b')).toEqual(appended(1, 2));
+  expect(await readAll(gateway, key, id)).toHaveLength(5);
+  for (const batchId of ['', 'x'.repeat(201), 'a\0'])
+    expect(await append(gateway, key, id, eventsOf(1), batchId)).toMatchObject({
+      __typename: 'ValidationError',
+      path: ['batchId'],
+    });
+});
+
+/** Holds the head of the stream until one append of each gateway waits for it, and the others for their turns. */
+async function allAtOnce<Value>(sessionId: string, start: () => Promise<Value>[]): Promise<Value[]> {
+  let running: Promise<Value>[] = [];
+  await gateway.dependencies.database.em.fork().transactional(async (em) => {
+    await em.execute('select 1 from session_stream where session_id = ? for update', [sessionId]);
+    running = start();
+    // Outside the transaction, within which PostgreSQL shows the activity as it was at first.
+    const waiting = () =>
+      peer.dependencies.sql.query(
+        `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+        [],
+      );
+    await vi.waitFor(async () => expect(await waiting()).toHaveLength(2), { timeout: 20_000 });
+  });
+  return Promise.all(running);
+}
+
+test('of 20 twins of one batch, over two gateways at once, one is stored and 19 are replayed', async () => {
+  const id = await createSession(gateway, key);
+  const twin = (index: number) => append(index % 2 === 0 ? gateway : peer, key, id, eventsOf(10), 'twin');
+  const answers = await allAtOnce(id, () => Array.from({ length: 20 }, (_, index) => twin(index)));
+  expect(answers.toSorted((a, b) => Number(a.isReplayed) - Number(b.isReplayed))).toEqual([
+    appended(1, 10),
+    ...Array<object>(19).fill(appended(1, 10, true)),
+  ]);
+  expect((await readAll(gateway, key, id)).map((event) => event.id)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+});
+
+test('an append beside the end of its session comes before it or is refused: 20 rounds', async () => {
+  for (let round = 0; round < 20; round += 1) {
+    const id = await createSession(gateway, key);
+    await moveTo(gateway, key, id, 'IN_PROGRESS');
+    const [result, again] = await Promise.all([
+      append(gateway, key, id, eventsOf(5)),
+      append(peer, key, id, eventsOf(5)),
+      mutate(peer, key, 'transitionSession', { sessionId: id, state: 'COMPLETED' }),
+    ]);
+    const stored = [result, again].filter(({ __typename }) => __typename === 'AppendSessionEventsPayload').length;
+    expect(await readAll(gateway, key, id)).toHaveLength(stored * 5);
+    expect(await append(gateway, key, id, eventsOf(1))).toEqual(conflict(FINISHED));
+  }
+});
+
+test('who may not record: no scope and reading alone are 403, all else is 404; nothing is stored', async () => {
+  const creator = await gateway.createKey({ organization });
+  const member = await gateway.createKey({ organization });
+  const bare = await gateway.createKey({ organization, role: 'admin', scopes: ['sessions.read', 'sessions.write'] });
+  const stranger = await gateway.createKey();
+  const id = await createSession(gateway, creator.key);
+  const missing = { __typename: 'NotFoundError', message: 'session not found', code: 'NOT_FOUND', path: null };
+  const forbidden = (message: string) => ({ __typename: 'ForbiddenError', message, code: 'FORBIDDEN', path: null });
+  expect(await append(gateway, bare.key, id, eventsOf(1))).toEqual(
+    forbidden('the API key lacks the scope sessions.record'),
+  );
+  for (const as of [member, stranger]) expect(await append(gateway, as.key, id, eventsOf(1), 'b')).toEqual(missing);
+  expect(await append(gateway, creator.key, randomUUID(), eventsOf(1))).toEqual(missing);
+  await gateway.rest('PATCH', `/v1/sessions/${id}`, { key: creator.key, body: { visibility: 'public' } });
+  expect(await append(gateway, member.key, id, eventsOf(1))).toEqual(
+    forbidden('only the creator of the session or an admin may change it'),
+  );
+  expect(await append(gateway, stranger.key, id, eventsOf(1))).toEqual(missing);
+  expect(await readAll(gateway, creator.key, id)).toEqual([]);
+  expect(await append(gateway, key, id.toUpperCase(), eventsOf(1))).toEqual(appended(1, 1));
+});

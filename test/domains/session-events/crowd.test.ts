@@ -1,0 +1,69 @@
+import pg from 'pg';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { append, createSession, eventsOf, readAll } from '../../support/fixtures/sessions.ts';
+
+let gateway: TestGateway;
+let key: string;
+beforeAll(async () => {
+  gateway = await startTestGateway();
+  ({ key } = await gateway.createKey());
+});
+afterAll(() => gateway.close());
+
+const range = (count: number) => Array.from({ length: count }, (_, index) => index + 1);
+
+test('100 appends that wait for one session hold one connection, and everybody else goes ahead of them', async () => {
+  const hot = await createSession(gateway, key);
+  const other = await createSession(gateway, key);
+  const holder = new pg.Client(gateway.databaseUrl);
+  await holder.connect();
+  await holder.query('begin');
+  await holder.query('select from session_stream where session_id = $1 for update', [hot]);
+  const waiting = async () => {
+    const { rows } = await holder.query<{ count: number }>(
+      `select count(*)::int as count from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+    );
+    return rows[0]?.count;
+  };
+  const took = vi.spyOn(gateway.dependencies.turns, 'take');
+  const order: string[] = [];
+  const appends = range(100).map(async (from) => {
+    const appended = await append(gateway, key, hot, eventsOf(1, { from }));
+    order.push('hot');
+    return appended;
+  });
+  await vi.waitFor(() => expect(took).toHaveBeenCalledTimes(100), 30_000);
+  for (const from of range(10)) {
+    expect(await append(gateway, key, other, eventsOf(1, { from }))).toMatchObject({ lastId: String(from) });
+    expect(await readAll(gateway, key, other)).toHaveLength(from);
+    order.push('other');
+  }
+  expect(await waiting()).toBe(1);
+  await holder.query('commit');
+  await holder.end();
+  const ids = (await Promise.all(appends)).map(({ lastId }) => Number(lastId));
+  expect(order).toEqual([...Array<string>(10).fill('other'), ...Array<string>(100).fill('hot')]);
+  expect(ids.toSorted((a, b) => a - b)).toEqual(range(100));
+  const stored = await readAll(gateway, key, hot);
+  expect(ids.map((id) => stored[id - 1]?.eventData.index)).toEqual(range(100));
+});
+
+test('an append whose turn does not come is 503 with Retry-After, stores nothing, and the next one is served', async () => {
+  const id = await createSession(gateway, key);
+  const end = await gateway.dependencies.turns.take(`append ${id}`, 0);
+  const response = await gateway.fetch('/graphql', {
+    method: 'POST',
+    headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' },
+    body: JSON.stringify({
+      query: 'mutation($input: AppendSessionEventsInput!) { appendSessionEvents(input: $input) { __typename } }',
+      variables: { input: { sessionId: id, events: eventsOf(1) } },
+    }),
+  });
+  expect([response.status, response.headers.get('retry-after')]).toEqual([503, '1']);
+  expect(await response.json()).toMatchObject({
+    errors: [{ message: 'too much is being appended to this session; try again', extensions: { code: 'UNAVAILABLE' } }],
+  });
+  end?.();
+  expect(await append(gateway, key, id, eventsOf(1))).toMatchObject({ firstId: '1' });
+});

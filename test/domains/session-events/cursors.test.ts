@@ -1,0 +1,95 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { type EventPage, append, createSession, eventsOf, moveTo, subscribe } from '../../support/fixtures/sessions.ts';
+
+let gateway: TestGateway;
+let key: string;
+let id: string;
+beforeAll(async () => {
+  gateway = await startTestGateway();
+  ({ key } = await gateway.createKey());
+  id = await createSession(gateway, key);
+  await append(gateway, key, id, eventsOf(5));
+  await moveTo(gateway, key, id, 'CANCELLED');
+});
+afterAll(() => gateway.close());
+
+const REFUSED = 'must be the id of an event: digits alone';
+
+async function restPage(cursor: string) {
+  const path = `/v1/sessions/${id}/events?cursor=${encodeURIComponent(cursor)}`;
+  const { status, body } = await gateway.rest<EventPage & { error: string }>('GET', path, { key });
+  return status === 200 ? body.items.map((event) => event.id) : [status, body.error];
+}
+
+async function restTail(query: string, headers: Record<string, string> = {}) {
+  const response = await gateway.fetch(`/v1/sessions/${id}/events${query}`, {
+    headers: { Authorization: `Bearer ${key}`, Accept: 'text/event-stream', ...headers },
+  });
+  // The session is finished, so the stream ends.
+  const text = await response.text();
+  if (response.status !== 200) return [response.status, (JSON.parse(text) as { error: string }).error];
+  return [...text.matchAll(/^id: (\d+)$/gm)].map((line) => Number(line[1]));
+}
+
+async function graphqlPage(after: string) {
+  const query =
+    'query($id: ID!, $after: String) { session(id: $id) { events(after: $after) { nodes { databaseId } } } }';
+  const { data, errors } = await gateway.graphql<{ session: { events: { nodes: { databaseId: number }[] } } | null }>(
+    key,
+    query,
+    { id, after },
+  );
+  return data?.session?.events.nodes.map(({ databaseId }) => databaseId) ?? [400, errors?.[0]?.message];
+}
+
+async function graphqlTail(after: string) {
+  const query =
+    'subscription($id: ID!, $after: String) { sessionEvents(sessionId: $id, after: $after) { databaseId } }';
+  const messages = await (await subscribe(gateway, key, query, { id, after })).take(9);
+  const results = messages.flatMap(({ event, data = '' }) =>
+    event === 'next'
+      ? [
+          JSON.parse(data) as {
+            data?: { sessionEvents: { databaseId: number } } | null;
+            errors?: { message: string }[];
+          },
+        ]
+      : [],
+  );
+  const [first] = results;
+  return first?.errors ? [400, first.errors[0]?.message] : results.map(({ data }) => data?.sessionEvents.databaseId);
+}
+
+const everywhere = async (cursor: string) => ({
+  page: await restPage(cursor),
+  tail: await restTail(`?cursor=${encodeURIComponent(cursor)}`),
+  graphqlPage: await graphqlPage(cursor),
+  graphqlTail: await graphqlTail(cursor),
+});
+
+test.for([
+  ['0', [1, 2, 3, 4, 5]],
+  ['3', [4, 5]],
+  ['0003', [4, 5]],
+  ['5', []],
+  ['999999999999999', []],
+  ['9007199254740993', []],
+  ['9'.repeat(300), []],
+] as const)('the cursor %s goes on at the same place on both doors, in pages and tails', async ([cursor, ids]) => {
+  expect(await everywhere(cursor)).toEqual({ page: ids, tail: ids, graphqlPage: ids, graphqlTail: ids });
+  expect(await restTail('', { 'Last-Event-ID': cursor })).toEqual(ids);
+});
+
+test.for(['', 'x', '-1', '1.5', ' 1', '1 ', '1e3', '0x1', '１', '٣', "1'--", '1\n'])(
+  'the cursor %j is refused on both doors, in pages and tails, with the same words',
+  async (cursor) => {
+    const rest = [400, `cursor: ${REFUSED}`];
+    const graphql = [400, `after: ${REFUSED}`];
+    expect(await everywhere(cursor)).toEqual({ page: rest, tail: rest, graphqlPage: graphql, graphqlTail: graphql });
+  },
+);
+
+test.for(['', 'x', '-1'])('the header Last-Event-ID: %j is refused, too', async (header) => {
+  expect(await restTail('', { 'Last-Event-ID': header })).toEqual([400, `Last-Event-ID: ${REFUSED}`]);
+});

@@ -1,0 +1,384 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import {
+  type EventDocument,
+  type EventPage,
+  append,
+  createSession,
+  eventsOf,
+  readAll,
+} from '../../support/fixtures/sessions.ts';
+
+let gateway: TestGateway;
+let key: string;
+let organization: string;
+beforeAll(async () => {
+  gateway = await startTestGateway({ RATE_LIMIT_PER_MINUTE: '0' });
+  ({ key, organization } = await gateway.createKey());
+});
+afterAll(() => gateway.close());
+
+const list = (sessionId: string, query = '', as = key) =>
+  gateway.rest<EventPage>('GET', `/v1/sessions/${sessionId}/events${query}`, { key: as });
+const indexes = (events: readonly EventDocument[]) => events.map(({ eventData }) => eventData.index);
+const range = (from: number, to: number) =>
+  Array.from({ length: Math.max(0, to - from + 1) }, (_, index) => from + index);
+
+const CONNECTION = `query($id: ID!, $first: Int, $after: String, $last: Int, $before: String, $filter: SessionEventFilter) {
+  session(id: $id) { events(first: $first, after: $after, last: $last, before: $before, filter: $filter) {
+    pageInfo { hasNextPage hasPreviousPage startCursor endCursor }
+    nodes { id: databaseId createdAt eventType messageId sessionId provider eventData: eventDataJson } } } }`;
+
+interface Connection {
+  readonly pageInfo: {
+    hasNextPage: boolean;
+    hasPreviousPage: boolean;
+    startCursor: string | null;
+    endCursor: string | null;
+  };
+  readonly nodes: EventDocument[];
+}
+
+async function connection(id: string, variables: object): Promise<Connection> {
+  const { data, errors } = await gateway.graphql<{ session: { events: Connection } }>(key, CONNECTION, {
+    id,
+    ...variables,
+  });
+  if (!data?.session) throw new Error(JSON.stringify(errors));
+  return data.session.events;
+}
+
+describe('pages', () => {
+  let id: string;
+  const messageId = randomUUID();
+  beforeAll(async () => {
+    id = await createSession(gateway, key);
+    await append(gateway, key, id, eventsOf(1000));
+    await append(
+      gateway,
+      key,
+      id,
+      eventsOf(200, { from: 1001, messageId: messageId.toUpperCase(), createdAt: '2026-03-01T12:00:00+02:00' }),
+    );
+  });
+
+  test('both doors, forward and backward and with any page size, give the same list', async () => {
+    const all = await readAll(gateway, key, id, 1000);
+    expect(all.map((event) => event.id)).toEqual(range(1, 1200));
+    expect(all[0]).toStrictEqual({
+      id: 1,
+      createdAt: all[0]?.createdAt,
+      eventType: 'text',
+      messageId: null,
+      sessionId: id,
+      provider: 'anthropic',
+      eventData: { type: 'text', index: 1 },
+    });
+    expect(all[1199]).toStrictEqual({
+      ...all[0],
+      id: 1200,
+      createdAt: '2026-03-01T10:00:00.000Z',
+      messageId,
+      eventData: { type: 'text', index: 1200 },
+    });
+    expect(await readAll(gateway, key, id, 7)).toEqual(all);
+    expect(await readAll(gateway, key, id.toUpperCase(), 1000)).toEqual(all);
+    const forward: EventDocument[] = [];
+    for (let after: string | null | undefined; ;) {
+      const { nodes, pageInfo } = await connection(id, { first: 170, after });
+      forward.push(...nodes);
+      after = pageInfo.endCursor;
+      if (!pageInfo.hasNextPage) break;
+    }
+    expect(forward).toEqual(all);
+    const backward: EventDocument[] = [];
+    for (let before: string | null | undefined; ;) {
+      const { nodes, pageInfo } = await connection(id, { last: 400, before });
+      backward.unshift(...nodes);
+      before = pageInfo.startCursor;
+      if (!pageInfo.hasPreviousPage) break;
+    }
+    expect(backward).toEqual(all);
+  });
+
+  test.each([
+    ['', 1, 50, '50'],
+    ['?limit=1', 1, 1, '1'],
+    ['?limit=1000', 1, 1000, '1000'],
+    ['?limit=0005&cursor=0', 1, 5, '5'],
+    ['?cursor=1190', 1191, 1200, '1200'],
+    ['?cursor=1200', 1201, 1200, '1200'],
+    ['?cursor=999999999999999', 1201, 1200, '999999999999999'],
+  ])('%j is events %i to %i, and then %j', async (query, from, to, nextCursor) => {
+    const { status, body } = await list(id, query);
+    expect({ status, ids: body.items.map((event) => event.id), nextCursor: body.nextCursor }).toEqual({
+      status: 200,
+      ids: range(from, to),
+      nextCursor,
+    });
+    expect(Object.keys(body)).toEqual(['items', 'nextCursor']);
+  });
+
+  test('an empty stream gives "0", with which it can be polled', async () => {
+    const empty = await createSession(gateway, key);
+    expect((await list(empty)).text).toBe('{"items":[],"nextCursor":"0"}');
+    await append(gateway, key, empty, eventsOf(2));
+    expect((await list(empty, '?cursor=0')).body).toMatchObject({ items: [{ id: 1 }, { id: 2 }], nextCursor: '2' });
+  });
+
+  test('messageId keeps that message alone, in whatever case it is written; the cursor stays where it was when none follow', async () => {
+    const { body } = await list(id, `?messageId=${messageId.toUpperCase()}&limit=1000`);
+    expect([body.items.map((event) => event.id), body.nextCursor]).toEqual([range(1001, 1200), '1200']);
+    expect((await list(id, `?messageId=${randomUUID()}&cursor=7`)).body).toEqual({ items: [], nextCursor: '7' });
+    // Whatever a client holds as its cursor, it can poll with it for ever.
+    const beyond = '9007199254740993';
+    expect((await list(id, `?cursor=${beyond}`)).body).toEqual({ items: [], nextCursor: beyond });
+  });
+
+  const digits = 'must be digits alone';
+  const ofEvent = 'must be the id of an event: digits alone';
+  test.each([
+    ['?limit=0', 'limit: must be from 1 to 1000'],
+    ['?limit=1001', 'limit: must be from 1 to 1000'],
+    ['?limit=', `limit: ${digits}`],
+    ['?limit=abc', `limit: ${digits}`],
+    ['?limit=-1', `limit: ${digits}`],
+    ['?limit=1.5', `limit: ${digits}`],
+    ['?limit=%D9%A3', `limit: ${digits}`],
+    ['?cursor=', `cursor: ${ofEvent}`],
+    ['?cursor=x', `cursor: ${ofEvent}`],
+    ['?cursor=-1', `cursor: ${ofEvent}`],
+    ['?cursor=1&cursor=2', 'cursor: must be given only once'],
+    ['?messageId=x', 'messageId: must be a UUID'],
+    ['?offset=1', 'offset: is not a known property'],
+    ['?limit=0&cursor=x', `limit: must be from 1 to 1000; cursor: ${ofEvent}`],
+  ])('%j is refused: 400', async (query, error) => {
+    const answer = await list(id, query);
+    expect([answer.status, answer.body]).toEqual([400, { error }]);
+  });
+
+  test.each([
+    [{ first: 0 }, 'first: must be from 1 to 1000'],
+    [{ first: 1001 }, 'first: must be from 1 to 1000'],
+    [{ last: -1 }, 'last: must be from 1 to 1000'],
+    [{ first: 1, last: 1 }, 'last: must not be given together with first'],
+    [{ after: 'x' }, 'after: must be the id of an event: digits alone'],
+    [
+      { before: Buffer.from('["SESSION_CREATED_AT"]').toString('base64url') },
+      'before: must be the id of an event: digits alone',
+    ],
+    [{ filter: { eventType: ['a\0'] } }, 'filter.eventType.0: must be well-formed text without NUL characters'],
+    [{ filter: { provider: Array<string>(101).fill('a') } }, 'filter.provider: must have at most 100 items'],
+    [{ filter: { createdAfter: '0000-01-01T00:00:00Z' } }, 'filter.createdAfter: must be from the year 1 to 9999'],
+  ])('GraphQL refuses %j', async (variables, message) => {
+    const { errors } = await gateway.graphql(key, CONNECTION, { id, ...variables });
+    expect(errors?.map((error) => [error.message, error.extensions?.['code']])).toEqual([[message, 'INVALID_INPUT']]);
+  });
+});
+
+test('a page ends at 16 MiB, and the next one begins there, on both doors and in both directions', async () => {
+  const id = await createSession(gateway, key);
+  const [event] = eventsOf(1);
+  const large = { ...event, eventData: { type: 'tool_result', accumulatedText: 'x'.repeat(1_040_000) } };
+  for (let batch = 0; batch < 8; batch += 1) await append(gateway, key, id, [large, large, large]);
+  const first = await list(id, '?limit=1000');
+  const second = await list(id, `?limit=1000&cursor=${first.body.nextCursor}`);
+  const pages = [first, second].map(({ body }) => body.items.map((item) => item.id));
+  expect(pages).toEqual([range(1, 17), range(18, 24)]);
+  const ids = ({ nodes }: Connection) => nodes.map((node) => node.id);
+  const forward = await connection(id, { first: 100 });
+  const rest = await connection(id, { first: 100, after: forward.pageInfo.endCursor });
+  expect([forward, rest].map(ids)).toEqual(pages);
+  expect([forward, rest].map(({ pageInfo }) => pageInfo.hasNextPage)).toEqual([true, false]);
+  const backward = await connection(id, { last: 100 });
+  const start = await connection(id, { last: 100, before: backward.pageInfo.startCursor });
+  expect([backward, start].map(ids)).toEqual([range(8, 24), range(1, 7)]);
+  expect([backward, start].map(({ pageInfo }) => pageInfo.hasPreviousPage)).toEqual([true, false]);
+});
+
+describe('who may read events', () => {
+  test('missing, foreign and private ones are one 404, byte for byte; a public one is read by the organization; nothing without the scope', async () => {
+    const admin = await gateway.createKey();
+    const creator = await gateway.createKey({ organization: admin.organization });
+    const member = await gateway.createKey({ organization: admin.organization });
+    const id = await createSession(gateway, creator.key);
+    await append(gateway, creator.key, id, eventsOf(1));
+    const missing = await list(randomUUID(), '', member.key);
+    expect([missing.status, missing.text]).toEqual([404, '{"error":"session not found"}']);
+    for (const as of [member.key, key]) {
+      const answer = await list(id, '', as);
+      expect([answer.status, answer.text]).toEqual([404, missing.text]);
+    }
+    for (const as of [creator.key, admin.key]) expect((await list(id, '', as)).body.items).toHaveLength(1);
+    await gateway.rest('PATCH', `/v1/sessions/${id}`, { key: creator.key, body: { visibility: 'public' } });
+    expect((await list(id, '', member.key)).body.items).toHaveLength(1);
+    expect((await list(id, '', key)).status).toBe(404);
+    const bare = await gateway.createKey({
+      organization: admin.organization,
+      scopes: ['sessions.write', 'sessions.record'],
+    });
+    for (const headers of [{}, { Accept: 'text/event-stream' }] as Record<string, string>[]) {
+      const answer = await gateway.rest('GET', `/v1/sessions/${id}/events`, { key: bare.key, headers });
+      expect([answer.status, answer.text]).toEqual([403, '{"error":"the API key lacks the scope sessions.read"}']);
+    }
+    const answer = await list('7');
+    expect([answer.status, answer.body]).toEqual([400, { error: 'sessionId: must be a UUID' }]);
+  });
+
+  test('a query that comes again reads a session only where more is asked of it than its events, and tells strangers nothing', async () => {
+    const id = await createSession(gateway, key);
+    await append(gateway, key, id, eventsOf(1));
+    const stranger = await gateway.createKey();
+    const queries = [
+      'query($id: ID!) { session(id: $id) { id databaseId events { nodes { databaseId } } } }',
+      'query($id: ID!) { session(id: $id) { id events @include(if: false) { nodes { databaseId } } } }',
+      'query($id: ID!) { session(id: $id) { id databaseId } }',
+      'query($id: ID!) { session(id: $id) { title events { nodes { databaseId } } } }',
+    ];
+    const counts: number[][] = [];
+    for (const query of queries) {
+      const answers = new Set<string>();
+      const statements: number[] = [];
+      for (let run = 0; run < 4; run += 1) {
+        gateway.statements.length = 0;
+        const { data } = await gateway.graphql(key, query, { id });
+        statements.push(gateway.statements.length);
+        answers.add(JSON.stringify(data));
+        for (const [as, which] of [
+          [stranger.key, id],
+          [key, randomUUID()],
+        ] as const)
+          expect((await gateway.graphql(as, query, { id: which })).data).toEqual({ session: null });
+      }
+      expect(answers.size).toBe(1);
+      counts.push(statements.slice(-1));
+    }
+    // The key, the session, the events.
+    expect(counts).toEqual([[2], [2], [2], [3]]);
+  });
+
+  test('node finds an event for those who may read it', async () => {
+    const id = await createSession(gateway, key);
+    await append(gateway, key, id, eventsOf(3));
+    const query = 'query($ids: [ID!]!) { nodes(ids: $ids) { id ... on SessionEvent { databaseId } } }';
+    const ids = [`${id}:2`, `${id}:4`, `${id}:x`, `x:1`, `${id}:0`, `${id}:1`].map((place) =>
+      Buffer.from(`SessionEvent:${place}`).toString('base64'),
+    );
+    const found = [{ id: ids[0], databaseId: 2 }, null, null, null, null, { id: ids[5], databaseId: 1 }];
+    expect((await gateway.graphql(key, query, { ids })).data).toEqual({ nodes: found });
+    const stranger = await gateway.createKey();
+    expect((await gateway.graphql(stranger.key, query, { ids })).data).toEqual({ nodes: ids.map(() => null) });
+  });
+});
+
+describe('filters and data over GraphQL', () => {
+  test('each condition alone, and together with others', async () => {
+    const id = await createSession(gateway, key);
+    const messageId = randomUUID();
+    const data = (delivery: string, kind: string) => ({ delivery, scope: { kind } });
+    await append(gateway, key, id, [
+      ...eventsOf(1, {
+        eventType: 'a',
+        provider: 'openai',
+        createdAt: '2026-03-01T00:00:00Z',
+        data: data('realtime', 'foreground'),
+      }),
+      ...eventsOf(1, { from: 2, eventType: 'b', createdAt: '2026-03-02T00:00:00Z', data: data('persist', 'subagent') }),
+      ...eventsOf(1, { from: 3, eventType: 'c', messageId, createdAt: '2026-03-03T00:00:00Z' }),
+    ]);
+    const cases: [object, number[]][] = [
+      [{}, [1, 2, 3]],
+      [{ eventType: ['a', 'c'] }, [1, 3]],
+      [{ eventType: [] }, []],
+      [{ eventType: null, provider: ['openai'] }, [1]],
+      [{ provider: ["'; drop table session; --"] }, []],
+      [{ messageId }, [3]],
+      [{ delivery: 'REALTIME' }, [1]],
+      [{ scope: 'SUBAGENT' }, [2]],
+      [{ createdAfter: '2026-03-01T00:00:00Z' }, [2, 3]],
+      [{ createdBefore: '2026-03-02T01:00:00+01:00' }, [1]],
+      [
+        {
+          createdAfter: '2026-03-01T00:00:00Z',
+          createdBefore: '2026-03-03T00:00:00.000Z',
+          delivery: 'PERSIST',
+          eventType: ['b'],
+        },
+        [2],
+      ],
+    ];
+    for (const [filter, wanted] of cases)
+      expect([filter, indexes((await connection(id, { filter })).nodes)]).toEqual([filter, wanted]);
+    expect(await connection(id, { filter: { eventType: ['a', 'c'] }, last: 1 })).toMatchObject({
+      nodes: [{ id: 3 }],
+      pageInfo: { hasNextPage: false, hasPreviousPage: true, startCursor: '3', endCursor: '3' },
+    });
+  });
+
+  test('eventData is typed after the contract; eventDataJson and REST keep what was recorded, unknown fields and order included', async () => {
+    const id = await createSession(gateway, key);
+    const eventData = {
+      zeta: { b: 1, a: [null, true, 1.5, 'é\u2028"\\\n'] },
+      type: 'tool',
+      scope: { kind: 'background', parentToolUseId: 'p', taskId: 't', more: 1 },
+      source: 's',
+      providerEvent: false,
+      delivery: 'persist',
+      event: { event: 'e', message: '', provider: 'x', messageId: null },
+      index: 0,
+      itemId: 'i',
+      sequenceNumber: 2_147_483_647,
+      accumulatedText: '😀',
+      deltaType: 'input_json_delta',
+      responsePhase: 'final_answer',
+      toolName: 'n',
+      toolResult: { status: 'error', output: 'o', exitCode: -1, error: 'bad' },
+      snapshotId: 's',
+      snapshotCreatedAt: 'yesterday',
+    };
+    await append(gateway, key, id, [
+      { eventType: 'x', provider: 'mine', eventData },
+      { eventType: 'x', provider: 'mine', eventData: { type: 'least' } },
+    ]);
+    const page = await list(id);
+    expect(page.text).toContain(`"eventData":${JSON.stringify(eventData)}`);
+    const query = `query($id: ID!) { session(id: $id) { events { nodes { eventDataJson eventData {
+      type scope { kind parentToolUseId taskId } source providerEvent delivery event { event message provider messageId } index itemId sequenceNumber accumulatedText
+      deltaType responsePhase toolName toolResult { status output exitCode error } snapshotId snapshotCreatedAt } } } } }`;
+    const {
+      zeta: _,
+      scope: { more: __, ...scope },
+      ...documented
+    } = eventData;
+    const typed = {
+      ...documented,
+      scope: { ...scope, kind: 'BACKGROUND' },
+      delivery: 'PERSIST',
+      deltaType: 'INPUT_JSON_DELTA',
+      responsePhase: 'FINAL_ANSWER',
+      toolResult: { ...eventData.toolResult, status: 'ERROR' },
+    };
+    const least = Object.fromEntries(Object.keys(typed).map((name) => [name, name === 'type' ? 'least' : null]));
+    const answer = await gateway.graphql<{ session: { events: { nodes: { eventDataJson: unknown }[] } } }>(key, query, {
+      id,
+    });
+    expect(answer.data).toEqual({
+      session: {
+        events: {
+          nodes: [
+            { eventDataJson: eventData, eventData: typed },
+            { eventDataJson: { type: 'least' }, eventData: least },
+          ],
+        },
+      },
+    });
+    expect(JSON.stringify(answer.data?.session.events.nodes[0]?.eventDataJson)).toBe(JSON.stringify(eventData));
+  });
+
+  test('the organization of the caller has no part in what strangers read', async () => {
+    const id = await createSession(gateway, key);
+    const peer = await gateway.createKey({ organization });
+    expect((await gateway.graphql(peer.key, CONNECTION, { id })).data).toEqual({ session: null });
+  });
+});

@@ -1,0 +1,206 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
+import { type RunningServer, serve } from '../../../src/gateway/server.ts';
+import { createGateway } from '../../../src/gateway/gateway.ts';
+import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import {
+  type EventStream,
+  type Message,
+  append,
+  createSession,
+  eventsOf,
+  moveTo,
+  subscribe,
+} from '../../support/fixtures/sessions.ts';
+
+let gateway: TestGateway;
+let peer: TestGateway;
+let server: RunningServer;
+let key: string;
+const open = new Set<EventStream>();
+beforeAll(async () => {
+  gateway = await startTestGateway({ RATE_LIMIT_PER_MINUTE: '0' });
+  peer = await startTestGateway({ RATE_LIMIT_PER_MINUTE: '0' }, { beside: gateway });
+  server = await serve(createGateway(gateway.dependencies), { host: '127.0.0.1', port: 0 });
+  ({ key } = await gateway.createKey());
+});
+afterEach(async () => {
+  vi.restoreAllMocks();
+  await Promise.all([...open].map((stream) => stream.close().catch(() => undefined)));
+  open.clear();
+});
+afterAll(async () => {
+  await server.stop(100);
+  await peer.close();
+  await gateway.close();
+});
+
+const QUERY = `subscription($id: ID!, $after: String, $filter: SessionEventFilter) {
+  sessionEvents(sessionId: $id, after: $after, filter: $filter) { databaseId eventType eventDataJson } }`;
+
+/** Over a real socket, as a client in another process would. */
+async function follow(
+  variables: object,
+  { as = key, query = QUERY, signal }: { as?: string; query?: string; signal?: AbortSignal } = {},
+): Promise<EventStream> {
+  const stream = await subscribe(
+    { fetch: (path, init) => fetch(`${server.url}${path}`, init) },
+    as,
+    query,
+    variables,
+    signal,
+  );
+  open.add(stream);
+  return stream;
+}
+
+interface Next {
+  readonly data?: { readonly sessionEvents: { readonly databaseId: number; readonly eventDataJson: object } } | null;
+  readonly errors?: { readonly message: string; readonly extensions?: { readonly code?: string } }[];
+}
+
+const nextOf = ({ data = '' }: Message): Next => JSON.parse(data) as Next;
+const idsOf = (messages: readonly Message[]) =>
+  messages.map((message) => nextOf(message).data?.sessionEvents.databaseId);
+const range = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, index) => from + index);
+
+test('replays, follows writers of both processes, and completes when the session is finished', async () => {
+  const id = await createSession(gateway, key);
+  await append(gateway, key, id, eventsOf(300, { data: { more: [1] } }));
+  const stream = await follow({ id: Buffer.from(`Session:${id}`).toString('base64') });
+  expect([stream.response.status, stream.response.headers.get('content-type')?.split(';')[0]]).toEqual([
+    200,
+    'text/event-stream',
+  ]);
+  const seen = await stream.take(5);
+  expect(seen[0]).toEqual({
+    event: 'next',
+    data: JSON.stringify({
+      data: {
+        sessionEvents: { databaseId: 1, eventType: 'text', eventDataJson: { type: 'text', index: 1, more: [1] } },
+      },
+    }),
+  });
+  for (let from = 301; from <= 360; from += 10)
+    await append(from % 20 === 1 ? peer : gateway, key, id, eventsOf(10, { from }));
+  seen.push(...(await stream.take(355)));
+  expect(idsOf(seen)).toEqual(range(1, 360));
+  await moveTo(peer, key, id, 'CANCELLED');
+  expect(await stream.nextData()).toMatchObject({ event: 'complete' });
+  expect(await stream.next()).toBeUndefined();
+});
+
+test('after is the same coordinate as the cursor, and filters leave out what does not fit, live too', async () => {
+  const id = await createSession(gateway, key);
+  await append(gateway, key, id, [...eventsOf(3), ...eventsOf(2, { eventType: 'tool' })]);
+  const stream = await follow({ id, after: '1', filter: { eventType: ['tool'], provider: ['anthropic'] } });
+  const plain = await follow({ id, after: '3' });
+  expect(idsOf(await stream.take(2))).toEqual([4, 5]);
+  await append(peer, key, id, [...eventsOf(500), ...eventsOf(1, { eventType: 'tool' })]);
+  expect(idsOf(await stream.take(1))).toEqual([506]);
+  expect(idsOf(await plain.take(503))).toEqual(range(4, 506));
+});
+
+test.each([
+  ['a missing session', () => ({ id: randomUUID() }), 'session not found', 'NOT_FOUND'],
+  ['no id at all', () => ({ id: 'x' }), 'session not found', 'NOT_FOUND'],
+  [
+    'a cursor that is none',
+    (id: string) => ({ id, after: 'x' }),
+    'after: must be the id of an event: digits alone',
+    'INVALID_INPUT',
+  ],
+  [
+    'a filter out of bounds',
+    (id: string) => ({ id, filter: { eventType: ['\0'] } }),
+    'filter.eventType.0: must be well-formed text without NUL characters',
+    'INVALID_INPUT',
+  ],
+])('%s is an error and the end', async (_, variablesOf, message, code) => {
+  const stream = await follow(variablesOf(await createSession(gateway, key)));
+  const [first = {}] = await stream.take(1);
+  expect(nextOf(first)).toMatchObject({ errors: [{ message, extensions: { code } }] });
+  expect((await stream.nextData())?.event ?? 'complete').toBe('complete');
+});
+
+test("somebody else's session looks like a missing one; without the scope it is forbidden", async () => {
+  const id = await createSession(gateway, key);
+  const stranger = await gateway.createKey();
+  const [first = {}] = await (await follow({ id }, { as: stranger.key })).take(1);
+  expect(nextOf(first)).toMatchObject({
+    errors: [{ message: 'session not found', extensions: { code: 'NOT_FOUND' } }],
+  });
+  const bare = await gateway.createKey({ scopes: ['sessions.record'] });
+  const [second = {}] = await (await follow({ id }, { as: bare.key })).take(1);
+  expect(nextOf(second)).toMatchObject({
+    errors: [{ message: 'the API key lacks the scope sessions.read', extensions: { code: 'FORBIDDEN' } }],
+  });
+});
+
+test('the published limits hold for subscriptions, and their cost is counted', async () => {
+  const id = await createSession(gateway, key);
+  const aliases = Array.from({ length: 101 }, (_, index) => `a${index}: eventType`).join(' ');
+  const query = `subscription($id: ID!) { sessionEvents(sessionId: $id) { ${aliases} } }`;
+  const headers = { Authorization: `Bearer ${key}`, Accept: 'text/event-stream', 'Content-Type': 'application/json' };
+  const refused = await gateway.fetch('/graphql', {
+    method: 'POST',
+    headers,
+    body: JSON.stringify({ query, variables: { id } }),
+  });
+  expect([refused.status, await refused.text()]).toEqual([
+    400,
+    expect.stringContaining('"code":"TOO_MANY_ALIASES","limit":100'),
+  ]);
+  const cost = vi.spyOn(gateway.dependencies.metrics.cost, 'observe');
+  await append(gateway, key, id, eventsOf(1));
+  cost.mockClear();
+  await (
+    await follow(
+      { id },
+      { query: 'subscription($id: ID!) { sessionEvents(sessionId: $id) { eventData { scope { kind } } } }' },
+    )
+  ).take(1);
+  expect(cost.mock.calls).toEqual([[3]]);
+});
+
+test('a revoked key and a session that turns private end it with an error', async () => {
+  const admin = await gateway.createKey();
+  const id = await createSession(gateway, admin.key, { visibility: 'PUBLIC' });
+  await append(gateway, admin.key, id, eventsOf(1));
+  const [one, two] = [
+    await gateway.createKey({ organization: admin.organization }),
+    await gateway.createKey({ organization: admin.organization }),
+  ];
+  const [first, second] = [await follow({ id }, { as: one.key }), await follow({ id }, { as: two.key })];
+  await Promise.all([first.take(1), second.take(1)]);
+  await peer.rest('DELETE', `/v1/api-keys/${one.keyId}`, { key: admin.key });
+  expect(nextOf((await first.nextData()) ?? {})).toMatchObject({
+    errors: [{ message: 'missing or invalid API key', extensions: { code: 'UNAUTHENTICATED' } }],
+  });
+  await peer.rest('PATCH', `/v1/sessions/${id}`, { key: admin.key, body: { visibility: 'private' } });
+  expect(nextOf((await second.nextData()) ?? {})).toMatchObject({
+    errors: [{ message: 'session not found', extensions: { code: 'NOT_FOUND' } }],
+  });
+});
+
+test('a client that hangs up leaves nothing behind, though nothing happens in the session', async () => {
+  let listeners = 0;
+  const { notifier } = gateway.dependencies;
+  const subscribeTo = notifier.subscribe.bind(notifier);
+  vi.spyOn(notifier, 'subscribe').mockImplementation((...given) => {
+    const unsubscribe = subscribeTo(...given);
+    listeners += 1;
+    return () => {
+      listeners -= 1;
+      unsubscribe();
+    };
+  });
+  const id = await createSession(gateway, key);
+  await append(gateway, key, id, eventsOf(1));
+  const aborted = new AbortController();
+  const stream = await follow({ id }, { signal: aborted.signal });
+  await stream.take(1);
+  expect(listeners).toBe(2);
+  aborted.abort();
+  await vi.waitFor(() => expect(listeners).toBe(0), { timeout: 20_000 });
+});

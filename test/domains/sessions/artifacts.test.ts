@@ -1,0 +1,185 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { REPOSITORY_ID, createSession, mutate } from '../../support/fixtures/sessions.ts';
+
+let gateway: TestGateway;
+let key: string;
+beforeAll(async () => {
+  gateway = await startTestGateway({ RATE_LIMIT_PER_MINUTE: '0' });
+  ({ key } = await gateway.createKey());
+});
+afterAll(() => gateway.close());
+
+const x = (length: number) => 'x'.repeat(length);
+
+describe('recordArtifact and recordPullRequest', () => {
+  const input = {
+    url: 'https://example.com/pr/1',
+    title: 'First',
+    status: 'OPEN',
+    isDraft: true,
+    sourceBranch: 'fix',
+    baseBranch: 'main',
+    headSha: 'abc',
+    agent: 'coder',
+    diff: { additions: 1, deletions: 2, data: '' },
+    author: { avatarUrl: 'https://example.com/a', login: 'l' },
+    codeRepository: { id: REPOSITORY_ID, name: 'n', owner: 'o', baseBranch: 'main', provider: 'github' },
+  };
+  const FIELDS = `pullRequest { databaseId url title status isDraft sourceBranch baseBranch headSha agent diff { additions deletions data }
+    author { avatarUrl login } codeRepository { id: databaseId name owner baseBranch provider } createdAt updatedAt }`;
+
+  async function artifactOf(sessionId: string, type = 'PULL_REQUEST', as = key): Promise<string> {
+    return (
+      await mutate<{ artifact: { databaseId: string } }>(
+        gateway,
+        as,
+        'recordArtifact',
+        { sessionId, type },
+        'artifact { databaseId }',
+      )
+    ).artifact.databaseId;
+  }
+
+  test('artifacts of every type stand in the order of their recording', async () => {
+    const id = await createSession(gateway, key);
+    const types = ['PULL_REQUEST', 'TOOL_CALL', 'PLAN', 'RESPONSE', 'FILE', 'SERVICE', 'SOURCE'];
+    const ids: string[] = [];
+    for (const type of types) ids.push(await artifactOf(id, type));
+    const wanted = types.map((type, index) => ({ databaseId: ids[index], type, pullRequests: [] }));
+    expect(
+      (
+        await gateway.graphql(
+          key,
+          'query($id: ID!) { session(id: $id) { artifacts { databaseId type pullRequests { url } } } }',
+          { id },
+        )
+      ).data,
+    ).toEqual({ session: { artifacts: wanted } });
+  });
+
+  test('a pull request is known by its address: recorded again it is brought up to date, also by twenty at once', async () => {
+    const artifactId = await artifactOf(await createSession(gateway, key));
+    const first = await mutate<{ pullRequest: { databaseId: string; createdAt: string } }>(
+      gateway,
+      key,
+      'recordPullRequest',
+      { artifactId, ...input },
+      FIELDS,
+    );
+    expect(first).toEqual({
+      __typename: 'RecordPullRequestPayload',
+      pullRequest: {
+        ...input,
+        databaseId: first.pullRequest.databaseId,
+        createdAt: first.pullRequest.createdAt,
+        updatedAt: first.pullRequest.createdAt,
+      },
+    });
+    const changed = {
+      ...input,
+      status: 'MERGED',
+      isDraft: false,
+      title: 'Second',
+      diff: { additions: 9, deletions: 9, data: 'd' },
+      author: { avatarUrl: 'https://example.com/b', login: 'm' },
+    };
+    const second = await mutate<{ pullRequest: { updatedAt: string } }>(
+      gateway,
+      key,
+      'recordPullRequest',
+      { artifactId, ...changed },
+      FIELDS,
+    );
+    expect(second).toEqual({
+      ...first,
+      pullRequest: { ...first.pullRequest, ...changed, updatedAt: second.pullRequest.updatedAt },
+    });
+    const other = { ...input, url: 'https://example.com/pr/2' };
+    const twins = await Promise.all(
+      Array.from({ length: 20 }, () =>
+        mutate<{ pullRequest: { databaseId: string } }>(
+          gateway,
+          key,
+          'recordPullRequest',
+          { artifactId, ...other },
+          FIELDS,
+        ),
+      ),
+    );
+    expect(new Set(twins.map(({ pullRequest }) => pullRequest.databaseId)).size).toBe(1);
+    expect(
+      await gateway.dependencies.sql.query('select 1 from pull_request where artifact_id = $1', [artifactId]),
+    ).toHaveLength(2);
+  });
+
+  test('a session has at most 1,000 artifacts, and an artifact 100 pull requests; those it has are brought up to date', async () => {
+    const sessionId = await createSession(gateway, key);
+    const artifactId = await artifactOf(sessionId);
+    const record = (changes: object) =>
+      mutate(gateway, key, 'recordPullRequest', { artifactId, ...input, ...changes }, 'pullRequest { title }');
+    const last = { url: 'https://example.com/pr/100' };
+    await record({});
+    const { sql } = gateway.dependencies;
+    await sql.query(
+      `insert into pull_request select (p).* from pull_request q, generate_series(2, 99) n,
+        jsonb_populate_record(q, jsonb_build_object('id', gen_random_uuid(), 'url', 'https://example.com/pr/' || n)) p where q.artifact_id = $1`,
+      [artifactId],
+    );
+    expect(await record(last)).toMatchObject({ __typename: 'RecordPullRequestPayload' });
+    expect(await record({ url: 'https://example.com/pr/101' })).toMatchObject({
+      __typename: 'ConflictError',
+      message: 'an artifact has at most 100 pull requests',
+    });
+    expect(await record({ ...last, title: 'Again' })).toMatchObject({ pullRequest: { title: 'Again' } });
+    await sql.query(
+      `insert into artifact select (p).* from artifact a, generate_series(2, 999) n,
+        jsonb_populate_record(a, jsonb_build_object('id', gen_random_uuid(), 'n', n)) p where a.id = $1`,
+      [artifactId],
+    );
+    await artifactOf(sessionId);
+    expect(await mutate(gateway, key, 'recordArtifact', { sessionId, type: 'PLAN' })).toMatchObject({
+      __typename: 'ConflictError',
+      message: 'a session has at most 1000 artifacts',
+    });
+  });
+
+  test.each<[object, string]>([
+    [{ url: '' }, 'url: must not be empty'],
+    [{ url: x(2049) }, 'url: must be at most 2048 characters'],
+    [{ title: x(1001) }, 'title: must be at most 1000 characters'],
+    [{ sourceBranch: x(501) }, 'sourceBranch: must be at most 500 characters'],
+    [{ baseBranch: '' }, 'baseBranch: must not be empty'],
+    [{ headSha: x(101) }, 'headSha: must be at most 100 characters'],
+    [{ agent: '' }, 'agent: must not be empty'],
+    [{ diff: { ...input.diff, additions: -1 } }, 'diff.additions: must be at least 0'],
+    [{ diff: { ...input.diff, data: x(1_000_001) } }, 'diff.data: must be at most 1000000 characters'],
+    [{ author: { ...input.author, login: '' } }, 'author.login: must not be empty'],
+    [
+      { codeRepository: { ...input.codeRepository, provider: x(101) } },
+      'codeRepository.provider: must be at most 100 characters',
+    ],
+  ])('refuses %j', async (fault, message) => {
+    const result = await mutate(gateway, key, 'recordPullRequest', { artifactId: randomUUID(), ...input, ...fault });
+    expect([result.__typename, result.message]).toEqual(['ValidationError', message]);
+  });
+
+  test('missing, foreign and private artifacts look the same; of a public session, who may not change it is told so', async () => {
+    const creator = await gateway.createKey({ organization: (await gateway.createKey()).organization });
+    const member = await gateway.createKey({ organization: creator.organization });
+    const sessionId = await createSession(gateway, creator.key);
+    const artifactId = await artifactOf(sessionId, 'PLAN', creator.key);
+    const missing = { __typename: 'NotFoundError', message: 'artifact not found', code: 'NOT_FOUND', path: null };
+    expect(await mutate(gateway, creator.key, 'recordPullRequest', { artifactId: randomUUID(), ...input })).toEqual(
+      missing,
+    );
+    for (const as of [member.key, key])
+      expect(await mutate(gateway, as, 'recordPullRequest', { artifactId, ...input })).toEqual(missing);
+    await gateway.rest('PATCH', `/v1/sessions/${sessionId}`, { key: creator.key, body: { visibility: 'public' } });
+    expect(await mutate(gateway, member.key, 'recordPullRequest', { artifactId, ...input })).toMatchObject({
+      __typename: 'ForbiddenError',
+    });
+    expect(await mutate(gateway, key, 'recordPullRequest', { artifactId, ...input })).toEqual(missing);
+  });
+});

@@ -1,0 +1,347 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { runJobs } from '../../support/processes/jobs.ts';
+import { mutate } from '../../support/fixtures/sessions.ts';
+
+let gateway: TestGateway;
+let graceful: TestGateway;
+beforeAll(async () => {
+  gateway = await startTestGateway();
+  graceful = await startTestGateway({ USER_DELETION_DELAY: '3600' }, { beside: gateway });
+});
+afterAll(async () => {
+  await graceful.close();
+  await gateway.close();
+});
+
+const UUID = expect.stringMatching(/^[0-9a-f-]{36}$/);
+const TIME = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+const JOB = 'deletionJob { id databaseId state runAfter createdAt startedAt finishedAt error }';
+
+interface Deletion {
+  deletionJob: { id: string; databaseId: string; state: string; runAfter: string; createdAt: string };
+}
+
+const rows = <Row extends object>(text: string, ...values: unknown[]) =>
+  gateway.dependencies.sql.query<Row>(text, values);
+const remove = (key: string, userId: string, body?: unknown) =>
+  gateway.rest<Record<string, unknown>>('DELETE', `/v1/users/${userId}`, { key, ...(body !== undefined && { body }) });
+const jobsOf = (userId: string) =>
+  rows<{ id: string; state: string; error: string | null; questionnaire: unknown }>(
+    'select id, state, error, questionnaire from deletion_job where user_id = $1',
+    userId,
+  );
+const queued = (id: string) => rows<{ state: string }>('select state from pgboss.job where id = $1', id);
+
+describe('asking', () => {
+  test.each([
+    ['no body', undefined],
+    ['an empty object', {}],
+    ['no questionnaire', { deletionQuestionnaire: null }],
+    ['an empty questionnaire', { deletionQuestionnaire: {} }],
+  ])('202 with %s: the job is in the table and in the queue', async (_, body) => {
+    const { key, userId } = await graceful.createKey();
+    const answer = await graceful.rest<{ deletionJobId: string }>('DELETE', `/v1/users/${userId}`, {
+      key,
+      ...(body !== undefined && { body }),
+    });
+    expect([answer.status, answer.body]).toEqual([202, { deletionJobId: UUID, deletionQueued: true, id: userId }]);
+    expect(await jobsOf(userId)).toMatchObject([{ id: answer.body.deletionJobId, state: 'queued', error: null }]);
+    expect(await queued(answer.body.deletionJobId)).toEqual([{ state: 'created' }]);
+  });
+
+  test('both doors answer the same job, and asking again keeps it with its first questionnaire', async () => {
+    const { key, userId } = await graceful.createKey();
+    const questionnaire = {
+      reasons: ['too slow', 'other'],
+      submittedAt: '2026-03-01T10:20:30.000Z',
+      otherReason: 'It rained.',
+    };
+    const { deletionJob } = await mutate<Deletion>(
+      graceful,
+      key,
+      'deleteUser',
+      { userId, deletionQuestionnaire: questionnaire },
+      JOB,
+    );
+    expect(deletionJob).toEqual({
+      id: Buffer.from(`DeletionJob:${deletionJob.databaseId}`).toString('base64'),
+      databaseId: UUID,
+      state: 'QUEUED',
+      runAfter: TIME,
+      createdAt: TIME,
+      startedAt: null,
+      finishedAt: null,
+      error: null,
+    });
+    expect(Date.parse(deletionJob.runAfter) - Date.parse(deletionJob.createdAt)).toBe(3_600_000);
+    const again = await graceful.rest('DELETE', `/v1/users/${userId.toUpperCase()}`, {
+      key,
+      body: { deletionQuestionnaire: { reasons: ['no'] } },
+    });
+    expect([again.status, again.body]).toEqual([
+      202,
+      { deletionJobId: deletionJob.databaseId, deletionQueued: true, id: userId },
+    ]);
+    const viaGlobalId = await mutate<Deletion>(
+      graceful,
+      key,
+      'deleteUser',
+      { userId: Buffer.from(`User:${userId}`).toString('base64') },
+      JOB,
+    );
+    expect(viaGlobalId.deletionJob).toEqual(deletionJob);
+    expect(await jobsOf(userId)).toEqual([{ id: deletionJob.databaseId, state: 'queued', error: null, questionnaire }]);
+  });
+
+  test('of 20 requests at once over both doors one makes the job, and all answer it', async () => {
+    const { key, userId } = await graceful.createKey();
+    const ids = await Promise.all(
+      Array.from({ length: 20 }, async (_, index) =>
+        index % 2 === 0
+          ? (await graceful.rest<{ deletionJobId: string }>('DELETE', `/v1/users/${userId}`, { key })).body
+              .deletionJobId
+          : (await mutate<Deletion>(graceful, key, 'deleteUser', { userId }, JOB)).deletionJob.databaseId,
+      ),
+    );
+    expect(new Set(ids).size).toBe(1);
+    expect(await jobsOf(userId)).toHaveLength(1);
+    expect(await rows(`select 1 from pgboss.job where data ->> 'deletionJobId' = any($1)`, ids)).toHaveLength(1);
+  });
+
+  test.each([
+    [{ reason: 'x' }, 'reason: is not a known property'],
+    [{ deletionQuestionnaire: { extra: 1 } }, 'deletionQuestionnaire.extra: is not a known property'],
+    [{ deletionQuestionnaire: 'bored' }, 'deletionQuestionnaire: must be an object'],
+    [
+      { deletionQuestionnaire: { reasons: Array.from({ length: 21 }, () => 'x') } },
+      'deletionQuestionnaire.reasons: must have at most 20 items',
+    ],
+    [{ deletionQuestionnaire: { reasons: [''] } }, 'deletionQuestionnaire.reasons.0: must not be empty'],
+    [
+      { deletionQuestionnaire: { reasons: ['x'.repeat(201)] } },
+      'deletionQuestionnaire.reasons.0: must be at most 200 characters',
+    ],
+    [
+      { deletionQuestionnaire: { submittedAt: 'yesterday' } },
+      'deletionQuestionnaire.submittedAt: must be an ISO 8601 date and time',
+    ],
+    [{ deletionQuestionnaire: { otherReason: '' } }, 'deletionQuestionnaire.otherReason: must not be empty'],
+    [
+      { deletionQuestionnaire: { otherReason: 'x'.repeat(2001) } },
+      'deletionQuestionnaire.otherReason: must be at most 2000 characters',
+    ],
+    [{ userId: 'me' }, 'userId: is not a known property'],
+    [[], 'the body must be a JSON object'],
+    [null, 'the body must be a JSON object'],
+    ['{', 'the body is not well-formed JSON'],
+  ])('400 for the body %j', async (body, error) => {
+    const { key, userId } = await gateway.createKey();
+    const answer = await remove(key, userId, body === null ? 'null' : body);
+    expect([answer.status, answer.body]).toEqual([400, { error }]);
+    expect(await jobsOf(userId)).toEqual([]);
+  });
+
+  test('the bounds themselves pass, and a body of another type is 415', async () => {
+    const { key, userId } = await graceful.createKey();
+    const full = {
+      reasons: Array.from({ length: 20 }, () => 'x'.repeat(200)),
+      submittedAt: '2026-03-01T10:20:30+02:00',
+      otherReason: 'x'.repeat(2000),
+    };
+    expect(
+      (await graceful.rest('DELETE', `/v1/users/${userId}`, { key, body: { deletionQuestionnaire: full } })).status,
+    ).toBe(202);
+    expect((await jobsOf(userId))[0]?.questionnaire).toEqual(full);
+    expect(
+      (
+        await graceful.rest('DELETE', `/v1/users/${userId}`, {
+          key,
+          body: '{}',
+          headers: { 'Content-Type': 'text/plain' },
+        })
+      ).status,
+    ).toBe(415);
+  });
+
+  test('403 for every id but the own one, whether such a user exists or not, on both doors; 400 beyond 255 characters', async () => {
+    const { key, userId } = await gateway.createKey();
+    const other = await gateway.createKey();
+    const forbidden = { error: 'only the own account can be deleted' };
+    for (const id of [other.userId, randomUUID(), 'x', 'x'.repeat(255), '%F0%9F%98%80', `${userId}x`]) {
+      const answer = await remove(key, id);
+      expect([answer.status, answer.body]).toEqual([403, forbidden]);
+    }
+    const long = await remove(key, 'x'.repeat(256));
+    expect([long.status, long.body]).toEqual([400, { error: 'userId: must be at most 255 characters' }]);
+    expect(await mutate(gateway, key, 'deleteUser', { userId: other.userId })).toEqual({
+      __typename: 'ForbiddenError',
+      message: forbidden.error,
+      code: 'FORBIDDEN',
+      path: null,
+    });
+    expect(await mutate(gateway, key, 'deleteUser', { userId: 'x'.repeat(256) })).toMatchObject({
+      __typename: 'ValidationError',
+      path: ['userId'],
+    });
+    expect(await rows('select 1 from deletion_job where user_id = any($1)', [userId, other.userId])).toEqual([]);
+  });
+
+  test('403 without the scope users.delete, 401 without a key', async () => {
+    const { key, userId } = await gateway.createKey({ scopes: ['sessions.read'] });
+    const refused = { error: 'the API key lacks the scope users.delete' };
+    const answer = await remove(key, userId);
+    expect([answer.status, answer.body]).toEqual([403, refused]);
+    expect(await mutate(gateway, key, 'deleteUser', { userId })).toMatchObject({
+      __typename: 'ForbiddenError',
+      message: refused.error,
+    });
+    expect(await mutate(gateway, key, 'cancelUserDeletion', { deletionJobId: randomUUID() })).toMatchObject({
+      __typename: 'ForbiddenError',
+    });
+    expect(
+      (await gateway.graphql(key, `{ deletionJob(id: "${randomUUID()}") { state } }`)).errors?.[0]?.extensions?.[
+        'code'
+      ],
+    ).toBe('FORBIDDEN');
+    expect((await gateway.rest('DELETE', `/v1/users/${userId}`)).status).toBe(401);
+  });
+});
+
+describe('the only admin', () => {
+  test('of an organization with other members gets 409 on both doors, naming it; not once another is admin', async () => {
+    const admin = await graceful.createKey();
+    const member = await graceful.createKey({ organization: admin.organization });
+    const error = `the user is the only admin of an organization that has other members: ${admin.organization} (${admin.organizationId}); make another member an admin first`;
+    const answer = await graceful.rest('DELETE', `/v1/users/${admin.userId}`, { key: admin.key });
+    expect([answer.status, answer.body]).toEqual([409, { error }]);
+    expect(await mutate(graceful, admin.key, 'deleteUser', { userId: admin.userId })).toEqual({
+      __typename: 'ConflictError',
+      message: error,
+      code: 'CONFLICT',
+      path: null,
+    });
+    expect(await jobsOf(admin.userId)).toEqual([]);
+    expect((await graceful.rest('DELETE', `/v1/users/${member.userId}`, { key: member.key })).status).toBe(202);
+    await mutate(graceful, admin.key, 'changeOrganizationMemberRole', { userId: member.userId, role: 'ADMIN' });
+    expect((await graceful.rest('DELETE', `/v1/users/${admin.userId}`, { key: admin.key })).status).toBe(202);
+  });
+
+  test('is looked for again when the job begins: of two admins who both leave one is deleted, the other fails and keeps everything', async () => {
+    const first = await gateway.createKey();
+    const second = await gateway.createKey({ organization: first.organization, role: 'admin' });
+    await gateway.createKey({ organization: first.organization });
+    await Promise.all([remove(first.key, first.userId), remove(second.key, second.userId)]);
+    await runJobs(gateway);
+    const jobs = [...(await jobsOf(first.userId)), ...(await jobsOf(second.userId))];
+    expect(jobs.map(({ state }) => state).toSorted()).toEqual(['done', 'failed']);
+    const [stays, goes] = jobs[0]?.state === 'failed' ? [first, second] : [second, first];
+    const { data } = await gateway.graphql(
+      stays.key,
+      `{ viewer { user { email } role } deletionJob(id: "${(await jobsOf(stays.userId))[0]?.id}") { state finishedAt startedAt error } }`,
+    );
+    expect(data).toEqual({
+      viewer: { user: { email: stays.email }, role: 'ADMIN' },
+      deletionJob: {
+        state: 'FAILED',
+        startedAt: null,
+        finishedAt: TIME,
+        error: expect.stringContaining(first.organizationId),
+      },
+    });
+    expect((await gateway.rest('DELETE', '/v1/api-keys/x', { key: goes.key })).status).toBe(401);
+    // A failed one does not stand in the way of the next.
+    await mutate(gateway, stays.key, 'changeOrganizationMemberRole', {
+      userId: (
+        await rows<{ user_id: string }>(
+          'select user_id from membership where organization_id = $1 and user_id <> $2',
+          first.organizationId,
+          stays.userId,
+        )
+      )[0]?.user_id,
+      role: 'ADMIN',
+    });
+    expect((await remove(stays.key, stays.userId)).status).toBe(202);
+    await runJobs(gateway);
+    expect((await jobsOf(stays.userId)).map(({ state }) => state).toSorted()).toEqual(['done', 'failed']);
+  });
+});
+
+describe('the job', () => {
+  const show = async (key: string, id: string) =>
+    (
+      await graceful.graphql<{ deletionJob: object | null }>(
+        key,
+        `{ deletionJob(id: "${id}") { state runAfter finishedAt } }`,
+      )
+    ).data?.deletionJob;
+
+  test('is seen by its user alone: under both ids, by node and by field; to others it is missing', async () => {
+    const { key, userId, organization } = await graceful.createKey();
+    const colleague = await graceful.createKey({ organization, role: 'admin' });
+    const { deletionJob } = await mutate<Deletion>(graceful, key, 'deleteUser', { userId }, JOB);
+    for (const id of [deletionJob.id, deletionJob.databaseId]) {
+      expect(await show(key, id)).toMatchObject({ state: 'QUEUED' });
+      expect(await show(colleague.key, id)).toBeNull();
+      const refused = await mutate(graceful, colleague.key, 'cancelUserDeletion', { deletionJobId: id });
+      expect(refused).toEqual(
+        await mutate(graceful, colleague.key, 'cancelUserDeletion', { deletionJobId: randomUUID() }),
+      );
+      expect(refused).toEqual({
+        __typename: 'NotFoundError',
+        message: 'deletion job not found',
+        code: 'NOT_FOUND',
+        path: null,
+      });
+    }
+    expect(await show(key, randomUUID())).toBeNull();
+    expect(await show(key, 'x')).toBeNull();
+    const node = `{ node(id: "${deletionJob.id}") { __typename } }`;
+    expect((await graceful.graphql(key, node)).data).toEqual({ node: { __typename: 'DeletionJob' } });
+    expect((await graceful.graphql(colleague.key, node)).data).toEqual({ node: null });
+  });
+
+  test('waits for the end of the period of grace, can be cancelled until then, and then asked for anew', async () => {
+    const { key, userId } = await graceful.createKey();
+    const first = (await mutate<Deletion>(graceful, key, 'deleteUser', { userId }, JOB)).deletionJob;
+    await runJobs(graceful);
+    expect(await show(key, first.id)).toMatchObject({ state: 'QUEUED' });
+    const cancelled = await mutate<Deletion>(graceful, key, 'cancelUserDeletion', { deletionJobId: first.id }, JOB);
+    expect(cancelled.deletionJob).toEqual({ ...first, state: 'CANCELLED', finishedAt: TIME });
+    expect(await queued(first.databaseId)).toEqual([{ state: 'cancelled' }]);
+    expect(await mutate(graceful, key, 'cancelUserDeletion', { deletionJobId: first.id })).toEqual({
+      __typename: 'ConflictError',
+      message: 'the deletion is cancelled; it can be cancelled only while it is queued',
+      code: 'CONFLICT',
+      path: null,
+    });
+    const second = (await mutate<Deletion>(graceful, key, 'deleteUser', { userId }, JOB)).deletionJob;
+    expect(second.id).not.toBe(first.id);
+    // The hour passes.
+    await rows(`update pgboss.job set start_after = now() where id = any($1)`, [first.databaseId, second.databaseId]);
+    await runJobs(graceful);
+    expect((await jobsOf(userId)).map(({ state }) => state).toSorted()).toEqual(['cancelled', 'done']);
+    expect((await graceful.rest('DELETE', `/v1/users/${userId}`, { key })).status).toBe(401);
+  });
+
+  test('cancelled and begun at the same moment it is one of the two, entirely', async () => {
+    for (let round = 0; round < 8; round += 1) {
+      const { key, userId } = await gateway.createKey();
+      const id = (await mutate<Deletion>(gateway, key, 'deleteUser', { userId }, JOB)).deletionJob.databaseId;
+      const [result] = await Promise.all([
+        gateway.graphql<{ cancelUserDeletion: { __typename: string } }>(
+          key,
+          `mutation { cancelUserDeletion(input: { deletionJobId: "${id}" }) { __typename } }`,
+        ),
+        runJobs(gateway),
+      ]);
+      const isCancelled = result.data?.cancelUserDeletion.__typename === 'CancelUserDeletionPayload';
+      expect((await jobsOf(userId))[0]?.state).toBe(isCancelled ? 'cancelled' : 'done');
+      expect(await rows('select 1 from user_account where id = $1', userId)).toHaveLength(isCancelled ? 1 : 0);
+      expect((await gateway.graphql(key, '{ __typename }').catch(() => ({ data: null }))).data ?? null).toEqual(
+        isCancelled ? { __typename: 'Query' } : null,
+      );
+    }
+  });
+});

@@ -1,0 +1,352 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { type GraphQLAnswer, type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+
+const LIMIT = 20;
+const COST_LIMIT = 20_000;
+const E = '/events/2026-03/event-definitions';
+/** 20 s before a minute ends. */
+const AT = new Date('2026-03-01T10:20:40.000Z');
+const RESET_AT = '2026-03-01T10:21:00.000Z';
+
+let one: TestGateway;
+let two: TestGateway;
+let key: string;
+let keyId: string;
+
+beforeAll(async () => {
+  one = await startTestGateway({ RATE_LIMIT_PER_MINUTE: String(LIMIT) });
+  two = await startTestGateway({ RATE_LIMIT_PER_MINUTE: String(LIMIT) }, { beside: one });
+});
+beforeEach(async () => {
+  setClocks(AT);
+  ({ key, keyId } = await one.createKey());
+});
+afterAll(async () => {
+  await two.close();
+  await one.close();
+});
+
+function setClocks(at: Date): void {
+  one.setClock(at);
+  two.setClock(at);
+}
+
+const later = (ms: number) => new Date(AT.getTime() + ms);
+
+const read = (gateway = one, headers: Record<string, string> = {}) => gateway.rest('GET', E, { key, headers });
+
+interface Posted {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly body: GraphQLAnswer;
+}
+
+async function post(
+  query: string,
+  { gateway = one, accept = 'application/json', with: given = key } = {},
+): Promise<Posted> {
+  const headers = { Authorization: `Bearer ${given}`, 'Content-Type': 'application/json', Accept: accept };
+  const response = await gateway.fetch('/graphql', { method: 'POST', headers, body: JSON.stringify({ query }) });
+  return { status: response.status, headers: response.headers, body: (await response.json()) as GraphQLAnswer };
+}
+
+function limitHeaders({ headers }: { headers: Headers }): (string | null)[] {
+  return ['RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset', 'Retry-After'].map((name) => headers.get(name));
+}
+
+async function useUp(gateway = one): Promise<void> {
+  const answers = await Promise.all(Array.from({ length: LIMIT }, () => read(gateway)));
+  expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
+}
+
+const definitions = (first: number) =>
+  `viewer { organization { eventDefinitions(first: ${first}) { nodes { properties { name } } } } }`;
+/** A query for pages of event definitions. */
+const events = (first: number, pages = 1) =>
+  `{ ${Array.from({ length: pages }, (_, page) => `${page === 0 ? '' : `p${page}: `}${definitions(first)}`).join(' ')} }`;
+const costOfEvents = (first: number, pages = 1) => pages * (1 + 1 + 1 + first * (1 + 5));
+
+describe('requests', () => {
+  test('50 at once over two gateways on one database: exactly the limit is accepted, and each is told another number that is left', async () => {
+    const answers = await Promise.all(
+      Array.from({ length: 50 }, (_, index) =>
+        index % 4 < 2 ? read(index % 2 ? one : two) : post('{ __typename }', { gateway: index % 2 ? one : two }),
+      ),
+    );
+    const accepted = answers.filter(({ status }) => status === 200);
+    expect(accepted).toHaveLength(LIMIT);
+    expect(answers.filter(({ status }) => status === 429)).toHaveLength(50 - LIMIT);
+    const left = accepted.map(({ headers }) => Number(headers.get('RateLimit-Remaining')));
+    expect(left.toSorted((a, b) => a - b)).toEqual(Array.from({ length: LIMIT }, (_, index) => index));
+  });
+
+  test('every authenticated answer of both doors counts down, its failures too, until the minute of the clock is over', async () => {
+    const readAs = (headers: Record<string, string>) => () => read(one, headers);
+    const steps: [at: number, status: number, ask: () => Promise<{ status: number; headers: Headers }>][] = [
+      [0, 200, () => read()],
+      [1, 200, () => post('{ viewer { user { email } } }', { gateway: two })],
+      [5_000, 400, () => one.rest('POST', E, { key, body: '{' })],
+      [5_000, 404, readAs({ 'X-Organization-Id': 'foreign' })],
+      [6_000, 404, () => one.rest('GET', `${E}/unknown`, { key })],
+      [7_000, 400, () => post('{ unknown }', { accept: 'application/graphql-response+json' })],
+      [19_001, 200, () => one.fetch(E, { method: 'HEAD', headers: { Authorization: `Bearer ${key}` } })],
+      [20_000, 200, () => read(two)],
+    ];
+    // Only a key that is bound to no organization may name one.
+    await one.dependencies.sql.query('update api_key set organization_id = null where id = $1', [keyId]);
+    const seen: unknown[] = [];
+    for (const [at, status, ask] of steps) {
+      setClocks(later(at));
+      const answer = await ask();
+      expect(answer.status).toBe(status);
+      seen.push(limitHeaders(answer));
+    }
+    expect(seen).toEqual([
+      ['20', '19', '20', null],
+      ['20', '18', '20', null],
+      ['20', '17', '15', null],
+      ['20', '16', '15', null],
+      ['20', '15', '14', null],
+      ['20', '14', '13', null],
+      ['20', '13', '1', null],
+      ['20', '19', '60', null],
+    ]);
+  });
+
+  test('over it: 429 with Retry-After in the form of each door, before the body is read; other keys are unharmed; the next minute is fresh', async () => {
+    await useUp();
+    const message = 'more than the 20 requests a minute that a key may make; try again in 20 s';
+    const headers = { 'X-Request-Id': 'r1' };
+    const ofEvents = await one.rest('POST', E, { key, body: '{', headers });
+    const ofWorkspace = await two.rest('POST', '/v1/organizations', { key, body: '{', headers });
+    const authorization = { Authorization: `Bearer ${key}`, ...headers };
+    const ofGraphQL = await two.fetch('/graphql', { method: 'POST', headers: authorization, body: '{' });
+    expect(ofEvents.body).toEqual({
+      status: 'error',
+      message,
+      category: 'RATE_LIMITS',
+      correlationId: 'r1',
+      errors: [{ message, code: 'rate_limited', in: '' }],
+    });
+    expect(ofWorkspace.body).toEqual({ error: message });
+    expect(await ofGraphQL.json()).toEqual({
+      errors: [{ message, extensions: { code: 'RATE_LIMITED' } }],
+      extensions: { requestId: 'r1' },
+    });
+    for (const refusal of [ofEvents, ofWorkspace, ofGraphQL]) {
+      expect(refusal.status).toBe(429);
+      expect(limitHeaders(refusal)).toEqual(['20', '0', '20', '20']);
+    }
+    const other = await one.createKey();
+    expect(limitHeaders(await one.rest('GET', E, { key: other.key }))).toEqual(['20', '19', '20', null]);
+    setClocks(later(20_000));
+    expect(limitHeaders(await read())).toEqual(['20', '19', '60', null]);
+  });
+
+  test('401 comes before 429; what needs no key is not limited and tells no limit', async () => {
+    await useUp();
+    const unknown = await one.rest('GET', E, { key: `${key.slice(0, -1)}!` });
+    expect([unknown.status, limitHeaders(unknown)]).toEqual([401, [null, null, null, null]]);
+    for (const path of ['/health/live', '/health/ready', '/metrics', '/docs', '/openapi.json']) {
+      const response = await one.fetch(path, { headers: { Authorization: `Bearer ${key}` } });
+      expect([path, response.status, limitHeaders(response)]).toEqual([path, 200, [null, null, null, null]]);
+    }
+    await one.dependencies.sql.query('update api_key set revoked_at = now() where id = $1', [keyId]);
+    expect((await read()).status).toBe(401);
+  });
+
+  test('refused requests use nothing up and write nothing', async () => {
+    await useUp();
+    const rows = () =>
+      one.dependencies.sql.query('select xmin::text, requests, cost from rate_limit where key_id = $1', [keyId]);
+    const before = await rows();
+    expect((await read()).status).toBe(429);
+    expect((await post('{ __typename }')).status).toBe(429);
+    expect(await rows()).toEqual(before);
+    expect(before).toEqual([{ xmin: expect.any(String), requests: LIMIT, cost: 0 }]);
+  });
+});
+
+describe('the cost of GraphQL', () => {
+  test('is paid out of the minute’s budget and told in extensions.cost', async () => {
+    const [first, second] = [await post(events(100)), await post(events(100), { gateway: two })];
+    const requested = costOfEvents(100);
+    const cost = { requested, limit: COST_LIMIT, resetAt: RESET_AT };
+    expect(first.body.extensions?.['cost']).toEqual({ ...cost, remaining: COST_LIMIT - requested });
+    expect(second.body.extensions?.['cost']).toEqual({ ...cost, remaining: COST_LIMIT - 2 * requested });
+    setClocks(later(20_000));
+    const third = await post(events(100));
+    expect(third.body.extensions?.['cost']).toEqual({
+      ...cost,
+      resetAt: '2026-03-01T10:22:00.000Z',
+      remaining: COST_LIMIT - requested,
+    });
+  });
+
+  test('what passes the limit of one request passes on a fresh minute, whatever the requests a minute', async () => {
+    const small = await startTestGateway({ RATE_LIMIT_PER_MINUTE: '2' }, { beside: one });
+    const large = await startTestGateway({ RATE_LIMIT_PER_MINUTE: '1000' }, { beside: one });
+    const costly = events(100, 33);
+    const requested = costOfEvents(100, 33);
+    const budgets = [];
+    for (const gateway of [small, large]) {
+      gateway.setClock(AT);
+      const { key: fresh } = await one.createKey();
+      budgets.push((await post(costly, { gateway, with: fresh })).body.extensions?.['cost']);
+    }
+    expect(budgets).toEqual([
+      { requested, limit: 20_000, remaining: 20_000 - requested, resetAt: RESET_AT },
+      { requested, limit: 200_000, remaining: 200_000 - requested, resetAt: RESET_AT },
+    ]);
+    await small.close();
+    await large.close();
+  });
+
+  test.each(['application/json', 'application/graphql-response+json', 'text/event-stream'])(
+    'a refusal in %s: 429, what is left, which path costs what, and the page size that passes',
+    async (accept) => {
+      await one.dependencies.sql.query(
+        'insert into rate_limit (window_start, key_id, requests, cost) values ($1, $2, 0, $3)',
+        [new Date('2026-03-01T10:20:00Z'), keyId, COST_LIMIT - 100],
+      );
+      const requested = costOfEvents(50);
+      const refusal = {
+        errors: [
+          {
+            message: `The query costs ${requested}; of the key's 20000 points a minute 100 are left. viewer.organization.eventDefinitions costs most, 301 of it: a page of at most 16 there, instead of 50, would pass. The next minute begins in 20 s.`,
+            extensions: { code: 'RATE_LIMITED' },
+          },
+        ],
+        extensions: {
+          requestId: expect.any(String),
+          cost: { requested, limit: COST_LIMIT, remaining: 100, resetAt: RESET_AT },
+        },
+      };
+      // The second one takes the short way of a document that is known.
+      for (const remaining of ['19', '18']) {
+        const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json', Accept: accept };
+        const response = await one.fetch('/graphql', {
+          method: 'POST',
+          headers,
+          body: JSON.stringify({ query: events(50) }),
+        });
+        const text = await response.text();
+        const body: unknown = JSON.parse(/^data: (\{.*)$/m.exec(text)?.[1] ?? text);
+        expect(body).toEqual(refusal);
+        expect(response.status).toBe(429);
+        expect(limitHeaders(response)).toEqual(['20', remaining, '20', '20']);
+      }
+      const passing = await post(events(16), { accept: 'application/json' });
+      expect([passing.status, passing.body.extensions?.['cost']]).toEqual([
+        200,
+        { requested: 99, limit: COST_LIMIT, remaining: 1, resetAt: RESET_AT },
+      ]);
+    },
+  );
+
+  test('a subscription pays when it begins', async () => {
+    const subscribe = () =>
+      post('subscription { sessionEvents(sessionId: "00000000-0000-4000-8000-000000000000") { databaseId } }', {
+        accept: 'text/event-stream, application/json',
+      });
+    expect((await subscribe()).body.extensions?.['cost']).toMatchObject({ requested: 1, remaining: COST_LIMIT - 1 });
+    await one.dependencies.sql.query('update rate_limit set cost = $2 where key_id = $1', [keyId, COST_LIMIT]);
+    const refused = await subscribe();
+    expect([refused.status, refused.body.errors?.[0]?.extensions]).toEqual([429, { code: 'RATE_LIMITED' }]);
+  });
+
+  test('20 at once over two gateways never spend more than the budget, and a refused mutation has changed nothing', async () => {
+    const requested = costOfEvents(100, 5);
+    const answers = await Promise.all(
+      Array.from({ length: LIMIT - 1 }, (_, index) => post(events(100, 5), { gateway: index % 2 ? one : two })),
+    );
+    const paid = answers.filter(({ status }) => status === 200);
+    expect(paid).toHaveLength(Math.floor(COST_LIMIT / requested));
+    expect(answers.filter(({ status }) => status === 429)).toHaveLength(answers.length - paid.length);
+    const [row] = await one.dependencies.sql.query<{ cost: number }>('select cost from rate_limit where key_id = $1', [
+      keyId,
+    ]);
+    expect(row?.cost).toBe(paid.length * requested);
+
+    await one.dependencies.sql.query('update rate_limit set cost = $2 where key_id = $1', [keyId, COST_LIMIT]);
+    const refused = await post(
+      'mutation { createEventDefinition(input: { label: "Refused", name: "refused" }) { __typename } }',
+    );
+    expect(refused.body.errors?.[0]?.extensions).toEqual({ code: 'RATE_LIMITED' });
+    expect(await one.dependencies.sql.query("select 1 from event_definition where name = 'refused'", [])).toEqual([]);
+  });
+
+  test('a refused operation by the fixed limit costs a request and nothing of the budget', async () => {
+    const huge = await post(events(100, 34));
+    expect(huge.body.errors?.[0]?.extensions?.['code']).toBe('TOO_COSTLY');
+    expect(huge.status).toBe(400);
+    expect(limitHeaders(huge)).toEqual(['20', '19', '20', null]);
+    expect((await post('{ __typename }')).body.extensions?.['cost']).toEqual({
+      requested: 0,
+      limit: COST_LIMIT,
+      remaining: COST_LIMIT,
+      resetAt: RESET_AT,
+    });
+  });
+});
+
+test('RATE_LIMIT_PER_MINUTE=0: no limit, no header, no statement; the fixed limits stay', async () => {
+  const off = await startTestGateway({ RATE_LIMIT_PER_MINUTE: '0' }, { beside: one });
+  const answers = await Promise.all(Array.from({ length: 120 }, () => read(off)));
+  expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
+  expect(answers.flatMap(limitHeaders).filter((value) => value !== null)).toEqual([]);
+  const { body, headers } = await post(events(3), { gateway: off });
+  expect(limitHeaders({ headers })).toEqual([null, null, null, null]);
+  expect(body.extensions?.['cost']).toEqual({ requested: costOfEvents(3), limit: 20_000 });
+  expect(off.statements.filter((statement) => statement.includes('rate_limit'))).toEqual([]);
+  const deep = await post(events(100, 34), { gateway: off });
+  expect(deep.body.errors?.[0]?.extensions?.['code']).toBe('TOO_COSTLY');
+  await off.close();
+});
+
+test('a database that goes away while it counts: 503 with Retry-After on both doors, and nothing is run', async () => {
+  const apart = await startTestGateway({ RATE_LIMIT_PER_MINUTE: '20' });
+  const { key: good } = await apart.createKey();
+  const run = (sql: string) => apart.dependencies.sql.query(sql, []);
+  await run(
+    `create function go_away() returns trigger language plpgsql as $$ begin raise exception 'terminating connection' using errcode = '57P01'; end $$`,
+  );
+  const mutation = 'mutation { createEventDefinition(input: { label: "Refused", name: "refused" }) { __typename } }';
+  const refusedBy = async (event: string) => {
+    await run(
+      `create trigger away before insert or update on rate_limit for each row when (${event}) execute function go_away()`,
+    );
+    const ofRest = await apart.rest('GET', E, { key: good });
+    const ofGraphQL = await post(mutation, { gateway: apart, with: good });
+    await run('drop trigger away on rate_limit');
+    return [
+      ofRest.status,
+      ofRest.headers.get('Retry-After'),
+      ofGraphQL.status,
+      ofGraphQL.headers.get('Retry-After'),
+      ofGraphQL.body.errors?.[0]?.extensions,
+    ];
+  };
+  expect(await refusedBy('true')).toEqual([503, '1', 503, '1', { code: 'UNAVAILABLE' }]);
+  expect(await refusedBy('new.cost > 0')).toEqual([200, null, 503, '1', { code: 'UNAVAILABLE' }]);
+  expect(await run('select 1 from event_definition')).toEqual([]);
+  await apart.close();
+});
+
+test('what is older than an hour is removed along the way', async () => {
+  const minutes = async () => {
+    const rows = await one.dependencies.sql.query<{ at: string }>(
+      `select to_char(window_start at time zone 'UTC', 'HH24:MI') as at from rate_limit where key_id = $1 order by 1`,
+      [keyId],
+    );
+    return rows.map(({ at }) => at);
+  };
+  for (const hour of ['10:20', '10:21', '11:20']) {
+    setClocks(new Date(`2026-03-02T${hour}:30Z`));
+    await read();
+  }
+  await expect.poll(minutes).toEqual(['10:20', '10:21', '11:20']);
+  setClocks(new Date('2026-03-02T11:31:00Z'));
+  await read(one);
+  await expect.poll(minutes).toEqual(['11:20', '11:31']);
+});

@@ -1,0 +1,202 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { z } from 'zod';
+import { openDatabase, pendingMigrations } from '../../src/core/database.ts';
+import { CODE_OF, STATUS_OF } from '../../src/core/errors.ts';
+import { MAX_BODY_BYTES } from '../../src/gateway/body.ts';
+import { entities } from '../../src/gateway/entities.ts';
+import { EXAMPLES } from '../../src/gateway/examples.ts';
+import { LIMITS } from '../../src/gateway/graphql-limits.ts';
+import { errorStatuses, openApiDocument } from '../../src/gateway/openapi.ts';
+import { contracts } from '../../src/gateway/print-contracts.ts';
+import { routes } from '../../src/gateway/routes.ts';
+import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
+import { checkout, endProcesses, freshDatabase } from '../support/processes/process.ts';
+import { openSnapshot } from '../support/schema-snapshot.ts';
+
+let gateway: TestGateway;
+
+beforeAll(async () => {
+  gateway = await startTestGateway();
+});
+
+afterAll(async () => {
+  await gateway.close();
+  await endProcesses();
+});
+
+test('routes: method, path, operation, success, errors', () => {
+  const table = routes.map(
+    (route) => `${route.method} ${route.path} ${route.operationId} ${route.status} | ${errorStatuses(route).join(' ')}`,
+  );
+  expect(table.toSorted().join('\n')).toMatchInlineSnapshot(`
+    "DELETE /broadcast/v1/broadcasts/:broadcast_guid cancelBroadcast 204 | 400 401 403 404 409 413 415 429 500 503
+    DELETE /events/2026-03/event-definitions/:eventName deleteEventDefinition 204 | 400 401 403 404 409 413 415 429 500 503
+    DELETE /events/2026-03/event-definitions/:eventName/property/:propertyName deleteEventProperty 204 | 400 401 403 404 409 413 415 429 500 503
+    DELETE /v1/api-keys/:apiKeyId revokeApiKey 200 | 400 401 403 404 409 413 415 429 500 503
+    DELETE /v1/users/:userId deleteUser 202 | 400 401 403 404 409 413 415 429 500 503
+    GET /broadcast/v1/broadcasts listBroadcasts 200 | 400 401 403 404 429 500 503
+    GET /broadcast/v1/broadcasts/:broadcast_guid readBroadcast 200 | 400 401 403 404 429 500 503
+    GET /broadcast/v1/channels/setting/publish/current listBroadcastChannels 200 | 400 401 403 404 429 500 503
+    GET /events/2026-03/event-definitions searchEventDefinitions 200 | 400 401 403 404 429 500 503
+    GET /events/2026-03/event-definitions/:eventName readEventDefinition 200 | 400 401 403 404 429 500 503
+    GET /v1/sessions/:sessionId/events listSessionEvents 200 | 400 401 403 404 429 500 503
+    PATCH /events/2026-03/event-definitions/:eventName updateEventDefinition 200 | 400 401 403 404 409 413 415 429 500 503
+    PATCH /events/2026-03/event-definitions/:eventName/property updateEventProperty 200 | 400 401 403 404 409 413 415 429 500 503
+    PATCH /events/2026-03/event-definitions/:eventName/property/:propertyName updateEventPropertyByPath 200 | 400 401 403 404 409 413 415 429 500 503
+    PATCH /v1/sessions/:sessionId updateSession 200 | 400 401 403 404 409 413 415 429 500 503
+    POST /broadcast/v1/broadcasts createBroadcast 201 | 400 401 403 404 409 413 415 429 500 503
+    POST /events/2026-03/event-definitions createEventDefinition 201 | 400 401 403 404 409 413 415 429 500 503
+    POST /events/2026-03/event-definitions/:eventName/property addEventProperty 201 | 400 401 403 404 409 413 415 429 500 503
+    POST /events/2026-03/send sendEventOccurrence 204 | 400 401 403 404 409 413 415 429 500 503
+    POST /events/2026-03/send/batch sendEventOccurrences 204 | 400 401 403 404 409 413 415 429 500 503
+    POST /v1/mcp-connections createMcpConnection 201 | 400 401 403 404 409 413 415 429 500 502 503
+    POST /v1/mcp-connections/:mcpConnectionId/authorize authorizeMcpConnection 200 | 400 401 403 404 409 413 415 429 500 502 503
+    POST /v1/organizations createOrganization 201 | 400 401 403 404 409 413 415 429 500 503"
+  `);
+});
+
+test('errors: status and code of each kind', () => {
+  const kinds = Object.entries(STATUS_OF).map(([kind, status]) => `${status} ${CODE_OF[kind as keyof typeof CODE_OF]}`);
+  expect(kinds.join('\n')).toMatchInlineSnapshot(`
+    "400 INVALID_INPUT
+    401 UNAUTHENTICATED
+    403 FORBIDDEN
+    404 NOT_FOUND
+    405 METHOD_NOT_ALLOWED
+    409 CONFLICT
+    410 GONE
+    413 TOO_LARGE
+    415 UNSUPPORTED_MEDIA_TYPE
+    429 RATE_LIMITED
+    500 INTERNAL
+    502 REMOTE_FAILED
+    503 UNAVAILABLE"
+  `);
+});
+
+test('published limits', () => {
+  expect({ ...LIMITS, bodyBytes: MAX_BODY_BYTES }).toMatchInlineSnapshot(`
+    {
+      "aliases": 100,
+      "bodyBytes": 4194304,
+      "comparisons": 500000,
+      "cost": 20000,
+      "depth": 15,
+      "directives": 50,
+      "nesting": 200,
+      "operations": 1,
+      "queryBytes": 65536,
+      "tokens": 4000,
+    }
+  `);
+});
+
+test.for(Object.keys(contracts))('%s is what the code prints; mend with: npm run contracts', async (file) => {
+  expect(contracts[file]?.()).toBe(await readFile(join(checkout, file), 'utf8'));
+});
+
+describe('migrations', () => {
+  test('are in step with the entities; mend with: npm run migration:create', async () => {
+    const database = await openSnapshot();
+    expect(await database.migrator.checkSchema()).toBe(false);
+    await database.close();
+  });
+
+  test('run up, down to nothing, and up again', async () => {
+    const { DATABASE_URL } = await freshDatabase(inject('serverUrl'));
+    const database = await openDatabase({ url: DATABASE_URL, entities });
+    const em = database.em.fork();
+    const catalog = () =>
+      em.execute<
+        { item: string }[]
+      >(`select table_name || '.' || column_name || ' ' || data_type || ' ' || is_nullable || ' ' || coalesce(column_default, '') || is_identity as item
+        from information_schema.columns where table_schema = 'public' and table_name <> 'mikro_orm_migrations'
+        union all select indexdef from pg_indexes where schemaname = 'public' and tablename <> 'mikro_orm_migrations'
+        union all select conrelid::regclass || ' ' || pg_get_constraintdef(oid) from pg_constraint where connamespace = 'public'::regnamespace
+          and conrelid::regclass::text <> 'mikro_orm_migrations' order by 1`);
+    const all = await pendingMigrations(em);
+    await database.migrator.up();
+    const first = await catalog();
+    expect(first.length).toBeGreaterThan(50);
+    expect(await pendingMigrations(em)).toEqual([]);
+    await database.migrator.down({ to: 0 });
+    expect(await catalog()).toEqual([]);
+    expect(await pendingMigrations(em)).toEqual(all);
+    await database.migrator.up();
+    expect(await catalog()).toEqual(first);
+    await database.close();
+  });
+});
+
+describe('openapi.json', () => {
+  const document = openApiDocument(routes);
+
+  test('is OpenAPI 3.1 without a reference that leads nowhere, and no id is used twice', () => {
+    expect(document).toMatchObject({ openapi: '3.1.0', security: [{ apiKey: [] }] });
+    const references = [...new Set(valuesOf(document, '$ref'))];
+    expect(references.length).toBeGreaterThan(3);
+    expect(references.filter((reference) => at(document, reference) === undefined)).toEqual([]);
+    const ids = valuesOf(document, 'operationId');
+    expect(ids.toSorted()).toEqual([...new Set(ids)].toSorted());
+    expect(ids).toHaveLength(routes.length);
+  });
+
+  test('what the operations of event definitions answer is what it says, and nothing else', async () => {
+    const { key } = await gateway.createKey();
+    const base = '/events/2026-03/event-definitions';
+    const calls: [string, string, unknown?][] = [
+      ['POST', base, { label: 'Paid', name: 'paid', propertyDefinitions: [{ label: 'Amount', type: 'number' }] }],
+      ['GET', base],
+      ['GET', `${base}?includeProperties=true`],
+      ['GET', `${base}/paid`],
+      ['PATCH', `${base}/paid`, { label: 'Paid for' }],
+      ['POST', `${base}/paid/property`, { label: 'Kind', type: 'enumeration', options: [{ label: 'A', value: 'a' }] }],
+      ['PATCH', `${base}/paid/property/kind`, { label: 'Sort' }],
+      ['DELETE', `${base}/paid/property/kind`],
+      ['DELETE', `${base}/paid`],
+    ];
+    for (const [method, path, body] of calls) {
+      const answer = await gateway.rest<unknown>(method, path, { key, body });
+      const route = routes.find((row) => row.method === method && matches(row.path, path.split('?')[0] ?? ''));
+      expect([method, path, answer.status]).toEqual([method, path, route?.status]);
+      const documented = (route?.output ?? z.undefined()).safeParse(answer.body);
+      expect([method, path, documented.error?.issues]).toEqual([method, path, undefined]);
+    }
+  });
+});
+
+test.for(EXAMPLES.map(({ query, variables }) => [query.split('\n')[0] ?? '', query, variables ?? '{}'] as const))(
+  "GraphiQL's example runs: %s",
+  async ([, query, variables]) => {
+    const { key } = await gateway.createKey();
+    const given: Record<string, unknown> = JSON.parse(variables);
+    const answer = await gateway.graphql<Record<string, { __typename?: string }>>(key, query, given);
+    expect(answer.errors).toBeUndefined();
+    for (const field of Object.values(answer.data ?? {})) expect(field.__typename ?? '').not.toMatch(/Error$/);
+  },
+);
+
+function matches(pattern: string, path: string): boolean {
+  return new RegExp(`^${pattern.replaceAll(/:\w+/g, '[^/]+')}$`).test(path);
+}
+
+/** All values of a name, at every depth. */
+function valuesOf(value: unknown, name: string): string[] {
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([key, inner]) =>
+    key === name && typeof inner === 'string' ? [inner] : valuesOf(inner, name),
+  );
+}
+
+function at(document: object, reference: string): unknown {
+  return reference
+    .replace(/^#\//, '')
+    .split('/')
+    .reduce<unknown>(
+      (value, part) =>
+        typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[part] : undefined,
+      document,
+    );
+}

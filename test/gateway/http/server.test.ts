@@ -1,0 +1,255 @@
+import { once } from 'node:events';
+import { type Socket, connect } from 'node:net';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { Gateway } from '../../../src/gateway/gateway.ts';
+import { type RunningServer, serve } from '../../../src/gateway/server.ts';
+import { readJson } from '../../../src/gateway/body.ts';
+import { DomainError } from '../../../src/core/errors.ts';
+import { answerJson, answerWith } from '../../../src/core/http.ts';
+
+const running: RunningServer[] = [];
+const sockets = new Set<Socket>();
+
+afterEach(async () => {
+  for (const socket of sockets) socket.destroy();
+  sockets.clear();
+  await Promise.all(running.splice(0).map((server) => server.stop(100)));
+});
+
+interface Seen {
+  method: string;
+  path: string;
+  body?: unknown;
+  failure?: string;
+  signal: AbortSignal;
+}
+let seen: Seen[] = [];
+beforeEach(() => {
+  seen = [];
+});
+
+/** Reads a body as the gateway does, and says what it has read. */
+const echo: Gateway = async (request) => {
+  const { pathname, search } = new URL(request.url);
+  const entry: Seen = { method: request.method, path: pathname + search, signal: request.signal };
+  seen.push(entry);
+  if (pathname === '/unread') return answerJson({ error: 'refused' }, { status: 401 });
+  if (pathname === '/empty') return answerWith(null, { status: 204 });
+  if (pathname === '/wrong-length') return answerWith('as long as it is', { headers: { 'Content-Length': '3' } });
+  if (pathname === '/large') return answerWith(Buffer.alloc(64 * 1024 * 1024));
+  if (pathname === '/wait') await once(request.signal, 'abort');
+  try {
+    entry.body = await readJson(request);
+  } catch (error) {
+    entry.failure = error instanceof DomainError ? `${error.status} ${error.message}` : String(error);
+    return answerJson({ error: entry.failure }, { status: error instanceof DomainError ? error.status : 500 });
+  }
+  const answer = answerJson({ method: request.method, path: pathname + search, body: entry.body });
+  return request.method === 'HEAD' ? { ...answer, body: null } : answer;
+};
+
+async function start(
+  timeouts: { headersTimeoutMs?: number; requestTimeoutMs?: number; idleTimeoutMs?: number } = {},
+): Promise<RunningServer> {
+  const server = await serve(echo, { host: '127.0.0.1', port: 0, ...timeouts });
+  running.push(server);
+  return server;
+}
+
+function open({ url }: RunningServer): Socket {
+  const { hostname, port } = new URL(url);
+  const socket = connect(Number(port), hostname);
+  socket.on('error', () => undefined);
+  sockets.add(socket);
+  return socket;
+}
+
+/** All that comes back on one connection until the server closes it. */
+async function exchange(server: RunningServer, ...parts: (string | Buffer)[]): Promise<string> {
+  const socket = open(server);
+  let text = '';
+  socket.on('data', (chunk: Buffer) => (text += chunk.toString()));
+  for (const part of parts) socket.write(part);
+  await once(socket, 'close');
+  return text
+    .replace(/Date: .*\r\n/, '')
+    .replace(/X-Request-Id: .*\r\n/i, 'X-Request-Id: ID\r\n')
+    .replaceAll('\r\n', '\n');
+}
+
+const get = (target: string, ...headers: string[]) =>
+  [`GET ${target} HTTP/1.1`, 'Host: x', ...headers, 'Connection: close', '', ''].join('\r\n');
+const post = (target: string, ...headers: string[]) =>
+  [`POST ${target} HTTP/1.1`, 'Host: x', 'Content-Type: application/json', ...headers, '', ''].join('\r\n');
+
+describe('requests', () => {
+  test('path and query reach the gateway, whatever the target or the Host header call the host', async () => {
+    const server = await start();
+    await exchange(server, get('/a/b?c=1'));
+    await exchange(server, get('http://evil.example:99/a?b=2'));
+    await exchange(server, get('//evil.example/x'));
+    expect(seen.map(({ path }) => path)).toEqual(['/a/b?c=1', '/a?b=2', '//evil.example/x']);
+  });
+
+  test.for([
+    ['OPTIONS *', 400, { error: 'the request target is not an address' }],
+    ['GET ftp://x/', 400, { error: 'the request target is not an address' }],
+    ['TRACE /', 405, { error: 'TRACE is not allowed here' }],
+  ] as const)('%s', async ([line, status, body]) => {
+    const text = await exchange(await start(), `${line} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`);
+    expect(text.split('\n')[0]).toContain(` ${status} `);
+    expect(text).toContain('X-Request-Id: ID');
+    expect(JSON.parse(text.split('\n\n')[1] ?? '')).toEqual(body);
+    expect(seen).toEqual([]);
+  });
+
+  test('CONNECT opens no tunnel', async () => {
+    expect(await exchange(await start(), 'CONNECT 127.0.0.1:1 HTTP/1.1\r\nHost: x\r\n\r\n')).toBe('');
+    expect(seen).toEqual([]);
+  });
+
+  test('what is no HTTP, and headers over 16 KiB, are refused in the form of every error, and closed', async () => {
+    const server = await start();
+    const refusal = (status: string) =>
+      `HTTP/1.1 ${status}\nContent-Type: application/json\nContent-Length: 77\nX-Request-Id: ID\nConnection: close\n\n{"error":"the request is not well-formed HTTP, or its headers are too large"}`;
+    expect(await exchange(server, 'hello\r\n\r\n')).toBe(refusal('400 Bad Request'));
+    expect(
+      await exchange(server, 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n'),
+    ).toBe(refusal('400 Bad Request'));
+    expect(await exchange(server, 'GET / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n')).toBe(
+      refusal('400 Bad Request'),
+    );
+    expect(await exchange(server, `GET / HTTP/1.1\r\nX: ${'a'.repeat(20_000)}\r\n\r\n`)).toBe(
+      refusal('431 Request Header Fields Too Large'),
+    );
+    expect(seen).toEqual([]);
+  });
+});
+
+describe('answers', () => {
+  test('tell the length of what is sent, once; a HEAD has the headers of the GET', async () => {
+    const server = await start();
+    const body = '{"method":"GET","path":"/a"}';
+    expect(await exchange(server, get('/a'))).toBe(
+      `HTTP/1.1 200 OK\nContent-Type: application/json\nContent-Length: ${body.length}\nConnection: close\n\n${body}`,
+    );
+    expect(await exchange(server, get('/wrong-length'))).toMatch(/Content-Length: 16\n.*\n\nas long as it is$/s);
+    expect(await exchange(server, get('/empty'))).toBe('HTTP/1.1 204 No Content\nConnection: close\n\n');
+    expect(await exchange(server, get('/a').replace('GET', 'HEAD'))).toBe(
+      'HTTP/1.1 200 OK\nContent-Type: application/json\nConnection: close\n\n',
+    );
+  });
+
+  test('HTTP/1.0 is answered and closed; HTTP/1.1 keeps the connection, for pipelined requests too', async () => {
+    const server = await start();
+    expect(await exchange(server, 'GET /a HTTP/1.0\r\n\r\n')).toMatch(
+      /^HTTP\/1\.1 200 OK\n[^]*Connection: close\n[^]*"path":"\/a"\}$/,
+    );
+    const both = await exchange(server, 'GET /1 HTTP/1.1\r\nHost: x\r\n\r\n', get('/2'));
+    expect(both.match(/"path":"[^"]*"/g)).toEqual(['"path":"/1"', '"path":"/2"']);
+  });
+
+  test('a body that is refused unread: the peer gets the whole answer, though it goes on sending, and the connection ends', async () => {
+    const server = await start();
+    const text = await exchange(server, post('/unread', 'Content-Length: 8000000'), Buffer.alloc(8_000_000, ' '));
+    expect(text).toMatch(/^HTTP\/1\.1 401 Unauthorized\n[^]*Connection: close\n[^]*\{"error":"refused"\}$/);
+  });
+
+  test('a body over the bound, announced or not: 413, whole, and the connection ends', async () => {
+    const server = await start();
+    const expected =
+      /^HTTP\/1\.1 413 Payload Too Large\n[^]*Connection: close\n[^]*\{"error":"413 the body must be at most 4194304 bytes \(4 MiB\)"\}$/;
+    expect(await exchange(server, post('/big', 'Content-Length: 5000000'), Buffer.alloc(5_000_000, ' '))).toMatch(
+      expected,
+    );
+    const chunk = Buffer.concat([Buffer.from('100000\r\n'), Buffer.alloc(0x10_0000, ' '), Buffer.from('\r\n')]);
+    expect(
+      await exchange(
+        server,
+        post('/big', 'Transfer-Encoding: chunked'),
+        ...Array.from({ length: 6 }, () => chunk),
+        '0\r\n\r\n',
+      ),
+    ).toMatch(expected);
+  });
+});
+
+describe('slow and vanishing peers', () => {
+  test('headers and bodies that drip in are answered 408 and closed, while others are served', async () => {
+    const server = await start({ headersTimeoutMs: 2_000, requestTimeoutMs: 3_000 });
+    const drip = async (head: string) => {
+      const socket = open(server);
+      let text = '';
+      socket.on('data', (chunk: Buffer) => (text += chunk.toString()));
+      socket.write(head);
+      const timer = setInterval(() => socket.write('a'), 50);
+      await once(socket, 'close');
+      clearInterval(timer);
+      return text;
+    };
+    const slow = [drip('GET / HTTP/1.1\r\nHost: x\r\nX-Slow: '), drip(post('/slow', 'Content-Length: 1000000'))];
+    const served: number[] = [];
+    let isOver = false;
+    const others = (async () => {
+      while (!isOver) served.push((await fetch(`${server.url}/quick`)).status);
+    })();
+    const texts = await Promise.all(slow);
+    isOver = true;
+    await others;
+    expect(new Set(served)).toEqual(new Set([200]));
+    for (const text of texts)
+      expect(text).toMatch(/^HTTP\/1\.1 408 Request Timeout\r\n[^]*\{"error":"the request took too long to arrive"\}$/);
+    expect(seen.find(({ path }) => path === '/slow')?.failure).toBe('400 the body ended before it was complete');
+  });
+
+  test('a peer that goes away in the middle of its body is no failure of ours', async () => {
+    const server = await start();
+    const socket = open(server);
+    socket.write(post('/gone', 'Content-Length: 100'));
+    socket.write('{"a":');
+    await expect.poll(() => seen.length).toBe(1);
+    socket.destroy();
+    await expect.poll(() => seen[0]?.failure).toBe('400 the body ended before it was complete');
+  });
+
+  test('a peer that goes away while it waits: the request is aborted', async () => {
+    const server = await start();
+    const socket = open(server);
+    socket.write('GET /wait HTTP/1.1\r\nHost: x\r\n\r\n');
+    await expect.poll(() => seen.length).toBe(1);
+    expect(seen[0]?.signal.aborted).toBe(false);
+    socket.destroy();
+    await expect.poll(() => seen[0]?.signal.aborted).toBe(true);
+  });
+
+  test('a peer that does not read its answer is closed when nothing has moved for as long as is allowed', async () => {
+    const server = await start({ idleTimeoutMs: 2_000 });
+    const socket = open(server);
+    socket.pause();
+    socket.write(get('/large'));
+    await expect.poll(() => seen.length).toBe(1);
+    // More than the buffers of both sockets hold.
+    await expect.poll(() => seen[0]?.signal.aborted).toBe(true);
+    expect((await fetch(`${server.url}/quick`)).status).toBe(200);
+  });
+
+  test('1,000 connections that send nothing hinder nobody, and end with the server', async () => {
+    const server = await start();
+    const idle = Array.from({ length: 1_000 }, () => open(server));
+    await Promise.all(idle.map((socket) => once(socket, 'connect')));
+    const statuses = await Promise.all(
+      Array.from({ length: 50 }, async () => (await fetch(`${server.url}/quick`)).status),
+    );
+    expect(new Set(statuses)).toEqual(new Set([200]));
+    running.splice(0);
+    await server.stop(500);
+    await expect
+      .poll(() => idle.every((socket) => socket.destroyed || socket.readableEnded || socket.closed))
+      .toBe(true);
+  });
+
+  test('the bounds of a server that was told nothing: 10 s for headers, 30 s for a request, 60 s in which nothing moves', async () => {
+    const server = await start();
+    expect(server.bounds).toEqual({ headersTimeoutMs: 10_000, requestTimeoutMs: 30_000, idleTimeoutMs: 60_000 });
+  });
+});

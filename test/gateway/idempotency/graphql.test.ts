@@ -1,0 +1,262 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { type Peer, mcpHandler, startPeer } from '../../support/peers/mcp-server.ts';
+import { dumpTables } from '../../support/fixtures/second-gateway.ts';
+import { createSession, eventsOf } from '../../support/fixtures/sessions.ts';
+import { heldTransactions } from '../../support/fixtures/transactions.ts';
+
+/** `Idempotency-Key` on GraphQL mutations: a key for each root field of the document. */
+
+let gateway: TestGateway;
+let server: Peer;
+let key: string;
+
+beforeAll(async () => {
+  gateway = await startTestGateway({ ALLOW_PRIVATE_NETWORK: 'true' });
+  server = await startPeer(mcpHandler());
+});
+
+beforeEach(async () => {
+  ({ key } = await gateway.createKey());
+});
+
+afterAll(async () => {
+  await gateway.close();
+  await server.stop();
+});
+
+interface Sent {
+  readonly status: number;
+  readonly replayed: string | null;
+  readonly body: {
+    data?: Record<string, never> | null;
+    errors?: { message: string; path?: string[]; extensions?: object }[];
+  };
+  /** The very bytes of `data`. */
+  readonly data: string | undefined;
+}
+
+async function send(
+  query: string,
+  idempotencyKey: string,
+  { variables, by = key }: { variables?: object; by?: string } = {},
+): Promise<Sent> {
+  const response = await gateway.fetch('/graphql', {
+    method: 'POST',
+    headers: {
+      Authorization: `Bearer ${by}`,
+      'Content-Type': 'application/json',
+      Accept: 'application/json',
+      'Idempotency-Key': idempotencyKey,
+    },
+    body: JSON.stringify({ query, variables }),
+  });
+  const text = await response.text();
+  return {
+    status: response.status,
+    replayed: response.headers.get('idempotent-replayed'),
+    body: JSON.parse(text),
+    data: /^\{(?:"errors":.*,)?"data":(.*?),"extensions":/.exec(text)?.[1],
+  };
+}
+
+const createKey = (alias = 'createApiKey', name = 'Runner') =>
+  `${alias}: createApiKey(input: { name: "${name}", scopes: [SESSIONS_READ] }) { __typename ... on CreateApiKeyPayload { key apiKey { databaseId name } } ... on Error { message code } }`;
+const keys = async () =>
+  (
+    await gateway.dependencies.sql.query(
+      'select 1 from api_key where user_id = (select user_id from api_key where hash = sha256($1))',
+      [key],
+    )
+  ).length;
+
+test('a mutation is done once and answers the same bytes again, however its document is laid out', async () => {
+  const before = await keys();
+  const first = await send(`mutation { ${createKey()} }`, 'k-1');
+  expect(first).toMatchObject({
+    status: 200,
+    replayed: null,
+    body: { data: { createApiKey: { __typename: 'CreateApiKeyPayload', key: expect.stringMatching(/^wgk_/) } } },
+  });
+  const second = await send(`mutation {\n  ${createKey()}\n}`, 'k-1');
+  const third = await send(`mutation { ${createKey()} }`, 'k-1');
+  expect([second, third].map(({ status, replayed, data }) => ({ status, replayed, data }))).toEqual(
+    Array.from({ length: 2 }, () => ({ status: 200, replayed: 'true', data: first.data })),
+  );
+  expect(await keys()).toBe(before + 1);
+});
+
+test('a secret that an answer shows is nowhere in the database', async () => {
+  const { body } = await send(`mutation { ${createKey()} }`, 'k-1');
+  const { createApiKey } = body.data as unknown as { createApiKey: { key: string } };
+  expect(await dumpTables(gateway)).not.toContain(createApiKey.key);
+});
+
+test('another input, or another selection, is 409', async () => {
+  await send(`mutation { ${createKey()} }`, 'k-1');
+  const refused = {
+    status: 409,
+    replayed: null,
+    body: {
+      data: null,
+      errors: [
+        {
+          message:
+            'Idempotency-Key: stands for another request already; take a new key for each request, and the same one only to send it again',
+          path: ['createApiKey'],
+          extensions: { code: 'CONFLICT' },
+        },
+      ],
+    },
+  };
+  expect(await send(`mutation { ${createKey('createApiKey', 'Other')} }`, 'k-1')).toMatchObject(refused);
+  expect(await send(`mutation { ${createKey().replace('databaseId', 'id')} }`, 'k-1')).toMatchObject(refused);
+});
+
+test('the values of variables count, those that another field uses do not', async () => {
+  const query = `mutation($name: String!, $other: String!) {
+    a: createApiKey(input: { name: $name, scopes: [SESSIONS_READ] }) { ... on CreateApiKeyPayload { apiKey { databaseId } } }
+    b: createApiKey(input: { name: $other, scopes: [SESSIONS_READ] }) { ... on CreateApiKeyPayload { apiKey { databaseId } } }
+  }`;
+  const first = await send(query, 'k-1', { variables: { name: 'One', other: 'Two' } });
+  expect((await send(query, 'k-1', { variables: { other: 'Two', name: 'One' } })).data).toBe(first.data);
+  const changed = await send(query, 'k-1', { variables: { name: 'One', other: 'Three' } });
+  expect([changed.status, changed.body.errors?.map(({ path }) => path)]).toEqual([409, [['b']]]);
+});
+
+test('each field has a key of its own: a retry replays what was done, and runs what was not', async () => {
+  const sessionId = await createSession(gateway, key);
+  const query = `mutation {
+    ${createKey('first')}
+    second: updateSession(input: { sessionId: "${sessionId}", mcpServers: ["tracker"] }) { __typename ... on UpdateSessionPayload { session { mcpServers } } }
+  }`;
+  const before = await send(query, 'k-1');
+  expect(before.body.data).toMatchObject({
+    first: { __typename: 'CreateApiKeyPayload' },
+    second: { __typename: 'ValidationError' },
+  });
+  await gateway.rest('POST', '/v1/mcp-connections', {
+    key,
+    body: { type: 'stdio', name: 'tracker', command: 'npx', visibility: 'personal' },
+  });
+  const after = await send(query, 'k-1');
+  expect(after).toMatchObject({ status: 200, replayed: null });
+  expect(after.body.data).toEqual({
+    first: before.body.data?.['first'],
+    second: { __typename: 'UpdateSessionPayload', session: { mcpServers: ['tracker'] } },
+  });
+  expect(await send(query, 'k-1')).toMatchObject({ replayed: 'true', data: after.data });
+});
+
+test('fragments, conditions, aliases and __typename are answered as without a key', async () => {
+  const document = (name: string) => `mutation Whole($yes: Boolean = true, $no: Boolean = false) {
+    __typename
+    ...Both
+    ... on Mutation @include(if: $no) { ${createKey('never')} }
+    ... @skip(if: $no) { ${createKey('inline', name)} }
+    inline: createApiKey(input: { name: "${name}", scopes: [SESSIONS_READ] }) { again: __typename }
+  }
+  fragment Both on Mutation { spread: createApiKey(input: { name: "${name}", scopes: [SESSIONS_READ] }) { ...Name @include(if: $yes) } }
+  fragment Name on CreateApiKeyPayload { apiKey { name } }`;
+  const strip = (data: unknown) => JSON.stringify(data).replaceAll(/wgk_\w+|[\da-f-]{36}/g, '…');
+  const plain = await gateway.graphql(key, document('Runner'));
+  const first = await send(document('Runner'), 'k-1');
+  expect(strip(first.body.data)).toBe(strip(plain.data));
+  expect(await send(document('Runner'), 'k-1')).toMatchObject({ status: 200, replayed: 'true', data: first.data });
+});
+
+test('20 twins at once: one effect, 20 equal answers', async () => {
+  const before = await keys();
+  const answers = await Promise.all(Array.from({ length: 20 }, () => send(`mutation { ${createKey()} }`, 'k-1')));
+  expect(new Set(answers.map(({ data }) => data)).size).toBe(1);
+  expect(answers.filter(({ replayed }) => replayed === null)).toHaveLength(1);
+  expect(await keys()).toBe(before + 1);
+});
+
+test('what is recorded with a key is stored once, is told to followers, and a batch that comes twice is still a batch', async () => {
+  const sessionId = await createSession(gateway, key);
+  const told: string[] = [];
+  const end = gateway.dependencies.notifier.subscribe(`session:${sessionId}`, () => told.push(sessionId));
+  // The listening connection tells once that it is there.
+  await expect.poll(() => told.length).toBe(1);
+  const query = `mutation($events: [RecordedEventInput!]!, $batchId: String) {
+    appendSessionEvents(input: { sessionId: "${sessionId}", batchId: $batchId, events: $events }) { __typename ... on AppendSessionEventsPayload { firstId lastId isReplayed } ... on Error { message } }
+  }`;
+  const variables = { batchId: 'b-1', events: eventsOf(3) };
+  const stored = { __typename: 'AppendSessionEventsPayload', firstId: '1', lastId: '3', isReplayed: false };
+  expect((await send(query, 'k-1', { variables })).body.data).toEqual({ appendSessionEvents: stored });
+  expect(told).toHaveLength(2);
+  expect((await send(query, 'k-1', { variables })).body.data).toEqual({ appendSessionEvents: stored });
+  expect(told).toHaveLength(2);
+  // Another key is another request; that its batch was stored before is the operation's to say.
+  expect((await send(query, 'k-2', { variables })).body.data).toEqual({
+    appendSessionEvents: { ...stored, isReplayed: true },
+  });
+  const moved = await send(
+    `mutation { transitionSession(input: { sessionId: "${sessionId}", state: IN_PROGRESS }) { ... on TransitionSessionPayload { session { state { current } } } } }`,
+    'k-3',
+  );
+  expect(moved.status).toBe(200);
+  expect(told).toHaveLength(3);
+  end();
+});
+
+test('twins of one batch under different keys: a statement that breaks a constraint does not end the transaction', async () => {
+  const sessionId = await createSession(gateway, key);
+  const query = `mutation($events: [RecordedEventInput!]!) { appendSessionEvents(input: { sessionId: "${sessionId}", batchId: "b", events: $events }) { ... on AppendSessionEventsPayload { firstId } } }`;
+  const answers = await Promise.all(
+    Array.from({ length: 8 }, () => send(query, randomUUID(), { variables: { events: eventsOf(2) } })),
+  );
+  expect(new Set(answers.map(({ data }) => data))).toEqual(new Set(['{"appendSessionEvents":{"firstId":"1"}}']));
+});
+
+test('a field that asks other servers runs without a transaction, and so does one below which they are asked', async () => {
+  const held: string[][] = [];
+  const { handler } = server;
+  server.handler = (request, response) => {
+    void heldTransactions(gateway)
+      .then((statements) => held.push(statements))
+      .then(() => handler(request, response));
+  };
+  try {
+    const create = `mutation { createMcpServer(input: { remote: { name: "Tracker", serverUrl: "${server.origin}/mcp", authType: OAUTH, visibility: PERSONAL } }) { ... on CreateMcpServerPayload { mcpServer { databaseId status } } ... on Error { message } } }`;
+    const created = await send(create, 'k-1');
+    expect(created.status).toBe(200);
+    expect(await send(create, 'k-1')).toMatchObject({ replayed: 'true', data: created.data });
+    const { createMcpServer } = created.body.data as unknown as {
+      createMcpServer: { mcpServer: { databaseId: string } };
+    };
+    const rename = `mutation { updateMcpServer(input: { mcpServerId: "${createMcpServer.mcpServer.databaseId}", name: "Issues" }) { ... on UpdateMcpServerPayload { mcpServer { name ...Tools } } } } fragment Tools on McpServer { tools { name } }`;
+    const renamed = await send(rename, 'k-2');
+    expect(renamed.body.data).toEqual({
+      updateMcpServer: { mcpServer: { name: 'Issues', tools: [{ name: 'add' }, { name: 'now' }] } },
+    });
+    expect(await send(rename, 'k-2')).toMatchObject({ replayed: 'true', data: renamed.data });
+  } finally {
+    server.handler = handler;
+  }
+  expect(held.length).toBeGreaterThan(1);
+  expect(held.flat()).toEqual([]);
+});
+
+test('a key over 255 characters is 400; a query does not look at it', async () => {
+  expect(await send(`mutation { ${createKey()} }`, 'k'.repeat(256))).toMatchObject({
+    status: 400,
+    body: {
+      data: null,
+      errors: [{ message: 'Idempotency-Key: must be 1 to 255 characters', extensions: { code: 'INVALID_INPUT' } }],
+    },
+  });
+  expect(await send('{ viewer { __typename } }', 'k'.repeat(256))).toMatchObject({ status: 200, replayed: null });
+});
+
+test('an answer without data leaves nothing behind: neither an effect nor a stored answer', async () => {
+  const before = await keys();
+  const answer = await send(
+    `mutation($name: String!) { createApiKey(input: { name: $name, scopes: [SESSIONS_READ] }) { __typename } }`,
+    'k-1',
+  );
+  expect([answer.body.data, answer.body.errors?.length]).toEqual([undefined, 1]);
+  expect(await keys()).toBe(before);
+});

@@ -1,0 +1,49 @@
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createSecretBox, parseEncryptionKeys } from '../../../src/core/secrets.ts';
+import { rotateAnswers } from '../../../src/gateway/idempotency-upkeep.ts';
+import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { send, startPeer } from '../../support/fixtures/second-gateway.ts';
+
+const keyOf = (id: string) => parseEncryptionKeys(`${id}:${randomBytes(32).toString('base64')}`);
+const [OLD, NEXT] = [keyOf('old'), keyOf('next')];
+
+let gateway: TestGateway;
+beforeAll(async () => {
+  gateway = await startTestGateway();
+});
+afterAll(() => gateway.close());
+
+/** A gateway with these encryption keys on the same database: what it answers to three requests, each with its idempotency key. */
+async function answersUnder(keys: typeof OLD, key: string) {
+  const secrets = createSecretBox(keys);
+  const peer = await startPeer({ ...gateway, dependencies: { ...gateway.dependencies, secrets } });
+  const answers = [];
+  for (const name of ['one', 'two', 'three']) {
+    const headers = { 'Idempotency-Key': name, 'Content-Type': 'application/json' };
+    const body = JSON.stringify({ name });
+    const answer = await send(peer, 'POST', '/v1/organizations', { key, headers, body });
+    answers.push({ status: answer.status, text: answer.text, isReplayed: answer.headers.has('Idempotent-Replayed') });
+  }
+  await peer.close();
+  return answers;
+}
+
+test('stored answers are sealed again, and then replay without the old key', async () => {
+  const { key } = await gateway.createKey();
+  const { database, sql } = gateway.dependencies;
+  const first = await answersUnder(OLD, key);
+  expect(first.map(({ status, isReplayed }) => `${status} ${isReplayed}`)).toEqual(Array(3).fill('201 false'));
+  // More than two batches beside them: requests that still run, and answers that cannot be opened, which are left as they are.
+  await sql.query(
+    `insert into idempotency_key (user_id, digest, fingerprint, scopes, claim, answer, created_at, expires_at)
+      select user_id, digest || n, fingerprint, scopes, claim, case when n % 2 = 0 then 'altered' end, created_at, expires_at
+      from idempotency_key, generate_series(1, 300) n`,
+    [],
+  );
+  const both = createSecretBox([...NEXT, ...OLD]);
+  expect(await rotateAnswers(database.em.fork(), both)).toBe(3);
+  expect(await rotateAnswers(database.em.fork(), both)).toBe(0);
+  expect(await answersUnder(NEXT, key)).toEqual(first.map((answer) => ({ ...answer, isReplayed: true })));
+  expect(await sql.query(`select 1 from idempotency_key where answer = 'altered'`, [])).toHaveLength(450);
+});

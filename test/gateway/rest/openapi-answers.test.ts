@@ -1,0 +1,122 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { openApiDocument } from '../../../src/gateway/openapi.ts';
+import { routes } from '../../../src/gateway/routes.ts';
+import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { append, createSession, eventsOf, moveTo } from '../../support/fixtures/sessions.ts';
+
+let gateway: TestGateway;
+let key: string;
+let session: string;
+beforeAll(async () => {
+  gateway = await startTestGateway({ RATE_LIMIT_PER_MINUTE: '200' });
+  ({ key } = await gateway.createKey());
+  session = await createSession(gateway, key);
+  await append(gateway, key, session, eventsOf(2));
+  await moveTo(gateway, key, session, 'CANCELLED');
+});
+afterAll(() => gateway.close());
+
+interface Described {
+  readonly headers: Readonly<Record<string, object>>;
+  readonly content?: Readonly<Record<string, object>>;
+}
+
+interface Operation {
+  readonly parameters: readonly { readonly $ref?: string; readonly name?: string; readonly in?: string }[];
+  readonly responses: Readonly<Record<string, Described | { readonly $ref: string }>>;
+}
+
+const document = openApiDocument(routes) as {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+  readonly components: { readonly responses: Readonly<Record<string, Described>> };
+};
+
+function described({ responses }: Operation, status: number): Described | undefined {
+  const answer = responses[status];
+  return answer && '$ref' in answer ? document.components.responses[answer.$ref.split('/').at(-1) ?? ''] : answer;
+}
+
+/** What the document may be silent of: every answer of a web server may have these. */
+const GENERAL =
+  /^(?:content-(?:type|length|security-policy)|cache-control|x-content-type-options|referrer-policy|cross-origin-resource-policy|x-accel-buffering)$/;
+/** Only on some answers of its status. */
+const OCCASIONAL = 'idempotent-replayed';
+
+function operationOf(method: string, path: string): Operation {
+  const operation = document.paths[path]?.[method];
+  if (!operation) throw new Error(`nothing is described at ${method} ${path}`);
+  return operation;
+}
+
+const calls: [string, string, string, number, RequestInit?][] = [
+  ['a page', 'get', '/v1/sessions/{sessionId}/events', 200],
+  ['a stream', 'get', '/v1/sessions/{sessionId}/events', 200, { headers: { Accept: 'text/event-stream' } }],
+  ['a change', 'patch', '/v1/sessions/{sessionId}', 200, { body: '{}' }],
+  ['bad input', 'patch', '/v1/sessions/{sessionId}', 400, { body: '[]' }],
+  ['no key', 'patch', '/v1/sessions/{sessionId}', 401, { headers: { Authorization: '' } }],
+  ['no JSON', 'patch', '/v1/sessions/{sessionId}', 415, { body: '{}', headers: { 'Content-Type': 'text/plain' } }],
+  ['a creation', 'post', '/events/2026-03/event-definitions', 201, { body: '{"label":"Paid"}' }],
+  ['a conflict', 'post', '/events/2026-03/event-definitions', 409, { body: '{"label":"x","name":"paid"}' }],
+  ['nothing to tell', 'delete', '/events/2026-03/event-definitions/{eventName}', 204],
+  ['a deprecated list', 'get', '/broadcast/v1/broadcasts', 200],
+  ['what is missing', 'get', '/broadcast/v1/broadcasts/{broadcast_guid}', 404],
+];
+
+function send(method: string, path: string, { headers, ...init }: RequestInit = {}, as = key): Promise<Response> {
+  const url = path
+    .replace('{sessionId}', session)
+    .replace('{eventName}', 'paid')
+    .replaceAll(/\{\w+\}/g, randomUUID());
+  return gateway.fetch(url, {
+    method: method.toUpperCase(),
+    ...init,
+    headers: { Authorization: `Bearer ${as}`, 'Content-Type': 'application/json', ...(headers as object) },
+  });
+}
+
+function expectAsDescribed(response: Response, answer: Described | undefined): void {
+  const names = [...new Set([...response.headers.keys()].map((name) => name.toLowerCase()))].filter(
+    (name) => !GENERAL.test(name),
+  );
+  const known = Object.keys(answer?.headers ?? {}).map((name) => name.toLowerCase());
+  expect(names.toSorted()).toEqual(known.filter((name) => name !== OCCASIONAL).toSorted());
+  const types = Object.keys(answer?.content ?? {});
+  const type = response.headers.get('content-type')?.split(';')[0];
+  expect(type === undefined ? types.length === 0 : types.includes(type)).toBe(true);
+}
+
+test.for(calls)('%s: the answer has the headers and the media type that are described, and no others', async (call) => {
+  const [, method, path, status, init] = call;
+  const response = await send(method, path, init);
+  expect(response.status).toBe(status);
+  expectAsDescribed(response, described(operationOf(method, path), status));
+  await response.text();
+});
+
+test('429: the answer has the headers that are described', async () => {
+  const busy = await startTestGateway({ RATE_LIMIT_PER_MINUTE: '1' });
+  const { key: tired } = await busy.createKey();
+  const ask = () => busy.fetch('/broadcast/v1/broadcasts', { headers: { Authorization: `Bearer ${tired}` } });
+  const answers = [await ask(), await ask(), await ask()];
+  const refused = answers.find(({ status }) => status === 429);
+  expect(refused).toBeDefined();
+  if (refused) expectAsDescribed(refused, described(operationOf('get', '/broadcast/v1/broadcasts'), 429));
+  await busy.close();
+});
+
+test('every operation takes X-Organization-Id, whose 404 it describes; Last-Event-ID is a parameter of the stream alone', async () => {
+  const member = await gateway.createKey({ email: 'two@example.com' });
+  await gateway.createKey({ email: 'two@example.com' });
+  await gateway.dependencies.sql.query('update api_key set organization_id = null where id = $1', [member.keyId]);
+  for (const [path, operations] of Object.entries(document.paths)) {
+    for (const [method, operation] of Object.entries(operations)) {
+      const references = operation.parameters.map(({ $ref, name }) => $ref ?? name);
+      expect(references).toContain('#/components/parameters/X-Organization-Id');
+      expect(references.includes('Last-Event-ID')).toBe(path.endsWith('/events'));
+      const response = await send(method, path, { headers: { 'X-Organization-Id': 'nowhere' } }, member.key);
+      expect([method, path, response.status]).toEqual([method, path, 404]);
+      expectAsDescribed(response, described(operation, 404));
+    }
+  }
+});

@@ -1,0 +1,111 @@
+import type { Pool } from 'pg';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { enqueueJob } from '../../../src/core/jobs.ts';
+import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { createSession, subscribe, tail } from '../../support/fixtures/sessions.ts';
+
+let gateway: TestGateway;
+let key: string;
+beforeAll(async () => {
+  gateway = await startTestGateway();
+  ({ key } = await gateway.createKey());
+});
+afterAll(() => gateway.close());
+
+/** The values of all series, by name with labels. */
+async function metrics(): Promise<Map<string, number>> {
+  const response = await gateway.fetch('/metrics');
+  expect(response.headers.get('content-type')).toMatch(/^text\/plain/);
+  const lines = (await response.text()).split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+  return new Map(
+    lines.map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.slice(line.lastIndexOf(' ') + 1))]),
+  );
+}
+
+const value = async (series: string) => (await metrics()).get(series);
+
+test('requests by door, operation and status; GraphQL fields by the code of what came of them, whatever they are called', async () => {
+  const narrow = await gateway.createKey({ scopes: ['sessions.read'] });
+  await gateway.rest('GET', '/events/2026-03/event-definitions', { key });
+  await gateway.rest('GET', '/events/2026-03/event-definitions', { key: narrow.key });
+  const unknown = '{ a: session(id: "nothing") { id } ...More } fragment More on Query { viewer { user { id } } }';
+  await gateway.graphql(key, unknown);
+  await gateway.graphql(narrow.key, 'query Any { eventDefinition(name: "x") { id } }');
+  const seen = await metrics();
+  const operation = 'door="rest",operation="searchEventDefinitions"';
+  expect(seen.get(`gateway_requests_total{${operation},status="200"}`)).toBe(1);
+  expect(seen.get(`gateway_requests_total{${operation},status="403"}`)).toBe(1);
+  expect(seen.get(`gateway_request_duration_seconds_count{${operation}}`)).toBe(2);
+  expect(seen.get('gateway_requests_total{door="graphql",operation="graphql",status="200"}')).toBe(2);
+  expect(seen.get('gateway_graphql_fields_total{field="Query.viewer",outcome="ok"}')).toBe(1);
+  expect(seen.get('gateway_graphql_fields_total{field="Query.session",outcome="ok"}')).toBe(1);
+  expect(seen.get('gateway_graphql_fields_total{field="Query.eventDefinition",outcome="FORBIDDEN"}')).toBe(1);
+  expect(seen.get('gateway_graphql_cost_count')).toBe(2);
+});
+
+test('what callers make up adds no series', async () => {
+  const ask = async (n: number) => {
+    await gateway.rest('GET', `/no/such/path/${n}`, { key });
+    await gateway.rest('GET', `/v1/sessions/${n}/events`, { key });
+    await gateway.fetch('/graphql', { method: `M${n}`, headers: { Authorization: `Bearer ${key}` } });
+    await gateway.graphql(key, `query Name${n} { alias${n}: __typename }`);
+    await gateway.graphql(key, `{ wrong${n} }`);
+  };
+  // Node's own come with what it does, such as a kind of garbage collection.
+  const ours = async () => [...(await metrics()).keys()].filter((series) => series.startsWith('gateway_'));
+  await ask(0);
+  await metrics();
+  const before = await ours();
+  expect(before).not.toEqual([]);
+  for (let n = 1; n < 20; n += 1) await ask(n);
+  expect(await ours()).toEqual(before);
+});
+
+test('connections in use, idle and waited for', async () => {
+  const pool: Pool = await gateway.dependencies.database.driver.getConnection().getNativeClient();
+  const held = [await pool.connect(), await pool.connect()];
+  expect(await value('gateway_database_connections{state="in_use"}')).toBe(2);
+  for (const client of held) client.release();
+  const seen = await metrics();
+  expect(seen.get('gateway_database_connections{state="in_use"}')).toBe(0);
+  expect(seen.get('gateway_database_connections{state="idle"}')).toBeGreaterThanOrEqual(2);
+  expect(seen.get('gateway_database_connections{state="waiting"}')).toBe(0);
+});
+
+test('unfinished jobs by queue and state', async () => {
+  const series = 'gateway_jobs{queue="user-deletion",state="created"}';
+  expect(await value(series)).toBe(0);
+  const { database, newId } = gateway.dependencies;
+  await database.em
+    .fork()
+    .transactional((em) => enqueueJob(em, 'user-deletion', { id: newId(), data: {}, delaySeconds: 60 }));
+  expect(await value(series)).toBe(1);
+  expect(await value('gateway_jobs{queue="event-purge",state="active"}')).toBe(0);
+});
+
+test('live answers count from their beginning to their end, on both doors', async () => {
+  const id = await createSession(gateway, key);
+  const rest = await tail(gateway, key, id);
+  const graphql = await subscribe(
+    gateway,
+    key,
+    'subscription($id: ID!) { sessionEvents(sessionId: $id) { databaseId } }',
+    { id },
+  );
+  await Promise.all([rest.next(), graphql.next()]);
+  const open = async () => [
+    await value('gateway_tails_open{door="rest"}'),
+    await value('gateway_tails_open{door="graphql"}'),
+  ];
+  expect(await open()).toEqual([1, 1]);
+  await rest.close();
+  await graphql.close();
+  await expect.poll(open).toEqual([0, 0]);
+});
+
+test('requests to other servers by outcome', async () => {
+  const { outbound } = gateway.dependencies;
+  await expect(outbound.begin().fetch('http://127.0.0.1:1/')).rejects.toThrow('not a public address');
+  await expect(outbound.begin().fetch('not an address')).rejects.toThrow('no URL');
+  expect(await value('gateway_outbound_duration_seconds_count{outcome="refused"}')).toBe(2);
+});

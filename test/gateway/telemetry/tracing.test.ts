@@ -1,0 +1,248 @@
+import { once } from 'node:events';
+import { type Server, createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { summaryOf } from '../../../src/core/tracing.ts';
+import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { checkout, run } from '../../support/processes/process.ts';
+import { createSession, tail } from '../../support/fixtures/sessions.ts';
+
+/** A span of OTLP in JSON (opentelemetry-proto, trace.proto). */
+interface OtlpSpan {
+  readonly traceId: string;
+  readonly spanId: string;
+  readonly parentSpanId?: string;
+  readonly name: string;
+  readonly kind: number;
+  readonly startTimeUnixNano: string;
+  readonly attributes: { key: string; value: { stringValue?: string; intValue?: number } }[];
+  readonly status: { code?: number };
+}
+
+let collector: Server;
+let endpoint: string;
+let received: { url: string | undefined; text: string }[];
+let gateway: TestGateway;
+let isOpen: boolean;
+
+beforeEach(async () => {
+  received = [];
+  collector = createServer((incoming, outgoing) => {
+    void text(incoming).then((body) => {
+      received.push({ url: incoming.url, text: body });
+      outgoing.setHeader('Content-Type', 'application/json').end('{}');
+    });
+  }).listen(0, '127.0.0.1');
+  await once(collector, 'listening');
+  endpoint = `http://127.0.0.1:${(collector.address() as AddressInfo).port}`;
+  gateway = await startTestGateway({ OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, ALLOW_PRIVATE_NETWORK: 'true' });
+  isOpen = true;
+});
+afterEach(async () => {
+  await close();
+  collector.closeAllConnections();
+  collector.close();
+});
+
+async function close(): Promise<void> {
+  if (isOpen) await gateway.close();
+  isOpen = false;
+}
+
+/** All spans, which the end of the gateway sends. */
+async function spans(): Promise<OtlpSpan[]> {
+  await close();
+  await expect.poll(() => new Set(received.map(({ url }) => url))).toEqual(new Set(['/v1/traces']));
+  return received.flatMap((one) =>
+    (JSON.parse(one.text) as { resourceSpans: { scopeSpans: { spans: OtlpSpan[] }[] }[] }).resourceSpans.flatMap(
+      ({ scopeSpans }) => scopeSpans.flatMap(({ spans: list }) => list),
+    ),
+  );
+}
+
+const KINDS = ['', 'internal', 'server', 'client'];
+
+/** The names beneath a span, indented by depth, in the order in which they began. */
+function tree(all: readonly OtlpSpan[], parent: string, depth = 0): string[] {
+  return all
+    .filter(({ parentSpanId }) => parentSpanId === parent)
+    .toSorted((a, b) => Number(BigInt(a.startTimeUnixNano) - BigInt(b.startTimeUnixNano)))
+    .flatMap(({ name, kind, spanId }) => [
+      `${'  '.repeat(depth)}${KINDS[kind]} ${name}`,
+      ...tree(all, spanId, depth + 1),
+    ]);
+}
+
+const attribute = (span: OtlpSpan | undefined, name: string) =>
+  Object.values(span?.attributes.find(({ key }) => key === name)?.value ?? {})[0];
+
+const TRACE = '0af7651916cd43dd8448eb211c80319c';
+const PARENT = 'b7ad6b7169203331';
+const traced = { traceparent: `00-${TRACE}-${PARENT}-01` };
+
+test('a REST request is followed from the door through its operation to SQL, beneath the caller’s own span; no value leaves', async () => {
+  const { key } = await gateway.createKey();
+  const id = await createSession(gateway, key);
+  const { status } = await gateway.rest('PATCH', `/v1/sessions/${id}`, {
+    key,
+    body: { title: 'A canary in the title' },
+    headers: { ...traced, 'X-Request-Id': 'request-1' },
+  });
+  expect(status).toBe(200);
+  const all = await spans();
+  const ours = all.filter(({ traceId }) => traceId === TRACE);
+  const lines = tree(ours, PARENT);
+  expect(lines.slice(0, 2)).toEqual(['server PATCH updateSession', '  client SELECT api_key']);
+  const beneath = lines.slice(lines.indexOf('  internal updateSession') + 1);
+  expect(beneath).toContain('    client UPDATE session');
+  expect(beneath.every((line) => line.startsWith('    client '))).toBe(true);
+  expect(lines).toHaveLength(ours.length);
+  const door = ours.find(({ kind }) => kind === 2);
+  expect(attribute(door, 'http.response.status_code')).toBe(200);
+  expect(attribute(door, 'gateway.request_id')).toBe('request-1');
+  const sent = received.map((one) => one.text).join('');
+  for (const secret of ['canary', key, id, key.slice(4, 12)]) expect(sent).not.toContain(secret);
+  expect(sent).toContain('workspace-gateway');
+  expect(gateway.logged.map((line) => JSON.parse(line) as object)).toContainEqual(
+    expect.objectContaining({ msg: 'request', requestId: 'request-1', traceId: TRACE }),
+  );
+});
+
+test('the statements of a transaction lie beneath its operation, from begin to commit', async () => {
+  const { key } = await gateway.createKey();
+  const input = { name: 'Canary' };
+  const { status } = await gateway.rest('POST', '/v1/organizations', { key, body: input, headers: traced });
+  expect(status).toBe(201);
+  const all = (await spans()).filter(({ traceId }) => traceId === TRACE);
+  const operation = all.find(({ name }) => name === 'createOrganization');
+  const statements = tree(all, operation?.spanId ?? '');
+  expect(statements[0]).toBe('client BEGIN');
+  expect(statements).toContain('client INSERT organization');
+  expect(statements.at(-1)).toBe('client COMMIT');
+});
+
+test('a GraphQL request is followed through its operation; requests at once do not mix, and a failing statement is marked by its code', async () => {
+  const { key } = await gateway.createKey();
+  const ids = Array.from({ length: 30 }, (_, index) => String(index).padStart(32, 'a'));
+  // The first request notes when the key was used.
+  await gateway.graphql(key, '{ __typename }');
+  await Promise.all(
+    ids.map((traceId) =>
+      gateway.graphql(
+        key,
+        '{ viewer { organization { sessions { nodes { id } } } } }',
+        {},
+        {
+          traceparent: `00-${traceId}-${PARENT}-01`,
+        },
+      ),
+    ),
+  );
+  const failed = await gateway.dependencies.tracing
+    ?.span({ name: 'outer', kind: 'internal' }, () =>
+      gateway.dependencies.sql.query(`select 'canary'::int from session`, []),
+    )
+    .catch((error: unknown) => error);
+  expect(failed).toBeInstanceOf(Error);
+  const all = await spans();
+  const trees = ids.map((id) =>
+    tree(
+      all.filter(({ traceId }) => traceId === id),
+      PARENT,
+    ),
+  );
+  // Requests at once share the statement for their keys, which the trace of the first of them has.
+  const lookup = '  client SELECT api_key';
+  expect(trees.filter((lines) => lines.includes(lookup))).not.toEqual([]);
+  const others = trees.map((lines) => lines.filter((line) => line !== lookup));
+  for (const lines of others) expect(lines).toEqual(others[0]);
+  expect(others[0]?.slice(0, 2)).toEqual(['server POST graphql', '  internal query viewer']);
+  expect(others[0]?.slice(2)).toContain('    client SELECT session');
+  const statement = all.find(({ name, status }) => name === 'SELECT session' && status.code === 2);
+  expect(attribute(statement, 'error.type')).toBe('22P02');
+  expect(received.map((one) => one.text).join('')).not.toContain('canary');
+});
+
+test('a request to another server is a span with its host and status, and its traceparent stays with us', async () => {
+  const { key } = await gateway.createKey();
+  const seen: (string | undefined)[] = [];
+  const remote = createServer((incoming, outgoing) => {
+    seen.push(incoming.headers.traceparent?.toString());
+    outgoing.writeHead(500).end();
+  }).listen(0, '127.0.0.1');
+  await once(remote, 'listening');
+  const host = `127.0.0.1:${(remote.address() as AddressInfo).port}`;
+  const { status } = await gateway.rest('POST', '/v1/mcp-connections', {
+    key,
+    body: { name: 'remote', serverUrl: `http://${host}/mcp?token=canary`, authType: 'oauth', scope: 'personal' },
+    headers: traced,
+  });
+  remote.close();
+  const all = await spans();
+  const calls = all.filter(
+    ({ traceId, attributes }) => traceId === TRACE && attributes.some(({ key: name }) => name === 'server.address'),
+  );
+  expect({ status, calls: calls.length > 0 }).toEqual({ status: 502, calls: true });
+  const operation = all.find(({ traceId, name }) => traceId === TRACE && name === 'createMcpConnection');
+  for (const call of calls) {
+    expect(call.parentSpanId).toBe(operation?.spanId);
+    expect([attribute(call, 'server.address'), attribute(call, 'http.response.status_code')]).toEqual([host, 500]);
+  }
+  expect(new Set(seen)).toEqual(new Set([undefined]));
+  expect(received.map((one) => one.text).join('')).not.toContain('canary');
+});
+
+test('a live tail is a span that ends with the beginning of its answer; what it reads later is not followed', async () => {
+  const { key } = await gateway.createKey();
+  const id = await createSession(gateway, key);
+  const stream = await tail(gateway, key, id, { headers: traced });
+  await stream.close();
+  const lines = tree(
+    (await spans()).filter(({ traceId }) => traceId === TRACE),
+    PARENT,
+  );
+  expect(lines[0]).toBe('server GET listSessionEvents');
+});
+
+test('a collector that is away hurts nobody: requests are answered, the loss is logged', async () => {
+  collector.closeAllConnections();
+  collector.close();
+  const { key } = await gateway.createKey();
+  expect((await gateway.rest('GET', '/events/2026-03/event-definitions', { key })).status).toBe(200);
+  await close();
+  expect(gateway.logged.join('')).toContain('traces not sent');
+});
+
+test('without an endpoint nothing of OpenTelemetry’s SDK is loaded', async () => {
+  // Of what is loaded, these alone: the process ends at once, and would not wait for a longer list to be written.
+  const hooks = `import { registerHooks } from 'node:module';
+    import { writeSync } from 'node:fs';
+    registerHooks({ resolve(name, context, next) {
+      const found = next(name, context);
+      if (/opentelemetry|gateway.dependencies/.test(found.url)) writeSync(1, found.url + '\\n');
+      return found;
+    } });`;
+  const { stdout, stderr } = await run(
+    [process.execPath, '--import', `data:text/javascript,${encodeURIComponent(hooks)}`, 'src/main.ts'],
+    { PORT: 'no port' },
+  );
+  expect(stderr).toMatch(/^PORT: /);
+  expect(stdout).toContain(`${checkout}/src/gateway/dependencies.ts`);
+  expect(stdout).not.toMatch(/opentelemetry\.ts|@opentelemetry\/(?:sdk|exporter|otlp|resources)/);
+});
+
+test.each([
+  ['select * from "session" as s0 where id = $1', 'SELECT session'],
+  ['  insert into pgboss.job (id) values ($1)', 'INSERT pgboss.job'],
+  ['update only "api_key" set x = 1', 'UPDATE api_key'],
+  ['with x as (select 1 from membership) select * from x', 'WITH x'],
+  ['with x as (update session set a = 1 returning id) select * from x', 'UPDATE session'],
+  ['with x as (select 1 from a for update of a) select * from x', 'WITH x'],
+  ['savepoint statement', 'SAVEPOINT'],
+  ['select (select 1 from organization o where (o.id) = 1) from session', 'SELECT session'],
+  ["select ' from secret'", 'SELECT'],
+  ['', 'STATEMENT'],
+])('a statement is named by its verb and table: %s', (statement, name) => {
+  expect(summaryOf(statement)).toBe(name);
+});

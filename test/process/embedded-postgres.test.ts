@@ -1,0 +1,388 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readdir, rename, stat, writeFile } from 'node:fs/promises';
+import { Server, createServer } from 'node:net';
+import { join } from 'node:path';
+import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
+import pg from 'pg';
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
+import { type EmbeddedPostgres, findRunningEmbeddedPostgres } from '../../src/core/embedded-postgres.ts';
+import {
+  base,
+  dataDir,
+  endAll,
+  gone,
+  inProcess,
+  isAlive,
+  killOwner,
+  own,
+  processesOf,
+  query,
+  removeBase,
+  setUp,
+  started,
+  watchdogOf,
+} from '../support/processes/embedded-postgres.ts';
+
+beforeAll(setUp);
+
+afterEach(async () => {
+  vi.restoreAllMocks();
+  await endAll();
+});
+
+afterAll(removeBase);
+
+describe('the cluster', () => {
+  test('is durable, UTF-8, listens on 127.0.0.1 only, and lets in the generated password only', async () => {
+    const directory = join(base, 'durable');
+    const lines: string[] = [];
+    const server = await inProcess(directory, lines, {});
+    const [row] = await query(
+      server.url,
+      `SELECT current_database() AS database, current_user AS "user", rolsuper, rolcreatedb,
+        current_setting('server_version_num')::int / 10000 AS major, current_setting('fsync') AS fsync,
+        current_setting('synchronous_commit') AS synchronous_commit, current_setting('full_page_writes') AS full_page_writes,
+        current_setting('data_checksums') AS data_checksums, current_setting('listen_addresses') AS listen_addresses,
+        current_setting('password_encryption') AS password_encryption, pg_encoding_to_char(encoding) AS encoding,
+        datlocprovider, datlocale, datcollate, pg_get_userbyid(datdba) AS owner
+      FROM pg_database, pg_roles WHERE datname = current_database() AND rolname = current_user`,
+    );
+    expect(row).toEqual({
+      database: 'gateway',
+      user: 'gateway',
+      owner: 'gateway',
+      rolsuper: false,
+      rolcreatedb: true,
+      major: 18,
+      fsync: 'on',
+      synchronous_commit: 'on',
+      full_page_writes: 'on',
+      data_checksums: 'on',
+      listen_addresses: '127.0.0.1',
+      password_encryption: 'scram-sha-256',
+      encoding: 'UTF8',
+      datlocprovider: 'b',
+      datlocale: 'C.UTF-8',
+      datcollate: 'C',
+    });
+    const superuser = new URL(server.url);
+    superuser.username = 'postgres';
+    expect(await query(superuser.href, 'SHOW unix_socket_directories')).toEqual([{ unix_socket_directories: '' }]);
+    for (const user of ['gateway', 'postgres']) {
+      const wrong = new URL(server.url);
+      wrong.username = user;
+      wrong.password = 'wrong';
+      await expect(query(wrong.href, 'SELECT 1')).rejects.toThrow(`password authentication failed for user "${user}"`);
+    }
+    const { password } = new URL(server.url);
+    expect(password).toMatch(/^[\w-]{32}$/);
+    expect(lines.join('\n')).not.toContain(password);
+    expect((await stat(join(directory, 'postgres/password'))).mode & 0o777).toBe(0o600);
+    expect((await stat(join(directory, 'postgres/data'))).mode & 0o777).toBe(0o700);
+    await server.stop();
+  });
+
+  test('is created once: a later start keeps rows and password and only starts the server', async () => {
+    const first = await inProcess();
+    await query(first.url, 'CREATE TABLE kept AS SELECT 1 AS n');
+    await first.stop();
+    const before = await readdir(dataDir);
+
+    const lines: string[] = [];
+    const second = await inProcess(dataDir, lines);
+    expect(await query(second.url, 'SELECT n FROM kept')).toEqual([{ n: 1 }]);
+    expect(new URL(second.url).password).toBe(new URL(first.url).password);
+    expect(lines[0]).toMatch(/starting PostgreSQL 18/);
+    await second.stop();
+    expect(before).toEqual(['gateway.lock', 'postgres']);
+    expect(await readdir(dataDir)).toEqual(before);
+  });
+
+  /** A directory whose owner was killed as soon as the cluster was begun, and what is in it; another one where it was finished before that. */
+  async function interrupted(attempt = 1): Promise<{ directory: string; left: string[] }> {
+    const directory = join(base, `interrupted-${attempt}`);
+    const owner = own(directory);
+    const begun = async () => {
+      const name = (await readdir(directory)).find((entry) => entry.startsWith('postgres'));
+      await stat(join(directory, name ?? '', 'data/PG_VERSION'));
+    };
+    await vi.waitFor(begun, { timeout: 20_000, interval: 2 });
+    await killOwner(owner.child);
+    const left = await readdir(directory);
+    return left.includes('postgres') && attempt < 5 ? interrupted(attempt + 1) : { directory, left };
+  }
+
+  test('is created anew when a kill -9 interrupted its creation', async () => {
+    const { directory, left } = await interrupted();
+    expect(left).toEqual(['gateway.lock', 'gateway.pid', expect.stringMatching(/^postgres\.unfinished-/)]);
+
+    const server = await inProcess(directory);
+    expect(await query(server.url, 'SELECT 1 AS n')).toEqual([{ n: 1 }]);
+    await server.stop();
+    expect(await readdir(directory)).toEqual(['gateway.lock', 'postgres']);
+    await vi.waitFor(async () => expect(await processesOf(directory)).toEqual([]), { timeout: 20_000 });
+  });
+
+  test('a failed start carries the end of the server log and leaves the directory free', async () => {
+    const start = inProcess(dataDir, [], { shared_buffers: 'plenty' });
+    await expect(start).rejects.toThrow(/^PostgreSQL did not start:[^]*invalid value for parameter "shared_buffers"/);
+    await (await inProcess()).stop();
+  });
+
+  test('a port that another program takes first is given up for another', async () => {
+    const taken = createServer().listen(0, '127.0.0.1');
+    await once(taken, 'listening');
+    const address = taken.address();
+    vi.spyOn(Server.prototype, 'address').mockReturnValueOnce(address);
+    const lines: string[] = [];
+    const server = await inProcess(dataDir, lines);
+    expect(lines.join('\n')).toContain('Address already in use');
+    expect(await query(server.url, 'SELECT 1 AS n')).toEqual([{ n: 1 }]);
+    await server.stop();
+    taken.close();
+  });
+});
+
+describe('the end', () => {
+  test('stop() ends the server in good order, may be called again, and frees the directory', async () => {
+    const lines: string[] = [];
+    const server = await inProcess(dataDir, lines);
+    const client = new pg.Client({ connectionString: server.url });
+    const lost = new Promise((resolve) => client.on('error', resolve));
+    await client.connect();
+    await Promise.all([server.stop(), server.stop()]);
+    await server.stop();
+    await server.exited;
+    expect(isAlive(server.pid)).toBe(false);
+    expect(await readdir(dataDir)).toEqual(['gateway.lock', 'postgres']);
+    await lost;
+    await vi.waitFor(() => expect(lines.at(-1)).toContain('database system is shut down'), { timeout: 20_000 });
+    await vi.waitFor(async () => expect(await processesOf(dataDir)).toEqual([]), { timeout: 20_000 });
+  });
+
+  test('Ctrl-C, which a terminal sends to the whole process group, is left to the owner', async () => {
+    const { child, ...owner } = own();
+    const { url } = await started(owner);
+    process.kill(-(child.pid ?? 0), 'SIGINT');
+    expect(await query(url, 'SELECT pg_sleep(0.2), 1 AS n')).toEqual([{ pg_sleep: '', n: 1 }]);
+  });
+
+  test('kill -9 of the owner leaves no server, and the next start has every committed row', async () => {
+    const owner = own();
+    const { url, pid } = await started(owner);
+    await query(url, 'CREATE TABLE survived_owner AS SELECT 1 AS n');
+    await killOwner(owner.child);
+    // At once, while the orphan shuts down.
+    const server = await inProcess();
+    await gone(pid);
+    expect(await query(server.url, 'SELECT n FROM survived_owner')).toEqual([{ n: 1 }]);
+    await server.stop();
+
+    const second = own();
+    const { pid: secondPid } = await started(second);
+    await killOwner(second.child);
+    await gone(secondPid);
+    await vi.waitFor(async () => expect(await processesOf(dataDir)).toEqual([]), { timeout: 20_000 });
+  });
+
+  test('an orphan without a watchdog is stopped by the next start', async () => {
+    const owner = own();
+    const { pid } = await started(owner);
+    process.kill(await watchdogOf(dataDir), 'SIGKILL');
+    await killOwner(owner.child);
+    await delay(200);
+    expect(isAlive(pid)).toBe(true);
+
+    const lines: string[] = [];
+    const server = await inProcess(dataDir, lines);
+    expect(isAlive(pid)).toBe(false);
+    expect(lines[0]).toBe(`stopping PostgreSQL ${pid}, which an earlier gateway left behind (SIGINT)`);
+    expect(await query(server.url, 'SELECT 1 AS n')).toEqual([{ n: 1 }]);
+    await server.stop();
+  });
+
+  test('kill -9 of owner, watchdog and server together loses no committed row', async () => {
+    const owner = own(dataDir, { settings: [] });
+    const { url, pid } = await started(owner);
+    await query(url, 'CREATE TABLE survived_all AS SELECT 1 AS n');
+    const holdsOn = new pg.Client({ connectionString: url });
+    holdsOn.on('error', () => {});
+    await holdsOn.connect();
+    holdsOn.query('SELECT pg_sleep(60)').catch(() => {});
+    const watchdog = await watchdogOf(dataDir);
+    // The owner last: the watchdog must not see its end, or the server would be shut down in order.
+    for (const victim of [watchdog, pid]) process.kill(victim, 'SIGKILL');
+    await killOwner(owner.child);
+
+    const lines: string[] = [];
+    const server = await inProcess(dataDir, lines);
+    expect(lines.join('\n')).toContain('automatic recovery in progress');
+    expect(await query(server.url, 'SELECT n FROM survived_all')).toEqual([{ n: 1 }]);
+    await server.stop();
+  });
+
+  test('a stale postmaster.pid whose number another program has now does not hinder, nor harm that program', async () => {
+    // PostgreSQL overlooks processes of other users by itself.
+    const { uid, gid } = await stat(join(dataDir, 'postgres/data'));
+    const bystander = spawn('sleep', ['60'], { uid, gid });
+    try {
+      await writeFile(
+        join(dataDir, 'postgres/data/postmaster.pid'),
+        `${bystander.pid}\n${dataDir}\n1\n5432\n\n\n\nready\n`,
+      );
+      expect(await findRunningEmbeddedPostgres(dataDir)).toBeUndefined();
+      await (await inProcess()).stop();
+      expect(isAlive(bystander.pid ?? 0)).toBe(true);
+    } finally {
+      bystander.kill();
+    }
+  });
+});
+
+describe('an end that nobody asked for', () => {
+  const kill = (server: EmbeddedPostgres) => process.kill(server.pid, 'SIGKILL');
+  const rows = (url: string) => query(url, 'SELECT n FROM kept').catch(() => undefined);
+
+  test('the server is started again at its old URL, each time, with every committed row, until it is stopped', async () => {
+    const reports: string[] = [];
+    const server = await inProcess(join(base, 'killed'), [], {}, reports);
+    await query(server.url, 'CREATE TABLE kept AS SELECT 1 AS n');
+    const pids = [server.pid];
+    for (let round = 0; round < 3; round += 1) {
+      kill(server);
+      await vi.waitFor(() => expect(pids).not.toContain(server.pid), { timeout: 20_000 });
+      await vi.waitFor(async () => expect(await rows(server.url)).toEqual([{ n: 1 }]), { timeout: 20_000 });
+      pids.push(server.pid);
+    }
+    expect(reports).toEqual(
+      [0, 1, 2].flatMap((round) => [
+        `PostgreSQL ${pids[round]} has ended unexpectedly, by a signal`,
+        `PostgreSQL runs again, as process ${pids[round + 1]}`,
+      ]),
+    );
+    await server.stop();
+    await server.exited;
+    await vi.waitFor(async () => expect(await processesOf(join(base, 'killed'))).toEqual([]), { timeout: 20_000 });
+    expect(reports).toHaveLength(6);
+  });
+
+  test('a server that cannot start is tried again until it can', async () => {
+    const reports: string[] = [];
+    const server = await inProcess(dataDir, [], {}, reports);
+    await query(server.url, 'CREATE TABLE IF NOT EXISTS kept AS SELECT 1 AS n');
+    const [version, aside] = ['PG_VERSION', 'PG_VERSION.aside'].map((name) => join(dataDir, 'postgres/data', name));
+    await rename(version ?? '', aside ?? '');
+    kill(server);
+    await vi.waitFor(() => expect(reports.length).toBeGreaterThan(3), { timeout: 20_000 });
+    expect(reports[1]).toMatch(/^PostgreSQL did not start:[^]*is not a valid data directory/);
+    await rename(aside ?? '', version ?? '');
+    await vi.waitFor(async () => expect(await rows(server.url)).toEqual([{ n: 1 }]), { timeout: 20_000 });
+    expect(reports.at(-1)).toBe(`PostgreSQL runs again, as process ${server.pid}`);
+    await server.stop();
+  });
+
+  test('stop() at any moment of a start leaves no server, and frees the directory', async () => {
+    for (let round = 0; round < 20; round += 1) {
+      const lines: string[] = [];
+      const reports: string[] = [];
+      const server = await inProcess(dataDir, lines, {}, reports);
+      kill(server);
+      while (reports.length === 0) await nextTurn();
+      // The new process is there after a millisecond or two, and ready after a hundred or more.
+      const moment = performance.now() + (round < 10 ? round / 4 : (round - 8) ** 2);
+      while (performance.now() < moment) await nextTurn();
+      await server.stop();
+      await server.exited;
+      expect(lines.join('\n')).not.toContain('immediate shutdown');
+      await vi.waitFor(async () => expect(await processesOf(dataDir)).toEqual([]), { timeout: 20_000 });
+      expect(await readdir(dataDir)).toEqual(['gateway.lock', 'postgres']);
+    }
+    await (await inProcess()).stop();
+  });
+
+  test('kill -9 of the owner in the middle of a start leaves no server', async () => {
+    for (let round = 0; round < 10; round += 1) {
+      const owner = own();
+      process.kill((await started(owner)).pid, 'SIGKILL');
+      await delay(round * 15);
+      await killOwner(owner.child);
+      await (await inProcess()).stop();
+      await vi.waitFor(async () => expect(await processesOf(dataDir)).toEqual([]), { timeout: 20_000 });
+    }
+  });
+
+  test('a directory that was moved away is given up, and the next of its name is left to its owner', async () => {
+    const directory = join(base, 'moved');
+    const first = await inProcess(directory);
+    await rename(directory, `${directory}-away`);
+    const owner = own(directory);
+    const { url, pid } = await started(owner);
+    kill(first);
+    await first.exited;
+    await first.stop();
+    expect(isAlive(pid)).toBe(true);
+    expect(await query(url, 'SELECT 1 AS n')).toEqual([{ n: 1 }]);
+    expect(await readdir(directory)).toEqual(['gateway.lock', 'gateway.pid', 'postgres']);
+  });
+
+  test('a port that stays taken by another program is given up, since clients know no other', async () => {
+    const server = await inProcess();
+    const port = Number(new URL(server.url).port);
+    const other = createServer();
+    while (!other.listening) {
+      kill(server);
+      other.listen(port, '127.0.0.1');
+      await Promise.race([once(other, 'listening'), once(other, 'error')]).catch(() => undefined);
+    }
+    await server.exited;
+    await server.stop();
+    other.close();
+    const next = await inProcess();
+    expect(next.url).not.toBe(server.url);
+    await next.stop();
+  });
+});
+
+describe('one data directory', () => {
+  test('refuses a second gateway at once, naming the pid of the first, and is free after kill -9', async () => {
+    const owner = own();
+    const { url } = await started(owner);
+    const message =
+      `Another gateway (process ${owner.child.pid}) uses the database in ${dataDir}. ` +
+      'Stop it, or give this one a DATA_DIR or a DATABASE_URL of its own.';
+    await expect(inProcess()).rejects.toThrow(new Error(message));
+    expect(await own().outcome).toEqual({ error: message });
+    expect(await query(url, 'SELECT 1 AS n')).toEqual([{ n: 1 }]);
+
+    await killOwner(owner.child);
+    // The pid of the dead owner may be another program's by now.
+    await writeFile(join(dataDir, 'gateway.pid'), `${process.pid}\n`);
+    await (await inProcess()).stop();
+  });
+
+  test('gives exactly one of several simultaneous first starts the server', async () => {
+    const directory = join(base, 'race');
+    const starts = [1, 2, 3, 4].map(() => own(directory));
+    const outcomes = await Promise.all(starts.map(({ outcome }) => outcome));
+    const winner = starts[outcomes.findIndex(({ url }) => url)];
+    const refusal = `Another gateway (process ${winner?.child.pid}) uses the database in ${directory}. `;
+    expect(outcomes.filter(({ url }) => url)).toHaveLength(1);
+    const errors = outcomes.flatMap(({ error }) => error ?? []);
+    expect(errors.map((error) => error.slice(0, refusal.length))).toEqual([refusal, refusal, refusal]);
+    winner?.child.kill('SIGTERM');
+    await once(winner?.child ?? process, 'exit');
+    expect(await readdir(directory)).toEqual(['gateway.lock', 'postgres']);
+  });
+
+  test('tells others the URL of its server only while it runs', async () => {
+    expect(await findRunningEmbeddedPostgres(join(base, 'absent'))).toBeUndefined();
+    expect(await findRunningEmbeddedPostgres(dataDir)).toBeUndefined();
+    const owner = own();
+    const { url } = await started(owner);
+    expect(await findRunningEmbeddedPostgres(dataDir)).toBe(url);
+    owner.child.kill('SIGTERM');
+    await once(owner.child, 'exit');
+    expect(await findRunningEmbeddedPostgres(dataDir)).toBeUndefined();
+  });
+});

@@ -1,0 +1,154 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { enqueueJob } from '../../src/core/jobs.ts';
+import { workContext } from '../../src/gateway/dependencies.ts';
+import { startJobs } from '../../src/gateway/jobs.ts';
+import { upkeepJob } from '../../src/gateway/upkeep.ts';
+import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
+import { runJobs } from '../support/processes/jobs.ts';
+
+const DAY_MS = 86_400_000;
+const START = new Date('2026-03-01T10:00:00.000Z');
+const after = (ms: number) => new Date(START.getTime() + ms);
+
+let gateway: TestGateway;
+let issued: Awaited<ReturnType<TestGateway['createKey']>>;
+beforeAll(async () => {
+  gateway = await startTestGateway({ AUDIT_RETENTION_DAYS: '30' });
+  issued = await gateway.createKey();
+});
+afterEach(async () => {
+  gateway.setClock(undefined);
+  for (const table of ['idempotency_key', 'audit_entry', 'event_occurrence_uuid']) await rows(`delete from ${table}`);
+});
+afterAll(() => gateway.close());
+
+const rows = <Row extends object>(text: string, ...values: unknown[]) =>
+  gateway.dependencies.sql.query<Row>(text, values);
+const count = async (table: string) => (await rows(`select 1 from ${table}`)).length;
+
+const create = (name: string, idempotencyKey: string) =>
+  gateway.rest('POST', '/v1/organizations', {
+    key: issued.key,
+    headers: { 'Idempotency-Key': idempotencyKey },
+    body: { name },
+  });
+
+/** The job as the queue runs it, with the gateway's clock. */
+async function upkeep(): Promise<void> {
+  const em = gateway.dependencies.database.em.fork();
+  await em.transactional((transaction) =>
+    enqueueJob(transaction, 'upkeep', { id: gateway.dependencies.newId(), data: {}, delaySeconds: 0 }),
+  );
+  await runJobs(gateway);
+}
+
+describe('upkeep', () => {
+  test('an idempotency key is kept for its 24 hours, and no longer', async () => {
+    gateway.setClock(START);
+    await create('First', 'one');
+    gateway.setClock(after(DAY_MS / 2));
+    await create('Second', 'two');
+    gateway.setClock(after(DAY_MS - 1));
+    await upkeep();
+    expect(await count('idempotency_key')).toBe(2);
+    expect((await create('First', 'one')).headers.get('Idempotent-Replayed')).toBe('true');
+    gateway.setClock(after(DAY_MS));
+    await upkeep();
+    expect(await count('idempotency_key')).toBe(1);
+    expect((await create('Second', 'two')).headers.get('Idempotent-Replayed')).toBe('true');
+  });
+
+  test('an entry of the audit log is kept for AUDIT_RETENTION_DAYS', async () => {
+    gateway.setClock(START);
+    await create('Old', 'old');
+    gateway.setClock(after(DAY_MS));
+    await create('Young', 'young');
+    gateway.setClock(after(30 * DAY_MS));
+    await upkeep();
+    expect(await count('audit_entry')).toBe(2);
+    gateway.setClock(after(30 * DAY_MS + 1));
+    await upkeep();
+    expect(await rows('select occurred_at as at from audit_entry')).toEqual([{ at: '2026-03-02 10:00:00+00' }]);
+  });
+
+  test('with AUDIT_RETENTION_DAYS=0 for ever', async () => {
+    gateway.setClock(START);
+    await create('Kept', 'kept');
+    const { signal } = new AbortController();
+    const now = () => new Date('9000-01-01T00:00:00.000Z');
+    const context = { ...workContext(gateway.dependencies), log: gateway.dependencies.log, now, signal };
+    await upkeepJob({ AUDIT_RETENTION_DAYS: 0 }).run(context, {});
+    expect([await count('audit_entry'), await count('idempotency_key')]).toEqual([1, 0]);
+  });
+
+  test('many batches: all that is over goes, uuids of occurrences too, and nothing else', async () => {
+    gateway.setClock(START);
+    const definition = await gateway.rest<{ id: string }>('POST', '/events/2026-03/event-definitions', {
+      key: issued.key,
+      body: { label: `Many` },
+    });
+    await rows(
+      `insert into event_occurrence_uuid (definition_id, uuid, organization_id, expires_at)
+        select $1, gen_random_uuid(), $2, $3::timestamptz + n * interval '1 second' from generate_series(1, 2600) n`,
+      definition.body.id,
+      issued.organizationId,
+      START,
+    );
+    await rows(
+      `insert into audit_entry (occurred_at, id, source, operation, target_type, request_id)
+        select $1::timestamptz - interval '31 days', gen_random_uuid(), 'job', 'x', 'X', 'x' from generate_series(1, 2500)`,
+      START,
+    );
+    gateway.setClock(after(2_500_000));
+    await upkeep();
+    expect([await count('event_occurrence_uuid'), await count('audit_entry')]).toEqual([100, 1]);
+  });
+
+  test('an authorization that nobody completed goes with its secrets', async () => {
+    const body = { type: 'stdio', name: 'mine', visibility: 'personal', command: 'npx' };
+    const { connection } = (
+      await gateway.rest<{ connection: { id: string } }>('POST', '/v1/mcp-connections', { key: issued.key, body })
+    ).body;
+    for (const [minutes, name] of [
+      [-1, 'over'],
+      [5, 'waits'],
+    ] as const) {
+      const [row] = await rows<{ id: string }>(
+        `insert into mcp_authorization (id, organization_id, connection_id, user_id, state_hash, issuer, redirect_uri, expires_at)
+          values (gen_random_uuid(), $1, $2, $3, $4, 'https://issuer.example', 'https://here.example', now() + $5 * interval '1 minute') returning id`,
+        issued.organizationId,
+        connection.id,
+        issued.userId,
+        Buffer.from(name),
+        minutes,
+      );
+      await rows(
+        `insert into secret (owner_table, owner_id, field, organization_id, sealed) values ('mcp_authorization', $1, 'code_verifier', $2, $3)`,
+        row?.id,
+        issued.organizationId,
+        name,
+      );
+    }
+    await upkeep();
+    expect(await rows(`select encode(state_hash, 'escape') as state from mcp_authorization`)).toEqual([
+      { state: 'waits' },
+    ]);
+    expect(await rows(`select sealed from secret where owner_table = 'mcp_authorization'`)).toEqual([
+      { sealed: 'waits' },
+    ]);
+  });
+
+  test('comes by itself, once an hour over all workers, and one at a time', async () => {
+    for (let worker = 0; worker < 2; worker += 1) await (await startJobs(gateway.dependencies)).stop();
+    expect(await rows('select name, cron, timezone from pgboss.schedule order by name')).toEqual([
+      { name: 'mcp-refresh', cron: '* * * * *', timezone: 'UTC' },
+      { name: 'upkeep', cron: '17 * * * *', timezone: 'UTC' },
+    ]);
+    const em = gateway.dependencies.database.em.fork();
+    await em.transactional(async (transaction) => {
+      for (let time = 0; time < 2; time += 1)
+        await enqueueJob(transaction, 'upkeep', { id: gateway.dependencies.newId(), data: {}, delaySeconds: 3600 });
+    });
+    expect(await rows(`select state from pgboss.job where name = 'upkeep' and state = 'created'`)).toHaveLength(1);
+  });
+});

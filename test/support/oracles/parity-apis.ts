@@ -1,0 +1,284 @@
+import { type Outcome as DoorOutcome, doorsOf } from '../fixtures/event-definitions.ts';
+import type { TestGateway } from '../fixtures/gateway.ts';
+import type { Actor, Command } from './parity-model.ts';
+import { CODE_OF, STATUS_OF, type ErrorKind } from '../../../src/core/errors.ts';
+
+/** What a door answered: how it spells it is taken off, what it says is not. */
+export type Outcome = { readonly value: unknown } | { readonly status: number; readonly message: string };
+
+/** A gateway to which the commands go by one door, with what they refer to. */
+export interface World {
+  readonly door: 'REST' | 'GraphQL';
+  readonly gateway: TestGateway;
+  readonly callers: Readonly<Record<Actor, { key: string; userId: string }>>;
+  readonly keyIds: readonly string[];
+  readonly sessionIds: readonly string[];
+  readonly connectionIds: string[];
+}
+
+const NOBODY = '00000000-0000-4000-8000-000000000000';
+/** The documented session says nothing of the servers that it was given. */
+const SESSION_FIELDS = 'title agent level mode visibility';
+
+/** Sends a command by the door of the world. */
+export async function send(world: World, command: Command): Promise<Outcome> {
+  const [rest, graphql] = doorsOf(world.gateway, world.callers.admin.key);
+  const door = world.door === 'REST' ? rest : graphql;
+  switch (command.run) {
+    case 'create':
+      return outcomeOf(await door.create(command.input));
+    case 'update':
+      return outcomeOf(await door.update(command.name, command.changes));
+    case 'delete':
+      return outcomeOf(await door.delete(command.name));
+    case 'addProperty':
+      return outcomeOf(await door.addProperty(command.name, command.input));
+    case 'updateProperty':
+      return outcomeOf(await door.updateProperty(command.name, command.property, command.changes));
+    case 'deleteProperty':
+      return outcomeOf(await door.deleteProperty(command.name, command.property));
+    case 'createOrganization':
+    case 'createConnection':
+    case 'authorizeConnection':
+    case 'updateSession':
+    case 'listEvents':
+    case 'revokeKey':
+    case 'deleteUser':
+    default:
+      return world.door === 'REST' ? sendRest(world, command) : sendGraphQL(world, command);
+  }
+}
+
+type OtherCommand = Extract<
+  Command,
+  {
+    run:
+      | 'createOrganization'
+      | 'createConnection'
+      | 'authorizeConnection'
+      | 'updateSession'
+      | 'listEvents'
+      | 'revokeKey'
+      | 'deleteUser';
+  }
+>;
+
+function outcomeOf(outcome: DoorOutcome<unknown>): Outcome {
+  if ('value' in outcome) return outcome;
+  return { status: outcome.refused.status, message: outcome.refused.message };
+}
+
+type Item = Readonly<Record<string, unknown>>;
+
+async function sendRest(world: World, command: OtherCommand): Promise<Outcome> {
+  const { gateway, callers } = world;
+  async function call(
+    actor: Actor,
+    method: string,
+    path: string,
+    toValue: (body: Item) => unknown,
+    body?: object,
+  ): Promise<Outcome> {
+    const answer = await gateway.rest<Item & { error: string }>(method, path, { key: callers[actor].key, body });
+    return answer.status < 400
+      ? { value: toValue(answer.body) }
+      : { status: answer.status, message: answer.body.error };
+  }
+  switch (command.run) {
+    case 'createOrganization':
+      return call(
+        'admin',
+        'POST',
+        '/v1/organizations',
+        ({ name, slug, logoUrl }) => ({ name, slug, logoUrl }),
+        command.input,
+      );
+    case 'createConnection':
+      return call(
+        command.actor,
+        'POST',
+        '/v1/mcp-connections',
+        ({ connection }) => created(world, connection as Item),
+        { type: 'stdio', ...command.input },
+      );
+    case 'authorizeConnection':
+      return call(
+        command.actor,
+        'POST',
+        `/v1/mcp-connections/${world.connectionIds[command.connection] ?? NOBODY}/authorize`,
+        () => null,
+        {},
+      );
+    case 'updateSession':
+      return call(
+        command.actor,
+        'PATCH',
+        `/v1/sessions/${world.sessionIds[command.session]}`,
+        (session) => sessionOf(session),
+        command.changes,
+      );
+    case 'listEvents': {
+      const { session, limit, cursor } = command;
+      return call(
+        command.actor,
+        'GET',
+        `/v1/sessions/${world.sessionIds[session]}/events?limit=${limit}&cursor=${cursor}`,
+        ({ items }) => (items as Item[]).map((item) => eventOf(item, item['id'], item['eventData'])),
+      );
+    }
+    case 'revokeKey':
+      return call(command.actor, 'DELETE', `/v1/api-keys/${world.keyIds[command.key] ?? NOBODY}`, () => null);
+    case 'deleteUser':
+    default:
+      return call(command.actor, 'DELETE', `/v1/users/${callers[command.user].userId}`, () => null, {});
+  }
+}
+
+async function sendGraphQL(world: World, command: OtherCommand): Promise<Outcome> {
+  const { gateway, callers } = world;
+  async function mutate(
+    actor: Actor,
+    name: string,
+    input: object,
+    selection: string,
+    toValue: (payload: Item) => unknown,
+  ): Promise<Outcome> {
+    const type = name.charAt(0).toUpperCase() + name.slice(1);
+    const query = `mutation($input: ${type}Input!) { ${name}(input: $input) { __typename ... on ${type}Payload { ${selection} } ... on Error { message code } } }`;
+    const { data, errors } = await gateway.graphql<Record<string, Item>>(callers[actor].key, query, { input });
+    const result = data?.[name];
+    if (!result) throw new Error(JSON.stringify(errors));
+    if (String(result['__typename']).endsWith('Payload')) return { value: toValue(result) };
+    const kind = Object.entries(CODE_OF).find(([, code]) => code === result['code'])?.[0] as ErrorKind;
+    return { status: STATUS_OF[kind], message: String(result['message']) };
+  }
+  switch (command.run) {
+    case 'createOrganization':
+      return mutate(
+        'admin',
+        'createOrganization',
+        command.input,
+        'organization { name slug logoUrl }',
+        ({ organization }) => organization,
+      );
+    case 'createConnection': {
+      const { env, visibility, ...rest } = command.input;
+      const pairs = env && Object.entries(env).map(([name, value]) => ({ name, value }));
+      const stdio = { ...rest, visibility: visibility.toUpperCase(), ...(pairs && { env: pairs }) };
+      const fields = 'mcpServer { id: databaseId name type visibility command args envKeys }';
+      return mutate(command.actor, 'createMcpServer', { stdio }, fields, ({ mcpServer }) =>
+        created(world, mcpServer as Item),
+      );
+    }
+    case 'authorizeConnection':
+      return mutate(
+        command.actor,
+        'authorizeMcpServer',
+        { mcpServerId: world.connectionIds[command.connection] ?? NOBODY },
+        'authorizationUrl',
+        () => null,
+      );
+    case 'updateSession': {
+      const { mode, visibility, ...rest } = command.changes;
+      const enums = {
+        ...(mode && { mode: mode.toUpperCase() }),
+        ...(visibility && { visibility: visibility.toUpperCase() }),
+      };
+      const input = { sessionId: world.sessionIds[command.session], ...rest, ...enums };
+      return mutate(command.actor, 'updateSession', input, `session { ${SESSION_FIELDS} }`, ({ session }) =>
+        sessionOf(session as Item),
+      );
+    }
+    case 'listEvents': {
+      const { session, limit, cursor } = command;
+      const query = `query($id: ID!, $first: Int!, $after: String) { session(id: $id) { events(first: $first, after: $after) { nodes { databaseId eventType provider messageId eventDataJson } } } }`;
+      const { data } = await gateway.graphql<{ session: { events: { nodes: Item[] } } | null }>(
+        callers[command.actor].key,
+        query,
+        {
+          id: world.sessionIds[session],
+          first: limit,
+          after: String(cursor),
+        },
+      );
+      // A query says null where REST says 404.
+      if (!data?.session) return { status: 404, message: 'session not found' };
+      return {
+        value: data.session.events.nodes.map((node) => eventOf(node, node['databaseId'], node['eventDataJson'])),
+      };
+    }
+    case 'revokeKey':
+      return mutate(
+        command.actor,
+        'revokeApiKey',
+        { apiKeyId: world.keyIds[command.key] ?? NOBODY },
+        'deletedId',
+        () => null,
+      );
+    case 'deleteUser':
+    default:
+      return mutate(
+        command.actor,
+        'deleteUser',
+        { userId: callers[command.user].userId },
+        'deletionJob { state }',
+        () => null,
+      );
+  }
+}
+
+/** Notes the id, by which later commands find it. */
+function created({ connectionIds }: World, { id, name, type, visibility, command, args, envKeys }: Item): object {
+  connectionIds.push(String(id));
+  return {
+    name,
+    type: String(type).toLowerCase(),
+    visibility: String(visibility).toLowerCase(),
+    command,
+    args,
+    envKeys,
+  };
+}
+
+function eventOf({ eventType, provider, messageId }: Item, id: unknown, data: unknown): object {
+  return { id, eventType, provider, messageId, data };
+}
+
+function sessionOf({ title, agent, level, mode, visibility }: Item): object {
+  return {
+    title,
+    agent,
+    level,
+    mode: String(mode).toLowerCase(),
+    visibility: String(visibility).toLowerCase(),
+  };
+}
+
+/** The whole state of the world by one of its doors, as the admin sees it. */
+export async function stateOf(
+  { gateway, callers, sessionIds }: World,
+  by: World['door'],
+  names: readonly string[],
+): Promise<object> {
+  const [rest, graphql] = doorsOf(gateway, callers.admin.key);
+  const door = by === 'REST' ? rest : graphql;
+  const definitions = [];
+  for (const name of names) {
+    const outcome = await door.read(name);
+    definitions.push('value' in outcome ? outcome.value : outcome.refused.status);
+  }
+  const sessions = [];
+  for (const id of sessionIds) {
+    // A change of nothing answers the session as it is: REST has no other way to read one.
+    const outcome =
+      by === 'REST'
+        ? await gateway.rest<Item>('PATCH', `/v1/sessions/${id}`, { key: callers.admin.key, body: {} })
+        : await gateway.graphql<{ session: Item }>(
+            callers.admin.key,
+            `query($id: ID!) { session(id: $id) { ${SESSION_FIELDS} } }`,
+            { id },
+          );
+    sessions.push(sessionOf('body' in outcome ? outcome.body : (outcome.data?.session ?? {})));
+  }
+  return { definitions, sessions };
+}

@@ -1,0 +1,76 @@
+import { spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { startJobs } from '../../../src/gateway/jobs.ts';
+import type { TestGateway } from '../fixtures/gateway.ts';
+
+const DUE = `select count(*)::int as count from pgboss.job where state = 'active' or state in ('created', 'retry') and start_after <= now()`;
+
+/** Works off what is due, as a gateway or a worker does, and stops when nothing is left. */
+export async function runJobs(gateway: TestGateway): Promise<void> {
+  const worker = await startJobs(gateway.dependencies);
+  try {
+    while ((await dueJobs(gateway)) > 0) await delay(20);
+  } finally {
+    await worker.stop();
+  }
+}
+
+export async function dueJobs({ dependencies }: TestGateway): Promise<number> {
+  const [row] = await dependencies.sql.query<{ count: number }>(DUE, []);
+  return row?.count ?? 0;
+}
+
+/** As if a worker that has died had not been heard of for an hour: its jobs may be taken over, and are looked for. */
+export async function passAnHour({ dependencies }: TestGateway): Promise<void> {
+  const hourAgo = `now() - interval '1 hour'`;
+  await dependencies.sql.query(`update pgboss.job set heartbeat_on = ${hourAgo} where state = 'active'`, []);
+  await dependencies.sql.query(`update pgboss.queue set monitor_on = ${hourAgo}, monitor_claim_on = ${hourAgo}`, []);
+}
+
+/** As if the pause before the next attempt were over. */
+export async function skipPause({ dependencies }: TestGateway): Promise<void> {
+  await dependencies.sql.query(
+    `update pgboss.job set start_after = now() where state = 'retry' and start_after > now()`,
+    [],
+  );
+}
+
+export interface WorkerProcess {
+  /** Resolves with the exit status; null after a signal. */
+  end(signal: NodeJS.Signals): Promise<number | null>;
+}
+
+/** `npm run worker` on the gateway's database; it has said that it is ready. */
+export async function startWorkerProcess({ databaseUrl }: TestGateway): Promise<WorkerProcess> {
+  const { PATH = '', HOME = '' } = process.env;
+  const env = {
+    PATH,
+    HOME,
+    DATABASE_URL: databaseUrl,
+    ENCRYPTION_KEYS: `k1:${randomBytes(32).toString('base64')}`,
+    LOG_LEVEL: 'error',
+  };
+  const child = spawn(process.execPath, [join(import.meta.dirname, '../../../src/worker.ts')], {
+    env,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let output = '';
+  const exited = new Promise<number | null>((resolve) => child.once('close', (code) => resolve(code)));
+  await new Promise<void>((resolve, reject) => {
+    const listen = (chunk: Buffer) => {
+      output += chunk.toString();
+      if (output.includes('Worker is ready.')) resolve();
+    };
+    child.stdout.on('data', listen);
+    child.stderr.on('data', listen);
+    void exited.then((code) => reject(new Error(`the worker ended with ${code}: ${output}`)));
+  });
+  return {
+    async end(signal) {
+      child.kill(signal);
+      return exited;
+    },
+  };
+}

@@ -1,0 +1,75 @@
+// Several gateways on real sockets behind a load balancer, which gives each request to the next of them.
+import { once } from 'node:events';
+import { Agent, type IncomingMessage, type ServerResponse, createServer, request } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { Readable, pipeline } from 'node:stream';
+import type { ReadableStream } from 'node:stream/web';
+import type { Gateway } from '../../../src/gateway/gateway.ts';
+import { serve } from '../../../src/gateway/server.ts';
+
+/** How many gateways stand behind `TestGateway.fetch`: one, called in process, or as many as `GATEWAYS` says, each with its own connections. */
+export const gateways = Number(process.env['GATEWAYS'] ?? 1);
+
+export interface Balanced {
+  fetch(asked: Request): Promise<Response>;
+  close(): Promise<void>;
+}
+
+// A connection for each request: one that is kept may be closed by its gateway just when the next request leaves.
+const agent = new Agent({ keepAlive: false });
+const ignore = () => undefined;
+
+export async function startBalanced(behind: readonly Gateway[]): Promise<Balanced> {
+  const servers = await Promise.all(behind.map((gateway) => serve(gateway, { host: '127.0.0.1', port: 0 })));
+  let turn = 0;
+  const balancer = createServer((incoming, outgoing) =>
+    forward(incoming, outgoing, `${servers[turn++ % servers.length]?.url}${incoming.url}`),
+  );
+  balancer.listen(0, '127.0.0.1');
+  await once(balancer, 'listening');
+  const origin = `http://127.0.0.1:${(balancer.address() as AddressInfo).port}`;
+  return {
+    fetch: (asked) => ask(asked, origin),
+    async close() {
+      balancer.close();
+      balancer.closeAllConnections();
+      await Promise.all(servers.map((server) => server.stop(0)));
+    },
+  };
+}
+
+function forward(incoming: IncomingMessage, outgoing: ServerResponse, target: string): void {
+  const { method, headers } = incoming;
+  const onward = request(target, { method, headers, agent });
+  // An answer that breaks off breaks off for the caller, too; one may come before the body is read.
+  onward.once('response', (answer) => {
+    outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
+    pipeline(answer, outgoing, ignore);
+  });
+  onward.on('error', () => {
+    if (!outgoing.headersSent) outgoing.destroy();
+  });
+  outgoing.once('close', () => onward.destroy());
+  pipeline(incoming, onward, ignore);
+}
+
+/** What servers and connections add to the gateway's own answer. */
+const OF_CONNECTIONS = /^(?:date|connection|keep-alive|transfer-encoding|content-length)$/i;
+
+/** As fetch does, and like a call in process: follows no redirect, and takes no more of a body than the gateway reads and the sockets hold. */
+async function ask({ url, method, headers, body, signal }: Request, origin: string): Promise<Response> {
+  const { pathname, search } = new URL(url);
+  const onward = request(origin + pathname + search, { method, headers: Object.fromEntries(headers), agent, signal });
+  // Which Node does by itself for methods that usually have a body.
+  if (body && !headers.has('content-length')) onward.setHeader('Transfer-Encoding', 'chunked');
+  onward.on('error', ignore);
+  if (body) pipeline(Readable.fromWeb(body as ReadableStream), onward, ignore);
+  else onward.end();
+  const [answer] = (await once(onward, 'response')) as [IncomingMessage];
+  const { statusCode: status = 0, rawHeaders } = answer;
+  const told = rawHeaders.flatMap((name, index): [string, string][] =>
+    index % 2 === 0 && !OF_CONNECTIONS.test(name) ? [[name, rawHeaders[index + 1] ?? '']] : [],
+  );
+  const content = status === 204 ? (answer.resume(), null) : (Readable.toWeb(answer) as globalThis.ReadableStream);
+  return new Response(content, { status, headers: told });
+}

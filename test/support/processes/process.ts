@@ -1,0 +1,162 @@
+// Gateways as an operator runs them: processes of `src/main.ts`, with the arguments of `npm start`, and of `src/cli.ts`.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { NODE_ARGUMENTS } from './node-arguments.ts';
+import { databaseUrl, onServer } from '../global-setup.ts';
+import type { GraphQLDoor } from '../fixtures/sessions.ts';
+
+export const checkout = join(import.meta.dirname, '../../..');
+
+const children = new Set<ChildProcess>();
+const undo: (() => Promise<unknown>)[] = [];
+
+/** After each test, passed or failed: ends every process, then removes what it worked on. */
+export async function endProcesses(): Promise<void> {
+  await Promise.all([...children].map((child) => kill(child, 'SIGKILL')));
+  for (const step of undo.splice(0).toReversed()) await step();
+}
+
+export async function temporaryDirectory(): Promise<string> {
+  const directory = await mkdtemp(join(tmpdir(), 'gateway-process-'));
+  undo.push(() => rm(directory, { recursive: true, force: true, maxRetries: 50, retryDelay: 100 }));
+  return directory;
+}
+
+/** The variables of a gateway on a fresh database of the suite's server. */
+export async function freshDatabase(serverUrl: string): Promise<{ DATABASE_URL: string; ENCRYPTION_KEYS: string }> {
+  const name = `process_${randomBytes(6).toString('hex')}`;
+  await onServer(serverUrl, `create database ${name}`);
+  undo.push(() => onServer(serverUrl, `drop database if exists ${name} with (force)`));
+  return { DATABASE_URL: databaseUrl(serverUrl, name), ENCRYPTION_KEYS: `k1:${randomBytes(32).toString('base64')}` };
+}
+
+export interface Finished {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Runs a program to its end. The environment is the given one alone, so that no variable of the machine reaches it. */
+export async function run(command: readonly string[], env: Record<string, string>): Promise<Finished> {
+  const { child, output, exited } = start(command, env);
+  child.stdin?.end();
+  const code = await exited;
+  return { code, stdout: output.stdout, stderr: output.stderr };
+}
+
+export const cli = (args: readonly string[], env: Record<string, string>) =>
+  run([process.execPath, join(checkout, 'src/cli.ts'), ...args], env);
+
+/** MiB of {@link SMALL_HEAP}. */
+export const SMALL_HEAP_MIB = 256;
+
+/** With the gigabytes that it has by default, the engine lets garbage lie for minutes; what leaks does not fit in this for long. */
+export const SMALL_HEAP = { NODE_OPTIONS: `--max-old-space-size=${SMALL_HEAP_MIB}` };
+
+/** A key as an operator issues it. */
+export async function issueKey(
+  env: Record<string, string>,
+  { email = 'ann@example.com', organization = 'acme' } = {},
+): Promise<string> {
+  const { stdout } = await cli(['keys', 'create', '--email', email, '--organization', organization], env);
+  return z.object({ key: z.string() }).parse(JSON.parse(stdout)).key;
+}
+
+export interface GatewayProcess {
+  readonly url: string;
+  /** The key that was printed, if one was. */
+  readonly key: string;
+  readonly pid: number;
+  readonly startMs: number;
+  readonly output: { readonly stdout: string; readonly stderr: string };
+  /** The exit status; null after a signal. */
+  end(signal: NodeJS.Signals): Promise<number | null>;
+}
+
+/** A gateway that has said it is ready, on a free port unless told otherwise; of the code in `root`. */
+export async function startGateway(env: Record<string, string>, root = checkout): Promise<GatewayProcess> {
+  const began = performance.now();
+  const { child, output, exited } = start([process.execPath, ...NODE_ARGUMENTS, join(root, 'src/main.ts')], {
+    PORT: '0',
+    ...env,
+  });
+  const url = await new Promise<string>((resolve, reject) => {
+    child.stdout?.on('data', () => {
+      // The block ends with the command to try.
+      if (!/\n {4}curl .*\n\n/.test(output.stdout)) return;
+      resolve(/GraphiQL +(http\S+)\/graphql/.exec(output.stdout)?.[1] ?? '');
+    });
+    void exited.then((code) => reject(new Error(`ended with ${code}: ${output.stdout}${output.stderr}`)));
+  });
+  return {
+    url,
+    key: /wgk_\w+/.exec(output.stdout)?.[0] ?? '',
+    pid: child.pid ?? 0,
+    startMs: performance.now() - began,
+    output,
+    end: async (signal) => {
+      child.kill(signal);
+      return exited;
+    },
+  };
+}
+
+/** A gateway without rate limits on a fresh database of the suite's server, and a key. */
+export async function gatewayWithKey(
+  serverUrl: string,
+  env: Record<string, string> = {},
+): Promise<{ gateway: GatewayProcess; key: string; createKey(email: string): Promise<string> }> {
+  const database = await freshDatabase(serverUrl);
+  const gateway = await startGateway({ ...database, RATE_LIMIT_PER_MINUTE: '0', ...env });
+  const createKey = (email: string) => issueKey(database, { email, organization: 'demo' });
+  return { gateway, key: await createKey('ann@example.com'), createKey };
+}
+
+/** Starts a program; the end of the test ends it. */
+export function start([file = '', ...args]: readonly string[], env: Record<string, string>) {
+  const { PATH = '', HOME = '' } = process.env;
+  const child = spawn(file, args, { cwd: checkout, env: { PATH, HOME, ...env }, stdio: ['pipe', 'pipe', 'pipe'] });
+  children.add(child);
+  const output = { stdout: '', stderr: '' };
+  child.stdout.on('data', (chunk) => (output.stdout += chunk));
+  child.stderr.on('data', (chunk) => (output.stderr += chunk));
+  const exited = new Promise<number | null>((resolve) => child.once('close', (code) => resolve(code)));
+  return { child, output, exited };
+}
+
+async function kill(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
+  children.delete(child);
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  child.kill(signal);
+  await once(child, 'exit');
+}
+
+/** The GraphQL door of a gateway in another process. */
+export function graphqlDoor(url: string): GraphQLDoor {
+  return {
+    graphql: async (key, query, variables) =>
+      (await call(url, key, 'POST', '/graphql', { query, variables })).body as never,
+  };
+}
+
+/** A REST call that answers with its status and parsed body. */
+export async function call(
+  url: string,
+  key: string,
+  method: string,
+  path: string,
+  body?: unknown,
+): Promise<{ status: number; body: unknown }> {
+  const response = await fetch(`${url}${path}`, {
+    method,
+    headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  });
+  const text = await response.text();
+  return { status: response.status, body: text === '' ? undefined : JSON.parse(text) };
+}

@@ -1,0 +1,122 @@
+// A primary with a streaming standby: two PostgreSQL servers, the second a copy of the first that replays its log.
+import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import pg from 'pg';
+import {
+  type SupervisedProcess,
+  chooseAccount,
+  giveTo,
+  locatePostgres,
+  spawnSupervised,
+} from '../../../src/core/embedded-postgres-process.ts';
+import { startEmbeddedPostgres } from '../../../src/core/embedded-postgres.ts';
+
+export interface PrimaryWithStandby {
+  readonly primaryUrl: string;
+  readonly standbyUrl: string;
+  /** Statements that the standby has run, the gateway's own looks at it left out. */
+  readonly statements: string[];
+  /** As superuser on the standby. */
+  onStandby(statement: string): Promise<void>;
+  /** Ends it at once, as a crash would. */
+  killStandby(): Promise<void>;
+  startStandby(): Promise<void>;
+  close(): Promise<void>;
+}
+
+const settings = { fsync: 'off', autovacuum: 'off', max_connections: '100' };
+
+export async function startPrimaryWithStandby(): Promise<PrimaryWithStandby> {
+  const folder = await mkdtemp(join(tmpdir(), 'gateway-standby-'));
+  const dataDir = join(folder, 'primary');
+  const start = () => startEmbeddedPostgres({ dataDir, log: () => undefined, settings });
+  await (await start()).stop();
+  const cluster = join(folder, 'standby');
+  await cp(join(dataDir, 'postgres/data'), cluster, { recursive: true, preserveTimestamps: true });
+  const primary = await start();
+  const { port, password } = new URL(primary.url);
+  const conninfo = `host=127.0.0.1 port=${port} user=postgres password=${password}`;
+  await writeFile(join(cluster, 'postgresql.auto.conf'), `primary_conninfo = '${conninfo}'\n`);
+  await writeFile(join(cluster, 'standby.signal'), '');
+  const binaries = await locatePostgres();
+  // Made by root, it is given to the user that PostgreSQL runs as.
+  const account = await chooseAccount(binaries, folder, cluster);
+  await giveTo(account, cluster);
+  const standbyPort = await freePort();
+  const standbyUrl = withPort(primary.url, standbyPort);
+  const statements: string[] = [];
+  let standby: SupervisedProcess | undefined;
+
+  async function startStandby(): Promise<void> {
+    const lines: string[] = [];
+    const flags = {
+      ...settings,
+      port: `${standbyPort}`,
+      listen_addresses: '127.0.0.1',
+      unix_socket_directories: '',
+      log_statement: 'all',
+      log_line_prefix: '',
+      wal_retrieve_retry_interval: '100ms',
+    };
+    const args = Object.entries(flags).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
+    const ready = Promise.withResolvers<true>();
+    standby = await spawnSupervised([binaries.postgres, '-D', cluster, ...args], account, (line) => {
+      lines.push(line);
+      if (line.includes('ready to accept read-only connections')) ready.resolve(true);
+      const statement = /^LOG: +(?:statement|execute \S+): +(.*)/s.exec(line)?.[1];
+      // The rest of a statement of several lines is indented by a tab.
+      if (line.startsWith('\t')) statements.push(`${statements.pop() ?? ''} ${line.trim()}`);
+      else if (statement !== undefined && !statement.includes('pg_last_wal_replay_lsn')) statements.push(statement);
+    });
+    standby.stdin.end();
+    if (!(await Promise.race([ready.promise, standby.closed])))
+      throw new Error(`the standby did not start:\n${lines.join('\n')}`);
+  }
+
+  async function killStandby(): Promise<void> {
+    standby?.kill('SIGQUIT');
+    await standby?.closed;
+    standby = undefined;
+  }
+
+  await startStandby();
+  return {
+    primaryUrl: primary.url,
+    standbyUrl,
+    statements,
+    async onStandby(statement) {
+      const url = new URL(standbyUrl);
+      url.username = 'postgres';
+      const client = new pg.Client({ connectionString: url.href });
+      await client.connect();
+      try {
+        await client.query(statement);
+      } finally {
+        await client.end();
+      }
+    },
+    killStandby,
+    startStandby,
+    async close() {
+      await killStandby();
+      await primary.stop();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+function withPort(url: string, port: number): string {
+  const changed = new URL(url);
+  changed.port = `${port}`;
+  return changed.href;
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const address = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  return typeof address === 'object' && address ? address.port : 0;
+}
