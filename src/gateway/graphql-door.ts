@@ -12,7 +12,6 @@ import {
 import { type GraphQLParams, type Plugin, createYoga } from 'graphql-yoga';
 import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
-import { Request } from '@whatwg-node/fetch';
 import { type HttpAnswer, type HttpHeaders, type HttpRequest, answerWith } from '../core/http.ts';
 import type { OperationContext } from '../core/operation.ts';
 import { stringifyWithRawJson } from '../core/raw-json.ts';
@@ -201,7 +200,7 @@ export function createGraphQLDoor(dependencies: Dependencies, limits: RateLimits
   async function askYoga({ method, url, headers, signal }: HttpRequest, server: ServerContext): Promise<HttpAnswer> {
     // All that it looks at: it is given what the body says.
     const accept = headers.get('accept');
-    const asked = new Request(url, { method, signal, headers: accept === null ? {} : { accept } });
+    const asked = new yoga.fetchAPI.Request(url, { method, signal, headers: accept === null ? {} : { accept } });
     const response = await yoga.handle(asked, server);
     // The length is told of what is sent, by who sends it.
     response.headers.delete('content-length');
