@@ -10,6 +10,7 @@ import {
 import { Migrator } from '@mikro-orm/migrations';
 import type { Pool, PoolClient } from 'pg';
 import { migrateJobs } from './jobs.ts';
+import { WIRE_TYPES } from './postgres/wire-types.ts';
 import { watchPulse } from './pulse.ts';
 
 export type Database = MikroORM;
@@ -25,7 +26,6 @@ export interface DatabaseOptions {
   readonly entities: EntityClass<object>[];
   readonly poolMax?: number;
   readonly waitMs?: number | undefined;
-  readonly onSql?: (sql: string) => void;
   /** Sees every pool before its first connection. */
   readonly onPool?: ((pool: Pool) => void) | undefined;
 }
@@ -36,7 +36,6 @@ export async function openDatabase({
   entities,
   poolMax = 20,
   waitMs = CONNECTION_WAIT_MS,
-  onSql,
   onPool,
 }: DatabaseOptions): Promise<Database> {
   const database = await MikroORM.init({
@@ -60,6 +59,7 @@ export async function openDatabase({
       statement_timeout: 30_000,
       idle_in_transaction_session_timeout: 30_000,
       application_name: 'gateway',
+      types: WIRE_TYPES,
       onPoolCreated: (pool: Pool) => {
         pool.on('connect', giveBackAlways);
         watchPulse(pool, waitMs);
@@ -75,7 +75,6 @@ export async function openDatabase({
       disableForeignKeys: false,
       silent: true,
     },
-    ...(onSql && { debug: ['query'], logger: onSql, colors: false }),
   });
   Object.assign(database.em.getPlatform(), { marshallArray });
   return database;

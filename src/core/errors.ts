@@ -6,6 +6,7 @@
 /** The HTTP status (RFC 9110, section 15) of each kind of error. */
 export const STATUS_OF = Object.freeze({
   invalid: 400,
+  answerTooLarge: 400,
   unauthenticated: 401,
   forbidden: 403,
   notFound: 404,
@@ -25,6 +26,7 @@ export type ErrorKind = keyof typeof STATUS_OF;
 /** The stable codes, as GraphQL's `ErrorCode` and `extensions.code` spell them. */
 export const CODE_OF = Object.freeze({
   invalid: 'INVALID_INPUT',
+  answerTooLarge: 'ANSWER_TOO_LARGE',
   unauthenticated: 'UNAUTHENTICATED',
   forbidden: 'FORBIDDEN',
   notFound: 'NOT_FOUND',

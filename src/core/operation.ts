@@ -3,6 +3,7 @@ import { type NewAuditEntry, recordAudit } from './audit.ts';
 import type { Notifier } from './notify.ts';
 import type { Outbound } from './outbound.ts';
 import type { SecretBox } from './secrets.ts';
+import type { RequestBudget } from './postgres/request-budget.ts';
 import type { Sql } from './sql.ts';
 import type { Turns } from './turns.ts';
 import type { Subscriptions } from './config.ts';
@@ -54,6 +55,8 @@ export interface OperationContext {
   readonly em: EntityManager;
   /** Reads on a replica where the request only reads and one has caught up; else on the primary. */
   readonly sql: Sql;
+  /** What the request may take of the database: statements at once, and bytes. */
+  readonly budget: RequestBudget;
   readonly notifier: Notifier;
   /** For what would else wait in the database, and hold a connection there. Undefined where the request has a transaction, and so one, already. */
   readonly turns: Turns | undefined;

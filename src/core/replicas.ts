@@ -2,7 +2,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import type { Logger } from 'pino';
 import { isDatabaseAway } from './database.ts';
-import { type Sql, queryOn } from './sql.ts';
+import { DomainError } from './errors.ts';
+import { type Run, runOn } from './sql.ts';
+import { WIRE_TYPES } from './postgres/wire-types.ts';
 
 /**
  * Read replicas of the primary. A request that only reads is served by one that has replayed all that was acknowledged before the request
@@ -10,18 +12,17 @@ import { type Sql, queryOn } from './sql.ts';
  */
 export interface Replicas {
   /** Statements of one request, all on one server. `position` is where the primary's log ended after the request had come in. */
-  reader(position: number | undefined): Sql;
+  reader(position: number | undefined): Run;
   states(): { readonly replica: string; readonly isUsable: boolean }[];
   close(): Promise<void>;
 }
 
 export interface ReplicasOptions {
   readonly urls: readonly string[];
-  readonly primary: Sql;
+  readonly primary: Run;
   /** Those of the primary's pool: rows come in the same form from everywhere. */
   readonly poolOptions: pg.PoolConfig;
   readonly log: Pick<Logger, 'info' | 'warn'>;
-  readonly onQuery?: (text: string) => void;
   /** Sees the pool of each before its first connection. */
   readonly onPool?: ((pool: pg.Pool) => void) | undefined;
 }
@@ -71,20 +72,17 @@ export function createReplicas({ urls, ...options }: ReplicasOptions): Replicas 
         watch();
       }
       let chosen: Promise<Replica | undefined> | undefined;
-      return {
-        primary,
-        async query<Row extends object>(text: string, values: readonly unknown[]) {
-          const replica = await (chosen ??= choose(position));
-          if (!replica) return primary.query<Row>(text, values);
-          try {
-            return await replica.query<Row>(text, values);
-          } catch (error) {
-            if (isCancelled(error)) throw error;
-            // Lost, in conflict with its recovery, or a statement that is none for replicas: the primary can, or says what is wrong.
-            chosen = Promise.resolve(undefined);
-            return primary.query<Row>(text, values);
-          }
-        },
+      return async (statement, budget) => {
+        const replica = await (chosen ??= choose(position));
+        if (!replica) return primary(statement, budget);
+        try {
+          return await replica.run(statement, budget);
+        } catch (error) {
+          if (isCancelled(error) || error instanceof DomainError) throw error;
+          // Lost, in conflict with its recovery, or a statement that is none for replicas: the primary can, or says what is wrong.
+          chosen = Promise.resolve(undefined);
+          return primary(statement, budget);
+        }
       };
     },
     states: () => replicas.map(({ name, isUsable }) => ({ replica: name, isUsable: isUsable() })),
@@ -97,7 +95,7 @@ export function createReplicas({ urls, ...options }: ReplicasOptions): Replicas 
 
 type Replica = ReturnType<typeof createReplica>;
 
-function createReplica(url: string, { poolOptions, log, onQuery, onPool }: Omit<ReplicasOptions, 'urls' | 'primary'>) {
+function createReplica(url: string, { poolOptions, log, onPool }: Omit<ReplicasOptions, 'urls' | 'primary'>) {
   const { host } = new URL(url);
   const pool = openPool(url, { ...poolOptions, connectionTimeoutMillis: SILENCE_MS });
   onPool?.(pool);
@@ -108,7 +106,7 @@ function createReplica(url: string, { poolOptions, log, onQuery, onPool }: Omit<
     connectionTimeoutMillis: SILENCE_MS,
     query_timeout: SILENCE_MS,
   });
-  const query = queryOn(pool, onQuery);
+  const run = runOn(pool);
   const running = new Set<(reason: unknown) => void>();
   let replayed = -1;
   let state: 'unknown' | 'usable' | 'behind' | 'lost' = 'unknown';
@@ -172,10 +170,10 @@ function createReplica(url: string, { poolOptions, log, onQuery, onPool }: Omit<
       if (await catchUp(position)) become('usable');
       else if (!isLost()) become('behind');
     },
-    query<Row extends object>(text: string, values: readonly unknown[]): Promise<Row[]> {
+    run(...given: Parameters<Run>): ReturnType<Run> {
       return new Promise((resolve, reject) => {
         running.add(reject);
-        query<Row>(text, values)
+        run(...given)
           .then(resolve, (error: unknown) => {
             if (isDatabaseAway(error)) lose(error);
             reject(error);
@@ -191,7 +189,7 @@ function createReplica(url: string, { poolOptions, log, onQuery, onPool }: Omit<
 
 function openPool(url: string, options: pg.PoolConfig): pg.Pool {
   const { host: _host, port: _port, user: _user, password: _password, database: _database, ...shared } = options;
-  const pool = new pg.Pool({ ...shared, connectionString: url });
+  const pool = new pg.Pool({ ...shared, connectionString: url, types: WIRE_TYPES });
   // A connection that ends while nobody uses it is thrown away; the next look says what is wrong.
   pool.on('error', () => undefined);
   pool.on('connect', (client) => client.on('error', () => undefined));

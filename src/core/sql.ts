@@ -1,90 +1,119 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
+import { type Compilable, CompiledQuery, type QueryExecutorProvider } from 'kysely';
 import type { Pool } from 'pg';
-import type { Database } from './database.ts';
+import { type Statement, statementOf } from './postgres/queries.ts';
+import type { RequestBudget } from './postgres/request-budget.ts';
+import { WIRE_TYPES } from './postgres/wire-types.ts';
 
 /**
- * The read path of lists and pages: prepared statements that go from rows to the wire without entities. Entities are for changing things.
- * Timestamps come as PostgreSQL writes them; `toIsoString` gives their wire form.
+ * Runs typed queries as prepared statements, from rows to the wire without entities. Entities are for changing things.
  */
 export interface Sql {
-  /** `text` must be one of a bounded number of texts, because each is prepared once per connection. Values go apart from the text. */
+  all<Row>(query: Compilable<Row> | Statement<Row>): Promise<Row[]>;
+  first<Row>(query: Compilable<Row> | Statement<Row>): Promise<Row | undefined>;
+  /**
+   * The same for what typed queries cannot say. `text` must be one of a bounded number of texts, because each is prepared once per connection;
+   * values go apart from the text.
+   */
   query<Row extends object>(text: string, values: readonly unknown[]): Promise<Row[]>;
-  /** The same on the primary: for what changes something, and for what follows changes as they are told of. Often it is the primary already. */
+  /** Runs a statement whose failure the caller expects and goes on after: within a transaction it has a savepoint. */
+  attempt<Row>(query: Compilable<Row> | Statement<Row>): Promise<Row[]>;
+  /** The same on the primary: for what changes something, and for what follows notifications. Often it is the primary already. */
   readonly primary: Sql;
 }
 
-/** A moment: a Date of an entity, or a `timestamptz` as text of a row (the session's time zone is UTC). */
-export type Timestamp = Date | string;
+/** Sends a statement; with a budget, within it. */
+export type Run = (statement: Statement<unknown>, budget?: RequestBudget) => Promise<object[]>;
 
-export async function createSql(database: Database, onQuery?: (text: string) => void): Promise<Sql> {
-  const query = queryOn(await database.driver.getConnection().getNativeClient(), onQuery);
-  return onPrimary(query);
+export interface RunOptions {
+  readonly run: Run;
+  /** Runs on the primary, if `run` does not. */
+  readonly onPrimary?: Run;
+  /** Runs with a savepoint, where `run` is within a transaction. */
+  readonly attempt?: Run;
+  readonly budget?: RequestBudget | undefined;
 }
 
-function onPrimary(query: Sql['query']): Sql {
+export function createSql({ run, onPrimary = run, attempt = run, budget }: RunOptions): Sql {
+  const within = (how: Run, statement: Statement<unknown>) =>
+    budget ? budget.run(() => how(statement, budget)) : how(statement);
+  // The rows have the type that the query says.
+  const all = async <Row>(query: Compilable<Row> | Statement<Row>) =>
+    (await within(run, statementOf(query))) as Row[];
   const sql: Sql = {
-    query,
-    get primary() {
-      return sql;
-    },
+    all,
+    first: async (query) => (await all(query))[0],
+    attempt: async <Row>(query: Compilable<Row> | Statement<Row>) =>
+      (await within(attempt, statementOf(query))) as Row[],
+    query: async <Row extends object>(text: string, values: readonly unknown[]) =>
+      (await within(run, { text, values })) as Row[],
+    primary: undefined as never,
   };
-  return sql;
-}
-
-/** Prepared statements over a pool's connections. */
-export function queryOn(pool: Pool, onQuery?: (text: string) => void): Sql['query'] {
-  const names = new Map<string, string>();
-  return async <Row extends object>(text: string, values: readonly unknown[]) => {
-    onQuery?.(text);
-    let name = names.get(text);
-    if (name === undefined) names.set(text, (name = `r${names.size}`));
-    const { rows } = await pool.query<Row>({ name, text, values: [...values] });
-    return rows;
-  };
-}
-
-/** What a transaction of the entity manager's SQL layer takes beside its own queries. */
-interface TransactionConnection {
-  executeQuery(query: {
-    sql: string;
-    parameters: readonly unknown[];
-    query: { kind: 'RawNode' };
-    queryId: { queryId: string };
-  }): Promise<{ rows: unknown[] }>;
-}
-
-/**
- * The same on the connection of the manager's transaction, one statement after the other. Each has a savepoint of its own: as on the pool, a
- * statement that fails leaves nothing behind and hinders no later one.
- */
-export function sqlWithin(em: EntityManager): Sql {
-  const transaction = em.getTransactionContext<TransactionConnection>();
-  if (!transaction) throw new Error('the entity manager has no transaction');
-  const execute = async (sql: string, parameters: readonly unknown[] = []) =>
-    (await transaction.executeQuery({ sql, parameters, query: { kind: 'RawNode' }, queryId: { queryId: 'sql' } })).rows;
-  const executeApart = async (text: string, values: readonly unknown[]) => {
-    await execute('savepoint statement');
-    try {
-      return await execute(text, values);
-    } catch (error) {
-      await execute('rollback to savepoint statement');
-      throw error;
-    } finally {
-      await execute('release savepoint statement');
-    }
-  };
-  let last: Promise<unknown> = Promise.resolve();
-  return onPrimary(async <Row extends object>(text: string, values: readonly unknown[]) => {
-    const turn = last.then(() => executeApart(text, values));
-    last = turn.catch(() => undefined);
-    // The rows are what the statement says, as they are on the pool.
-    return (await turn) as Row[];
+  return Object.assign(sql, {
+    primary: onPrimary === run ? sql : createSql({ run: onPrimary, attempt, budget }),
   });
 }
 
+/** Prepared statements over a pool's connections. */
+export function runOn(pool: Pool): Run {
+  const names = new Map<string, string>();
+  return async ({ text, values }, budget) => {
+    let name = names.get(text);
+    if (name === undefined) names.set(text, (name = `r${names.size}`));
+    const client = await pool.connect();
+    let isReleased = false;
+    // A connection whose answer is not read to its end is closed: the rest of the answer is not even received.
+    const release = (error?: boolean) => {
+      if (!isReleased) client.release(error);
+      isReleased = true;
+    };
+    try {
+      const types = budget ? budget.typesCounting(() => release(true)) : WIRE_TYPES;
+      const { rows } = await client.query<object>({ name, text, values: [...values], types });
+      release();
+      return rows;
+    } catch (error) {
+      release();
+      // What the closed connection says is only a consequence.
+      budget?.take(0);
+      throw error;
+    }
+  };
+}
+
+/** The same on the connection of the manager's transaction. A statement that fails ends the transaction, but for one that was run with `attempt`. */
+export function sqlWithin(em: EntityManager, budget?: RequestBudget): Sql {
+  const transaction = em.getTransactionContext<QueryExecutorProvider>()?.getExecutor();
+  if (!transaction) throw new Error('the entity manager has no transaction');
+  const execute = async ({ text, values }: Statement<unknown>): Promise<object[]> =>
+    (await transaction.executeQuery<object>(CompiledQuery.raw(text, [...values]))).rows;
+  const executeApart = async (statement: Statement<unknown>) => {
+    await execute({ text: 'savepoint statement', values: [] });
+    try {
+      return await execute(statement);
+    } catch (error) {
+      await execute({ text: 'rollback to savepoint statement', values: [] });
+      throw error;
+    } finally {
+      await execute({ text: 'release savepoint statement', values: [] });
+    }
+  };
+  // One after the other: a statement between a savepoint and its release would be undone with it.
+  let last: Promise<unknown> = Promise.resolve();
+  const inOrder =
+    (how: typeof execute): Run =>
+    (statement) => {
+      const done = last.then(() => how(statement));
+      last = done.catch(() => undefined);
+      return done;
+    };
+  return createSql({ run: inOrder(execute), attempt: inOrder(executeApart), budget });
+}
+
+/** A moment: a Date of an entity, or the ISO 8601 text of a row. */
+export type Timestamp = Date | string;
+
 /** ISO 8601 in UTC with milliseconds. */
 export function toIsoString(moment: Timestamp): string {
-  if (typeof moment !== 'string') return moment.toISOString();
-  // `2026-03-01 10:20:30.5+00`: the date and time as they stand, the fraction padded or cut to three digits.
-  return `${moment.slice(0, 10)}T${moment.slice(11, 19)}.${/\.(\d{1,3})/.exec(moment)?.[1]?.padEnd(3, '0') ?? '000'}Z`;
+  return typeof moment === 'string' ? moment : moment.toISOString();
 }

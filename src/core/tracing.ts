@@ -33,15 +33,24 @@ export interface Span {
   fail(type: string): void;
 }
 
-/** A span for each statement on the pool's connections, named by what it does to which table. */
-export function traceStatements(pool: Pool, tracing: Tracing): void {
+export interface StatementObservers {
+  readonly tracing: Tracing | undefined;
+  /** Sees the text of every statement, those of transactions and the transactions' own included. */
+  readonly onSql: ((text: string) => void) | undefined;
+}
+
+/** Sees each statement on the pool's connections: a span named by what it does to which table, and its text. */
+export function observeStatements(pool: Pool, { tracing, onSql }: StatementObservers): void {
   const follow = (target: Pool | PoolClient) => {
     const query = target.query.bind(target) as (...given: unknown[]) => Promise<unknown>;
     Object.assign(target, {
       query: (...given: unknown[]) => {
         const text = textOf(given[0]);
-        // The pool asks its connections with a callback, for a caller whose span has begun.
-        if (text === undefined || typeof given.at(-1) === 'function') return query(...given);
+        if (text === undefined) return query(...given);
+        // The pool passes its own statements on to a connection.
+        if (target !== pool) onSql?.(text);
+        // It does so with a callback, for a caller whose span has begun.
+        if (!tracing || typeof given.at(-1) === 'function') return query(...given);
         const name = summaryOf(text);
         const attributes = { 'db.system.name': 'postgresql', 'db.query.summary': name };
         return tracing.span({ name, kind: 'client', attributes, inner: true }, () => query(...given));

@@ -10,8 +10,9 @@ import { type Outbound, type OutboundOptions, createOutbound } from '../core/out
 import type { PublicContext } from '../core/route.ts';
 import { type Replicas, type ReplicasOptions, createReplicas } from '../core/replicas.ts';
 import type { SecretBox } from '../core/secrets.ts';
-import { type Sql, createSql } from '../core/sql.ts';
-import { type Tracing, traceStatements } from '../core/tracing.ts';
+import { type Run, type Sql, createSql, runOn } from '../core/sql.ts';
+import { RequestBudget } from '../core/postgres/request-budget.ts';
+import { type Tracing, observeStatements } from '../core/tracing.ts';
 import { type Turns, createTurns } from '../core/turns.ts';
 import { authenticate } from './authenticate.ts';
 import { entities } from './entities.ts';
@@ -27,6 +28,9 @@ export interface Dependencies {
   readonly config: Config;
   readonly database: Database;
   readonly databaseUrl: string;
+  /** Sends statements to the primary. */
+  readonly run: Run;
+  /** Statements of work that no request asks for, which have no budget. */
   readonly sql: Sql;
   /** Undefined without `DATABASE_REPLICA_URLS`. */
   readonly replicas: Replicas | undefined;
@@ -75,12 +79,13 @@ export async function createDependencies({
   databaseWaitMs: waitMs,
 }: DependencyOptions): Promise<Dependencies> {
   const tracing = await openTracing(config, log);
-  const onPool = tracing && ((pool: Pool) => traceStatements(pool, tracing));
-  const database = await openDatabase({ url: databaseUrl, entities, waitMs, onSql, onPool });
+  const onPool = tracing || onSql ? (pool: Pool) => observeStatements(pool, { tracing, onSql }) : undefined;
+  const database = await openDatabase({ url: databaseUrl, entities, waitMs, onPool });
   const trustedDocuments = await readTrustedDocuments(config.PERSISTED_OPERATIONS);
-  const sql = await createSql(database, onSql);
-  const replicas = await connectReplicas({ config, database, sql, log, onSql, onPool });
   const pool: Pool = await database.driver.getConnection().getNativeClient();
+  const run = runOn(pool);
+  const sql = createSql({ run });
+  const replicas = connectReplicas({ config, pool, run, log, onPool });
   const metrics = createMetrics({ pool, countJobs: () => countJobs(sql), replicas });
   const notifier = createNotifier({
     url: databaseUrl,
@@ -100,6 +105,7 @@ export async function createDependencies({
     config,
     database,
     databaseUrl,
+    run,
     sql,
     replicas,
     findKey: createKeys({ sql, replicas, now }),
@@ -125,25 +131,21 @@ export async function createDependencies({
   };
 }
 
-async function connectReplicas({
+function connectReplicas({
   config: { DATABASE_REPLICA_URLS: urls },
-  database,
-  sql: primary,
+  pool: { options: poolOptions },
+  run: primary,
   log,
-  onSql: onQuery,
   onPool,
-}: Pick<Dependencies, 'config' | 'database' | 'sql' | 'log'> &
-  Pick<DependencyOptions, 'onSql'> &
-  Pick<ReplicasOptions, 'onPool'>) {
-  if (urls.length === 0) return undefined;
-  const { options: poolOptions } = await database.driver.getConnection().getNativeClient();
-  return createReplicas({ urls, primary, poolOptions, log, onQuery, onPool });
+}: Pick<Dependencies, 'config' | 'run' | 'log'> & Pick<ReplicasOptions, 'onPool'> & { readonly pool: Pool }) {
+  return urls.length === 0 ? undefined : createReplicas({ urls, primary, poolOptions, log, onPool });
 }
 
 /** The same context for a request that only reads. */
-export function readingContext(context: OperationContext, { replicas }: Dependencies): OperationContext {
+export function readingContext(context: OperationContext, { replicas, run }: Dependencies): OperationContext {
   if (!replicas) return context;
-  const sql = { value: replicas.reader(context.actor.position), enumerable: true };
+  const reader = replicas.reader(context.actor.position);
+  const sql = { value: createSql({ run: reader, onPrimary: run, budget: context.budget }), enumerable: true };
   // With its getters as they are, which make things when they are asked for.
   return Object.defineProperties({}, { ...Object.getOwnPropertyDescriptors(context), sql }) as OperationContext;
 }
@@ -158,6 +160,9 @@ async function openTracing(
   return startTracing(endpoint, log);
 }
 
+/** What the database may answer to one request, over all its fields. */
+const MAX_ANSWER_BYTES = 32 * 1024 * 1024;
+
 /** The context of one request: its own unit of work, made when a change first asks for it, since reads need none. */
 export function operationContext(
   dependencies: Dependencies,
@@ -165,13 +170,15 @@ export function operationContext(
   requestId: string,
   request?: HttpRequest,
 ): OperationContext {
-  const { database, sql, notifier, turns, secrets, outbound, now, newId } = dependencies;
+  const { database, run, notifier, turns, secrets, outbound, now, newId } = dependencies;
   let em: OperationContext['em'] | undefined;
+  const budget = new RequestBudget(MAX_ANSWER_BYTES);
   return {
     get em() {
       return (em ??= database.em.fork());
     },
-    sql,
+    sql: createSql({ run, budget }),
+    budget,
     notifier,
     turns,
     actor,

@@ -122,7 +122,7 @@ export async function appendSessionEvents(
   const entry = auditEntry(context, 'appendSessionEvents', { type: 'Session', id: sessionId });
   const statement = appendStatement(changeableSql(context.actor, values), auditSql(entry, 'head', values));
   const [head] = await inTurn(context, sessionId, () =>
-    context.sql.query<{ base: string }>(statement, values).catch((error: unknown) => {
+    context.sql.attempt<{ base: number }>({ text: statement, values }).catch((error: unknown) => {
       if (isBatchTwin(error)) return [];
       throw error;
     }),

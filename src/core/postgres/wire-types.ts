@@ -1,0 +1,28 @@
+import pg from 'pg';
+
+/** How the driver makes values of what PostgreSQL sends, which is text. */
+export type Parse = (text: string) => unknown;
+
+/** `2026-03-01 10:20:30.5+00`, in a session whose time zone is UTC, as ISO 8601 with milliseconds. */
+export function toIso(text: string): string {
+  // Most moments have six digits behind the point, or none.
+  const point = text.indexOf('.', 19);
+  if (point !== 19) return `${text.slice(0, 10)}T${text.slice(11, 19)}.000Z`;
+  const end = text.lastIndexOf('+');
+  return `${text.slice(0, 10)}T${text.slice(11, 19)}.${text.slice(20, Math.min(23, end)).padEnd(3, '0')}Z`;
+}
+
+const { builtins } = pg.types;
+/** Ids of events and counts stay far below 2^53. */
+const OURS = new Map<number, Parse>([
+  [builtins.INT8, Number],
+  [builtins.TIMESTAMPTZ, toIso],
+  [builtins.DATE, (text) => text],
+]);
+
+/** The same for every statement, of entities and of typed queries: moments as ISO 8601 text, `bigint` as a number. */
+export const WIRE_TYPES = {
+  getTypeParser(type: number, format?: string): Parse {
+    return OURS.get(type) ?? (pg.types.getTypeParser(type, format as 'text') as Parse);
+  },
+};
