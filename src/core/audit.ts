@@ -1,4 +1,6 @@
-import { type EntityManager, defineEntity, p } from '@mikro-orm/postgresql';
+import { type EntityManager, type InferKyselyDB, defineEntity, p } from '@mikro-orm/postgresql';
+import { type RawBuilder, sql } from 'kysely';
+import { queriesOn } from './postgres/queries.ts';
 
 /**
  * Who has changed what, and when: one entry for each operation that has changed something, written by the transaction that changes it. No
@@ -36,6 +38,7 @@ const AuditEntrySchema = defineEntity({
 /** One line of the audit log. Read as rows, never as entities. */
 export class AuditEntry extends AuditEntrySchema.class {}
 AuditEntrySchema.setClass(AuditEntry);
+export type AuditTables = InferKyselyDB<typeof AuditEntrySchema>;
 
 export interface NewAuditEntry {
   readonly occurredAt: Date;
@@ -49,16 +52,18 @@ export interface NewAuditEntry {
   readonly requestId: string;
 }
 
-const COLUMNS: readonly { name: string; type: string; of: (entry: NewAuditEntry) => unknown }[] = [
-  { name: 'occurred_at', type: 'timestamptz', of: (entry) => entry.occurredAt },
-  { name: 'id', type: 'uuid', of: (entry) => entry.id },
-  { name: 'organization_id', type: 'uuid', of: (entry) => entry.organizationId },
-  { name: 'source', type: 'text', of: (entry) => entry.source },
-  { name: 'key_id', type: 'uuid', of: (entry) => entry.keyId },
-  { name: 'operation', type: 'text', of: (entry) => entry.operation },
-  { name: 'target_type', type: 'text', of: (entry) => entry.targetType },
-  { name: 'target_id', type: 'uuid', of: (entry) => entry.targetId },
-  { name: 'request_id', type: 'text', of: (entry) => entry.requestId },
+const audit = queriesOn<AuditTables>();
+
+const COLUMNS: readonly { name: keyof AuditTables['audit_entry']; type: string; property: keyof NewAuditEntry }[] = [
+  { name: 'occurred_at', type: 'timestamptz', property: 'occurredAt' },
+  { name: 'id', type: 'uuid', property: 'id' },
+  { name: 'organization_id', type: 'uuid', property: 'organizationId' },
+  { name: 'source', type: 'text', property: 'source' },
+  { name: 'key_id', type: 'uuid', property: 'keyId' },
+  { name: 'operation', type: 'text', property: 'operation' },
+  { name: 'target_type', type: 'text', property: 'targetType' },
+  { name: 'target_id', type: 'uuid', property: 'targetId' },
+  { name: 'request_id', type: 'text', property: 'requestId' },
 ];
 const INSERT = `insert into audit_entry (${COLUMNS.map(({ name }) => name).join(', ')})`;
 const INSERT_ONE = `${INSERT} values (${COLUMNS.map(() => '?').join(', ')})`;
@@ -67,11 +72,26 @@ const INSERT_ONE = `${INSERT} values (${COLUMNS.map(() => '?').join(', ')})`;
 export async function recordAudit(em: EntityManager, entry: NewAuditEntry): Promise<void> {
   await em.execute(
     INSERT_ONE,
-    COLUMNS.map(({ of }) => of(entry)),
+    COLUMNS.map(({ property }) => entry[property]),
   );
+}
+
+/** The same as a part of the statement that makes the change, for each row of `source`, which is a name in its `with`. */
+export function auditInsert(
+  entry: { readonly [Name in keyof NewAuditEntry]: NewAuditEntry[Name] | RawBuilder<unknown> },
+  source: string,
+) {
+  return audit
+    .insertInto('audit_entry')
+    .columns(COLUMNS.map(({ name }) => name))
+    .expression(
+      audit
+        .selectFrom(sql<object>`${sql.table(source)}`.as('changed'))
+        .select(COLUMNS.map(({ name, type, property }) => sql`${entry[property]}::${sql.raw(type)}`.as(name))),
+    );
 }
 
 /** The same as a part of the statement that makes the change: for each row of `source`, which is a name in its `with`. */
 export function auditSql(entry: NewAuditEntry, source: string, values: unknown[]): string {
-  return `${INSERT} select ${COLUMNS.map(({ type, of }) => `$${values.push(of(entry))}::${type}`).join(', ')} from ${source}`;
+  return `${INSERT} select ${COLUMNS.map(({ type, property }) => `$${values.push(entry[property])}::${type}`).join(', ')} from ${source}`;
 }

@@ -60,6 +60,8 @@ export async function openDatabase({
       idle_in_transaction_session_timeout: 30_000,
       application_name: 'gateway',
       types: WIRE_TYPES,
+      // With a connection end the statements prepared on it, among them those of texts that do not come any more.
+      maxLifetimeSeconds: 600,
       onPoolCreated: (pool: Pool) => {
         pool.on('connect', giveBackAlways);
         watchPulse(pool, waitMs);

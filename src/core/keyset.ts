@@ -1,3 +1,4 @@
+import { type Expression, type SqlBool, sql } from 'kysely';
 import { z } from 'zod';
 import { ValidationError, invalid } from './errors.ts';
 
@@ -6,7 +7,7 @@ import { ValidationError, invalid } from './errors.ts';
  * come and go. Cursors are opaque to callers and hostile to us: each is checked against its ordering before it comes near a statement.
  */
 
-/** A total order: SQL expressions, the last of which is unique among the rows, all in one direction. */
+/** A total order: columns, the last of which is unique among the rows, all in one direction. */
 export interface Ordering<Row> {
   /** Tells cursors of different orderings apart. */
   readonly name: string;
@@ -16,6 +17,77 @@ export interface Ordering<Row> {
     readonly of: (row: Row) => string;
   }[];
   readonly direction: 'ASC' | 'DESC';
+}
+
+/** Which page of a list: how many rows, from which end, and between which cursors. */
+export interface PagePlan<Row> {
+  /** One more than the page, to learn whether more follow. */
+  readonly limit: number;
+  readonly apply: <Query extends PagedQuery<Query>>(query: Query) => Query;
+  readonly toPage: (rows: readonly Row[]) => Page<Row>;
+}
+
+/** The part of a query builder that makes a page of its rows. */
+export interface PagedQuery<Query> {
+  where(condition: Expression<SqlBool>): Query;
+  orderBy(order: Expression<unknown>): Query;
+  limit(limit: number): Query;
+}
+
+/**
+ * Plans a page, apart from the rows it is of.
+ * @throws ValidationError when a bound or a cursor is not acceptable.
+ */
+export function planPage<Row>(
+  ordering: Ordering<Row>,
+  page: PageArguments,
+  max: number = MAX_PAGE_SIZE,
+): PagePlan<Row> {
+  const { backward, size } = sizeOf(page, max);
+  const ascending = (ordering.direction === 'ASC') !== backward;
+  const [after, before] = (['after', 'before'] as const).map((argument) => {
+    const cursor = page[argument];
+    return cursor == null ? undefined : parseCursor(ordering, cursor, argument);
+  });
+  const beyond = (cursor: readonly string[], isAfter: boolean) => {
+    const columns = sql.join(ordering.columns.map((column) => sql.raw(column.sql)));
+    const operator = sql.raw((ordering.direction === 'ASC') === isAfter ? '>' : '<');
+    const values = sql.join(ordering.columns.map(({ type }, index) => sql`${cursor[index]}::${sql.raw(type)}`));
+    return sql<SqlBool>`(${columns}) ${operator} (${values})`;
+  };
+  return {
+    limit: size + 1,
+    apply: <Query extends PagedQuery<Query>>(query: Query) => {
+      let paged = query;
+      if (after) paged = paged.where(beyond(after, true));
+      if (before) paged = paged.where(beyond(before, false));
+      for (const column of ordering.columns) paged = paged.orderBy(sql.raw(`${column.sql} ${ascending ? 'asc' : 'desc'}`));
+      return paged.limit(size + 1);
+    },
+    toPage: (rows) => toPage(ordering, page, { backward, size }, rows),
+  };
+}
+
+function sizeOf(page: PageArguments, max: number): { backward: boolean; size: number } {
+  const backward = page.last != null;
+  if (backward && page.first != null) throw invalid('last', 'must not be given together with first');
+  return { backward, size: checkSize(backward ? 'last' : 'first', page.last ?? page.first ?? DEFAULT_PAGE_SIZE, max) };
+}
+
+function toPage<Row>(
+  ordering: Ordering<Row>,
+  page: PageArguments,
+  { backward, size }: { backward: boolean; size: number },
+  rows: readonly Row[],
+): Page<Row> {
+  const more = rows.length > size;
+  const kept = more ? rows.slice(0, size) : rows;
+  return {
+    rows: backward ? kept.toReversed() : kept,
+    hasNextPage: backward ? page.before != null : more,
+    hasPreviousPage: backward ? more : page.after != null,
+    cursorOf: (row) => formatCursor(ordering, row),
+  };
 }
 
 /** Relay's arguments (Relay Cursor Connections Specification, section 4). */

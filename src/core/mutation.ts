@@ -1,4 +1,5 @@
 import type { FieldMap, InputFieldBuilder, InputFieldMap, ObjectFieldBuilder } from '@pothos/core';
+import type { GraphQLResolveInfo } from 'graphql';
 import { z } from 'zod';
 import { CALLS_OUT, type GraphQLContext, type SchemaTypes, builder, capitalize } from './builder.ts';
 import { ForbiddenError, ValidationError } from './errors.ts';
@@ -25,7 +26,7 @@ export interface MutationOptions<Schema extends z.ZodType, Result extends object
   /** Whether the operation asks other servers. */
   readonly callsOut?: boolean;
   readonly payload: (t: PayloadFields<Result>) => FieldMap;
-  readonly run: (context: GraphQLContext, input: z.output<Schema>) => Promise<Result>;
+  readonly run: (context: GraphQLContext, input: z.output<Schema>, info: GraphQLResolveInfo) => Promise<Result>;
 }
 
 /**
@@ -62,7 +63,8 @@ export function mutation<Schema extends z.ZodType, Result extends object>(
       },
       // The types meet here: the validation plugin has replaced the arguments by the schema's output, and a payload is never a list,
       // which the builder's types cannot know of a type parameter.
-      resolve: (_, args, context) => told(options.run(context, args.input as z.output<Schema>), context) as never,
+      resolve: (_, args, context, info) =>
+        told(options.run(context, args.input as z.output<Schema>, info), context) as never,
     }),
   );
 }

@@ -10,11 +10,16 @@ import {
 import { z } from 'zod';
 import { type GraphQLContext, type SchemaTypes, builder } from './builder.ts';
 import { DomainError } from './errors.ts';
+import { type Columns, selectedColumns } from './selection.ts';
 
 /** Relay Global Object Identification, with ids made and read synchronously, since they stand on every row. */
 
 type Types = PothosSchemaTypes.ExtendDefaultTypes<SchemaTypes>;
-type LoadNodes = (context: GraphQLContext, keys: readonly string[]) => Promise<Map<string, object>>;
+type LoadNodes = (
+  context: GraphQLContext,
+  keys: readonly string[],
+  info: GraphQLResolveInfo,
+) => Promise<Map<string, object>>;
 
 const loaders = new Map<string, LoadNodes>();
 
@@ -32,34 +37,41 @@ export interface NodeOptions<Row extends object> {
   readonly description: string;
   /** What identifies a row within its type. */
   readonly keyOf: (row: Row) => string;
-  /** The rows with these keys that the caller may see; others are left out. Keys are as hostile as any input. */
-  readonly load: (context: GraphQLContext, keys: readonly string[]) => Promise<readonly Row[]>;
+  /** What `keyOf` needs; the id unless said otherwise. */
+  readonly keyColumns?: readonly (keyof Row & string)[];
+  /** The rows with these keys that the caller may see, with the selected columns; others are left out. Keys are as hostile as any input. */
+  readonly load: (
+    context: GraphQLContext,
+    keys: readonly string[],
+    selected: Columns<Row>,
+  ) => Promise<readonly Row[]>;
   readonly fields: (t: ObjectFieldBuilder<Types, Row>) => FieldMap;
 }
 
 /** An object type that `node` finds by its global id. */
 export function nodeType<Row extends object>(
   name: string,
-  { description, keyOf, load, fields }: NodeOptions<Row>,
+  { description, keyOf, keyColumns = ID_ALONE, load, fields }: NodeOptions<Row>,
 ): ObjectRef<Types, Row> {
-  loaders.set(
-    name,
-    async (context, keys) =>
-      new Map((await load(context, keys)).map((row) => [keyOf(row), { ...row, __typename: name }])),
-  );
+  loaders.set(name, async (context, keys, info) => {
+    const rows = await load(context, keys, selectedColumns<Row>(info, name));
+    return new Map(rows.map((row) => [keyOf(row), { ...row, __typename: name }]));
+  });
   return builder.objectRef<Row>(name).implement({
     description,
     interfaces: [builder.nodeInterfaceRef()],
     fields: (t) => ({
       id: t.id({
         description: 'Opaque id, unique over all types; `node` finds the object by it.',
-        extensions: FROM_KEY,
+        extensions: { ...FROM_KEY, columns: keyColumns },
         resolve: (row) => toGlobalId(name, keyOf(row)),
       }),
       ...fields(t),
     }),
   });
 }
+
+const ID_ALONE: readonly never[] = ['id' as never];
 
 /** Marks a field that follows from the key of the object it stands in. */
 export const FROM_KEY = { fromKey: true };
@@ -97,12 +109,16 @@ function proves({ selectionSet }: FieldNode, type: GraphQLNamedType): boolean {
  * Objects by global id, in the order asked. Malformed ids, unknown types, missing rows, rows of somebody else, and types for which the
  * key lacks the scope all give null, and their neighbours are answered all the same.
  */
-async function loadNodes(context: GraphQLContext, ids: readonly string[]): Promise<(object | null)[]> {
+async function loadNodes(
+  context: GraphQLContext,
+  ids: readonly string[],
+  info: GraphQLResolveInfo,
+): Promise<(object | null)[]> {
   const parsed = ids.map(parseGlobalId);
   const found = new Map<string, Map<string, object>>();
   for (const typename of new Set(parsed.flatMap((id) => (id ? [id.typename] : [])))) {
     const keys = parsed.flatMap((id) => (id?.typename === typename ? [id.key] : []));
-    found.set(typename, await loadVisible(context, typename, [...new Set(keys)]));
+    found.set(typename, await loadVisible(context, typename, [...new Set(keys)], info));
   }
   return parsed.map((id) => (id && found.get(id.typename)?.get(id.key)) ?? null);
 }
@@ -111,9 +127,10 @@ async function loadVisible(
   context: GraphQLContext,
   typename: string,
   keys: readonly string[],
+  info: GraphQLResolveInfo,
 ): Promise<Map<string, object>> {
   try {
-    return (await loaders.get(typename)?.(context, keys)) ?? new Map();
+    return (await loaders.get(typename)?.(context, keys, info)) ?? new Map();
   } catch (error) {
     if (error instanceof DomainError && (error.kind === 'forbidden' || error.kind === 'invalid')) return new Map();
     throw error;
@@ -146,7 +163,7 @@ builder.queryFields((t) => ({
     nullable: true,
     description: 'The object with this global id; null when there is none that the caller may see.',
     args: { id: t.arg.id({ required: true, description: 'A global id, as every `id` field gives.' }) },
-    resolve: async (_, { id }, context) => (await loadNodes(context, [id]))[0] ?? null,
+    resolve: async (_, { id }, context, info) => (await loadNodes(context, [id], info))[0] ?? null,
   }),
   nodes: t.field({
     type: [builder.nodeInterfaceRef()],
@@ -159,6 +176,6 @@ builder.queryFields((t) => ({
         validate: z.array(z.string()).max(MAX_NODES),
       }),
     },
-    resolve: (_, { ids }, context) => loadNodes(context, ids),
+    resolve: (_, { ids }, context, info) => loadNodes(context, ids, info),
   }),
 }));

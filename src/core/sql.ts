@@ -1,5 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { type Compilable, CompiledQuery, type QueryExecutorProvider } from 'kysely';
+import { LRUCache } from 'lru-cache';
 import type { Pool } from 'pg';
 import { type Statement, statementOf } from './postgres/queries.ts';
 import type { RequestBudget } from './postgres/request-budget.ts';
@@ -54,12 +55,22 @@ export function createSql({ run, onPrimary = run, attempt = run, budget }: RunOp
   });
 }
 
-/** Prepared statements over a pool's connections. */
+/** Texts that are remembered, and how often one comes before it is prepared: what callers select makes texts, and each costs the database memory. */
+const MAX_TEXTS = 500;
+const USES_BEFORE_PREPARING = 2;
+
+/** Statements over a pool's connections, prepared on each connection when they come again. */
 export function runOn(pool: Pool): Run {
-  const names = new Map<string, string>();
+  const known = new LRUCache<string, { uses: number; readonly name: string }>({ max: MAX_TEXTS });
+  let made = 0;
+  const nameOf = (text: string) => {
+    let entry = known.get(text);
+    if (!entry) known.set(text, (entry = { uses: 0, name: `r${(made += 1)}` }));
+    entry.uses += 1;
+    return entry.uses > USES_BEFORE_PREPARING ? entry.name : undefined;
+  };
   return async ({ text, values }, budget) => {
-    let name = names.get(text);
-    if (name === undefined) names.set(text, (name = `r${names.size}`));
+    const name = nameOf(text);
     const client = await pool.connect();
     let isReleased = false;
     // A connection whose answer is not read to its end is closed: the rest of the answer is not even received.

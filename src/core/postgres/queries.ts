@@ -1,3 +1,4 @@
+import type { EntitySchema } from '@mikro-orm/postgresql';
 import {
   type ColumnType,
   type Compilable,
@@ -10,6 +11,7 @@ import {
   type SelectType,
   sql,
 } from 'kysely';
+import { LRUCache } from 'lru-cache';
 
 /**
  * Typed queries on the tables of entities, which the compiler checks: an unknown table or column fails to compile. They are built here and
@@ -58,17 +60,33 @@ export function queriesOn<Tables>(): Kysely<Readable<Tables>> {
 export function columns<Alias extends string, Name extends string>(
   alias: Alias,
   names: readonly Name[],
-): `${Alias}.${Snake<Name>} as ${Name}`[] {
-  return names.map((name) => `${alias}.${snake(name)} as ${name}` as const);
+): SelectedColumn<Alias, Name>[] {
+  return names.map((name) => `${alias}.${snake(name)} as ${name}` as SelectedColumn<Alias, Name>);
 }
+
+type SelectedColumn<Alias extends string, Name extends string> = Name extends string
+  ? `${Alias}.${Snake<Name>} as ${Name}`
+  : never;
 
 const SNAKE = new Map<string, string>();
 
-function snake<Name extends string>(name: Name): Snake<Name> {
+/** The column of a property: `createdAt` → `created_at`. */
+export function snake<Name extends string>(name: Name): Snake<Name> {
   let column = SNAKE.get(name);
   if (column === undefined)
     SNAKE.set(name, (column = name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)));
   return column as Snake<Name>;
+}
+
+/** The names of all columns of an entity, as its rows have them: `organization` is `organizationId`. */
+export function columnNames<Tables, Table extends keyof Tables>(
+  { meta }: EntitySchema,
+  _table: Table,
+): readonly (keyof RowOf<Readable<Tables>[Table]> & string)[] {
+  const names = Object.entries(meta.properties as Readonly<Record<string, { kind?: string }>>).map(
+    ([name, { kind }]) => (kind === 'm:1' || kind === '1:1' ? `${name}Id` : name),
+  );
+  return names as (keyof RowOf<Readable<Tables>[Table]> & string)[];
 }
 
 /** The text of a query and its values, ready to be sent. The type of its rows is only known to the compiler. */
@@ -113,6 +131,26 @@ export function prepared<Values extends object>() {
     };
   };
 }
+
+/**
+ * The same for a query of a bounded number of shapes, such as the columns that are read and the conditions that are given. `shape` says all that
+ * `build` depends on beside the values.
+ */
+export function preparedByShape<Values extends object>() {
+  const known = new LRUCache<string, (values: Values) => Statement<unknown>>({ max: MAX_SHAPES });
+  return <Row>(
+    shape: string,
+    values: Values,
+    build: (value: <Name extends keyof Values & string>(name: Name) => RawBuilder<Values[Name]>) => Compilable<Row>,
+  ): Statement<Row> => {
+    let statement = known.get(shape);
+    if (!statement) known.set(shape, (statement = prepared<Values>()(build)));
+    // Of this shape the rows are what `build` says.
+    return statement(values) as Statement<Row>;
+  };
+}
+
+const MAX_SHAPES = 500;
 
 /** The rows of a list of values, one list for each column: `unnest($1::uuid[], …)`. One text serves any number of rows. */
 export function listOf<Value>(type: 'uuid' | 'text' | 'timestamptz' | 'bigint', values: readonly Value[]): RawBuilder<Value[]> {

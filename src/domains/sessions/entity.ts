@@ -1,4 +1,5 @@
-import { defineEntity, p } from '@mikro-orm/postgresql';
+import { type InferKyselyDB, defineEntity, p } from '@mikro-orm/postgresql';
+import { columnNames } from '../../core/postgres/queries.ts';
 import { Organization } from '../organizations/entity.ts';
 import { User } from '../users/entity.ts';
 import {
@@ -113,7 +114,7 @@ const SessionStreamSchema = defineEntity({
   name: 'SessionStream',
   tableName: 'session_stream',
   properties: {
-    session: () => p.oneToOne(Session).primary().deleteRule('cascade'),
+    session: () => p.oneToOne(Session).owner().primary().deleteRule('cascade'),
     organization: () => p.manyToOne(Organization).deleteRule('cascade'),
     /** Id of the last event; events of a session are numbered from 1 without gaps. */
     lastId: p.bigint('number'),
@@ -180,3 +181,14 @@ const PullRequestSchema = defineEntity({
 /** A pull request within an artifact. */
 export class PullRequest extends PullRequestSchema.class {}
 PullRequestSchema.setClass(PullRequest);
+
+export type SessionTables = InferKyselyDB<
+  | typeof ProjectSchema
+  | typeof SessionSchema
+  | typeof SessionStreamSchema
+  | typeof ArtifactSchema
+  | typeof PullRequestSchema
+>;
+export const SESSION_COLUMNS = columnNames<SessionTables, 'session'>(SessionSchema, 'session');
+export const ARTIFACT_COLUMNS = columnNames<SessionTables, 'artifact'>(ArtifactSchema, 'artifact');
+export const PULL_REQUEST_COLUMNS = columnNames<SessionTables, 'pull_request'>(PullRequestSchema, 'pull_request');

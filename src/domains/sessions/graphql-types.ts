@@ -1,4 +1,6 @@
+import { resolveBatched } from '../../core/batches.ts';
 import { builder } from '../../core/builder.ts';
+import { needs, selectedColumns } from '../../core/selection.ts';
 import type { AgentOptions, DiffSummary, SessionSource, SourcePullRequest } from './entity.ts';
 import {
   ArtifactTypeEnum,
@@ -11,15 +13,15 @@ import {
   SessionTypeEnum,
   SessionVisibilityEnum,
 } from './graphql-enums.ts';
-import type { ArtifactRow, PullRequestRow, SessionRow, SessionStateFlags } from './rows.ts';
+import type { ArtifactRow, ProjectRow, PullRequestRow, SessionRow } from './queries.ts';
+import { type SessionStateFlags, htmlUrlOf, stateFlags } from './derived.ts';
 import { FROM_KEY, nodeType, uuidsOf } from '../../core/node.ts';
-import { readArtifactsOf, readSessions } from './operations.ts';
-import { htmlUrlOf, stateFlags } from './rows.ts';
+import { artifactsOf, projectsOf, pullRequestsOf, readSessions } from './operations.ts';
 
 const SessionStateType = builder.objectRef<SessionStateFlags>('SessionState').implement({
   description: 'Where a session stands, as the contract says it: the booleans follow from `current`.',
   fields: (t) => ({
-    current: t.field({ type: SessionStateEnum, description: 'The state.', resolve: ({ current }) => current }),
+    current: t.expose('current', { type: SessionStateEnum, description: 'The state.' }),
     isQueued: t.exposeBoolean('isQueued', { description: 'Whether it waits to run.' }),
     inProgress: t.exposeBoolean('inProgress', { description: 'Whether it runs.' }),
     isCompleted: t.exposeBoolean('isCompleted', { description: 'Whether it has ended well.' }),
@@ -36,20 +38,20 @@ const DiffSummaryType = builder.objectRef<DiffSummary>('DiffSummary').implement(
   }),
 });
 
-const ProjectType = builder.objectRef<NonNullable<SessionRow['project']>>('Project').implement({
+const ProjectType = builder.objectRef<ProjectRow>('Project').implement({
   description: 'What sessions are grouped by.',
   fields: (t) => ({
-    databaseId: t.field({ type: 'UUID', description: 'The id that REST uses.', resolve: ({ id }) => id }),
+    databaseId: t.expose('id', { type: 'UUID', description: 'The id that REST uses.' }),
     name: t.exposeString('name', { description: 'What it is called.' }),
-    icon: t.field({ type: ProjectIconEnum, description: 'Its picture.', resolve: ({ icon }) => icon }),
-    color: t.field({ type: ProjectColorEnum, description: 'Its colour.', resolve: ({ color }) => color }),
+    icon: t.expose('icon', { type: ProjectIconEnum, description: 'Its picture.' }),
+    color: t.expose('color', { type: ProjectColorEnum, description: 'Its colour.' }),
   }),
 });
 
 const RepositoryType = builder.objectRef<SessionSource['repositories'][number]>('SourceRepository').implement({
   description: 'A repository that a session works on.',
   fields: (t) => ({
-    databaseId: t.field({ type: 'UUID', description: 'Its id.', resolve: ({ id }) => id }),
+    databaseId: t.expose('id', { type: 'UUID', description: 'Its id.' }),
     name: t.exposeString('name', { description: 'What it is called.' }),
     provider: t.exposeString('provider', { description: 'Where it is hosted.' }),
   }),
@@ -58,7 +60,7 @@ const RepositoryType = builder.objectRef<SessionSource['repositories'][number]>(
 const SessionSourceType = builder.objectRef<SessionSource>('SessionSource').implement({
   description: 'Where a session came from.',
   fields: (t) => ({
-    databaseId: t.field({ type: 'UUID', description: 'Its id.', resolve: ({ id }) => id }),
+    databaseId: t.expose('id', { type: 'UUID', description: 'Its id.' }),
     name: t.exposeString('name', { description: 'What it is called.' }),
     type: t.exposeString('type', { description: 'Its kind; free text.' }),
     repositories: t.field({
@@ -72,10 +74,10 @@ const SessionSourceType = builder.objectRef<SessionSource>('SessionSource').impl
 const SourcePullRequestType = builder.objectRef<SourcePullRequest>('SourcePullRequest').implement({
   description: 'The pull request that a session began with.',
   fields: (t) => ({
-    databaseId: t.field({ type: 'UUID', description: 'Its id.', resolve: ({ id }) => id }),
+    databaseId: t.expose('id', { type: 'UUID', description: 'Its id.' }),
     url: t.exposeString('url', { description: 'Its address.' }),
     title: t.exposeString('title', { description: 'Its title.' }),
-    status: t.field({ type: PullRequestStatusEnum, description: 'Where it stands.', resolve: ({ status }) => status }),
+    status: t.expose('status', { type: PullRequestStatusEnum, description: 'Where it stands.' }),
     isDraft: t.exposeBoolean('isDraft', { description: 'Whether it is a draft.' }),
   }),
 });
@@ -92,12 +94,7 @@ const AgentOptionsType = builder.objectRef<AgentOptions>('AgentOptions').impleme
   description: 'How the agent is set.',
   fields: (t) => ({
     reasoningLevel: t.exposeString('reasoningLevel', { nullable: true, description: 'How much it thinks.' }),
-    goal: t.field({
-      type: AgentGoalType,
-      nullable: true,
-      description: 'What it is to reach.',
-      resolve: ({ goal }) => goal,
-    }),
+    goal: t.expose('goal', { type: AgentGoalType, nullable: true, description: 'What it is to reach.' }),
   }),
 });
 
@@ -121,7 +118,7 @@ const AuthorType = builder.objectRef<PullRequestRow['author']>('PullRequestAutho
 const CodeRepositoryType = builder.objectRef<PullRequestRow['codeRepository']>('CodeRepository').implement({
   description: 'The repository of a pull request.',
   fields: (t) => ({
-    databaseId: t.field({ type: 'UUID', description: 'Its id.', resolve: ({ id }) => id }),
+    databaseId: t.expose('id', { type: 'UUID', description: 'Its id.' }),
     name: t.exposeString('name', { description: 'What it is called.' }),
     owner: t.exposeString('owner', { description: 'Who owns it.' }),
     baseBranch: t.exposeString('baseBranch', { description: 'The branch that changes go to.' }),
@@ -132,22 +129,18 @@ const CodeRepositoryType = builder.objectRef<PullRequestRow['codeRepository']>('
 export const PullRequestType = builder.objectRef<PullRequestRow>('PullRequest').implement({
   description: 'A pull request that a session has made.',
   fields: (t) => ({
-    databaseId: t.field({ type: 'UUID', description: 'The id that REST uses.', resolve: ({ id }) => id }),
+    databaseId: t.expose('id', { type: 'UUID', description: 'The id that REST uses.' }),
     url: t.exposeString('url', { description: 'Its address.' }),
     title: t.exposeString('title', { description: 'Its title.' }),
-    status: t.field({ type: PullRequestStatusEnum, description: 'Where it stands.', resolve: ({ status }) => status }),
+    status: t.expose('status', { type: PullRequestStatusEnum, description: 'Where it stands.' }),
     isDraft: t.exposeBoolean('isDraft', { description: 'Whether it is a draft.' }),
     sourceBranch: t.exposeString('sourceBranch', { description: 'The branch with the change.' }),
     baseBranch: t.exposeString('baseBranch', { description: 'The branch that it goes to.' }),
     headSha: t.exposeString('headSha', { description: 'The last commit of the change.' }),
     agent: t.exposeString('agent', { description: 'The agent that made it.' }),
-    diff: t.field({ type: DiffType, description: 'The change.', resolve: ({ diff }) => diff }),
-    author: t.field({ type: AuthorType, description: 'Who opened it.', resolve: ({ author }) => author }),
-    codeRepository: t.field({
-      type: CodeRepositoryType,
-      description: 'Where it is.',
-      resolve: ({ codeRepository }) => codeRepository,
-    }),
+    diff: t.expose('diff', { type: DiffType, description: 'The change.' }),
+    author: t.expose('author', { type: AuthorType, description: 'Who opened it.' }),
+    codeRepository: t.expose('codeRepository', { type: CodeRepositoryType, description: 'Where it is.' }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was first recorded.' }),
     updatedAt: t.expose('updatedAt', { type: 'DateTime', description: 'When it was last changed.' }),
   }),
@@ -156,12 +149,16 @@ export const PullRequestType = builder.objectRef<PullRequestRow>('PullRequest').
 export const ArtifactType = builder.objectRef<ArtifactRow>('Artifact').implement({
   description: 'Something that a session has made.',
   fields: (t) => ({
-    databaseId: t.field({ type: 'UUID', description: 'The id that REST uses.', resolve: ({ id }) => id }),
-    type: t.field({ type: ArtifactTypeEnum, description: 'What it is.', resolve: ({ type }) => type }),
+    databaseId: t.expose('id', { type: 'UUID', description: 'The id that REST uses.' }),
+    type: t.expose('type', { type: ArtifactTypeEnum, description: 'What it is.' }),
     pullRequests: t.field({
       type: [PullRequestType],
       description: 'Its pull requests, at most 100, by time of recording.',
-      resolve: ({ pullRequests }) => [...pullRequests],
+      extensions: needs<ArtifactRow>('id'),
+      resolve: async ({ id }, _, context, info) => {
+        const selected = selectedColumns<PullRequestRow>(info, 'PullRequest');
+        return (await resolveBatched({ context, info }, id, pullRequestsOf(context, selected), selected)) ?? [];
+      },
     }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was recorded.' }),
     updatedAt: t.expose('updatedAt', { type: 'DateTime', description: 'When it was last changed.' }),
@@ -172,14 +169,9 @@ export const SessionType = nodeType<SessionRow>('Session', {
   description:
     'One run of a coding agent. A public one is read by the whole organization, a private one by its creator and the admins.',
   keyOf: ({ id }) => id,
-  load: (context, keys) => readSessions(context, uuidsOf(keys)),
+  load: (context, keys, selected) => readSessions(context, uuidsOf(keys), selected),
   fields: (t) => ({
-    databaseId: t.field({
-      type: 'UUID',
-      description: 'The id that REST uses.',
-      extensions: FROM_KEY,
-      resolve: ({ id }) => id,
-    }),
+    databaseId: t.expose('id', { type: 'UUID', description: 'The id that REST uses.', extensions: FROM_KEY }),
     title: t.exposeString('title', { description: '1 to 1000 characters.' }),
     description: t.exposeString('description', { nullable: true, description: 'What it is about, as plain text.' }),
     richContent: t.expose('richContent', {
@@ -188,37 +180,20 @@ export const SessionType = nodeType<SessionRow>('Session', {
       description: 'What it is about, as a rich-text document.',
     }),
     kind: t.exposeString('kind', { description: 'What kind of run it is; free text.' }),
-    sessionType: t.field({
-      type: SessionTypeEnum,
-      description: 'How people meet the agent.',
-      resolve: ({ sessionType }) => sessionType,
-    }),
-    mode: t.field({ type: SessionModeEnum, description: 'How the agent works.', resolve: ({ mode }) => mode }),
-    visibility: t.field({
-      type: SessionVisibilityEnum,
-      description: 'Who reads it.',
-      resolve: ({ visibility }) => visibility,
-    }),
+    sessionType: t.expose('sessionType', { type: SessionTypeEnum, description: 'How people meet the agent.' }),
+    mode: t.expose('mode', { type: SessionModeEnum, description: 'How the agent works.' }),
+    visibility: t.expose('visibility', { type: SessionVisibilityEnum, description: 'Who reads it.' }),
     level: t.exposeInt('level', { description: '0 to 100.' }),
     state: t.field({
       type: SessionStateType,
       description: 'Where it stands.',
+      extensions: needs<SessionRow>('state'),
       resolve: ({ state }) => stateFlags(state),
     }),
     agent: t.exposeString('agent', { nullable: true, description: 'The agent that runs.' }),
     agentId: t.expose('agentId', { type: 'UUID', nullable: true, description: 'Id of the agent that runs.' }),
-    agentOptions: t.field({
-      type: AgentOptionsType,
-      nullable: true,
-      description: 'How the agent is set.',
-      resolve: ({ agentOptions }) => agentOptions,
-    }),
-    artifactType: t.field({
-      type: ArtifactTypeEnum,
-      nullable: true,
-      description: 'What it is to make.',
-      resolve: ({ artifactType }) => artifactType,
-    }),
+    agentOptions: t.expose('agentOptions', { type: AgentOptionsType, nullable: true, description: 'How the agent is set.' }),
+    artifactType: t.expose('artifactType', { type: ArtifactTypeEnum, nullable: true, description: 'What it is to make.' }),
     baseBranch: t.exposeString('baseBranch', { nullable: true, description: 'The branch it starts from.' }),
     branchName: t.exposeString('branchName', { nullable: true, description: 'The branch it works on.' }),
     targetBranch: t.exposeString('targetBranch', { nullable: true, description: 'The branch its change goes to.' }),
@@ -227,51 +202,41 @@ export const SessionType = nodeType<SessionRow>('Session', {
       type: ProjectType,
       nullable: true,
       description: 'The project with that id; null when there is none.',
-      resolve: ({ project }) => project,
+      extensions: needs<SessionRow>('projectId'),
+      resolve: ({ projectId }, _, context, info) => {
+        const [id] = projectId === null ? [] : uuidsOf([projectId]);
+        return id === undefined ? null : resolveBatched({ context, info }, id, projectsOf(context));
+      },
     }),
-    sandboxSize: t.field({
-      type: SandboxSizeEnum,
-      nullable: true,
-      description: 'How large a machine it runs on.',
-      resolve: ({ sandboxSize }) => sandboxSize,
-    }),
-    mcpServers: t.stringList({
+    sandboxSize: t.expose('sandboxSize', { type: SandboxSizeEnum, nullable: true, description: 'How large a machine it runs on.' }),
+    mcpServers: t.exposeStringList('mcpServers', {
       description: 'Ids or names of the MCP connections that the agent may use.',
-      resolve: ({ mcpServers }) => mcpServers,
     }),
     externalId: t.exposeString('externalId', { nullable: true, description: 'Its id in another system.' }),
     externalUrl: t.exposeString('externalUrl', { nullable: true, description: 'Its address in another system.' }),
     htmlUrl: t.string({
       description: 'Where people look at it.',
+      extensions: needs<SessionRow>('id', 'htmlUrl'),
       resolve: (row, _, { settings }) => htmlUrlOf(row, settings.publicUrl),
     }),
     isPinned: t.exposeBoolean('isPinned', { description: 'Whether it is pinned to the top.' }),
-    diffSummary: t.field({
-      type: DiffSummaryType,
-      nullable: true,
-      description: 'How much it has changed.',
-      resolve: ({ diffSummary }) => diffSummary,
-    }),
-    artifacts: t.loadableList({
-      type: ArtifactType,
+    diffSummary: t.expose('diffSummary', { type: DiffSummaryType, nullable: true, description: 'How much it has changed.' }),
+    artifacts: t.field({
+      type: [ArtifactType],
       description: 'What it has made, at most 1,000, by time of recording.',
-      load: async (ids: string[], context) => {
-        const artifacts = await readArtifactsOf(context, ids);
-        return ids.map((id) => artifacts.get(id) ?? []);
+      extensions: needs<SessionRow>('id'),
+      resolve: async ({ id }, _, context, info) => {
+        const selected = selectedColumns<ArtifactRow>(info, 'Artifact');
+        return (await resolveBatched({ context, info }, id, artifactsOf(context, selected), selected)) ?? [];
       },
-      resolve: ({ id }) => id,
     }),
     sessionSource: t.field({
       type: SessionSourceType,
       description: 'Where it came from.',
+      extensions: needs<SessionRow>('source'),
       resolve: ({ source }) => source,
     }),
-    sourcePullRequest: t.field({
-      type: SourcePullRequestType,
-      nullable: true,
-      description: 'The pull request it began with.',
-      resolve: ({ sourcePullRequest }) => sourcePullRequest,
-    }),
+    sourcePullRequest: t.expose('sourcePullRequest', { type: SourcePullRequestType, nullable: true, description: 'The pull request it began with.' }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was created.' }),
     updatedAt: t.expose('updatedAt', {
       type: 'DateTime',

@@ -3,6 +3,7 @@ import { toConnection } from '../../core/connection.ts';
 import { ConflictError, NotFoundError } from '../../core/errors.ts';
 import { type InputFields, mutation } from '../../core/mutation.ts';
 import { isProvenBelow, keyFromId, uuidsOf } from '../../core/node.ts';
+import { selectedColumns } from '../../core/selection.ts';
 import { OrganizationType } from '../organizations/graphql.ts';
 import {
   SandboxSizeEnum,
@@ -14,7 +15,7 @@ import {
 import { SessionType } from './graphql-types.ts';
 import { pinSessionInput, sessionFilter, updateSessionInput } from './input.ts';
 import { listSessions, pinSession, readSessions, updateSession } from './operations.ts';
-import type { SESSION_ORDERINGS, SessionRow } from './rows.ts';
+import type { SessionOrderField, SessionRow } from './queries.ts';
 
 const OrderField = builder.enumType('SessionOrderField', {
   description: 'What sessions can be sorted by.',
@@ -22,7 +23,7 @@ const OrderField = builder.enumType('SessionOrderField', {
     CREATED_AT: { description: 'Time of creation.' },
     UPDATED_AT: { description: 'Time of the last change.' },
     LAST_SEEN_AT: { description: 'When its runner last said something.' },
-  } satisfies Record<keyof typeof SESSION_ORDERINGS, { description: string }>,
+  } satisfies Record<SessionOrderField, { description: string }>,
 });
 
 const OrderInput = builder.inputType('SessionOrder', {
@@ -58,12 +59,15 @@ builder.objectField(OrganizationType, 'sessions', (t) =>
         filter: t.arg({ type: FilterInput, description: 'Conditions.' }),
         orderBy: t.arg({ type: OrderInput, description: 'By time of creation, descending, unless given.' }),
       },
-      resolve: async ({ id }, { filter, orderBy, ...page }, context) => {
+      resolve: async ({ id }, { filter, orderBy, ...page }, context, info) => {
         const order = {
           field: orderBy?.field ?? ('CREATED_AT' as const),
           direction: orderBy?.direction ?? ('DESC' as const),
         };
-        return toConnection(await listSessions(context, { organizationId: id, filter: filter ?? {}, order, page }));
+        const columns = selectedColumns<SessionRow>(info, 'Session');
+        return toConnection(
+          await listSessions(context, { organizationId: id, filter: filter ?? {}, order, page, columns }),
+        );
       },
     },
     { description: 'A page of sessions.' },
@@ -81,7 +85,7 @@ builder.queryField('session', (t) =>
       const [key] = uuidsOf([String(keyFromId('Session', id))]);
       if (key === undefined) return null;
       if (context.isTentative && isProvenBelow(info)) return { id: key } as SessionRow;
-      return (await readSessions(context, [key]))[0] ?? null;
+      return (await readSessions(context, [key], selectedColumns(info, 'Session')))[0] ?? null;
     },
   }),
 );
@@ -135,7 +139,9 @@ mutation('updateSession', {
     visibility: t.field({ type: SessionVisibilityEnum, description: 'Who reads it.' }),
   }),
   errors: [NotFoundError, ConflictError],
-  run: async (context, input) => ({ session: await updateSession(context, input) }),
+  run: async (context, input, info) => ({
+    session: await updateSession(context, input, selectedColumns(info, 'Session', 'session')),
+  }),
   payload: (t) => ({
     session: t.field({ type: SessionType, description: 'The changed session.', resolve: ({ session }) => session }),
   }),
@@ -150,7 +156,9 @@ mutation('pinSession', {
     isPinned: t.boolean({ description: '`true` when absent.' }),
   }),
   errors: [NotFoundError, ConflictError],
-  run: async (context, input) => ({ session: await pinSession(context, input) }),
+  run: async (context, input, info) => ({
+    session: await pinSession(context, input, selectedColumns(info, 'Session', 'session')),
+  }),
   payload: (t) => ({
     session: t.field({ type: SessionType, description: 'The changed session.', resolve: ({ session }) => session }),
   }),

@@ -1,33 +1,43 @@
 import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
+import { z } from 'zod';
 import { ConflictError, invalid, notFound } from '../../core/errors.ts';
-import type { CountedPage, PageArguments } from '../../core/keyset.ts';
-import { auditSql } from '../../core/audit.ts';
-import { isLongerThan } from '../../core/validation.ts';
+import type { CountedPage } from '../../core/keyset.ts';
 import { type OperationContext, auditEntry, requireOrganization, requireScope } from '../../core/operation.ts';
+import type { Columns } from '../../core/selection.ts';
+import { isLongerThan } from '../../core/validation.ts';
 import { requireVisibleMcpConnections } from '../mcp-connections/operations.ts';
 import { Session } from './entity.ts';
-import { MAX_DESCRIPTION, type PinSessionInput, type SessionFilter, type UpdateSessionInput } from './input.ts';
-import { changeableSql, readableSql, requireChange } from './policy.ts';
-import { type RichTextDocument, toPlainText } from './rich-text.ts';
+import { MAX_DESCRIPTION, type PinSessionInput, type UpdateSessionInput } from './input.ts';
+import { requireChange } from './policy.ts';
 import {
   type ArtifactRow,
-  SESSION_COLUMNS,
-  type SessionOrder,
+  type ProjectRow,
+  type PullRequestRow,
+  type SessionList,
   type SessionRow,
+  artifactsOf,
   countSessions,
-  findArtifactRows,
-  findSessionRows,
+  findSessions,
+  findStreamHead,
   pageOfSessions,
-} from './rows.ts';
-import { type SessionState, isFinished } from './vocabulary.ts';
+  projectsOf,
+  pullRequestsOf,
+  updateSessionRow,
+} from './queries.ts';
+import { type RichTextDocument, toPlainText } from './rich-text.ts';
+import { isFinished } from './vocabulary.ts';
 
 // Who may see a session decides who may see what belongs to it.
-export { changeableSql, readableSql };
+export { type Caller, callerOf, changeableBy, readableBy } from './policy.ts';
 
-/** Those of the ids that the caller may read, in no particular order. */
-export async function readSessions(context: OperationContext, ids: readonly string[]): Promise<SessionRow[]> {
+/** Those of the ids that the caller may read, in no particular order; with all columns, or those that are selected. */
+export async function readSessions(
+  context: OperationContext,
+  ids: readonly string[],
+  selected?: Columns<SessionRow>,
+): Promise<SessionRow[]> {
   requireScope(context.actor, 'sessions.read');
-  return findSessionRows(context, ids);
+  return findSessions(context, ids, selected);
 }
 
 /**
@@ -38,38 +48,39 @@ export async function readStreamHead(
   context: OperationContext,
   sessionId: string,
 ): Promise<{ isFinished: boolean; lastId: number }> {
-  const values: unknown[] = [sessionId];
-  const [head] = await context.sql.query<{ state: SessionState; lastId: string }>(
-    `select s.state, h.last_id as "lastId" from session s join session_stream h on h.session_id = s.id where s.id = $1 and ${readableSql(context.actor, values)}`,
-    values,
-  );
+  const head = await findStreamHead(context, sessionId);
   if (!head) throw notFound('session');
-  return { isFinished: isFinished(head.state), lastId: Number(head.lastId) };
+  return { isFinished: isFinished(head.state), lastId: head.lastId };
 }
 
 /** Pages through the sessions that the caller may read. */
 export async function listSessions(
   context: OperationContext,
-  {
-    organizationId,
-    filter,
-    order,
-    page,
-  }: { organizationId?: string; filter: SessionFilter; order: SessionOrder; page: PageArguments },
+  { organizationId, ...list }: SessionList & { organizationId?: string },
 ): Promise<CountedPage<SessionRow>> {
   requireScope(context.actor, 'sessions.read');
   requireOrganization(context.actor, organizationId);
-  return { page: await pageOfSessions(context, filter, order, page), total: () => countSessions(context, filter) };
+  return { page: await pageOfSessions(context, list), total: () => countSessions(context, list.filter) };
 }
 
-/** The artifacts of sessions that the caller has reached, by session id; one statement for all. */
-export async function readArtifactsOf(
-  context: OperationContext,
-  sessionIds: readonly string[],
-): Promise<Map<string, ArtifactRow[]>> {
-  const artifacts = new Map<string, ArtifactRow[]>(sessionIds.map((id) => [id, []]));
-  for (const row of await findArtifactRows(context, sessionIds)) artifacts.get(row.sessionId)?.push(row);
-  return artifacts;
+// What belongs to sessions that the caller has reached. Projects are found by their id.
+export { artifactsOf, projectsOf, pullRequestsOf } from './queries.ts';
+
+/** A session with all that REST answers with it. */
+export interface SessionDetails {
+  readonly session: SessionRow;
+  readonly artifacts: readonly ArtifactRow[];
+  /** By artifact. */
+  readonly pullRequests: ReadonlyMap<string, readonly PullRequestRow[]>;
+  readonly project: ProjectRow | undefined;
+}
+
+export async function readSessionDetails(context: OperationContext, session: SessionRow): Promise<SessionDetails> {
+  const { id, projectId } = session;
+  const artifacts = (await artifactsOf(context)([id])).get(id) ?? [];
+  const pullRequests = artifacts.length > 0 ? await pullRequestsOf(context)(artifacts.map((artifact) => artifact.id)) : new Map();
+  const [project] = projectId !== null && z.uuid().safeParse(projectId).success ? (await projectsOf(context)([projectId])).values() : [];
+  return { session, artifacts, pullRequests, project };
 }
 
 /**
@@ -80,14 +91,15 @@ export async function readArtifactsOf(
 export async function updateSession(
   context: OperationContext,
   { sessionId, ...changes }: UpdateSessionInput,
+  selected?: Columns<SessionRow>,
 ): Promise<SessionRow> {
   requireScope(context.actor, 'sessions.write');
   if (changes.mcpServers) await requireVisibleMcpServers(context, changes.mcpServers);
   if (changes.richContent && changes.description === undefined) {
     const description = describe(changes.richContent);
-    return changeSession(context, 'updateSession', sessionId, { ...changes, description });
+    return changeSession(context, 'updateSession', sessionId, { ...changes, description }, selected);
   }
-  return changeSession(context, 'updateSession', sessionId, changes);
+  return changeSession(context, 'updateSession', sessionId, changes, selected);
 }
 
 /** The description that a rich-text document makes; null when its text is empty. */
@@ -102,77 +114,59 @@ export function describe(richContent: RichTextDocument): string | null {
 export async function pinSession(
   context: OperationContext,
   { sessionId, isPinned }: PinSessionInput,
+  selected?: Columns<SessionRow>,
 ): Promise<SessionRow> {
   requireScope(context.actor, 'sessions.write');
-  return changeSession(context, 'pinSession', sessionId, { isPinned });
+  return changeSession(context, 'pinSession', sessionId, { isPinned }, selected);
 }
 
-/** What changes, and its column. */
-const COLUMN_OF = {
-  agent: 'agent',
-  agentOptions: 'agent_options',
-  baseBranch: 'base_branch',
-  branchName: 'branch_name',
-  targetBranch: 'target_branch',
-  description: 'description',
-  richContent: 'rich_content',
-  level: 'level',
-  mcpServers: 'mcp_servers',
-  projectId: 'project_id',
-  title: 'title',
-  mode: 'mode',
-  sandboxSize: 'sandbox_size',
-  visibility: 'visibility',
-  isPinned: 'is_pinned',
-} as const;
-type Changes = Partial<Record<keyof typeof COLUMN_OF, unknown>>;
+/** What a change may write. Of `jsonb` columns as JSON text: a list or an object would be taken for a value of PostgreSQL's own. */
+const CHANGEABLE = [
+  'agent',
+  'agentOptions',
+  'baseBranch',
+  'branchName',
+  'targetBranch',
+  'description',
+  'richContent',
+  'level',
+  'mcpServers',
+  'projectId',
+  'title',
+  'mode',
+  'sandboxSize',
+  'visibility',
+  'isPinned',
+] as const satisfies readonly (keyof SessionRow)[];
+const AS_JSON: ReadonlySet<string> = new Set<keyof SessionRow>(['agentOptions', 'richContent']);
 
-const COLUMNS = Object.values(COLUMN_OF).join(', ');
-
-/** What is written over a session. What `agentOptions`, and `goal` in them, do not name stays as it is, too. */
-function patchSql(given: Readonly<Record<string, unknown>>, values: unknown[]): string {
-  const patch = `$${values.push(JSON.stringify(given))}::jsonb`;
-  if (!('agent_options' in given)) return patch;
-  const options = `${patch} -> 'agent_options'`;
-  const goal = `jsonb_build_object('goal', (s.agent_options -> 'goal') || (${options} -> 'goal'))`;
-  // Where one of the two goals is not there, the other one stands as it is.
-  const merged = `coalesce(s.agent_options, '{}') || (${options}) || jsonb_strip_nulls(${goal})`;
-  return `${patch} || jsonb_build_object('agent_options', ${merged})`;
-}
-
-/**
- * One statement that finds, authorizes, changes, records and answers. `jsonb_populate_record` has the very semantics of a PATCH: a column that the
- * JSON does not name keeps its value, and null is null.
- */
 async function changeSession(
   context: OperationContext,
   operation: string,
   sessionId: string,
-  changes: Changes,
+  changes: Partial<Record<(typeof CHANGEABLE)[number], unknown>>,
+  selected?: Columns<SessionRow>,
 ): Promise<SessionRow> {
-  const given = Object.fromEntries(
-    Object.entries(COLUMN_OF).flatMap(([name, column]) =>
-      changes[name as keyof Changes] === undefined ? [] : [[column, changes[name as keyof Changes]]],
-    ),
-  );
-  const values: unknown[] = [sessionId];
-  const reach = changeableSql(context.actor, values);
-  const changed =
-    Object.keys(given).length === 0
-      ? `select ${SESSION_COLUMNS} from session s where s.id = $1 and ${reach}`
-      : `update session s set (${COLUMNS}) = (select ${COLUMNS} from jsonb_populate_record(s, ${patchSql(given, values)})),
-          updated_at = $${values.push(context.now())}
-          where s.id = $1 and ${reach} returning ${SESSION_COLUMNS}`;
-  const entry = auditEntry(context, operation, { type: 'Session', id: sessionId });
-  // As JSON, which is read at once: the driver makes a reader for each of some thirty columns, and then has one row for them.
-  const [row] = await context.sql.query<{ session: SessionRow }>(
-    `with changed as (${changed}), recorded as (${auditSql(entry, 'changed', values)}) select to_json(changed) as session from changed`,
-    values,
+  const given = CHANGEABLE.filter((name) => changes[name] !== undefined);
+  if (given.length === 0) {
+    await requireSessionChange(context, sessionId);
+    const [row] = await findSessions(context, [sessionId], selected);
+    return row ?? refuse(context, sessionId);
+  }
+  const written = given.map((name) => {
+    const value = changes[name];
+    return [name, AS_JSON.has(name) && value !== null ? JSON.stringify(value) : value];
+  });
+  const row = await updateSessionRow(
+    context,
+    sessionId,
+    { ...Object.fromEntries(written), updatedAt: context.now() },
+    { entry: auditEntry(context, operation, { type: 'Session', id: sessionId }), columns: selected },
   );
   if (!row) return refuse(context, sessionId);
   // Who follows the session's events may have to be told that it is private now.
   if (changes.visibility !== undefined) context.notifier.publish(sessionTopic(sessionId));
-  return row.session;
+  return row;
 }
 
 /** What is published when events were appended to a session, or its state or visibility has changed. */
@@ -182,7 +176,7 @@ export function sessionTopic(sessionId: string): string {
 
 /** @throws NotFoundError when the caller cannot read the session; ForbiddenError when they can but may not change it. */
 export async function requireSessionChange(context: OperationContext, sessionId: string): Promise<void> {
-  const [session] = await findSessionRows(context, [sessionId]);
+  const [session] = await findSessions(context, [sessionId], ['organizationId', 'creatorId', 'visibility']);
   requireChange(context.actor, session);
 }
 
@@ -210,6 +204,7 @@ export async function lockSession(
     { id: sessionId, organization: organization.id },
     { lockMode: LockMode.PESSIMISTIC_WRITE },
   );
-  requireChange(actor, session && { creatorId: session.creator?.id ?? null, visibility: session.visibility }, what);
+  const owned = session && { ...session, organizationId: organization.id, creatorId: session.creator?.id ?? null };
+  requireChange(actor, owned ?? undefined, what);
   return session ?? Promise.reject(notFound(what));
 }

@@ -1,45 +1,48 @@
 import { ForbiddenError, notFound } from '../../core/errors.ts';
-import { type Actor, requireOrganization } from '../../core/operation.ts';
+import { type Actor, type Role, requireOrganization } from '../../core/operation.ts';
+import { type Reach, isWithin } from '../../core/postgres/reach.ts';
 
-/** What a policy looks at. */
-export interface Ownership {
-  readonly creatorId?: string | null;
+/** What decides who may see and change a session. `Id` is an id, or the place of one in a prepared query. */
+export interface Ownership<Id = string> {
+  readonly organizationId: Id;
+  readonly creatorId: Id | null;
   readonly visibility: 'public' | 'private';
 }
 
-/** The creator and the admins of the organization may change a session. */
-export function mayChange(actor: Actor, session: Ownership): boolean {
-  return session.creatorId === actor.userId || actor.organization?.role === 'admin';
+export interface Caller<Id = string> {
+  readonly organizationId: Id;
+  readonly userId: Id;
+  readonly role: Role;
+}
+
+/** The creator and the administrators of the organization may change a session. */
+export function changeableBy<Id>({ organizationId, userId, role }: Caller<Id>): Reach<Ownership<Id>> {
+  return { all: { organizationId }, anyOf: role === 'admin' ? undefined : [{ creatorId: userId }] };
 }
 
 /** A public session is read by the whole organization, a private one by those who may change it. */
-export function mayRead(actor: Actor, session: Ownership): boolean {
-  return session.visibility === 'public' || mayChange(actor, session);
+export function readableBy<Id>(caller: Caller<Id>): Reach<Ownership<Id>> {
+  const { all, anyOf } = changeableBy(caller);
+  return { all, anyOf: anyOf && [{ visibility: 'public' }, ...anyOf] };
+}
+
+/** @throws ValidationError (400) when the caller acts in no organization. */
+export function callerOf(actor: Actor): Caller {
+  const { id: organizationId, role } = requireOrganization(actor);
+  return { organizationId, userId: actor.userId, role };
 }
 
 /**
  * @throws NotFoundError (404) for a session that the caller cannot read, missing and foreign ones alike; ForbiddenError (403) for one that
  * they can read but not change.
  */
-export function requireChange(actor: Actor, session: Ownership | undefined | null, what = 'session'): asserts session {
-  if (!session || !mayRead(actor, session)) throw notFound(what);
-  if (!mayChange(actor, session)) throw new ForbiddenError('only the creator of the session or an admin may change it');
-}
-
-/** `mayRead` as SQL over `session s`, for the organization that the caller acts in; appends its values. */
-export function readableSql(actor: Actor, values: unknown[]): string {
-  const organization = requireOrganization(actor);
-  const inOrganization = `s.organization_id = $${values.push(organization.id)}`;
-  return organization.role === 'admin'
-    ? inOrganization
-    : `${inOrganization} and (s.visibility = 'public' or s.creator_id = $${values.push(actor.userId)})`;
-}
-
-/** `mayChange` as SQL, likewise. */
-export function changeableSql(actor: Actor, values: unknown[]): string {
-  const organization = requireOrganization(actor);
-  const inOrganization = `s.organization_id = $${values.push(organization.id)}`;
-  return organization.role === 'admin'
-    ? inOrganization
-    : `${inOrganization} and s.creator_id = $${values.push(actor.userId)}`;
+export function requireChange<Session extends Ownership>(
+  actor: Actor,
+  session: Session | undefined,
+  what = 'session',
+): asserts session is Session {
+  const caller = callerOf(actor);
+  if (!session || !isWithin(readableBy(caller), session)) throw notFound(what);
+  if (!isWithin(changeableBy(caller), session))
+    throw new ForbiddenError('only the creator of the session or an administrator may change it');
 }

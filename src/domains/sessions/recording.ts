@@ -7,6 +7,7 @@ import {
   requireScope,
   write,
 } from '../../core/operation.ts';
+import { artifactRow, pullRequestRow } from './queries.ts';
 import { Artifact, Project, PullRequest, Session, SessionStream } from './entity.ts';
 import type {
   CreateSessionInput,
@@ -15,7 +16,7 @@ import type {
   TransitionSessionInput,
 } from './input.ts';
 import { describe, lockSession, requireVisibleMcpServers, sessionTopic } from './operations.ts';
-import { type ArtifactRow, type SessionRow, findSessionRows } from './rows.ts';
+import { type ArtifactRow, type PullRequestRow, type SessionRow, findSessions } from './queries.ts';
 import { NEXT_STATES, isFinished } from './vocabulary.ts';
 
 /** What agent runners do: they make sessions, move them from state to state, and record what comes of them. */
@@ -28,7 +29,7 @@ export async function createSession(context: OperationContext, input: CreateSess
 
 /** The session as it is read, after the commit: with its project, which is a row of its own. */
 async function readRecorded(context: OperationContext, id: string): Promise<SessionRow> {
-  const [row] = await findSessionRows(context, [id]);
+  const [row] = await findSessions(context, [id]);
   return row ?? Promise.reject(notFound('session'));
 }
 
@@ -134,7 +135,7 @@ export const recordArtifact = write(
       createdAt: at,
       updatedAt: at,
     });
-    return { id: artifact.id, sessionId, type, createdAt: at, updatedAt: at, pullRequests: [] };
+    return artifactRow(artifact);
   },
   { operation: 'recordArtifact', target: ({ sessionId }) => ofSession(sessionId) },
 );
@@ -147,7 +148,7 @@ export const recordPullRequest = write(
   async (
     context: OperationContext,
     { artifactId, ...input }: RecordPullRequestInput,
-  ): Promise<{ artifact: Artifact; pullRequest: PullRequest }> => {
+  ): Promise<{ artifact: ArtifactRow; pullRequest: PullRequestRow }> => {
     const { em, actor, now, newId } = context;
     requireScope(actor, 'sessions.record');
     const artifact = await em.findOne(Artifact, { id: artifactId, organization: requireOrganization(actor).id });
@@ -170,7 +171,7 @@ export const recordPullRequest = write(
       });
     if (known) em.assign(known, { ...input, updatedAt: at });
     artifact.updatedAt = at;
-    return { artifact, pullRequest };
+    return { artifact: artifactRow(artifact), pullRequest: pullRequestRow(pullRequest) };
   },
-  { operation: 'recordPullRequest', target: ({ artifact }) => ofSession(artifact.session.id) },
+  { operation: 'recordPullRequest', target: ({ artifact }) => ofSession(artifact.sessionId) },
 );

@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import type { OperationContext } from '../../core/operation.ts';
 import { route } from '../../core/route.ts';
-import { toIsoString } from '../../core/sql.ts';
 import { updateSessionInput } from './input.ts';
-import { readArtifactsOf, updateSession } from './operations.ts';
-import { type ArtifactRow, type PullRequestRow, type SessionRow, htmlUrlOf, stateFlags } from './rows.ts';
+import { htmlUrlOf, stateFlags } from './derived.ts';
+import { type SessionDetails, readSessionDetails, updateSession } from './operations.ts';
+import type { ArtifactRow, PullRequestRow } from './queries.ts';
 import {
   ARTIFACT_TYPES,
   MODES,
@@ -137,8 +137,8 @@ function toPullRequestDocument({
     sourceBranch,
     baseBranch,
     headSha,
-    createdAt: toIsoString(createdAt),
-    updatedAt: toIsoString(updatedAt),
+    createdAt: createdAt,
+    updatedAt: updatedAt,
     agent,
     diff,
     author,
@@ -146,25 +146,21 @@ function toPullRequestDocument({
   };
 }
 
-function toArtifactDocument({
-  id,
-  type,
-  createdAt,
-  updatedAt,
-  pullRequests,
-}: ArtifactRow): z.input<typeof artifactDocument> {
+function toArtifactDocument(
+  { id, type, createdAt, updatedAt }: ArtifactRow,
+  pullRequests: readonly PullRequestRow[],
+): z.input<typeof artifactDocument> {
   return {
     id,
     type,
-    createdAt: toIsoString(createdAt),
-    updatedAt: toIsoString(updatedAt),
+    createdAt: createdAt,
+    updatedAt: updatedAt,
     pullRequests: pullRequests.map(toPullRequestDocument),
   };
 }
 
 function toSessionDocument(
-  row: SessionRow,
-  artifacts: readonly ArtifactRow[],
+  { session: row, artifacts, pullRequests, project }: SessionDetails,
   { settings }: OperationContext,
 ): z.input<typeof sessionDocument> {
   return {
@@ -175,10 +171,10 @@ function toSessionDocument(
     baseBranch: row.baseBranch,
     branchName: row.branchName,
     targetBranch: row.targetBranch,
-    createdAt: toIsoString(row.createdAt),
-    updatedAt: toIsoString(row.updatedAt),
-    lastQueuedAt: row.lastQueuedAt === null ? null : toIsoString(row.lastQueuedAt),
-    lastSeenAt: toIsoString(row.lastSeenAt),
+    createdAt: row.createdAt,
+    updatedAt: row.updatedAt,
+    lastQueuedAt: row.lastQueuedAt,
+    lastSeenAt: row.lastSeenAt,
     externalId: row.externalId,
     externalUrl: row.externalUrl,
     kind: row.kind,
@@ -193,8 +189,8 @@ function toSessionDocument(
     htmlUrl: htmlUrlOf(row, settings.publicUrl),
     isPinned: row.isPinned,
     diffSummary: row.diffSummary,
-    artifacts: artifacts.map(toArtifactDocument),
-    project: row.project,
+    artifacts: artifacts.map((artifact) => toArtifactDocument(artifact, pullRequests.get(artifact.id) ?? [])),
+    project: project ?? null,
     sessionSource: { ...row.source, repositories: [...row.source.repositories] },
     sourcePullRequest: row.sourcePullRequest,
     state: stateFlags(row.state),
@@ -218,8 +214,8 @@ export const sessionRoutes = [
       input: { title: 'Mend the flaky checkout test', mode: 'planning', sandboxSize: 'large', visibility: 'public' },
     },
     run: async (context, input) => {
-      const row = await updateSession(context, input);
-      return toSessionDocument(row, (await readArtifactsOf(context, [row.id])).get(row.id) ?? [], context);
+      const session = await updateSession(context, input);
+      return toSessionDocument(await readSessionDetails(context, session), context);
     },
   }),
 ];
