@@ -30,7 +30,7 @@ async function refusedByBoth(
   return first;
 }
 
-describe('what is refused, in the same words on both doors', () => {
+describe('who may not, in the same words on both APIs', () => {
   test('403: a key without the scope', async () => {
     const scopes = SCOPES.filter((scope) => scope !== 'behavioral_events.event_definitions.read_write');
     const message = 'the API key lacks the scope behavioral_events.event_definitions.read_write';
