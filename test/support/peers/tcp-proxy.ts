@@ -8,6 +8,8 @@ export interface TcpProxy {
   setTarget(databaseUrl: string): void;
   /** So long is held what goes to the database, each time. */
   setDelay(ms: number): void;
+  /** When something is held from now on. */
+  nextHeld(): Promise<void>;
   /** Nothing is passed on any more, and nobody is told. */
   fallSilent(): void;
   /** Nothing is passed on over connections that are opened from now on. */
@@ -23,6 +25,7 @@ export async function startTcpProxy(databaseUrl: string): Promise<TcpProxy> {
   const sockets = new Set<Socket>();
   let delayMs = 0;
   let isSilent = false;
+  let held = Promise.withResolvers<void>();
   const server = createServer({ noDelay: true }, (client) => {
     const database = connect({ port: Number(target.port), host: target.hostname, noDelay: true });
     forward(client, database, () => delayMs);
@@ -33,8 +36,12 @@ export async function startTcpProxy(databaseUrl: string): Promise<TcpProxy> {
     sockets.add(from);
     from.on('data', (bytes) => {
       const ms = wait();
-      if (ms > 0) setTimeout(() => to.writable && to.write(bytes), ms);
-      else to.write(bytes);
+      if (ms > 0) {
+        setTimeout(() => to.writable && to.write(bytes), ms);
+        held.resolve();
+      } else {
+        to.write(bytes);
+      }
     });
     from.on('error', () => undefined);
     from.on('close', () => {
@@ -57,6 +64,7 @@ export async function startTcpProxy(databaseUrl: string): Promise<TcpProxy> {
     url: through.href,
     setTarget: (url) => (target = new URL(url)),
     setDelay: (ms) => (delayMs = ms),
+    nextHeld: () => (held = Promise.withResolvers()).promise,
     fallSilent() {
       isSilent = true;
       for (const socket of sockets) socket.pause();
