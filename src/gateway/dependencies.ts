@@ -5,7 +5,14 @@ import type { Config } from '../core/config.ts';
 import { type Database, openDatabase } from '../core/database.ts';
 import type { HttpRequest } from '../core/http.ts';
 import { type Notifier, createNotifier } from '../core/notify.ts';
-import type { Actor, OperationContext, OperationSettings, WorkContext } from '../core/operation.ts';
+import {
+  type Actor,
+  DEFAULT_TIMING,
+  type OperationContext,
+  type OperationSettings,
+  type Timing,
+  type WorkContext,
+} from '../core/operation.ts';
 import { type Outbound, type OutboundOptions, createOutbound } from '../core/outbound.ts';
 import type { PublicContext } from '../core/route.ts';
 import { type Replicas, type ReplicasOptions, createReplicas } from '../core/replicas.ts';
@@ -45,6 +52,7 @@ export interface Dependencies {
   readonly tracing: Tracing | undefined;
   readonly now: () => Date;
   readonly newId: () => string;
+  readonly timing: Timing;
   /** Closes the connections to the database. */
   close(): Promise<void>;
 }
@@ -57,6 +65,10 @@ export interface DependencyOptions {
   readonly now?: () => Date;
   /** How long a request waits for the database, other than the usual time; for tests on busy machines. */
   readonly databaseWaitMs?: number | undefined;
+  /** Waits that differ from {@link DEFAULT_TIMING}; for tests. */
+  readonly timing?: Partial<Timing> | undefined;
+  /** Database URL on which to listen for notifications, if not `databaseUrl`; for tests that lose notifications. */
+  readonly listenUrl?: string | undefined;
   /** Bounds of outbound requests other than the usual ones, and another DNS; for tests. */
   readonly outbound?: Partial<OutboundOptions>;
   /** Sees every statement; for tests that count them. */
@@ -73,6 +85,8 @@ export async function createDependencies({
   onSql,
   outbound: outboundOptions,
   databaseWaitMs: waitMs,
+  timing,
+  listenUrl = databaseUrl,
 }: DependencyOptions): Promise<Dependencies> {
   const tracing = await openTracing(config, log);
   const onPool = tracing && ((pool: Pool) => traceStatements(pool, tracing));
@@ -83,7 +97,7 @@ export async function createDependencies({
   const pool: Pool = await database.driver.getConnection().getNativeClient();
   const metrics = createMetrics({ pool, countJobs: () => countJobs(sql), replicas });
   const notifier = createNotifier({
-    url: databaseUrl,
+    url: listenUrl,
     send: (channel, payload) => sql.query('select pg_notify($1, $2)', [channel, payload]),
     log,
   });
@@ -115,6 +129,7 @@ export async function createDependencies({
     tracing,
     now,
     newId: randomUUID,
+    timing: { ...DEFAULT_TIMING, ...timing },
     close: async () => {
       await notifier.close();
       await outbound.close();
@@ -165,7 +180,7 @@ export function operationContext(
   requestId: string,
   request?: HttpRequest,
 ): OperationContext {
-  const { database, sql, notifier, turns, secrets, outbound, now, newId } = dependencies;
+  const { database, sql, notifier, turns, secrets, outbound, now, newId, timing } = dependencies;
   let em: OperationContext['em'] | undefined;
   return {
     get em() {
@@ -183,6 +198,7 @@ export function operationContext(
     requestId,
     now,
     newId,
+    timing,
     secrets,
     outbound,
     settings: settingsOf(dependencies),

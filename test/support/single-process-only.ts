@@ -29,7 +29,7 @@ const APART: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'test/domains/session-events/tail.test.ts': {
     'a quiet stream is pinged': INSIDE,
     'nothing is left of a stream': INSIDE,
-    'a reader who does not read': INSIDE,
+    'who does not read costs a page': INSIDE,
   },
   'test/domains/session-events/subscription.test.ts': {
     'a client that hangs up': INSIDE,

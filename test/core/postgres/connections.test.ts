@@ -48,9 +48,9 @@ test('a connection that is lost in the middle of its transaction, or of beginnin
       const em = database.em.fork();
       if (isBegun) await em.begin();
       proxy.setDelay(60_000);
-      const held = proxy.nextHeld();
+      const sent = proxy.nextRequest();
       const lost = (isBegun ? em.commit() : em.begin()).catch(String);
-      await held;
+      await sent;
       proxy.cut();
       expect(await lost).toMatch(/Connection terminated|ECONNRESET/);
       if (isBegun) await em.rollback();

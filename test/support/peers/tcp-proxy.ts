@@ -8,8 +8,8 @@ export interface TcpProxy {
   setTarget(databaseUrl: string): void;
   /** So long is held what goes to the database, each time. */
   setDelay(ms: number): void;
-  /** When something is held from now on. */
-  nextHeld(): Promise<void>;
+  /** Resolves when something is sent to the database, also where it is held. */
+  nextRequest(): Promise<void>;
   /** Nothing is passed on any more, and nobody is told. */
   fallSilent(): void;
   /** Nothing is passed on over connections that are opened from now on. */
@@ -23,12 +23,13 @@ export interface TcpProxy {
 export async function startTcpProxy(databaseUrl: string): Promise<TcpProxy> {
   let target = new URL(databaseUrl);
   const sockets = new Set<Socket>();
+  let expected = Promise.withResolvers<void>();
   let delayMs = 0;
   let isSilent = false;
-  let held = Promise.withResolvers<void>();
   const server = createServer({ noDelay: true }, (client) => {
     const database = connect({ port: Number(target.port), host: target.hostname, noDelay: true });
     forward(client, database, () => delayMs);
+    client.on('data', () => expected.resolve());
     forward(database, client, () => 0);
   });
 
@@ -36,12 +37,8 @@ export async function startTcpProxy(databaseUrl: string): Promise<TcpProxy> {
     sockets.add(from);
     from.on('data', (bytes) => {
       const ms = wait();
-      if (ms > 0) {
-        setTimeout(() => to.writable && to.write(bytes), ms);
-        held.resolve();
-      } else {
-        to.write(bytes);
-      }
+      if (ms > 0) setTimeout(() => to.writable && to.write(bytes), ms);
+      else to.write(bytes);
     });
     from.on('error', () => undefined);
     from.on('close', () => {
@@ -64,7 +61,10 @@ export async function startTcpProxy(databaseUrl: string): Promise<TcpProxy> {
     url: through.href,
     setTarget: (url) => (target = new URL(url)),
     setDelay: (ms) => (delayMs = ms),
-    nextHeld: () => (held = Promise.withResolvers()).promise,
+    nextRequest() {
+      expected = Promise.withResolvers();
+      return expected.promise;
+    },
     fallSilent() {
       isSilent = true;
       for (const socket of sockets) socket.pause();
