@@ -279,15 +279,21 @@ function* linesOf(events: Iterable<AgentEvent>): Generator<string, void, undefin
   for (const event of events) yield `${JSON.stringify(event)}\n`;
 }
 
+/** What is asked for on the command line; undefined when it cannot be made. */
+export function parseArguments(words: readonly string[]): { count: number; seed: number } | undefined {
+  const [count = 3000, seed = 1] = words.map(Number);
+  return Number.isSafeInteger(count) && count >= MIN_EVENTS && Number.isSafeInteger(seed) ? { count, seed } : undefined;
+}
+
 if (import.meta.main) {
-  const [count = 3000, seed = 1] = process.argv.slice(2).map(Number);
-  if (!Number.isSafeInteger(count) || count < MIN_EVENTS || !Number.isSafeInteger(seed)) {
+  const asked = parseArguments(process.argv.slice(2));
+  if (!asked) {
     process.stderr.write(
       `usage: node make-agent-run.ts [events, at least ${MIN_EVENTS}, default 3000] [seed, default 1]\n`,
     );
     process.exitCode = 1;
   } else {
-    await pipeline(Readable.from(linesOf(agentRun(count, seed))), process.stdout).catch(
+    await pipeline(Readable.from(linesOf(agentRun(asked.count, asked.seed))), process.stdout).catch(
       (error: NodeJS.ErrnoException) => {
         // The reader has seen enough, as `head` does.
         if (error.code !== 'EPIPE') throw error;

@@ -50,6 +50,18 @@ export interface Actor {
   readonly isOperator?: boolean;
 }
 
+/** How long operations wait, in milliseconds. Tests choose other values, so that no result depends on time passing. */
+export interface Timing {
+  /** A live tail reads its session this often without a notification: a lost one delays events, and loses none. */
+  readonly sessionPollMs: number;
+  /** The same for a subscription to an MCP connection. */
+  readonly mcpConnectionPollMs: number;
+  /** How long an append waits for earlier appends to its session. */
+  readonly appendWaitMs: number;
+}
+
+export const DEFAULT_TIMING: Timing = { sessionPollMs: 5_000, mcpConnectionPollMs: 15_000, appendWaitMs: 10_000 };
+
 /** What operations work with. Time and randomness come in through here, so that tests can hold them still. */
 export interface OperationContext {
   readonly em: EntityManager;
@@ -73,6 +85,7 @@ export interface OperationContext {
   readonly requestId: string;
   readonly now: () => Date;
   readonly newId: () => string;
+  readonly timing: Timing;
   readonly settings: OperationSettings;
   /** Opens and seals stored secrets. */
   readonly secrets: SecretBox;

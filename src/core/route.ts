@@ -41,7 +41,10 @@ export interface Route<Input extends z.ZodType = z.ZodType, Output extends z.Zod
 }
 
 /** What works without a caller: everything that an operation has, but nobody on whose behalf. */
-export type PublicContext = Omit<OperationContext, 'actor' | 'authenticateAgain' | 'toDomainError' | 'turns' | 'budget'>;
+export type PublicContext = Omit<
+  OperationContext,
+  'actor' | 'authenticateAgain' | 'toDomainError' | 'turns' | 'timing' | 'budget'
+>;
 
 /** A page for which no key is needed, because what it may do stands in its query. Answers GET. */
 export interface PublicPage {

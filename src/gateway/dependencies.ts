@@ -5,7 +5,14 @@ import type { Config } from '../core/config.ts';
 import { type Database, openDatabase } from '../core/database.ts';
 import type { HttpRequest } from '../core/http.ts';
 import { type Notifier, createNotifier } from '../core/notify.ts';
-import type { Actor, OperationContext, OperationSettings, WorkContext } from '../core/operation.ts';
+import {
+  type Actor,
+  DEFAULT_TIMING,
+  type OperationContext,
+  type OperationSettings,
+  type Timing,
+  type WorkContext,
+} from '../core/operation.ts';
 import { type Outbound, type OutboundOptions, createOutbound } from '../core/outbound.ts';
 import type { PublicContext } from '../core/route.ts';
 import { type Replicas, type ReplicasOptions, createReplicas } from '../core/replicas.ts';
@@ -49,6 +56,7 @@ export interface Dependencies {
   readonly tracing: Tracing | undefined;
   readonly now: () => Date;
   readonly newId: () => string;
+  readonly timing: Timing;
   /** Closes the connections to the database. */
   close(): Promise<void>;
 }
@@ -61,6 +69,10 @@ export interface DependencyOptions {
   readonly now?: () => Date;
   /** How long a request waits for the database, other than the usual time; for tests on busy machines. */
   readonly databaseWaitMs?: number | undefined;
+  /** Waits that differ from {@link DEFAULT_TIMING}; for tests. */
+  readonly timing?: Partial<Timing> | undefined;
+  /** Database URL on which to listen for notifications, if not `databaseUrl`; for tests that lose notifications. */
+  readonly listenUrl?: string | undefined;
   /** Bounds of outbound requests other than the usual ones, and another DNS; for tests. */
   readonly outbound?: Partial<OutboundOptions>;
   /** Sees every statement; for tests that count them. */
@@ -77,6 +89,8 @@ export async function createDependencies({
   onSql,
   outbound: outboundOptions,
   databaseWaitMs: waitMs,
+  timing,
+  listenUrl = databaseUrl,
 }: DependencyOptions): Promise<Dependencies> {
   const tracing = await openTracing(config, log);
   const onPool = tracing || onSql ? (pool: Pool) => observeStatements(pool, { tracing, onSql }) : undefined;
@@ -88,7 +102,7 @@ export async function createDependencies({
   const replicas = connectReplicas({ config, pool, run, log, onPool });
   const metrics = createMetrics({ pool, countJobs: () => countJobs(sql), replicas });
   const notifier = createNotifier({
-    url: databaseUrl,
+    url: listenUrl,
     send: (channel, payload) => sql.query('select pg_notify($1, $2)', [channel, payload]),
     log,
   });
@@ -121,6 +135,7 @@ export async function createDependencies({
     tracing,
     now,
     newId: randomUUID,
+    timing: { ...DEFAULT_TIMING, ...timing },
     close: async () => {
       await notifier.close();
       await outbound.close();
@@ -170,7 +185,7 @@ export function operationContext(
   requestId: string,
   request?: HttpRequest,
 ): OperationContext {
-  const { database, run, notifier, turns, secrets, outbound, now, newId } = dependencies;
+  const { database, run, notifier, turns, secrets, outbound, now, newId, timing } = dependencies;
   let em: OperationContext['em'] | undefined;
   const budget = new RequestBudget(MAX_ANSWER_BYTES);
   return {
@@ -190,6 +205,7 @@ export function operationContext(
     requestId,
     now,
     newId,
+    timing,
     secrets,
     outbound,
     settings: settingsOf(dependencies),

@@ -1,8 +1,18 @@
 import { Readable } from 'node:stream';
+import { randomBytes } from 'node:crypto';
 import { afterEach, expect, test } from 'vitest';
+import { startTestGateway } from '../support/fixtures/gateway.ts';
+import { NOTIFIED_ONLY } from '../support/fixtures/notifications.ts';
 import { type LiveSession, startLiveSession } from '../support/fixtures/live-session.ts';
-import { endProcesses, start } from '../support/processes/process.ts';
-import { EventStream, type Message } from '../support/fixtures/sessions.ts';
+import { cli, endProcesses, graphqlDoor, start, startGateway } from '../support/processes/process.ts';
+import {
+  EventStream,
+  type Message,
+  append,
+  createSession,
+  eventsOf,
+  tail as follow,
+} from '../support/fixtures/sessions.ts';
 
 afterEach(endProcesses);
 
@@ -87,5 +97,30 @@ test('curl -N on both doors sees every event of another process once and in orde
     expect(await stream.nextData()).toMatchObject(end);
     expect(await exited).toBe(0);
     expect(seen).toEqual(range(1, 600).map((number) => [number, number]));
+  }
+});
+
+test('a gateway process, and a key revoked at the command line, reach a tail that would not poll within the hour', async () => {
+  const reader = await startTestGateway({}, { timing: NOTIFIED_ONLY });
+  try {
+    const { key, keyId } = await reader.createKey();
+    const id = await createSession(reader, key);
+    const stream = await follow(reader, key, id);
+    const env = {
+      DATABASE_URL: reader.databaseUrl,
+      ENCRYPTION_KEYS: `k1:${randomBytes(32).toString('base64')}`,
+      RUN_JOBS: 'false',
+    };
+    const writer = await startGateway(env);
+    for (const number of range(1, 5)) {
+      await append(graphqlDoor(writer.url), key, id, eventsOf(1));
+      expect((await stream.nextData())?.id).toBe(String(number));
+    }
+    expect(await cli(['keys', 'revoke', keyId], env)).toMatchObject({ code: 0, stderr: '' });
+    expect(await stream.nextData()).toEqual({ event: 'error', data: '{"error":"missing or invalid API key"}' });
+    expect(await stream.nextData()).toBeUndefined();
+    expect(await writer.end('SIGTERM')).toBe(0);
+  } finally {
+    await reader.close();
   }
 });

@@ -3,13 +3,13 @@ import { beforeEach } from 'vitest';
 
 const INSIDE = 'looks into the one process that would have the request';
 const APART: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  'test/across/requests.test.ts': {
+  'test/gateway/http/requests.test.ts': {
     ': 4 MiB pass': 'counts what a gateway takes of an endless body, of which a balancer takes some, too',
   },
   'test/gateway/admission/authentication.test.ts': {
     'before the body is read': 'sees whether a body is read, which a balancer does',
   },
-  'test/gateway/graphql/requests.test.ts': {
+  'test/gateway/graphql/limits.test.ts': {
     'query text of 64 KiB': 'has it in an address, which a server refuses before',
   },
   'test/gateway/idempotency/graphql.test.ts': {
@@ -29,7 +29,7 @@ const APART: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'test/domains/session-events/tail.test.ts': {
     'a quiet stream is pinged': INSIDE,
     'nothing is left of a stream': INSIDE,
-    'a reader who does not read': INSIDE,
+    'who does not read costs a page': INSIDE,
   },
   'test/domains/session-events/subscription.test.ts': {
     'a client that hangs up': INSIDE,

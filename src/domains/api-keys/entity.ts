@@ -42,3 +42,8 @@ export class ApiKey extends ApiKeySchema.class {
   }
 }
 ApiKeySchema.setClass(ApiKey);
+
+/** Topic published when a key may no longer read what it reads now: requests that still run with it look again. */
+export function apiKeyTopic(keyId: string): string {
+  return `api-key:${keyId}`;
+}

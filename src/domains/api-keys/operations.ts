@@ -13,7 +13,7 @@ import {
 import { type Timestamp, toIsoString } from '../../core/sql.ts';
 import { Membership } from '../organizations/entity.ts';
 import { lockOrganization } from '../organizations/operations.ts';
-import { ApiKey } from './entity.ts';
+import { ApiKey, apiKeyTopic } from './entity.ts';
 import type { CreateApiKeyInput, RenameApiKeyInput, RevokeApiKeyInput } from './input.ts';
 import { generateApiKey, hashApiKey, previewApiKey } from './key-format.ts';
 
@@ -123,11 +123,6 @@ const markRevoked = write(
   },
   { operation: 'revokeApiKey', target: targetOf },
 );
-
-/** What is published when a key was revoked: what goes on with it has to end. */
-export function apiKeyTopic(keyId: string): string {
-  return `api-key:${keyId}`;
-}
 
 async function loadApiKey({ em, actor }: OperationContext, id: string): Promise<ApiKey> {
   requireScope(actor, 'api_keys.write');

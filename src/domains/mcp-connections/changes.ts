@@ -1,12 +1,10 @@
 import { notFound } from '../../core/errors.ts';
 import type { OperationContext } from '../../core/operation.ts';
+import { apiKeyTopic } from '../api-keys/entity.ts';
 import type { McpConnectionReference } from './input.ts';
 import { readMcpConnections } from './operations.ts';
 import type { McpConnectionRow } from './rows.ts';
 import { standingOf, topicOf } from './status.ts';
-
-/** A notification is a hint that can be lost: the row is looked at again now and then without one. */
-const RECHECK_MS = 15_000;
 
 /**
  * Follows a connection: as it is now, then each time it has changed, whichever process changed it. Changes in quick succession may come as
@@ -17,9 +15,11 @@ export async function* followMcpConnection(
   context: OperationContext,
   { mcpConnectionId }: McpConnectionReference,
 ): AsyncGenerator<McpConnectionRow, void, undefined> {
-  const { notifier, signal } = context;
+  const { notifier, signal, timing } = context;
   const bell = createBell();
-  const unsubscribe = notifier.subscribe(topicOf(mcpConnectionId), bell.ring);
+  // A revoked key changes no row of the connection.
+  const topics = [topicOf(mcpConnectionId), apiKeyTopic(context.actor.keyId)];
+  const subscriptions = topics.map((topic) => notifier.subscribe(topic, bell.ring));
   signal?.addEventListener('abort', bell.ring);
   let last: string | undefined;
   try {
@@ -31,10 +31,10 @@ export async function* followMcpConnection(
       const state = JSON.stringify(row && [row, standingOf(row, context.now())]);
       if (state !== last) yield row;
       last = state;
-      await bell.heard(RECHECK_MS);
+      await bell.heard(timing.mcpConnectionPollMs);
     }
   } finally {
-    unsubscribe();
+    for (const unsubscribe of subscriptions) unsubscribe();
     signal?.removeEventListener('abort', bell.ring);
   }
 }

@@ -14,15 +14,17 @@ import {
 } from './input.ts';
 import {
   type MemberChange,
-  type MemberRow,
-  type OrganizationRow,
   addOrganizationMember,
   changeOrganizationMemberRole,
+  removeOrganizationMember,
+} from './member-operations.ts';
+import {
+  type MemberRow,
+  type OrganizationRow,
   countMembers,
   createOrganization,
   listMembers,
   readOrganizations,
-  removeOrganizationMember,
   updateOrganization,
 } from './operations.ts';
 

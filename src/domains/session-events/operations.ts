@@ -81,9 +81,6 @@ export async function readSessionEvent(
   return (await findEventRows(context, sessionId, {}, { after: id - 1, before: id + 1, limit: 1 }))?.events[0];
 }
 
-/** How long an append waits for those before it. */
-const APPEND_WAIT_MS = 10_000;
-
 export interface AppendedEvents {
   readonly sessionId: string;
   readonly firstId: number;
@@ -138,12 +135,12 @@ export async function appendSessionEvents(
  * @throws DomainError 503 with `Retry-After` when the turn does not come in time.
  */
 async function inTurn<Result>(
-  { turns }: OperationContext,
+  { turns, timing }: OperationContext,
   sessionId: string,
   append: () => Promise<Result>,
 ): Promise<Result> {
   if (!turns) return append();
-  const end = await turns.take(`append ${sessionId}`, APPEND_WAIT_MS);
+  const end = await turns.take(`append ${sessionId}`, timing.appendWaitMs);
   if (!end)
     throw new DomainError('unavailable', 'too much is being appended to this session; try again', {
       headers: { 'Retry-After': '1' },

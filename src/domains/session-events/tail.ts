@@ -1,13 +1,11 @@
 import { isDatabaseAway } from '../../core/database.ts';
 import { notFound } from '../../core/errors.ts';
 import { type OperationContext, requireScope } from '../../core/operation.ts';
-import { apiKeyTopic } from '../api-keys/operations.ts';
+import { apiKeyTopic } from '../api-keys/entity.ts';
 import { readStreamHead, sessionTopic } from '../sessions/operations.ts';
 import type { SessionEventFilter } from './input.ts';
 import { type SessionEventRow, findEventRows } from './page.ts';
 
-/** Even without a notification the store is read this often: a lost one delays, and loses nothing. */
-const POLL_MS = 5_000;
 /** While the database is away. */
 const RETRY_MS = 500;
 const MAX_PAGE_ROWS = 200;
@@ -65,7 +63,7 @@ async function* follow(
       // All up to the head is seen, what the filter left out included.
       cursor = Math.max(cursor, lastId);
       if (page.isFinished) return;
-      await bell.wait(POLL_MS);
+      await bell.wait(context.timing.sessionPollMs);
     }
   } finally {
     for (const unsubscribe of subscriptions) unsubscribe();

@@ -25,6 +25,12 @@ const ADDRESS_RULE =
   `must be an http, https or mailto address or a relative one, of 1 to ${MAX_ADDRESS_LENGTH} characters, ` +
   'without whitespace, control characters or backslashes';
 
+/**
+ * A mailto address (RFC 6068, section 2): recipients, header fields, or both, with an optional fragment. As in an http address,
+ * characters beyond ASCII need not be percent-encoded, and `/` and `?` may stand in the query (RFC 3986, section 3.4).
+ */
+const MAILTO = mailtoPattern();
+
 /** Attributes that name an address, on whatever node or mark they stand; compared without case. */
 const ADDRESS_ATTRIBUTES: ReadonlySet<string> = new Set(['href', 'src', 'url', 'xlink:href']);
 
@@ -248,8 +254,19 @@ function isSafeAddress(value: string): boolean {
   if (value.length === 0 || value.length > MAX_ADDRESS_LENGTH || /[\s\\\p{Cc}\p{Cf}\p{Cs}]/u.test(value)) return false;
   const scheme = /^([^/?#]*):/.exec(value)?.[1]?.toLowerCase();
   if (scheme === undefined) return !value.startsWith('//') && URL.canParse(value, 'https://page.invalid');
-  if (scheme === 'mailto') return value.length > 'mailto:'.length;
+  if (scheme === 'mailto') return MAILTO.test(value);
   return /^https?:\/\/[^/?#]/i.test(value) && URL.canParse(value);
+}
+
+function mailtoPattern(): RegExp {
+  const encoded = String.raw`%[\da-f]{2}|[^\0-\x7f]`;
+  const atom = String.raw`(?:[\w!$'*+~-]|${encoded})+`;
+  const dotAtom = String.raw`${atom}(?:\.${atom})*`;
+  const recipient = `${dotAtom}@${dotAtom}`;
+  const recipients = `${recipient}(?:,${recipient})*`;
+  const query = String.raw`(?:[\w.~!$'()*+,;:@/?-]|${encoded})`;
+  const fields = String.raw`\?${query}+=${query}*(?:&${query}+=${query}*)*`;
+  return new RegExp(`^mailto:(?:${recipients}(?:${fields})?|${fields})(?:#.*)?$`, 'i');
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { recordAudit } from '../../core/audit.ts';
 import { type JobContext, jobHandler } from '../../core/jobs.ts';
 import { jobEntry } from '../../core/operation.ts';
-import { apiKeyTopic } from '../api-keys/operations.ts';
+import { apiKeyTopic } from '../api-keys/entity.ts';
 import { lockOrganization } from '../organizations/operations.ts';
 import { sessionTopic } from '../sessions/operations.ts';
 import { DeletedSession, DeletionJob } from './entity.ts';

@@ -48,8 +48,9 @@ test('a connection that is lost in the middle of its transaction, or of beginnin
       const em = database.em.fork();
       if (isBegun) await em.begin();
       proxy.setDelay(60_000);
+      const sent = proxy.nextRequest();
       const lost = (isBegun ? em.commit() : em.begin()).catch(String);
-      await new Promise((resolve) => setTimeout(resolve, 50));
+      await sent;
       proxy.cut();
       expect(await lost).toMatch(/Connection terminated|ECONNRESET/);
       if (isBegun) await em.rollback();

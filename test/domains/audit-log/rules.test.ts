@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { findOperator } from '../../../src/domains/session-events/import.ts';
 import { appendSessionEventsInput } from '../../../src/domains/session-events/input.ts';
@@ -234,7 +233,7 @@ describe('no change, no entry', () => {
       { input },
     );
     const waiting = `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
-    while ((await sql(waiting)).length === 0) await delay(10);
+    await expect.poll(() => sql(waiting)).toHaveLength(1);
     expect((await doomed).errors).toHaveLength(1);
     await holder.rollback();
     expect(await count()).toBe(before);

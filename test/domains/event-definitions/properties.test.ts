@@ -1,13 +1,13 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import {
+  A_AND_B,
   type Door,
   E,
   done,
-  doorsOf,
-  graphqlDoor,
+  many,
   refused,
-  restDoor,
   settled,
+  workspaceWithEvent,
 } from '../../support/fixtures/event-definitions.ts';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
 
@@ -18,23 +18,7 @@ beforeAll(async () => {
 afterEach(() => gateway.setClock(undefined));
 afterAll(() => gateway.close());
 
-const A_AND_B = [
-  { label: 'A', value: 'a' },
-  { label: 'B', value: 'b' },
-];
-
-/** A new organization with the event `event`, seen through one door; `other` is the other door to the same. */
-async function workspace(which: Door['door'], event: object = {}) {
-  const { key } = await gateway.createKey();
-  const [rest, graphql] = doorsOf(gateway, key);
-  const [door, other] = which === 'REST' ? [rest, graphql] : [graphql, rest];
-  done(await door.create({ label: 'Event', includeDefaultProperties: false, ...event }));
-  return { key, door, other };
-}
-
-function many(count: number) {
-  return Array.from({ length: count }, (_, index) => ({ label: `P${index}`, type: 'bool' }));
-}
+const workspace = (which: Door['door'], event?: object) => workspaceWithEvent(gateway, which, event);
 
 const conflict = (message: string, field: string) => ({
   status: 409,
@@ -264,208 +248,4 @@ describe.each(['REST', 'GraphQL'] as const)('through %s', (which) => {
       expect(refused(await door.updateProperty('event', name, { label: 'X' }))).toEqual(missingProperty);
     }
   });
-});
-
-test('400: what is refused of a property, in the same words on both doors', async () => {
-  const { door, other, key } = await workspace('REST', {
-    propertyDefinitions: [
-      { label: 'Text', type: 'string' },
-      { label: 'Kind', type: 'enumeration', options: A_AND_B },
-    ],
-  });
-  const attempts: readonly ((through: Door) => ReturnType<Door['addProperty']>)[] = [
-    (through) => through.addProperty('event', { label: '', name: 'A', type: 'bool', options: A_AND_B }),
-    (through) => through.addProperty('event', { label: '…', type: 'enumeration' }),
-    (through) => through.updateProperty('event', 'text', { options: A_AND_B }),
-    (through) => through.updateProperty('event', 'text', { label: null }),
-    (through) => through.updateProperty('event', 'kind', { options: null, label: 'x'.repeat(51) }),
-    (through) => through.updateProperty('event', 'kind', { options: [] }),
-    (through) => through.updateProperty('event', 'kind', { options: [...A_AND_B, { label: 'again', value: 'a' }] }),
-  ];
-  const messages = [];
-  for (const attempt of attempts) {
-    const first = refused(await attempt(door));
-    expect(refused(await attempt(other))).toEqual(first);
-    messages.push(`${first.status} ${first.message}`);
-  }
-  const patch = async (path: string, body: object) => {
-    const answer = await gateway.rest<{ message: string }>('PATCH', `${E}/event/property${path}`, { key, body });
-    messages.push(`${answer.status} ${answer.body.message}`);
-  };
-  await patch('', { label: 'X' });
-  await patch('', { name: 'text', type: 'number' });
-  await patch('/text', { name: 'text', label: 'X' });
-  await patch('/kind', { options: [{ label: 1, value: null, hidden: true }] });
-  expect(messages).toMatchInlineSnapshot(`
-    [
-      "400 label: must not be empty; name: must start with a letter and contain only lowercase letters, digits and underscores; options: is only for the type enumeration, not for bool",
-      "400 options: is required for the type enumeration, with at least one option; label: leaves no name, because it has neither letters nor digits; give a name",
-      "400 options: is only for the type enumeration; text is of type string",
-      "400 label: must be a string",
-      "400 label: must be at most 50 characters; options: must be an array",
-      "400 options: must have at least 1 items",
-      "400 options: must have values that differ from each other",
-      "400 name: is required",
-      "400 type: is not a known property",
-      "400 name: is not a known property",
-      "400 options.0.label: must be a string; options.0.value: must be a string; options.0.hidden: is not a known property",
-    ]
-  `);
-  expect(done(await door.read('event')).properties.map(({ label }) => label)).toEqual(['Text', 'Kind']);
-});
-
-describe('replaceEventPropertyType', () => {
-  const MUTATION = `mutation Replace($input: ReplaceEventPropertyTypeInput!) { replaceEventPropertyType(input: $input) {
-    __typename
-    ... on ReplaceEventPropertyTypePayload { eventDefinition { name } property { name label type description options { label value } displayOrder isDefault } }
-    ... on Error { message code path }
-  } }`;
-  const replace = async (key: string, input: object) => {
-    const { data, errors } = await gateway.graphql<{ replaceEventPropertyType: object }>(key, MUTATION, {
-      input: { eventName: 'event', ...input },
-    });
-    expect(errors).toBeUndefined();
-    return data?.replaceEventPropertyType;
-  };
-
-  test('gives a property another type in its place, and is what deleting and creating it again on REST comes to', async () => {
-    const { key, other } = await workspace('GraphQL', {
-      propertyDefinitions: [
-        { label: 'First', type: 'string', description: 'Text' },
-        { label: 'Second', type: 'bool' },
-      ],
-    });
-    expect(await replace(key, { name: 'first', type: 'ENUMERATION', options: A_AND_B, label: 'One' })).toEqual({
-      __typename: 'ReplaceEventPropertyTypePayload',
-      eventDefinition: { name: 'event' },
-      property: {
-        name: 'first',
-        label: 'One',
-        type: 'ENUMERATION',
-        description: 'Text',
-        options: A_AND_B,
-        displayOrder: 32,
-        isDefault: false,
-      },
-    });
-    await replace(key, { name: 'first', type: 'NUMBER', description: null });
-    expect(
-      done(await other.read('event')).properties.map(({ name, type, label, description, options }) => ({
-        name,
-        type,
-        label,
-        description,
-        options,
-      })),
-    ).toEqual([
-      { name: 'first', type: 'number', label: 'One', description: null, options: [] },
-      { name: 'second', type: 'bool', label: 'Second', description: null, options: [] },
-    ]);
-    done(await other.deleteProperty('event', 'first'));
-    expect(done(await other.addProperty('event', { name: 'first', label: 'One', type: 'date' })).type).toBe('date');
-  });
-
-  test('works on a full definition, and refuses what cannot be', async () => {
-    const { key } = await workspace('GraphQL', {
-      includeDefaultProperties: true,
-      propertyDefinitions: [{ label: 'Key', type: 'string' }, ...many(49)],
-      customMatchingId: { primaryObjectRule: { targetObjectPropertyName: 'key', eventPropertyName: 'key' } },
-    });
-    expect(await replace(key, { name: 'p3', type: 'DATE' })).toMatchObject({ property: { name: 'p3', type: 'DATE' } });
-    expect(await replace(key, { name: 'key', type: 'NUMBER' })).toMatchObject({
-      property: { name: 'key', type: 'NUMBER' },
-    });
-    expect([
-      await replace(key, { name: 'key', type: 'BOOL' }),
-      await replace(key, { name: 'svc_city', type: 'BOOL' }),
-      await replace(key, { name: 'absent', type: 'BOOL' }),
-      await replace(key, { eventName: 'absent', name: 'p3', type: 'BOOL' }),
-      await replace(key, { name: 'p3', type: 'ENUMERATION' }),
-      await replace(key, { name: 'p3', type: 'STRING', options: A_AND_B, label: '' }),
-    ]).toMatchInlineSnapshot(`
-      [
-        {
-          "__typename": "ConflictError",
-          "code": "CONFLICT",
-          "message": "property key is used by the custom matching of this event definition, which needs the type string or number",
-          "path": null,
-        },
-        {
-          "__typename": "ValidationError",
-          "code": "INVALID_INPUT",
-          "message": "name: svc_city is a default property, which cannot be replaced",
-          "path": [
-            "name",
-          ],
-        },
-        {
-          "__typename": "NotFoundError",
-          "code": "NOT_FOUND",
-          "message": "event property not found",
-          "path": null,
-        },
-        {
-          "__typename": "NotFoundError",
-          "code": "NOT_FOUND",
-          "message": "event definition not found",
-          "path": null,
-        },
-        {
-          "__typename": "ValidationError",
-          "code": "INVALID_INPUT",
-          "message": "options: is required for the type enumeration, with at least one option",
-          "path": [
-            "options",
-          ],
-        },
-        {
-          "__typename": "ValidationError",
-          "code": "INVALID_INPUT",
-          "message": "label: must not be empty; options: is only for the type enumeration, not for string",
-          "path": [
-            "label",
-          ],
-        },
-      ]
-    `);
-  });
-});
-
-test('a mutation answers with the definition as it then is', async () => {
-  const { key } = await workspace('REST');
-  const run = async (mutation: string) => (await gateway.graphql(key, `mutation { ${mutation} }`)).data;
-  const after = '{ eventDefinition { properties { name label } } }';
-  expect([
-    await run(
-      `addEventProperty(input: { eventName: "event", label: "One", type: BOOL }) { ... on AddEventPropertyPayload ${after} }`,
-    ),
-    await run(
-      `updateEventProperty(input: { eventName: "event", name: "one", label: "Uno" }) { ... on UpdateEventPropertyPayload ${after} }`,
-    ),
-    await run(
-      `deleteEventProperty(input: { eventName: "event", name: "one" }) { ... on DeleteEventPropertyPayload { deletedName eventDefinition { properties { name } } } }`,
-    ),
-  ]).toEqual([
-    { addEventProperty: { eventDefinition: { properties: [{ name: 'one', label: 'One' }] } } },
-    { updateEventProperty: { eventDefinition: { properties: [{ name: 'one', label: 'Uno' }] } } },
-    { deleteEventProperty: { deletedName: 'one', eventDefinition: { properties: [] } } },
-  ]);
-});
-
-test('values of a wrong kind never pass the types of GraphQL', async () => {
-  const { key } = await workspace('REST');
-  const inputs = [
-    { eventName: 'event', label: 'X', type: 'bool' },
-    { eventName: 'event', label: 'X', type: 'BOOL', extra: 1 },
-    { eventName: 'event', label: 5, type: 'BOOL' },
-    { eventName: 'event', label: null, type: 'BOOL' },
-    { eventName: 'event', label: 'X', type: 'ENUMERATION', options: [{ label: 'A' }] },
-  ];
-  const query = 'mutation Add($input: AddEventPropertyInput!) { addEventProperty(input: $input) { __typename } }';
-  for (const input of inputs) {
-    const { data, errors } = await gateway.graphql(key, query, { input });
-    expect([data, errors?.length]).toEqual([undefined, 1]);
-  }
-  expect(done(await restDoor(gateway, key).read('event')).properties).toEqual([]);
-  expect(done(await graphqlDoor(gateway, key).read('event')).properties).toEqual([]);
 });

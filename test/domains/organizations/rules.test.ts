@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
-import { startPeer } from '../../support/fixtures/second-gateway.ts';
+import { CREATE, UPDATE, mutateOrganization, refused } from '../../support/fixtures/organizations.ts';
 
 let gateway: TestGateway;
 beforeAll(async () => {
@@ -10,27 +10,9 @@ beforeAll(async () => {
 afterAll(() => gateway.close());
 
 const AT = '2030-05-06T07:08:09.010Z';
-const ERROR = '__typename ... on Error { message code path }';
-const CREATE = `mutation($input: CreateOrganizationInput!) { createOrganization(input: $input) { ${ERROR} ... on CreateOrganizationPayload { organization { name slug } } } }`;
-const UPDATE = `mutation($input: UpdateOrganizationInput!) { updateOrganization(input: $input) { ${ERROR} ... on UpdateOrganizationPayload { organization { name logoUrl createdAt updatedAt } } } }`;
-const MEMBER = 'member { user { email } role }';
-const ADD = `mutation($input: AddOrganizationMemberInput!) { addOrganizationMember(input: $input) { ${ERROR} ... on AddOrganizationMemberPayload { ${MEMBER} } } }`;
-const CHANGE = `mutation($input: ChangeOrganizationMemberRoleInput!) { changeOrganizationMemberRole(input: $input) { ${ERROR} ... on ChangeOrganizationMemberRolePayload { ${MEMBER} } } }`;
-const REMOVE = `mutation($input: RemoveOrganizationMemberInput!) { removeOrganizationMember(input: $input) { ${ERROR} ... on RemoveOrganizationMemberPayload { removedUserId } } }`;
-
-/** The one field of a mutation's answer. */
-async function mutate(key: string, query: string, input: object): Promise<unknown> {
-  const { data, errors } = await gateway.graphql<Record<string, unknown>>(key, query, { input });
-  return data ? Object.values(data)[0] : errors?.map(({ message }) => message);
-}
+const mutate = (key: string, query: string, input: object) => mutateOrganization(gateway, key, query, input);
 
 const unique = (word: string) => `${word} ${randomUUID().slice(0, 8)}`;
-const refused = (code: string, message: string, path: string[] | null = null, type = code) => ({
-  __typename: `${type}Error`,
-  message,
-  code: { Validation: 'INVALID_INPUT', Conflict: 'CONFLICT', Forbidden: 'FORBIDDEN', NotFound: 'NOT_FOUND' }[code],
-  path,
-});
 
 describe('creating an organization', () => {
   test('201 with the seven documented fields and no other; the caller is its administrator', async () => {
@@ -163,36 +145,6 @@ describe('creating an organization', () => {
     });
     expect(await mutate(key, CREATE, { name: 'A' })).toEqual(refused('Forbidden', message));
   });
-
-  test('20 of one name at once on two gateways: all created, with 20 distinct slugs; 20 of one given slug: one', async () => {
-    const { key } = await gateway.createKey();
-    const peer = await startPeer(gateway);
-    const all = (body: object) =>
-      Promise.all(
-        Array.from({ length: 20 }, async (_, index) => {
-          const request = new Request('http://gateway/v1/organizations', {
-            method: 'POST',
-            headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' },
-            body: JSON.stringify(body),
-          });
-          const response = await (index % 2 ? peer.fetch(request) : gateway.fetch(request));
-          return [response.status, ((await response.json()) as { slug?: string }).slug] as const;
-        }),
-      );
-    try {
-      const created = await all({ name: 'Racing' });
-      expect(created.map(([status]) => status)).toEqual(Array(20).fill(201));
-      expect(created.map(([, slug = '']) => slug).toSorted()).toEqual(
-        ['racing', ...Array.from({ length: 19 }, (_, index) => `racing-${index + 2}`)].toSorted(),
-      );
-      expect((await all({ name: 'Given', slug: 'given-race' })).map(([status]) => String(status)).toSorted()).toEqual([
-        '201',
-        ...Array<string>(19).fill('409'),
-      ]);
-    } finally {
-      await peer.close();
-    }
-  });
 });
 
 describe('changing an organization', () => {
@@ -261,222 +213,5 @@ describe('changing an organization', () => {
     expect(await mutate(admin.key, UPDATE, { organizationId: 'x', name: 'X' })).toEqual(
       refused('Validation', 'organizationId: must be a UUID', ['organizationId']),
     );
-  });
-});
-
-describe('members', () => {
-  test('added by address without case, changed, removed; the list and memberCount follow', async () => {
-    const admin = await gateway.createKey();
-    const known = await gateway.createKey();
-    const address = `${randomUUID()}@Example.COM`;
-    expect(await mutate(admin.key, ADD, { email: address })).toEqual({
-      __typename: 'AddOrganizationMemberPayload',
-      member: { user: { email: address.toLowerCase() }, role: 'MEMBER' },
-    });
-    expect(await mutate(admin.key, ADD, { email: known.email, role: 'ADMIN' })).toMatchObject({
-      member: { user: { email: known.email }, role: 'ADMIN' },
-    });
-    expect(await mutate(admin.key, ADD, { email: address.toUpperCase() })).toEqual(
-      refused('Conflict', `email: ${address.toLowerCase()} is a member of the organization already`, ['email']),
-    );
-    expect(await mutate(admin.key, CHANGE, { userId: known.userId, role: 'MEMBER' })).toMatchObject({
-      member: { user: { email: known.email }, role: 'MEMBER' },
-    });
-    const list = '{ viewer { organization { memberCount members { nodes { user { email } role } } } } }';
-    expect((await gateway.graphql(admin.key, list)).data).toEqual({
-      viewer: {
-        organization: {
-          memberCount: 3,
-          members: {
-            nodes: [
-              { user: { email: admin.email }, role: 'ADMIN' },
-              { user: { email: address.toLowerCase() }, role: 'MEMBER' },
-              { user: { email: known.email }, role: 'MEMBER' },
-            ],
-          },
-        },
-      },
-    });
-    const globalId = Buffer.from(`User:${known.userId}`).toString('base64');
-    expect(await mutate(admin.key, REMOVE, { userId: globalId })).toEqual({
-      __typename: 'RemoveOrganizationMemberPayload',
-      removedUserId: globalId,
-    });
-    expect(await mutate(admin.key, REMOVE, { userId: known.userId })).toEqual(refused('NotFound', 'member not found'));
-    expect((await gateway.graphql(admin.key, '{ viewer { organization { memberCount } } }')).data).toEqual({
-      viewer: { organization: { memberCount: 2 } },
-    });
-  });
-
-  test.each(['', 'x', 'a@', '@b', 'a b@example.com', `${'a'.repeat(250)}@example.com`, 'a@example.com\0'])(
-    '%j is no e-mail address: 400',
-    async (email) => {
-      const { key } = await gateway.createKey();
-      expect(await mutate(key, ADD, { email })).toMatchObject({ __typename: 'ValidationError', path: ['email'] });
-    },
-  );
-
-  test('only an admin with the scope manages members; anybody else changes nothing', async () => {
-    const admin = await gateway.createKey();
-    const member = await gateway.createKey({ organization: admin.organization });
-    const bare = await gateway.createKey({ organization: admin.organization, role: 'admin', scopes: ['social'] });
-    const tries: [string, object][] = [
-      [ADD, { email: 'new@example.com' }],
-      [CHANGE, { userId: member.userId, role: 'ADMIN' }],
-      [REMOVE, { userId: admin.userId }],
-    ];
-    for (const [query, input] of tries) {
-      expect(await mutate(member.key, query, input)).toEqual(
-        refused('Forbidden', 'only an admin of the organization may do this'),
-      );
-      expect(await mutate(bare.key, query, input)).toEqual(
-        refused('Forbidden', 'the API key lacks the scope organizations.write'),
-      );
-    }
-    expect((await gateway.graphql(admin.key, '{ viewer { organization { memberCount } } }')).data).toEqual({
-      viewer: { organization: { memberCount: 3 } },
-    });
-  });
-
-  test('the last admin stays one: 409 to demote or remove them, themselves included', async () => {
-    const admin = await gateway.createKey();
-    const member = await gateway.createKey({ organization: admin.organization });
-    const message = 'the organization must keep at least one admin; make another member an admin first';
-    expect(await mutate(admin.key, CHANGE, { userId: admin.userId, role: 'MEMBER' })).toEqual(
-      refused('Conflict', message),
-    );
-    expect(await mutate(admin.key, REMOVE, { userId: admin.userId })).toEqual(refused('Conflict', message));
-    expect(await mutate(admin.key, CHANGE, { userId: admin.userId, role: 'ADMIN' })).toMatchObject({
-      member: { role: 'ADMIN' },
-    });
-    await mutate(admin.key, CHANGE, { userId: member.userId, role: 'ADMIN' });
-    expect(await mutate(admin.key, REMOVE, { userId: admin.userId })).toMatchObject({
-      __typename: 'RemoveOrganizationMemberPayload',
-    });
-    expect((await gateway.rest('POST', '/v1/organizations', { key: admin.key, body: { name: 'A' } })).status).toBe(401);
-  });
-
-  test.each([
-    ['demote', CHANGE, { role: 'MEMBER' }],
-    ['remove', REMOVE, {}],
-  ])('two admins who %s each other at once: one admin remains', async (_, query, input) => {
-    for (let round = 0; round < 10; round += 1) {
-      const one = await gateway.createKey();
-      const two = await gateway.createKey({ organization: one.organization, role: 'admin' });
-      await Promise.all([
-        mutate(one.key, query, { userId: two.userId, ...input }),
-        mutate(two.key, query, { userId: one.userId, ...input }),
-      ]);
-      const admins = await gateway.dependencies.sql.query(
-        `select 1 from membership where organization_id = $1 and role = 'admin'`,
-        [one.organizationId],
-      );
-      expect(admins).toHaveLength(1);
-    }
-  });
-
-  test('one address added 10 times at once: one member, nine conflicts, one user', async () => {
-    const { key } = await gateway.createKey();
-    const email = `${randomUUID()}@example.com`;
-    const answers = await Promise.all(
-      Array.from({ length: 10 }, () => mutate(key, ADD, { email }) as Promise<{ __typename: string }>),
-    );
-    expect(answers.map(({ __typename }) => __typename).toSorted()).toEqual([
-      'AddOrganizationMemberPayload',
-      ...Array<string>(9).fill('ConflictError'),
-    ]);
-  });
-});
-
-describe('viewer', () => {
-  test('tells the caller, their key, scopes, role and organization', async () => {
-    const { key, keyId, userId, organizationId, organization, email } = await gateway.createKey({
-      role: 'member',
-      scopes: ['social', 'users.delete'],
-    });
-    const query =
-      '{ viewer { user { databaseId email name } apiKey { databaseId scopes preview } scopes role organization { databaseId name slug logoUrl } } }';
-    expect(await gateway.graphql(key, query)).toMatchObject({
-      data: {
-        viewer: {
-          user: { databaseId: userId, email, name: null },
-          apiKey: {
-            databaseId: keyId,
-            scopes: ['SOCIAL', 'USERS_DELETE'],
-            preview: `${key.slice(0, 8)}…${key.slice(-2)}`,
-          },
-          scopes: ['SOCIAL', 'USERS_DELETE'],
-          role: 'MEMBER',
-          organization: { databaseId: organizationId, name: organization, slug: organization, logoUrl: null },
-        },
-      },
-    });
-  });
-
-  test('organizations: those of the user by time, page by page either way; a key of one organization sees that one', async () => {
-    const first = await gateway.createKey();
-    await gateway.dependencies.sql.query('update api_key set organization_id = null where id = $1', [first.keyId]);
-    const slugs = [first.organization];
-    for (let index = 0; index < 4; index += 1)
-      slugs.push((await gateway.createKey({ email: first.email })).organization);
-    type Page = {
-      viewer: {
-        organizations: {
-          nodes: { slug: string }[];
-          pageInfo: { endCursor: string; startCursor: string; hasNextPage: boolean; hasPreviousPage: boolean };
-        };
-      };
-    };
-    const query = `query($first: Int, $after: String, $last: Int, $before: String) { viewer { organizations(first: $first, after: $after, last: $last, before: $before) {
-      nodes { slug } pageInfo { endCursor startCursor hasNextPage hasPreviousPage } } } }`;
-    const walk = async (backward: boolean) => {
-      const seen: string[] = [];
-      for (let cursor: string | undefined; ;) {
-        const { data } = await gateway.graphql<Page>(
-          first.key,
-          query,
-          backward ? { last: 2, before: cursor } : { first: 2, after: cursor },
-        );
-        const { nodes = [], pageInfo } = data?.viewer.organizations ?? {};
-        if (backward) seen.unshift(...nodes.map(({ slug }) => slug));
-        else seen.push(...nodes.map(({ slug }) => slug));
-        cursor = backward ? pageInfo?.startCursor : pageInfo?.endCursor;
-        if (!(backward ? pageInfo?.hasPreviousPage : pageInfo?.hasNextPage)) return seen;
-      }
-    };
-    expect(await walk(false)).toEqual(slugs);
-    expect(await walk(true)).toEqual(slugs);
-    const bound = await gateway.createKey({ email: first.email, organization: slugs[1] });
-    expect((await gateway.graphql<Page>(bound.key, query)).data?.viewer.organizations.nodes).toEqual([
-      { slug: slugs[1] },
-    ]);
-    for (const [variables, message] of [
-      [{ first: 0 }, 'first: must be from 1 to 100'],
-      [{ first: 101 }, 'first: must be from 1 to 100'],
-      [{ first: 1, last: 1 }, 'last: must not be given together with first'],
-      [{ after: 'x' }, 'after: is not a cursor of this list and order'],
-    ] as const) {
-      expect((await gateway.graphql(first.key, query, variables)).errors?.map((error) => error.message)).toEqual([
-        message,
-      ]);
-    }
-  });
-
-  test('lists of another organization than the one of the request are refused, never answered with the wrong rows', async () => {
-    const first = await gateway.createKey();
-    await gateway.dependencies.sql.query('update api_key set organization_id = null where id = $1', [first.keyId]);
-    const second = await gateway.createKey({ email: first.email });
-    const query = '{ viewer { organizations { nodes { slug apiKeys { nodes { id } } } } } }';
-    const answer = await gateway.graphql(first.key, query, {}, { 'X-Organization-Id': second.organization });
-    expect(answer).toMatchObject({
-      data: null,
-      errors: [
-        {
-          message:
-            'a request reads in one organization: send the header X-Organization-Id with the id or slug of this one',
-          extensions: { code: 'INVALID_INPUT' },
-        },
-      ],
-    });
   });
 });

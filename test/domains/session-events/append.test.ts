@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
 import { append, createSession, eventsOf, moveTo, mutate, readAll } from '../../support/fixtures/sessions.ts';
 
@@ -152,7 +152,7 @@ async function allAtOnce<Value>(sessionId: string, start: () => Promise<Value>[]
         `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
         [],
       );
-    await vi.waitFor(async () => expect(await waiting()).toHaveLength(2), { timeout: 20_000 });
+    await expect.poll(waiting).toHaveLength(2);
   });
   return Promise.all(running);
 }

@@ -3,6 +3,7 @@ import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import { type RunningServer, serve } from '../../../src/gateway/server.ts';
 import { createGateway } from '../../../src/gateway/gateway.ts';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { NOTIFIED_ONLY } from '../../support/fixtures/notifications.ts';
 import {
   type EventStream,
   type Message,
@@ -19,8 +20,8 @@ let server: RunningServer;
 let key: string;
 const open = new Set<EventStream>();
 beforeAll(async () => {
-  gateway = await startTestGateway({ RATE_LIMIT_PER_MINUTE: '0' });
-  peer = await startTestGateway({ RATE_LIMIT_PER_MINUTE: '0' }, { beside: gateway });
+  gateway = await startTestGateway({}, { timing: NOTIFIED_ONLY });
+  peer = await startTestGateway({}, { beside: gateway, timing: NOTIFIED_ONLY });
   server = await serve(createGateway(gateway.dependencies), { host: '127.0.0.1', port: 0 });
   ({ key } = await gateway.createKey());
 });
@@ -202,5 +203,5 @@ test('a client that hangs up leaves nothing behind, though nothing happens in th
   await stream.take(1);
   expect(listeners).toBe(2);
   aborted.abort();
-  await vi.waitFor(() => expect(listeners).toBe(0), { timeout: 20_000 });
+  await expect.poll(() => listeners).toBe(0);
 });

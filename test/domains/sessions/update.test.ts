@@ -273,3 +273,12 @@ describe('what only one door can be asked', () => {
     ).toEqual({ node: { __typename: 'Session', id: global } });
   });
 });
+
+test('PATCH of a session without a body changes nothing', async () => {
+  const id = await createSession(gateway, key);
+  const [before, after] = [
+    await gateway.rest<object>('PATCH', `/v1/sessions/${id}`, { key, body: {} }),
+    await gateway.rest<object>('PATCH', `/v1/sessions/${id}`, { key }),
+  ];
+  expect([after.status, after.body]).toEqual([200, before.body]);
+});

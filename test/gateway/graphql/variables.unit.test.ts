@@ -4,6 +4,7 @@ import { expect, test } from 'vitest';
 import { compileVariables } from '../../../src/gateway/graphql-variables.ts';
 import { schema } from '../../../src/gateway/schema.ts';
 import { explore } from '../../support/exploration.ts';
+import { full } from '../../support/proof.ts';
 import { generateOperation } from '../../support/oracles/graphql-operations.ts';
 
 const POOLS = { uuid: ['7d444840-9dc0-11d1-b245-5ffdce74fad2'], serverUrl: ['https://mcp.example/'] };
@@ -31,7 +32,8 @@ const roots = [OperationTypeNode.QUERY, OperationTypeNode.MUTATION].flatMap((kin
 
 test('variables come to what graphql makes of them, or are left to it', async () => {
   const met = { fitting: 0, refused: 0 };
-  await explore(2000, fc.gen(), async (g) => {
+  const runs = full ? 2000 : 200;
+  await explore(runs, fc.gen(), async (g) => {
     const [kind, name] = roots[g(fc.nat, { max: roots.length - 1 })] ?? [OperationTypeNode.QUERY, 'viewer'];
     const { query, variables } = generateOperation(g, schema, kind, name, POOLS, new Set());
     const definitions = getOperationAST(parse(query))?.variableDefinitions ?? [];
@@ -43,6 +45,6 @@ test('variables come to what graphql makes of them, or are left to it', async ()
     expect(made?.sources).toEqual(known?.sources);
     met[made ? 'fitting' : 'refused'] += 1;
   });
-  expect(met.fitting).toBeGreaterThan(500);
-  expect(met.refused).toBeGreaterThan(200);
+  expect(met.fitting).toBeGreaterThan(runs / 4);
+  expect(met.refused).toBeGreaterThan(runs / 10);
 });

@@ -8,6 +8,8 @@ export interface TcpProxy {
   setTarget(databaseUrl: string): void;
   /** So long is held what goes to the database, each time. */
   setDelay(ms: number): void;
+  /** Resolves when something is sent to the database, also where it is held. */
+  nextRequest(): Promise<void>;
   /** Nothing is passed on any more, and nobody is told. */
   fallSilent(): void;
   /** Nothing is passed on over connections that are opened from now on. */
@@ -21,11 +23,13 @@ export interface TcpProxy {
 export async function startTcpProxy(databaseUrl: string): Promise<TcpProxy> {
   let target = new URL(databaseUrl);
   const sockets = new Set<Socket>();
+  let expected = Promise.withResolvers<void>();
   let delayMs = 0;
   let isSilent = false;
   const server = createServer({ noDelay: true }, (client) => {
     const database = connect({ port: Number(target.port), host: target.hostname, noDelay: true });
     forward(client, database, () => delayMs);
+    client.on('data', () => expected.resolve());
     forward(database, client, () => 0);
   });
 
@@ -57,6 +61,10 @@ export async function startTcpProxy(databaseUrl: string): Promise<TcpProxy> {
     url: through.href,
     setTarget: (url) => (target = new URL(url)),
     setDelay: (ms) => (delayMs = ms),
+    nextRequest() {
+      expected = Promise.withResolvers();
+      return expected.promise;
+    },
     fallSilent() {
       isSilent = true;
       for (const socket of sockets) socket.pause();

@@ -1,0 +1,127 @@
+import { type AddressInfo, type Socket, connect, createServer } from 'node:net';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createDependencies } from '../../src/gateway/dependencies.ts';
+import { createGateway } from '../../src/gateway/gateway.ts';
+import { type TestGateway, fetchOf, startTestGateway } from '../support/fixtures/gateway.ts';
+import { eventsError } from '../support/fixtures/rest-errors.ts';
+import { send } from '../support/fixtures/second-gateway.ts';
+
+let gateway: TestGateway;
+let key: string;
+beforeAll(async () => {
+  gateway = await startTestGateway();
+  ({ key } = await gateway.createKey());
+});
+afterAll(() => gateway.close());
+
+const DEFINITIONS = '/events/2026-03/event-definitions';
+
+describe('failures', () => {
+  const QUERY = '{ viewer { organization { slug eventDefinitions { nodes { name } } } } }';
+
+  test('G7: a failure of ours is 500 without a detail, logged with its cause under the request id, the same over GraphQL', async () => {
+    const broken = await startTestGateway();
+    try {
+      const issued = await broken.createKey();
+      await broken.dependencies.sql.query('alter table event_definition rename to canary_table', []);
+      const headers = { 'X-Request-Id': 'the-canary' };
+      const rest = await send(broken, 'GET', DEFINITIONS, { key: issued.key, headers });
+      const message = 'internal error; the request id finds it in the log';
+      expect({ status: rest.status, body: rest.body }).toEqual({
+        status: 500,
+        body: { ...eventsError(message, 'INTERNAL_ERROR', 'internal'), correlationId: 'the-canary' },
+      });
+      const graphql = await broken.graphql(issued.key, QUERY, {}, headers);
+      expect(graphql).toMatchObject({
+        data: { viewer: { organization: null } },
+        errors: [{ message, path: ['viewer', 'organization', 'eventDefinitions'], extensions: { code: 'INTERNAL' } }],
+        extensions: { requestId: 'the-canary' },
+      });
+      expect(`${rest.text}${JSON.stringify(graphql)}`).not.toMatch(
+        /event_definition|canary_table|does not exist|select |\.ts|node_modules|42P01/,
+      );
+      const causes = broken.logged
+        .map((line) => JSON.parse(line) as { level: number; requestId?: string; err?: { message: string } })
+        .filter(({ level }) => level >= 50);
+      expect(causes).toHaveLength(2);
+      for (const { requestId, err } of causes)
+        expect({ requestId, told: err?.message.includes('event_definition') }).toEqual({
+          requestId: 'the-canary',
+          told: true,
+        });
+    } finally {
+      await broken.close();
+    }
+  });
+
+  test('a database that goes away: 503 with Retry-After on both doors, not ready, but alive; when it is back, so is the gateway', async () => {
+    const proxy = await startProxy(gateway.databaseUrl);
+    const { config, secrets, log } = gateway.dependencies;
+    const dependencies = await createDependencies({ config, databaseUrl: proxy.url, secrets, log });
+    const behind = { fetch: fetchOf(createGateway(dependencies)) };
+    const headers = { 'X-Request-Id': 'r1' };
+    const statuses = () =>
+      Promise.all(
+        [DEFINITIONS, '/graphql?query={__typename}', '/health/ready', '/health/live'].map(
+          async (path) => (await send(behind, 'GET', path, { key })).status,
+        ),
+      );
+    try {
+      expect(await statuses()).toEqual([200, 200, 200, 200]);
+      await proxy.stop();
+      expect(await statuses()).toEqual([503, 503, 503, 200]);
+      const message = 'the database cannot be reached at the moment; try again';
+      const answers = [
+        await send(behind, 'POST', '/v1/organizations', { key, headers }),
+        await send(behind, 'GET', DEFINITIONS, { key, headers }),
+        await send(behind, 'POST', '/graphql', { key, headers }),
+      ];
+      expect(answers.map(({ body }) => body)).toEqual([
+        { error: message },
+        eventsError(message, 'INTERNAL_ERROR', 'unavailable'),
+        { errors: [{ message, extensions: { code: 'UNAVAILABLE' } }], extensions: { requestId: 'r1' } },
+      ]);
+      expect(answers.map((answer) => [answer.status, answer.headers.get('retry-after')])).toEqual(
+        answers.map(() => [503, '1']),
+      );
+      await proxy.start();
+      expect(await statuses()).toEqual([200, 200, 200, 200]);
+    } finally {
+      await dependencies.close();
+      await proxy.stop();
+    }
+  });
+});
+
+/** Stands between a gateway and its database, so that the database can go away and come back. */
+async function startProxy(databaseUrl: string) {
+  const target = new URL(databaseUrl);
+  const sockets = new Set<Socket>();
+  const server = createServer((incoming) => {
+    const outgoing = connect(Number(target.port), target.hostname);
+    for (const [from, to] of [
+      [incoming, outgoing],
+      [outgoing, incoming],
+    ] as const) {
+      sockets.add(from);
+      from
+        .on('error', () => to.destroy())
+        .on('close', () => to.destroy())
+        .pipe(to);
+    }
+  });
+  const start = (port = 0) => new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
+  await start();
+  const { port } = server.address() as AddressInfo;
+  const url = Object.assign(new URL(databaseUrl), { host: `127.0.0.1:${port}` }).href;
+  return {
+    url,
+    start: () => start(port),
+    stop: async () => {
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      for (const socket of sockets) socket.destroy();
+      sockets.clear();
+      await closed;
+    },
+  };
+}

@@ -1,0 +1,186 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type Route, takesBody } from '../../src/core/route.ts';
+import { routes } from '../../src/gateway/routes.ts';
+import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
+import { eventsError } from '../support/fixtures/rest-errors.ts';
+import { send } from '../support/fixtures/second-gateway.ts';
+
+let gateway: TestGateway;
+let key: string;
+beforeAll(async () => {
+  gateway = await startTestGateway();
+  ({ key } = await gateway.createKey());
+});
+afterAll(() => gateway.close());
+
+const JSON_TYPE = { 'Content-Type': 'application/json' };
+const DEFINITIONS = '/events/2026-03/event-definitions';
+const UUID = '01890a5d-ac96-774b-bcce-b302099a8057';
+const pathOf = (route: Route) => route.path.replaceAll(/:\w+/g, UUID);
+
+/** Every place in a value, with a copy in which that place is replaced. */
+function* variants(
+  value: unknown,
+  change: (at: unknown) => unknown,
+  path: string[] = [],
+): Generator<[path: string, changed: unknown]> {
+  const changed = change(value);
+  if (changed !== undefined) yield [path.join('.'), changed];
+  if (typeof value !== 'object' || value === null) return;
+  for (const [name, inner] of Object.entries(value)) {
+    for (const [where, replaced] of variants(inner, change, [...path, name])) {
+      yield [
+        where,
+        Array.isArray(value)
+          ? value.map((item: unknown, index) => (String(index) === name ? replaced : item))
+          : { ...value, [name]: replaced },
+      ];
+    }
+  }
+}
+
+describe('hostile input to every route', () => {
+  const withBody = routes.filter((route) => takesBody(route) && !route.optionalBody);
+  /** Objects whose keys are the caller's own. */
+  const OPEN = /(?:^|\.)(?:env|headers|attrs|richContent.*|properties|content)$/;
+
+  test.each(withBody.map((route) => [route.operationId, route] as const))(
+    '%s: unknown properties at every depth, __proto__ and constructor too, are 400 and pollute nothing',
+    async (_, route) => {
+      const example = route.examples?.input;
+      if (!example) throw new Error(`add examples to ${route.operationId} in the rest.ts of its noun`);
+      let tried = 0;
+      for (const bad of ['bogus', '__proto__', 'constructor', 'prototype', 'toString']) {
+        const isObject = (at: unknown): at is object => typeof at === 'object' && at !== null && !Array.isArray(at);
+        const extra = JSON.parse(`{${JSON.stringify(bad)}:{"polluted":true}}`) as object;
+        for (const [where, changed] of variants(example, (at) =>
+          isObject(at) ? Object.defineProperties({ ...at }, Object.getOwnPropertyDescriptors(extra)) : undefined,
+        )) {
+          if (OPEN.test(where)) continue;
+          tried += 1;
+          const { status, text } = await send(gateway, route.method, pathOf(route), {
+            key,
+            headers: JSON_TYPE,
+            body: JSON.stringify(changed),
+          });
+          expect([where, bad, status]).toEqual([where, bad, 400]);
+          expect(text).toContain(`${where === '' ? '' : `${where}.`}${bad}: is not a known property`);
+        }
+      }
+      expect(tried).toBeGreaterThan(0);
+      expect([Object.hasOwn(Object.prototype, 'polluted'), Reflect.get({}, 'polluted')]).toEqual([false, undefined]);
+    },
+  );
+
+  test.each(withBody.map((route) => [route.operationId, route] as const))(
+    '%s: NUL, a lone surrogate, and a value of another type anywhere are never a failure',
+    async (_, route) => {
+      const example = route.examples?.input ?? {};
+      for (const bad of ['a\0b', '\ud800', '\udfff x']) {
+        for (const [where, changed] of variants(example, (at) => (typeof at === 'string' ? bad : undefined))) {
+          const { status } = await send(gateway, route.method, pathOf(route), {
+            key,
+            headers: JSON_TYPE,
+            body: JSON.stringify(changed),
+          });
+          // A reference to something that exists is looked up, and not found.
+          expect([where, bad, [400, 404].includes(status) ? 'refused' : status]).toEqual([where, bad, 'refused']);
+        }
+      }
+      for (const bad of [{ $gt: '' }, [['a']], 1e308, true, { length: 5 }]) {
+        for (const [where, changed] of variants(example, (at) => (typeof at === 'string' ? bad : undefined))) {
+          const { status } = await send(gateway, route.method, pathOf(route), {
+            key,
+            headers: JSON_TYPE,
+            body: JSON.stringify(changed),
+          });
+          expect([where, bad, status]).toEqual([where, bad, 400]);
+        }
+      }
+    },
+  );
+
+  test.each(routes.filter(({ path }) => path.includes(':')).map((route) => [route.method, route.path, route] as const))(
+    '%s %s: hostile path parameters are refused',
+    async (_, __, route) => {
+      for (const segment of [
+        '%00',
+        'a%00b',
+        '%ED%A0%80',
+        '%E0%A4%A',
+        '%',
+        '%zz',
+        '..%2f..%2fetc',
+        '%27%20or%201=1--',
+        'x'.repeat(3000),
+        '__proto__',
+        'constructor',
+        '%F0%9F%98%80',
+        '*',
+        '%25',
+      ]) {
+        for (const path of [...route.path.matchAll(/:\w+/g)].map(([name]) =>
+          route.path.replace(name, segment).replaceAll(/:\w+/g, UUID),
+        )) {
+          const { status } = await send(gateway, route.method, path, {
+            key,
+            ...(takesBody(route) && { headers: JSON_TYPE, body: JSON.stringify(route.examples?.input ?? {}) }),
+          });
+          expect([path.slice(0, 200), [400, 403, 404].includes(status) ? 'refused' : status]).toEqual([
+            path.slice(0, 200),
+            'refused',
+          ]);
+        }
+      }
+    },
+  );
+
+  test('malformed percent-encoding is 400 naming the parameter, in the form of the path', async () => {
+    expect(await send(gateway, 'DELETE', '/v1/api-keys/%E0%A4%A', { key })).toMatchObject({
+      status: 400,
+      body: { error: 'apiKeyId: is not valid percent-encoding' },
+    });
+    expect(await send(gateway, 'GET', `${DEFINITIONS}/%`, { key, headers: { 'X-Request-Id': 'r1' } })).toMatchObject({
+      status: 400,
+      body: eventsError('eventName: is not valid percent-encoding', 'VALIDATION_ERROR', 'invalid', 'eventName'),
+    });
+  });
+
+  test('query parameters: unknown, repeated and mistyped ones are 400', async () => {
+    const at = async (query: string) =>
+      (await send(gateway, 'GET', `${DEFINITIONS}?${query}`, { key, headers: { 'X-Request-Id': 'r1' } })).body;
+    expect(await at('limit=1&limit=1')).toEqual(
+      eventsError('limit: must be given only once', 'VALIDATION_ERROR', 'repeated', 'limit'),
+    );
+    expect(await at('bogus=1')).toEqual(
+      eventsError('bogus: is not a known property', 'VALIDATION_ERROR', 'unknown_property', 'bogus'),
+    );
+    for (const [query, message] of [
+      ['__proto__=1', '__proto__: is not a known property'],
+      ['limit=1e2', 'limit: must be a number'],
+      ['limit=', 'limit: must be a number'],
+      ['includeProperties=1', 'includeProperties: must be a boolean'],
+      ['limit[]=1', 'limit[]: is not a known property'],
+    ] as const) {
+      expect(await at(query)).toMatchObject({ status: 'error', message });
+    }
+    for (const query of [
+      'searchString=%00',
+      'searchString=%ED%A0%80',
+      'searchString=%ff',
+      'searchString=%25',
+      'after=%00',
+    ])
+      expect(JSON.stringify(await at(query))).not.toContain('INTERNAL');
+  });
+
+  test('what the path says cannot be said otherwise', async () => {
+    expect(await send(gateway, 'DELETE', `/v1/api-keys/${UUID}?apiKeyId=${UUID}`, { key })).toMatchObject({
+      status: 400,
+      body: { error: 'apiKeyId: is not a known property' },
+    });
+    expect(
+      await send(gateway, 'PATCH', `${DEFINITIONS}/a`, { key, headers: JSON_TYPE, body: '{"eventName":"b"}' }),
+    ).toMatchObject({ status: 400, body: { message: 'eventName: is not a known property' } });
+  });
+});

@@ -1,0 +1,160 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { PRODUCT_FAMILIES, SUBSCRIPTION_LEVELS } from '../../../src/core/config.ts';
+import { SCOPES } from '../../../src/core/operation.ts';
+import { type Door, E, done, doorsOf, refused } from '../../support/fixtures/event-definitions.ts';
+import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+
+let gateway: TestGateway;
+beforeAll(async () => {
+  gateway = await startTestGateway();
+});
+afterAll(() => gateway.close());
+
+const BARE = { includeDefaultProperties: false };
+
+/** A new organization, seen through both doors. */
+async function workspace(options?: Parameters<TestGateway['createKey']>[0]) {
+  const issued = await gateway.createKey(options);
+  const [door, other] = doorsOf(gateway, issued.key);
+  return { ...issued, door, other };
+}
+
+/** The same on both doors of one organization: what was refused, and in which words. */
+async function refusedByBoth(
+  run: (door: Door) => Promise<Parameters<typeof refused>[0]>,
+  options?: Parameters<TestGateway['createKey']>[0],
+) {
+  const { door, other } = await workspace(options);
+  const first = refused(await run(door));
+  expect(refused(await run(other))).toEqual(first);
+  return first;
+}
+
+describe('who may not, in the same words on both APIs', () => {
+  test('403: a key without the scope', async () => {
+    const scopes = SCOPES.filter((scope) => scope !== 'behavioral_events.event_definitions.read_write');
+    const message = 'the API key lacks the scope behavioral_events.event_definitions.read_write';
+    const expected = { status: 403, message, faults: [{ message, code: 'forbidden', in: '' }] };
+    for (const run of EVERY_WRITE) expect(await refusedByBoth(run, { scopes })).toEqual(expected);
+    for (const run of EVERY_READ)
+      expect(await refusedByBoth(async (door) => withoutFaults(await run(door)), { scopes })).toEqual({
+        ...expected,
+        faults: [],
+      });
+  });
+
+  test('403 below professional in every family; professional or higher in any one is enough', async () => {
+    const { door, other, organizationId } = await workspace();
+    const subscribe = (subscriptions: object) =>
+      gateway.dependencies.sql.query('update organization set subscriptions = $1 where id = $2', [
+        JSON.stringify(subscriptions),
+        organizationId,
+      ]);
+    const message =
+      'event definitions need a subscription at professional level or higher in at least one product family';
+    const expected = { status: 403, message, faults: [{ message, code: 'forbidden', in: '' }] };
+    for (const level of ['free', 'starter'] as const) {
+      await subscribe(Object.fromEntries(PRODUCT_FAMILIES.map((family) => [family, level])));
+      for (const either of [door, other]) {
+        for (const run of EVERY_WRITE) expect(refused(await run(either))).toEqual(expected);
+        for (const run of EVERY_READ)
+          expect(refused(withoutFaults(await run(either)))).toEqual({ ...expected, faults: [] });
+      }
+    }
+    await subscribe({});
+    expect(refused(await door.create({ label: 'A' }))).toEqual(expected);
+    for (const family of PRODUCT_FAMILIES) {
+      for (const level of SUBSCRIPTION_LEVELS.slice(SUBSCRIPTION_LEVELS.indexOf('professional'))) {
+        await subscribe({ ...Object.fromEntries(PRODUCT_FAMILIES.map((each) => [each, 'free'])), [family]: level });
+        expect(done(await door.create({ label: `${family} ${level}`, ...BARE })).name).toBe(`${family}_${level}`);
+        done(await other.read(`${family}_${level}`));
+      }
+    }
+  });
+
+  test('400: no organization to act in', async () => {
+    const { door, other } = await workUnbound();
+    const message =
+      'missing required organization information: send the header X-Organization-Id with the id or slug of one of your organizations';
+    const expected = { status: 400, message, faults: [{ message, code: 'invalid', in: '' }] };
+    for (const either of [door, other]) {
+      for (const run of EVERY_WRITE) expect(refused(await run(either))).toEqual(expected);
+      expect(refused(withoutFaults(await either.read('a')))).toEqual({ ...expected, faults: [] });
+    }
+  });
+});
+
+test('a definition of another organization looks like a missing one, byte for byte, and stays as it is', async () => {
+  const mine = await workspace();
+  const theirs = await workspace();
+  const foreign = done(
+    await theirs.door.create({ label: 'Theirs', ...BARE, propertyDefinitions: [{ label: 'P', type: 'bool' }] }),
+  );
+  const number = /^pe(\d+)_/.exec(foreign.fullyQualifiedName)?.[1];
+  const missing = {
+    theirs: 'absent',
+    [foreign.fullyQualifiedName]: `pe${number}_absent`,
+    [foreign.id]: crypto.randomUUID(),
+  };
+  for (const [foreignName, missingName] of Object.entries(missing)) {
+    const attempts: readonly [string, string, object?][] = [
+      ['GET', ''],
+      ['PATCH', '', { label: 'X' }],
+      ['DELETE', ''],
+      ['POST', '/property', { label: 'X', type: 'bool' }],
+      ['PATCH', '/property', { name: 'p', label: 'X' }],
+      ['PATCH', '/property/p', { label: 'X' }],
+      ['DELETE', '/property/p'],
+    ];
+    for (const [method, rest, body] of attempts) {
+      const options = { key: mine.key, body, headers: { 'X-Request-Id': 'same' } };
+      const answers = [
+        await gateway.rest(method, `${E}/${foreignName}${rest}`, options),
+        await gateway.rest(method, `${E}/${missingName}${rest}`, options),
+      ];
+      const [seen, expected] = answers.map(({ status, text, headers }) => ({ status, text, headers: [...headers] }));
+      expect(seen).toEqual(expected);
+      expect(seen?.status).toBe(404);
+    }
+    for (const run of [
+      (door: Door, name: string) => door.read(name),
+      (door: Door, name: string) => door.update(name, { label: 'X' }),
+      (door: Door, name: string) => door.delete(name),
+      (door: Door, name: string) => door.addProperty(name, { label: 'X', type: 'bool' }),
+      (door: Door, name: string) => door.updateProperty(name, 'p', { label: 'X' }),
+      (door: Door, name: string) => door.deleteProperty(name, 'p'),
+    ]) {
+      expect(refused(await run(mine.other, foreignName))).toEqual(refused(await run(mine.other, missingName)));
+    }
+  }
+  expect(done(await mine.door.search({}))).toEqual({ names: [], total: 0 });
+  expect(done(await mine.other.search({}))).toEqual({ names: [], total: 0 });
+  expect(done(await theirs.door.read('theirs'))).toEqual(foreign);
+});
+
+const EVERY_WRITE: readonly ((door: Door) => Promise<Parameters<typeof refused>[0]>)[] = [
+  (door) => door.create({ label: 'A' }),
+  (door) => door.update('a', { label: 'A' }),
+  (door) => door.delete('a'),
+  (door) => door.addProperty('a', { label: 'A', type: 'bool' }),
+  (door) => door.updateProperty('a', 'a', { label: 'A' }),
+  (door) => door.deleteProperty('a', 'a'),
+];
+
+const EVERY_READ: readonly ((door: Door) => Promise<Parameters<typeof refused>[0]>)[] = [
+  (door) => door.read('a'),
+  (door) => door.search({}),
+];
+
+/** A query's error stands at the top of a GraphQL answer, where it has no list of faults. */
+function withoutFaults(outcome: Parameters<typeof refused>[0]): Parameters<typeof refused>[0] {
+  return 'refused' in outcome ? { refused: { ...outcome.refused, faults: [] } } : outcome;
+}
+
+/** A key that is bound to no organization, of a user who has two. */
+async function workUnbound() {
+  const first = await workspace();
+  const second = await gateway.createKey({ email: first.email });
+  await gateway.dependencies.sql.query('update api_key set organization_id = null where id = $1', [first.keyId]);
+  return { ...first, second: second.organizationId };
+}

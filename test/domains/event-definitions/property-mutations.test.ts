@@ -1,0 +1,149 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { A_AND_B, type Door, done, many, workspaceWithEvent } from '../../support/fixtures/event-definitions.ts';
+import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+
+let gateway: TestGateway;
+beforeAll(async () => {
+  gateway = await startTestGateway();
+});
+afterAll(() => gateway.close());
+
+const workspace = (which: Door['door'], event?: object) => workspaceWithEvent(gateway, which, event);
+
+describe('replaceEventPropertyType', () => {
+  const MUTATION = `mutation Replace($input: ReplaceEventPropertyTypeInput!) { replaceEventPropertyType(input: $input) {
+    __typename
+    ... on ReplaceEventPropertyTypePayload { eventDefinition { name } property { name label type description options { label value } displayOrder isDefault } }
+    ... on Error { message code path }
+  } }`;
+  const replace = async (key: string, input: object) => {
+    const { data, errors } = await gateway.graphql<{ replaceEventPropertyType: object }>(key, MUTATION, {
+      input: { eventName: 'event', ...input },
+    });
+    expect(errors).toBeUndefined();
+    return data?.replaceEventPropertyType;
+  };
+
+  test('gives a property another type in its place, and is what deleting and creating it again on REST comes to', async () => {
+    const { key, other } = await workspace('GraphQL', {
+      propertyDefinitions: [
+        { label: 'First', type: 'string', description: 'Text' },
+        { label: 'Second', type: 'bool' },
+      ],
+    });
+    expect(await replace(key, { name: 'first', type: 'ENUMERATION', options: A_AND_B, label: 'One' })).toEqual({
+      __typename: 'ReplaceEventPropertyTypePayload',
+      eventDefinition: { name: 'event' },
+      property: {
+        name: 'first',
+        label: 'One',
+        type: 'ENUMERATION',
+        description: 'Text',
+        options: A_AND_B,
+        displayOrder: 32,
+        isDefault: false,
+      },
+    });
+    await replace(key, { name: 'first', type: 'NUMBER', description: null });
+    expect(
+      done(await other.read('event')).properties.map(({ name, type, label, description, options }) => ({
+        name,
+        type,
+        label,
+        description,
+        options,
+      })),
+    ).toEqual([
+      { name: 'first', type: 'number', label: 'One', description: null, options: [] },
+      { name: 'second', type: 'bool', label: 'Second', description: null, options: [] },
+    ]);
+    done(await other.deleteProperty('event', 'first'));
+    expect(done(await other.addProperty('event', { name: 'first', label: 'One', type: 'date' })).type).toBe('date');
+  });
+
+  test('works on a full definition, and refuses what cannot be', async () => {
+    const { key } = await workspace('GraphQL', {
+      includeDefaultProperties: true,
+      propertyDefinitions: [{ label: 'Key', type: 'string' }, ...many(49)],
+      customMatchingId: { primaryObjectRule: { targetObjectPropertyName: 'key', eventPropertyName: 'key' } },
+    });
+    expect(await replace(key, { name: 'p3', type: 'DATE' })).toMatchObject({ property: { name: 'p3', type: 'DATE' } });
+    expect(await replace(key, { name: 'key', type: 'NUMBER' })).toMatchObject({
+      property: { name: 'key', type: 'NUMBER' },
+    });
+    expect([
+      await replace(key, { name: 'key', type: 'BOOL' }),
+      await replace(key, { name: 'svc_city', type: 'BOOL' }),
+      await replace(key, { name: 'absent', type: 'BOOL' }),
+      await replace(key, { eventName: 'absent', name: 'p3', type: 'BOOL' }),
+      await replace(key, { name: 'p3', type: 'ENUMERATION' }),
+      await replace(key, { name: 'p3', type: 'STRING', options: A_AND_B, label: '' }),
+    ]).toMatchInlineSnapshot(`
+      [
+        {
+          "__typename": "ConflictError",
+          "code": "CONFLICT",
+          "message": "property key is used by the custom matching of this event definition, which needs the type string or number",
+          "path": null,
+        },
+        {
+          "__typename": "ValidationError",
+          "code": "INVALID_INPUT",
+          "message": "name: svc_city is a default property, which cannot be replaced",
+          "path": [
+            "name",
+          ],
+        },
+        {
+          "__typename": "NotFoundError",
+          "code": "NOT_FOUND",
+          "message": "event property not found",
+          "path": null,
+        },
+        {
+          "__typename": "NotFoundError",
+          "code": "NOT_FOUND",
+          "message": "event definition not found",
+          "path": null,
+        },
+        {
+          "__typename": "ValidationError",
+          "code": "INVALID_INPUT",
+          "message": "options: is required for the type enumeration, with at least one option",
+          "path": [
+            "options",
+          ],
+        },
+        {
+          "__typename": "ValidationError",
+          "code": "INVALID_INPUT",
+          "message": "label: must not be empty; options: is only for the type enumeration, not for string",
+          "path": [
+            "label",
+          ],
+        },
+      ]
+    `);
+  });
+});
+
+test('a mutation answers with the definition as it then is', async () => {
+  const { key } = await workspace('REST');
+  const run = async (mutation: string) => (await gateway.graphql(key, `mutation { ${mutation} }`)).data;
+  const after = '{ eventDefinition { properties { name label } } }';
+  expect([
+    await run(
+      `addEventProperty(input: { eventName: "event", label: "One", type: BOOL }) { ... on AddEventPropertyPayload ${after} }`,
+    ),
+    await run(
+      `updateEventProperty(input: { eventName: "event", name: "one", label: "Uno" }) { ... on UpdateEventPropertyPayload ${after} }`,
+    ),
+    await run(
+      `deleteEventProperty(input: { eventName: "event", name: "one" }) { ... on DeleteEventPropertyPayload { deletedName eventDefinition { properties { name } } } }`,
+    ),
+  ]).toEqual([
+    { addEventProperty: { eventDefinition: { properties: [{ name: 'one', label: 'One' }] } } },
+    { updateEventProperty: { eventDefinition: { properties: [{ name: 'one', label: 'Uno' }] } } },
+    { deleteEventProperty: { deletedName: 'one', eventDefinition: { properties: [] } } },
+  ]);
+});

@@ -1,0 +1,145 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import {
+  DOORS,
+  type Input,
+  PROPERTIES,
+  define,
+  gql,
+  register,
+  send,
+  stored,
+  usage,
+} from '../../support/fixtures/event-occurrences.ts';
+import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { dumpTables } from '../../support/fixtures/second-gateway.ts';
+
+let gateway: TestGateway;
+beforeAll(async () => {
+  gateway = await startTestGateway({ MONTHLY_OCCURRENCE_LIMIT: '1000' });
+});
+afterAll(() => gateway.close());
+
+describe.each(DOORS)('through %s', (door) => {
+  test('identifiers: a contact by any, another object by objectId alone', async () => {
+    const { key } = await gateway.createKey();
+    const [contact, company] = [await define(gateway, key), await define(gateway, key, { primaryObject: 'COMPANY' })];
+    const tried = async (eventName: string, identifiers: Input) =>
+      (await send(gateway, door, key, [{ eventName, properties: {}, ...identifiers }]))?.faults;
+    expect(await tried(contact, { utk: 'token' })).toBeUndefined();
+    expect(await tried(contact, { objectId: '1' })).toBeUndefined();
+    expect(await tried(company, { objectId: '1' })).toBeUndefined();
+    expect(await tried(company, {})).toEqual([
+      'inputs.0.objectId: is required for an event of the primary object COMPANY',
+    ]);
+    expect(await tried(company, { objectId: '1', email: 'a@example.com' })).toEqual([
+      'inputs.0.email: must not be given for an event of the primary object COMPANY',
+    ]);
+    const odd = await define(gateway, key, { primaryObject: 'constructor' });
+    expect(await tried(odd, { utk: 'token' })).toHaveLength(2);
+    expect(await tried(odd, { objectId: '1' })).toBeUndefined();
+  });
+
+  test('2.5: for NO_OBJECT an identifier is refused, nothing is stored, and the month counts all the same', async () => {
+    const { key } = await gateway.createKey();
+    const name = await define(gateway, key, { primaryObject: 'NO_OBJECT', propertyDefinitions: PROPERTIES });
+    for (const identifiers of [{ email: 'a@example.com' }, { utk: 'token' }, { objectId: '1' }]) {
+      const [identifier] = Object.keys(identifiers);
+      expect(await send(gateway, door, key, [{ eventName: name, properties: {}, ...identifiers }])).toEqual({
+        status: 400,
+        faults: [`inputs.0.${identifier}: must not be given for an event of the primary object NO_OBJECT`],
+      });
+    }
+    expect(await send(gateway, door, key, [{ eventName: name, properties: { price: 'x' } }])).toMatchObject({
+      status: 400,
+    });
+    const secret = randomUUID();
+    expect(await send(gateway, door, key, [{ eventName: name, properties: { note: secret } }])).toBeUndefined();
+    expect(await dumpTables(gateway)).not.toContain(secret);
+    expect(await stored(gateway, key, name)).toEqual([]);
+    expect(await usage(gateway, key)).toMatchObject({ count: '1', limit: '1000' });
+  });
+
+  test('2.3: custom matching links by what was registered beforehand, and no identifier is needed', async () => {
+    const { key } = await gateway.createKey();
+    const matching = (eventPropertyName: string) => ({
+      propertyDefinitions: PROPERTIES,
+      customMatchingId: { primaryObjectRule: { targetObjectPropertyName: 'member_number', eventPropertyName } },
+    });
+    const [byNote, byPrice] = [
+      await define(gateway, key, matching('note')),
+      await define(gateway, key, matching('price')),
+    ];
+    await register(gateway, key, {
+      objectType: 'CONTACT',
+      propertyName: 'member_number',
+      identifiers: [
+        { value: 'A?7', objectId: '7' },
+        { value: '12.5', objectId: '8' },
+      ],
+    });
+    await register(gateway, key, {
+      objectType: 'COMPANY',
+      propertyName: 'member_number',
+      identifiers: [{ value: 'B', objectId: '9' }],
+    });
+    const inputs = [
+      { eventName: byNote, properties: { note: 'A?7' } },
+      { eventName: byNote, properties: { note: 'B' } },
+      { eventName: byNote, properties: {} },
+      { eventName: byNote, properties: { note: 'A?7' }, objectId: '1' },
+      { eventName: byNote, properties: { note: 'A?7' }, email: 'a@example.com' },
+    ];
+    const timed = inputs.map((input, index) => ({ ...input, occurredAt: `2026-03-01T00:00:0${index}.000Z` }));
+    expect(
+      await send(gateway, door, key, [...timed, { eventName: byPrice, properties: { price: '12.5' } }]),
+    ).toBeUndefined();
+    expect((await stored(gateway, key, byNote)).map(({ objectId }) => objectId)).toEqual(['7', null, null, '1', '7']);
+    expect((await stored(gateway, key, byPrice)).map(({ objectId }) => objectId)).toEqual(['8']);
+    await register(gateway, key, {
+      objectType: 'CONTACT',
+      propertyName: 'member_number',
+      identifiers: [{ value: 'A?7', objectId: '70' }],
+    });
+    expect(
+      await send(gateway, door, key, [
+        { eventName: byNote, properties: { note: 'A?7' }, occurredAt: '2026-04-01T00:00:00Z' },
+      ]),
+    ).toBeUndefined();
+    expect((await stored(gateway, key, byNote)).map(({ objectId }) => objectId)).toEqual([
+      '7',
+      null,
+      null,
+      '1',
+      '7',
+      '70',
+    ]);
+  });
+});
+
+test('registering: bounds, the object without records, and values that repeat', async () => {
+  const { key } = await gateway.createKey();
+  const query =
+    'mutation($input: RegisterObjectIdentifiersInput!) { registerObjectIdentifiers(input: $input) { ... on ValidationError { message } } }';
+  const tried = async (input: Input) =>
+    (await gql<{ registerObjectIdentifiers: { message: string } }>(gateway, key, query, { input }))
+      .registerObjectIdentifiers.message;
+  const one = { value: 'v', objectId: '1' };
+  expect(await tried({ objectType: 'NO_OBJECT', propertyName: '', identifiers: [] })).toBe(
+    'objectType: must be an object that has records, which NO_OBJECT has not; propertyName: must not be empty; identifiers: must have at least 1 items',
+  );
+  expect(await tried({ objectType: '9', propertyName: 'p', identifiers: [one, one] })).toBe(
+    'objectType: must be a letter, then at most 99 letters, digits or underscores; identifiers: must have values that differ from each other',
+  );
+  const large = Array.from({ length: 1001 }, (_, index) => ({ value: String(index), objectId: '1' }));
+  expect(await tried({ objectType: 'CONTACT', propertyName: 'p', identifiers: large })).toBe(
+    'identifiers: must have at most 1000 items',
+  );
+  // The largest that is taken fits into the index.
+  const widest = {
+    objectType: 'x'.repeat(100),
+    propertyName: '\u{FFFD}'.repeat(255),
+    identifiers: [{ value: '\u4E2D'.repeat(500), objectId: '1' }],
+  };
+  await register(gateway, key, widest);
+});

@@ -1,0 +1,155 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { E, define, gql, send } from '../../support/fixtures/event-occurrences.ts';
+import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+
+let gateway: TestGateway;
+beforeAll(async () => {
+  gateway = await startTestGateway({ MONTHLY_OCCURRENCE_LIMIT: '1000' });
+});
+afterEach(() => gateway.setClock(undefined));
+afterAll(() => gateway.close());
+
+describe('reading', () => {
+  const PAGE =
+    'totalCount pageInfo { hasNextPage hasPreviousPage startCursor endCursor } nodes { objectId occurredAt }';
+  type Page = {
+    totalCount: number;
+    pageInfo: Record<string, unknown>;
+    nodes: { objectId: string; occurredAt: string }[];
+  };
+  async function page(key: string, name: string, given: string): Promise<Page> {
+    const data = await gql<{ eventDefinition: { occurrences: Page } }>(
+      gateway,
+      key,
+      `query($name: String!) { eventDefinition(name: $name) { occurrences(${given}) { ${PAGE} } } }`,
+      { name },
+    );
+    return data.eventDefinition.occurrences;
+  }
+
+  async function sevenDays(): Promise<{ key: string; name: string }> {
+    const { key } = await gateway.createKey();
+    const name = await define(gateway, key);
+    const inputs = Array.from({ length: 7 }, (_, day) => ({
+      eventName: name,
+      properties: {},
+      objectId: String(day % 2),
+      email: `${day}@example.com`,
+      occurredAt: `2026-03-0${day + 1}T12:00:00+02:00`,
+    }));
+    expect(await send(gateway, 'GraphQL', key, [...inputs, ...inputs.slice(0, 1)])).toBeUndefined();
+    return { key, name };
+  }
+
+  test('pages in both directions of both orders give every occurrence once', async () => {
+    const { key, name } = await sevenDays();
+    for (const [size, from, cursor, more] of [
+      ['first', 'after', 'endCursor', 'hasNextPage'],
+      ['last', 'before', 'startCursor', 'hasPreviousPage'],
+    ] as const) {
+      for (const direction of ['ASC', 'DESC']) {
+        const seen: string[][] = [];
+        let position = '';
+        for (let going = true; going;) {
+          const { nodes, pageInfo, totalCount } = await page(
+            key,
+            name,
+            `${size}: 3, direction: ${direction}${position}`,
+          );
+          expect(totalCount).toBe(8);
+          seen.push(nodes.map(({ occurredAt }) => occurredAt.slice(8, 10)));
+          position = `, ${from}: "${String(pageInfo[cursor])}"`;
+          going = pageInfo[more] === true;
+        }
+        const days = (size === 'first' ? seen : seen.toReversed()).flat();
+        const ascending = ['01', '01', '02', '03', '04', '05', '06', '07'];
+        expect(days).toEqual(direction === 'ASC' ? ascending : ascending.toReversed());
+      }
+    }
+  });
+
+  test('filters hold together', async () => {
+    const { key, name } = await sevenDays();
+    const days = async (filter: string) =>
+      (await page(key, name, `direction: ASC, filter: { ${filter} }`)).nodes.map(({ occurredAt }) => occurredAt);
+    expect(await days('objectId: "1"')).toEqual([
+      '2026-03-02T10:00:00.000Z',
+      '2026-03-04T10:00:00.000Z',
+      '2026-03-06T10:00:00.000Z',
+    ]);
+    expect(await days('occurredFrom: "2026-03-06T10:00:00Z", occurredBefore: "2026-03-07T10:00:00Z"')).toEqual([
+      '2026-03-06T10:00:00.000Z',
+    ]);
+    expect(await days('email: "3@Example.com"')).toEqual(['2026-03-04T10:00:00.000Z']);
+    expect(await days('email: "3@example.com", objectId: "0"')).toEqual([]);
+    expect((await page(key, name, 'filter: { objectId: "0" }')).totalCount).toBe(5);
+  });
+
+  test('counts per day are whole, days without any included, and bounded', async () => {
+    const { key, name } = await sevenDays();
+    const perDay = async (given: string) => {
+      const data = await gateway.graphql<{ eventDefinition: { occurrencesPerDay: { day: string; count: number }[] } }>(
+        key,
+        `{ eventDefinition(name: "${name}") { occurrencesPerDay${given} { day count } } }`,
+      );
+      return (
+        data.errors?.map(({ message }) => message) ??
+        data.data?.eventDefinition.occurrencesPerDay.map(({ day, count }) => `${day} ${count}`)
+      );
+    };
+    expect(await perDay('(from: "2026-02-28T23:00:00Z", until: "2026-03-02T00:00:00Z")')).toEqual([
+      '2026-02-28 0',
+      '2026-03-01 2',
+      '2026-03-02 1',
+    ]);
+    gateway.setClock(new Date('2026-03-08T12:00:00Z'));
+    const recent = await perDay('');
+    expect([recent?.length, recent?.[0], recent?.at(-1), recent?.at(-2)]).toEqual([
+      30,
+      '2026-02-07 0',
+      '2026-03-08 0',
+      '2026-03-07 1',
+    ]);
+    expect(await perDay('(from: "2026-03-02T00:00:00Z", until: "2026-03-01T00:00:00Z")')).toEqual([
+      'from: must not lie behind until',
+    ]);
+    expect(await perDay('(from: "2025-01-01T00:00:00Z", until: "2026-01-02T00:00:00Z")')).toEqual([
+      'from: must lie at most 366 days before until',
+    ]);
+  });
+
+  test('node finds an occurrence again, for its own organization alone', async () => {
+    const { key, name } = await sevenDays();
+    type Data = { eventDefinition: { occurrences: { nodes: { id: string; databaseId: string }[] } } };
+    const { eventDefinition } = await gql<Data>(
+      gateway,
+      key,
+      `{ eventDefinition(name: "${name}") { occurrences(first: 2) { nodes { id databaseId } } } }`,
+    );
+    const [first, second] = eventDefinition.occurrences.nodes;
+    const ids = [first?.id, 'RXZlbnRPY2N1cnJlbmNlOng6MTp5', second?.id];
+    const query = 'query($ids: [ID!]!) { nodes(ids: $ids) { ... on EventOccurrence { databaseId } } }';
+    expect(await gql(gateway, key, query, { ids })).toEqual({
+      nodes: [{ databaseId: first?.databaseId }, null, { databaseId: second?.databaseId }],
+    });
+    const stranger = await gateway.createKey();
+    expect(await gql(gateway, stranger.key, query, { ids })).toEqual({ nodes: [null, null, null] });
+    expect((await gateway.rest('DELETE', `${E}/${name}`, { key })).status).toBe(204);
+    expect(await gql(gateway, key, query, { ids })).toEqual({ nodes: [null, null, null] });
+  });
+
+  test('the preview of a deletion counts what would be lost', async () => {
+    const { key, name } = await sevenDays();
+    expect(
+      await gql(gateway, key, `{ deleteEventDefinitionPreview(eventName: "${name}") { occurrenceCount } }`),
+    ).toEqual({
+      deleteEventDefinitionPreview: { occurrenceCount: 8 },
+    });
+  });
+
+  test('403: without the scope of definitions nothing can be read', async () => {
+    const { key } = await gateway.createKey({ scopes: ['analytics.behavioral_events.send'] });
+    const { errors } = await gateway.graphql(key, '{ viewer { organization { monthlyOccurrenceUsage { count } } } }');
+    expect(errors?.map(({ extensions }) => extensions?.['code'])).toEqual(['FORBIDDEN']);
+  });
+});

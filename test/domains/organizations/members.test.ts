@@ -1,0 +1,104 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { ADD, CHANGE, REMOVE, mutateOrganization, refused } from '../../support/fixtures/organizations.ts';
+
+let gateway: TestGateway;
+beforeAll(async () => {
+  gateway = await startTestGateway();
+});
+afterAll(() => gateway.close());
+const mutate = (key: string, query: string, input: object) => mutateOrganization(gateway, key, query, input);
+
+describe('members', () => {
+  test('added by address without case, changed, removed; the list and memberCount follow', async () => {
+    const admin = await gateway.createKey();
+    const known = await gateway.createKey();
+    const address = `${randomUUID()}@Example.COM`;
+    expect(await mutate(admin.key, ADD, { email: address })).toEqual({
+      __typename: 'AddOrganizationMemberPayload',
+      member: { user: { email: address.toLowerCase() }, role: 'MEMBER' },
+    });
+    expect(await mutate(admin.key, ADD, { email: known.email, role: 'ADMIN' })).toMatchObject({
+      member: { user: { email: known.email }, role: 'ADMIN' },
+    });
+    expect(await mutate(admin.key, ADD, { email: address.toUpperCase() })).toEqual(
+      refused('Conflict', `email: ${address.toLowerCase()} is a member of the organization already`, ['email']),
+    );
+    expect(await mutate(admin.key, CHANGE, { userId: known.userId, role: 'MEMBER' })).toMatchObject({
+      member: { user: { email: known.email }, role: 'MEMBER' },
+    });
+    const list = '{ viewer { organization { memberCount members { nodes { user { email } role } } } } }';
+    expect((await gateway.graphql(admin.key, list)).data).toEqual({
+      viewer: {
+        organization: {
+          memberCount: 3,
+          members: {
+            nodes: [
+              { user: { email: admin.email }, role: 'ADMIN' },
+              { user: { email: address.toLowerCase() }, role: 'MEMBER' },
+              { user: { email: known.email }, role: 'MEMBER' },
+            ],
+          },
+        },
+      },
+    });
+    const globalId = Buffer.from(`User:${known.userId}`).toString('base64');
+    expect(await mutate(admin.key, REMOVE, { userId: globalId })).toEqual({
+      __typename: 'RemoveOrganizationMemberPayload',
+      removedUserId: globalId,
+    });
+    expect(await mutate(admin.key, REMOVE, { userId: known.userId })).toEqual(refused('NotFound', 'member not found'));
+    expect((await gateway.graphql(admin.key, '{ viewer { organization { memberCount } } }')).data).toEqual({
+      viewer: { organization: { memberCount: 2 } },
+    });
+  });
+
+  test.each(['', 'x', 'a@', '@b', 'a b@example.com', `${'a'.repeat(250)}@example.com`, 'a@example.com\0'])(
+    '%j is no e-mail address: 400',
+    async (email) => {
+      const { key } = await gateway.createKey();
+      expect(await mutate(key, ADD, { email })).toMatchObject({ __typename: 'ValidationError', path: ['email'] });
+    },
+  );
+
+  test('only an admin with the scope manages members; anybody else changes nothing', async () => {
+    const admin = await gateway.createKey();
+    const member = await gateway.createKey({ organization: admin.organization });
+    const bare = await gateway.createKey({ organization: admin.organization, role: 'admin', scopes: ['social'] });
+    const tries: [string, object][] = [
+      [ADD, { email: 'new@example.com' }],
+      [CHANGE, { userId: member.userId, role: 'ADMIN' }],
+      [REMOVE, { userId: admin.userId }],
+    ];
+    for (const [query, input] of tries) {
+      expect(await mutate(member.key, query, input)).toEqual(
+        refused('Forbidden', 'only an admin of the organization may do this'),
+      );
+      expect(await mutate(bare.key, query, input)).toEqual(
+        refused('Forbidden', 'the API key lacks the scope organizations.write'),
+      );
+    }
+    expect((await gateway.graphql(admin.key, '{ viewer { organization { memberCount } } }')).data).toEqual({
+      viewer: { organization: { memberCount: 3 } },
+    });
+  });
+
+  test('the last admin stays one: 409 to demote or remove them, themselves included', async () => {
+    const admin = await gateway.createKey();
+    const member = await gateway.createKey({ organization: admin.organization });
+    const message = 'the organization must keep at least one admin; make another member an admin first';
+    expect(await mutate(admin.key, CHANGE, { userId: admin.userId, role: 'MEMBER' })).toEqual(
+      refused('Conflict', message),
+    );
+    expect(await mutate(admin.key, REMOVE, { userId: admin.userId })).toEqual(refused('Conflict', message));
+    expect(await mutate(admin.key, CHANGE, { userId: admin.userId, role: 'ADMIN' })).toMatchObject({
+      member: { role: 'ADMIN' },
+    });
+    await mutate(admin.key, CHANGE, { userId: member.userId, role: 'ADMIN' });
+    expect(await mutate(admin.key, REMOVE, { userId: admin.userId })).toMatchObject({
+      __typename: 'RemoveOrganizationMemberPayload',
+    });
+    expect((await gateway.rest('POST', '/v1/organizations', { key: admin.key, body: { name: 'A' } })).status).toBe(401);
+  });
+});

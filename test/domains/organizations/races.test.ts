@@ -1,0 +1,75 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { ADD, CHANGE, REMOVE, mutateOrganization } from '../../support/fixtures/organizations.ts';
+import { startPeer } from '../../support/fixtures/second-gateway.ts';
+
+let gateway: TestGateway;
+beforeAll(async () => {
+  gateway = await startTestGateway();
+});
+afterAll(() => gateway.close());
+const mutate = (key: string, query: string, input: object) => mutateOrganization(gateway, key, query, input);
+
+describe('at once', () => {
+  test('20 of one name at once on two gateways: all created, with 20 distinct slugs; 20 of one given slug: one', async () => {
+    const { key } = await gateway.createKey();
+    const peer = await startPeer(gateway);
+    const all = (body: object) =>
+      Promise.all(
+        Array.from({ length: 20 }, async (_, index) => {
+          const request = new Request('http://gateway/v1/organizations', {
+            method: 'POST',
+            headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' },
+            body: JSON.stringify(body),
+          });
+          const response = await (index % 2 ? peer.fetch(request) : gateway.fetch(request));
+          return [response.status, ((await response.json()) as { slug?: string }).slug] as const;
+        }),
+      );
+    try {
+      const created = await all({ name: 'Racing' });
+      expect(created.map(([status]) => status)).toEqual(Array(20).fill(201));
+      expect(created.map(([, slug = '']) => slug).toSorted()).toEqual(
+        ['racing', ...Array.from({ length: 19 }, (_, index) => `racing-${index + 2}`)].toSorted(),
+      );
+      expect((await all({ name: 'Given', slug: 'given-race' })).map(([status]) => String(status)).toSorted()).toEqual([
+        '201',
+        ...Array<string>(19).fill('409'),
+      ]);
+    } finally {
+      await peer.close();
+    }
+  });
+
+  test.each([
+    ['demote', CHANGE, { role: 'MEMBER' }],
+    ['remove', REMOVE, {}],
+  ])('two admins who %s each other at once: one admin remains', async (_, query, input) => {
+    for (let round = 0; round < 10; round += 1) {
+      const one = await gateway.createKey();
+      const two = await gateway.createKey({ organization: one.organization, role: 'admin' });
+      await Promise.all([
+        mutate(one.key, query, { userId: two.userId, ...input }),
+        mutate(two.key, query, { userId: one.userId, ...input }),
+      ]);
+      const admins = await gateway.dependencies.sql.query(
+        `select 1 from membership where organization_id = $1 and role = 'admin'`,
+        [one.organizationId],
+      );
+      expect(admins).toHaveLength(1);
+    }
+  });
+
+  test('one address added 10 times at once: one member, nine conflicts, one user', async () => {
+    const { key } = await gateway.createKey();
+    const email = `${randomUUID()}@example.com`;
+    const answers = await Promise.all(
+      Array.from({ length: 10 }, () => mutate(key, ADD, { email }) as Promise<{ __typename: string }>),
+    );
+    expect(answers.map(({ __typename }) => __typename).toSorted()).toEqual([
+      'AddOrganizationMemberPayload',
+      ...Array<string>(9).fill('ConflictError'),
+    ]);
+  });
+});

@@ -1,0 +1,101 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+
+let gateway: TestGateway;
+beforeAll(async () => {
+  gateway = await startTestGateway();
+});
+afterAll(() => gateway.close());
+
+describe('viewer', () => {
+  test('tells the caller, their key, scopes, role and organization', async () => {
+    const { key, keyId, userId, organizationId, organization, email } = await gateway.createKey({
+      role: 'member',
+      scopes: ['social', 'users.delete'],
+    });
+    const query =
+      '{ viewer { user { databaseId email name } apiKey { databaseId scopes preview } scopes role organization { databaseId name slug logoUrl } } }';
+    expect(await gateway.graphql(key, query)).toMatchObject({
+      data: {
+        viewer: {
+          user: { databaseId: userId, email, name: null },
+          apiKey: {
+            databaseId: keyId,
+            scopes: ['SOCIAL', 'USERS_DELETE'],
+            preview: `${key.slice(0, 8)}…${key.slice(-2)}`,
+          },
+          scopes: ['SOCIAL', 'USERS_DELETE'],
+          role: 'MEMBER',
+          organization: { databaseId: organizationId, name: organization, slug: organization, logoUrl: null },
+        },
+      },
+    });
+  });
+
+  test('organizations: those of the user by time, page by page either way; a key of one organization sees that one', async () => {
+    const first = await gateway.createKey();
+    await gateway.dependencies.sql.query('update api_key set organization_id = null where id = $1', [first.keyId]);
+    const slugs = [first.organization];
+    for (let index = 0; index < 4; index += 1)
+      slugs.push((await gateway.createKey({ email: first.email })).organization);
+    type Page = {
+      viewer: {
+        organizations: {
+          nodes: { slug: string }[];
+          pageInfo: { endCursor: string; startCursor: string; hasNextPage: boolean; hasPreviousPage: boolean };
+        };
+      };
+    };
+    const query = `query($first: Int, $after: String, $last: Int, $before: String) { viewer { organizations(first: $first, after: $after, last: $last, before: $before) {
+      nodes { slug } pageInfo { endCursor startCursor hasNextPage hasPreviousPage } } } }`;
+    const walk = async (backward: boolean) => {
+      const seen: string[] = [];
+      for (let cursor: string | undefined; ;) {
+        const { data } = await gateway.graphql<Page>(
+          first.key,
+          query,
+          backward ? { last: 2, before: cursor } : { first: 2, after: cursor },
+        );
+        const { nodes = [], pageInfo } = data?.viewer.organizations ?? {};
+        if (backward) seen.unshift(...nodes.map(({ slug }) => slug));
+        else seen.push(...nodes.map(({ slug }) => slug));
+        cursor = backward ? pageInfo?.startCursor : pageInfo?.endCursor;
+        if (!(backward ? pageInfo?.hasPreviousPage : pageInfo?.hasNextPage)) return seen;
+      }
+    };
+    expect(await walk(false)).toEqual(slugs);
+    expect(await walk(true)).toEqual(slugs);
+    const bound = await gateway.createKey({ email: first.email, organization: slugs[1] });
+    expect((await gateway.graphql<Page>(bound.key, query)).data?.viewer.organizations.nodes).toEqual([
+      { slug: slugs[1] },
+    ]);
+    for (const [variables, message] of [
+      [{ first: 0 }, 'first: must be from 1 to 100'],
+      [{ first: 101 }, 'first: must be from 1 to 100'],
+      [{ first: 1, last: 1 }, 'last: must not be given together with first'],
+      [{ after: 'x' }, 'after: is not a cursor of this list and order'],
+    ] as const) {
+      expect((await gateway.graphql(first.key, query, variables)).errors?.map((error) => error.message)).toEqual([
+        message,
+      ]);
+    }
+  });
+
+  test('lists of another organization than the one of the request are refused, never answered with the wrong rows', async () => {
+    const first = await gateway.createKey();
+    await gateway.dependencies.sql.query('update api_key set organization_id = null where id = $1', [first.keyId]);
+    const second = await gateway.createKey({ email: first.email });
+    const query = '{ viewer { organizations { nodes { slug apiKeys { nodes { id } } } } } }';
+    const answer = await gateway.graphql(first.key, query, {}, { 'X-Organization-Id': second.organization });
+    expect(answer).toMatchObject({
+      data: null,
+      errors: [
+        {
+          message:
+            'a request reads in one organization: send the header X-Organization-Id with the id or slug of this one',
+          extensions: { code: 'INVALID_INPUT' },
+        },
+      ],
+    });
+  });
+});

@@ -1,0 +1,85 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { askByPost } from '../../support/fixtures/graphql-requests.ts';
+
+let gateway: TestGateway;
+let key: string;
+beforeAll(async () => {
+  gateway = await startTestGateway();
+  ({ key } = await gateway.createKey());
+});
+afterAll(() => gateway.close());
+
+const ask = (request: Record<string, unknown>, headers?: Record<string, string>) =>
+  askByPost({ gateway, key }, request, headers);
+
+test('a broken rule is a member of the mutation’s union, with the message that REST gives, its code, path and every fault', async () => {
+  const input = { name: '', slug: 'No Slug' };
+  const rest = await gateway.rest<{ error: string }>('POST', '/v1/organizations', { key, body: input });
+  const query =
+    'mutation($input: CreateOrganizationInput!) { createOrganization(input: $input) { __typename ... on ValidationError { message code path faults { path code message } } } }';
+  expect((await ask({ query, variables: { input } })).body.data).toEqual({
+    createOrganization: {
+      __typename: 'ValidationError',
+      message: rest.body.error,
+      code: 'INVALID_INPUT',
+      path: ['name'],
+      faults: [
+        { path: ['name'], code: 'too_small', message: 'must not be empty' },
+        {
+          path: ['slug'],
+          code: 'invalid_format',
+          message: 'must be lowercase letters and digits in groups joined by single hyphens',
+        },
+      ],
+    },
+  });
+});
+
+test('an error tells where in the answer and in the document its field is, beside the input that caused it', async () => {
+  const query = '{ viewer { organization { a: sessions { totalCount } b: sessions(first: 0) { totalCount } } } }';
+  const { body } = await ask({ query });
+  expect(body.errors).toEqual([
+    {
+      message: 'first: must be from 1 to 100',
+      path: ['viewer', 'organization', 'b'],
+      locations: [{ line: 1, column: 54 }],
+      extensions: { code: 'INVALID_INPUT', path: ['first'] },
+    },
+  ]);
+  const literal = await ask({ query: '{ eventDefinition(name: "a") { occurrencesPerDay(from: 1) { day } } }' });
+  expect(literal.body.errors).toEqual([
+    expect.objectContaining({
+      message: expect.stringContaining('DateTime must be'),
+      locations: [{ line: 1, column: 56 }],
+    }),
+  ]);
+});
+
+test('an operation that comes again, and is compiled, answers as it did the first time, with its refusals', async () => {
+  const cases: [string, Record<string, unknown>][] = [
+    ['query($ids: [ID!]!) { nodes(ids: $ids) { id } }', { ids: [null] }],
+    [
+      'mutation($input: CreateMcpServerInput!) { createMcpServer(input: $input) { __typename } }',
+      { input: { stdio: { name: 'a', command: 'a' }, remote: { name: 'a', serverUrl: 'https://a.example' } } },
+    ],
+    ['mutation($input: RenameApiKeyInput!) { renameApiKey(input: $input) { __typename } }', { input: { name: 1 } }],
+    [
+      'mutation($input: RenameApiKeyInput!) { renameApiKey(input: $input) { __typename ... on NotFoundError { message } } }',
+      { input: { apiKeyId: randomUUID(), name: 'Another' } },
+    ],
+    [
+      'mutation($name: String!) { createOrganization(input: {name: $name, logoUrl: "no"}) { __typename } }',
+      { name: 'A' },
+    ],
+  ];
+  for (const [query, variables] of cases) {
+    const answers: unknown[] = [];
+    for (let run = 0; run < 5; run += 1) {
+      const { status, body } = await ask({ query, variables });
+      answers.push({ status, data: body.data, errors: body.errors });
+    }
+    expect(answers).toEqual(Array(5).fill(answers[0]));
+  }
+});

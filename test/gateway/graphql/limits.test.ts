@@ -1,0 +1,203 @@
+import { getIntrospectionQuery } from 'graphql';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { repeat } from '../../support/fixtures/graphql-limits.ts';
+import { type GraphQLBody, JSON_TYPE, askByPost, errorsOf } from '../../support/fixtures/graphql-requests.ts';
+import { send } from '../../support/fixtures/second-gateway.ts';
+
+let gateway: TestGateway;
+let key: string;
+beforeAll(async () => {
+  gateway = await startTestGateway();
+  ({ key } = await gateway.createKey());
+});
+afterAll(() => gateway.close());
+
+const ask = (request: Record<string, unknown>, headers?: Record<string, string>) =>
+  askByPost({ gateway, key }, request, headers);
+const nested = (levels: number) => `${'a{'.repeat(levels)}b${'}'.repeat(levels)}`;
+
+async function askByGet(query: string, headers: Record<string, string> = {}) {
+  const { status, body } = await send(gateway, 'GET', `/graphql?${new URLSearchParams({ query })}`, { key, headers });
+  return { status, body: body as GraphQLBody };
+}
+
+describe('G3, G8: published limits, the same over POST, GET and SSE, and none costs a statement', () => {
+  const page = 'organizations(first: 100) { nodes { members(first: 100) { nodes { user { id } } } } }';
+  const cases: [string, string, object][] = [
+    [
+      'tokens',
+      `{${'a '.repeat(4000)}}`,
+      {
+        message:
+          'The query has more than the 4000 tokens that are allowed. Select fewer fields, pass values as variables, or split the query.',
+        code: 'TOO_MANY_TOKENS',
+        limit: 4000,
+      },
+    ],
+    [
+      'depth',
+      `{${nested(15)}}`,
+      {
+        message:
+          'The query is 16 levels deep; at most 15 are allowed. Ask for the deeper objects by their ids in another query.',
+        code: 'TOO_DEEP',
+        limit: 15,
+        actual: 16,
+      },
+    ],
+    [
+      'aliases',
+      `{${repeat(101, (i) => `a${i}:__typename`)}}`,
+      {
+        message:
+          'The query has 101 aliases and repeated fields, fragments expanded; at most 100 are allowed. Ask for a list, select each field once, or split the query.',
+        code: 'TOO_MANY_ALIASES',
+        limit: 100,
+        actual: 101,
+      },
+    ],
+    [
+      'repeated fields',
+      `{${repeat(102, () => 'viewer{role}')}}`,
+      {
+        message:
+          'The query has 101 aliases and repeated fields, fragments expanded; at most 100 are allowed. Ask for a list, select each field once, or split the query.',
+        code: 'TOO_MANY_ALIASES',
+        limit: 100,
+        actual: 101,
+      },
+    ],
+    [
+      'directives',
+      `{__typename ${'@skip(if:false) '.repeat(51)}}`,
+      {
+        message:
+          'The query has 51 directives, fragments expanded; at most 50 are allowed. Put one on an inline fragment around several fields, or split the query.',
+        code: 'TOO_MANY_DIRECTIVES',
+        limit: 50,
+        actual: 51,
+      },
+    ],
+    [
+      'cost',
+      `{ viewer { ${page} } }`,
+      {
+        message:
+          'The query costs 20202; at most 20000 are allowed. viewer.organizations.nodes.members costs most, 20100 of it: a page of at most 98 there, instead of 100, would pass.',
+        code: 'TOO_COSTLY',
+        limit: 20_000,
+        actual: 20_202,
+      },
+    ],
+  ];
+
+  test.each(cases)('%s', async (_, query, expected) => {
+    gateway.statements.length = 0;
+    const asked = [
+      await ask({ query }),
+      await ask({ query }, { Accept: 'application/json' }),
+      await askByGet(query),
+      await askByGet(query, { Accept: 'application/graphql-response+json' }),
+    ];
+    for (const answer of asked)
+      expect({ status: answer.status, told: errorsOf(answer), data: answer.body.data }).toEqual({
+        status: 400,
+        told: [expected],
+        data: undefined,
+      });
+    const sse = await send(gateway, 'POST', '/graphql', {
+      key,
+      headers: { ...JSON_TYPE, Accept: 'text/event-stream' },
+      body: JSON.stringify({ query }),
+    });
+    expect(sse.text).toContain(JSON.stringify(Reflect.get(expected, 'message')));
+    // The caller's key is all that was looked up.
+    expect(gateway.statements.filter((statement) => !statement.includes('api_key'))).toEqual([]);
+  });
+
+  test('query text of 64 KiB passes, a byte more is refused before it is read; over GET too', async () => {
+    const text = (bytes: number) => `{__typename #${'x'.repeat(bytes - 15)}\n}`;
+    expect((await ask({ query: text(65_536) })).body.data).toEqual({ __typename: 'Query' });
+    const expected = [
+      {
+        message:
+          'The query text has 65537 bytes; at most 65536 (64 KiB) are allowed. Pass values as variables, or split the query.',
+        code: 'QUERY_TOO_LARGE',
+        limit: 65_536,
+        actual: 65_537,
+      },
+    ];
+    for (const answer of [await ask({ query: text(65_537) }), await askByGet(text(65_537))])
+      expect([answer.status, errorsOf(answer)]).toEqual([400, expected]);
+  });
+
+  test('one operation a request: an array is 400 and says so', async () => {
+    for (const count of [0, 1, 100]) {
+      const { status, body } = await send(gateway, 'POST', '/graphql', {
+        key,
+        headers: JSON_TYPE,
+        body: JSON.stringify(Array.from({ length: count }, () => ({ query: '{__typename}' }))),
+      });
+      expect([status, errorsOf({ body: body as GraphQLBody })]).toEqual([
+        400,
+        [
+          {
+            message:
+              'The body is an array of requests; at most 1 operation a request is allowed. Send each in a request of its own.',
+            code: 'TOO_MANY_OPERATIONS',
+            limit: 1,
+            actual: count,
+          },
+        ],
+      ]);
+    }
+  });
+
+  test('just within each bound passes', async () => {
+    for (const query of [
+      `{${repeat(100, (i) => `a${i}:__typename`)}}`,
+      `{${repeat(101, () => 'viewer{role}')}}`,
+      `{ viewer { ${page.replace('members(first: 100)', 'members(first: 98)')} } }`,
+    ]) {
+      expect(await ask({ query })).toMatchObject({ status: 200, body: { data: expect.anything() } });
+    }
+  });
+
+  test('the cost of every answer stands in its extensions, beside the request id', async () => {
+    const answer = await ask({ query: '{ viewer { user { id } } }' }, { 'X-Request-Id': 'r1' });
+    expect(answer.body.extensions).toEqual({ requestId: 'r1', cost: { requested: 2, limit: 20_000 } });
+    for (const request of [{ query: '{' }, { query: '{ nothing }' }, { query: 1 }, {}])
+      expect((await ask(request, { 'X-Request-Id': 'r1' })).body.extensions).toEqual({ requestId: 'r1' });
+  });
+
+  test('the standard introspection query works with a key, and not without', async () => {
+    const query = getIntrospectionQuery({
+      inputValueDeprecation: true,
+      schemaDescription: true,
+      oneOf: true,
+      specifiedByUrl: true,
+    });
+    const answer = await ask({ query });
+    expect([answer.status, answer.body.errors, answer.body.data]).toEqual([
+      200,
+      undefined,
+      expect.objectContaining({ __schema: expect.anything() }),
+    ]);
+    expect(
+      (await send(gateway, 'POST', '/graphql', { headers: JSON_TYPE, body: JSON.stringify({ query }) })).status,
+    ).toBe(401);
+  });
+
+  test('a wrong document is told of at most 20 errors', async () => {
+    expect((await ask({ query: `{${repeat(1000, (i) => `u${i}`)}}` })).body.errors?.length).toBeLessThanOrEqual(21);
+  });
+});
+
+test('as many fields as tokens allow pass, however often they are repeated; what cannot be compared is refused with the number', async () => {
+  const fields = await gateway.graphql(key, `{${'__typename '.repeat(3990)}}`);
+  expect(fields.data).toEqual({ __typename: 'Query' });
+  const parts = Array.from({ length: 900 }, () => '... { __typename } ').join('');
+  const { errors } = await gateway.graphql(key, `{ ${parts} }`);
+  expect(errors).toMatchObject([{ extensions: { code: 'TOO_MANY_COMPARISONS', limit: 500_000 } }]);
+});

@@ -1,0 +1,93 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { askByPost, errorsOf } from '../../support/fixtures/graphql-requests.ts';
+
+let gateway: TestGateway;
+let key: string;
+beforeAll(async () => {
+  gateway = await startTestGateway();
+  ({ key } = await gateway.createKey());
+});
+afterAll(() => gateway.close());
+
+const ask = (request: Record<string, unknown>, headers?: Record<string, string>) =>
+  askByPost({ gateway, key }, request, headers);
+
+describe('node and nodes', () => {
+  const encode = (text: string) => Buffer.from(text).toString('base64');
+  const NODES = 'query($ids: [ID!]!) { nodes(ids: $ids) { id __typename } }';
+
+  test('A2: malformed, unknown, foreign and missing ids are null alike, and their neighbours are answered', async () => {
+    const own = await gateway.createKey();
+    const foreign = await gateway.createKey();
+    const ids = {
+      Organization: encode(`Organization:${own.organizationId}`),
+      User: encode(`User:${own.userId}`),
+      ApiKey: encode(`ApiKey:${own.keyId}`),
+    };
+    const bad = [
+      '',
+      ' ',
+      'x',
+      '=',
+      '\0',
+      '\ud800',
+      own.organizationId,
+      encode('Organization'),
+      encode('Organization:'),
+      encode(`Organization:${own.organizationId}'`),
+      encode('Organization:\0'),
+      encode(':x'),
+      encode(`Nothing:${randomUUID()}`),
+      encode(`__proto__:${randomUUID()}`),
+      encode(`constructor:x`),
+      encode(`toString:x`),
+      encode(`Query:x`),
+      encode(`Organization:${randomUUID()}`),
+      encode(`ApiKey:${own.userId}`),
+      encode(`Organization:${foreign.organizationId}`),
+      encode(`User:${foreign.userId}`),
+      encode(`ApiKey:${foreign.keyId}`),
+      'A'.repeat(100_000),
+    ];
+    const mixed = bad.flatMap((id, index) => [id, Object.values(ids)[index % 3] ?? '']);
+    const answer = await gateway.graphql<{ nodes: (null | { id: string })[] }>(own.key, NODES, { ids: mixed });
+    expect(answer.errors).toBeUndefined();
+    expect(answer.data?.nodes).toEqual(
+      mixed.map(
+        (id) =>
+          Object.entries(ids).flatMap(([__typename, known]) => (known === id ? [{ id, __typename }] : []))[0] ?? null,
+      ),
+    );
+    const single = await Promise.all(
+      bad.map(async (id) =>
+        JSON.stringify({
+          ...(await gateway.graphql(own.key, 'query($id: ID!) { node(id: $id) { id } }', { id })),
+          extensions: 0,
+        }),
+      ),
+    );
+    expect([...new Set(single)]).toEqual([JSON.stringify({ data: { node: null }, extensions: 0 })]);
+  });
+
+  test('a key without the scope of a type gets null for it', async () => {
+    const admin = await gateway.createKey();
+    const bare = await gateway.createKey({ organization: admin.organization, scopes: ['social'] });
+    const ids = [encode(`ApiKey:${admin.keyId}`), encode(`User:${admin.userId}`)];
+    expect((await gateway.graphql(bare.key, NODES, { ids })).data).toEqual({
+      nodes: [null, { id: ids[1], __typename: 'User' }],
+    });
+  });
+
+  test('100 ids pass, 101 are refused naming the bound', async () => {
+    expect((await ask({ query: NODES, variables: { ids: Array(100).fill('x') } })).body.data).toEqual({
+      nodes: Array(100).fill(null),
+    });
+    const answer = await ask({ query: NODES, variables: { ids: Array(101).fill('x') } });
+    expect([answer.body.data, errorsOf(answer)]).toEqual([
+      null,
+      [{ message: 'ids: must have at most 100 items', code: 'INVALID_INPUT', path: ['ids'] }],
+    ]);
+  });
+});

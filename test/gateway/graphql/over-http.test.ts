@@ -1,0 +1,131 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { type GraphQLBody, JSON_TYPE, askByPost, errorsOf } from '../../support/fixtures/graphql-requests.ts';
+import { send } from '../../support/fixtures/second-gateway.ts';
+
+let gateway: TestGateway;
+let key: string;
+beforeAll(async () => {
+  gateway = await startTestGateway();
+  ({ key } = await gateway.createKey());
+});
+afterAll(() => gateway.close());
+
+const ask = (request: Record<string, unknown>, headers?: Record<string, string>) =>
+  askByPost({ gateway, key }, request, headers);
+
+describe('GraphQL over HTTP', () => {
+  const RESPONSE = { Accept: 'application/graphql-response+json' };
+
+  test('a document that fails is 400 as graphql-response+json and 200 as json; one that runs is 200', async () => {
+    for (const [query, status] of [
+      ['{', 400],
+      ['{ nothing }', 400],
+      ['{ viewer }', 400],
+      ['{ __typename }', 200],
+      ['subscription { __typename }', 400],
+    ] as const) {
+      expect([
+        query,
+        (await ask({ query }, RESPONSE)).status,
+        (await ask({ query }, { Accept: 'application/json' })).status,
+      ]).toEqual([query, status, 200]);
+    }
+    const { headers } = await send(gateway, 'POST', '/graphql', {
+      key,
+      headers: { ...JSON_TYPE, ...RESPONSE },
+      body: '{"query":"{__typename}"}',
+    });
+    expect(headers.get('content-type')).toBe('application/graphql-response+json; charset=utf-8');
+  });
+
+  test('one of several operations is picked by name; a name that fits none is 400', async () => {
+    const query = 'query A { a: __typename } query B { b: __typename }';
+    expect((await ask({ query, operationName: 'B' })).body.data).toEqual({ b: 'Query' });
+    for (const operationName of [undefined, 'C', '__proto__', 1, {}])
+      expect((await ask({ query, operationName }, RESPONSE)).status).toBe(400);
+  });
+
+  test('G6: a mutation over GET is 405 and changes nothing; forms, plain text and multipart are 415', async () => {
+    const query = 'mutation { createOrganization(input: {name: "By GET"}) { __typename } }';
+    const count = () => gateway.dependencies.sql.query('select count(*) from organization', []);
+    const before = await count();
+    const answer = await send(gateway, 'GET', `/graphql?${new URLSearchParams({ query })}`, { key });
+    expect({ status: answer.status, allow: answer.headers.get('allow') }).toEqual({ status: 405, allow: 'POST' });
+    const form = new FormData();
+    form.set('operations', JSON.stringify({ query }));
+    form.set('query', query);
+    for (const body of [
+      new URLSearchParams({ query }),
+      form,
+      JSON.stringify({ query }),
+      new Blob([JSON.stringify({ query })]),
+    ]) {
+      expect((await send(gateway, 'POST', '/graphql', { key, body })).status).toBe(415);
+    }
+    expect(
+      (
+        await send(gateway, 'POST', '/graphql', {
+          key,
+          body: query,
+          headers: { 'Content-Type': 'application/graphql' },
+        })
+      ).status,
+    ).toBe(415);
+    expect(await count()).toEqual(before);
+  });
+
+  test('parameters of another type are 400 and name it; those of a GET are read as strictly', async () => {
+    for (const request of [
+      { query: 1 },
+      { query: ['{__typename}'] },
+      { query: { a: 1 } },
+      { query: '{__typename}', variables: [] },
+      { query: '{__typename}', variables: 'x' },
+      { query: '{__typename}', extensions: 1 },
+      { query: '{__typename}', bogus: 1 },
+    ]) {
+      expect([request, (await ask(request)).status]).toEqual([request, 400]);
+    }
+    for (const [search, message] of [
+      ['query={__typename}&variables=x', 'variables: is not well-formed JSON'],
+      ['query={__typename}&query={a}', 'query: must be given only once'],
+    ] as const) {
+      const { status, body } = await send(gateway, 'GET', `/graphql?${search}`, { key });
+      expect([status, errorsOf({ body: body as GraphQLBody })?.[0]?.message]).toEqual([400, message]);
+    }
+    expect(
+      (
+        await send(
+          gateway,
+          'GET',
+          `/graphql?${new URLSearchParams({ query: 'query($id: ID!) { node(id: $id) { id } }', variables: '{"id":"x"}' })}`,
+          { key },
+        )
+      ).body,
+    ).toMatchObject({ data: { node: null } });
+  });
+
+  test('variables of another type are refused by the language, and reach no resolver', async () => {
+    const query =
+      'query($first: Int, $id: ID!) { viewer { organizations(first: $first) { nodes { id } } } node(id: $id) { id } }';
+    gateway.statements.length = 0;
+    for (const variables of [
+      {},
+      { id: null },
+      { id: {} },
+      { id: ['a'] },
+      { id: true },
+      { id: 'a', first: '1' },
+      { id: 'a', first: 1.5 },
+      { id: 'a', first: 2 ** 40 },
+      { id: 'a', first: { $gt: 1 } },
+    ]) {
+      const answer = await ask({ query, variables });
+      expect([variables, answer.body.data, answer.body.errors?.length]).toEqual([variables, undefined, 1]);
+    }
+    expect(gateway.statements.filter((statement) => !statement.includes('api_key'))).toEqual([]);
+    // Numbers are ids, too, and what is not asked for does no harm.
+    expect((await ask({ query, variables: { id: 1, bogus: { a: 1 }, __proto__: 1 } })).body.errors).toBeUndefined();
+  });
+});

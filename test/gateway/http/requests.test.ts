@@ -1,0 +1,254 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Route } from '../../../src/core/route.ts';
+import { routes } from '../../../src/gateway/routes.ts';
+import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { eventsError } from '../../support/fixtures/rest-errors.ts';
+import { send } from '../../support/fixtures/second-gateway.ts';
+
+let gateway: TestGateway;
+let key: string;
+beforeAll(async () => {
+  gateway = await startTestGateway();
+  ({ key } = await gateway.createKey());
+});
+afterAll(() => gateway.close());
+
+const JSON_TYPE = { 'Content-Type': 'application/json' };
+const DEFINITIONS = '/events/2026-03/event-definitions';
+const pathOf = (route: Route) => route.path.replaceAll(/:\w+/g, '01890a5d-ac96-774b-bcce-b302099a8057');
+const post = (path: string, body: BodyInit, headers: Record<string, string> = JSON_TYPE) =>
+  send(gateway, 'POST', path, { key, body, headers });
+
+describe('request ids', () => {
+  const tell = async (path: string, id: string) => {
+    gateway.logged.length = 0;
+    const answer = await send(gateway, 'GET', path, { key, headers: { 'X-Request-Id': id } });
+    const [line] = gateway.logged
+      .filter((text) => text.includes('"msg":"request"'))
+      .map((text) => JSON.parse(text) as { requestId: string });
+    const { correlationId, extensions } = (answer.body ?? {}) as {
+      correlationId?: string;
+      extensions?: { requestId: string };
+    };
+    return {
+      header: answer.headers.get('x-request-id'),
+      line: line?.requestId,
+      inBody: correlationId ?? extensions?.requestId,
+    };
+  };
+  const graphql = '/graphql?query={__typename}';
+  const refused = '/graphql?query={';
+  const missing = `${DEFINITIONS}/none`;
+
+  test.each([graphql, refused, missing])('%s: a sane one is kept, in header, log line and body', async (path) => {
+    for (const id of ['a', 'Az09._-', 'x'.repeat(128)])
+      expect(await tell(path, id)).toEqual({ header: id, line: id, inBody: id });
+  });
+
+  test.each([graphql, refused, missing])(
+    '%s: a hostile one is replaced, by the same in all three places',
+    async (path) => {
+      for (const id of ['', 'x'.repeat(129), 'a b', 'a"b', '<script>', 'a,b', 'ü', '%0d%0aX: y']) {
+        const { header, line, inBody } = await tell(path, id);
+        expect({ header, line, inBody }).toEqual({
+          header: expect.stringMatching(/^[0-9a-f-]{36}$/),
+          line: header,
+          inBody: header,
+        });
+      }
+    },
+  );
+
+  test('every answer carries one, pages and failures included', async () => {
+    for (const path of [
+      '/',
+      '/docs',
+      '/openapi.json',
+      '/health/live',
+      '/metrics',
+      '/nothing',
+      '/v1/organizations',
+      '/table-storage/v2/x',
+    ]) {
+      expect((await send(gateway, 'GET', path)).headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/);
+    }
+  });
+});
+
+describe('unknown paths and methods', () => {
+  test('404 in the form of the path, on any method, with or without key', async () => {
+    for (const method of ['GET', 'POST', 'DELETE', 'PUT', 'PROPFIND']) {
+      for (const path of ['/nothing', '/v1', '/v1/', '/v1/organizations/', '/v2/organizations', '/V1/organizations']) {
+        expect(await send(gateway, method, path)).toMatchObject({
+          status: 404,
+          body: { error: `there is nothing at ${path}` },
+        });
+      }
+    }
+    const headers = { 'X-Request-Id': 'r1' };
+    expect(await send(gateway, 'GET', '/events/1999-01/x', { headers })).toMatchObject({
+      status: 404,
+      body: eventsError('there is nothing at /events/1999-01/x', 'OBJECT_NOT_FOUND', 'not_found'),
+    });
+    expect((await send(gateway, 'GET', `/${'x'.repeat(5000)}`)).text.length).toBeLessThan(300);
+  });
+
+  test('405 with Allow on every path of the table, for every method that it does not have', async () => {
+    for (const path of new Set(routes.map(pathOf))) {
+      const own = routes
+        .filter(
+          (route) =>
+            route.path.split('/').length === path.split('/').length &&
+            new RegExp(`^${route.path.replaceAll(/:\w+/g, '[^/]+')}$`).test(path),
+        )
+        .map(({ method }) => method);
+      const allowed = [...new Set(own.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method])))];
+      for (const method of ['GET', 'POST', 'PATCH', 'DELETE', 'PUT', 'OPTIONS', 'HEAD'].filter(
+        (name) => !allowed.includes(name),
+      )) {
+        const { status, headers, body } = await send(gateway, method, path, { key, headers: { 'X-Request-Id': 'r1' } });
+        const message = `${method} is not allowed here; allowed: ${allowed.join(', ')}`;
+        const expected = path.startsWith('/events/')
+          ? eventsError(message, 'VALIDATION_ERROR', 'method_not_allowed')
+          : { error: message };
+        expect({ path, method, status, allow: headers.get('allow'), body }).toEqual({
+          path,
+          method,
+          status: 405,
+          allow: allowed.join(', '),
+          body: method === 'HEAD' ? undefined : expected,
+        });
+      }
+    }
+    const graphql = await send(gateway, 'PUT', '/graphql', { key });
+    expect({ status: graphql.status, allow: graphql.headers.get('allow') }).toEqual({
+      status: 405,
+      allow: 'GET, POST',
+    });
+  });
+
+  test('HEAD answers as GET without a body', async () => {
+    for (const path of [DEFINITIONS, `${DEFINITIONS}/none`, '/health/live', '/openapi.json']) {
+      const [get, head] = [await send(gateway, 'GET', path, { key }), await send(gateway, 'HEAD', path, { key })];
+      expect([head.status, head.headers.get('content-type'), head.text]).toEqual([
+        get.status,
+        get.headers.get('content-type'),
+        '',
+      ]);
+    }
+  });
+});
+
+describe('bodies', () => {
+  const doors = ['/v1/organizations', DEFINITIONS, '/graphql'];
+  const messageOf = (body: unknown) => {
+    const { error, message, errors } = body as { error?: string; message?: string; errors?: { message: string }[] };
+    return error ?? message ?? errors?.[0]?.message;
+  };
+
+  test.each(doors)('%s: 415 for what is not JSON in UTF-8, 400 for what is no JSON object', async (path) => {
+    const types = [
+      'text/plain',
+      'application/x-www-form-urlencoded',
+      'multipart/form-data; boundary=x',
+      'application/xml',
+      'application/json; charset=latin1',
+      'application/jsonp',
+      'text/json',
+      '',
+    ];
+    for (const type of types) {
+      const { status, body } = await post(
+        path,
+        new TextEncoder().encode('{"name":"a"}'),
+        type === '' ? {} : { 'Content-Type': type },
+      );
+      expect([type, status, messageOf(body)]).toEqual([
+        type,
+        415,
+        'the body must be sent as application/json, in UTF-8, without content encoding',
+      ]);
+    }
+    expect((await post(path, '{}', { ...JSON_TYPE, 'Content-Encoding': 'gzip' })).status).toBe(415);
+    expect((await post(path, '{}', { ...JSON_TYPE, 'Content-Encoding': 'identity' })).status).not.toBe(415);
+    const bodies: [BodyInit, string][] = [
+      ['{', 'the body is not well-formed JSON'],
+      ['{"a":1}}', 'the body is not well-formed JSON'],
+      ["{'a':1}", 'the body is not well-formed JSON'],
+      ['\ufeff\ufeff{}', 'the body is not well-formed JSON'],
+      ['null', 'the body must be a JSON object'],
+      ['1', 'the body must be a JSON object'],
+      ['"a"', 'the body must be a JSON object'],
+      ['', 'the body must be a JSON object'],
+      [new Uint8Array([0x7b, 0x22, 0xff, 0x22, 0x7d]), 'the body is not well-formed UTF-8'],
+    ];
+    for (const [given, message] of bodies) {
+      const { status, body } = await post(path, given);
+      expect([status, messageOf(body)]).toEqual([400, message]);
+    }
+    const array = path === '/graphql' ? /^The body is an array of requests/ : /^the body must be a JSON object$/;
+    expect(messageOf((await post(path, '[]')).body)).toMatch(array);
+    // A body that is refused elsewhere shows that this media type is accepted.
+    for (const type of ['application/json;charset="UTF-8"', 'Application/JSON', 'application/problem+json'])
+      expect((await post(path, '{"bogus":1}', { 'Content-Type': type })).status).toBe(400);
+  });
+
+  test.each(doors)('%s: 4 MiB pass, one byte more is 413, with the length announced or not', async (path) => {
+    const MAX = 4 * 1024 * 1024;
+    const sized = (bytes: number) => `{"bogus":"${'x'.repeat(bytes - 12)}"}`;
+    const chunked = (text: string) =>
+      new ReadableStream({
+        start: (controller) => (controller.enqueue(new TextEncoder().encode(text)), controller.close()),
+      });
+    for (const extra of [-1, 0, 1]) {
+      for (const announced of [true, false]) {
+        const text = sized(MAX + extra);
+        const { status, body } = await post(
+          path,
+          announced ? text : chunked(text),
+          announced ? { ...JSON_TYPE, 'Content-Length': String(text.length) } : JSON_TYPE,
+        );
+        expect([extra, announced, status]).toEqual([extra, announced, extra > 0 ? 413 : 400]);
+        expect(messageOf(body)?.startsWith('the body must be at most 4194304 bytes (4 MiB)')).toBe(extra > 0);
+      }
+    }
+    let pulled = 0;
+    const endless = () =>
+      new ReadableStream<Uint8Array>(
+        { pull: (controller) => ((pulled += 1), controller.enqueue(new Uint8Array(65_536).fill(32))) },
+        { highWaterMark: 0 },
+      );
+    expect((await post(path, endless())).status).toBe(413);
+    expect(pulled).toBeLessThanOrEqual(66);
+    pulled = 0;
+    expect((await post(path, endless(), { ...JSON_TYPE, 'Content-Length': String(MAX + 1) })).status).toBe(413);
+    expect(pulled).toBe(0);
+  });
+
+  test('JSON 200,000 deep is refused, not a failure', async () => {
+    const deep = `${'['.repeat(200_000)}${']'.repeat(200_000)}`;
+    expect(await post('/v1/organizations', `{"name":${deep}}`)).toMatchObject({
+      status: 400,
+      body: { error: 'name: must be a string' },
+    });
+    expect((await post('/graphql', `{"query":"{__typename}","variables":{"a":${deep}}}`)).status).toBe(200);
+    expect((await post('/graphql', `{"query":${deep}}`)).status).toBe(400);
+  });
+});
+
+test('a DELETE that takes no body refuses one that says something, before it deletes', async () => {
+  const path = `/v1/api-keys/${randomUUID()}`;
+  const answers = [];
+  for (const body of [undefined, '{}', '{"a":1}', '{bad', '[]']) {
+    const { status, body: told } = await gateway.rest<{ error: string }>('DELETE', path, { key, body });
+    answers.push([status, told.error]);
+  }
+  expect(answers).toEqual([
+    [404, 'API key not found'],
+    [404, 'API key not found'],
+    [400, 'a: is not a known property'],
+    [400, 'the body is not well-formed JSON'],
+    [400, 'the body must be a JSON object'],
+  ]);
+});
