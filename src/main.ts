@@ -10,9 +10,9 @@ import { startJobs } from './gateway/jobs.ts';
 import { createLog } from './gateway/logging.ts';
 import { type RunningServer, serve } from './gateway/server.ts';
 
-/** Running requests get this long to finish after SIGTERM, and the database this long to close; the whole stop takes at most 10 s. */
+/** Running requests get this long to finish after SIGTERM, and the database this long to close. The whole stop takes at most 10 s, on a busy machine too. */
 const GRACE_MS = 6_000;
-const CLOSING_MS = 3_000;
+const CLOSING_MS = 2_000;
 
 async function main(config: Config): Promise<void> {
   const log = createLog(config.LOG_LEVEL);

@@ -7,7 +7,7 @@ import { startJobs } from './gateway/jobs.ts';
 import { createLog } from './gateway/logging.ts';
 
 /** A job gets this long after SIGTERM to reach its next safe point; it may be cut off anywhere. */
-const GRACE_MS = 9_000;
+const GRACE_MS = 8_000;
 
 /** Works off the job queues and answers no requests. Without `DATABASE_URL` on the database of a gateway that runs, or on one of its own. */
 async function main(config: Config): Promise<void> {

@@ -227,7 +227,10 @@ async function launch(options: Launch): Promise<number> {
     });
     onSpawn(server);
     server.stdin.end();
-    if (await Promise.race([ready.promise, server.closed])) return port;
+    if (await Promise.race([ready.promise, server.closed])) {
+      await becomeFindable(cluster, server);
+      return port;
+    }
     const output = lines.join('\n');
     const isTaken = portTaken.test(output);
     if (attempt === 50 || !(isTaken || passing.test(output))) {
@@ -236,6 +239,16 @@ async function launch(options: Launch): Promise<number> {
     }
     await delay(100);
   }
+}
+
+/**
+ * PostgreSQL says that it is ready just before it notes that in `postmaster.pid`, where other processes look for it. Resolves once it has,
+ * or has ended.
+ */
+async function becomeFindable(cluster: string, server: SupervisedProcess): Promise<void> {
+  let hasEnded = false;
+  void server.exited.then(() => (hasEnded = true));
+  while (!hasEnded && !(await readPostmaster(cluster))?.ready) await delay(1);
 }
 
 function serverFlags(port: number, settings: Record<string, string> | undefined): string[] {

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { open, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { NODE_ENVIRONMENT } from '../support/processes/node-arguments.ts';
 
 /** One of the two that are compared, as a process of its own. */
 export interface Target {
@@ -33,13 +34,19 @@ export function interrupt(): void {
   for (const child of running) child.kill('SIGTERM');
 }
 
-/** Starts a server and waits for the address that it prints. The environment is the given one alone. */
+const CHECKOUT = join(import.meta.dirname, '../..');
+
+/** Starts a server and waits for the address that it prints. The environment is that of `npm start` and the given one. */
 export async function startTarget({ name, args, env, directory }: TargetOptions): Promise<Target> {
   if (isInterrupted) throw new Error('interrupted');
   const file = join(directory, `${name}-${(started += 1)}.log`);
   await using log = await open(file, 'w');
   const { PATH = '', HOME = '' } = process.env;
-  const child = spawn(process.execPath, args, { env: { PATH, HOME, ...env }, stdio: ['ignore', log.fd, log.fd] });
+  const child = spawn(process.execPath, args, {
+    cwd: CHECKOUT,
+    env: { PATH, HOME, ...NODE_ENVIRONMENT, ...env },
+    stdio: ['ignore', log.fd, log.fd],
+  });
   running.add(child);
   child.once('exit', () => running.delete(child));
   try {

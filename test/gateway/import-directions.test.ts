@@ -9,8 +9,12 @@ const REFUSED = [
   ['src/core/keyset.ts', '../domains/users/entity.ts'],
   ['src/core/keyset.ts', '../gateway/routes.ts'],
   ['src/core/keyset.ts', '../main.ts'],
+  ['src/core/keyset.ts', '../operator/commands.ts'],
   ['src/gateway/routes.ts', '../main.ts'],
+  ['src/gateway/routes.ts', '../operator/commands.ts'],
+  ['src/operator/commands.ts', '../cli.ts'],
   ['src/domains/users/entity.ts', '../../gateway/routes.ts'],
+  ['src/domains/users/entity.ts', '../../operator/commands.ts'],
   ['src/domains/users/entity.ts', '../organizations/slug.ts'],
   ['src/domains/users/operations.ts', '../organizations/input.ts'],
   ['src/domains/users/operations.ts', './graphql.ts'],
@@ -28,6 +32,8 @@ const REFUSED = [
 ] as const;
 
 const ACCEPTED = [
+  ['src/cli.ts', './operator/commands.ts', 'thing'],
+  ['src/operator/commands.ts', '../gateway/dependencies.ts', 'thing'],
   ['src/gateway/routes.ts', '../domains/users/rest.ts', 'thing'],
   ['src/domains/users/operations.ts', '../organizations/entity.ts', 'thing'],
   ['src/domains/users/operations.ts', '../organizations/operations.ts', 'thing'],

@@ -1,7 +1,7 @@
 import { cp, mkdir, readFile, symlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
-import { NODE_ARGUMENTS } from '../support/processes/node-arguments.ts';
+import { NODE_ARGUMENTS, NODE_ENVIRONMENT } from '../support/processes/node-arguments.ts';
 import { checkout, endProcesses, run, temporaryDirectory } from '../support/processes/process.ts';
 
 afterEach(endProcesses);
@@ -20,20 +20,26 @@ test('the container image holds every file that the gateway, the worker and the 
   }
   await symlink(join(checkout, 'node_modules'), join(image, 'node_modules'));
   const start = (file: string, ...args: string[]) =>
-    run([process.execPath, join(image, file), ...args], { PORT: 'none', DATA_DIR: image });
+    // Compiled code of this copy would stay in the cache of the checkout.
+    run([process.execPath, join(image, file), ...args], {
+      PORT: 'none',
+      DATA_DIR: image,
+      NODE_DISABLE_COMPILE_CACHE: '1',
+    });
   // They read their configuration once all is loaded.
   for (const file of ['src/main.ts', 'src/worker.ts'])
     expect(await start(file)).toMatchObject({ code: 1, stderr: expect.stringMatching(/^PORT: /) });
   expect(await start('src/cli.ts', '--help')).toMatchObject({ code: 0, stderr: '' });
 });
 
-test('containers give node the arguments that npm start gives it', async () => {
+test('containers and tests give node the arguments that npm start gives it, and tests its variables', async () => {
   const commandIn = async (file: string, line: RegExp) =>
     line
       .exec(await readFile(join(checkout, file), 'utf8'))?.[1]
       ?.replaceAll('"', '')
       .split(', ');
   expect(NODE_ARGUMENTS).not.toEqual([]);
+  expect(NODE_ENVIRONMENT).toEqual({ NODE_COMPILE_CACHE: expect.stringContaining('node_modules/') });
   const command = (program: string) => ['node', ...NODE_ARGUMENTS, program];
   expect(await commandIn('Dockerfile', /^CMD \[(.*)\]$/m)).toEqual(command('src/main.ts'));
   expect(await commandIn('compose.yaml', /^ +command: \[(.*)\]$/m)).toEqual(command('src/worker.ts'));

@@ -4,10 +4,12 @@ import { appendFile, mkdtemp, open, readFile, rm, writeFile } from 'node:fs/prom
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createProgress } from '../../../src/core/progress.ts';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { ImportedEvents } from '../../../src/domains/session-events/import.ts';
+import { UsageError } from '../../../src/operator/command-line.ts';
+import { runCommand } from '../../../src/operator/commands.ts';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
-import { checkout, cli, endProcesses } from '../../support/processes/process.ts';
+import { checkout, cli, endProcesses, start } from '../../support/processes/process.ts';
 import { append, createSession, eventsOf, moveTo, readAll } from '../../support/fixtures/sessions.ts';
 
 let gateway: TestGateway;
@@ -26,7 +28,13 @@ afterAll(async () => {
   await rm(directory, { recursive: true, force: true });
 });
 
-const importFile = (sessionId: string, path: string) => cli(['events', 'import', '--session', sessionId, path], env);
+/** `cli events import`, in process: its answer, and what it shows of its progress. */
+async function importFile(sessionId: string, path: string): Promise<{ answer: ImportedEvents; shown: string }> {
+  let shown = '';
+  const stream = { write: (text: string) => (shown += text) };
+  const answer = await runCommand(gateway.dependencies, { name: 'events import', sessionId, path }, stream);
+  return { answer: answer as ImportedEvents, shown };
+}
 const ndjson = (events: readonly object[]) => events.map((event) => `${JSON.stringify(event)}\n`).join('');
 const indexes = async (id: string) => (await readAll(gateway, key, id, 1000)).map(({ eventData }) => eventData.index);
 const range = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, index) => from + index);
@@ -36,30 +44,20 @@ test('a recorded run is imported in its order; again, nothing is doubled; grown,
   const id = await createSession(gateway, key);
   const path = pathOf('run.ndjson');
   await writeFile(path, `${ndjson(eventsOf(1500))}\r\n\n`);
-  expect(await importFile(id.toUpperCase(), path)).toEqual({
-    code: 0,
-    stdout: '{"imported":1500,"skipped":0,"lastId":1500}\n',
-    stderr: expect.stringContaining('100 %  1500 imported, 0 skipped'),
+  expect(await importFile(id, path)).toEqual({
+    answer: { imported: 1500, skipped: 0, lastId: 1500 },
+    shown: '100 %  1500 imported, 0 skipped\n',
   });
-  expect(await importFile(id, path)).toMatchObject({
-    code: 0,
-    stdout: '{"imported":0,"skipped":1500,"lastId":1500}\n',
-  });
+  expect(await importFile(id, path)).toMatchObject({ answer: { imported: 0, skipped: 1500, lastId: 1500 } });
   // Without an end of its last line, which is completed by the next growth.
   await appendFile(path, ndjson(eventsOf(700, { from: 1501 })).trimEnd());
-  expect(await importFile(id, path)).toMatchObject({
-    code: 0,
-    stdout: '{"imported":700,"skipped":1500,"lastId":2200}\n',
-  });
+  expect(await importFile(id, path)).toMatchObject({ answer: { imported: 700, skipped: 1500, lastId: 2200 } });
   await appendFile(path, `\n${ndjson(eventsOf(1, { from: 2201 }))}`);
-  expect(await importFile(id, path)).toMatchObject({
-    code: 0,
-    stdout: '{"imported":1,"skipped":2200,"lastId":2201}\n',
-  });
+  expect(await importFile(id, path)).toMatchObject({ answer: { imported: 1, skipped: 2200, lastId: 2201 } });
   expect(await indexes(id)).toEqual(range(1, 2201));
   const other = await createSession(gateway, key);
   await append(gateway, key, other, eventsOf(1));
-  expect(await importFile(other, path)).toMatchObject({ stdout: '{"imported":2201,"skipped":0,"lastId":2202}\n' });
+  expect(await importFile(other, path)).toMatchObject({ answer: { imported: 2201, skipped: 0, lastId: 2202 } });
 });
 
 test('the same lines twice in one file are two batches; an empty file is none', async () => {
@@ -67,12 +65,11 @@ test('the same lines twice in one file are two batches; an empty file is none', 
   const thousand = ndjson(eventsOf(1000));
   await writeFile(pathOf('twice.ndjson'), thousand + thousand);
   expect(await importFile(id, pathOf('twice.ndjson'))).toMatchObject({
-    stdout: '{"imported":2000,"skipped":0,"lastId":2000}\n',
+    answer: { imported: 2000, skipped: 0, lastId: 2000 },
   });
   await writeFile(pathOf('empty.ndjson'), '');
   expect(await importFile(id, pathOf('empty.ndjson'))).toMatchObject({
-    code: 0,
-    stdout: '{"imported":0,"skipped":0,"lastId":0}\n',
+    answer: { imported: 0, skipped: 0, lastId: 0 },
   });
 });
 
@@ -101,48 +98,31 @@ test('a line that is wrong is named, nothing of its batch is stored, and once me
         Buffer.from(`\n${lines.slice(1200).join('\n')}\n`),
       ]),
     );
-    const { code, stdout, stderr } = await importFile(id, path);
-    expect([code, stdout, stderr.trimEnd().split('\n').at(-1)]).toEqual([1, '', `${path}: ${message}`]);
+    await expect(importFile(id, path)).rejects.toThrow(new UsageError(`${path}: ${message}`));
   }
   expect(await indexes(id)).toEqual(range(1, 1000));
   await writeFile(path, lines.join('\n'));
-  expect(await importFile(id, path)).toMatchObject({
-    code: 0,
-    stdout: '{"imported":300,"skipped":1000,"lastId":1300}\n',
-  });
+  expect(await importFile(id, path)).toMatchObject({ answer: { imported: 300, skipped: 1000, lastId: 1300 } });
   expect(await indexes(id)).toEqual(range(1, 1300));
 });
 
-test.each([
-  ['no session', () => ['events', 'import', 'x.ndjson'], '--session: is required'],
-  ['no file', (id: string) => ['events', 'import', '--session', id], 'FILE: is required'],
-  ['an id that is none', () => ['events', 'import', '--session', 'x', 'y'], '--session: must be the id of a session'],
-  [
-    'a session that is missing',
-    () => ['events', 'import', '--session', '7d444840-9dc0-11d1-b245-5ffdce74fad2', 'y'],
-    '--session: session not found',
-  ],
-  [
-    'a file that is missing',
-    (id: string) => ['events', 'import', '--session', id, '/nowhere/x'],
-    'FILE: /nowhere/x is not a file',
-  ],
-])('%s: one line that says so', async (_, argsOf, message) => {
-  expect(await cli(argsOf(await createSession(gateway, key)), env)).toEqual({
-    code: 1,
-    stdout: '',
-    stderr: `${message}\n`,
-  });
+test('a session or a file that does not exist is named', async () => {
+  await expect(importFile('7d444840-9dc0-11d1-b245-5ffdce74fad2', pathOf('run.ndjson'))).rejects.toThrow(
+    new UsageError('--session: session not found'),
+  );
+  await expect(importFile(await createSession(gateway, key), '/nowhere/x')).rejects.toThrow(
+    new UsageError('FILE: /nowhere/x is not a file'),
+  );
 });
 
 test('a finished session takes no import', async () => {
   const id = await createSession(gateway, key);
   await moveTo(gateway, key, id, 'CANCELLED');
-  await writeFile(pathOf('one.ndjson'), ndjson(eventsOf(1)));
-  expect(await importFile(id, pathOf('one.ndjson'))).toMatchObject({
-    code: 1,
-    stderr: expect.stringContaining('the session is finished; queue it again before recording events'),
-  });
+  const path = pathOf('one.ndjson');
+  await writeFile(path, ndjson(eventsOf(1)));
+  await expect(importFile(id, path)).rejects.toThrow(
+    new UsageError(`${path}: the session is finished; queue it again before recording events`),
+  );
 });
 
 /** Runs the import and kills it in the middle of the batch that comes when so many events are stored. */
@@ -155,12 +135,10 @@ async function killMidway(id: string, path: string, after: number): Promise<void
      create or replace trigger wait before update on session_stream for each row
        when (old.session_id = '${id}' and old.last_id >= ${after}) execute function wait()`,
   );
-  const { PATH = '' } = process.env;
-  const child = spawn(process.execPath, [join(checkout, 'src/cli.ts'), 'events', 'import', '--session', id, path], {
-    env: { PATH, ...env },
-    stdio: 'ignore',
-  });
-  const exited = once(child, 'exit');
+  const { child, exited } = start(
+    [process.execPath, join(checkout, 'src/cli.ts'), 'events', 'import', '--session', id, path],
+    env,
+  );
   const waiting = async () =>
     (
       await holder.query(
@@ -169,20 +147,20 @@ async function killMidway(id: string, path: string, after: number): Promise<void
     ).rowCount;
   await expect.poll(waiting).toBe(1);
   child.kill('SIGKILL');
-  expect(await exited).toEqual([null, 'SIGKILL']);
+  expect(await exited).toBe(null);
   await holder.end();
 }
 
-test('killed midway three times and run again, each event is there exactly once', async () => {
+test('killed midway twice and run again, each event is there exactly once', async () => {
   const id = await createSession(gateway, key);
   const path = pathOf('killed.ndjson');
-  await writeFile(path, ndjson(eventsOf(30_000)));
-  for (const after of [1, 5000, 12_000]) await killMidway(id, path, after);
-  const { code, stdout } = await importFile(id, path);
-  const { imported, skipped, lastId } = JSON.parse(stdout) as { imported: number; skipped: number; lastId: number };
-  expect([code, imported + skipped, lastId]).toEqual([0, 30_000, 30_000]);
-  expect(skipped).toBeGreaterThanOrEqual(12_000);
-  expect(await indexes(id)).toEqual(range(1, 30_000));
+  await writeFile(path, ndjson(eventsOf(8_000)));
+  for (const after of [1, 5_000]) await killMidway(id, path, after);
+  const { imported, skipped, lastId } = (await importFile(id, path)).answer;
+  expect([imported + skipped, lastId]).toEqual([8_000, 8_000]);
+  // The database may still have committed the batch whose sender was killed.
+  expect(skipped).toBeOneOf([5_000, 6_000]);
+  expect(await indexes(id)).toEqual(range(1, 8_000));
 });
 
 test('memory does not grow with the file: 64 MB within a heap of 96 MB, which would hold neither its text nor its events', async () => {
@@ -203,37 +181,6 @@ test('memory does not grow with the file: 64 MB within a heap of 96 MB, which wo
   ]);
 });
 
-describe('progress', () => {
-  function shown(isTTY: boolean) {
-    let text = '';
-    let clock = 0;
-    const bar = createProgress({ isTTY, write: (piece) => (text += piece) }, 200, () => clock);
-    return { bar, wait: (ms: number) => (clock += ms), read: () => text };
-  }
-
-  test('a bar on a terminal, drawn over at most ten times a second', () => {
-    const { bar, wait, read } = shown(true);
-    bar.update(0, 'none');
-    bar.update(50, 'skipped');
-    wait(100);
-    bar.update(100, 'half');
-    bar.end(200, 'all');
-    expect(read()).toBe(
-      `\r[${'.'.repeat(30)}]   0 %  none\r[${'#'.repeat(15)}${'.'.repeat(15)}]  50 %  half\r[${'#'.repeat(30)}] 100 %  all\n`,
-    );
-  });
-
-  test('elsewhere a line every 5 s, and one at the end', () => {
-    const { bar, wait, read } = shown(false);
-    for (let second = 0; second <= 10; second += 1) {
-      bar.update(second * 10, `${second}`);
-      wait(1000);
-    }
-    bar.end(200, 'all');
-    expect(read()).toBe('25 %  5\n50 %  10\n100 %  all\n');
-  });
-});
-
 test('the example run is imported whole', async () => {
   const id = await createSession(gateway, key);
   const path = pathOf('example.ndjson');
@@ -243,10 +190,7 @@ test('the example run is imported whole', async () => {
   });
   expect(await once(child, 'exit')).toEqual([0, null]);
   await output.close();
-  expect(await importFile(id, path)).toMatchObject({
-    code: 0,
-    stdout: '{"imported":3000,"skipped":0,"lastId":3000}\n',
-  });
+  expect(await importFile(id, path)).toMatchObject({ answer: { imported: 3000, skipped: 0, lastId: 3000 } });
   const lines = (await readFile(path, 'utf8'))
     .trimEnd()
     .split('\n')

@@ -16,8 +16,8 @@ export interface OidcFixture {
   stop(): Promise<void>;
 }
 
-/** `firstLifetimeS` is how long an access token serves that a code was exchanged for; one that was refreshed serves an hour. `tokenDelayMs` holds up the token endpoint. */
-export async function startOidcFixture({ firstLifetimeS = 3600, tokenDelayMs = 0 } = {}): Promise<OidcFixture> {
+/** `tokenDelayMs` is how long the token endpoint takes to answer. */
+export async function startOidcFixture({ tokenDelayMs = 0 } = {}): Promise<OidcFixture> {
   const notYet: Handler = (_, response) => void response.writeHead(503).end();
   const authorization = await startPeer(notYet);
   const issuer = authorization.origin;
@@ -32,7 +32,7 @@ export async function startOidcFixture({ firstLifetimeS = 3600, tokenDelayMs = 0
     rotateRefreshToken: true,
     issueRefreshToken: async () => true,
     ttl: {
-      AccessToken: (context: GrantContext) => (isRefresh(context) ? 3600 : firstLifetimeS),
+      AccessToken: 3600,
       RefreshToken: 86_400,
       Grant: 86_400,
       Interaction: 600,

@@ -1,8 +1,8 @@
 // What the tests of the embedded PostgreSQL share: servers in this process, servers of a process to be killed.
-import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { chmod, mkdir, rm } from 'node:fs/promises';
+import { chmod, mkdir, readFile, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -10,6 +10,7 @@ import pg from 'pg';
 import { expect, vi } from 'vitest';
 import { z } from 'zod';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../../src/core/embedded-postgres.ts';
+import { NODE_ENVIRONMENT } from './node-arguments.ts';
 
 export const checkout = join(import.meta.dirname, '../../..');
 
@@ -60,17 +61,28 @@ interface Owning {
   prefix?: string[];
   settings?: string[];
   uid?: number;
+  /** The program that runs the owner. */
+  node?: string;
 }
 
 /**
  * A Node process, with a process group of its own, that owns the server of a data directory; `outcome` is what it said
  * about its start.
  */
-export function own(directory = dataDir, { root = checkout, prefix = [], settings = ['fsync=off'], uid }: Owning = {}) {
+export function own(
+  directory = dataDir,
+  { root = checkout, prefix = [], settings = ['fsync=off'], uid, node = process.execPath }: Owning = {},
+) {
   const script = join(root, 'test/support/processes/embedded-postgres-owner.ts');
-  const [file = '', ...args] = [...prefix, process.execPath, script, directory, ...settings];
+  const [file = '', ...args] = [...prefix, node, script, directory, ...settings];
   const ids = uid !== undefined && { uid, gid: uid };
-  const child = spawn(file, args, { stdio: ['ignore', 'pipe', 'pipe'], cwd: root, detached: true, ...ids });
+  const child = spawn(file, args, {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    cwd: root,
+    env: { ...process.env, ...NODE_ENVIRONMENT },
+    detached: true,
+    ...ids,
+  });
   owners.add(child);
   let log = '';
   child.stderr.on('data', (chunk) => (log += chunk));
@@ -107,22 +119,38 @@ export async function query(url: string, sql: string): Promise<unknown[]> {
   }
 }
 
+const hasProc = process.platform === 'linux';
+
 /** Whether the process runs; one that ended and that nobody has asked for its status yet does not. */
-export function isAlive(pid: number): boolean {
-  const { stdout } = spawnSync('ps', ['-o', 'stat=', '-p', `${pid}`], { encoding: 'utf8' });
-  return /^\s*[^\sZ]/.test(stdout);
+export async function isAlive(pid: number): Promise<boolean> {
+  if (!hasProc) return processTable().some((row) => row.pid === pid && !row.state.startsWith('Z'));
+  const status = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
+  // The second field is the program's name in brackets, which may hold anything.
+  return status !== '' && !status.slice(status.lastIndexOf(')')).startsWith(') Z');
 }
 
 export async function gone(pid: number): Promise<void> {
-  await vi.waitFor(() => expect(isAlive(pid)).toBe(false), { timeout: 20_000, interval: 20 });
+  await vi.waitFor(async () => expect(await isAlive(pid)).toBe(false), { timeout: 20_000, interval: 20 });
 }
 
 /** Every process whose command line names the text. */
 export async function processesOf(text: string): Promise<{ pid: number; line: string }[]> {
-  const output = execFileSync('ps', ['-A', '-ww', '-o', 'pid=,args='], { encoding: 'utf8' });
+  if (!hasProc) return processTable().filter(({ line }) => line.includes(text));
+  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
+  const lines = pids.map(async (pid) => ({
+    pid: Number(pid),
+    // One that has ended since has no such file.
+    line: (await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')).replaceAll('\0', ' '),
+  }));
+  return (await Promise.all(lines)).filter(({ line }) => line.includes(text));
+}
+
+/** Where there is no `/proc`, as on macOS. */
+function processTable(): { pid: number; state: string; line: string }[] {
+  const output = execFileSync('ps', ['-A', '-ww', '-o', 'pid=,stat=,args='], { encoding: 'utf8' });
   return output.split('\n').flatMap((row) => {
-    const [, pid, line = ''] = /^\s*(\d+) (.*)$/.exec(row) ?? [];
-    return line.includes(text) ? [{ pid: Number(pid), line }] : [];
+    const [, pid, state = '', line = ''] = /^\s*(\d+)\s+(\S+)\s+(.*)$/.exec(row) ?? [];
+    return pid === undefined ? [] : [{ pid: Number(pid), state, line }];
   });
 }
 

@@ -1,9 +1,10 @@
-import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { startJobs } from '../../../src/gateway/jobs.ts';
 import type { TestGateway } from '../fixtures/gateway.ts';
+import { NODE_ARGUMENTS } from './node-arguments.ts';
+import { checkout, start } from './process.ts';
 
 const DUE = `select count(*)::int as count from pgboss.job where state = 'active' or state in ('created', 'retry') and start_after <= now()`;
 
@@ -44,28 +45,16 @@ export interface WorkerProcess {
 
 /** `npm run worker` on the gateway's database; it has said that it is ready. */
 export async function startWorkerProcess({ databaseUrl }: TestGateway): Promise<WorkerProcess> {
-  const { PATH = '', HOME = '' } = process.env;
-  const env = {
-    PATH,
-    HOME,
+  const { child, output, exited } = start([process.execPath, ...NODE_ARGUMENTS, join(checkout, 'src/worker.ts')], {
     DATABASE_URL: databaseUrl,
     ENCRYPTION_KEYS: `k1:${randomBytes(32).toString('base64')}`,
     LOG_LEVEL: 'error',
-  };
-  const child = spawn(process.execPath, [join(import.meta.dirname, '../../../src/worker.ts')], {
-    env,
-    stdio: ['ignore', 'pipe', 'pipe'],
   });
-  let output = '';
-  const exited = new Promise<number | null>((resolve) => child.once('close', (code) => resolve(code)));
   await new Promise<void>((resolve, reject) => {
-    const listen = (chunk: Buffer) => {
-      output += chunk.toString();
-      if (output.includes('Worker is ready.')) resolve();
-    };
-    child.stdout.on('data', listen);
-    child.stderr.on('data', listen);
-    void exited.then((code) => reject(new Error(`the worker ended with ${code}: ${output}`)));
+    child.stdout.on('data', () => {
+      if (output.stdout.includes('Worker is ready.')) resolve();
+    });
+    void exited.then((code) => reject(new Error(`the worker ended with ${code}: ${output.stdout}${output.stderr}`)));
   });
   return {
     async end(signal) {

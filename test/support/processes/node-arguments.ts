@@ -1,4 +1,15 @@
 import manifest from '../../../package.json' with { type: 'json' };
 
+const [, environment = '', nodeArguments = ''] =
+  /^exec env ((?:\w+=\S+ )+)node (.+) src\/main\.ts$/.exec(manifest.scripts.start) ?? [];
+
 /** The arguments that `npm start` gives to node. */
-export const NODE_ARGUMENTS = / node (.+) src\/main\.ts$/.exec(manifest.scripts.start)?.[1]?.split(' ') ?? [];
+export const NODE_ARGUMENTS = nodeArguments.split(' ').filter(Boolean);
+
+/** The variables that `npm start` sets for node: where it keeps compiled code, relative to the folder it runs in. */
+export const NODE_ENVIRONMENT: Readonly<Record<string, string>> = Object.fromEntries(
+  environment
+    .split(' ')
+    .filter(Boolean)
+    .map((pair) => pair.split('=')),
+);

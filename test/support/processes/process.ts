@@ -1,4 +1,4 @@
-// Gateways as an operator runs them: processes of `src/main.ts`, with the arguments of `npm start`, and of `src/cli.ts`.
+// Gateways as an operator runs them: processes of `src/main.ts`, with the arguments and variables of `npm start`, and of `src/cli.ts`.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -6,7 +6,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { NODE_ARGUMENTS } from './node-arguments.ts';
+import { NODE_ARGUMENTS, NODE_ENVIRONMENT } from './node-arguments.ts';
 import { databaseUrl, onServer } from '../global-setup.ts';
 import type { GraphQLDoor } from '../fixtures/sessions.ts';
 
@@ -41,7 +41,7 @@ export interface Finished {
   readonly stderr: string;
 }
 
-/** Runs a program to its end. The environment is the given one alone, so that no variable of the machine reaches it. */
+/** Runs a program to its end, with the variables of `npm start` and the given ones: no variable of the machine reaches it. */
 export async function run(command: readonly string[], env: Record<string, string>): Promise<Finished> {
   const { child, output, exited } = start(command, env);
   child.stdin?.end();
@@ -83,6 +83,8 @@ export async function startGateway(env: Record<string, string>, root = checkout)
   const began = performance.now();
   const { child, output, exited } = start([process.execPath, ...NODE_ARGUMENTS, join(root, 'src/main.ts')], {
     PORT: '0',
+    // Compiled code of other versions would stay in the cache of the checkout.
+    ...(root !== checkout && { NODE_DISABLE_COMPILE_CACHE: '1' }),
     ...env,
   });
   const url = await new Promise<string>((resolve, reject) => {
@@ -120,7 +122,11 @@ export async function gatewayWithKey(
 /** Starts a program; the end of the test ends it. */
 export function start([file = '', ...args]: readonly string[], env: Record<string, string>) {
   const { PATH = '', HOME = '' } = process.env;
-  const child = spawn(file, args, { cwd: checkout, env: { PATH, HOME, ...env }, stdio: ['pipe', 'pipe', 'pipe'] });
+  const child = spawn(file, args, {
+    cwd: checkout,
+    env: { PATH, HOME, ...NODE_ENVIRONMENT, ...env },
+    stdio: ['pipe', 'pipe', 'pipe'],
+  });
   children.add(child);
   const output = { stdout: '', stderr: '' };
   child.stdout.on('data', (chunk) => (output.stdout += chunk));

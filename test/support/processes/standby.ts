@@ -1,6 +1,7 @@
 // A primary with a streaming standby: two PostgreSQL servers, the second a copy of the first that replays its log.
+import { once } from 'node:events';
 import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
+import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
@@ -12,9 +13,11 @@ import {
   spawnSupervised,
 } from '../../../src/core/embedded-postgres-process.ts';
 import { startEmbeddedPostgres } from '../../../src/core/embedded-postgres.ts';
+import { startTcpProxy } from '../peers/tcp-proxy.ts';
 
 export interface PrimaryWithStandby {
   readonly primaryUrl: string;
+  /** The same after each start: that of a proxy, which keeps its port. */
   readonly standbyUrl: string;
   /** Statements that the standby has run, the gateway's own looks at it left out. */
   readonly statements: string[];
@@ -36,24 +39,35 @@ export async function startPrimaryWithStandby(): Promise<PrimaryWithStandby> {
   const cluster = join(folder, 'standby');
   await cp(join(dataDir, 'postgres/data'), cluster, { recursive: true, preserveTimestamps: true });
   const primary = await start();
-  const { port, password } = new URL(primary.url);
-  const conninfo = `host=127.0.0.1 port=${port} user=postgres password=${password}`;
+  const { port: primaryPort, password } = new URL(primary.url);
+  const conninfo = `host=127.0.0.1 port=${primaryPort} user=postgres password=${password}`;
   await writeFile(join(cluster, 'postgresql.auto.conf'), `primary_conninfo = '${conninfo}'\n`);
   await writeFile(join(cluster, 'standby.signal'), '');
   const binaries = await locatePostgres();
   // Made by root, it is given to the user that PostgreSQL runs as.
   const account = await chooseAccount(binaries, folder, cluster);
   await giveTo(account, cluster);
-  const standbyPort = await freePort();
-  const standbyUrl = withPort(primary.url, standbyPort);
+  const proxy = await startTcpProxy(primary.url);
   const statements: string[] = [];
   let standby: SupervisedProcess | undefined;
 
   async function startStandby(): Promise<void> {
+    // Another program may take a port that is free before the standby does.
+    for (let attempt = 1; !standby; attempt += 1) {
+      const port = await freePort();
+      const lines = await launch(port);
+      if (standby) proxy.setTarget(withPort(primary.url, port));
+      else if (attempt === 20 || !lines.includes('could not create any TCP/IP sockets'))
+        throw new Error(`the standby did not start:\n${lines}`);
+    }
+  }
+
+  /** Sets `standby` once it is ready; else returns its log. */
+  async function launch(port: number): Promise<string> {
     const lines: string[] = [];
     const flags = {
       ...settings,
-      port: `${standbyPort}`,
+      port: `${port}`,
       listen_addresses: '127.0.0.1',
       unix_socket_directories: '',
       log_statement: 'all',
@@ -62,7 +76,7 @@ export async function startPrimaryWithStandby(): Promise<PrimaryWithStandby> {
     };
     const args = Object.entries(flags).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
     const ready = Promise.withResolvers<true>();
-    standby = await spawnSupervised([binaries.postgres, '-D', cluster, ...args], account, (line) => {
+    const launched = await spawnSupervised([binaries.postgres, '-D', cluster, ...args], account, (line) => {
       lines.push(line);
       if (line.includes('ready to accept read-only connections')) ready.resolve(true);
       const statement = /^LOG: +(?:statement|execute \S+): +(.*)/s.exec(line)?.[1];
@@ -70,9 +84,9 @@ export async function startPrimaryWithStandby(): Promise<PrimaryWithStandby> {
       if (line.startsWith('\t')) statements.push(`${statements.pop() ?? ''} ${line.trim()}`);
       else if (statement !== undefined && !statement.includes('pg_last_wal_replay_lsn')) statements.push(statement);
     });
-    standby.stdin.end();
-    if (!(await Promise.race([ready.promise, standby.closed])))
-      throw new Error(`the standby did not start:\n${lines.join('\n')}`);
+    launched.stdin.end();
+    if (await Promise.race([ready.promise, launched.closed])) standby = launched;
+    return lines.join('\n');
   }
 
   async function killStandby(): Promise<void> {
@@ -84,10 +98,10 @@ export async function startPrimaryWithStandby(): Promise<PrimaryWithStandby> {
   await startStandby();
   return {
     primaryUrl: primary.url,
-    standbyUrl,
+    standbyUrl: proxy.url,
     statements,
     async onStandby(statement) {
-      const url = new URL(standbyUrl);
+      const url = new URL(proxy.url);
       url.username = 'postgres';
       const client = new pg.Client({ connectionString: url.href });
       await client.connect();
@@ -100,6 +114,7 @@ export async function startPrimaryWithStandby(): Promise<PrimaryWithStandby> {
     killStandby,
     startStandby,
     async close() {
+      await proxy.close();
       await killStandby();
       await primary.stop();
       await rm(folder, { recursive: true, force: true });
@@ -114,9 +129,9 @@ function withPort(url: string, port: number): string {
 }
 
 async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const address = server.address();
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
   await new Promise((resolve) => server.close(resolve));
-  return typeof address === 'object' && address ? address.port : 0;
+  return port;
 }

@@ -1,0 +1,111 @@
+import { stat } from 'node:fs/promises';
+import { LockMode } from '@mikro-orm/postgresql';
+import { recordAudit } from '../core/audit.ts';
+import { DomainError } from '../core/errors.ts';
+import { operatorEntry } from '../core/operation.ts';
+import { type ProgressStream, createProgress } from '../core/progress.ts';
+import { rotateSecrets } from '../core/secret-store.ts';
+import { ApiKey, apiKeyTopic } from '../domains/api-keys/entity.ts';
+import { Organization } from '../domains/organizations/entity.ts';
+import { findOperator, importSessionEvents } from '../domains/session-events/import.ts';
+import { createDemoWorkspace, createKeyFor } from '../gateway/demo.ts';
+import { type Dependencies, operationContext } from '../gateway/dependencies.ts';
+import { rotateAnswers } from '../gateway/idempotency-upkeep.ts';
+import { type Command, UsageError } from './command-line.ts';
+
+type CommandOf<Name extends Command['name']> = Extract<Command, { name: Name }>;
+
+/**
+ * Runs a command on a migrated database and returns its answer. Long ones show their progress on `progress`.
+ * @throws UsageError when the command names something that does not exist or does not allow it.
+ */
+export async function runCommand(
+  dependencies: Dependencies,
+  command: Command,
+  progress: ProgressStream,
+): Promise<object> {
+  switch (command.name) {
+    case 'migrate':
+      // Every command runs on a migrated database.
+      return { migrated: true };
+    case 'keys create': {
+      const { name: _, ...wanted } = command;
+      return createKeyFor(dependencies, wanted);
+    }
+    case 'keys revoke':
+      return revokeKey(dependencies, command);
+    case 'subscriptions set':
+      return setSubscription(dependencies, command);
+    case 'events import':
+      return importEvents(dependencies, command, progress);
+    case 'secrets rotate':
+      return rotate(dependencies);
+    case 'seed':
+      return (await createDemoWorkspace(dependencies)) ?? { seeded: false, reason: 'the database is not empty' };
+    default:
+      throw new Error('no such command', { cause: command satisfies never });
+  }
+}
+
+async function revokeKey(
+  { database, notifier, now, newId }: Dependencies,
+  { keyId: id }: CommandOf<'keys revoke'>,
+): Promise<object> {
+  await database.em.fork().transactional(async (em) => {
+    const key = await em.findOne(ApiKey, { id, revokedAt: null }, { lockMode: LockMode.PESSIMISTIC_WRITE });
+    if (!key) throw new UsageError('API key not found, or revoked already');
+    key.revoke(now());
+    const target = { type: 'ApiKey', id: key.id, organizationId: key.organization?.id };
+    await recordAudit(em, operatorEntry({ now, newId }, 'revokeApiKey', target));
+  });
+  notifier.publish(apiKeyTopic(id.toLowerCase()));
+  return { deleted: true, id };
+}
+
+async function setSubscription(
+  { database, now, newId }: Dependencies,
+  { organization: slug, family, level }: CommandOf<'subscriptions set'>,
+): Promise<object> {
+  return database.em.fork().transactional(async (em) => {
+    const organization = await em.findOne(Organization, { slug });
+    if (!organization) throw new UsageError(`organization ${slug} not found`);
+    organization.subscriptions = { ...organization.subscriptions, [family]: level };
+    organization.updatedAt = now();
+    const target = { type: 'Organization', id: organization.id, organizationId: organization.id };
+    await recordAudit(em, operatorEntry({ now, newId }, 'setSubscription', target));
+    return { organizationId: organization.id, subscriptions: organization.subscriptions };
+  });
+}
+
+async function importEvents(
+  dependencies: Dependencies,
+  { sessionId, path }: CommandOf<'events import'>,
+  stream: ProgressStream,
+): Promise<object> {
+  const actor = await findOperator(dependencies.sql, sessionId);
+  if (!actor) throw new UsageError('--session: session not found');
+  const file = await stat(path).catch(() => undefined);
+  if (!file?.isFile()) throw new UsageError(`FILE: ${path} is not a file`);
+  const bar = createProgress(stream, file.size);
+  let latest = { bytes: 0, imported: 0, skipped: 0 };
+  const note = () => `${latest.imported} imported, ${latest.skipped} skipped`;
+  try {
+    const context = operationContext(dependencies, actor, 'command-line');
+    return await importSessionEvents(context, {
+      sessionId,
+      path,
+      onProgress: (progress) => bar.update((latest = progress).bytes, note()),
+    });
+  } catch (error) {
+    throw error instanceof DomainError ? new UsageError(`${path}: ${error.message}`, { cause: error }) : error;
+  } finally {
+    bar.end(latest.bytes, note());
+  }
+}
+
+async function rotate({ database, secrets, now, newId }: Dependencies): Promise<object> {
+  const rotated = await rotateSecrets(database.em, secrets);
+  const answers = await rotateAnswers(database.em, secrets);
+  await recordAudit(database.em.fork(), operatorEntry({ now, newId }, 'rotateSecrets', { type: 'Secret', id: null }));
+  return { rotated, answers, keyId: secrets.currentKeyId };
+}

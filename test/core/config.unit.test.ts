@@ -1,0 +1,126 @@
+import { describe, expect, test } from 'vitest';
+import { ConfigurationError, readConfig } from '../../src/core/config.ts';
+import { parseEncryptionKeys } from '../../src/core/secrets.ts';
+
+const ENCRYPTION_KEYS = `k1:${Buffer.alloc(32, 1).toString('base64')}`;
+
+test('without variables, or with empty ones, the defaults hold', () => {
+  const config = readConfig({ PORT: '', DATABASE_URL: '', HOME: '/root' });
+  expect(config).toMatchInlineSnapshot(`
+    {
+      "ALLOW_PRIVATE_NETWORK": false,
+      "AUDIT_RETENTION_DAYS": 365,
+      "CORS_ORIGINS": [],
+      "DATABASE_REPLICA_URLS": [],
+      "DATA_DIR": ".data",
+      "DEFAULT_SUBSCRIPTION": {
+        "marketing": "professional",
+      },
+      "HOST": "127.0.0.1",
+      "LOG_LEVEL": "info",
+      "MONTHLY_OCCURRENCE_LIMIT": 0,
+      "PERSISTED_OPERATIONS_MODE": "also",
+      "PORT": 4000,
+      "RATE_LIMIT_PER_MINUTE": 100,
+      "RUN_JOBS": true,
+      "USER_DELETION_DELAY": 0,
+    }
+  `);
+});
+
+test('every variable is read', () => {
+  expect(
+    readConfig({
+      HOST: '::1',
+      PORT: '65535',
+      DATABASE_URL: 'postgres://user:password@127.0.0.1/gateway',
+      DATABASE_REPLICA_URLS: 'postgres://127.0.0.1/a,postgresql://127.0.0.1/b',
+      DATA_DIR: '/data',
+      PUBLIC_URL: 'https://gateway.example.com/api//',
+      CLIENT_METADATA_URL: 'https://example.com/client.json',
+      ENCRYPTION_KEYS,
+      ALLOW_PRIVATE_NETWORK: 'true',
+      RATE_LIMIT_PER_MINUTE: '0',
+      CORS_ORIGINS: 'https://app.example.com,http://127.0.0.1:3000',
+      PERSISTED_OPERATIONS: 'operations',
+      PERSISTED_OPERATIONS_MODE: 'only',
+      LOG_LEVEL: 'silent',
+      DEFAULT_SUBSCRIPTION: 'sales:free,data:enterprise',
+      RUN_JOBS: 'false',
+      USER_DELETION_DELAY: '31536000',
+      MONTHLY_OCCURRENCE_LIMIT: '7',
+      AUDIT_RETENTION_DAYS: '0',
+      OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318',
+    }),
+  ).toEqual({
+    HOST: '::1',
+    PORT: 65_535,
+    DATABASE_URL: 'postgres://user:password@127.0.0.1/gateway',
+    DATABASE_REPLICA_URLS: ['postgres://127.0.0.1/a', 'postgresql://127.0.0.1/b'],
+    DATA_DIR: '/data',
+    PUBLIC_URL: 'https://gateway.example.com/api',
+    CLIENT_METADATA_URL: 'https://example.com/client.json',
+    ENCRYPTION_KEYS: parseEncryptionKeys(ENCRYPTION_KEYS),
+    ALLOW_PRIVATE_NETWORK: true,
+    RATE_LIMIT_PER_MINUTE: 0,
+    CORS_ORIGINS: ['https://app.example.com', 'http://127.0.0.1:3000'],
+    PERSISTED_OPERATIONS: 'operations',
+    PERSISTED_OPERATIONS_MODE: 'only',
+    LOG_LEVEL: 'silent',
+    DEFAULT_SUBSCRIPTION: { sales: 'free', data: 'enterprise' },
+    RUN_JOBS: false,
+    USER_DELETION_DELAY: 31_536_000,
+    MONTHLY_OCCURRENCE_LIMIT: 7,
+    AUDIT_RETENTION_DAYS: 0,
+    OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318',
+  });
+});
+
+describe('a bad value is refused with one line that names the variable and does not repeat the value', () => {
+  const BASE_URL = 'must be an http(s) URL without user, query and fragment';
+  const REPLICAS = 'must be postgresql:// URLs, separated by commas';
+  const CLIENT_URL = 'must be an https URL with a path, without user, query and fragment';
+  const ORIGINS = 'must be origins as browsers send them, such as https://app.example.com, separated by commas';
+  const PAIRS =
+    'must be FAMILY:LEVEL pairs; families: marketing, sales, service, content, data, revenue; levels: free, starter, professional, enterprise';
+
+  test.for([
+    ['PORT', 'abc', 'must be a whole number from 0 to 65535'],
+    ['PORT', '65536', 'must be a whole number from 0 to 65535'],
+    ['HOST', 'not a host', 'must be a host name or an IP address'],
+    ['DATABASE_URL', 'mysql://127.0.0.1/x', 'must be a postgresql:// URL'],
+    ['DATABASE_REPLICA_URLS', 'postgres://127.0.0.1/a,nonsense', REPLICAS],
+    ['PUBLIC_URL', 'ftp://127.0.0.1', BASE_URL],
+    ['PUBLIC_URL', 'https://me:secret@example.com', BASE_URL],
+    ['PUBLIC_URL', 'https://example.com/?a=1', BASE_URL],
+    ['CLIENT_METADATA_URL', 'https://example.com/', CLIENT_URL],
+    ['CLIENT_METADATA_URL', 'http://example.com/client', CLIENT_URL],
+    ['CORS_ORIGINS', 'https://app.example.com/', ORIGINS],
+    ['ALLOW_PRIVATE_NETWORK', 'yes', 'must be true or false'],
+    ['RUN_JOBS', '1', 'must be true or false'],
+    ['RATE_LIMIT_PER_MINUTE', '-1', 'must be a whole number from 0 to 1000000'],
+    ['LOG_LEVEL', 'loud', 'must be one of fatal, error, warn, info, debug, trace, silent'],
+    ['PERSISTED_OPERATIONS_MODE', 'never', 'must be also or only'],
+    ['PERSISTED_OPERATIONS_MODE', 'only', /^PERSISTED_OPERATIONS: is required with PERSISTED_OPERATIONS_MODE=only$/],
+    ['DEFAULT_SUBSCRIPTION', 'marketing:gold', PAIRS],
+    ['USER_DELETION_DELAY', '1.5', 'must be a whole number from 0 to 31536000'],
+    ['MONTHLY_OCCURRENCE_LIMIT', 'none', 'must be a whole number from 0 to 9007199254740991'],
+    ['AUDIT_RETENTION_DAYS', '36501', 'must be a whole number from 0 to 36500'],
+    ['OTEL_EXPORTER_OTLP_ENDPOINT', '127.0.0.1:4318', BASE_URL],
+    ['ENCRYPTION_KEYS', 'k1:c2hvcnQ=', /^ENCRYPTION_KEYS: .*32 bytes/],
+  ] as const)('%s=%s', ([name, value, expected]) => {
+    const reading = () => readConfig({ [name]: value });
+    expect(reading).toThrow(ConfigurationError);
+    expect(reading).toThrow(typeof expected === 'string' ? new ConfigurationError(`${name}: ${expected}`) : expected);
+    expect(reading).not.toThrow(/\n/);
+  });
+});
+
+test('DATABASE_URL needs ENCRYPTION_KEYS, and the message says how to make one', () => {
+  expect(() => readConfig({ DATABASE_URL: 'postgresql://user:password@127.0.0.1:1/gateway' })).toThrow(
+    expect.objectContaining({
+      message:
+        'ENCRYPTION_KEYS: is required with DATABASE_URL; make one with: echo "k1:$(head -c 32 /dev/urandom | base64)"',
+    }),
+  );
+});

@@ -1,0 +1,83 @@
+import { expect, test } from 'vitest';
+import { UsageError, parseCommandLine } from '../../src/operator/command-line.ts';
+
+const ID = '7d444840-9dc0-11d1-b245-5ffdce74fad2';
+
+test.for([
+  [['migrate'], { name: 'migrate' }],
+  [['seed'], { name: 'seed' }],
+  [['secrets', 'rotate'], { name: 'secrets rotate' }],
+  [['--help'], { name: 'help' }],
+  [['help', 'anything'], { name: 'help' }],
+  [
+    ['keys', 'create', '--email', 'Ann@example.com', '--organization', 'a-1'],
+    { name: 'keys create', email: 'Ann@example.com', organization: 'a-1', role: undefined, scopes: undefined },
+  ],
+  [
+    'keys create --email a@b --organization acme --role member --scope social --scope sessions.read'.split(' '),
+    { name: 'keys create', email: 'a@b', organization: 'acme', role: 'member', scopes: ['social', 'sessions.read'] },
+  ],
+  [['keys', 'revoke', ID], { name: 'keys revoke', keyId: ID }],
+  [
+    ['subscriptions', 'set', '--organization=acme', '--family=sales', '--level=free'],
+    { name: 'subscriptions set', organization: 'acme', family: 'sales', level: 'free' },
+  ],
+  [
+    ['events', 'import', 'x.ndjson', '--session', ID.toUpperCase()],
+    { name: 'events import', sessionId: ID, path: 'x.ndjson' },
+  ],
+] as const)('%s is parsed', ([args, command]) => {
+  expect(parseCommandLine(args)).toEqual(command);
+});
+
+test.for([
+  [['keys', 'create', '--organization', 'acme'], '--email: is required'],
+  [['keys', 'create', '--email', 'a@example.com'], '--organization: is required'],
+  [['keys', 'create', '--email', 'nobody', '--organization', 'acme'], '--email: must be an e-mail address'],
+  [
+    ['keys', 'create', '--email', 'a@example.com', '--organization', 'Not A Slug'],
+    '--organization: must be a slug: lowercase letters and digits in groups joined by single hyphens, at most 100 characters',
+  ],
+  [
+    ['keys', 'create', '--email', 'a@example.com', '--organization', 'a'.repeat(101)],
+    expect.stringMatching(/^--organization: must be a slug: /),
+  ],
+  [
+    ['keys', 'create', '--email', 'a@example.com', '--organization', 'acme', '--role', 'owner'],
+    '--role: must be one of admin, member',
+  ],
+  [
+    ['keys', 'create', '--email', 'a@example.com', '--organization', 'acme', '--scope', 'everything'],
+    expect.stringMatching(/^--scope: must be one of mcp_connections\.read, /),
+  ],
+  [['keys', 'create', '--color', 'red'], "Unknown option '--color'"],
+  [['keys', 'create', 'extra', '--email', 'a@example.com', '--organization', 'acme'], "unexpected argument 'extra'"],
+  [['keys', 'revoke'], 'ID: is required'],
+  [['keys', 'revoke', 'nonsense'], 'ID: must be the id of an API key'],
+  [['keys', 'revoke', '--', '-'.repeat(36)], 'ID: must be the id of an API key'],
+  [['keys', 'revoke', ID, ID], `unexpected argument '${ID}'`],
+  [
+    ['subscriptions', 'set', '--organization', 'acme', '--family', 'sails', '--level', 'free'],
+    '--family: must be one of marketing, sales, service, content, data, revenue',
+  ],
+  [
+    ['subscriptions', 'set', '--organization', 'acme', '--family', 'sales', '--level', 'gold'],
+    '--level: must be one of free, starter, professional, enterprise',
+  ],
+  [['events', 'import', 'x.ndjson'], '--session: is required'],
+  [['events', 'import', '--session', ID], 'FILE: is required'],
+  [['events', 'import', '--session', 'x', 'y'], '--session: must be the id of a session'],
+  [['migrate', 'now'], "unexpected argument 'now'"],
+  [['secrets', 'rotate', '--all'], "Unknown option '--all'"],
+  [['keys', 'destroy'], "unknown command 'keys destroy'; --help lists them"],
+  [['keys'], "unknown command 'keys'; --help lists them"],
+  [['constructor'], "unknown command 'constructor'; --help lists them"],
+] as const)('%s is refused', ([args, message]) => {
+  const parsing = () => parseCommandLine(args);
+  expect(parsing).toThrow(UsageError);
+  expect(parsing).toThrow(expect.objectContaining({ message }));
+});
+
+test('without a command the message is the usage', () => {
+  expect(() => parseCommandLine([])).toThrow(/^Usage: npm run --silent cli -- <command>\n/);
+});

@@ -1,0 +1,131 @@
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { z } from 'zod';
+import { PRODUCT_FAMILIES } from '../../src/core/config.ts';
+import { SCOPES } from '../../src/core/operation.ts';
+import { createSecretBox, parseEncryptionKeys } from '../../src/core/secrets.ts';
+import { UsageError, parseCommandLine } from '../../src/operator/command-line.ts';
+import { runCommand } from '../../src/operator/commands.ts';
+import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
+
+let gateway: TestGateway;
+beforeAll(async () => {
+  gateway = await startTestGateway();
+});
+afterAll(() => gateway.close());
+
+const silent = { write: () => undefined };
+
+/** Runs a command as the command line does, on the database of the test. */
+async function run(args: string, dependencies = gateway.dependencies): Promise<object> {
+  const command = parseCommandLine(args.split(' '));
+  if (command.name === 'help') throw new Error('the usage is no command');
+  return runCommand(dependencies, command, silent);
+}
+
+const issuedKey = z.strictObject({
+  key: z.string().regex(/^wgk_[0-9A-Za-z]{36}$/),
+  keyId: z.uuid(),
+  userId: z.uuid(),
+  organizationId: z.uuid(),
+});
+
+const createKey = async (organization: string, options: string) =>
+  issuedKey.parse(await run(`keys create --organization ${organization} ${options}`));
+
+const query = (text: string, values: unknown[] = []) => gateway.dependencies.sql.query(text, values);
+
+const keyState = (keyId: string) =>
+  query(
+    `select u.email, o.slug, m.role, k.scopes, k.revoked_at is not null as revoked from api_key k join user_account u on u.id = k.user_id
+     join organization o on o.id = k.organization_id join membership m on m.organization_id = o.id and m.user_id = u.id where k.id = $1`,
+    [keyId],
+  );
+
+test('seed creates the demo workspace once, and only in an empty database', async () => {
+  issuedKey.parse(await run('seed'));
+  expect(await run('seed')).toEqual({ seeded: false, reason: 'the database is not empty' });
+});
+
+test('keys create: the first user of a new organization is its admin, the next a member; a role changes only where it is given', async () => {
+  const first = await createKey('acme', '--email Ann@Example.com');
+  const next = await createKey('acme', '--email bob@example.com --scope sessions.read --scope api_keys.read');
+  expect(await keyState(first.keyId)).toEqual([
+    { email: 'ann@example.com', slug: 'acme', role: 'admin', scopes: [...SCOPES], revoked: false },
+  ]);
+  const ofBob = { email: 'bob@example.com', slug: 'acme', revoked: false };
+  expect(await keyState(next.keyId)).toEqual([
+    { ...ofBob, role: 'member', scopes: ['sessions.read', 'api_keys.read'] },
+  ]);
+  const raised = await createKey('acme', '--email bob@example.com --role admin --scope social');
+  expect(await keyState(raised.keyId)).toEqual([{ ...ofBob, role: 'admin', scopes: ['social'] }]);
+  const kept = await createKey('acme', '--email bob@example.com --scope social');
+  expect(await keyState(kept.keyId)).toEqual([{ ...ofBob, role: 'admin', scopes: ['social'] }]);
+  expect([next.organizationId, raised.userId, kept.userId]).toEqual([first.organizationId, next.userId, next.userId]);
+});
+
+test('keys create, many at once for one new organization: one organization, one admin', async () => {
+  const people = ['a', 'b', 'c', 'd'].map((name) => createKey('together', `--email ${name}@example.com`));
+  const organizations = new Set((await Promise.all(people)).map(({ organizationId }) => organizationId));
+  expect(organizations.size).toBe(1);
+  expect(
+    await query('select role, count(*)::int from membership where organization_id = $1 group by role order by role', [
+      ...organizations,
+    ]),
+  ).toEqual([
+    { role: 'admin', count: 1 },
+    { role: 'member', count: 3 },
+  ]);
+});
+
+test('keys revoke: the key is refused from then on; revoked once, it cannot be revoked again', async () => {
+  const { key, keyId } = await createKey('revoking', '--email rita@example.com');
+  const status = async () => (await gateway.rest('GET', '/events/2026-03/event-definitions', { key })).status;
+  expect(await status()).toBe(200);
+  expect(await run(`keys revoke ${keyId}`)).toEqual({ deleted: true, id: keyId });
+  expect(await status()).toBe(401);
+  expect(await keyState(keyId)).toEqual([expect.objectContaining({ revoked: true })]);
+  await expect(run(`keys revoke ${keyId}`)).rejects.toThrow(new UsageError('API key not found, or revoked already'));
+});
+
+test('subscriptions set: one family changes, the others stay, and requests follow', async () => {
+  const { key, organizationId } = await createKey('subscribing', '--email sam@example.com');
+  const set = (family: string, level: string) =>
+    run(`subscriptions set --organization subscribing --family ${family} --level ${level}`);
+  const status = async () => (await gateway.rest('GET', '/events/2026-03/event-definitions', { key })).status;
+  expect(await set('sales', 'enterprise')).toEqual({
+    organizationId,
+    subscriptions: { marketing: 'professional', sales: 'enterprise' },
+  });
+  expect(await status()).toBe(200);
+  for (const family of PRODUCT_FAMILIES) await set(family, 'free');
+  expect(await status()).toBe(403);
+  await expect(run('subscriptions set --organization nowhere --family sales --level free')).rejects.toThrow(
+    new UsageError('organization nowhere not found'),
+  );
+});
+
+test('every command that changes something is recorded in the audit log, without a key', async () => {
+  const { keyId, organizationId } = await createKey('audited', '--email ada@example.com');
+  await run(`keys revoke ${keyId}`);
+  for (const family of PRODUCT_FAMILIES)
+    await run(`subscriptions set --organization audited --family ${family} --level free`);
+  const secrets = createSecretBox(parseEncryptionKeys(`k2:${randomBytes(32).toString('base64')}`));
+  expect(await run('secrets rotate', { ...gateway.dependencies, secrets })).toEqual({
+    rotated: 0,
+    answers: 0,
+    keyId: 'k2',
+  });
+  const entries = await query(
+    `select operation, target_type as type, target_id as target, count(*)::int from audit_entry
+      where source = 'command_line' and key_id is null and (organization_id = $1 or organization_id is null)
+      group by 1, 2, 3 order by min(occurred_at)`,
+    [organizationId],
+  );
+  expect(entries).toEqual([
+    { operation: 'createApiKey', type: 'ApiKey', target: keyId, count: 1 },
+    { operation: 'revokeApiKey', type: 'ApiKey', target: keyId, count: 1 },
+    { operation: 'setSubscription', type: 'Organization', target: organizationId, count: PRODUCT_FAMILIES.length },
+    { operation: 'rotateSecrets', type: 'Secret', target: null, count: 1 },
+  ]);
+});
