@@ -272,6 +272,29 @@ describe('the callback', () => {
     expect((await status(created.body.connection.id)).status).toBe('AUTHORIZATION_REQUIRED');
   });
 
+  test.each([
+    ['another issuer', (url: URL) => url.searchParams.set('iss', 'https://evil.example')],
+    ['no issuer, though the server announces one', (url: URL) => url.searchParams.delete('iss')],
+  ])('%s in an answer without a code: what it says is not believed (RFC 9207)', async (_, change) => {
+    await start();
+    const created = await create();
+    const url = fixture.consent(created.body.authorizationUrl ?? '');
+    url.searchParams.delete('code');
+    url.searchParams.set('error', 'access_denied');
+    change(url);
+    const page = await callback(url);
+    const reason = 'the answer comes from another issuer than the one that was asked (RFC 9207)';
+    expect(page.status).toBe(400);
+    expect(page.text).toContain(`was not connected: ${reason}.`);
+    expect(page.text).not.toContain('access_denied');
+    expect(fixture.tokenRequests).toHaveLength(0);
+    expect(await status(created.body.connection.id)).toEqual({
+      status: 'AUTHORIZATION_REQUIRED',
+      statusReason: reason,
+      nextAction: 'AUTHORIZE',
+    });
+  });
+
   test('a refusal of the user is told by its code; the description of the server is not shown', async () => {
     await start();
     const created = await create({ name: '<b>bold</b> & co' });
