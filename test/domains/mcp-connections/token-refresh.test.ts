@@ -169,8 +169,8 @@ test('a token that the server refuses before its time is refreshed once', async 
 
 const STALE: Readonly<Record<string, [status: number, body: object]>> = {
   'new tokens': [200, { access_token: 'stale', token_type: 'Bearer', expires_in: 3600, refresh_token: 'stale too' }],
-  'invalid_grant': [400, { error: 'invalid_grant' }],
-  'invalid_client': [401, { error: 'invalid_client' }],
+  invalid_grant: [400, { error: 'invalid_grant' }],
+  invalid_client: [401, { error: 'invalid_client' }],
   'a passing failure': [503, { error: 'temporarily_unavailable' }],
 };
 

@@ -3,11 +3,12 @@ import { userDeletionJob } from '../../../src/domains/user-deletions/deletion.ts
 import { workContext } from '../../../src/gateway/dependencies.ts';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
 import { untilWaiting, whileHeld, whileAppendsAreHeld } from '../../support/fixtures/locks.ts';
+import { mcpHandler, startPeer } from '../../support/peers/mcp-server.ts';
 import { append, createSession, eventsOf } from '../../support/fixtures/sessions.ts';
 
 let gateway: TestGateway;
 beforeAll(async () => {
-  gateway = await startTestGateway();
+  gateway = await startTestGateway({ ALLOW_PRIVATE_NETWORK: 'true' });
 });
 afterAll(() => gateway.close());
 
@@ -71,4 +72,38 @@ test('an append beside the deletion of its session comes first: no deadlock, and
   expect(await rows('select state from deletion_job where id = $1', job)).toEqual([{ state: 'done' }]);
   for (const table of ['session_event', 'session_stream', 'deleted_session'])
     expect([table, await rows(`select 1 from ${table} where session_id = $1`, sessionId)]).toEqual([table, []]);
+});
+
+test('a connection whose server answers when its organization is deleted leaves nothing: neither row nor secret', async () => {
+  const user = await gateway.createKey();
+  const asked = Promise.withResolvers<void>();
+  const held = Promise.withResolvers<void>();
+  const serve = mcpHandler();
+  const server = await startPeer((request, response) => {
+    asked.resolve();
+    void held.promise.then(() => serve(request, response));
+  });
+  try {
+    const created = gateway.rest('POST', '/v1/mcp-connections', {
+      key: user.key,
+      body: {
+        name: 'late',
+        serverUrl: `${server.origin}/mcp`,
+        authType: 'static_headers',
+        headers: { 'X-Key': 'sssh' },
+      },
+    });
+    await asked.promise;
+    await run(await ask(user));
+    held.resolve();
+    expect((await created).status).toBe(401);
+    for (const table of ['mcp_connection', 'secret'])
+      expect([table, await rows(`select 1 from ${table} where organization_id = $1`, user.organizationId)]).toEqual([
+        table,
+        [],
+      ]);
+  } finally {
+    held.resolve();
+    await server.stop();
+  }
 });
