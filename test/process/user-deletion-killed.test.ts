@@ -94,7 +94,12 @@ test('the deletion of an account is finished, exactly once, however often its wo
     const before = (await remaining())[kind];
     const barrier = await stopAtEachBatch();
     const worker = await startWorker();
-    await expect.poll(async () => (await skipPause(gateway), countWaiting(gateway))).toBe(1);
+    await expect
+      .poll(async () => {
+        await skipPause(gateway);
+        return countWaiting(gateway);
+      })
+      .toBe(1);
     for (let steps = 0; (await remaining())[kind] === before && steps < 20; steps += 1) await barrier.step();
     expect((await remaining())[kind]).toBeLessThan(before);
     await untilWaiting(gateway, 1);
