@@ -95,7 +95,8 @@ export function auditInsert(value: (name: keyof AuditValues) => RawBuilder<unkno
     .expression(
       audit
         .selectFrom(sql<object>`${sql.table(source)}`.as('changed'))
-        .select(COLUMNS.map(({ name, type, property }) => sql`${value(`audit.${property}`)}::${sql.raw(type)}`.as(name))),
+        .select(
+          COLUMNS.map(({ name, type, property }) => sql`${value(`audit.${property}`)}::${sql.raw(type)}`.as(name)),
+        ),
     );
 }
-

@@ -20,6 +20,9 @@ export interface GraphQLContext extends OperationContext {
 /** Marks fields that ask other servers, so that no transaction may be open around them. */
 export const CALLS_OUT = { callsOut: true };
 
+/** Marks fields that are read by a statement of their own, one for all their parents; connections and their counts are without being marked. */
+export const OWN_STATEMENT = { ownStatement: true };
+
 export interface SchemaTypes {
   Context: GraphQLContext;
   DefaultFieldNullability: false;

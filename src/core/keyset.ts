@@ -61,7 +61,8 @@ export function planPage<Row>(
       let paged = query;
       if (after) paged = paged.where(beyond(after, true));
       if (before) paged = paged.where(beyond(before, false));
-      for (const column of ordering.columns) paged = paged.orderBy(sql.raw(`${column.sql} ${ascending ? 'asc' : 'desc'}`));
+      for (const column of ordering.columns)
+        paged = paged.orderBy(sql.raw(`${column.sql} ${ascending ? 'asc' : 'desc'}`));
       return paged.limit(size + 1);
     },
     toPage: (rows) => toPage(ordering, page, { backward, size }, rows),

@@ -8,7 +8,7 @@ import {
   isObjectType,
 } from 'graphql';
 import { z } from 'zod';
-import { type GraphQLContext, type SchemaTypes, builder } from './builder.ts';
+import { type GraphQLContext, OWN_STATEMENT, type SchemaTypes, builder } from './builder.ts';
 import { DomainError } from './errors.ts';
 import { type Columns, selectedColumns } from './selection.ts';
 
@@ -40,11 +40,7 @@ export interface NodeOptions<Row extends object> {
   /** What `keyOf` needs; the id unless said otherwise. */
   readonly keyColumns?: readonly (keyof Row & string)[];
   /** The rows with these keys that the caller may see, with the selected columns; others are left out. Keys are as hostile as any input. */
-  readonly load: (
-    context: GraphQLContext,
-    keys: readonly string[],
-    selected: Columns<Row>,
-  ) => Promise<readonly Row[]>;
+  readonly load: (context: GraphQLContext, keys: readonly string[], selected: Columns<Row>) => Promise<readonly Row[]>;
   readonly fields: (t: ObjectFieldBuilder<Types, Row>) => FieldMap;
 }
 
@@ -162,12 +158,14 @@ builder.queryFields((t) => ({
     type: builder.nodeInterfaceRef(),
     nullable: true,
     description: 'The object with this global id; null when there is none that the caller may see.',
+    extensions: OWN_STATEMENT,
     args: { id: t.arg.id({ required: true, description: 'A global id, as every `id` field gives.' }) },
     resolve: async (_, { id }, context, info) => (await loadNodes(context, [id], info))[0] ?? null,
   }),
   nodes: t.field({
     type: [builder.nodeInterfaceRef()],
     nullable: { list: false, items: true },
+    extensions: OWN_STATEMENT,
     description: `The objects with these global ids, in their order, at most ${MAX_NODES}; null for each that the caller may not see.`,
     args: {
       ids: t.arg.idList({

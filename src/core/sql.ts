@@ -39,8 +39,7 @@ export function createSql({ run, onPrimary = run, attempt = run, budget }: RunOp
   const within = (how: Run, statement: Statement<unknown>) =>
     budget ? budget.run(() => how(statement, budget)) : how(statement);
   // The rows have the type that the query says.
-  const all = async <Row>(query: Compilable<Row> | Statement<Row>) =>
-    (await within(run, statementOf(query))) as Row[];
+  const all = async <Row>(query: Compilable<Row> | Statement<Row>) => (await within(run, statementOf(query))) as Row[];
   const sql: Sql = {
     all,
     first: async (query) => (await all(query))[0],

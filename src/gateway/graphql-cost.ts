@@ -30,7 +30,8 @@ export interface CostedRequest {
 /**
  * The cost of one operation, known before the first resolver: an object costs 1 and a scalar 0. `edges` and `nodes` of a
  * `…Connection`, with all below them, are multiplied by the page size: the larger of `first` and `last`, else 50. Any other
- * list is multiplied by 5, or by the number of its `ids` where that is more. Introspection pays like everything else.
+ * list is multiplied by 5, or by the number of its `ids` where that is more. A field that is read by a statement of its own costs 10 more,
+ * once for all parents. Introspection pays like everything else.
  *
  * It is an upper bound: `@skip` and `@include` are not looked at, every branch of a union counts, and so does a field that
  * is selected twice. At most `Number.MAX_SAFE_INTEGER`. It never throws: what validation or coercion will refuse (unknown
@@ -70,6 +71,8 @@ const PLAIN_LIST_SIZE = 5;
 interface SelectionCost {
   readonly once: number;
   readonly perItem: number;
+  /** What its statements cost. They serve all parents together, so no list multiplies them. */
+  readonly statements: number;
   /** The dearest field of either kind, to be named in a refusal. */
   readonly dearestOnce?: FieldCost | undefined;
   readonly dearestItem?: FieldCost | undefined;
@@ -90,7 +93,8 @@ interface Costing {
   readonly ofFragment: (name: string) => SelectionCost;
 }
 
-const FREE: SelectionCost = { once: 0, perItem: 0 };
+const FREE: SelectionCost = { once: 0, perItem: 0, statements: 0 };
+const STATEMENT_COST = 10;
 
 function operationCost({ schema, document, operationName, variables }: CostedRequest): FieldCost {
   const operation = getOperationAST(document, operationName);
@@ -104,7 +108,13 @@ function operationCost({ schema, document, operationName, variables }: CostedReq
   };
   const root = operation && schema.getRootType(operation.operation);
   const selection = operation && root ? selectionCost(operation.selectionSet, root, costing) : FREE;
-  return { responseName: '', total: selection.once, count: 1, pageSize: DEFAULT_PAGE_SIZE, selection };
+  return {
+    responseName: '',
+    total: bounded(selection.once + selection.statements),
+    count: 1,
+    pageSize: DEFAULT_PAGE_SIZE,
+    selection,
+  };
 }
 
 function* defaultsOf(operation: OperationDefinitionNode | null | undefined): Generator<[string, unknown]> {
@@ -133,6 +143,7 @@ function plus(a: SelectionCost, b: SelectionCost): SelectionCost {
   return {
     once: bounded(a.once + b.once),
     perItem: bounded(a.perItem + b.perItem),
+    statements: bounded(a.statements + b.statements),
     dearestOnce: dearer(a.dearestOnce, b.dearestOnce),
     dearestItem: dearer(a.dearestItem, b.dearestItem),
   };
@@ -143,15 +154,30 @@ const dearer = (a: FieldCost | undefined, b: FieldCost | undefined) => (b && b.t
 function fieldCost(node: FieldNode, parent: GraphQLNamedType | undefined, costing: Costing): SelectionCost {
   const field = isCompositeType(parent) ? costing.schema.getField(parent, node.name.value) : undefined;
   const type = field && getNamedType(field.type);
-  if (!field || !node.selectionSet || !isCompositeType(type)) return FREE;
+  if (!field || !type) return FREE;
+  const own = hasOwnStatement(field, type, parent) ? STATEMENT_COST : 0;
+  if (!node.selectionSet || !isCompositeType(type)) return own === 0 ? FREE : { ...FREE, statements: own };
 
   const selection = selectionCost(node.selectionSet, type, costing);
+  const statements = bounded(own + selection.statements);
   const isPage = /^(edges|nodes)$/.test(node.name.value) && parent?.name.endsWith('Connection') === true;
   const count = isPage ? 1 : listSize(field, node, costing);
   const pageSize = pageSizeOf(field, node, costing);
   const total = bounded(count * (1 + selection.once + pageSize * selection.perItem));
   const cost: FieldCost = { responseName: (node.alias ?? node.name).value, total, count, pageSize, selection };
-  return isPage ? { once: 0, perItem: total, dearestItem: cost } : { once: total, perItem: 0, dearestOnce: cost };
+  return isPage
+    ? { once: 0, perItem: total, statements, dearestItem: cost }
+    : { once: total, perItem: 0, statements, dearestOnce: cost };
+}
+
+/** Whether a statement is sent for the field: for every connection and count, and for what is marked so. */
+function hasOwnStatement(
+  { name, extensions }: GraphQLField<unknown, unknown>,
+  type: GraphQLNamedType,
+  parent: GraphQLNamedType | undefined,
+): boolean {
+  const isCount = name === 'totalCount' && parent?.name.endsWith('Connection') === true;
+  return isCount || type.name.endsWith('Connection') || extensions['ownStatement'] === true;
 }
 
 function pageSizeOf(field: GraphQLField<unknown, unknown>, node: FieldNode, costing: Costing): number {

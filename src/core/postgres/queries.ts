@@ -121,7 +121,9 @@ export function prepared<Values extends object>() {
     let compiled: { text: string; parameters: readonly unknown[] } | undefined;
     return (values) => {
       if (!compiled) {
-        const query = build(<Name extends keyof Values & string>(name: Name) => sql<Values[Name]>`${new Parameter(name)}`);
+        const query = build(
+          <Name extends keyof Values & string>(name: Name) => sql<Values[Name]>`${new Parameter(name)}`,
+        );
         const { sql: text, parameters } = query.compile();
         compiled = { text, parameters };
       }
@@ -153,6 +155,9 @@ export function preparedByShape<Values extends object>() {
 const MAX_SHAPES = 500;
 
 /** The rows of a list of values, one list for each column: `unnest($1::uuid[], …)`. One text serves any number of rows. */
-export function listOf<Value>(type: 'uuid' | 'text' | 'timestamptz' | 'bigint', values: readonly Value[]): RawBuilder<Value[]> {
+export function listOf<Value>(
+  type: 'uuid' | 'text' | 'timestamptz' | 'bigint',
+  values: readonly Value[],
+): RawBuilder<Value[]> {
   return sql<Value[]>`${values}::${sql.raw(type)}[]`;
 }

@@ -68,6 +68,9 @@ export class RequestBudget {
 
   #tooLarge(): DomainError {
     const limit = `${this.#maxBytes / 1024 / 1024} MiB`;
-    return new DomainError('answerTooLarge', `the answer would be larger than ${limit}; ask for fewer or smaller objects`);
+    return new DomainError(
+      'answerTooLarge',
+      `the answer would be larger than ${limit}; ask for fewer or smaller objects`,
+    );
   }
 }

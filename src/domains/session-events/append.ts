@@ -58,7 +58,14 @@ export function appendStatement(
     const at = sql<string>`${value('now')}::timestamptz`;
     const count = sql<number>`${value('count')}::int`;
     const reach = changeableBy({ organizationId, userId: value('userId'), role });
-    const given = sql<{ created_at: string | null; event_type: string; message_id: string | null; provider: string; event_data: string; position: number }>`
+    const given = sql<{
+      created_at: string | null;
+      event_type: string;
+      message_id: string | null;
+      provider: string;
+      event_data: string;
+      position: number;
+    }>`
       unnest(string_to_array(${value('createdAt')}, ',', '')::timestamptz[], ${value('eventType')}::text[],
         string_to_array(${value('messageId')}, ',', '')::uuid[], ${value('provider')}::text[], string_to_array(${value('eventData')}, e'\n'))
       with ordinality`;

@@ -12,7 +12,15 @@ import {
   type ListSessionEventsInput,
   type SessionEventFilter,
 } from './input.ts';
-import { type SessionEventRow, type SessionEventSlice, countsOf, findEvents, findSlice, slicesOf, windowOf } from './queries.ts';
+import {
+  type SessionEventRow,
+  type SessionEventSlice,
+  countsOf,
+  findEvents,
+  findSlice,
+  slicesOf,
+  windowOf,
+} from './queries.ts';
 
 export interface SessionEventPage {
   readonly events: readonly SessionEventRow[];

@@ -203,7 +203,10 @@ export async function findEvents(
   const names = withColumns<SessionEventRow>(asked, COLUMNS, 'id', 'sessionId');
   const sessionIds = places.map(({ sessionId }) => sessionId);
   const ids = places.map(({ id }) => id);
-  const wanted = sql<{ session_id: string; id: number }>`unnest(${listOf('uuid', sessionIds)}, ${listOf('bigint', ids)})`;
+  const wanted = sql<{
+    session_id: string;
+    id: number;
+  }>`unnest(${listOf('uuid', sessionIds)}, ${listOf('bigint', ids)})`;
   const rows = await reader.all(
     db
       .selectFrom(wanted.as<'k'>(sql`k(session_id, id)`))

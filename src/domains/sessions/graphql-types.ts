@@ -1,5 +1,5 @@
 import { resolveBatched } from '../../core/batches.ts';
-import { builder } from '../../core/builder.ts';
+import { OWN_STATEMENT, builder } from '../../core/builder.ts';
 import { needs, selectedColumns } from '../../core/selection.ts';
 import type { AgentOptions, DiffSummary, SessionSource, SourcePullRequest } from './entity.ts';
 import {
@@ -154,7 +154,7 @@ export const ArtifactType = builder.objectRef<ArtifactRow>('Artifact').implement
     pullRequests: t.field({
       type: [PullRequestType],
       description: 'Its pull requests, at most 100, by time of recording.',
-      extensions: needs<ArtifactRow>('id'),
+      extensions: { ...OWN_STATEMENT, ...needs<ArtifactRow>('id') },
       resolve: async ({ id }, _, context, info) => {
         const selected = selectedColumns<PullRequestRow>(info, 'PullRequest');
         return (await resolveBatched({ context, info }, id, pullRequestsOf(context, selected), selected)) ?? [];
@@ -192,8 +192,16 @@ export const SessionType = nodeType<SessionRow>('Session', {
     }),
     agent: t.exposeString('agent', { nullable: true, description: 'The agent that runs.' }),
     agentId: t.expose('agentId', { type: 'UUID', nullable: true, description: 'Id of the agent that runs.' }),
-    agentOptions: t.expose('agentOptions', { type: AgentOptionsType, nullable: true, description: 'How the agent is set.' }),
-    artifactType: t.expose('artifactType', { type: ArtifactTypeEnum, nullable: true, description: 'What it is to make.' }),
+    agentOptions: t.expose('agentOptions', {
+      type: AgentOptionsType,
+      nullable: true,
+      description: 'How the agent is set.',
+    }),
+    artifactType: t.expose('artifactType', {
+      type: ArtifactTypeEnum,
+      nullable: true,
+      description: 'What it is to make.',
+    }),
     baseBranch: t.exposeString('baseBranch', { nullable: true, description: 'The branch it starts from.' }),
     branchName: t.exposeString('branchName', { nullable: true, description: 'The branch it works on.' }),
     targetBranch: t.exposeString('targetBranch', { nullable: true, description: 'The branch its change goes to.' }),
@@ -202,13 +210,17 @@ export const SessionType = nodeType<SessionRow>('Session', {
       type: ProjectType,
       nullable: true,
       description: 'The project with that id; null when there is none.',
-      extensions: needs<SessionRow>('projectId'),
+      extensions: { ...OWN_STATEMENT, ...needs<SessionRow>('projectId') },
       resolve: ({ projectId }, _, context, info) => {
         const [id] = projectId === null ? [] : uuidsOf([projectId]);
         return id === undefined ? null : resolveBatched({ context, info }, id, projectsOf(context));
       },
     }),
-    sandboxSize: t.expose('sandboxSize', { type: SandboxSizeEnum, nullable: true, description: 'How large a machine it runs on.' }),
+    sandboxSize: t.expose('sandboxSize', {
+      type: SandboxSizeEnum,
+      nullable: true,
+      description: 'How large a machine it runs on.',
+    }),
     mcpServers: t.exposeStringList('mcpServers', {
       description: 'Ids or names of the MCP connections that the agent may use.',
     }),
@@ -220,11 +232,15 @@ export const SessionType = nodeType<SessionRow>('Session', {
       resolve: (row, _, { settings }) => htmlUrlOf(row, settings.publicUrl),
     }),
     isPinned: t.exposeBoolean('isPinned', { description: 'Whether it is pinned to the top.' }),
-    diffSummary: t.expose('diffSummary', { type: DiffSummaryType, nullable: true, description: 'How much it has changed.' }),
+    diffSummary: t.expose('diffSummary', {
+      type: DiffSummaryType,
+      nullable: true,
+      description: 'How much it has changed.',
+    }),
     artifacts: t.field({
       type: [ArtifactType],
       description: 'What it has made, at most 1,000, by time of recording.',
-      extensions: needs<SessionRow>('id'),
+      extensions: { ...OWN_STATEMENT, ...needs<SessionRow>('id') },
       resolve: async ({ id }, _, context, info) => {
         const selected = selectedColumns<ArtifactRow>(info, 'Artifact');
         return (await resolveBatched({ context, info }, id, artifactsOf(context, selected), selected)) ?? [];
@@ -236,7 +252,11 @@ export const SessionType = nodeType<SessionRow>('Session', {
       extensions: needs<SessionRow>('source'),
       resolve: ({ source }) => source,
     }),
-    sourcePullRequest: t.expose('sourcePullRequest', { type: SourcePullRequestType, nullable: true, description: 'The pull request it began with.' }),
+    sourcePullRequest: t.expose('sourcePullRequest', {
+      type: SourcePullRequestType,
+      nullable: true,
+      description: 'The pull request it began with.',
+    }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was created.' }),
     updatedAt: t.expose('updatedAt', {
       type: 'DateTime',

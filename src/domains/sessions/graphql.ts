@@ -1,4 +1,4 @@
-import { OrderDirection, builder } from '../../core/builder.ts';
+import { OWN_STATEMENT, OrderDirection, builder } from '../../core/builder.ts';
 import { toConnection } from '../../core/connection.ts';
 import { ConflictError, NotFoundError } from '../../core/errors.ts';
 import { type InputFields, mutation } from '../../core/mutation.ts';
@@ -80,6 +80,7 @@ builder.queryField('session', (t) =>
     type: SessionType,
     nullable: true,
     description: 'One session; null when there is none that the caller may read.',
+    extensions: OWN_STATEMENT,
     args: { id: t.arg.id({ required: true, description: 'Either id of the session.' }) },
     resolve: async (_, { id }, context, info) => {
       const [key] = uuidsOf([String(keyFromId('Session', id))]);

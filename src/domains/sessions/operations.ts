@@ -78,8 +78,12 @@ export interface SessionDetails {
 export async function readSessionDetails(context: OperationContext, session: SessionRow): Promise<SessionDetails> {
   const { id, projectId } = session;
   const artifacts = (await artifactsOf(context)([id])).get(id) ?? [];
-  const pullRequests = artifacts.length > 0 ? await pullRequestsOf(context)(artifacts.map((artifact) => artifact.id)) : new Map();
-  const [project] = projectId !== null && z.uuid().safeParse(projectId).success ? (await projectsOf(context)([projectId])).values() : [];
+  const pullRequests =
+    artifacts.length > 0 ? await pullRequestsOf(context)(artifacts.map((artifact) => artifact.id)) : new Map();
+  const [project] =
+    projectId !== null && z.uuid().safeParse(projectId).success
+      ? (await projectsOf(context)([projectId])).values()
+      : [];
   return { session, artifacts, pullRequests, project };
 }
 

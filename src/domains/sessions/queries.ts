@@ -116,10 +116,7 @@ export async function pageOfSessions(
   return plan.toPage(await reader.all(plan.apply(sessionsOf(query, callerOf(actor), filter))));
 }
 
-export async function countSessions(
-  { actor, sql: reader }: OperationContext,
-  filter: SessionFilter,
-): Promise<number> {
+export async function countSessions({ actor, sql: reader }: OperationContext, filter: SessionFilter): Promise<number> {
   const query = db.selectFrom('session as s').select(({ fn }) => fn.countAll<number>().as('count'));
   return (await reader.first(sessionsOf(query, callerOf(actor), filter)))?.count ?? 0;
 }
@@ -259,7 +256,13 @@ export function artifactRow({ id, organization, session, type, createdAt, update
 }
 
 /** Likewise a pull request. */
-export function pullRequestRow({ organization, artifact, createdAt, updatedAt, ...fields }: PullRequest): PullRequestRow {
+export function pullRequestRow({
+  organization,
+  artifact,
+  createdAt,
+  updatedAt,
+  ...fields
+}: PullRequest): PullRequestRow {
   return {
     ...fields,
     organizationId: organization.id,
