@@ -25,6 +25,8 @@ export interface HttpAnswer {
   readonly headers: Readonly<Record<string, string>>;
   /** Sent in one piece, but for a stream, which is sent as it comes. */
   readonly body: string | Uint8Array | AsyncIterable<Uint8Array> | null;
+  /** To be called once the body has been read, or nobody will read it. */
+  readonly onClose?: (() => void) | undefined;
 }
 
 interface AnswerInit {

@@ -4,6 +4,7 @@ import {
   UniqueConstraintViolationException,
 } from '@mikro-orm/postgresql';
 import { type NewAuditEntry, recordAudit } from './audit.ts';
+import type { LiveTails } from './live-tails.ts';
 import type { Notifier } from './notify.ts';
 import type { Outbound } from './outbound.ts';
 import type { SecretBox } from './secrets.ts';
@@ -56,15 +57,13 @@ export interface Actor {
 
 /** How long operations wait, in milliseconds. Tests choose other values, so that no result depends on time passing. */
 export interface Timing {
-  /** A live tail reads its session this often without a notification: a lost one delays events, and loses none. */
-  readonly sessionPollMs: number;
-  /** The same for a subscription to an MCP connection. */
-  readonly mcpConnectionPollMs: number;
+  /** How often what live tails and subscriptions follow is looked at without a notification: a lost one delays events, and loses none. */
+  readonly livePollMs: number;
   /** How long an append waits for earlier appends to its session. */
   readonly appendWaitMs: number;
 }
 
-export const DEFAULT_TIMING: Timing = { sessionPollMs: 5_000, mcpConnectionPollMs: 15_000, appendWaitMs: 10_000 };
+export const DEFAULT_TIMING: Timing = { livePollMs: 5_000, appendWaitMs: 10_000 };
 
 /** What operations work with. Time and randomness come in through here, so that tests can hold them still. */
 export interface OperationContext {
@@ -90,6 +89,7 @@ export interface OperationContext {
   readonly now: () => Date;
   readonly newId: () => string;
   readonly timing: Timing;
+  readonly liveTails: LiveTails;
   readonly settings: OperationSettings;
   /** Opens and seals stored secrets. */
   readonly secrets: SecretBox;

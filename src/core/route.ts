@@ -43,7 +43,7 @@ export interface Route<Input extends z.ZodType = z.ZodType, Output extends z.Zod
 /** What works without a caller: everything that an operation has, but nobody on whose behalf. */
 export type PublicContext = Omit<
   OperationContext,
-  'actor' | 'authenticateAgain' | 'toDomainError' | 'turns' | 'timing' | 'budget'
+  'actor' | 'authenticateAgain' | 'toDomainError' | 'turns' | 'timing' | 'liveTails' | 'budget'
 >;
 
 /** A page for which no key is needed, because what it may do stands in its query. Answers GET. */

@@ -4,6 +4,7 @@ import type { Logger } from 'pino';
 import type { Config } from '../core/config.ts';
 import { type Database, openDatabase } from '../core/database.ts';
 import type { HttpRequest } from '../core/http.ts';
+import { type LiveTails, createLiveTails } from '../core/live-tails.ts';
 import { type Notifier, createNotifier } from '../core/notify.ts';
 import {
   type Actor,
@@ -26,6 +27,7 @@ import { entities } from './entities.ts';
 import { toDomainError } from './failures.ts';
 import { type Idempotency, createIdempotency } from './idempotency.ts';
 import { type FindKey, createKeys } from './keys.ts';
+import { versionsOf } from './live-versions.ts';
 import { type Metrics, createMetrics } from './metrics.ts';
 import { countJobs, observeOutbound } from './observe.ts';
 import { type TrustedDocuments, readTrustedDocuments } from './trusted-documents.ts';
@@ -57,6 +59,7 @@ export interface Dependencies {
   readonly now: () => Date;
   readonly newId: () => string;
   readonly timing: Timing;
+  readonly liveTails: LiveTails;
   /** Closes the connections to the database. */
   close(): Promise<void>;
 }
@@ -106,6 +109,7 @@ export async function createDependencies({
     send: (channel, payload) => sql.query('select pg_notify($1, $2)', [channel, payload]),
     log,
   });
+  const allTiming = { ...DEFAULT_TIMING, ...timing };
   const outbound = createOutbound({
     allowPrivateNetwork: config.ALLOW_PRIVATE_NETWORK,
     observe: observeOutbound({ metrics, tracing }),
@@ -135,7 +139,8 @@ export async function createDependencies({
     tracing,
     now,
     newId: randomUUID,
-    timing: { ...DEFAULT_TIMING, ...timing },
+    timing: allTiming,
+    liveTails: createLiveTails({ notifier, pollMs: allTiming.livePollMs, versionsOf: versionsOf({ sql, now }) }),
     close: async () => {
       await notifier.close();
       await outbound.close();
@@ -185,7 +190,7 @@ export function operationContext(
   requestId: string,
   request?: HttpRequest,
 ): OperationContext {
-  const { database, run, notifier, turns, secrets, outbound, now, newId, timing } = dependencies;
+  const { database, run, notifier, turns, secrets, outbound, now, newId, timing, liveTails } = dependencies;
   let em: OperationContext['em'] | undefined;
   const budget = new RequestBudget(MAX_ANSWER_BYTES);
   return {

@@ -17,6 +17,7 @@ import { docsAsset, docsPage, graphiqlPage } from './pages.ts';
 import { createRateLimits } from './rate-limits.ts';
 import { answerRest, answerRestError, matchRoute, methodNotAllowed } from './rest-door.ts';
 import { publicPages, routes } from './routes.ts';
+import { createUnreadAnswers } from './unread-answers.ts';
 
 export type Gateway = (request: HttpRequest) => Promise<HttpAnswer>;
 
@@ -50,6 +51,7 @@ export function createGateway(dependencies: Dependencies): Gateway {
   const { metrics, tracing } = dependencies;
   const limits = createRateLimits(dependencies);
   const graphql = createGraphQLDoor(dependencies, limits);
+  const unread = createUnreadAnswers();
   const openapi = Buffer.from(JSON.stringify(openApiDocument(routes)));
 
   async function answer(passage: Passage): Promise<HttpAnswer> {
@@ -146,8 +148,10 @@ export function createGateway(dependencies: Dependencies): Gateway {
       },
     };
     let told: HttpAnswer;
+    let onClose: (() => void) | undefined;
     try {
       told = await answer(passage);
+      onClose = unread.hold(passage.keyId, lengthOf(told.body));
     } catch (error) {
       const failure = toDomainError(error, passage.log);
       told =
@@ -186,8 +190,12 @@ export function createGateway(dependencies: Dependencies): Gateway {
       ...passage.routeHeaders,
       ...passage.limitHeaders,
     };
-    const body = request.method === 'HEAD' ? null : told.body;
-    return whileOpen({ status, headers, body }, (by) => metrics.tails.inc({ door }, by));
+    if (request.method === 'HEAD') {
+      discard(told.body);
+      onClose?.();
+      return { status, headers, body: null };
+    }
+    return whileOpen({ status, headers, body: told.body, onClose }, (by) => metrics.tails.inc({ door }, by));
   }
 
   if (!tracing) return (request) => handle(request);
@@ -197,6 +205,16 @@ export function createGateway(dependencies: Dependencies): Gateway {
       handle(request, span),
     );
   };
+}
+
+/** Characters are bytes but for few. */
+function lengthOf(body: HttpAnswer['body']): number {
+  return typeof body === 'string' || body instanceof Uint8Array ? body.length : 0;
+}
+
+/** What is not sent is not made: a stream ends what it has begun. */
+function discard(body: HttpAnswer['body']): void {
+  if (body instanceof ReadableStream) void body.cancel();
 }
 
 /** A caller's own request id is kept when it is sane: it goes into logs and headers as it stands. */

@@ -22,6 +22,7 @@ export interface RunningServer {
     readonly headersTimeoutMs: number;
     readonly requestTimeoutMs: number;
     readonly idleTimeoutMs: number;
+    readonly unreadTimeoutMs: number;
   };
   /** Stops accepting, lets running requests finish for at most `graceMs`, then closes what is left. */
   stop(graceMs: number): Promise<void>;
@@ -36,6 +37,8 @@ export interface ServeOptions {
   readonly requestTimeoutMs?: number;
   /** A connection on which nothing moves for as long is closed: its peer does not read its answer. Live tails send something every few seconds. */
   readonly idleTimeoutMs?: number;
+  /** A peer that reads nothing of its answer for as long is cut off. */
+  readonly unreadTimeoutMs?: number;
 }
 
 /** While stopping, requests that are already under way on open connections still come in for at most this long. */
@@ -45,6 +48,7 @@ const LINGER_MS = 2_000;
 
 export async function serve(gateway: Gateway, options: ServeOptions): Promise<RunningServer> {
   const { host, port, headersTimeoutMs = 10_000, requestTimeoutMs = 30_000, idleTimeoutMs = 60_000 } = options;
+  const { unreadTimeoutMs = 10_000 } = options;
   const connectionsCheckingInterval = Math.min(2_000, headersTimeoutMs / 2);
   const server = createServer({
     headersTimeout: headersTimeoutMs,
@@ -56,7 +60,7 @@ export async function serve(gateway: Gateway, options: ServeOptions): Promise<Ru
   let isStopping = false;
   server.on('request', (incoming, outgoing) => {
     if (isStopping) outgoing.setHeader('Connection', 'close');
-    void answer(gateway, incoming, outgoing);
+    void answer(gateway, incoming, outgoing, unreadTimeoutMs);
   });
   server.on('clientError', refuse);
   server.listen(port, host);
@@ -71,6 +75,7 @@ export async function serve(gateway: Gateway, options: ServeOptions): Promise<Ru
       headersTimeoutMs: server.headersTimeout,
       requestTimeoutMs: server.requestTimeout,
       idleTimeoutMs: server.timeout,
+      unreadTimeoutMs,
     },
     stop,
   };
@@ -99,10 +104,19 @@ async function close(server: Server, graceMs: number): Promise<void> {
   server.close();
 }
 
-async function answer(gateway: Gateway, incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
+async function answer(
+  gateway: Gateway,
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+  unreadTimeoutMs: number,
+): Promise<void> {
+  let onClose: HttpAnswer['onClose'];
   try {
     const url = addressOf(incoming);
     const told = url === undefined ? unanswerable(incoming) : await gateway(new NodeRequest(incoming, outgoing, url));
+    onClose = told.onClose;
+    // From here on what moves is the answer; until the next request, for which the server sets its own timeout again.
+    outgoing.setTimeout(unreadTimeoutMs);
     // A body that was refused unread is not waited for: the connection ends with the answer.
     if (!incoming.complete) outgoing.setHeader('Connection', 'close');
     const { status, headers, body } = told;
@@ -115,6 +129,8 @@ async function answer(gateway: Gateway, incoming: IncomingMessage, outgoing: Ser
   } catch {
     // The gateway answers all failures itself; what is left are peers that went away.
     outgoing.destroy();
+  } finally {
+    onClose?.();
   }
 }
 
@@ -134,10 +150,29 @@ async function send(
     incoming.resume();
     await Promise.race([once(incoming, 'close'), delay(LINGER_MS, undefined, { ref: false })]);
     outgoing.end();
+  } else if (body.length > PART_LENGTH) {
+    await pipeline(partsOf(body), outgoing);
   } else {
     // A text goes out in one write with the headers; as bytes it would be copied before.
     outgoing.end(body);
   }
+}
+
+/** A larger answer leaves in parts, each when the one before has left. */
+const PART_LENGTH = 128 * 1024;
+
+function* partsOf(body: Uint8Array | string): Generator<Uint8Array | string, void, undefined> {
+  for (let start = 0; start < body.length;) {
+    let end = start + PART_LENGTH;
+    // A character of two halves stays in one part.
+    if (typeof body === 'string' && isHighSurrogate(body.charCodeAt(end - 1))) end += 1;
+    yield body.slice(start, end);
+    start = end;
+  }
+}
+
+function isHighSurrogate(unit: number): boolean {
+  return unit >= 0xd8_00 && unit <= 0xdb_ff;
 }
 
 /** A request of Node's server. What costs something and few ask for is made when it is asked for. */

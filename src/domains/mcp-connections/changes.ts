@@ -15,15 +15,14 @@ export async function* followMcpConnection(
   context: OperationContext,
   { mcpConnectionId }: McpConnectionReference,
 ): AsyncGenerator<McpConnectionRow, void, undefined> {
-  const { notifier, signal, timing } = context;
-  const bell = createBell();
+  const { signal } = context;
   // A revoked key changes no row of the connection.
   const topics = [topicOf(mcpConnectionId), apiKeyTopic(context.actor.keyId)];
-  const subscriptions = topics.map((topic) => notifier.subscribe(topic, bell.ring));
-  signal?.addEventListener('abort', bell.ring);
+  const live = context.liveTails.open(context.actor, topics, signal);
   let last: string | undefined;
   try {
     for (let { actor } = context; signal?.aborted !== true; actor = await context.authenticateAgain()) {
+      context.budget.renew();
       const [row] = await readMcpConnections({ ...context, actor }, [mcpConnectionId]);
       if (!row && last === undefined) throw notFound('MCP connection');
       if (!row) return;
@@ -31,35 +30,9 @@ export async function* followMcpConnection(
       const state = JSON.stringify(row && [row, standingOf(row, context.now())]);
       if (state !== last) yield row;
       last = state;
-      await bell.heard(timing.mcpConnectionPollMs);
+      await live.changed();
     }
   } finally {
-    for (const unsubscribe of subscriptions) unsubscribe();
-    signal?.removeEventListener('abort', bell.ring);
+    live.close();
   }
-}
-
-/** Remembers one ring while nobody listens. */
-function createBell() {
-  let rung = false;
-  let wake: (() => void) | undefined;
-  return {
-    ring: () => {
-      rung = true;
-      wake?.();
-    },
-    heard: async (timeoutMs: number) => {
-      if (!rung) {
-        await new Promise<void>((resolve) => {
-          const timer = setTimeout(resolve, timeoutMs);
-          wake = () => {
-            clearTimeout(timer);
-            resolve();
-          };
-        });
-      }
-      rung = false;
-      wake = undefined;
-    },
-  };
 }

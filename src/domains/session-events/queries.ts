@@ -33,9 +33,11 @@ export interface SessionEventWindow {
   readonly before?: number | null | undefined;
   readonly limit: number;
   readonly backward?: boolean;
+  /** The page ends with the event that reaches this many bytes of data, whatever its limit. */
+  readonly maxBytes?: number;
 }
 
-/** A page ends with the event that reaches this many bytes of data, whatever its limit: a thousand of 1 MiB would be more than a process can hold. */
+/** A thousand events of 1 MiB would be more than a process can hold. */
 const MAX_PAGE_BYTES = 16 * 1024 * 1024;
 
 export interface SessionEventSlice {
@@ -53,10 +55,11 @@ interface Given extends SessionEventFilter {
   readonly after?: number | null | undefined;
   readonly before?: number | null | undefined;
   readonly limit?: number;
+  readonly maxBytes?: number;
 }
 type Value = <Name extends keyof Given>(name: Name) => RawBuilder<Given[Name]>;
 
-type Condition = Exclude<keyof Given, 'sessionIds' | 'organizationId' | 'userId' | 'limit'>;
+type Condition = Exclude<keyof Given, 'sessionIds' | 'organizationId' | 'userId' | 'limit' | 'maxBytes'>;
 
 const CONDITIONS: Readonly<Record<Condition, (value: Value) => RawBuilder<SqlBool>>> = {
   eventType: (value) => sql`e.event_type = any(${value('eventType')}::text[])`,
@@ -97,7 +100,7 @@ const pages = preparedByShape<Given>();
 export function slicesOf(
   { actor, sql: reader }: OperationContext,
   filter: SessionEventFilter,
-  { backward = false, ...window }: SessionEventWindow,
+  { backward = false, maxBytes = MAX_PAGE_BYTES, ...window }: SessionEventWindow,
   asked?: Columns<SessionEventRow>,
 ): LoadBatch<string, SessionEventSlice> {
   const { role, ...caller } = callerOf(actor);
@@ -108,7 +111,7 @@ export function slicesOf(
     const isOne = sessionIds.length === 1;
     const shape = [role, direction, isOne, ...conditions, '', ...names].join();
     const rows = await reader.all(
-      pages(shape, { ...filter, ...window, ...caller, sessionIds }, (value) => {
+      pages(shape, { ...filter, ...window, ...caller, maxBytes, sessionIds }, (value) => {
         // For one session a constant, by which the planner picks the partition; for several the partition is picked as the query runs.
         const sessionId = isOne ? sql<string>`(${value('sessionIds')}::uuid[])[1]` : sql<string>`s.id`;
         const page = eventsOf(sessionId, conditions, value)
@@ -120,7 +123,7 @@ export function slicesOf(
         const cut = db
           .selectFrom(counted.as('c'))
           .selectAll('c')
-          .where(sql<boolean>`coalesce("bytesBefore", 0) < ${sql.lit(MAX_PAGE_BYTES)}`);
+          .where(sql<boolean>`coalesce("bytesBefore", 0) < ${value('maxBytes')}::bigint`);
         // The outer join gives one row of nulls for a session without such events, and none where there is no session.
         return readableSessions(role, value)
           .leftJoinLateral(cut.as('page'), (join) => join.onTrue())
@@ -129,7 +132,7 @@ export function slicesOf(
       }),
     );
     // The columns are those of the row, under its names.
-    return toSlices(rows as unknown as PageRow[], window.limit, backward);
+    return toSlices(rows as unknown as PageRow[], { limit: window.limit, maxBytes, backward });
   };
 }
 
@@ -143,7 +146,10 @@ function bytesBefore(names: readonly string[], direction: 'asc' | 'desc') {
   return (names.includes('eventData') ? before : sql`null::bigint`).as('bytesBefore');
 }
 
-function toSlices(rows: readonly PageRow[], limit: number, backward: boolean): Map<string, SessionEventSlice> {
+function toSlices(
+  rows: readonly PageRow[],
+  { limit, maxBytes, backward }: Required<Pick<SessionEventWindow, 'limit' | 'maxBytes' | 'backward'>>,
+): Map<string, SessionEventSlice> {
   const slices = new Map<string, SessionEventRow[]>();
   for (const { sessionOfPage, bytesBefore: _, ...row } of rows) {
     const events = slices.get(sessionOfPage) ?? [];
@@ -153,13 +159,13 @@ function toSlices(rows: readonly PageRow[], limit: number, backward: boolean): M
   return new Map(
     Array.from(slices, ([sessionId, events]) => [
       sessionId,
-      { events: backward ? events.toReversed() : events, isFull: events.length === limit || isCut(events) },
+      { events: backward ? events.toReversed() : events, isFull: events.length === limit || bytesOf(events) >= maxBytes },
     ]),
   );
 }
 
-function isCut(events: readonly SessionEventRow[]): boolean {
-  return events.reduce((sum, { eventData }) => sum + Buffer.byteLength(eventData ?? ''), 0) >= MAX_PAGE_BYTES;
+function bytesOf(events: readonly SessionEventRow[]): number {
+  return events.reduce((sum, { eventData }) => sum + Buffer.byteLength(eventData ?? ''), 0);
 }
 
 /** The same of one session; undefined when there is no such session that the caller may read. */

@@ -20,12 +20,12 @@ export function toEventStream(
   let pings: NodeJS.Timeout | undefined;
   return new ReadableStream<Uint8Array>({
     start(controller) {
-      const send = (text: string) => controller.enqueue(encoder.encode(text));
-      send(': connected\n\n');
-      // Only to a reader who waits: for others they would pile up.
-      pings = setInterval(() => (controller.desiredSize ?? 0) > 0 && send(': ping\n\n'), PING_MS).unref();
+      controller.enqueue(encoder.encode(': connected\n\n'));
     },
     async pull(controller) {
+      const ping = () => (controller.desiredSize ?? 0) > 0 && controller.enqueue(encoder.encode(': ping\n\n'));
+      // Only to a reader who waits: for others they would pile up. From the first read on: a stream that nobody reads leaves nothing behind.
+      pings ??= setInterval(ping, PING_MS).unref();
       try {
         const { done, value } = await chunks.next();
         if (!done) return controller.enqueue(encoder.encode(value));
