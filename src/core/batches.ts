@@ -9,7 +9,7 @@ const loadersOf = new WeakMap<object, Map<string, DataLoader<string, unknown>>>(
 /**
  * Loads for one key together with all other keys that the same request asks for at the same moment, so that a field below a list costs one
  * statement for all its parents.
- * @param request Any object of the request; what is loaded is remembered as long as it lives.
+ * @param request Any object of the request.
  * @param name The field with its arguments: loads of the same name share a batch.
  */
 export function loadBatched<Result>(
@@ -19,13 +19,17 @@ export function loadBatched<Result>(
   load: LoadBatch<string, Result>,
 ): Promise<Result | undefined> {
   let loaders = loadersOf.get(request);
-  if (!loaders) loadersOf.set(request, (loaders = new Map()));
+  if (!loaders) loadersOf.set(request, (loaders = new Map<string, DataLoader<string, unknown>>()));
   let loader = loaders.get(name) as DataLoader<string, Result | undefined> | undefined;
   if (!loader) {
-    loader = new DataLoader<string, Result | undefined>(async (keys) => {
-      const found = await load(keys);
-      return keys.map((each) => found.get(each));
-    });
+    // Nothing is remembered: a later mutation of the request, and the next event of a subscription, read what is there by then.
+    loader = new DataLoader<string, Result | undefined>(
+      async (keys) => {
+        const found = await load([...new Set(keys)]);
+        return keys.map((each) => found.get(each));
+      },
+      { cache: false },
+    );
     loaders.set(name, loader);
   }
   return loader.load(key);

@@ -1,3 +1,5 @@
+import type { GraphQLResolveInfo } from 'graphql';
+import { resolveBatched } from './batches.ts';
 import { builder } from './builder.ts';
 import type { CountedPage } from './keyset.ts';
 
@@ -23,6 +25,7 @@ builder.globalConnectionField('totalCount', (t) =>
 export function toConnection<Row>({ page, total }: CountedPage<Row>): Connection<Row> {
   const { rows, hasNextPage, hasPreviousPage, cursorOf } = page;
   const edges = rows.map((node) => new Edge(node, cursorOf));
+  let counted: Promise<number> | undefined;
   return {
     edges,
     pageInfo: {
@@ -35,8 +38,25 @@ export function toConnection<Row>({ page, total }: CountedPage<Row>): Connection
         return edges.at(-1)?.cursor ?? null;
       },
     },
-    total,
+    total: () => (counted ??= total()),
   };
+}
+
+/**
+ * Resolves a connection that is read for one parent at a time, once for all aliases with the same arguments. `key` is the parent's; `detail` as
+ * for `resolveBatched`.
+ */
+export async function resolveConnection<Row>(
+  field: { readonly context: object; readonly info: GraphQLResolveInfo; readonly args: object },
+  key: string,
+  list: () => Promise<CountedPage<Row>>,
+  detail: readonly string[] = [],
+): Promise<Connection<Row>> {
+  const load = async () => new Map([[key, toConnection(await list())]]);
+  // With the key in the detail, a list that is refused for one parent is not refused for another.
+  const connection = await resolveBatched(field, key, load, [key, ...detail]);
+  if (!connection) throw new Error('a connection was not loaded');
+  return connection;
 }
 
 class Edge<Row> {

@@ -25,11 +25,7 @@ const remembered = new WeakMap<FieldNode, Map<string, readonly string[] | undefi
  * The columns that are selected of the objects of a type, below the field that is being resolved: of the object it answers, of those in the
  * list or connection it answers, or below `path` in a payload. `@skip` and `@include` are not looked at.
  */
-export function selectedColumns<Row>(
-  info: GraphQLResolveInfo,
-  type: string,
-  ...path: readonly string[]
-): Columns<Row> {
+export function selectedColumns<Row>(info: GraphQLResolveInfo, type: string, ...path: readonly string[]): Columns<Row> {
   // A field that is selected in several places has several nodes.
   const [first, ...more] = info.fieldNodes;
   if (!first || more.length > 0) return undefined;
@@ -122,4 +118,10 @@ export function withColumns<Row>(
   ...always: readonly (keyof Row & string)[]
 ): readonly (keyof Row & string)[] {
   return asked ? [...new Set([...always, ...asked])] : all;
+}
+
+/** A row of what is known already, where no more is selected of it. */
+export function ifKnown<Row>(known: Partial<Row>, selected: Columns<Row>): Row | undefined {
+  // Rows have the columns that were asked for.
+  return selected?.every((name) => name in known) ? (known as Row) : undefined;
 }
