@@ -1,5 +1,8 @@
+import type { GraphQLResolveInfo } from 'graphql';
+import { type LoadBatch, resolveBatched } from './batches.ts';
 import { builder } from './builder.ts';
-import type { CountedPage } from './keyset.ts';
+import type { CountedPage, Page } from './keyset.ts';
+import type { Columns } from './selection.ts';
 
 export interface Connection<Row> {
   readonly edges: readonly { readonly cursor: string; readonly node: Row }[];
@@ -37,6 +40,28 @@ export function toConnection<Row>({ page, total }: CountedPage<Row>): Connection
     },
     total,
   };
+}
+
+export interface ListBelow<Row> {
+  /** Gives every parent a page. */
+  readonly pages: LoadBatch<string, Page<Row>>;
+  readonly counts: LoadBatch<string, number>;
+  /** The arguments that the count depends on. */
+  readonly countedBy?: object;
+  readonly columns: Columns<Row>;
+}
+
+/** A connection below objects that may stand in a list: one statement for the pages of all parents, and one for all counts. */
+export async function resolveConnection<Row>(
+  { context, info, args }: { context: object; info: GraphQLResolveInfo; args: object },
+  parentId: string,
+  { pages, counts, countedBy = {}, columns }: ListBelow<Row>,
+): Promise<Connection<Row>> {
+  const page = await resolveBatched({ context, info, args }, parentId, pages, columns);
+  if (!page) throw new Error(`${info.parentType.name}.${info.fieldName} has no page of ${parentId}`);
+  const total = async () =>
+    (await resolveBatched({ context, info, args: countedBy }, parentId, counts, ['total'])) ?? 0;
+  return toConnection({ page, total });
 }
 
 class Edge<Row> {

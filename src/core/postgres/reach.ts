@@ -12,11 +12,14 @@ export interface Reach<Row> {
   readonly anyOf?: readonly Partial<Row>[] | undefined;
 }
 
-/** The reach as a condition on the columns of a table. */
+/** The reach as a condition on the columns of a table. A value of null is `is null`. */
 export function within<Row extends object>(reach: Reach<Row>, alias: string): Expression<SqlBool> {
   const every = (values: Partial<Row>) =>
     sql.join(
-      Object.entries(values).map(([name, value]) => sql`${sql.ref(`${alias}.${snake(name)}`)} = ${value}`),
+      Object.entries(values).map(([name, value]) => {
+        const column = sql.ref(`${alias}.${snake(name)}`);
+        return value === null ? sql`${column} is null` : sql`${column} = ${value}`;
+      }),
       sql` and `,
     );
   if (!reach.anyOf) return sql<SqlBool>`${every(reach.all)}`;
