@@ -1,7 +1,8 @@
 import type { GraphQLResolveInfo } from 'graphql';
-import { resolveBatched } from './batches.ts';
+import { type LoadBatch, resolveBatched } from './batches.ts';
 import { builder } from './builder.ts';
-import type { CountedPage } from './keyset.ts';
+import type { CountedPage, Page } from './keyset.ts';
+import type { Columns } from './selection.ts';
 
 export interface Connection<Row> {
   readonly edges: readonly { readonly cursor: string; readonly node: Row }[];
@@ -42,20 +43,41 @@ export function toConnection<Row>({ page, total }: CountedPage<Row>): Connection
   };
 }
 
-/**
- * Resolves a connection that is read for one parent at a time, once for all aliases with the same arguments. `key` is the parent's; `detail` as
- * for `resolveBatched`.
- */
+export interface ListBelow<Row> {
+  /** Gives every parent a page. */
+  readonly pages: LoadBatch<string, Page<Row>>;
+  readonly counts: LoadBatch<string, number>;
+  /** The arguments that the count depends on. */
+  readonly countedBy?: object;
+  readonly columns: Columns<Row>;
+}
+
+/** A connection below objects that may stand in a list: one statement for the pages of all parents, and one for all counts. */
 export async function resolveConnection<Row>(
-  field: { readonly context: object; readonly info: GraphQLResolveInfo; readonly args: object },
-  key: string,
-  list: () => Promise<CountedPage<Row>>,
-  detail: readonly string[] = [],
+  { context, info, args }: { context: object; info: GraphQLResolveInfo; args: object },
+  parentId: string,
+  { pages, counts, countedBy = {}, columns }: ListBelow<Row>,
 ): Promise<Connection<Row>> {
-  const load = async () => new Map([[key, toConnection(await list())]]);
-  // With the key in the detail, a list that is refused for one parent is not refused for another.
-  const connection = await resolveBatched(field, key, load, [key, ...detail]);
-  if (!connection) throw new Error('a connection was not loaded');
+  const page = await resolveBatched({ context, info, args }, parentId, pages, columns);
+  if (!page) throw new Error(`${info.parentType.name}.${info.fieldName} has no page of ${parentId}`);
+  const total = async () =>
+    (await resolveBatched({ context, info, args: countedBy }, parentId, counts, ['total'])) ?? 0;
+  return toConnection({ page, total });
+}
+
+/**
+ * A connection that only one parent has, such as the organization that the caller acts in: read once for all aliases with the same arguments.
+ * Other parents have errors of their own.
+ */
+export async function resolveList<Row>(
+  field: { readonly context: object; readonly info: GraphQLResolveInfo; readonly args: object },
+  parentId: string,
+  list: () => Promise<CountedPage<Row>>,
+  columns: Columns<Row>,
+): Promise<Connection<Row>> {
+  const load = async () => new Map([[parentId, toConnection(await list())]]);
+  const connection = await resolveBatched(field, parentId, load, [parentId, ...(columns ?? ['*'])]);
+  if (!connection) throw new Error(`${field.info.parentType.name}.${field.info.fieldName} was not loaded`);
   return connection;
 }
 

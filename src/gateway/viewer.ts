@@ -1,5 +1,5 @@
 import { builder } from '../core/builder.ts';
-import { resolveConnection } from '../core/connection.ts';
+import { resolveList } from '../core/connection.ts';
 import type { Actor } from '../core/operation.ts';
 import { ifKnown, selectedColumns } from '../core/selection.ts';
 import { ApiKeyType, ScopeEnum } from '../domains/api-keys/graphql.ts';
@@ -58,7 +58,7 @@ const ViewerType = builder.objectRef<Actor>('Viewer').implement({
         resolve: ({ userId }, page, context, info) => {
           const selected = selectedColumns<OrganizationRow>(info, 'Organization');
           const list = () => listOrganizations(context, page, selected);
-          return resolveConnection({ context, info, args: page }, userId, list, selected);
+          return resolveList({ context, info, args: page }, userId, list, selected);
         },
       },
       { description: 'A page of organizations.' },

@@ -1,5 +1,5 @@
 import { builder } from '../../core/builder.ts';
-import { resolveConnection } from '../../core/connection.ts';
+import { resolveList } from '../../core/connection.ts';
 import { ConflictError, NotFoundError } from '../../core/errors.ts';
 import { mutation } from '../../core/mutation.ts';
 import { nodeType, toGlobalId, uuidsOf } from '../../core/node.ts';
@@ -78,7 +78,7 @@ builder.objectField(OrganizationType, 'apiKeys', (t) =>
         const { includeRevoked, ...page } = args;
         const selected = selectedColumns<ApiKeyRow>(info, 'ApiKey');
         const list = () => listApiKeys(context, { organizationId, includeRevoked }, page, selected);
-        return resolveConnection({ context, info, args }, organizationId, list, selected);
+        return resolveList({ context, info, args }, organizationId, list, selected);
       },
     },
     { description: 'A page of API keys.' },

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { AuditSource } from '../../core/audit.ts';
 import { builder } from '../../core/builder.ts';
-import { resolveConnection } from '../../core/connection.ts';
+import { resolveList } from '../../core/connection.ts';
 import { keyFromAnyId, keyFromId, toGlobalId } from '../../core/node.ts';
 import { needs, selectedColumns } from '../../core/selection.ts';
 import { OrganizationType } from '../organizations/graphql.ts';
@@ -90,7 +90,7 @@ builder.objectField(OrganizationType, 'auditLog', (t) =>
         const { filter, ...page } = args;
         const selected = selectedColumns<AuditEntryRow>(info, 'AuditEntry');
         const list = () => listAuditEntries(context, { organizationId, filter: filter ?? {}, page }, selected);
-        return resolveConnection({ context, info, args }, organizationId, list, selected);
+        return resolveList({ context, info, args }, organizationId, list, selected);
       },
     },
     { description: 'A page of the audit log.' },

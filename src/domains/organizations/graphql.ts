@@ -1,6 +1,6 @@
-import { loadBatched, resolveBatched } from '../../core/batches.ts';
-import { type GraphQLContext, builder } from '../../core/builder.ts';
-import { toConnection } from '../../core/connection.ts';
+import { resolveBatched } from '../../core/batches.ts';
+import { builder } from '../../core/builder.ts';
+import { resolveConnection } from '../../core/connection.ts';
 import { ConflictError, NotFoundError } from '../../core/errors.ts';
 import { mutation } from '../../core/mutation.ts';
 import { nodeType, toGlobalId, uuidsOf } from '../../core/node.ts';
@@ -44,16 +44,13 @@ export const OrganizationType = nodeType<OrganizationRow>('Organization', {
     memberCount: t.int({
       description: 'How many members it has.',
       extensions: needs<OrganizationRow>('id'),
-      resolve: ({ id }, _, context) => countMembers(context, id),
+      resolve: async ({ id }, _, context, info) =>
+        (await resolveBatched({ context, info }, id, memberCountsOf(context))) ?? 0,
     }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was created.' }),
     updatedAt: t.expose('updatedAt', { type: 'DateTime', description: 'When it was last changed.' }),
   }),
 });
-
-async function countMembers(context: GraphQLContext, id: string): Promise<number> {
-  return (await loadBatched(context, 'Organization.memberCount', id, memberCountsOf(context))) ?? 0;
-}
 
 const MemberType = builder.objectRef<MemberRow>('OrganizationMember').implement({
   description: 'A user in an organization.',
@@ -75,12 +72,10 @@ builder.objectField(OrganizationType, 'members', (t) =>
       type: MemberType,
       description: 'Its members, by time of joining.',
       extensions: needs<OrganizationRow>('id'),
-      resolve: async ({ id }, args, context, info) => {
+      resolve: ({ id }, args, context, info) => {
         const selected = selectedColumns<MemberRow>(info, 'OrganizationMember');
-        const load = membersOf(context, args, selected);
-        const page = await resolveBatched({ context, info, args }, id, load, selected);
-        if (!page) throw new Error('an organization has no page of members');
-        return toConnection({ page, total: () => countMembers(context, id) });
+        const pages = membersOf(context, args, selected);
+        return resolveConnection({ context, info, args }, id, { pages, counts: memberCountsOf(context), columns: selected });
       },
     },
     { description: 'A page of members.' },

@@ -107,13 +107,14 @@ export function membersOf(
   asked?: Columns<MemberRow>,
 ): LoadBatch<string, Page<MemberRow>> {
   const names = withColumns<MemberRow>(asked, ALL_MEMBER_COLUMNS, 'userId', 'createdAt');
-  return pagesOf(reader, planPage(BY_JOINING, page), (organizationId) =>
-    db
-      .selectFrom('membership as m')
-      .innerJoin('user_account as u', 'u.id', 'm.user_id')
-      .select(names.map((name) => MEMBER_COLUMNS[name]))
-      .where('m.organization_id', '=', organizationId),
-  );
+  return (organizationIds) =>
+    pagesOf(reader, planPage(BY_JOINING, page), organizationIds, (organizationId) =>
+      db
+        .selectFrom('membership as m')
+        .innerJoin('user_account as u', 'u.id', 'm.user_id')
+        .select(names.map((name) => MEMBER_COLUMNS[name]))
+        .where('m.organization_id', '=', organizationId),
+    );
 }
 
 /** An organization that was just written, as it will be read. */
