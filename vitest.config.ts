@@ -11,7 +11,7 @@ const SHARED_STATE = [
   'test/domains/api-keys/*.test.ts',
   'test/domains/api-lifecycle/*.test.ts',
   'test/domains/event-definitions/races.test.ts',
-  'test/domains/mcp-connections/{rules,oauth,token-refresh}.test.ts',
+  'test/domains/mcp-connections/{access,authorization,changes,connecting,token-refresh}.test.ts',
   'test/domains/organizations/*.test.ts',
   'test/gateway/admission/*.test.ts',
   'test/gateway/graphql/trusted-documents.test.ts',

@@ -85,22 +85,26 @@ export async function recordAudit(em: EntityManager, entry: NewAuditEntry): Prom
     .execute();
 }
 
-/** The same as a part of the statement that makes the change, for each row of `source`, which is a name in its `with`. */
-export function auditInsert(
-  entry: { readonly [Name in keyof NewAuditEntry]: NewAuditEntry[Name] | RawBuilder<unknown> },
-  source: string,
-) {
+/** The values of an entry under the names by which `auditInsert` finds them in a prepared statement. */
+export type AuditValues = { readonly [Name in keyof NewAuditEntry as `audit.${Name}`]: NewAuditEntry[Name] };
+
+export function auditValues(entry: NewAuditEntry): AuditValues {
+  const values = Object.fromEntries(Object.entries(entry).map(([name, value]) => [`audit.${name}`, value]));
+  return values as AuditValues;
+}
+
+/**
+ * The same as a part of the prepared statement that makes the change, for each row of `source`, which is a name in its `with`. The statement's
+ * values contain `auditValues`.
+ */
+export function auditInsert(value: (name: keyof AuditValues) => RawBuilder<unknown>, source: string) {
   return audit
     .insertInto('audit_entry')
     .columns(COLUMNS.map(({ name }) => name))
     .expression(
       audit
         .selectFrom(sql<object>`${sql.table(source)}`.as('changed'))
-        .select(COLUMNS.map(({ name, type, property }) => sql`${entry[property]}::${sql.raw(type)}`.as(name))),
+        .select(COLUMNS.map(({ name, type, property }) => sql`${value(`audit.${property}`)}::${sql.raw(type)}`.as(name))),
     );
 }
 
-/** The same as a part of the statement that makes the change: for each row of `source`, which is a name in its `with`. */
-export function auditSql(entry: NewAuditEntry, source: string, values: unknown[]): string {
-  return `${INSERT} select ${COLUMNS.map(({ type, property }) => `$${values.push(entry[property])}::${type}`).join(', ')} from ${source}`;
-}

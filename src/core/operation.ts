@@ -1,4 +1,8 @@
-import { type EntityManager, UniqueConstraintViolationException } from '@mikro-orm/postgresql';
+import {
+  type EntityManager,
+  ForeignKeyConstraintViolationException,
+  UniqueConstraintViolationException,
+} from '@mikro-orm/postgresql';
 import { type NewAuditEntry, recordAudit } from './audit.ts';
 import type { Notifier } from './notify.ts';
 import type { Outbound } from './outbound.ts';
@@ -154,6 +158,8 @@ export function write<Input, Result>(
         return result;
       });
     } catch (error) {
+      // Where the account of the caller was deleted meanwhile, that is why a row refers to nothing: 401, not 500.
+      if (error instanceof ForeignKeyConstraintViolationException) await context.authenticateAgain();
       throw conflictOf(error, conflicts)?.(input) ?? error;
     }
   };

@@ -44,6 +44,8 @@ export interface OutboundWork {
 }
 
 export interface Outbound {
+  /** The longest that the requests of one piece of work may take together. */
+  readonly totalTimeoutMs: number;
   /** Starts a piece of work; its deadline is `totalTimeoutMs` unless a shorter one is given. */
   begin(timeoutMs?: number): OutboundWork;
   /** Checks an address that somebody else will open, as if it were requested. @throws OutboundError when a request to it would be refused. */
@@ -147,6 +149,7 @@ export function createOutbound(options: OutboundOptions): Outbound {
   }
 
   return {
+    totalTimeoutMs,
     begin(timeoutMs = totalTimeoutMs) {
       const signal = AbortSignal.timeout(Math.min(timeoutMs, totalTimeoutMs));
       const budget = { left: maxBytes * MAX_ANSWERS };

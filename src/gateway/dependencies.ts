@@ -128,7 +128,7 @@ export async function createDependencies({
     secrets,
     outbound,
     trustedDocuments,
-    idempotency: createIdempotency({ database, sql, secrets, now, newId: randomUUID, log }),
+    idempotency: createIdempotency({ database, sql, secrets, now, newId: randomUUID, log, outbound }),
     address: {},
     log,
     metrics,

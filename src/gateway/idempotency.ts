@@ -66,8 +66,12 @@ export function idempotencyKeyOf(headers: HttpHeaders): string | undefined {
 
 const WAIT_MS = 10_000;
 const POLL_MS = 50;
-/** Longer than all that an operation asks of other servers may take. */
-const CLAIM_MS = 120_000;
+/**
+ * A claim lasts for this many times the bound of one piece of outbound work, so that no operation is run again while it still runs. An
+ * operation takes at most three in a row: it waits for another's token refresh, refreshes itself, and asks the server. The tools that its
+ * payload selects take three more. Two are left for the database.
+ */
+const CLAIM_IN_OUTBOUND_TIMEOUTS = 8;
 const LIFETIME = '24 hours';
 
 // A claim that nobody has kept, and an answer that is over, are taken over. Twins wait here, for the first one's commit or rollback.
@@ -107,11 +111,13 @@ export function createIdempotency(
     now,
     newId,
     log,
-  }: Pick<Dependencies, 'database' | 'sql' | 'secrets' | 'now' | 'newId' | 'log'>,
+    outbound,
+  }: Pick<Dependencies, 'database' | 'sql' | 'secrets' | 'now' | 'newId' | 'log' | 'outbound'>,
   { waitMs = WAIT_MS }: { readonly waitMs?: number } = {},
 ): Idempotency {
   // Twins in one process wait for their turn, and hold no connection to the database meanwhile.
   const turns = createTurns();
+  const claimMs = CLAIM_IN_OUTBOUND_TIMEOUTS * outbound.totalTimeoutMs;
 
   /** Undefined while another process has the claim. */
   async function attempt(claim: Claim, work: Work, leftMs: number): Promise<Answered | undefined> {
@@ -145,7 +151,7 @@ export function createIdempotency(
       [...scopes],
       token,
       at,
-      new Date(at.getTime() + CLAIM_MS),
+      new Date(at.getTime() + claimMs),
     ];
     await transaction.query(`select set_config('lock_timeout', $1, true)`, [`${Math.max(1, Math.ceil(leftMs))}ms`]);
     const taken = await transaction.query(CLAIM, values).catch((error: unknown) => {

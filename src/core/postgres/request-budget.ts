@@ -29,6 +29,11 @@ export class RequestBudget {
     if (this.#bytes > this.#maxBytes) throw this.#tooLarge();
   }
 
+  /** Counts anew from here: for answers without an end, which leave piece by piece. */
+  renew(): void {
+    this.#bytes = 0;
+  }
+
   /** The driver's parsers, which count what they are given. `onExceeded` is called once, when there is too much. */
   typesCounting(onExceeded: () => void): typeof WIRE_TYPES {
     return {

@@ -23,7 +23,6 @@ export interface Token {
 
 /** Longer than all requests of a refresh may take together. */
 const LEASE = '45 seconds';
-const WAIT_MS = 30_000;
 const POLL_MS = 40;
 const BACKOFF_MS = { first: 5_000, most: 300_000 };
 
@@ -48,7 +47,7 @@ export function usableToken(context: WorkContext, connectionId: string, refused?
 
 async function findToken(context: WorkContext, connectionId: string, refused?: number): Promise<Token | undefined> {
   const { now, sql } = context;
-  const deadline = performance.now() + WAIT_MS;
+  const deadline = performance.now() + context.outbound.totalTimeoutMs;
   for (;;) {
     const { connection, tokens } = await load(context, connectionId);
     if (!tokens) return undefined;

@@ -1,4 +1,4 @@
-import { defineEntity, p } from '@mikro-orm/postgresql';
+import { type InferKyselyDB, defineEntity, p } from '@mikro-orm/postgresql';
 import { Session } from '../sessions/entity.ts';
 
 const SessionEventBatchSchema = defineEntity({
@@ -38,3 +38,5 @@ const SessionEventSchema = defineEntity({
 /** One recorded event. Read as rows, never as entities; the table is partitioned by session (see docs/storage.md). */
 export class SessionEvent extends SessionEventSchema.class {}
 SessionEventSchema.setClass(SessionEvent);
+
+export type SessionEventTables = InferKyselyDB<typeof SessionEventBatchSchema | typeof SessionEventSchema>;

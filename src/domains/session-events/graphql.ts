@@ -1,47 +1,50 @@
 import { type GraphQLContext, builder } from '../../core/builder.ts';
 import { toConnection } from '../../core/connection.ts';
-import { ConflictError, NotFoundError } from '../../core/errors.ts';
+import { ConflictError, NotFoundError, notFound } from '../../core/errors.ts';
 import { mutation } from '../../core/mutation.ts';
 import { PROVES_PARENT, keyFromId, nodeType, uuidsOf } from '../../core/node.ts';
+import { needs, selectedColumns } from '../../core/selection.ts';
+import { resolveBatched } from '../../core/batches.ts';
+import type { SessionRow } from '../sessions/queries.ts';
 import { RawJson } from '../../core/raw-json.ts';
 import { SessionType } from '../sessions/graphql-types.ts';
 import { cursorId } from './cursor.ts';
 import type { EventData } from './event-data.ts';
 import { DeliveryEnum, EventDataType, ScopeKindEnum } from './graphql-types.ts';
 import { type SessionEventFilter, appendSessionEventsInput, sessionEventFilter } from './input.ts';
-import { appendSessionEvents, pageOfSessionEvents, readSessionEvent } from './operations.ts';
-import type { SessionEventRow } from './page.ts';
+import { appendSessionEvents, pagesOfSessionEvents, readSessionEvents } from './operations.ts';
+import type { SessionEventRow } from './queries.ts';
 import { tailSessionEvents } from './tail.ts';
+
+function placeOf(key: string): { sessionId: string; id: number }[] {
+  const [sessionId = '', id = ''] = key.split(':');
+  const [uuid] = uuidsOf([sessionId]);
+  return uuid !== undefined && /^\d{1,15}$/.test(id) ? [{ sessionId: uuid, id: Number(id) }] : [];
+}
 
 const SessionEventType = nodeType<SessionEventRow>('SessionEvent', {
   description: 'Something that happened in a session, as its runner recorded it.',
   keyOf: ({ sessionId, id }) => `${sessionId}:${id}`,
-  load: async (context, keys) => {
-    const places = keys
-      .map((key) => key.split(':'))
-      .filter(([sessionId = '', id = '']) => uuidsOf([sessionId]).length === 1 && /^\d{1,15}$/.test(id));
-    const events = await Promise.all(
-      places.map(([sessionId = '', id]) => readSessionEvent(context, sessionId, Number(id))),
-    );
-    return events.filter((event) => event !== undefined);
-  },
+  keyColumns: ['sessionId', 'id'],
+  load: (context, keys, selected) => readSessionEvents(context, keys.flatMap(placeOf), selected),
   fields: (t) => ({
-    databaseId: t.int({
+    databaseId: t.exposeInt('id', {
       description: 'The id that REST uses: counts the events of the session from 1; also the cursor.',
-      resolve: ({ id }) => id,
     }),
-    sessionId: t.field({ type: 'UUID', description: 'Id of the session.', resolve: ({ sessionId }) => sessionId }),
+    sessionId: t.expose('sessionId', { type: 'UUID', description: 'Id of the session.' }),
     eventType: t.exposeString('eventType', { description: 'What kind of event it is.' }),
     messageId: t.expose('messageId', { type: 'UUID', nullable: true, description: 'The message it belongs to.' }),
     provider: t.exposeString('provider', { description: 'The model provider.' }),
     eventData: t.field({
       type: EventDataType,
       description: 'What happened, typed.',
+      extensions: needs<SessionEventRow>('eventData'),
       resolve: ({ eventData }) => JSON.parse(eventData) as EventData,
     }),
     eventDataJson: t.field({
       type: 'JSON',
       description: 'What happened, as it was recorded, unknown fields included.',
+      extensions: needs<SessionEventRow>('eventData'),
       resolve: ({ eventData }) => new RawJson(eventData),
     }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it happened.' }),
@@ -69,9 +72,15 @@ builder.objectField(SessionType, 'events', (t) =>
       description:
         'Its recorded events, by ascending id; pages of 1 to 1000, which end early at 16 MiB of data. Cursors are the ids that REST uses.',
       args: { filter: t.arg({ type: FilterInput, description: 'Conditions.' }) },
-      extensions: PROVES_PARENT,
-      resolve: async ({ id }, { filter, ...page }, context) => {
-        return toConnection(await pageOfSessionEvents(context, id, filter ?? {}, page));
+      extensions: { ...PROVES_PARENT, ...needs<SessionRow>('id') },
+      resolve: async ({ id }, { filter, ...page }, context, info) => {
+        const selected = selectedColumns<SessionEventRow>(info, 'SessionEvent');
+        const { pages, counts } = pagesOfSessionEvents(context, { filter: filter ?? {}, page, selected });
+        const args = { filter, ...page };
+        const found = await resolveBatched({ context, info, args }, id, pages, selected);
+        if (!found) throw notFound('session');
+        const total = () => resolveBatched({ context, info, args: { count: filter } }, id, counts);
+        return toConnection({ page: found, total: async () => (await total()) ?? 0 });
       },
     },
     { description: 'A page of events.' },

@@ -1,8 +1,10 @@
-import { auditSql } from '../../core/audit.ts';
 import { ConflictError, DomainError, notFound } from '../../core/errors.ts';
-import type { CountedPage, PageArguments } from '../../core/keyset.ts';
-import { type OperationContext, auditEntry, requireOrganization, requireScope } from '../../core/operation.ts';
-import { changeableSql, requireSessionChange, sessionTopic } from '../sessions/operations.ts';
+import type { LoadBatch } from '../../core/batches.ts';
+import type { Page, PageArguments } from '../../core/keyset.ts';
+import type { Columns } from '../../core/selection.ts';
+import { type OperationContext, auditEntry, requireScope } from '../../core/operation.ts';
+import { requireSessionChange, sessionTopic } from '../sessions/operations.ts';
+import { appendStatement, findBatch } from './append.ts';
 import { idOf } from './cursor.ts';
 import {
   type AppendSessionEventsInput,
@@ -10,7 +12,7 @@ import {
   type ListSessionEventsInput,
   type SessionEventFilter,
 } from './input.ts';
-import { type SessionEventRow, countEventRows, findEventRows, windowOf } from './page.ts';
+import { type SessionEventRow, type SessionEventSlice, countsOf, findEvents, findSlice, slicesOf, windowOf } from './queries.ts';
 
 export interface SessionEventPage {
   readonly events: readonly SessionEventRow[];
@@ -28,57 +30,59 @@ export async function listSessionEvents(
   { sessionId, limit, cursor, messageId }: ListSessionEventsInput,
 ): Promise<SessionEventPage> {
   requireScope(context.actor, 'sessions.read');
-  const slice = await findEventRows(context, sessionId, { messageId }, { after: idOf(cursor), limit });
+  const slice = await findSlice(context, sessionId, { messageId }, { after: idOf(cursor), limit });
   if (!slice) throw notFound('session');
   const { events } = slice;
   return { events, nextCursor: String(events.at(-1)?.id ?? cursor) };
 }
 
+/** A list of events as GraphQL asks for it. */
+export interface SessionEventList {
+  readonly filter: SessionEventFilter;
+  readonly page: PageArguments;
+  readonly selected?: Columns<SessionEventRow>;
+}
+
 /**
- * The same events as a Relay page, forward or backward, with more filters.
- * @throws NotFoundError when there is no such session that the caller may read; the count likewise.
+ * The same events as Relay pages, forward or backward, with more filters: of many sessions in one statement, and so are their counts.
+ * Sessions that the caller cannot read have none.
  */
-export async function pageOfSessionEvents(
+export function pagesOfSessionEvents(
   context: OperationContext,
-  sessionId: string,
-  filter: SessionEventFilter,
-  page: PageArguments,
-): Promise<CountedPage<SessionEventRow>> {
+  { filter, page, selected }: SessionEventList,
+): {
+  readonly pages: LoadBatch<string, Page<SessionEventRow>>;
+  readonly counts: LoadBatch<string, number>;
+} {
   requireScope(context.actor, 'sessions.read');
   const { window, size } = windowOf(page, DEFAULT_PAGE);
-  const found = await findEventRows(context, sessionId, filter, window);
-  if (!found) throw notFound('session');
-  const { events, isFull: more } = found;
-  const rows = events.length > size ? (window.backward ? events.slice(1) : events.slice(0, size)) : events;
+  const slices = slicesOf(context, filter, window, selected);
   return {
-    page: {
-      rows,
-      hasNextPage: window.backward ? page.before != null : more,
-      hasPreviousPage: window.backward ? more : page.after != null,
-      cursorOf: ({ id }) => String(id),
-    },
-    total: () => countSessionEvents(context, sessionId, filter),
+    pages: async (sessionIds) =>
+      new Map(Array.from(await slices(sessionIds), ([id, slice]) => [id, toPage(slice, page, size)])),
+    counts: countsOf(context, filter),
   };
 }
 
-async function countSessionEvents(
-  context: OperationContext,
-  sessionId: string,
-  filter: SessionEventFilter,
-): Promise<number> {
-  const count = await countEventRows(context, sessionId, filter);
-  if (count === undefined) throw notFound('session');
-  return count;
+function toPage({ events, isFull }: SessionEventSlice, page: PageArguments, size: number): Page<SessionEventRow> {
+  const backward = page.last != null;
+  const rows = events.length > size ? (backward ? events.slice(1) : events.slice(0, size)) : events;
+  return {
+    rows,
+    hasNextPage: backward ? page.before != null : isFull,
+    hasPreviousPage: backward ? isFull : page.after != null,
+    cursorOf: ({ id }) => String(id),
+  };
 }
 
-/** One event by its place; undefined when there is none that the caller may see. */
-export async function readSessionEvent(
+/** Events by their places: those that the caller may see. */
+export async function readSessionEvents(
   context: OperationContext,
-  sessionId: string,
-  id: number,
-): Promise<SessionEventRow | undefined> {
+  places: readonly { readonly sessionId: string; readonly id: number }[],
+  selected?: Columns<SessionEventRow>,
+): Promise<SessionEventRow[]> {
   requireScope(context.actor, 'sessions.read');
-  return (await findEventRows(context, sessionId, {}, { after: id - 1, before: id + 1, limit: 1 }))?.events[0];
+  return findEvents(context, places, selected);
 }
 
 export interface AppendedEvents {
@@ -103,30 +107,17 @@ export async function appendSessionEvents(
   { sessionId, batchId, events }: AppendSessionEventsInput,
 ): Promise<AppendedEvents> {
   requireScope(context.actor, 'sessions.record');
-  const values: unknown[] = [
-    sessionId,
-    requireOrganization(context.actor).id,
-    events.length,
-    batchId,
-    context.now(),
-    events.map(({ createdAt }) => createdAt).join(),
-    events.map(({ eventType }) => eventType),
-    events.map(({ messageId }) => messageId).join(),
-    events.map(({ provider }) => provider),
-    // A line for each: JSON that we write has none within, and one text is cheaper to make and to send than an array, whose every element is escaped.
-    events.map(({ eventData }) => eventData).join('\n'),
-  ];
   const entry = auditEntry(context, 'appendSessionEvents', { type: 'Session', id: sessionId });
-  const statement = appendStatement(changeableSql(context.actor, values), auditSql(entry, 'head', values));
+  const statement = appendStatement(context, { sessionId, batchId, events }, entry);
   const [head] = await inTurn(context, sessionId, () =>
-    context.sql.attempt<{ base: number }>({ text: statement, values }).catch((error: unknown) => {
+    context.sql.attempt(statement).catch((error: unknown) => {
       if (isBatchTwin(error)) return [];
       throw error;
     }),
   );
   if (!head) return replay(context, { sessionId, batchId, count: events.length });
   context.notifier.publish(sessionTopic(sessionId));
-  return { sessionId, firstId: Number(head.base) + 1, lastId: Number(head.base) + events.length, isReplayed: false };
+  return { sessionId, firstId: head.base + 1, lastId: head.base + events.length, isReplayed: false };
 }
 
 /**
@@ -152,28 +143,6 @@ async function inTurn<Result>(
   }
 }
 
-function appendStatement(changeable: string, record: string): string {
-  return `
-    with head as (
-      update session_stream set last_id = last_id + $3::int
-      where session_id = $1 and not is_closed
-        and exists (select from session s where s.id = $1 and ${changeable})
-        and not exists (select from session_event_batch b where b.session_id = $1 and b.batch_id = $4)
-      returning last_id - $3::int as base
-    ), batch as (
-      insert into session_event_batch (session_id, batch_id, organization_id, first_id, last_id, created_at)
-      select $1, $4, $2, base + 1, base + $3::int, $5 from head where $4::text is not null
-    ), stored as (
-      insert into session_event (session_id, id, organization_id, created_at, event_type, message_id, provider, event_data)
-      select $1, head.base + e.position, $2, coalesce(e.created_at, $5), e.event_type, e.message_id, e.provider, e.event_data::json
-      from head, unnest(string_to_array($6, ',', '')::timestamptz[], $7::text[], string_to_array($8, ',', '')::uuid[], $9::text[], string_to_array($10, e'\n'))
-        with ordinality as e (created_at, event_type, message_id, provider, event_data, position)
-    ), seen as (
-      update session set last_seen_at = $5 where id = $1 and last_seen_at < $5::timestamptz - interval '1 minute' and exists (select from head)
-    ), recorded as (${record})
-    select base from head`;
-}
-
 function isBatchTwin(error: unknown): boolean {
   return error instanceof Error && 'constraint' in error && error.constraint === 'session_event_batch_pkey';
 }
@@ -184,12 +153,9 @@ async function replay(
   { sessionId, batchId, count }: { sessionId: string; batchId: string | null; count: number },
 ): Promise<AppendedEvents> {
   await requireSessionChange(context, sessionId);
-  const [batch] = await context.sql.query<{ firstId: string; lastId: string }>(
-    'select first_id as "firstId", last_id as "lastId" from session_event_batch where session_id = $1 and batch_id = $2',
-    [sessionId, batchId],
-  );
+  const batch = batchId === null ? undefined : await findBatch(context, sessionId, batchId);
   if (!batch) throw new ConflictError('the session is finished; queue it again before recording events');
-  const [firstId, lastId] = [Number(batch.firstId), Number(batch.lastId)];
+  const { firstId, lastId } = batch;
   if (lastId - firstId + 1 !== count)
     throw new ConflictError(`stands for another batch, of ${lastId - firstId + 1} events`, ['batchId']);
   return { sessionId, firstId, lastId, isReplayed: true };

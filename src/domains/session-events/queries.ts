@@ -1,9 +1,9 @@
-import { type RawBuilder, type SelectQueryBuilder, sql } from 'kysely';
+import { type RawBuilder, type SqlBool, sql } from 'kysely';
 import type { LoadBatch } from '../../core/batches.ts';
 import { invalid } from '../../core/errors.ts';
 import type { PageArguments } from '../../core/keyset.ts';
-import type { OperationContext } from '../../core/operation.ts';
-import { type Readable, type RowOf, listOf, preparedByShape, queriesOn } from '../../core/postgres/queries.ts';
+import type { OperationContext, Role } from '../../core/operation.ts';
+import { type Readable, type RowOf, listOf, preparedByShape, queriesOn, snake } from '../../core/postgres/queries.ts';
 import { within } from '../../core/postgres/reach.ts';
 import { type Columns, withColumns } from '../../core/selection.ts';
 import type { SessionTables } from '../sessions/entity.ts';
@@ -14,16 +14,16 @@ import { MAX_PAGE, type SessionEventFilter } from './input.ts';
 
 /**
  * Reads events, the same way for both APIs and live tails: one statement finds the sessions, checks that the caller may read them, and gives a
- * page of each. `eventData` is the JSON text as it was recorded.
+ * page of each.
  */
 
 const db = queriesOn<SessionEventTables & SessionTables>();
-type Tables = Readable<SessionEventTables & SessionTables>;
 
-/** An event with the columns that were asked for; without a selection it has all. */
-export type SessionEventRow = Omit<RowOf<Tables['session_event']>, 'eventData' | 'organizationId'> & {
-  readonly eventData: string;
-};
+/** An event with the columns that were asked for; without a selection it has all. `eventData` is the JSON text as it was recorded. */
+export type SessionEventRow = Omit<
+  RowOf<Readable<SessionEventTables>['session_event']>,
+  'eventData' | 'organizationId'
+> & { readonly eventData: string };
 
 const COLUMNS = ['id', 'sessionId', 'createdAt', 'eventType', 'messageId', 'provider', 'eventData'] as const;
 
@@ -45,60 +45,198 @@ export interface SessionEventSlice {
   readonly isFull: boolean;
 }
 
-/** What a query of events is given; a name is absent where there is no such condition. */
-interface Values extends Omit<SessionEventFilter, 'messageId'> {
+/** What the queries are given beside the conditions. */
+interface Given extends SessionEventFilter {
   readonly sessionIds: readonly string[];
   readonly organizationId: string;
   readonly userId: string;
-  readonly messageId?: string | null | undefined;
   readonly after?: number | null | undefined;
   readonly before?: number | null | undefined;
-  readonly limit: number;
+  readonly limit?: number;
 }
-type Value = <Name extends keyof Values>(name: Name) => RawBuilder<Values[Name]>;
+type Value = <Name extends keyof Given>(name: Name) => RawBuilder<Given[Name]>;
 
-const pages = preparedByShape<Values>();
-const counts = preparedByShape<Values>();
+type Condition = Exclude<keyof Given, 'sessionIds' | 'organizationId' | 'userId' | 'limit'>;
 
-/** A page of the events of each session; sessions that the caller cannot read have none. */
+const CONDITIONS: Readonly<Record<Condition, (value: Value) => RawBuilder<SqlBool>>> = {
+  eventType: (value) => sql`e.event_type = any(${value('eventType')}::text[])`,
+  provider: (value) => sql`e.provider = any(${value('provider')}::text[])`,
+  messageId: (value) => sql`e.message_id = ${value('messageId')}::uuid`,
+  delivery: (value) => sql`e.event_data ->> 'delivery' = ${value('delivery')}`,
+  scope: (value) => sql`e.event_data -> 'scope' ->> 'kind' = ${value('scope')}`,
+  createdAfter: (value) => sql`e.created_at > ${value('createdAfter')}::timestamptz`,
+  createdBefore: (value) => sql`e.created_at < ${value('createdBefore')}::timestamptz`,
+  after: (value) => sql`e.id > ${value('after')}::bigint`,
+  before: (value) => sql`e.id < ${value('before')}::bigint`,
+};
+
+const namesOf = (given: Partial<Given>) =>
+  (Object.keys(CONDITIONS) as Condition[]).filter((name) => given[name] !== undefined && given[name] !== null);
+
+/** The sessions with the given ids that the caller may read. */
+function readableSessions(role: Role, value: Value) {
+  const caller = { organizationId: value('organizationId'), userId: value('userId'), role };
+  return db
+    .selectFrom('session as s')
+    .where('s.id', '=', sql<string>`any(${value('sessionIds')}::uuid[])`)
+    .where(within(readableBy(caller), 's'));
+}
+
+/** The events of one session that fulfil the conditions. */
+function eventsOf(sessionId: RawBuilder<string>, conditions: readonly Condition[], value: Value) {
+  const events = db.selectFrom('session_event as e').where('e.session_id', '=', sessionId);
+  return conditions.reduce((found, name) => found.where(CONDITIONS[name](value)), events);
+}
+
+const selectionOf = (name: keyof SessionEventRow) =>
+  name === 'eventData' ? sql`e.event_data::text`.as(name) : sql.ref(`e.${snake(name)}`).as(name);
+
+const pages = preparedByShape<Given>();
+
+/** A page of the events of each session, by session id; a session that the caller cannot read has none. */
 export function slicesOf(
   { actor, sql: reader }: OperationContext,
   filter: SessionEventFilter,
-  { after, before, limit, backward = false }: SessionEventWindow,
+  { backward = false, ...window }: SessionEventWindow,
   asked?: Columns<SessionEventRow>,
 ): LoadBatch<string, SessionEventSlice> {
-  const caller = callerOf(actor);
+  const { role, ...caller } = callerOf(actor);
   const names = withColumns<SessionEventRow>(asked, COLUMNS, 'id');
-  const conditions = given({ ...filter, after, before });
+  const conditions = namesOf({ ...filter, ...window });
   const direction = backward ? 'desc' : 'asc';
   return async (sessionIds) => {
-    const values: Values = { ...filter, after, before, limit, ...caller, sessionIds };
     const isOne = sessionIds.length === 1;
+    const shape = [role, direction, isOne, ...conditions, '', ...names].join();
     const rows = await reader.all(
-      pages([caller.role, direction, isOne, ...conditions, '', ...names].join(), values, (value) => {
-        // The planner picks the partition and its primary key for a parameter, and for a column of the outer row alike.
+      pages(shape, { ...filter, ...window, ...caller, sessionIds }, (value) => {
+        // For one session a constant, by which the planner picks the partition; for several the partition is picked as the query runs.
         const sessionId = isOne ? sql<string>`(${value('sessionIds')}::uuid[])[1]` : sql<string>`s.id`;
-        const found = eventsOf(sessionId, conditions, value)
-          .select(selectionOf(names))
+        const page = eventsOf(sessionId, conditions, value)
+          .select(names.map(selectionOf))
           .orderBy('e.session_id', direction)
           .orderBy('e.id', direction)
-          .limit(value('limit'));
-        const events = names.includes('eventData') ? withinBytes(found.as('e'), direction) : found;
-        return readableSessions(caller.role, value)
-          .leftJoinLateral(events.as('page'), (join) => join.onTrue())
-          .select('s.id as ofSession')
+          .limit(sql<number>`${value('limit')}`);
+        const counted = db.selectFrom(page.as('p')).selectAll('p').select(bytesBefore(names, direction));
+        const cut = db
+          .selectFrom(counted.as('c'))
+          .selectAll('c')
+          .where(sql<boolean>`coalesce("bytesBefore", 0) < ${sql.lit(MAX_PAGE_BYTES)}`);
+        // The outer join gives one row of nulls for a session without such events, and none where there is no session.
+        return readableSessions(role, value)
+          .leftJoinLateral(cut.as('page'), (join) => join.onTrue())
+          .select('s.id as sessionOfPage')
           .selectAll('page');
       }),
     );
-    return slicesFrom(rows, { limit, backward });
+    // The columns are those of the row, under its names.
+    return toSlices(rows as unknown as PageRow[], window.limit, backward);
   };
 }
 
-/** A page ends where it has grown to as many bytes as it may have. */
-function withinBytes(found: ReturnType<ReturnType<typeof eventsOf>['as']>, direction: 'asc' | 'desc') {
-  const before = sql<number | null>`sum(octet_length("eventData")) over (order by id ${sql.raw(direction)} rows between unbounded preceding and 1 preceding)`;
-  return db
-    .selectFrom((query) => query.selectFrom(found).selectAll().select(before.as('bytesBefore')).as('e'))
-    .selectAll()
-    .where(sql<boolean>`"bytesBefore" is null or "bytesBefore" < ${sql.lit(MAX_PAGE_BYTES)}`);
+/** A row of a page; of a session without events all but the session is null. */
+type PageRow = SessionEventRow & { readonly sessionOfPage: string; readonly bytesBefore: unknown };
+
+/** The bytes of data on a page before each event. */
+function bytesBefore(names: readonly string[], direction: 'asc' | 'desc') {
+  const before = sql`sum(octet_length("eventData")) over
+    (order by id ${sql.raw(direction)} rows between unbounded preceding and 1 preceding)`;
+  return (names.includes('eventData') ? before : sql`null::bigint`).as('bytesBefore');
+}
+
+function toSlices(rows: readonly PageRow[], limit: number, backward: boolean): Map<string, SessionEventSlice> {
+  const slices = new Map<string, SessionEventRow[]>();
+  for (const { sessionOfPage, bytesBefore: _, ...row } of rows) {
+    const events = slices.get(sessionOfPage) ?? [];
+    slices.set(sessionOfPage, events);
+    if (row.id !== null) events.push({ ...row, sessionId: sessionOfPage });
+  }
+  return new Map(
+    Array.from(slices, ([sessionId, events]) => [
+      sessionId,
+      { events: backward ? events.toReversed() : events, isFull: events.length === limit || isCut(events) },
+    ]),
+  );
+}
+
+function isCut(events: readonly SessionEventRow[]): boolean {
+  return events.reduce((sum, { eventData }) => sum + Buffer.byteLength(eventData ?? ''), 0) >= MAX_PAGE_BYTES;
+}
+
+/** The same of one session; undefined when there is no such session that the caller may read. */
+export async function findSlice(
+  context: OperationContext,
+  sessionId: string,
+  filter: SessionEventFilter,
+  window: SessionEventWindow,
+): Promise<SessionEventSlice | undefined> {
+  return (await slicesOf(context, filter, window)([sessionId])).get(sessionId);
+}
+
+const counts = preparedByShape<Given>();
+
+/** How many events of each session fit the filter; a session that the caller cannot read has no count. */
+export function countsOf(
+  { actor, sql: reader }: OperationContext,
+  filter: SessionEventFilter,
+): LoadBatch<string, number> {
+  const { role, ...caller } = callerOf(actor);
+  const conditions = namesOf(filter);
+  return async (sessionIds) => {
+    const isOne = sessionIds.length === 1;
+    const rows = await reader.all(
+      counts([role, isOne, ...conditions].join(), { ...filter, ...caller, sessionIds }, (value) => {
+        const sessionId = isOne ? sql<string>`(${value('sessionIds')}::uuid[])[1]` : sql<string>`s.id`;
+        const count = eventsOf(sessionId, conditions, value).select(({ fn }) => fn.countAll<number>().as('count'));
+        return readableSessions(role, value).select(['s.id', count.as('count')]);
+      }),
+    );
+    return new Map(rows.map(({ id, count }) => [id, count ?? 0]));
+  };
+}
+
+/** Events by their places; those of sessions that the caller cannot read are left out. */
+export async function findEvents(
+  { actor, sql: reader }: OperationContext,
+  places: readonly { readonly sessionId: string; readonly id: number }[],
+  asked?: Columns<SessionEventRow>,
+): Promise<SessionEventRow[]> {
+  const names = withColumns<SessionEventRow>(asked, COLUMNS, 'id', 'sessionId');
+  const sessionIds = places.map(({ sessionId }) => sessionId);
+  const ids = places.map(({ id }) => id);
+  const wanted = sql<{ session_id: string; id: number }>`unnest(${listOf('uuid', sessionIds)}, ${listOf('bigint', ids)})`;
+  const rows = await reader.all(
+    db
+      .selectFrom(wanted.as<'k'>(sql`k(session_id, id)`))
+      .innerJoin('session_event as e', (join) =>
+        join.onRef('e.session_id', '=', 'k.session_id').onRef('e.id', '=', 'k.id'),
+      )
+      .innerJoin('session as s', 's.id', 'k.session_id')
+      .where(within(readableBy(callerOf(actor)), 's'))
+      .select(names.map(selectionOf)),
+  );
+  // The columns are those of the row, under its names.
+  return rows as unknown as SessionEventRow[];
+}
+/** The documented JSON of an event (section 6), its data spliced in as it was recorded. */
+export function eventToJson(row: SessionEventRow): string {
+  const { id, createdAt, eventType, messageId, sessionId, provider, eventData } = row;
+  const message = messageId === null ? 'null' : `"${messageId}"`;
+  return `{"id":${id},"createdAt":"${createdAt}","eventType":${JSON.stringify(eventType)},"messageId":${message},"sessionId":"${sessionId}","provider":${JSON.stringify(provider)},"eventData":${eventData}}`;
+}
+
+/** Relay's arguments as a window; cursors are the ids that REST uses. One more than the page is read, to learn whether more follow. */
+export function windowOf(page: PageArguments, defaultSize: number): { window: SessionEventWindow; size: number } {
+  if (page.first != null && page.last != null) throw invalid('last', 'must not be given together with first');
+  const backward = page.last != null;
+  const size = page.last ?? page.first ?? defaultSize;
+  if (size < 1 || size > MAX_PAGE) throw invalid(backward ? 'last' : 'first', `must be from 1 to ${MAX_PAGE}`);
+  return {
+    window: {
+      after: cursorId(page.after, 'after'),
+      before: cursorId(page.before, 'before'),
+      limit: size + 1,
+      backward,
+    },
+    size,
+  };
 }

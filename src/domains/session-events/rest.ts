@@ -6,7 +6,7 @@ import { cursorId, idOf } from './cursor.ts';
 import { eventDataFields } from './event-data.ts';
 import { type ListSessionEventsInput, listSessionEventsInput } from './input.ts';
 import { listSessionEvents } from './operations.ts';
-import { eventToJson } from './page.ts';
+import { eventToJson } from './queries.ts';
 import { toEventStream } from './sse.ts';
 import { tailSessionEvents } from './tail.ts';
 

@@ -1,5 +1,5 @@
 import type { OperationContext } from '../../core/operation.ts';
-import { type SessionEventRow, eventToJson } from './page.ts';
+import { type SessionEventRow, eventToJson } from './queries.ts';
 
 /** A comment is sent this often, so that no one between takes a quiet connection for dead. */
 const PING_MS = 8_000;

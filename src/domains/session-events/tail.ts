@@ -4,7 +4,7 @@ import { type OperationContext, requireScope } from '../../core/operation.ts';
 import { apiKeyTopic } from '../api-keys/entity.ts';
 import { readStreamHead, sessionTopic } from '../sessions/operations.ts';
 import type { SessionEventFilter } from './input.ts';
-import { type SessionEventRow, findEventRows } from './page.ts';
+import { type SessionEventRow, findSlice } from './queries.ts';
 
 /** While the database is away. */
 const RETRY_MS = 500;
@@ -77,10 +77,11 @@ async function readPage(
   window: { after: number; limit: number },
 ) {
   try {
+    context.budget.renew();
     const current: OperationContext = { ...context, actor: await context.authenticateAgain() };
     // The head before the page: what was appended before the session ended is then in the page.
     const head = await readStreamHead(current, sessionId);
-    const slice = await findEventRows(current, sessionId, filter, window);
+    const slice = await findSlice(current, sessionId, filter, window);
     if (!slice) throw notFound('session');
     return { ...slice, lastId: head.lastId, isFinished: head.isFinished };
   } catch (error) {

@@ -1,6 +1,6 @@
 import { type RawBuilder, type SelectQueryBuilder, sql } from 'kysely';
 import { type LoadBatch, groupBy } from '../../core/batches.ts';
-import { type NewAuditEntry, auditInsert } from '../../core/audit.ts';
+import { type NewAuditEntry, auditInsert, auditValues } from '../../core/audit.ts';
 import { type Ordering, type Page, type PageArguments, planPage } from '../../core/keyset.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import {
@@ -217,15 +217,13 @@ export async function updateSessionRow(
   const names = sessionColumns(asked);
   const given = Object.keys(changes);
   const isMerged = changes.agentOptions != null;
-  const audited = Object.fromEntries(Object.entries(entry).map(([name, value]) => [`audit.${name}`, value]));
-  const values = { ...changes, ...audited, sessionId, organizationId, userId };
+  const values = { ...changes, ...auditValues(entry), sessionId, organizationId, userId };
   const statement = updates([role, isMerged, ...given, '', ...names].join(), values, (value) => {
     const written = given.map((name) => [
       snake(name),
       name === 'agentOptions' && isMerged ? mergedOptions(value(name)) : value(name),
     ]);
     const reach = changeableBy({ organizationId: value('organizationId'), userId: value('userId'), role });
-    const recorded = Object.fromEntries(Object.keys(entry).map((name) => [name, value(`audit.${name}`)]));
     return db
       .with('changed', (query) =>
         query
@@ -235,7 +233,7 @@ export async function updateSessionRow(
           .where(within(reach, 's'))
           .returning(columns('s', names)),
       )
-      .with('recorded', () => auditInsert(recorded as { [Name in keyof NewAuditEntry]: RawBuilder<unknown> }, 'changed'))
+      .with('recorded', () => auditInsert(value, 'changed'))
       .selectFrom('changed')
       .selectAll();
   });

@@ -146,10 +146,8 @@ async function finish({ em, now }: JobContext, id: string): Promise<boolean> {
         found += (await step.run(transaction, { deletionJobId: id, id: organizationId })).length;
     }
     if (found > 0) return false;
-    for (const organizationId of emptiedOrganizations) {
-      await transaction.execute('delete from secret where organization_id = ?', [organizationId]);
+    for (const organizationId of emptiedOrganizations)
       await transaction.execute('delete from organization where id = ?', [organizationId]);
-    }
     await transaction.execute('delete from user_account where id = ?', [userId]);
     job.finish('done', now());
     return true;

@@ -1,5 +1,4 @@
 import type { ServerResponse } from 'node:http';
-import { setTimeout as delay } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
@@ -168,7 +167,10 @@ describe('a server that is', () => {
 
 test('while a hundred requests wait for silent servers, others are answered: no transaction and no connection of the pool is held', async () => {
   const held: ServerResponse[] = [];
-  peer.handler = (_, response) => void held.push(response);
+  const allAsked = Promise.withResolvers<void>();
+  peer.handler = (_, response) => {
+    if (held.push(response) === 100) allAsked.resolve();
+  };
   const slow = Array.from({ length: 100 }, (_, index) =>
     gateway.rest('POST', '/v1/mcp-connections', {
       key,
@@ -177,7 +179,7 @@ test('while a hundred requests wait for silent servers, others are answered: no 
   );
   let waiting = slow.length;
   for (const one of slow) void one.finally(() => (waiting -= 1));
-  while (held.length < 100) await delay(10);
+  await allAsked.promise;
   expect(await heldTransactions(gateway)).toEqual([]);
   for (let index = 0; index < 20; index += 1) {
     const created = await gateway.rest('POST', '/v1/mcp-connections', {

@@ -59,6 +59,15 @@ async function rowOf(id: string) {
   return row;
 }
 
+/** The connection and its secrets: what a change of its tokens would show in. */
+async function storedOf(id: string) {
+  const { sql } = one.dependencies;
+  return {
+    row: await rowOf(id),
+    secrets: await sql.query('select field, sealed from secret where owner_id = $1 order by field', [id]),
+  };
+}
+
 function refreshes(): number {
   return fixture.tokenRequests.filter((form) => form.get('grant_type') === 'refresh_token').length;
 }
@@ -156,4 +165,60 @@ test('a token that the server refuses before its time is refreshed once', async 
   };
   expect(await use(one, id)).toBe('TestMcpServerPayload');
   expect({ refused, refreshes: refreshes() }).toEqual({ refused: 1, refreshes: 1 });
+});
+
+const STALE: Readonly<Record<string, [status: number, body: object]>> = {
+  'new tokens': [200, { access_token: 'stale', token_type: 'Bearer', expires_in: 3600, refresh_token: 'stale too' }],
+  invalid_grant: [400, { error: 'invalid_grant' }],
+  invalid_client: [401, { error: 'invalid_client' }],
+  'a passing failure': [503, { error: 'temporarily_unavailable' }],
+};
+
+test.each(Object.entries(STALE))(
+  'the outcome of a refresh that began before the connection was authorized anew changes nothing: %s',
+  async (_, [status, body]) => {
+    const id = await connect();
+    const begun = Promise.withResolvers<void>();
+    const held = Promise.withResolvers<void>();
+    fixture.onToken = (__, response, answer) => {
+      if (fixture.tokenRequests.at(-1)?.get('grant_type') !== 'refresh_token') return answer();
+      begun.resolve();
+      void held.promise.then(() =>
+        response.writeHead(status, { 'Content-Type': 'application/json' }).end(JSON.stringify(body)),
+      );
+    };
+    advance(3590);
+    const used = use(one, id);
+    await begun.promise;
+    // The server takes the old tokens no longer, so that its user has to authorize it.
+    fixture.revokeAll();
+    const again = await two.rest<{ authorizationUrl: string }>('POST', `/v1/mcp-connections/${id}/authorize`, { key });
+    const url = fixture.consent(again.body.authorizationUrl);
+    expect((await two.fetch(url.pathname + url.search)).status).toBe(200);
+    const authorized = await storedOf(id);
+    expect(authorized.row).toMatchObject({ status: 'CONNECTED', token_version: 2 });
+    held.resolve();
+    expect(await used).toBe('TestMcpServerPayload');
+    expect(await storedOf(id)).toEqual(authorized);
+    expect(await use(two, id)).toBe('TestMcpServerPayload');
+    expect(refreshes()).toBe(1);
+  },
+);
+
+test('a refresh token of one issuer is not sent to another, to which the server has moved and which nobody has authorized yet', async () => {
+  const id = await connect();
+  const next = await startOAuthFixture();
+  try {
+    fixture.revokeAll();
+    fixture.resourceMetadata = { authorization_servers: [next.issuer.origin] };
+    const again = await one.rest<{ authorizationUrl: string }>('POST', `/v1/mcp-connections/${id}/authorize`, { key });
+    expect(again.body.authorizationUrl).toContain(`${next.issuer.origin}/authorize?`);
+    for (const seconds of [3590, 3700]) {
+      advance(seconds);
+      expect(await use(two, id)).toMatch(/^the MCP connection must be authorized: /);
+    }
+    expect([next.tokenRequests, refreshes()]).toEqual([[], 0]);
+  } finally {
+    await next.stop();
+  }
 });

@@ -20,8 +20,8 @@ export interface OAuthFixture {
   /** Replaces properties of the metadata; undefined takes one away. */
   metadata: Record<string, unknown>;
   resourceMetadata: Record<string, unknown>;
-  /** Answers in place of the token endpoint when set. */
-  onToken: Handler | undefined;
+  /** Answers in place of the token endpoint when set; `answer` is what the endpoint would do. */
+  onToken: ((...exchange: [...Parameters<Handler>, answer: () => void]) => void) | undefined;
   tokenLifetimeS: number;
   /** Scope that the MCP server asks for. */
   challengeScope: string | undefined;
@@ -107,8 +107,8 @@ export async function startOAuthFixture(): Promise<OAuthFixture> {
     if (path === '/token') {
       const form = new URLSearchParams(body);
       fixture.tokenRequests.push(form);
-      if (fixture.onToken) return fixture.onToken(request, response);
-      return answerToken(request, form, response);
+      const reply = () => answerToken(request, form, response);
+      return fixture.onToken ? fixture.onToken(request, response, reply) : reply();
     }
     if (path === '/revoke') {
       fixture.revoked.push(new URLSearchParams(body).get('token') ?? '');

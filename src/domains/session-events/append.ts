@@ -1,0 +1,158 @@
+import { sql } from 'kysely';
+import { type AuditValues, type NewAuditEntry, auditInsert, auditValues } from '../../core/audit.ts';
+import type { OperationContext } from '../../core/operation.ts';
+import { type Statement, preparedByShape, queriesOn } from '../../core/postgres/queries.ts';
+import { within } from '../../core/postgres/reach.ts';
+import type { SessionTables } from '../sessions/entity.ts';
+import { callerOf, changeableBy } from '../sessions/policy.ts';
+import type { SessionEventTables } from './entity.ts';
+import type { AppendSessionEventsInput } from './input.ts';
+
+const db = queriesOn<SessionEventTables & SessionTables>();
+
+/** Lists without special characters are one text each, which is cheaper to make and to send than an array, whose every element is escaped. */
+interface Given extends AuditValues {
+  readonly sessionId: string;
+  readonly organizationId: string;
+  readonly userId: string;
+  readonly count: number;
+  readonly batchId: string | null;
+  readonly now: Date;
+  readonly createdAt: string;
+  readonly eventType: readonly string[];
+  readonly messageId: string;
+  readonly provider: readonly string[];
+  /** A line for each event: JSON that we write has none within. */
+  readonly eventData: string;
+}
+
+const appends = preparedByShape<Given>();
+
+/**
+ * One statement that authorizes the append, draws the ids, stores the events, remembers the batch, and records the change. It answers the id
+ * before the first event; nothing when the caller may not append, the session is finished, or the batch is stored already.
+ */
+export function appendStatement(
+  { actor, now }: OperationContext,
+  { sessionId, batchId, events }: AppendSessionEventsInput,
+  entry: NewAuditEntry,
+): Statement<{ base: number }> {
+  const { role, ...caller } = callerOf(actor);
+  const values: Given = {
+    ...auditValues(entry),
+    ...caller,
+    sessionId,
+    count: events.length,
+    batchId,
+    now: now(),
+    createdAt: events.map(({ createdAt }) => createdAt).join(),
+    eventType: events.map(({ eventType }) => eventType),
+    messageId: events.map(({ messageId }) => messageId).join(),
+    provider: events.map(({ provider }) => provider),
+    eventData: events.map(({ eventData }) => eventData).join('\n'),
+  };
+  return appends(role, values, (value) => {
+    const id = sql<string>`${value('sessionId')}::uuid`;
+    const organizationId = sql<string>`${value('organizationId')}::uuid`;
+    const batch = sql<string | null>`${value('batchId')}::text`;
+    const at = sql<string>`${value('now')}::timestamptz`;
+    const count = sql<number>`${value('count')}::int`;
+    const reach = changeableBy({ organizationId, userId: value('userId'), role });
+    const given = sql<{ created_at: string | null; event_type: string; message_id: string | null; provider: string; event_data: string; position: number }>`
+      unnest(string_to_array(${value('createdAt')}, ',', '')::timestamptz[], ${value('eventType')}::text[],
+        string_to_array(${value('messageId')}, ',', '')::uuid[], ${value('provider')}::text[], string_to_array(${value('eventData')}, e'\n'))
+      with ordinality`;
+    return db
+      .with('head', (query) =>
+        query
+          .updateTable('session_stream')
+          .set({ last_id: sql<number>`last_id + ${count}` })
+          .where('session_id', '=', id)
+          .where('is_closed', '=', false)
+          .where(({ exists, not, selectFrom }) =>
+            exists(selectFrom('session as s').select('s.id').where('s.id', '=', id).where(within(reach, 's'))).and(
+              not(
+                exists(
+                  selectFrom('session_event_batch as b')
+                    .select('b.batch_id')
+                    .where('b.session_id', '=', id)
+                    .where('b.batch_id', '=', sql<string>`${batch}`),
+                ),
+              ),
+            ),
+          )
+          .returning(sql<number>`last_id - ${count}`.as('base')),
+      )
+      .with('batch', (query) =>
+        query
+          .insertInto('session_event_batch')
+          .columns(['session_id', 'batch_id', 'organization_id', 'first_id', 'last_id', 'created_at'])
+          .expression(
+            query
+              .selectFrom('head')
+              .select([
+                id.as('session_id'),
+                batch.as('batch_id'),
+                organizationId.as('organization_id'),
+                sql`base + 1`.as('first_id'),
+                sql`base + ${count}`.as('last_id'),
+                at.as('created_at'),
+              ])
+              .where(sql<boolean>`${batch} is not null`),
+          ),
+      )
+      .with('stored', (query) =>
+        query
+          .insertInto('session_event')
+          .columns([
+            'session_id',
+            'id',
+            'organization_id',
+            'created_at',
+            'event_type',
+            'message_id',
+            'provider',
+            'event_data',
+          ])
+          .expression(
+            query
+              .selectFrom([
+                'head',
+                given.as<'e'>(sql`e(created_at, event_type, message_id, provider, event_data, position)`),
+              ])
+              .select([
+                id.as('session_id'),
+                sql`head.base + e.position`.as('id'),
+                organizationId.as('organization_id'),
+                sql`coalesce(e.created_at, ${at})`.as('created_at'),
+                'e.event_type',
+                'e.message_id',
+                'e.provider',
+                sql`e.event_data::json`.as('event_data'),
+              ]),
+          ),
+      )
+      .with('seen', (query) =>
+        query
+          .updateTable('session')
+          .set({ last_seen_at: at })
+          .where('id', '=', id)
+          .where('last_seen_at', '<', sql<string>`${at} - interval '1 minute'`)
+          .where(({ exists, selectFrom }) => exists(selectFrom('head').select('base'))),
+      )
+      .with('recorded', () => auditInsert(value, 'head'))
+      .selectFrom('head')
+      .select('base');
+  });
+}
+
+/** The ids of a batch that was stored before. */
+export async function findBatch({ sql: reader }: OperationContext, sessionId: string, batchId: string) {
+  return reader.first(
+    db
+      .selectFrom('session_event_batch')
+      .select(['first_id as firstId', 'last_id as lastId'])
+      .where('session_id', '=', sessionId)
+      .where('batch_id', '=', batchId),
+  );
+}

@@ -1,0 +1,163 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import {
+  type JobHandler,
+  type JobWorker,
+  cancelJob,
+  enqueueJob,
+  jobHandler,
+  migrateJobs,
+  startJobWorker,
+} from '../../src/core/jobs.ts';
+import { workContext } from '../../src/gateway/dependencies.ts';
+import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
+import { dueJobs } from '../support/processes/jobs.ts';
+
+let gateway: TestGateway;
+beforeAll(async () => {
+  gateway = await startTestGateway();
+});
+afterAll(() => gateway.close());
+
+const workers: JobWorker[] = [];
+afterEach(async () => {
+  for (const worker of workers.splice(0)) await worker.stop();
+  await rows('delete from pgboss.job');
+});
+
+const rows = <Row extends object>(text: string, ...values: unknown[]) =>
+  gateway.dependencies.sql.query<Row>(text, values);
+const stateOf = async (id: string) =>
+  (await rows<{ state: string }>('select state from pgboss.job where id = $1', id))[0]?.state;
+
+/** A worker of this process that does `run` with every job. */
+async function work(run: JobHandler['run'], data: z.ZodType = z.unknown()): Promise<JobWorker> {
+  const { log } = gateway.dependencies;
+  const worker = await startJobWorker({
+    url: gateway.databaseUrl,
+    handlers: [jobHandler({ queue: 'user-deletion', data, run })],
+    contextOf: (signal) => ({ ...workContext(gateway.dependencies), log, signal }),
+    log,
+  });
+  workers.push(worker);
+  return worker;
+}
+
+async function enqueue(data: object = {}, delaySeconds = 0, { dependencies } = gateway): Promise<string> {
+  const id = randomUUID();
+  await dependencies.database.em
+    .fork()
+    .transactional((em) => enqueueJob(em, 'user-deletion', { id, data, delaySeconds }));
+  return id;
+}
+
+describe('a queue', () => {
+  test('has a job when the transaction commits, and none when it rolls back', async () => {
+    const id = randomUUID();
+    const seen: unknown[] = [];
+    const attempt = gateway.dependencies.database.em.fork().transactional(async (em) => {
+      await enqueueJob(em, 'user-deletion', { id, data: {}, delaySeconds: 0 });
+      seen.push(await stateOf(id));
+      throw new Error('no');
+    });
+    await expect(attempt).rejects.toThrow('no');
+    expect([...seen, await stateOf(id)]).toEqual([undefined, undefined]);
+    expect(await stateOf(await enqueue())).toBe('created');
+  });
+
+  test('takes a job of one id once, and gives up one that is cancelled', async () => {
+    const id = await enqueue({ first: true });
+    await gateway.dependencies.database.em
+      .fork()
+      .transactional((em) => enqueueJob(em, 'user-deletion', { id, data: {}, delaySeconds: 0 }));
+    expect(await rows('select data from pgboss.job where id = $1', id)).toEqual([{ data: { first: true } }]);
+    await gateway.dependencies.database.em.fork().transactional((em) => cancelJob(em, 'user-deletion', id));
+    expect([await stateOf(id), await dueJobs(gateway)]).toEqual(['cancelled', 0]);
+  });
+
+  test('is used inside of a transaction alone', async () => {
+    await expect(
+      enqueueJob(gateway.dependencies.database.em.fork(), 'user-deletion', {
+        id: randomUUID(),
+        data: {},
+        delaySeconds: 0,
+      }),
+    ).rejects.toThrow('inside of a transaction');
+  });
+
+  test('is created once, by however many processes at once, and what waits in it stays', async () => {
+    const fresh = await startTestGateway();
+    try {
+      const { database, sql } = fresh.dependencies;
+      const pool = await database.driver.getConnection().getNativeClient();
+      const migrateAtOnce = () => Promise.all(Array.from({ length: 8 }, () => migrateJobs(pool)));
+      await sql.query('drop schema pgboss cascade', []);
+      await migrateAtOnce();
+      const id = await enqueue({}, 0, fresh);
+      await migrateAtOnce();
+      expect(
+        await sql.query('select name, retry_limit, heartbeat_seconds from pgboss.queue order by name', []),
+      ).toEqual([
+        { name: 'event-purge', retry_limit: 2_147_483_647, heartbeat_seconds: 20 },
+        { name: 'mcp-refresh', retry_limit: 2_147_483_647, heartbeat_seconds: 20 },
+        { name: 'upkeep', retry_limit: 2_147_483_647, heartbeat_seconds: 20 },
+        { name: 'user-deletion', retry_limit: 2_147_483_647, heartbeat_seconds: 20 },
+      ]);
+      expect(await sql.query('select id, state from pgboss.job', [])).toEqual([{ id, state: 'created' }]);
+    } finally {
+      await fresh.close();
+    }
+  });
+});
+
+describe('a worker', () => {
+  test('does each job once, with its data, beside others', async () => {
+    const done: unknown[] = [];
+    const run = async (_: unknown, data: unknown) => void done.push(data);
+    const ids = await Promise.all([1, 2, 3].map((n) => enqueue({ n })));
+    await Promise.all([work(run, z.strictObject({ n: z.int() })), work(run, z.strictObject({ n: z.int() }))]);
+    await expect.poll(() => dueJobs(gateway)).toBe(0);
+    expect(done.toSorted((a, b) => JSON.stringify(a).localeCompare(JSON.stringify(b)))).toEqual([
+      { n: 1 },
+      { n: 2 },
+      { n: 3 },
+    ]);
+    expect(await Promise.all(ids.map(stateOf))).toEqual(['completed', 'completed', 'completed']);
+  });
+
+  test('leaves a job alone that is not due', async () => {
+    const [late, due] = [await enqueue({}, 3600), await enqueue()];
+    await work(async () => undefined);
+    await expect.poll(() => stateOf(due)).toBe('completed');
+    expect(await stateOf(late)).toBe('created');
+  });
+
+  test('tries a job that fails again, and logs why', async () => {
+    let attempts = 0;
+    const id = await enqueue();
+    await work(async () => {
+      attempts += 1;
+      if (attempts === 1) throw new Error('the first attempt fails');
+    });
+    await expect.poll(() => stateOf(id)).toBe('completed');
+    expect(attempts).toBe(2);
+    expect(gateway.logged.filter((line) => line.includes('the first attempt fails') && line.includes(id))).toHaveLength(
+      1,
+    );
+  });
+
+  test('that stops interrupts its job, which the next one does', async () => {
+    const id = await enqueue();
+    const begun = Promise.withResolvers<void>();
+    const first = await work(async ({ signal }) => {
+      begun.resolve();
+      await new Promise((_, reject) => signal.addEventListener('abort', () => reject(new Error('interrupted'))));
+    });
+    await begun.promise;
+    await first.stop();
+    expect(await stateOf(id)).toBe('retry');
+    await work(async () => undefined);
+    await expect.poll(() => stateOf(id)).toBe('completed');
+  });
+});

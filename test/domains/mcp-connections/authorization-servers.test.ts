@@ -1,0 +1,217 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import {
+  type ConnectionAnswer,
+  TEST_CONNECTION,
+  createConnection,
+  standingOf,
+  visit,
+} from '../../support/fixtures/mcp-connections.ts';
+import { type OAuthFixture, startOAuthFixture } from '../../support/peers/mcp-authorization-server.ts';
+
+let gateway: TestGateway;
+let fixture: OAuthFixture;
+let key: string;
+let count = 0;
+beforeAll(async () => {
+  gateway = await startTestGateway({ ALLOW_PRIVATE_NETWORK: 'true' });
+  key = (await gateway.createKey()).key;
+});
+afterAll(() => gateway.close());
+const fixtures: OAuthFixture[] = [];
+afterEach(async () => {
+  gateway.setClock(undefined);
+  for (const one of fixtures.splice(0)) await one.stop();
+});
+
+async function start(): Promise<OAuthFixture> {
+  fixture = await startOAuthFixture();
+  fixtures.push(fixture);
+  return fixture;
+}
+
+function create(body: Record<string, unknown> = {}) {
+  count += 1;
+  return createConnection(gateway, key, { name: `connection ${count}`, serverUrl: fixture.serverUrl, ...body });
+}
+
+const status = (id: string) => standingOf(gateway, key, id);
+const callback = (url: URL) => visit(gateway, url);
+
+async function connect(body: Record<string, unknown> = {}): Promise<string> {
+  const created = await create(body);
+  expect(created).toMatchObject({ status: 201 });
+  const page = await callback(fixture.consent(created.body.authorizationUrl ?? ''));
+  expect(page).toMatchObject({ status: 200 });
+  return created.body.connection.id;
+}
+
+describe('discovery', () => {
+  test.each<[string, () => void, string]>([
+    [
+      'no PKCE announced',
+      () => (fixture.metadata = { code_challenge_methods_supported: undefined }),
+      'does not announce PKCE with S256',
+    ],
+    [
+      'PKCE with plain alone',
+      () => (fixture.metadata = { code_challenge_methods_supported: ['plain'] }),
+      'does not announce PKCE with S256',
+    ],
+    [
+      'metadata of another issuer',
+      () => (fixture.metadata = { issuer: 'https://evil.example' }),
+      'names another issuer than the one that was asked',
+    ],
+    [
+      'metadata of another resource',
+      () => (fixture.resourceMetadata = { resource: 'https://evil.example/mcp' }),
+      'publishes the metadata of another resource',
+    ],
+    [
+      'no registration',
+      () => (fixture.metadata = { registration_endpoint: undefined }),
+      'offers no registration of clients',
+    ],
+    [
+      'an authorization endpoint that is a script',
+      () => (fixture.metadata = { authorization_endpoint: 'javascript:alert(1)' }),
+      'the discovery of the authorization server',
+    ],
+    [
+      'an authorization endpoint that is data',
+      () => (fixture.metadata = { authorization_endpoint: 'data:text/html,x' }),
+      'the discovery of the authorization server',
+    ],
+    [
+      'an authorization endpoint that is a file',
+      () => (fixture.metadata = { authorization_endpoint: 'file:///etc/passwd' }),
+      'the authorization endpoint failed',
+    ],
+    [
+      'an authorization server that is a file',
+      () => (fixture.resourceMetadata = { authorization_servers: ['file:///etc/passwd'] }),
+      'the discovery of the authorization server',
+    ],
+    ['malformed metadata', () => (fixture.metadata = { token_endpoint: 7 }), 'answered with a malformed document'],
+  ])('%s: 502 with the cause, and nothing is left behind', async (_, lie, cause) => {
+    await start();
+    lie();
+    const before = await gateway.dependencies.sql.query('select id from mcp_connection', []);
+    const created = await create();
+    expect({ status: created.status, body: created.body }).toEqual({
+      status: 502,
+      body: { error: expect.stringContaining(cause) },
+    });
+    expect(await gateway.dependencies.sql.query('select id from mcp_connection', [])).toEqual(before);
+  });
+
+  test('the scope: what the owner wants, else the challenge, else what the resource supports; with offline_access where it is left to the server', async () => {
+    await start();
+    const scopeOf = async (body: object) =>
+      new URL((await create({ ...body })).body.authorizationUrl ?? '').searchParams.get('scope');
+    expect(await scopeOf({})).toBeNull();
+    fixture.resourceMetadata = { scopes_supported: ['a', 'b'] };
+    expect(await scopeOf({})).toBe('a b');
+    fixture.challengeScope = 'c';
+    expect(await scopeOf({})).toBe('c');
+    fixture.metadata = { scopes_supported: ['c', 'offline_access'] };
+    expect(await scopeOf({})).toBe('c offline_access');
+    expect(await scopeOf({ scope: 'wanted' })).toBe('wanted');
+  });
+
+  test('step-up: a server that wants more is asked for the union', async () => {
+    await start();
+    fixture.challengeScope = 'basic';
+    const id = await connect();
+    fixture.requiredScope = 'more';
+    const failed = await gateway.graphql<{ testMcpServer: object }>(key, TEST_CONNECTION, { id });
+    expect(failed.data?.testMcpServer).toEqual({
+      __typename: 'RemoteFailedError',
+      message: expect.stringContaining('the server asks for more scopes than were granted'),
+    });
+    const again = await gateway.rest<ConnectionAnswer>('POST', `/v1/mcp-connections/${id}/authorize`, { key });
+    expect(new URL(again.body.authorizationUrl ?? '').searchParams.get('scope')?.split(' ').toSorted()).toEqual([
+      'basic',
+      'more',
+    ]);
+    expect((await callback(fixture.consent(again.body.authorizationUrl ?? ''))).status).toBe(200);
+    expect((await status(id)).status).toBe('CONNECTED');
+  });
+});
+
+describe('clients', () => {
+  test('a pre-registered one is used before any registration', async () => {
+    await start();
+    fixture.addClient('mine', 'my-client-secret');
+    const created = await create({
+      oauthRegistration: 'pre_registered',
+      clientId: 'mine',
+      clientSecret: 'my-client-secret',
+    });
+    expect(new URL(created.body.authorizationUrl ?? '').searchParams.get('client_id')).toBe('mine');
+    expect((await callback(fixture.consent(created.body.authorizationUrl ?? ''))).status).toBe(200);
+    expect(fixture.registrations).toEqual([]);
+  });
+
+  test('client credentials: connected at once, and renewed by themselves', async () => {
+    await start();
+    fixture.addClient('machine', 'machine-secret');
+    const created = await create({
+      authType: 'client_credentials',
+      clientId: 'machine',
+      clientSecret: 'machine-secret',
+      scope: 'run',
+    });
+    expect({
+      status: created.status,
+      url: created.body.authorizationUrl,
+      connectedAt: created.body.connection['connectedAt'],
+    }).toEqual({ status: 201, url: null, connectedAt: expect.any(String) });
+    gateway.setClock(new Date(Date.now() + 3_700_000));
+    const tested = await gateway.graphql<{ testMcpServer: { __typename: string } }>(key, TEST_CONNECTION, {
+      id: created.body.connection.id,
+    });
+    expect(tested.data?.testMcpServer.__typename).toBe('TestMcpServerPayload');
+    expect(fixture.tokenRequests.map((form) => [form.get('grant_type'), form.get('scope')])).toEqual([
+      ['client_credentials', 'run'],
+      ['client_credentials', 'run'],
+    ]);
+    const refused = await create({ authType: 'client_credentials', clientId: 'machine', clientSecret: 'wrong' });
+    expect({ status: refused.status, body: refused.body }).toEqual({
+      status: 502,
+      body: { error: 'the authorization server refused: invalid_client' },
+    });
+  });
+
+  test('the client id metadata document says what this client is', async () => {
+    const response = await gateway.fetch('/v1/mcp-connections/oauth/client-metadata.json');
+    expect(await response.json()).toEqual({
+      client_id: 'http://127.0.0.1:4000/v1/mcp-connections/oauth/client-metadata.json',
+      client_uri: 'http://127.0.0.1:4000',
+      client_name: 'Workspace gateway',
+      redirect_uris: ['http://127.0.0.1:4000/v1/mcp-connections/oauth/callback'],
+      grant_types: ['authorization_code', 'refresh_token'],
+      response_types: ['code'],
+      token_endpoint_auth_method: 'none',
+      application_type: 'native',
+    });
+  });
+
+  test('credentials of one issuer are not shown to another: a server that moves to another authorization server has to be authorized anew', async () => {
+    await start();
+    fixture.addClient('mine', 'my-client-secret');
+    const id = await connect({ clientId: 'mine', clientSecret: 'my-client-secret' });
+    const thief = await startOAuthFixture();
+    fixtures.push(thief);
+    fixture.revokeAll();
+    fixture.resourceMetadata = { authorization_servers: [thief.issuer.origin] };
+    const again = await gateway.rest<{ error: string }>('POST', `/v1/mcp-connections/${id}/authorize`, { key });
+    expect({ status: again.status, body: again.body }).toEqual({
+      status: 502,
+      body: { error: expect.stringContaining('names another authorization server') },
+    });
+    expect(thief.tokenRequests).toEqual([]);
+    expect((await status(id)).status).toBe('MISCONFIGURED');
+  });
+});

@@ -1,0 +1,293 @@
+import { readFile, readdir } from 'node:fs/promises';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import {
+  CONNECTION_FIELDS,
+  type ConnectionAnswer,
+  STDIO,
+  createConnection,
+  toGraphQLInput,
+} from '../../support/fixtures/mcp-connections.ts';
+import { mutate as mutateAs } from '../../support/fixtures/sessions.ts';
+import { type Peer, legacyMcpHandler, mcpHandler, startPeer } from '../../support/peers/mcp-server.ts';
+
+let gateway: TestGateway;
+let peer: Peer;
+let admin: string;
+beforeAll(async () => {
+  gateway = await startTestGateway({ ALLOW_PRIVATE_NETWORK: 'true' });
+  peer = await startPeer(mcpHandler());
+  admin = (await gateway.createKey()).key;
+});
+afterAll(async () => {
+  await peer.stop();
+  await gateway.close();
+});
+beforeEach(async () => {
+  peer.handler = mcpHandler();
+  await gateway.dependencies.sql.query('delete from mcp_connection', []);
+  await gateway.dependencies.sql.query('delete from secret', []);
+});
+
+const create = (key: string, body: unknown) => createConnection(gateway, key, body);
+const mutate = (key: string, name: string, input: object, payload = `mcpServer { ${CONNECTION_FIELDS} }`) =>
+  mutateAs<Record<string, unknown>>(gateway, key, name, input, payload);
+
+describe('stdio', () => {
+  test('is stored, with the documented thirteen fields, the same through both doors', async () => {
+    const rest = await create(admin, STDIO);
+    const expected = {
+      id: expect.any(String),
+      name: 'local',
+      type: 'stdio',
+      visibility: 'shared',
+      serverUrl: null,
+      connectedAt: null,
+      args: ['-y', 'server'],
+      authType: null,
+      command: 'npx',
+      createdAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+      updatedAt: expect.any(String),
+      envKeys: ['TOKEN', 'PATH_EXTRA'],
+      headerKeys: [],
+    };
+    expect({ status: rest.status, body: rest.body }).toEqual({
+      status: 201,
+      body: { authorizationUrl: null, connection: expected },
+    });
+    expect(Object.keys(rest.body.connection)).toHaveLength(13);
+    const graphql = await mutate(
+      admin,
+      'createMcpServer',
+      toGraphQLInput({ ...STDIO, name: 'second' }),
+      `authorizationUrl mcpServer { ${CONNECTION_FIELDS} }`,
+    );
+    const { id: _, ...common } = expected;
+    expect(graphql).toEqual({
+      __typename: 'CreateMcpServerPayload',
+      authorizationUrl: null,
+      mcpServer: {
+        ...common,
+        databaseId: expect.any(String),
+        name: 'second',
+        type: 'STDIO',
+        visibility: 'SHARED',
+        status: 'STORED',
+        statusReason: null,
+        nextAction: 'NONE',
+      },
+    });
+  });
+
+  test('no process is ever started: no code can, and a command that would leave a trace leaves none', async () => {
+    const files = (await readdir('src', { recursive: true })).filter(
+      (file) => file.endsWith('.ts') && !file.includes('embedded-postgres'),
+    );
+    expect(files.length).toBeGreaterThan(50);
+    for (const file of files) {
+      const text = await readFile(`src/${file}`, 'utf8');
+      expect({
+        file,
+        starts: /child_process|worker_threads|client\/stdio|StdioClientTransport|process\.binding/.test(text),
+      }).toEqual({ file, starts: false });
+    }
+    const trace = `/tmp/gateway-mcp-trace-${process.pid}`;
+    const created = await create(admin, { type: 'stdio', name: 'tracer', command: 'touch', args: [trace] });
+    const { id } = created.body.connection;
+    const authorize = await gateway.rest('POST', `/v1/mcp-connections/${id}/authorize`, { key: admin });
+    expect({ status: authorize.status, body: authorize.body }).toEqual({
+      status: 409,
+      body: { error: 'a stdio connection is only stored; there is nothing to authorize' },
+    });
+    expect(await mutate(admin, 'authorizeMcpServer', { mcpServerId: id })).toMatchObject({
+      __typename: 'ConflictError',
+      message: 'a stdio connection is only stored; there is nothing to authorize',
+    });
+    expect((await mutate(admin, 'testMcpServer', { mcpServerId: id })).__typename).toBe('ConflictError');
+    await expect(readFile(trace)).rejects.toThrow('ENOENT');
+  });
+});
+
+describe('remote', () => {
+  test.each([
+    ['both generations', mcpHandler()],
+    ['the newer generation alone', mcpHandler({ legacy: 'reject' })],
+    ['the older generation alone', legacyMcpHandler()],
+  ])('a server without authorization that speaks %s is connected at once', async (_, handler) => {
+    peer.handler = handler;
+    const rest = await create(admin, { name: 'open', serverUrl: `${peer.origin}/mcp` });
+    expect({ status: rest.status, body: rest.body }).toEqual({
+      status: 201,
+      body: {
+        authorizationUrl: null,
+        connection: {
+          id: expect.any(String),
+          name: 'open',
+          type: 'remote',
+          visibility: 'shared',
+          serverUrl: `${peer.origin}/mcp`,
+          connectedAt: expect.stringMatching(/Z$/),
+          args: null,
+          authType: 'oauth',
+          command: null,
+          createdAt: expect.any(String),
+          updatedAt: expect.any(String),
+          envKeys: [],
+          headerKeys: [],
+        },
+      },
+    });
+    const graphql = await mutate(
+      admin,
+      'createMcpServer',
+      toGraphQLInput({ name: 'open too', serverUrl: `${peer.origin}/mcp` }),
+      'authorizationUrl mcpServer { status tools { name } }',
+    );
+    expect(graphql).toEqual({
+      __typename: 'CreateMcpServerPayload',
+      authorizationUrl: null,
+      mcpServer: { status: 'CONNECTED', tools: [{ name: 'add' }, { name: 'now' }] },
+    });
+  });
+
+  test('static headers are sent with each request, and refused ones are 502', async () => {
+    const serve = mcpHandler();
+    peer.handler = (request, response) => {
+      if (request.headers['x-team-key'] !== 'team-secret') {
+        response.writeHead(401).end();
+        return;
+      }
+      serve(request, response);
+    };
+    const body = {
+      name: 'headed',
+      serverUrl: `${peer.origin}/mcp`,
+      authType: 'static_headers',
+      headers: { 'X-Team-Key': 'team-secret', 'X-Other': 'x' },
+    };
+    const created = await create(admin, body);
+    expect({ status: created.status, headerKeys: created.body.connection['headerKeys'] }).toEqual({
+      status: 201,
+      headerKeys: ['X-Team-Key', 'X-Other'],
+    });
+    expect(await mutate(admin, 'testMcpServer', { mcpServerId: created.body.connection.id }, 'info { name }')).toEqual({
+      __typename: 'TestMcpServerPayload',
+      info: { name: 'fixture' },
+    });
+    const refused = { ...body, name: 'wrong', headers: { 'X-Team-Key': 'no' } };
+    const error = 'the MCP server does not accept the headers';
+    expect(await create(admin, refused)).toMatchObject({ status: 502, body: { error } });
+    expect(await mutate(admin, 'createMcpServer', toGraphQLInput(refused))).toEqual({
+      __typename: 'RemoteFailedError',
+      message: error,
+      code: 'REMOTE_FAILED',
+      path: null,
+    });
+    // Merge by name, case ignored; null removes.
+    const updated = await mutate(admin, 'updateMcpServer', {
+      mcpServerId: created.body.connection.id,
+      headers: [
+        { name: 'x-team-key', value: 'changed' },
+        { name: 'X-Other', value: null },
+        { name: 'X-New', value: 'n' },
+      ],
+    });
+    expect(updated['mcpServer']).toMatchObject({
+      headerKeys: ['x-team-key', 'X-New'],
+      status: 'AUTHORIZATION_REQUIRED',
+      connectedAt: null,
+    });
+    const failed = await mutate(admin, 'testMcpServer', { mcpServerId: created.body.connection.id });
+    expect(failed.__typename).toBe('RemoteFailedError');
+    const node = await gateway.graphql<{ node: unknown }>(
+      admin,
+      `{ node(id: "${Buffer.from(`McpServer:${created.body.connection.id}`).toString('base64')}") { ... on McpServer { status nextAction } } }`,
+    );
+    expect(node.data?.node).toEqual({ status: 'MISCONFIGURED', nextAction: 'UPDATE' });
+  });
+
+  test('static headers are replaced and removed one by one, but for the last one', async () => {
+    const { body } = await create(admin, {
+      name: 'headed',
+      serverUrl: `${peer.origin}/mcp`,
+      authType: 'static_headers',
+      headers: { 'X-A': 'a', 'X-B': 'b' },
+    });
+    const change = (...headers: { name: string; value: string | null }[]) =>
+      mutate(admin, 'updateMcpServer', { mcpServerId: body.connection.id, headers }, 'mcpServer { headerKeys }');
+    const gone = { name: 'X-B', value: null };
+    expect(await change({ name: 'X-A', value: null }, gone)).toMatchObject({
+      __typename: 'ValidationError',
+      message: 'headers: must leave at least one header',
+    });
+    expect(await change(gone)).toMatchObject({ mcpServer: { headerKeys: ['X-A'] } });
+    expect(await change({ name: 'X-A', value: null }, { name: 'X-C', value: 'c' })).toMatchObject({
+      mcpServer: { headerKeys: ['X-C'] },
+    });
+  });
+
+  test('a new serverUrl clears the credentials: nothing given for one server is shown to another', async () => {
+    const created = await create(admin, {
+      name: 'moves',
+      serverUrl: `${peer.origin}/mcp`,
+      authType: 'static_headers',
+      headers: { 'X-Key': 'first' },
+    });
+    const { id } = created.body.connection;
+    const seen: unknown[] = [];
+    const thief = await startPeer((request, response) => {
+      seen.push(request.headers['x-key']);
+      mcpHandler()(request, response);
+    });
+    const updated = await mutate(admin, 'updateMcpServer', { mcpServerId: id, serverUrl: `${thief.origin}/mcp` });
+    expect(updated['mcpServer']).toMatchObject({
+      serverUrl: `${thief.origin}/mcp`,
+      headerKeys: [],
+      connectedAt: null,
+      status: 'AUTHORIZATION_REQUIRED',
+      nextAction: 'AUTHORIZE',
+    });
+    expect(await gateway.dependencies.sql.query('select 1 from secret where owner_id = $1', [id])).toEqual([]);
+    const again = await gateway.rest<ConnectionAnswer>('POST', `/v1/mcp-connections/${id}/authorize`, { key: admin });
+    expect({
+      status: again.status,
+      url: again.body.authorizationUrl,
+      connectedAt: again.body.connection['connectedAt'],
+    }).toEqual({ status: 200, url: null, connectedAt: expect.any(String) });
+    expect(new Set(seen)).toEqual(new Set([undefined]));
+    await thief.stop();
+  });
+
+  test('a server that fails later: authorize and tools are REMOTE_FAILED, the status says why, and it recovers', async () => {
+    const created = await create(admin, { name: 'flaky', serverUrl: `${peer.origin}/mcp` });
+    const { id } = created.body.connection;
+    peer.handler = (_, response) => void response.writeHead(500).end();
+    const authorize = await gateway.rest('POST', `/v1/mcp-connections/${id}/authorize`, { key: admin });
+    expect({ status: authorize.status, body: authorize.body }).toEqual({
+      status: 502,
+      body: { error: 'the MCP server answered with HTTP 500' },
+    });
+    const query = `{ viewer { organization { mcpServers(first: 5) { totalCount nodes { name status statusReason nextAction tools { name } } } } } }`;
+    const answer = await gateway.graphql<{ viewer: { organization: { mcpServers: unknown } } }>(admin, query);
+    expect(answer.data?.viewer.organization.mcpServers).toEqual({
+      totalCount: 1,
+      nodes: [
+        {
+          name: 'flaky',
+          status: 'UNREACHABLE',
+          statusReason: 'the MCP server answered with HTTP 500',
+          nextAction: 'TEST',
+          tools: null,
+        },
+      ],
+    });
+    expect(answer.errors).toMatchObject([
+      { message: 'the MCP server answered with HTTP 500', extensions: { code: 'REMOTE_FAILED' } },
+    ]);
+    peer.handler = mcpHandler();
+    expect(await mutate(admin, 'testMcpServer', { mcpServerId: id }, 'mcpServer { status statusReason }')).toEqual({
+      __typename: 'TestMcpServerPayload',
+      mcpServer: { status: 'CONNECTED', statusReason: null },
+    });
+  });
+});

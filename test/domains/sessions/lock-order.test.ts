@@ -1,0 +1,34 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { untilWaiting, whileAppendsAreHeld } from '../../support/fixtures/locks.ts';
+import { append, createSession, eventsOf, mutate, readAll } from '../../support/fixtures/sessions.ts';
+
+let gateway: TestGateway;
+beforeAll(async () => {
+  gateway = await startTestGateway();
+});
+afterAll(() => gateway.close());
+
+test('a transition beside an append comes second: no deadlock', async () => {
+  const { key } = await gateway.createKey();
+  const sessionId = await createSession(gateway, key);
+  const outcomes = await whileAppendsAreHeld(gateway, sessionId, async (release) => {
+    const appended = append(gateway, key, sessionId, eventsOf(1));
+    await untilWaiting(gateway, 1);
+    const moved = mutate(
+      gateway,
+      key,
+      'transitionSession',
+      { sessionId, state: 'CANCELLED' },
+      'session { databaseId }',
+    );
+    await untilWaiting(gateway, 2);
+    await release();
+    return Promise.all([appended, moved]);
+  });
+  expect(outcomes).toEqual([
+    { __typename: 'AppendSessionEventsPayload', firstId: '1', lastId: '1', isReplayed: false },
+    { __typename: 'TransitionSessionPayload', session: { databaseId: sessionId } },
+  ]);
+  expect(await readAll(gateway, key, sessionId)).toHaveLength(1);
+});

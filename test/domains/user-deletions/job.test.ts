@@ -1,0 +1,140 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { userDeletionJob } from '../../../src/domains/user-deletions/deletion.ts';
+import { workContext } from '../../../src/gateway/dependencies.ts';
+import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { expectNothingHalf, leftOf, seedAccount } from '../../support/fixtures/user-deletions.ts';
+import { runJobs } from '../../support/processes/jobs.ts';
+
+let gateway: TestGateway;
+beforeAll(async () => {
+  gateway = await startTestGateway();
+});
+afterEach(() => rows('delete from pgboss.job'));
+afterAll(() => gateway.close());
+
+const rows = <Row extends object>(text: string, ...values: unknown[]) =>
+  gateway.dependencies.sql.query<Row>(text, values);
+
+test('the deletion of an account is done once by workers that hold the same job at once', async () => {
+  const { user, alone } = await seedAccount(gateway);
+  const answer = await gateway.rest<{ deletionJobId: string }>('DELETE', `/v1/users/${user.userId}`, {
+    key: user.key,
+  });
+  const { deletionJobId } = answer.body;
+  const { log } = gateway.dependencies;
+  const { signal } = new AbortController();
+  const run = () => userDeletionJob.run({ ...workContext(gateway.dependencies), log, signal }, { deletionJobId });
+  const outcomes = await Promise.allSettled([run(), run(), run()]);
+  // PostgreSQL may end one of them when they wait for each other; it would be tried again.
+  expect(outcomes.filter(({ status }) => status === 'rejected').length).toBeLessThan(3);
+  await run();
+  await expectNothingHalf(gateway);
+  expect(await leftOf(gateway, alone)).toEqual({ sessions: 0, definitions: 0, events: 0 });
+  expect(await rows('select state from deletion_job where user_id = $1', user.userId)).toEqual([{ state: 'done' }]);
+  expect(await rows('select session_id from deleted_session')).toEqual([]);
+});
+
+test('the deletion of an account finds what has come to be after it had looked', async () => {
+  const { user } = await seedAccount(gateway);
+  const late = randomUUID();
+  await rows('create sequence once');
+  // A request that was let in before the keys were revoked ends after all else is gone.
+  await rows(
+    `create function come_late() returns trigger language plpgsql as $$ begin
+       if nextval('once') = 1 then
+         insert into session select (jsonb_populate_record(null::session, $json$${JSON.stringify(lateSession(late, user))}$json$)).*;
+         insert into session_stream (session_id, organization_id, last_id, is_closed) values ('${late}', '${user.organizationId}', 1, false);
+         insert into session_event (session_id, id, organization_id, created_at, event_type, provider, event_data)
+           values ('${late}', 1, '${user.organizationId}', now(), 'text', 'anthropic', '{}');
+       end if;
+       return null;
+     end $$`,
+  );
+  await rows(
+    'create trigger come_late after delete on deleted_session for each statement execute function come_late()',
+  );
+  const { deletionJobId } = (
+    await gateway.rest<{ deletionJobId: string }>('DELETE', `/v1/users/${user.userId}`, { key: user.key })
+  ).body;
+  await runJobs(gateway);
+  await rows('drop trigger come_late on deleted_session');
+  expect(await rows(`select last_value > 1 as came from once`)).toEqual([{ came: true }]);
+  expect(await rows('select state from deletion_job where id = $1', deletionJobId)).toEqual([{ state: 'done' }]);
+  expect(await rows('select 1 from session where id = $1', late)).toEqual([]);
+  expect(await rows('select 1 from session_event where session_id = $1', late)).toEqual([]);
+});
+
+test('the deletion of an account leaves nothing of requests that are under way while it runs', async () => {
+  const { user } = await seedAccount(gateway);
+  const sessions = await rows<{ id: string }>(
+    'select id from session where creator_id = $1 and organization_id = $2 limit 40',
+    user.userId,
+    user.organizationId,
+  );
+  const { deletionJobId } = (
+    await gateway.rest<{ deletionJobId: string }>('DELETE', `/v1/users/${user.userId}`, { key: user.key })
+  ).body;
+  let answered = 0;
+  let isOver = false;
+  // Until their key is revoked they come through, and those that were let in go on.
+  const requests = sessions.map(async ({ id }) => {
+    while (!isOver) {
+      const created = gateway.fetch(
+        '/graphql',
+        graphql(user.key, 'mutation { createSession(input: { title: "late" }) { __typename } }'),
+      );
+      const appended = gateway.fetch(
+        '/graphql',
+        graphql(
+          user.key,
+          `mutation { appendSessionEvents(input: { sessionId: "${id}", events: [{ eventType: "text", provider: "anthropic", eventData: { type: "text" } }] }) { __typename } }`,
+        ),
+      );
+      const statuses = (await Promise.all([created, appended])).map(({ status }) => status);
+      if (statuses.includes(401)) return true;
+      expect(statuses).toEqual([200, 200]);
+      answered += 1;
+    }
+    return false;
+  });
+  await expect.poll(() => answered).toBeGreaterThan(10);
+  await runJobs(gateway);
+  isOver = true;
+  expect(new Set(await Promise.all(requests))).toEqual(new Set([true]));
+  await expectNothingHalf(gateway);
+  expect(await rows('select state from deletion_job where id = $1', deletionJobId)).toEqual([{ state: 'done' }]);
+  expect(await rows('select 1 from session where creator_id = $1 or title = $2', user.userId, 'late')).toEqual([]);
+  expect(await rows('select 1 from session_event')).toEqual([]);
+  expect(await rows('select session_id from deleted_session')).toEqual([]);
+});
+
+function lateSession(id: string, { userId, organizationId }: { userId: string; organizationId: string }): object {
+  const at = new Date().toISOString();
+  return {
+    id,
+    organization_id: organizationId,
+    creator_id: userId,
+    title: 'late',
+    kind: 'agent',
+    session_type: 'Chat',
+    mode: 'normal',
+    visibility: 'private',
+    level: 0,
+    state: 'queued',
+    mcp_servers: [],
+    is_pinned: false,
+    source: {},
+    created_at: at,
+    updated_at: at,
+    last_seen_at: at,
+  };
+}
+
+function graphql(key: string, query: string): RequestInit {
+  return {
+    method: 'POST',
+    headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' },
+    body: JSON.stringify({ query }),
+  };
+}

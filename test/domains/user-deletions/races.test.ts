@@ -1,0 +1,109 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { userDeletionJob } from '../../../src/domains/user-deletions/deletion.ts';
+import { workContext } from '../../../src/gateway/dependencies.ts';
+import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { untilWaiting, whileHeld, whileAppendsAreHeld } from '../../support/fixtures/locks.ts';
+import { mcpHandler, startPeer } from '../../support/peers/mcp-server.ts';
+import { append, createSession, eventsOf } from '../../support/fixtures/sessions.ts';
+
+let gateway: TestGateway;
+beforeAll(async () => {
+  gateway = await startTestGateway({ ALLOW_PRIVATE_NETWORK: 'true' });
+});
+afterAll(() => gateway.close());
+
+const rows = <Row extends object>(text: string, ...values: unknown[]) =>
+  gateway.dependencies.sql.query<Row>(text, values);
+
+/** Queues the deletion of an account. @returns the id of its job. */
+async function ask({ key, userId }: { key: string; userId: string }): Promise<string> {
+  const { body } = await gateway.rest<{ deletionJobId: string }>('DELETE', `/v1/users/${userId}`, { key });
+  return body.deletionJobId;
+}
+
+/** Runs the job as a worker does. */
+function run(deletionJobId: string): Promise<void> {
+  const { log } = gateway.dependencies;
+  const { signal } = new AbortController();
+  return userDeletionJob.run({ ...workContext(gateway.dependencies), log, signal }, { deletionJobId });
+}
+
+test('of the last two admins of an organization who delete their accounts at the same moment, one stays', async () => {
+  const first = await gateway.createKey();
+  const { organization, organizationId } = first;
+  const second = await gateway.createKey({ organization, role: 'admin' });
+  await gateway.createKey({ organization, role: 'member' });
+  const jobs = await Promise.all([first, second].map(ask));
+  // Both have begun, and neither can end its membership yet.
+  await whileHeld(
+    gateway,
+    'select from membership where organization_id = ? for update',
+    [organizationId],
+    async (release) => {
+      const running = jobs.map(run);
+      await untilWaiting(gateway, 2);
+      await release();
+      await Promise.all(running);
+    },
+  );
+  expect(await rows('select state from deletion_job where id = any($1) order by state', jobs)).toEqual([
+    { state: 'done' },
+    { state: 'failed' },
+  ]);
+  expect(await rows('select role from membership where organization_id = $1 order by role', organizationId)).toEqual([
+    { role: 'admin' },
+    { role: 'member' },
+  ]);
+});
+
+test('an append beside the deletion of its session comes first: no deadlock, and its event is deleted with the session', async () => {
+  const user = await gateway.createKey();
+  const sessionId = await createSession(gateway, user.key, { visibility: 'PRIVATE' });
+  const job = await ask(user);
+  const [appended] = await whileAppendsAreHeld(gateway, sessionId, async (release) => {
+    const appending = append(gateway, user.key, sessionId, eventsOf(1));
+    await untilWaiting(gateway, 1);
+    const deleting = run(job);
+    await untilWaiting(gateway, 2);
+    await release();
+    return Promise.all([appending, deleting]);
+  });
+  expect(appended).toMatchObject({ __typename: 'AppendSessionEventsPayload', lastId: '1' });
+  expect(await rows('select state from deletion_job where id = $1', job)).toEqual([{ state: 'done' }]);
+  for (const table of ['session_event', 'session_stream', 'deleted_session'])
+    expect([table, await rows(`select 1 from ${table} where session_id = $1`, sessionId)]).toEqual([table, []]);
+});
+
+test('a connection whose server answers when its organization is deleted leaves nothing: neither row nor secret', async () => {
+  const user = await gateway.createKey();
+  const asked = Promise.withResolvers<void>();
+  const held = Promise.withResolvers<void>();
+  const serve = mcpHandler();
+  const server = await startPeer((request, response) => {
+    asked.resolve();
+    void held.promise.then(() => serve(request, response));
+  });
+  try {
+    const created = gateway.rest('POST', '/v1/mcp-connections', {
+      key: user.key,
+      body: {
+        name: 'late',
+        serverUrl: `${server.origin}/mcp`,
+        authType: 'static_headers',
+        headers: { 'X-Key': 'sssh' },
+      },
+    });
+    await asked.promise;
+    await run(await ask(user));
+    held.resolve();
+    expect((await created).status).toBe(401);
+    for (const table of ['mcp_connection', 'secret'])
+      expect([table, await rows(`select 1 from ${table} where organization_id = $1`, user.organizationId)]).toEqual([
+        table,
+        [],
+      ]);
+  } finally {
+    held.resolve();
+    await server.stop();
+  }
+});

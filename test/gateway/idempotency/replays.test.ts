@@ -1,0 +1,299 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { routes } from '../../../src/gateway/routes.ts';
+import { type Answer, type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import {
+  EVENTS,
+  type Write,
+  createDefinition,
+  createRemote,
+  definition,
+  seen,
+  sendKeyed,
+  storedAnswers,
+} from '../../support/fixtures/idempotency.ts';
+import { dumpTables } from '../../support/fixtures/second-gateway.ts';
+import { createSession } from '../../support/fixtures/sessions.ts';
+import { type Peer, mcpHandler, startPeer } from '../../support/peers/mcp-server.ts';
+
+/** `Idempotency-Key` on REST: what is sent again is not done again, and gets the same bytes. */
+
+let gateway: TestGateway;
+let server: Peer;
+let key: string;
+
+beforeAll(async () => {
+  gateway = await startTestGateway({ ALLOW_PRIVATE_NETWORK: 'true' });
+  server = await startPeer(mcpHandler());
+});
+
+beforeEach(async () => {
+  gateway.setClock(undefined);
+  ({ key } = await gateway.createKey());
+});
+
+afterAll(async () => {
+  await gateway.close();
+  await server.stop();
+});
+
+function send(write: Write, idempotencyKey: string, { by = key, to = gateway } = {}) {
+  return sendKeyed(to, write, { key: by, idempotencyKey });
+}
+
+async function definitionWithProperty(): Promise<string> {
+  const { body } = await gateway.rest<{ name: string }>('POST', EVENTS, { key, body: definition('Signed up') });
+  await gateway.rest('POST', `${EVENTS}/${body.name}/property`, { key, body: { label: 'Plan', type: 'string' } });
+  return body.name;
+}
+
+/** One of every write. */
+const WRITES: Readonly<Record<string, () => Write | Promise<Write>>> = {
+  createOrganization: () => ({ method: 'POST', path: '/v1/organizations', body: { name: 'Acme' } }),
+  revokeApiKey: async () => {
+    const { organization, email } = await gateway.createKey();
+    const [first, second] = [
+      await gateway.createKey({ organization, email }),
+      await gateway.createKey({ organization, email }),
+    ];
+    ({ key } = first);
+    return { method: 'DELETE', path: `/v1/api-keys/${second.keyId}` };
+  },
+  deleteUser: async () => {
+    const issued = await gateway.createKey();
+    ({ key } = issued);
+    return {
+      method: 'DELETE',
+      path: `/v1/users/${issued.userId}`,
+      body: { deletionQuestionnaire: { reasons: ['other'] } },
+    };
+  },
+  createMcpConnection: () => createRemote(server.origin),
+  authorizeMcpConnection: async () => {
+    const { body } = createRemote(server.origin);
+    const created = await gateway.rest<{ connection: { id: string } }>('POST', '/v1/mcp-connections', { key, body });
+    return { method: 'POST', path: `/v1/mcp-connections/${created.body.connection.id}/authorize` };
+  },
+  updateSession: async () => ({
+    method: 'PATCH',
+    path: `/v1/sessions/${await createSession(gateway, key)}`,
+    body: { title: 'Mended' },
+  }),
+  createEventDefinition: () => createDefinition(),
+  updateEventDefinition: async () => ({
+    method: 'PATCH',
+    path: `${EVENTS}/${await definitionWithProperty()}`,
+    body: { label: 'Signed off' },
+  }),
+  deleteEventDefinition: async () => ({ method: 'DELETE', path: `${EVENTS}/${await definitionWithProperty()}` }),
+  addEventProperty: async () => ({
+    method: 'POST',
+    path: `${EVENTS}/${await definitionWithProperty()}/property`,
+    body: { label: 'Price', type: 'number' },
+  }),
+  updateEventProperty: async () => ({
+    method: 'PATCH',
+    path: `${EVENTS}/${await definitionWithProperty()}/property`,
+    body: { name: 'plan', label: 'Tariff' },
+  }),
+  updateEventPropertyByPath: async () => ({
+    method: 'PATCH',
+    path: `${EVENTS}/${await definitionWithProperty()}/property/plan`,
+    body: { label: 'Tariff' },
+  }),
+  deleteEventProperty: async () => ({
+    method: 'DELETE',
+    path: `${EVENTS}/${await definitionWithProperty()}/property/plan`,
+  }),
+  sendEventOccurrence: async () => ({
+    method: 'POST',
+    path: '/events/2026-03/send',
+    body: { eventName: await definitionWithProperty(), properties: { plan: 'free' }, email: 'a@example.com' },
+  }),
+  sendEventOccurrences: async () => ({
+    method: 'POST',
+    path: '/events/2026-03/send/batch',
+    body: {
+      inputs: [{ eventName: await definitionWithProperty(), properties: { plan: 'free' }, email: 'a@example.com' }],
+    },
+  }),
+  createBroadcast: async () => ({ method: 'POST', path: '/broadcast/v1/broadcasts', body: await broadcast() }),
+  cancelBroadcast: async () => {
+    const { body } = await gateway.rest<{ broadcastGuid: string }>('POST', '/broadcast/v1/broadcasts', {
+      key,
+      body: await broadcast(),
+    });
+    return { method: 'DELETE', path: `/broadcast/v1/broadcasts/${body.broadcastGuid}` };
+  },
+};
+
+async function broadcast() {
+  const { body } = await gateway.rest<{ channelGuid: string }[]>(
+    'GET',
+    '/broadcast/v1/channels/setting/publish/current',
+    { key },
+  );
+  return { channelGuid: body[0]?.channelGuid, content: { body: 'News' } };
+}
+describe('the same key and input', () => {
+  test('every write has its case', () => {
+    const writes = routes.filter(({ method }) => method !== 'GET').map(({ operationId }) => operationId);
+    expect(Object.keys(WRITES).toSorted()).toEqual(writes.toSorted());
+  });
+
+  test.each(Object.keys(WRITES))('%s is done once and answers the same bytes again', async (operation) => {
+    const write = await WRITES[operation]?.();
+    if (!write) throw new Error(operation);
+    const first = seen(await send(write, 'k-1'));
+    expect(first).toMatchObject({
+      answer: { status: expect.toSatisfy((status: number) => status < 300) },
+      replayed: undefined,
+    });
+    const before = await dumpTables(gateway);
+    const second = seen(await send(write, 'k-1'));
+    expect(second).toEqual({ answer: first.answer, replayed: 'true' });
+    expect(await dumpTables(gateway)).toBe(before);
+  });
+
+  test('the order of properties does not matter', async () => {
+    const first = await send(
+      { method: 'POST', path: EVENTS, body: '{"label":"Signed up","primaryObject":"CONTACT"}' },
+      'k-1',
+    );
+    const second = await send(
+      { method: 'POST', path: EVENTS, body: '{ "primaryObject": "CONTACT", "label": "Signed up" }' },
+      'k-1',
+    );
+    expect([first.status, seen(second)]).toEqual([201, { answer: seen(first).answer, replayed: 'true' }]);
+  });
+
+  test('another input, another path, or another operation is 409', async () => {
+    await send(createDefinition('Signed up'), 'k-1');
+    const message =
+      'Idempotency-Key: stands for another request already; take a new key for each request, and the same one only to send it again';
+    const others = [
+      createDefinition('Signed off'),
+      { method: 'DELETE', path: `${EVENTS}/signed_up` },
+      { method: 'POST', path: '/v1/organizations', body: { name: 'Acme' } },
+    ];
+    const answers = await Promise.all(others.map((write) => send(write, 'k-1')));
+    expect(answers.map(({ status, body }) => [status, body.message ?? body.error])).toEqual([
+      [409, message],
+      [409, message],
+      [409, message],
+    ]);
+    expect(answers[0]?.body).toEqual({
+      status: 'error',
+      message,
+      category: 'CONFLICT',
+      correlationId: answers[0]?.headers.get('x-request-id'),
+      errors: [{ message, code: 'conflict', in: '' }],
+    });
+  });
+
+  test('of another user or another organization is another key', async () => {
+    const [own, other] = [await gateway.createKey(), await gateway.createKey()];
+    const secondOrganization = `second-${randomUUID()}`;
+    await gateway.createKey({ email: own.email, organization: secondOrganization });
+    const colleague = await gateway.createKey({ organization: own.organization });
+    const inSecond = await gateway.createKey({ email: own.email, organization: secondOrganization });
+    const write: Write = { method: 'POST', path: '/v1/organizations', body: { name: 'Acme' } };
+    const answers = [];
+    for (const { key: by } of [own, other, colleague, inSecond]) answers.push(await send(write, 'k-1', { by }));
+    expect(answers.map((answer) => [answer.status, seen(answer).replayed])).toEqual(
+      Array.from({ length: 4 }, () => [201, undefined]),
+    );
+    expect(new Set(answers.map(({ text }) => text)).size).toBe(4);
+    const another = await gateway.createKey({ email: own.email, organization: own.organization });
+    expect(seen(await send(write, 'k-1', { by: another.key }))).toEqual({
+      ...seen(answers[0] as Answer),
+      replayed: 'true',
+    });
+  });
+
+  test('an API key with fewer scopes is not shown what another one was', async () => {
+    const { organization, email } = await gateway.createKey();
+    const [strong, weak] = [
+      await gateway.createKey({ organization, email }),
+      await gateway.createKey({ organization, email, scopes: ['sessions.read'] }),
+    ];
+    const write = createDefinition();
+    await send(write, 'k-1', { by: strong.key });
+    const answer = await send(write, 'k-1', { by: weak.key });
+    expect([answer.status, answer.body.message]).toEqual([
+      403,
+      expect.stringMatching(
+        /^Idempotency-Key: its answer was given to an API key with scopes that this one lacks: mcp_connections\.read, /,
+      ),
+    ]);
+  });
+
+  test('after 24 hours the key may be used again', async () => {
+    const at = new Date('2026-06-01T12:00:00.000Z');
+    gateway.setClock(at);
+    await send(createDefinition('Signed up'), 'k-1');
+    gateway.setClock(new Date(at.getTime() + 86_400_000 - 1));
+    expect(seen(await send(createDefinition('Signed up'), 'k-1')).replayed).toBe('true');
+    expect((await send(createDefinition('Signed off'), 'k-1')).status).toBe(409);
+    gateway.setClock(new Date(at.getTime() + 86_400_000));
+    const again = await send(createDefinition('Signed off'), 'k-1');
+    expect([again.status, again.body.name, seen(again).replayed]).toEqual([201, 'signed_off', undefined]);
+    expect(seen(await send(createDefinition('Signed off'), 'k-1')).replayed).toBe('true');
+  });
+});
+describe('the key', () => {
+  test('has 1 to 255 characters', async () => {
+    const message = 'Idempotency-Key: must be 1 to 255 characters';
+    for (const bad of ['', 'k'.repeat(256)]) {
+      const answer = await send(createDefinition(), bad);
+      expect([answer.status, answer.body.message]).toEqual([400, message]);
+    }
+    expect((await send(createDefinition(), 'k'.repeat(255))).status).toBe(201);
+  });
+
+  test('is neither looked at nor stored by a read', async () => {
+    const answer = await send({ method: 'GET', path: EVENTS }, 'k'.repeat(256));
+    expect([answer.status, await storedAnswers(gateway, key)]).toEqual([200, []]);
+  });
+
+  test('costs nothing where there is none', async () => {
+    await gateway.rest('POST', EVENTS, { key, body: definition('Signed up') });
+    expect(await storedAnswers(gateway, key)).toEqual([]);
+    gateway.statements.length = 0;
+    await gateway.rest('POST', EVENTS, { key, body: definition('Signed off') });
+    expect(
+      gateway.statements.filter((statement) => /idempotency_key|lock_timeout|savepoint statement/.test(statement)),
+    ).toEqual([]);
+  });
+
+  test('is not kept, and neither is the answer in clear', async () => {
+    await send(createDefinition('Unmistakable'), 'a-key-that-is-easily-found');
+    const [row] = await storedAnswers(gateway, key);
+    expect(row?.answer).toMatch(/^ey[\w-]+\.[\w.-]+$/);
+    expect(await dumpTables(gateway)).not.toContain('a-key-that-is-easily-found');
+  });
+});
+describe('an error', () => {
+  test('changes nothing, is not stored, and leaves the key free', async () => {
+    await send(createDefinition('Signed up'), 'k-1');
+    const taken = { ...createDefinition(), body: { ...definition('Other'), name: 'signed_up' } };
+    const refused = [await send(taken, 'k-2'), await send(taken, 'k-2')];
+    expect(refused.map((answer) => [answer.status, seen(answer).replayed])).toEqual([
+      [409, undefined],
+      [409, undefined],
+    ]);
+    expect((await send({ ...createDefinition(), body: {} }, 'k-2')).status).toBe(400);
+    expect((await send(createDefinition('Signed off'), 'k-2')).status).toBe(201);
+    expect(await storedAnswers(gateway, key)).toHaveLength(2);
+  });
+
+  test('of a remote server leaves the key free, too', async () => {
+    const { handler } = server;
+    const write = createRemote(server.origin);
+    server.handler = (_, response) => response.writeHead(500).end();
+    expect((await send(write, 'k-1')).status).toBe(502);
+    expect(await storedAnswers(gateway, key)).toEqual([]);
+    server.handler = handler;
+    expect((await send(write, 'k-1')).status).toBe(201);
+  });
+});
