@@ -1,6 +1,6 @@
 import { type EntityManager, type InferKyselyDB, defineEntity, p } from '@mikro-orm/postgresql';
 import { type RawBuilder, sql } from 'kysely';
-import { queriesOn } from './postgres/queries.ts';
+import { type Readable, queriesOn } from './postgres/queries.ts';
 
 /**
  * Who has changed what, and when: one entry for each operation that has changed something, written by the transaction that changes it. No
@@ -66,14 +66,23 @@ const COLUMNS: readonly { name: keyof AuditTables['audit_entry']; type: string; 
   { name: 'request_id', type: 'text', property: 'requestId' },
 ];
 const INSERT = `insert into audit_entry (${COLUMNS.map(({ name }) => name).join(', ')})`;
-const INSERT_ONE = `${INSERT} values (${COLUMNS.map(() => '?').join(', ')})`;
 
 /** Writes an entry. Part of the transaction that makes the change. */
 export async function recordAudit(em: EntityManager, entry: NewAuditEntry): Promise<void> {
-  await em.execute(
-    INSERT_ONE,
-    COLUMNS.map(({ property }) => entry[property]),
-  );
+  const { occurredAt, organizationId, keyId, targetType, targetId, requestId, ...rest } = entry;
+  await em
+    .getKysely<Readable<AuditTables>>()
+    .insertInto('audit_entry')
+    .values({
+      ...rest,
+      occurred_at: occurredAt,
+      organization_id: organizationId,
+      key_id: keyId,
+      target_type: targetType,
+      target_id: targetId,
+      request_id: requestId,
+    })
+    .execute();
 }
 
 /** The values of an entry under the names by which `auditInsert` finds them in a prepared statement. */

@@ -8,8 +8,9 @@ const loadersOf = new WeakMap<object, Map<string, DataLoader<string, unknown>>>(
 
 /**
  * Loads for one key together with all other keys that the same request asks for at the same moment, so that a field below a list costs one
- * statement for all its parents.
- * @param request Any object of the request; what is loaded is remembered as long as it lives.
+ * statement for all its parents. Nothing is remembered: a later mutation of the same request, or event of the same subscription, may have
+ * changed it.
+ * @param request Any object of the request.
  * @param name The field with its arguments: loads of the same name share a batch.
  */
 export function loadBatched<Result>(
@@ -19,13 +20,16 @@ export function loadBatched<Result>(
   load: LoadBatch<string, Result>,
 ): Promise<Result | undefined> {
   let loaders = loadersOf.get(request);
-  if (!loaders) loadersOf.set(request, (loaders = new Map()));
+  if (!loaders) loadersOf.set(request, (loaders = new Map<string, DataLoader<string, unknown>>()));
   let loader = loaders.get(name) as DataLoader<string, Result | undefined> | undefined;
   if (!loader) {
-    loader = new DataLoader<string, Result | undefined>(async (keys) => {
-      const found = await load(keys);
-      return keys.map((each) => found.get(each));
-    });
+    loader = new DataLoader<string, Result | undefined>(
+      async (keys) => {
+        const found = await load([...new Set(keys)]);
+        return keys.map((each) => found.get(each));
+      },
+      { cache: false },
+    );
     loaders.set(name, loader);
   }
   return loader.load(key);
@@ -39,9 +43,10 @@ export function resolveBatched<Result>(
   { context, info, args }: { context: object; info: GraphQLResolveInfo; args?: object },
   key: string,
   load: LoadBatch<string, Result>,
-  detail: readonly string[] = [],
+  detail?: readonly string[],
 ): Promise<Result | undefined> {
-  const name = `${info.parentType.name}.${info.fieldName}(${args ? JSON.stringify(args) : ''})${detail.join()}`;
+  // All columns, where none are named, are other ones than no columns.
+  const name = `${info.parentType.name}.${info.fieldName}(${args ? JSON.stringify(args) : ''})${detail?.join() ?? '*'}`;
   return loadBatched(context, name, key, load);
 }
 

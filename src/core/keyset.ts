@@ -1,4 +1,4 @@
-import { type Expression, type SqlBool, sql } from 'kysely';
+import { type Expression, type RawBuilder, type SqlBool, sql } from 'kysely';
 import { z } from 'zod';
 import { ValidationError, invalid } from './errors.ts';
 
@@ -24,6 +24,8 @@ export interface PagePlan<Row> {
   /** One more than the page, to learn whether more follow. */
   readonly limit: number;
   readonly apply: <Query extends PagedQuery<Query>>(query: Query) => Query;
+  /** Numbers the rows in the order in which they are read, from 1. */
+  readonly place: RawBuilder<number>;
   readonly toPage: (rows: readonly Row[]) => Page<Row>;
 }
 
@@ -55,16 +57,17 @@ export function planPage<Row>(
     const values = sql.join(ordering.columns.map(({ type }, index) => sql`${cursor[index]}::${sql.raw(type)}`));
     return sql<SqlBool>`(${columns}) ${operator} (${values})`;
   };
+  const order = ordering.columns.map((column) => sql.raw(`${column.sql} ${ascending ? 'asc' : 'desc'}`));
   return {
     limit: size + 1,
     apply: <Query extends PagedQuery<Query>>(query: Query) => {
       let paged = query;
       if (after) paged = paged.where(beyond(after, true));
       if (before) paged = paged.where(beyond(before, false));
-      for (const column of ordering.columns)
-        paged = paged.orderBy(sql.raw(`${column.sql} ${ascending ? 'asc' : 'desc'}`));
+      for (const column of order) paged = paged.orderBy(column);
       return paged.limit(size + 1);
     },
+    place: sql<number>`row_number() over (order by ${sql.join(order)})`,
     toPage: (rows) => toPage(ordering, page, { backward, size }, rows),
   };
 }

@@ -77,9 +77,13 @@ export function createLiveTails({ notifier, pollMs, versionsOf }: LiveTailsOptio
     if (organization) bounds.push([organization.id, MAX_TAILS_OF_ORGANIZATION, 'organization']);
     for (const [name, max, whose] of bounds) {
       if ((counts.get(name) ?? 0) < max) continue;
-      throw new DomainError('rateLimited', `at most ${max} live streams of an ${whose === 'key' ? 'API key' : whose} at once; end one first`, {
-        headers: { 'Retry-After': '10' },
-      });
+      throw new DomainError(
+        'rateLimited',
+        `at most ${max} live streams of an ${whose === 'key' ? 'API key' : whose} at once; end one first`,
+        {
+          headers: { 'Retry-After': '10' },
+        },
+      );
     }
     for (const [name] of bounds) count(name, 1);
     return () => {

@@ -41,6 +41,9 @@ export interface ActingOrganization {
   readonly number: number;
   readonly role: Role;
   readonly subscriptions: Subscriptions;
+  /** What the lookup of the key has found, too, where there was one. */
+  readonly name?: string;
+  readonly slug?: string | null;
 }
 
 /** Who calls: a key of a user, in at most one organization. */
@@ -49,6 +52,8 @@ export interface Actor {
   readonly userId: string;
   readonly scopes: ReadonlySet<Scope>;
   readonly organization: ActingOrganization | undefined;
+  /** Whether the key belongs to the organization, so that it reaches that one alone. */
+  readonly isBound?: boolean;
   /** Where the database's log ended when the key was looked up: what was written by then is read, also on a replica. */
   readonly position?: number | undefined;
   /** Somebody at the command line, who needs no key. */

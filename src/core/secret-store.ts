@@ -1,4 +1,6 @@
-import { type EntityManager, LockMode, defineEntity, p } from '@mikro-orm/postgresql';
+import { type EntityManager, type InferKyselyDB, LockMode, defineEntity, p } from '@mikro-orm/postgresql';
+import { sql } from 'kysely';
+import { type Readable, listOf } from './postgres/queries.ts';
 import type { SecretBox, SecretPlace } from './secrets.ts';
 
 const StoredSecretSchema = defineEntity({
@@ -73,6 +75,22 @@ export async function deleteSecrets(
     ownerId: owner.id,
     ...(fields && { field: { $in: [...fields] } }),
   });
+}
+
+/** Forgets all secrets of many rows of one table, however many. Part of the caller's transaction. */
+export async function deleteSecretsOf(em: EntityManager, table: string, ids: readonly string[]): Promise<void> {
+  if (ids.length === 0) return;
+  await em
+    .getKysely<Readable<InferKyselyDB<typeof StoredSecretSchema>>>()
+    .deleteFrom('secret')
+    .where('owner_table', '=', table)
+    .where('owner_id', '=', sql<string>`any(${listOf('uuid', ids)})`)
+    .execute();
+}
+
+/** Forgets all secrets of an organization. Part of the caller's transaction. */
+export async function deleteSecretsOfOrganization(em: EntityManager, organizationId: string): Promise<void> {
+  await em.nativeDelete(StoredSecret, { organizationId });
 }
 
 const ROTATION_BATCH = 200;

@@ -119,3 +119,9 @@ export function withColumns<Row>(
 ): readonly (keyof Row & string)[] {
   return asked ? [...new Set([...always, ...asked])] : all;
 }
+
+/** A row of what is known already, where no more is selected of it. */
+export function ifKnown<Row>(known: Partial<Row>, selected: Columns<Row>): Row | undefined {
+  // Rows have the columns that were asked for.
+  return selected?.every((name) => name in known) ? (known as Row) : undefined;
+}

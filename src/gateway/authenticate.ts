@@ -2,14 +2,12 @@ import type { HttpHeaders } from '../core/http.ts';
 import { notFound, unauthenticated } from '../core/errors.ts';
 import type { ActingOrganization, Actor } from '../core/operation.ts';
 import { isWellFormedApiKey } from '../domains/api-keys/key-format.ts';
+import { noteKeyUse } from '../domains/api-keys/operations.ts';
 import type { Dependencies } from './dependencies.ts';
 import type { KnownKey } from './keys.ts';
 
 /** Names the organization to act in, by id or slug. */
 export const ORGANIZATION_HEADER = 'X-Organization-Id';
-
-// The condition is repeated so that of many requests at once only one writes.
-const TOUCH_KEY = `update api_key set last_used_at = $2 where id = $1 and (last_used_at is null or last_used_at < $2::timestamptz - interval '1 minute')`;
 
 /**
  * Who calls, from the `Authorization` header alone (RFC 6750, section 2.1). Missing, malformed, unknown, expired and revoked keys look the
@@ -30,13 +28,14 @@ export async function authenticate(
   await onKey?.(known.keyId);
   // Nobody is refused for want of it: a database that is full can still be read.
   if (known.isStale)
-    await sql
-      .query(TOUCH_KEY, [known.keyId, now()])
-      .catch((error: unknown) => log.warn({ err: error }, 'use of a key not noted'));
+    await noteKeyUse(sql, known.keyId, now()).catch((error: unknown) =>
+      log.warn({ err: error }, 'use of a key not noted'),
+    );
   return {
     keyId: known.keyId,
     userId: known.userId,
     scopes: known.scopes,
+    isBound: known.isBound,
     organization: chooseOrganization(known, headers.get(ORGANIZATION_HEADER)),
     position: known.position,
   };

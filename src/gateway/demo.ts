@@ -1,11 +1,12 @@
-import type { EntityManager } from '@mikro-orm/postgresql';
 import { recordAudit } from '../core/audit.ts';
 import { type Actor, type Role, SCOPES, type Scope, operatorEntry } from '../core/operation.ts';
 import { issueApiKey } from '../domains/api-keys/operations.ts';
 import { createEventDefinitionInput } from '../domains/event-definitions/input.ts';
 import { createEventDefinition } from '../domains/event-definitions/operations.ts';
-import { Membership, Organization } from '../domains/organizations/entity.ts';
-import { User } from '../domains/users/entity.ts';
+import { Organization } from '../domains/organizations/entity.ts';
+import { ensureMember } from '../domains/organizations/member-operations.ts';
+import { findOrCreateOrganization } from '../domains/organizations/operations.ts';
+import { findOrCreateUser } from '../domains/users/operations.ts';
 import { createDemoSession } from './demo-session.ts';
 import { type Dependencies, operationContext } from './dependencies.ts';
 
@@ -26,25 +27,11 @@ export function createKeyFor(
   wanted: { email: string; organization: string; role?: Role; scopes?: readonly Scope[]; name?: string },
 ): Promise<IssuedKey> {
   return database.em.fork().transactional(async (em) => {
-    const at = now();
-    const email = wanted.email.toLowerCase();
-    await em.upsert(
-      User,
-      { id: newId(), email, createdAt: at },
-      { onConflictFields: ['email'], onConflictAction: 'ignore' },
-    );
-    const user = await em.findOneOrFail(User, { email });
-    const created = await findOrCreateOrganization(em, {
-      slug: wanted.organization,
-      id: newId(),
-      at,
-      subscriptions: config.DEFAULT_SUBSCRIPTION,
-    });
-    const organization = await em.findOneOrFail(Organization, { slug: wanted.organization });
-    const membership = await em.findOne(Membership, { organization, user });
-    if (!membership)
-      em.create(Membership, { organization, user, role: wanted.role ?? (created ? 'admin' : 'member'), createdAt: at });
-    else if (wanted.role) membership.role = wanted.role;
+    const settings = { defaultSubscriptions: config.DEFAULT_SUBSCRIPTION };
+    const user = await findOrCreateUser({ em, now, newId }, wanted.email.toLowerCase());
+    const { organization, isNew } = await findOrCreateOrganization({ em, now, newId, settings }, wanted.organization);
+    const otherwise = isNew ? 'admin' : 'member';
+    await ensureMember(em, { organization, user }, { role: wanted.role, otherwise, at: now() });
     const name = wanted.name ?? 'Created at the command line';
     const { apiKey, key } = await issueApiKey(
       { em, now, newId },
@@ -54,17 +41,6 @@ export function createKeyFor(
     await recordAudit(em, operatorEntry({ now, newId }, 'createApiKey', target));
     return { key, keyId: apiKey.id, userId: user.id, organizationId: organization.id };
   });
-}
-
-async function findOrCreateOrganization(
-  em: EntityManager,
-  { slug, id, at, subscriptions }: { slug: string; id: string; at: Date; subscriptions: Organization['subscriptions'] },
-): Promise<boolean> {
-  const inserted = await em.execute<unknown[]>(
-    'insert into organization (id, name, slug, subscriptions, created_at, updated_at) values (?, ?, ?, ?, ?, ?) on conflict (slug) do nothing returning id',
-    [id, slug, slug, JSON.stringify(subscriptions), at, at],
-  );
-  return inserted.length > 0;
 }
 
 const DEMO_DEFINITIONS = [

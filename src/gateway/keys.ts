@@ -1,9 +1,14 @@
 import DataLoader from 'dataloader';
-import type { Subscriptions } from '../core/config.ts';
-import type { Role, Scope } from '../core/operation.ts';
+import { sql } from 'kysely';
+import { jsonBuildObject } from 'kysely/helpers/postgres';
+import type { ActingOrganization, Scope } from '../core/operation.ts';
+import { prepared, queriesOn } from '../core/postgres/queries.ts';
 import { POSITION, type Replicas } from '../core/replicas.ts';
 import type { Sql } from '../core/sql.ts';
+import type { ApiKeyTables } from '../domains/api-keys/entity.ts';
 import { hashApiKey } from '../domains/api-keys/key-format.ts';
+import { NOTED_EVERY } from '../domains/api-keys/operations.ts';
+import type { OrganizationTables } from '../domains/organizations/entity.ts';
 
 /** A key that is good now, its user, and the organizations it may act in. One that is bound to an organization sees that one alone. */
 export interface KnownKey {
@@ -13,31 +18,61 @@ export interface KnownKey {
   readonly isBound: boolean;
   /** Whether its use has not been noted for a minute. */
   readonly isStale: boolean;
-  readonly organizations: readonly {
-    id: string;
-    slug: string | null;
-    number: number;
-    role: Role;
-    subscriptions: Subscriptions;
-  }[];
-  readonly position: number | undefined;
+  readonly organizations: readonly Required<ActingOrganization>[];
+  readonly position?: number | undefined;
 }
 
 /** Finds keys as they are now: undefined when it is unknown, expired or revoked. */
 export type FindKey = (key: string) => Promise<KnownKey | undefined>;
 
-type KeyRow = Omit<KnownKey, 'scopes'> & { readonly hash: string; readonly scopes: readonly Scope[] };
+const db = queriesOn<ApiKeyTables & OrganizationTables>();
 
-// Scopes as JSON: the driver takes an array's text apart in JavaScript, character by character.
-const findKeys = (more = '') => `
-  select encode(k.hash, 'hex') as hash, k.id as "keyId", k.user_id as "userId", to_json(k.scopes) as scopes, k.organization_id is not null as "isBound",
-    (k.last_used_at is null or k.last_used_at < $2::timestamptz - interval '1 minute') as "isStale",
-    coalesce((select json_agg(json_build_object('id', o.id, 'slug', o.slug, 'number', o.number, 'role', m.role, 'subscriptions', o.subscriptions))
-      from membership m join organization o on o.id = m.organization_id
-      where m.user_id = k.user_id and (k.organization_id is null or o.id = k.organization_id)), '[]') as organizations ${more}
-  from api_key k where k.hash = any($1::bytea[]) and k.revoked_at is null and (k.expires_at is null or k.expires_at > $2)`;
-const FIND_KEYS = findKeys();
-const FIND_KEYS_AND_POSITION = findKeys(`, ${POSITION} as position`);
+const findKeys = (withPosition: boolean) =>
+  prepared<{ hashes: readonly string[]; at: Date }>()((value) => {
+    const keys = db
+      .selectFrom('api_key as k')
+      .select(['k.id as keyId', 'k.user_id as userId'])
+      .select((eb) => [
+        sql<string>`encode(${eb.ref('k.hash')}, 'hex')`.as('hash'),
+        // As JSON: the driver takes an array's text apart in JavaScript, character by character.
+        sql<readonly Scope[]>`to_json(${eb.ref('k.scopes')})`.as('scopes'),
+        eb('k.organization_id', 'is not', null).$castTo<boolean>().as('isBound'),
+        eb
+          .or([
+            eb('k.last_used_at', 'is', null),
+            eb('k.last_used_at', '<', sql<string>`${value('at')}::timestamptz - ${NOTED_EVERY}`),
+          ])
+          .$castTo<boolean>()
+          .as('isStale'),
+        eb
+          .selectFrom('membership as m')
+          .innerJoin('organization as o', 'o.id', 'm.organization_id')
+          .select((inner) => {
+            const organization = jsonBuildObject({
+              id: inner.ref('o.id'),
+              name: inner.ref('o.name'),
+              slug: inner.ref('o.slug'),
+              number: inner.ref('o.number'),
+              role: inner.ref('m.role'),
+              subscriptions: inner.ref('o.subscriptions'),
+            });
+            return sql<KnownKey['organizations']>`coalesce(json_agg(${organization}), '[]')`.as('found');
+          })
+          .whereRef('m.user_id', '=', 'k.user_id')
+          .where((inner) =>
+            inner.or([inner('k.organization_id', 'is', null), inner('o.id', '=', inner.ref('k.organization_id'))]),
+          )
+          .$asScalar()
+          .$notNull()
+          .as('organizations'),
+      ])
+      .where('k.hash', '=', sql<Buffer>`any(${value('hashes')}::bytea[])`)
+      .where('k.revoked_at', 'is', null)
+      .where((eb) =>
+        eb.or([eb('k.expires_at', 'is', null), eb('k.expires_at', '>', sql<string>`${value('at')}::timestamptz`)]),
+      );
+    return withPosition ? keys.select(sql<number>`${sql.raw(POSITION)}`.as('position')) : keys;
+  });
 
 /**
  * Looks keys up for every request, so that a revoked one is refused at once in every process: nothing is remembered. Requests that arrive in
@@ -45,7 +80,7 @@ const FIND_KEYS_AND_POSITION = findKeys(`, ${POSITION} as position`);
  * had asked alone.
  */
 export function createKeys({
-  sql,
+  sql: reader,
   replicas,
   now,
 }: {
@@ -53,11 +88,11 @@ export function createKeys({
   readonly replicas: Replicas | undefined;
   readonly now: () => Date;
 }): FindKey {
-  const statement = replicas ? FIND_KEYS_AND_POSITION : FIND_KEYS;
+  const find = findKeys(replicas !== undefined);
 
   async function findAll(keys: readonly string[]): Promise<(KnownKey | undefined)[]> {
     const hashes = new Map([...new Set(keys)].map((key) => [key, hashApiKey(key).toString('hex')]));
-    const rows = await sql.query<KeyRow>(statement, [[...hashes.values()].map((hash) => `\\x${hash}`), now()]);
+    const rows = await reader.all(find({ hashes: [...hashes.values()].map((hash) => `\\x${hash}`), at: now() }));
     const known = new Map(rows.map(({ hash, scopes, ...row }) => [hash, { ...row, scopes: new Set(scopes) }]));
     return keys.map((key) => known.get(hashes.get(key) ?? ''));
   }

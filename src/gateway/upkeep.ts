@@ -2,7 +2,7 @@ import type { EntityManager } from '@mikro-orm/postgresql';
 import { z } from 'zod';
 import type { Config } from '../core/config.ts';
 import { type JobHandler, jobHandler } from '../core/jobs.ts';
-import { deleteAuditEntries } from '../domains/audit-log/retention.ts';
+import { deleteAuditEntries } from '../domains/audit-log/operations.ts';
 import { deleteExpiredUuids } from '../domains/event-occurrences/store.ts';
 import { deleteExpiredAuthorizations } from '../domains/mcp-connections/expiry.ts';
 import { deleteExpiredKeys } from './idempotency-upkeep.ts';

@@ -1,12 +1,17 @@
 import { builder } from '../core/builder.ts';
-import { toConnection } from '../core/connection.ts';
+import { resolveList } from '../core/connection.ts';
 import type { Actor } from '../core/operation.ts';
+import { ifKnown, selectedColumns } from '../core/selection.ts';
 import { ApiKeyType, ScopeEnum } from '../domains/api-keys/graphql.ts';
-import { readApiKeys } from '../domains/api-keys/operations.ts';
+import { type ApiKeyRow, readApiKeys } from '../domains/api-keys/operations.ts';
 import { OrganizationType, RoleEnum } from '../domains/organizations/graphql.ts';
-import { listOrganizations, readOrganizations } from '../domains/organizations/operations.ts';
+import {
+  type OrganizationRow,
+  listOrganizations,
+  readActingOrganization,
+} from '../domains/organizations/operations.ts';
 import { UserType } from '../domains/users/graphql.ts';
-import { readUsers } from '../domains/users/operations.ts';
+import { type UserRow, readUsers } from '../domains/users/operations.ts';
 
 /** Who calls: the way from a key to everything it reaches. It joins nouns, so it stands above them. */
 const ViewerType = builder.objectRef<Actor>('Viewer').implement({
@@ -15,12 +20,19 @@ const ViewerType = builder.objectRef<Actor>('Viewer').implement({
     user: t.field({
       type: UserType,
       description: 'The user whom the key belongs to.',
-      resolve: async ({ userId }, _, context) => found((await readUsers(context, [userId]))[0]),
+      resolve: async ({ userId }, _, context, info) => {
+        const selected = selectedColumns<UserRow>(info, 'User');
+        return found(ifKnown({ id: userId }, selected) ?? (await readUsers(context, [userId], selected))[0]);
+      },
     }),
     apiKey: t.field({
       type: ApiKeyType,
       description: 'The key of this request.',
-      resolve: async ({ keyId }, _, context) => found((await readApiKeys(context, [keyId]))[0]),
+      resolve: async ({ keyId, scopes }, _, context, info) => {
+        const selected = selectedColumns<ApiKeyRow>(info, 'ApiKey');
+        const known = ifKnown<ApiKeyRow>({ id: keyId, scopes: [...scopes] }, selected);
+        return found(known ?? (await readApiKeys(context, [keyId], selected))[0]);
+      },
     }),
     scopes: t.field({ type: [ScopeEnum], description: 'What the key may do.', resolve: ({ scopes }) => [...scopes] }),
     role: t.field({
@@ -34,15 +46,19 @@ const ViewerType = builder.objectRef<Actor>('Viewer').implement({
       nullable: true,
       description:
         "The organization the caller acts in: the key's; else the one named by `X-Organization-Id`; else the user's only one; else null.",
-      resolve: async ({ organization }, _, context) =>
-        organization ? found((await readOrganizations(context, [organization.id]))[0]) : null,
+      resolve: async ({ organization }, _, context, info) => {
+        const selected = selectedColumns<OrganizationRow>(info, 'Organization');
+        return organization ? found(await readActingOrganization(context, selected)) : null;
+      },
     }),
     organizations: t.connection(
       {
         type: OrganizationType,
         description: 'The organizations that the key reaches.',
-        resolve: async (_, page, context) => {
-          return toConnection(await listOrganizations(context, page));
+        resolve: ({ userId }, page, context, info) => {
+          const selected = selectedColumns<OrganizationRow>(info, 'Organization');
+          const list = () => listOrganizations(context, page, selected);
+          return resolveList({ context, info, args: page }, userId, list, selected);
         },
       },
       { description: 'A page of organizations.' },

@@ -1,5 +1,6 @@
-import { defineEntity, p } from '@mikro-orm/postgresql';
+import { type InferKyselyDB, defineEntity, p } from '@mikro-orm/postgresql';
 import type { Scope } from '../../core/operation.ts';
+import { columnNames } from '../../core/postgres/queries.ts';
 import { Organization } from '../organizations/entity.ts';
 import { User } from '../users/entity.ts';
 
@@ -42,6 +43,9 @@ export class ApiKey extends ApiKeySchema.class {
   }
 }
 ApiKeySchema.setClass(ApiKey);
+
+export type ApiKeyTables = InferKyselyDB<typeof ApiKeySchema>;
+export const API_KEY_COLUMNS = columnNames<ApiKeyTables, 'api_key'>(ApiKeySchema, 'api_key');
 
 /** Topic published when a key may no longer read what it reads now: requests that still run with it look again. */
 export function apiKeyTopic(keyId: string): string {

@@ -1,12 +1,14 @@
 import { builder } from '../../core/builder.ts';
-import { toConnection } from '../../core/connection.ts';
+import { resolveList } from '../../core/connection.ts';
 import { ConflictError, NotFoundError } from '../../core/errors.ts';
 import { mutation } from '../../core/mutation.ts';
 import { nodeType, toGlobalId, uuidsOf } from '../../core/node.ts';
 import { SCOPES, type Scope } from '../../core/operation.ts';
+import { needs, selectedColumns } from '../../core/selection.ts';
 import { OrganizationType } from '../organizations/graphql.ts';
 import { createApiKeyInput, renameApiKeyInput, revokeApiKeyInput } from './input.ts';
-import { type ApiKeyRow, createApiKey, listApiKeys, readApiKeys, renameApiKey, revokeApiKey } from './operations.ts';
+import { createApiKey, listApiKeys, readApiKeys, renameApiKey, revokeApiKey } from './operations.ts';
+import { type ApiKeyRow, apiKeyRow } from './queries.ts';
 
 const SCOPE_DESCRIPTIONS: Record<Scope, string> = {
   'mcp_connections.read': 'See MCP connections.',
@@ -36,14 +38,14 @@ export const ScopeEnum = builder.enumType('Scope', {
 export const ApiKeyType = nodeType<ApiKeyRow>('ApiKey', {
   description: 'A credential of a user in an organization. The secret itself is shown once, when it is created.',
   keyOf: ({ id }) => id,
-  load: (context, keys) => readApiKeys(context, uuidsOf(keys)),
+  load: (context, keys, selected) => readApiKeys(context, uuidsOf(keys), selected),
   fields: (t) => ({
-    databaseId: t.field({ type: 'UUID', description: 'The id that REST uses.', resolve: ({ id }) => id }),
+    databaseId: t.expose('id', { type: 'UUID', description: 'The id that REST uses.' }),
     name: t.exposeString('name', { description: 'What it is called; 1 to 100 characters.' }),
     preview: t.exposeString('preview', {
       description: 'Its first and last characters, to tell keys apart: `wgk_ab12…yz`.',
     }),
-    scopes: t.field({ type: [ScopeEnum], description: 'What it may do.', resolve: ({ scopes }) => scopes }),
+    scopes: t.expose('scopes', { type: [ScopeEnum], description: 'What it may do.' }),
     expiresAt: t.expose('expiresAt', {
       type: 'DateTime',
       nullable: true,
@@ -71,8 +73,12 @@ builder.objectField(OrganizationType, 'apiKeys', (t) =>
           description: 'Whether to list revoked keys, too.',
         }),
       },
-      resolve: async ({ id }, { includeRevoked, ...page }, context) => {
-        return toConnection(await listApiKeys(context, page, { organizationId: id, includeRevoked }));
+      extensions: needs<{ id: string }>('id'),
+      resolve: ({ id: organizationId }, args, context, info) => {
+        const { includeRevoked, ...page } = args;
+        const selected = selectedColumns<ApiKeyRow>(info, 'ApiKey');
+        const list = () => listApiKeys(context, { organizationId, includeRevoked }, page, selected);
+        return resolveList({ context, info, args }, organizationId, list, selected);
       },
     },
     { description: 'A page of API keys.' },
@@ -90,7 +96,10 @@ mutation('createApiKey', {
     expiresAt: t.field({ type: 'DateTime', description: 'When it stops to authenticate; never when absent.' }),
   }),
   errors: [ConflictError],
-  run: createApiKey,
+  run: async (context, input) => {
+    const { apiKey, key } = await createApiKey(context, input);
+    return { apiKey: apiKeyRow(apiKey), key };
+  },
   payload: (t) => ({
     apiKey: t.field({
       type: ApiKeyType,
@@ -110,7 +119,7 @@ mutation('renameApiKey', {
     name: t.string({ required: true, description: '1 to 100 characters.' }),
   }),
   errors: [NotFoundError],
-  run: async (context, input) => ({ apiKey: await renameApiKey(context, input) }),
+  run: async (context, input) => ({ apiKey: apiKeyRow(await renameApiKey(context, input)) }),
   payload: (t) => ({
     apiKey: t.field({ type: ApiKeyType, description: 'The renamed key.', resolve: ({ apiKey }) => apiKey }),
   }),
@@ -122,7 +131,7 @@ mutation('revokeApiKey', {
   ids: { apiKeyId: 'ApiKey' },
   input: (t) => ({ apiKeyId: t.id({ required: true, description: 'Either id of the key.' }) }),
   errors: [NotFoundError],
-  run: async (context, input) => ({ apiKey: await revokeApiKey(context, input) }),
+  run: async (context, input) => ({ apiKey: apiKeyRow(await revokeApiKey(context, input)) }),
   payload: (t) => ({
     apiKey: t.field({ type: ApiKeyType, description: 'The revoked key.', resolve: ({ apiKey }) => apiKey }),
     deletedId: t.id({

@@ -1,8 +1,7 @@
 import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
 import { ConflictError, ForbiddenError, invalid, notFound } from '../../core/errors.ts';
-import { type CountedPage, type Ordering, type PageArguments, keyset } from '../../core/keyset.ts';
+import type { CountedPage, PageArguments } from '../../core/keyset.ts';
 import {
-  type Actor,
   type AuditTarget,
   type OperationContext,
   type Scope,
@@ -10,31 +9,28 @@ import {
   requireScope,
   write,
 } from '../../core/operation.ts';
-import { type Timestamp, toIsoString } from '../../core/sql.ts';
+import { filterOf } from '../../core/postgres/reach.ts';
+import type { Columns } from '../../core/selection.ts';
 import { Membership } from '../organizations/entity.ts';
 import { lockOrganization } from '../organizations/operations.ts';
 import { ApiKey, apiKeyTopic } from './entity.ts';
 import type { CreateApiKeyInput, RenameApiKeyInput, RevokeApiKeyInput } from './input.ts';
 import { generateApiKey, hashApiKey, previewApiKey } from './key-format.ts';
+import { reachedBy } from './policy.ts';
+import {
+  type ApiKeyFilter,
+  type ApiKeyRow,
+  countApiKeys,
+  findApiKeys,
+  pageOfApiKeys,
+  revokeKeys,
+  unboundKeysOf,
+} from './queries.ts';
+
+export { type ApiKeyRow, NOTED_EVERY, noteKeyUse, revokeKeys } from './queries.ts';
 
 /** Keys of one organization that are neither revoked nor expired. */
 export const MAX_ACTIVE_KEYS = 10;
-
-export interface ApiKeyRow extends Pick<ApiKey, 'id' | 'name' | 'preview' | 'scopes'> {
-  readonly expiresAt?: Timestamp | null;
-  readonly lastUsedAt?: Timestamp | null;
-  readonly revokedAt?: Timestamp | null;
-  readonly createdAt: Timestamp;
-}
-
-/** The caller's own keys, of the organization they act in or of none, and for an admin all of the organization. */
-function withinReachOf({ userId, organization }: Actor) {
-  const own = {
-    user: userId,
-    $or: [{ organization: null }, ...(organization ? [{ organization: organization.id }] : [])],
-  };
-  return organization?.role === 'admin' ? { $or: [own, { organization: organization.id }] } : own;
-}
 
 /**
  * Creates a key of the caller, in the organization they act in. The key is in the answer and nowhere else.
@@ -129,23 +125,25 @@ async function loadApiKey({ em, actor }: OperationContext, id: string): Promise<
   // Locked, so that of two callers who revoke at once one finds it revoked already.
   const key = await em.findOne(
     ApiKey,
-    { id, revokedAt: null, ...withinReachOf(actor) },
+    { $and: [{ id, revokedAt: null }, filterOf<ApiKey>(reachedBy(actor))] },
     { lockMode: LockMode.PESSIMISTIC_WRITE },
   );
   if (!key) throw notFound('API key');
   return key;
 }
 
-const BY_CREATION: Ordering<ApiKeyRow> = {
-  name: 'API_KEY',
-  direction: 'DESC',
-  columns: [
-    { sql: 'k.created_at', type: 'timestamptz', of: (row) => toIsoString(row.createdAt) },
-    { sql: 'k.id', type: 'uuid', of: (row) => row.id },
-  ],
-};
-
-const COLUMNS = `k.id, k.name, k.preview, k.scopes, k.expires_at as "expiresAt", k.last_used_at as "lastUsedAt", k.revoked_at as "revokedAt", k.created_at as "createdAt"`;
+/**
+ * Revokes the keys of a member who leaves the organization. Keys of no organization stay, but no longer reach this one.
+ * @returns all that reach less than before. Part of the caller's transaction.
+ */
+export async function revokeKeysOfMember(
+  em: EntityManager,
+  member: { organizationId: string; userId: string },
+  at: Date,
+): Promise<string[]> {
+  const revoked = await revokeKeys(em, member, at);
+  return [...revoked, ...(await unboundKeysOf(em, member.userId))];
+}
 
 /**
  * The keys of the caller's organization, newest first: all of them for an admin, their own for a member. Revoked ones too when asked.
@@ -153,38 +151,25 @@ const COLUMNS = `k.id, k.name, k.preview, k.scopes, k.expires_at as "expiresAt",
  */
 export async function listApiKeys(
   context: OperationContext,
+  filter: ApiKeyFilter,
   page: PageArguments,
-  options: { organizationId: string; includeRevoked: boolean },
+  selected?: Columns<ApiKeyRow>,
 ): Promise<CountedPage<ApiKeyRow>> {
   requireScope(context.actor, 'api_keys.read');
-  const organization = requireOrganization(context.actor, options.organizationId);
-  const values: unknown[] = [organization.id];
-  const conditions = ['k.organization_id = $1'];
-  if (organization.role !== 'admin') conditions.push(`k.user_id = $${values.push(context.actor.userId)}`);
-  if (!options.includeRevoked) conditions.push('k.revoked_at is null');
-  const [where, given] = [conditions.join(' and '), [...values]];
-  const query = keyset(BY_CREATION, page, values);
-  const rows = await context.sql.query<ApiKeyRow>(
-    `select ${COLUMNS} from api_key k where ${where} and ${query.where} order by ${query.orderBy} limit $${values.push(query.limit)}`,
-    values,
-  );
-  return { page: query.toPage(rows), total: () => countApiKeys(context, where, given) };
-}
-
-async function countApiKeys({ sql }: OperationContext, where: string, values: readonly unknown[]): Promise<number> {
-  const [row] = await sql.query<{ count: number }>(
-    `select count(*)::int as count from api_key k where ${where}`,
-    values,
-  );
-  return row?.count ?? 0;
+  requireOrganization(context.actor, filter.organizationId);
+  return {
+    page: await pageOfApiKeys(context, filter, page, selected),
+    total: () => countApiKeys(context, filter),
+  };
 }
 
 /** Those of the ids that the caller may see, revoked ones included. A key may always see itself. */
-export async function readApiKeys(context: OperationContext, ids: readonly string[]): Promise<ApiKeyRow[]> {
+export async function readApiKeys(
+  context: OperationContext,
+  ids: readonly string[],
+  selected?: Columns<ApiKeyRow>,
+): Promise<ApiKeyRow[]> {
   const { actor } = context;
   if (ids.some((id) => id !== actor.keyId)) requireScope(actor, 'api_keys.read');
-  return context.sql.query<ApiKeyRow>(
-    `select ${COLUMNS} from api_key k where k.id = any($1) and (k.organization_id = $2 or k.organization_id is null and k.user_id = $3) and (k.user_id = $3 or $4)`,
-    [ids, actor.organization?.id ?? null, actor.userId, actor.organization?.role === 'admin'],
-  );
+  return findApiKeys(context, ids, selected);
 }

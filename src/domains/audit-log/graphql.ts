@@ -1,12 +1,14 @@
 import { z } from 'zod';
 import type { AuditSource } from '../../core/audit.ts';
 import { builder } from '../../core/builder.ts';
-import { toConnection } from '../../core/connection.ts';
+import { resolveList } from '../../core/connection.ts';
 import { keyFromAnyId, keyFromId, toGlobalId } from '../../core/node.ts';
+import { needs, selectedColumns } from '../../core/selection.ts';
 import { OrganizationType } from '../organizations/graphql.ts';
 import { UserType } from '../users/graphql.ts';
 import { auditLogFilter } from './input.ts';
-import { type AuditEntryRow, listAuditEntries } from './operations.ts';
+import { listAuditEntries } from './operations.ts';
+import type { AuditEntryRow } from './queries.ts';
 
 const SourceEnum = builder.enumType('AuditSource', {
   description: 'By which way something was changed.',
@@ -21,9 +23,9 @@ const AuditEntryType = builder.objectRef<AuditEntryRow>('AuditEntry').implement(
   description:
     'One operation that has changed something. Written together with the change: there is none without the other.',
   fields: (t) => ({
-    databaseId: t.field({ type: 'UUID', description: 'Its id in the database.', resolve: ({ id }) => id }),
+    databaseId: t.expose('id', { type: 'UUID', description: 'Its id in the database.' }),
     occurredAt: t.expose('occurredAt', { type: 'DateTime', description: 'When it was done.' }),
-    source: t.field({ type: SourceEnum, description: 'By which way.', resolve: ({ source }) => source }),
+    source: t.expose('source', { type: SourceEnum, description: 'By which way.' }),
     operation: t.exposeString('operation', {
       description: 'What was done: the name of the operation, such as `revokeApiKey`.',
     }),
@@ -35,17 +37,21 @@ const AuditEntryType = builder.objectRef<AuditEntryRow>('AuditEntry').implement(
       nullable: true,
       description:
         'Global id of what was changed; it may be gone by now. Null when several were changed at once, and for deleted accounts.',
+      extensions: needs<AuditEntryRow>('targetType', 'targetId'),
       resolve: ({ targetType, targetId }) => targetId && toGlobalId(targetType, targetId),
     }),
     user: t.field({
       type: UserType,
       nullable: true,
       description: 'Who did it, former members included. Null for a deleted account, the command line and jobs.',
-      resolve: ({ user }) => user,
+      extensions: needs<AuditEntryRow>('userId', 'email', 'name', 'userCreatedAt'),
+      resolve: ({ userId: id, email, name, userCreatedAt: createdAt }) =>
+        id !== null && createdAt !== null ? { id, email, name, createdAt } : null,
     }),
     apiKeyId: t.id({
       nullable: true,
       description: 'Global id of the API key that it was done with; null for the command line and jobs.',
+      extensions: needs<AuditEntryRow>('keyId'),
       resolve: ({ keyId }) => keyId && toGlobalId('ApiKey', keyId),
     }),
     requestId: t.exposeString('requestId', {
@@ -79,8 +85,12 @@ builder.objectField(OrganizationType, 'auditLog', (t) =>
       description:
         'Who has changed what in it, latest first; for admins, with the scope `organizations.write`. Kept for a year unless configured otherwise.',
       args: { filter: t.arg({ type: FilterInput, description: 'Conditions.' }) },
-      resolve: async ({ id }, { filter, ...page }, context) => {
-        return toConnection(await listAuditEntries(context, { organizationId: id, filter: filter ?? {}, page }));
+      extensions: needs<{ id: string }>('id'),
+      resolve: ({ id: organizationId }, args, context, info) => {
+        const { filter, ...page } = args;
+        const selected = selectedColumns<AuditEntryRow>(info, 'AuditEntry');
+        const list = () => listAuditEntries(context, { organizationId, filter: filter ?? {}, page }, selected);
+        return resolveList({ context, info, args }, organizationId, list, selected);
       },
     },
     { description: 'A page of the audit log.' },

@@ -1,4 +1,5 @@
-import { defineEntity, p } from '@mikro-orm/postgresql';
+import { type InferKyselyDB, defineEntity, p } from '@mikro-orm/postgresql';
+import { columnNames } from '../../core/postgres/queries.ts';
 import { Organization } from '../organizations/entity.ts';
 
 export const BROADCAST_STATUSES = ['waiting', 'canceled', 'succeeded', 'failed'] as const;
@@ -53,3 +54,10 @@ export class Broadcast extends BroadcastSchema.class {
   }
 }
 BroadcastSchema.setClass(Broadcast);
+
+export type BroadcastTables = InferKyselyDB<typeof BroadcastChannelSchema | typeof BroadcastSchema>;
+export const CHANNEL_COLUMNS = columnNames<BroadcastTables, 'broadcast_channel'>(
+  BroadcastChannelSchema,
+  'broadcast_channel',
+);
+export const BROADCAST_COLUMNS = columnNames<BroadcastTables, 'broadcast'>(BroadcastSchema, 'broadcast');

@@ -1,25 +1,19 @@
 import { LockMode } from '@mikro-orm/postgresql';
 import { ConflictError, invalid, notFound } from '../../core/errors.ts';
 import { type OperationContext, requireOrganization, requireScope, write } from '../../core/operation.ts';
-import type { Sql, Timestamp } from '../../core/sql.ts';
-import { Broadcast, BroadcastChannel, type BroadcastContent, type BroadcastStatus } from './entity.ts';
+import { Broadcast, BroadcastChannel } from './entity.ts';
 import type { BroadcastReference, CreateBroadcastInput, ListBroadcastsInput } from './input.ts';
+import {
+  type BroadcastChannelRow,
+  type BroadcastRow,
+  addChannel,
+  broadcastRow,
+  findBroadcast,
+  findBroadcasts,
+  findChannels,
+} from './queries.ts';
 
-export interface BroadcastChannelRow extends Pick<BroadcastChannel, 'id' | 'channelKey' | 'type' | 'name' | 'active'> {
-  readonly createdAt: Timestamp;
-  readonly updatedAt: Timestamp;
-}
-
-export interface BroadcastRow {
-  readonly id: string;
-  readonly channelId: string;
-  readonly content: BroadcastContent;
-  readonly status: BroadcastStatus;
-  readonly triggerAt: Timestamp;
-  readonly createdAt: Timestamp;
-  readonly userUpdatedAt: Timestamp;
-  readonly message: string | null;
-}
+export { deleteBroadcastsOf } from './queries.ts';
 
 const DEFAULT_CHANNEL = { channelKey: 'default', type: 'Default', name: 'Default channel', active: true } as const;
 
@@ -41,25 +35,17 @@ function reach({ actor }: OperationContext): string {
   return requireOrganization(actor).id;
 }
 
-async function findChannels(sql: Sql, organizationId: string): Promise<BroadcastChannelRow[]> {
-  return sql.query<BroadcastChannelRow>(
-    `select id, channel_key as "channelKey", type, name, active, created_at as "createdAt", updated_at as "updatedAt"
-      from broadcast_channel where organization_id = $1 order by created_at, id`,
-    [organizationId],
-  );
-}
-
 /** Whoever comes second at once finds the first one's. */
 const addDefaultChannel = write(
   async ({ em, now, newId }, organization: string): Promise<string | undefined> => {
-    const { channelKey, type, name, active } = DEFAULT_CHANNEL;
     const at = now();
-    const [added] = await em.execute<{ id: string }[]>(
-      `insert into broadcast_channel (id, organization_id, channel_key, type, name, active, created_at, updated_at)
-        values (?, ?, ?, ?, ?, ?, ?, ?) on conflict (organization_id, channel_key) do nothing returning id`,
-      [newId(), organization, channelKey, type, name, active, at, at],
-    );
-    return added?.id;
+    return addChannel(em, {
+      ...DEFAULT_CHANNEL,
+      id: newId(),
+      organizationId: organization,
+      createdAt: at,
+      updatedAt: at,
+    });
   },
   {
     operation: 'addBroadcastChannel',
@@ -67,43 +53,21 @@ const addDefaultChannel = write(
   },
 );
 
-const COLUMNS = `b.id, b.channel_id as "channelId", b.content, b.status, b.trigger_at as "triggerAt", b.created_at as "createdAt",
-  b.user_updated_at as "userUpdatedAt", b.message`;
-
 /**
  * The broadcasts of the organization, newest first, cancelled ones included; behind the one whose guid is `after`.
  * @throws ValidationError when `after` is no broadcast of the organization.
  */
 export async function listBroadcasts(context: OperationContext, input: ListBroadcastsInput): Promise<BroadcastRow[]> {
-  const values: unknown[] = [reach(context)];
-  const value = (given: unknown) => `$${values.push(given)}`;
-  const conditions = ['b.organization_id = $1'];
-  if (input.status !== undefined) conditions.push(`b.status = ${value(input.status)}`);
-  if (input.after !== undefined) {
-    if (!(await findBroadcast(context, input.after))) {
-      throw invalid('after', 'must be the broadcastGuid of a broadcast', 'invalid_cursor');
-    }
-    conditions.push(
-      `(b.created_at, b.id) < (select a.created_at, a.id from broadcast a where a.id = ${value(input.after)})`,
-    );
+  const organizationId = reach(context);
+  if (input.after !== undefined && !(await findBroadcast(context.sql, organizationId, input.after))) {
+    throw invalid('after', 'must be the broadcastGuid of a broadcast', 'invalid_cursor');
   }
-  return context.sql.query<BroadcastRow>(
-    `select ${COLUMNS} from broadcast b where ${conditions.join(' and ')} order by b.created_at desc, b.id desc limit ${value(input.limit)}`,
-    values,
-  );
-}
-
-async function findBroadcast(context: OperationContext, id: string): Promise<BroadcastRow | undefined> {
-  const [row] = await context.sql.query<BroadcastRow>(
-    `select ${COLUMNS} from broadcast b where b.organization_id = $1 and b.id = $2`,
-    [reach(context), id],
-  );
-  return row;
+  return findBroadcasts(context.sql, organizationId, input);
 }
 
 /** @throws NotFoundError for a missing and a foreign broadcast alike. */
 export async function readBroadcast(context: OperationContext, input: BroadcastReference): Promise<BroadcastRow> {
-  const row = await findBroadcast(context, input.broadcast_guid);
+  const row = await findBroadcast(context.sql, reach(context), input.broadcast_guid);
   if (!row) throw notFound('broadcast');
   return row;
 }
@@ -119,17 +83,19 @@ export const createBroadcast = write(
     const channel = await em.findOne(BroadcastChannel, { id: input.channelGuid, organization });
     if (!channel) throw invalid('channelGuid', 'must be the channelGuid of one of the organization’s channels');
     const at = now();
-    const fields = {
+    const broadcast = em.create(Broadcast, {
       id: newId(),
+      organization,
+      channel,
       content: input.content,
-      status: 'waiting' as const,
+      status: 'waiting',
       triggerAt: input.triggerAt ?? at,
       createdAt: at,
       userUpdatedAt: at,
       message: null,
-    };
-    em.persist(em.create(Broadcast, { ...fields, organization, channel }));
-    return { ...fields, channelId: channel.id };
+    });
+    em.persist(broadcast);
+    return broadcastRow(broadcast);
   },
   { operation: 'createBroadcast', target: ({ id }) => ({ type: 'Broadcast', id }) },
 );

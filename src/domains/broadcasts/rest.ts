@@ -1,17 +1,15 @@
 import { z } from 'zod';
 import { route } from '../../core/route.ts';
-import { toIsoString } from '../../core/sql.ts';
 import { BROADCAST_STATUSES } from './entity.ts';
 import { broadcastReference, createBroadcastInput, listBroadcastsInput, noInput } from './input.ts';
 import {
-  type BroadcastChannelRow,
-  type BroadcastRow,
   cancelBroadcast,
   createBroadcast,
   listBroadcastChannels,
   listBroadcasts,
   readBroadcast,
 } from './operations.ts';
+import type { BroadcastChannelRow, BroadcastRow } from './queries.ts';
 
 /**
  * The social publishing API (custom event definition API, section 9): deprecated, stable, and REST only. The date in `Deprecation` (RFC 9745,
@@ -52,8 +50,7 @@ const broadcastDocument = z
 
 function toChannelDocument(row: BroadcastChannelRow): z.input<typeof channelDocument> {
   const { id, channelKey, type, name, active, createdAt, updatedAt } = row;
-  const times = { createdAt: toIsoString(createdAt), updatedAt: toIsoString(updatedAt) };
-  return { channelGuid: id, channelKey, type, name, active, ...times };
+  return { channelGuid: id, channelKey, type, name, active, createdAt, updatedAt };
 }
 
 function toBroadcastDocument(row: BroadcastRow): z.input<typeof broadcastDocument> {
@@ -62,9 +59,9 @@ function toBroadcastDocument(row: BroadcastRow): z.input<typeof broadcastDocumen
     channelGuid: row.channelId,
     content: row.content,
     status: row.status,
-    triggerAt: toIsoString(row.triggerAt),
-    createdAt: toIsoString(row.createdAt),
-    userUpdatedAt: toIsoString(row.userUpdatedAt),
+    triggerAt: row.triggerAt,
+    createdAt: row.createdAt,
+    userUpdatedAt: row.userUpdatedAt,
     message: row.message,
   };
 }

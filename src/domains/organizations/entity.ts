@@ -1,6 +1,7 @@
-import { type Opt, defineEntity, p } from '@mikro-orm/postgresql';
+import { type InferKyselyDB, type Opt, defineEntity, p } from '@mikro-orm/postgresql';
 import type { Subscriptions } from '../../core/config.ts';
 import { ROLES } from '../../core/operation.ts';
+import { columnNames } from '../../core/postgres/queries.ts';
 import { User } from '../users/entity.ts';
 
 const OrganizationSchema = defineEntity({
@@ -48,3 +49,6 @@ const MembershipSchema = defineEntity({
 /** A user's place in an organization. */
 export class Membership extends MembershipSchema.class {}
 MembershipSchema.setClass(Membership);
+
+export type OrganizationTables = InferKyselyDB<typeof OrganizationSchema | typeof MembershipSchema>;
+export const ORGANIZATION_COLUMNS = columnNames<OrganizationTables, 'organization'>(OrganizationSchema, 'organization');

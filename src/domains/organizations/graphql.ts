@@ -1,9 +1,11 @@
+import { resolveBatched } from '../../core/batches.ts';
 import { builder } from '../../core/builder.ts';
-import { toConnection } from '../../core/connection.ts';
+import { resolveConnection } from '../../core/connection.ts';
 import { ConflictError, NotFoundError } from '../../core/errors.ts';
 import { mutation } from '../../core/mutation.ts';
 import { nodeType, toGlobalId, uuidsOf } from '../../core/node.ts';
 import type { Role } from '../../core/operation.ts';
+import { needs, selectedColumns } from '../../core/selection.ts';
 import { UserType } from '../users/graphql.ts';
 import {
   addOrganizationMemberInput,
@@ -12,21 +14,9 @@ import {
   removeOrganizationMemberInput,
   updateOrganizationInput,
 } from './input.ts';
-import {
-  type MemberChange,
-  addOrganizationMember,
-  changeOrganizationMemberRole,
-  removeOrganizationMember,
-} from './member-operations.ts';
-import {
-  type MemberRow,
-  type OrganizationRow,
-  countMembers,
-  createOrganization,
-  listMembers,
-  readOrganizations,
-  updateOrganization,
-} from './operations.ts';
+import { addOrganizationMember, changeOrganizationMemberRole, removeOrganizationMember } from './member-operations.ts';
+import { createOrganization, memberCountsOf, membersOf, readOrganizations, updateOrganization } from './operations.ts';
+import { type MemberRow, type OrganizationRow, memberRow, organizationRow } from './queries.ts';
 
 export const RoleEnum = builder.enumType('OrganizationRole', {
   description: 'What a member may do in an organization.',
@@ -42,28 +32,20 @@ export const RoleEnum = builder.enumType('OrganizationRole', {
 export const OrganizationType = nodeType<OrganizationRow>('Organization', {
   description: 'A tenant: every other record belongs to one, and nothing of one is visible in another.',
   keyOf: ({ id }) => id,
-  load: (context, keys) => readOrganizations(context, uuidsOf(keys)),
+  load: (context, keys, selected) => readOrganizations(context, uuidsOf(keys), selected),
   fields: (t) => ({
-    databaseId: t.field({ type: 'UUID', description: 'The id that REST uses.', resolve: ({ id }) => id }),
+    databaseId: t.expose('id', { type: 'UUID', description: 'The id that REST uses.' }),
     name: t.exposeString('name', { description: '1 to 100 characters.' }),
     slug: t.exposeString('slug', {
       nullable: true,
       description: 'Unique over all organizations; null when the name left nothing to make one of.',
     }),
-    logoUrl: t.field({
-      type: 'URL',
-      nullable: true,
-      description: 'Address of its logo.',
-      resolve: ({ logoUrl }) => logoUrl,
-    }),
-    memberCount: t.loadable({
-      type: 'Int',
+    logoUrl: t.expose('logoUrl', { type: 'URL', nullable: true, description: 'Address of its logo.' }),
+    memberCount: t.int({
       description: 'How many members it has.',
-      load: async (ids: string[], context) => {
-        const counts = await countMembers(context, ids);
-        return ids.map((id) => counts.get(id) ?? 0);
-      },
-      resolve: ({ id }) => id,
+      extensions: needs<OrganizationRow>('id'),
+      resolve: async ({ id }, _, context, info) =>
+        (await resolveBatched({ context, info }, id, memberCountsOf(context))) ?? 0,
     }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was created.' }),
     updatedAt: t.expose('updatedAt', { type: 'DateTime', description: 'When it was last changed.' }),
@@ -76,14 +58,11 @@ const MemberType = builder.objectRef<MemberRow>('OrganizationMember').implement(
     user: t.field({
       type: UserType,
       description: 'Who.',
+      extensions: needs<MemberRow>('userId', 'email', 'name', 'userCreatedAt'),
       resolve: ({ userId, email, name, userCreatedAt }) => ({ id: userId, email, name, createdAt: userCreatedAt }),
     }),
-    role: t.field({ type: RoleEnum, description: 'What they may do.', resolve: ({ role }) => role }),
-    joinedAt: t.field({
-      type: 'DateTime',
-      description: 'When they became a member.',
-      resolve: ({ createdAt }) => createdAt,
-    }),
+    role: t.expose('role', { type: RoleEnum, description: 'What they may do.' }),
+    joinedAt: t.expose('createdAt', { type: 'DateTime', description: 'When they became a member.' }),
   }),
 });
 
@@ -92,8 +71,15 @@ builder.objectField(OrganizationType, 'members', (t) =>
     {
       type: MemberType,
       description: 'Its members, by time of joining.',
-      resolve: async ({ id }, page, context) => {
-        return toConnection(await listMembers(context, id, page));
+      extensions: needs<OrganizationRow>('id'),
+      resolve: ({ id }, args, context, info) => {
+        const selected = selectedColumns<MemberRow>(info, 'OrganizationMember');
+        const pages = membersOf(context, args, selected);
+        return resolveConnection({ context, info, args }, id, {
+          pages,
+          counts: memberCountsOf(context),
+          columns: selected,
+        });
       },
     },
     { description: 'A page of members.' },
@@ -112,7 +98,7 @@ mutation('createOrganization', {
     }),
   }),
   errors: [ConflictError],
-  run: async (context, input) => ({ organization: await createOrganization(context, input) }),
+  run: async (context, input) => ({ organization: organizationRow(await createOrganization(context, input)) }),
   payload: (t) => ({
     organization: t.field({
       type: OrganizationType,
@@ -132,7 +118,7 @@ mutation('updateOrganization', {
     logoUrl: t.string({ description: 'http(s) address, at most 2048 characters; kept when absent, cleared by null.' }),
   }),
   errors: [NotFoundError],
-  run: async (context, input) => ({ organization: await updateOrganization(context, input) }),
+  run: async (context, input) => ({ organization: organizationRow(await updateOrganization(context, input)) }),
   payload: (t) => ({
     organization: t.field({
       type: OrganizationType,
@@ -152,7 +138,13 @@ mutation('addOrganizationMember', {
   }),
   errors: [ConflictError],
   run: addOrganizationMember,
-  payload: (t) => ({ member: t.field({ type: MemberType, description: 'The new member.', resolve: toMember }) }),
+  payload: (t) => ({
+    member: t.field({
+      type: MemberType,
+      description: 'The new member.',
+      resolve: ({ membership }) => memberRow(membership),
+    }),
+  }),
 });
 
 mutation('changeOrganizationMemberRole', {
@@ -165,7 +157,13 @@ mutation('changeOrganizationMemberRole', {
   }),
   errors: [NotFoundError, ConflictError],
   run: changeOrganizationMemberRole,
-  payload: (t) => ({ member: t.field({ type: MemberType, description: 'The changed member.', resolve: toMember }) }),
+  payload: (t) => ({
+    member: t.field({
+      type: MemberType,
+      description: 'The changed member.',
+      resolve: ({ membership }) => memberRow(membership),
+    }),
+  }),
 });
 
 mutation('removeOrganizationMember', {
@@ -183,15 +181,3 @@ mutation('removeOrganizationMember', {
     }),
   }),
 });
-
-function toMember({ organization, user, membership }: MemberChange): MemberRow {
-  return {
-    organizationId: organization.id,
-    userId: user.id,
-    email: user.email ?? null,
-    name: user.name ?? null,
-    userCreatedAt: user.createdAt,
-    role: membership.role,
-    createdAt: membership.createdAt,
-  };
-}

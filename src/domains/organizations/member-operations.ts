@@ -8,9 +8,12 @@ import {
   requireScope,
   write,
 } from '../../core/operation.ts';
+import type { Role } from '../../core/operation.ts';
 import { apiKeyTopic } from '../api-keys/entity.ts';
-import { User } from '../users/entity.ts';
-import { Membership } from './entity.ts';
+import { revokeKeysOfMember } from '../api-keys/operations.ts';
+import type { User } from '../users/entity.ts';
+import { findOrCreateUser } from '../users/operations.ts';
+import { Membership, type Organization } from './entity.ts';
 import type {
   AddOrganizationMemberInput,
   ChangeOrganizationMemberRoleInput,
@@ -29,17 +32,12 @@ export interface MemberChange {
  * @throws ConflictError when they are a member already; ForbiddenError for callers who are not admins.
  */
 export const addOrganizationMember = write(
-  async ({ em, actor, now, newId }, { email, role }: AddOrganizationMemberInput): Promise<MemberChange> => {
+  async (context, { email, role }: AddOrganizationMemberInput): Promise<MemberChange> => {
+    const { em, actor, now } = context;
     requireScope(actor, 'organizations.write');
     const organization = requireAdmin(actor);
-    const at = now();
-    await em.upsert(
-      User,
-      { id: newId(), email, createdAt: at },
-      { onConflictFields: ['email'], onConflictAction: 'ignore' },
-    );
-    const user = await em.findOneOrFail(User, { email });
-    const membership = em.create(Membership, { organization: organization.id, user, role, createdAt: at });
+    const user = await findOrCreateUser(context, email);
+    const membership = em.create(Membership, { organization: organization.id, user, role, createdAt: now() });
     return { organization, user, membership };
   },
   {
@@ -70,8 +68,8 @@ export async function removeOrganizationMember(
   context: OperationContext,
   input: RemoveOrganizationMemberInput,
 ): Promise<MemberChange> {
-  const { change, keys } = await removeMember(context, input);
-  for (const { id } of keys) context.notifier.publish(apiKeyTopic(id));
+  const { change, keyIds } = await removeMember(context, input);
+  for (const id of keyIds) context.notifier.publish(apiKeyTopic(id));
   return change;
 }
 
@@ -80,19 +78,22 @@ const removeMember = write(
     const { organization, membership } = await lockMember(em, actor, userId);
     await refuseLastAdmin(em, membership);
     em.remove(membership);
-    // Keys without an organization stay, but no longer reach this one.
-    const keys = await em.execute<{ id: string }[]>(
-      `with revoked as (
-         update api_key set revoked_at = ? where organization_id = ? and user_id = ? and revoked_at is null returning id
-       )
-       select id from revoked
-       union all select id from api_key where organization_id is null and user_id = ? and revoked_at is null`,
-      [now(), organization.id, userId, userId],
-    );
-    return { change: { organization, membership, user: membership.user }, keys };
+    const keyIds = await revokeKeysOfMember(em, { organizationId: organization.id, userId }, now());
+    return { change: { organization, membership, user: membership.user }, keyIds };
   },
   { operation: 'removeOrganizationMember', target: ({ change }) => memberOf(change) },
 );
+
+/** Makes the user a member, whoever asks; a role that is given replaces that of an earlier membership. Part of the caller's transaction. */
+export async function ensureMember(
+  em: EntityManager,
+  { organization, user }: { organization: Organization; user: User },
+  { role, otherwise, at }: { role: Role | undefined; otherwise: Role; at: Date },
+): Promise<void> {
+  const membership = await em.findOne(Membership, { organization, user });
+  if (!membership) em.create(Membership, { organization, user, role: role ?? otherwise, createdAt: at });
+  else if (role) membership.role = role;
+}
 
 function memberOf({ user }: MemberChange): AuditTarget {
   return { type: 'User', id: user.id };

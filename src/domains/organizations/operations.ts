@@ -1,42 +1,25 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
+import { sql } from 'kysely';
 import { ConflictError, notFound } from '../../core/errors.ts';
-import { type CountedPage, type PageArguments, keyset } from '../../core/keyset.ts';
-import {
-  type AuditTarget,
-  type OperationContext,
-  type Role,
-  requireAdmin,
-  requireScope,
-  write,
-} from '../../core/operation.ts';
-import { type Timestamp, toIsoString } from '../../core/sql.ts';
-import { Membership, Organization } from './entity.ts';
+import type { CountedPage, PageArguments } from '../../core/keyset.ts';
+import { type AuditTarget, type OperationContext, requireAdmin, requireScope, write } from '../../core/operation.ts';
+import type { Readable } from '../../core/postgres/queries.ts';
+import { type Columns, ifKnown } from '../../core/selection.ts';
+import { Membership, Organization, type OrganizationTables } from './entity.ts';
 import type { CreateOrganizationInput, UpdateOrganizationInput } from './input.ts';
+import { type OrganizationRow, countOrganizations, findOrganizations, pageOfOrganizations } from './queries.ts';
 import { firstFreeSlug, slugFromName } from './slug.ts';
+
+export {
+  deleteOrganizationRow,
+  leaveOrganizations,
+  lockOrganizationsOf,
+  organizationsAdministeredBy,
+} from './leaving.ts';
+export { lockOrganization } from './lock.ts';
 
 /** Any constant will do: organizations are created one after the other, so that a generated slug that is free is still free at the insert. */
 const SLUG_LOCK = 2_207_831_554;
-
-export interface OrganizationRow extends Pick<Organization, 'id' | 'number' | 'name' | 'slug' | 'logoUrl'> {
-  readonly createdAt: Timestamp;
-  readonly updatedAt: Timestamp;
-}
-
-export interface MemberRow {
-  readonly organizationId: string;
-  readonly userId: string;
-  readonly email: string | null;
-  readonly name: string | null;
-  readonly userCreatedAt: Timestamp;
-  readonly role: Role;
-  readonly createdAt: Timestamp;
-}
-
-/** Holds the organization until the transaction ends: what may exist only so many times in it is created one after the other. */
-export async function lockOrganization(em: EntityManager, organizationId: string): Promise<void> {
-  // NO KEY: rows that merely refer to the organization may be inserted meanwhile.
-  await em.execute('select 1 from organization where id = ? for no key update', [organizationId]);
-}
 
 /**
  * Creates an organization and makes the caller its administrator. Without a slug one is made from the name, with a number when taken.
@@ -46,7 +29,10 @@ export const createOrganization = write(
   async (context, input: CreateOrganizationInput): Promise<Organization> => {
     const { em, actor, now, newId, settings } = context;
     requireScope(actor, 'organizations.write');
-    await em.execute('select pg_advisory_xact_lock(?)', [SLUG_LOCK]);
+    await em
+      .getKysely()
+      .selectNoFrom(sql`pg_advisory_xact_lock(${SLUG_LOCK})`.as('lock'))
+      .execute();
     const at = now();
     const organization = em.create(Organization, {
       id: newId(),
@@ -83,10 +69,35 @@ function targetOf({ id }: Organization): AuditTarget {
 async function generateSlug(em: EntityManager, name: string): Promise<string | null> {
   const base = slugFromName(name);
   if (base === undefined) return null;
-  const rows = await em.execute<{ slug: string }[]>('select slug from organization where starts_with(slug, ?)', [
-    base.slice(0, 90),
-  ]);
-  return firstFreeSlug(base, new Set(rows.map(({ slug }) => slug)));
+  const rows = await em
+    .getKysely<Readable<OrganizationTables>>()
+    .selectFrom('organization')
+    .select('slug')
+    .where(sql<boolean>`starts_with(slug, ${base.slice(0, 90)})`)
+    .execute();
+  return firstFreeSlug(base, new Set(rows.flatMap(({ slug }) => slug ?? [])));
+}
+
+/** The organization with this slug, which is new when there is none. Part of the caller's transaction. */
+export async function findOrCreateOrganization(
+  {
+    em,
+    now,
+    newId,
+    settings,
+  }: Pick<OperationContext, 'em' | 'now' | 'newId'> & {
+    readonly settings: Pick<OperationContext['settings'], 'defaultSubscriptions'>;
+  },
+  slug: string,
+): Promise<{ organization: Organization; isNew: boolean }> {
+  const [id, at] = [newId(), now()];
+  await em.upsert(
+    Organization,
+    { id, name: slug, slug, subscriptions: settings.defaultSubscriptions, createdAt: at, updatedAt: at },
+    { onConflictFields: ['slug'], onConflictAction: 'ignore' },
+  );
+  const organization = await em.findOneOrFail(Organization, { slug });
+  return { organization, isNew: organization.id === id };
 }
 
 /** Changes name and logo of the caller's organization. An id of another organization is not found. */
@@ -106,94 +117,36 @@ export const updateOrganization = write(
   { operation: 'updateOrganization', target: targetOf },
 );
 
-const ORGANIZATION_COLUMNS = `o.id, o.number, o.name, o.slug, o.logo_url as "logoUrl", o.created_at as "createdAt", o.updated_at as "updatedAt"`;
-
 /** Those of the ids that are organizations of the caller; a key that belongs to one organization sees that one alone. */
-export async function readOrganizations(context: OperationContext, ids: readonly string[]): Promise<OrganizationRow[]> {
-  return context.sql.query<OrganizationRow>(
-    `select ${ORGANIZATION_COLUMNS} from organization o join membership m on m.organization_id = o.id
-      where m.user_id = $1 and o.id = any($2) and o.id = coalesce((select organization_id from api_key where id = $3), o.id)`,
-    [context.actor.userId, ids, context.actor.keyId],
-  );
+export function readOrganizations(
+  context: OperationContext,
+  ids: readonly string[],
+  selected?: Columns<OrganizationRow>,
+): Promise<OrganizationRow[]> {
+  return findOrganizations(context, ids, selected);
 }
 
-/** The organizations of the user $1 that the key $2 reaches. */
-const REACHED = `organization o join membership m on m.organization_id = o.id
-  where m.user_id = $1 and o.id = coalesce((select organization_id from api_key where id = $2), o.id)`;
+/** The organization that the caller acts in. It is read only for what the lookup of the key has not found already. */
+export async function readActingOrganization(
+  context: OperationContext,
+  selected?: Columns<OrganizationRow>,
+): Promise<OrganizationRow | undefined> {
+  const { organization } = context.actor;
+  if (!organization) return undefined;
+  const { role: _, ...known } = organization;
+  return (
+    ifKnown<OrganizationRow>(known, selected) ?? (await findOrganizations(context, [organization.id], selected))[0]
+  );
+}
 
 /** The organizations of the caller, by time of creation. */
 export async function listOrganizations(
   context: OperationContext,
   page: PageArguments,
+  selected?: Columns<OrganizationRow>,
 ): Promise<CountedPage<OrganizationRow>> {
-  const values: unknown[] = [context.actor.userId, context.actor.keyId];
-  const query = keyset<OrganizationRow>(
-    {
-      name: 'ORGANIZATION',
-      direction: 'ASC',
-      columns: [
-        { sql: 'o.created_at', type: 'timestamptz', of: (row) => toIsoString(row.createdAt) },
-        { sql: 'o.id', type: 'uuid', of: (row) => row.id },
-      ],
-    },
-    page,
-    values,
-  );
-  const rows = await context.sql.query<OrganizationRow>(
-    `select ${ORGANIZATION_COLUMNS} from ${REACHED} and ${query.where} order by ${query.orderBy} limit $${values.push(query.limit)}`,
-    values,
-  );
-  return { page: query.toPage(rows), total: () => countOrganizations(context) };
+  return { page: await pageOfOrganizations(context, page, selected), total: () => countOrganizations(context) };
 }
 
-async function countOrganizations({ actor, sql }: OperationContext): Promise<number> {
-  const [row] = await sql.query<{ count: number }>(`select count(*)::int as count from ${REACHED}`, [
-    actor.userId,
-    actor.keyId,
-  ]);
-  return row?.count ?? 0;
-}
-
-/** How many members each of the organizations has. */
-export async function countMembers(
-  context: OperationContext,
-  organizationIds: readonly string[],
-): Promise<Map<string, number>> {
-  const rows = await context.sql.query<{ id: string; count: number }>(
-    'select organization_id as id, count(*)::int as count from membership where organization_id = any($1) group by organization_id',
-    [organizationIds],
-  );
-  return new Map(rows.map(({ id, count }) => [id, count]));
-}
-
-const MEMBER_COLUMNS = `m.organization_id as "organizationId", u.id as "userId", u.email, u.name, u.created_at as "userCreatedAt", m.role, m.created_at as "createdAt"`;
-
-/** The members of an organization, by time of joining. The caller has reached the organization, so may see who else is in it. */
-export async function listMembers(
-  context: OperationContext,
-  organizationId: string,
-  page: PageArguments,
-): Promise<CountedPage<MemberRow>> {
-  const values: unknown[] = [organizationId];
-  const query = keyset<MemberRow>(
-    {
-      name: 'MEMBER',
-      direction: 'ASC',
-      columns: [
-        { sql: 'm.created_at', type: 'timestamptz', of: (row) => toIsoString(row.createdAt) },
-        { sql: 'u.id', type: 'uuid', of: (row) => row.userId },
-      ],
-    },
-    page,
-    values,
-  );
-  const rows = await context.sql.query<MemberRow>(
-    `select ${MEMBER_COLUMNS} from membership m join user_account u on u.id = m.user_id
-      where m.organization_id = $1 and ${query.where} order by ${query.orderBy} limit $${values.push(query.limit)}`,
-    values,
-  );
-  return {
-    page: query.toPage(rows),
-    total: async () => (await countMembers(context, [organizationId])).get(organizationId) ?? 0,
-  };
-}
+// Who has reached an organization may see who is in it.
+export { type OrganizationRow, memberCountsOf, membersOf } from './queries.ts';

@@ -159,7 +159,10 @@ function toSlices(
   return new Map(
     Array.from(slices, ([sessionId, events]) => [
       sessionId,
-      { events: backward ? events.toReversed() : events, isFull: events.length === limit || bytesOf(events) >= maxBytes },
+      {
+        events: backward ? events.toReversed() : events,
+        isFull: events.length === limit || bytesOf(events) >= maxBytes,
+      },
     ]),
   );
 }

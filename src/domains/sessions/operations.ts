@@ -64,7 +64,7 @@ export async function listSessions(
 }
 
 // What belongs to sessions that the caller has reached. Projects are found by their id.
-export { artifactsOf, projectsOf, pullRequestsOf } from './queries.ts';
+export { artifactsOf, projectsOf, pullRequestsOf, readSessionVersions } from './queries.ts';
 
 /** A session with all that REST answers with it. */
 export interface SessionDetails {

@@ -133,6 +133,21 @@ export async function findStreamHead({ actor, sql: reader }: OperationContext, s
   );
 }
 
+/** What stands for the present state of each session and its stream: two states differ in it. */
+export async function readSessionVersions(
+  { sql: reader }: Pick<OperationContext, 'sql'>,
+  ids: readonly string[],
+): Promise<Map<string, string>> {
+  const rows = await reader.all(
+    db
+      .selectFrom('session as s')
+      .innerJoin('session_stream as h', 'h.session_id', 's.id')
+      .select(['s.id', sql<string>`concat_ws(' ', s.state, s.visibility, s.creator_id, h.last_id)`.as('version')])
+      .where('s.id', '=', sql<string>`any(${listOf('uuid', ids)})`),
+  );
+  return new Map(rows.map(({ id, version }) => [id, version]));
+}
+
 /** The projects with these ids in the organization that the caller acts in. */
 export function projectsOf({ actor, sql: reader }: OperationContext): LoadBatch<string, ProjectRow> {
   return async (ids) => {

@@ -1,4 +1,5 @@
-import { defineEntity, p } from '@mikro-orm/postgresql';
+import { type InferKyselyDB, defineEntity, p } from '@mikro-orm/postgresql';
+import { columnNames } from '../../core/postgres/queries.ts';
 
 const UserSchema = defineEntity({
   name: 'User',
@@ -15,3 +16,6 @@ const UserSchema = defineEntity({
 /** A person; their e-mail address, lower-cased, identifies them to operators. */
 export class User extends UserSchema.class {}
 UserSchema.setClass(User);
+
+export type UserTables = InferKyselyDB<typeof UserSchema>;
+export const USER_COLUMNS = columnNames<UserTables, 'user_account'>(UserSchema, 'user_account');

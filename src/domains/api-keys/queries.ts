@@ -1,0 +1,146 @@
+import type { EntityManager } from '@mikro-orm/postgresql';
+import { sql } from 'kysely';
+import { type Ordering, type Page, type PageArguments, planPage } from '../../core/keyset.ts';
+import type { OperationContext } from '../../core/operation.ts';
+import { type Readable, type RowOf, asRow, columns, listOf, prepared, queriesOn } from '../../core/postgres/queries.ts';
+import { within } from '../../core/postgres/reach.ts';
+import { type Columns, withColumns } from '../../core/selection.ts';
+import type { Sql } from '../../core/sql.ts';
+import { API_KEY_COLUMNS, type ApiKey, type ApiKeyTables } from './entity.ts';
+import { reachedBy } from './policy.ts';
+
+const db = queriesOn<ApiKeyTables>();
+
+/** All of a key but its hash. Rows have the columns that were asked for; without a selection they have all of these. */
+export type ApiKeyRow = Omit<RowOf<Readable<ApiKeyTables>['api_key']>, 'hash'>;
+
+const SHOWN = API_KEY_COLUMNS.filter((name) => name !== 'hash');
+const shown = (asked: Columns<ApiKeyRow>, ...always: (keyof ApiKeyRow)[]) =>
+  columns('k', withColumns<ApiKeyRow>(asked, SHOWN, 'id', ...always));
+
+/** Those of the ids that the caller may see, revoked ones included, in no particular order. */
+export function findApiKeys(
+  { actor, sql: reader }: OperationContext,
+  ids: readonly string[],
+  asked?: Columns<ApiKeyRow>,
+): Promise<ApiKeyRow[]> {
+  return reader.all(
+    db
+      .selectFrom('api_key as k')
+      .select(shown(asked))
+      .where('k.id', '=', sql<string>`any(${listOf('uuid', ids)})`)
+      .where(within(reachedBy(actor), 'k')),
+  );
+}
+
+const BY_CREATION: Ordering<ApiKeyRow> = {
+  name: 'API_KEY',
+  direction: 'DESC',
+  columns: [
+    { sql: 'k.created_at', type: 'timestamptz', of: ({ createdAt }) => createdAt },
+    { sql: 'k.id', type: 'uuid', of: ({ id }) => id },
+  ],
+};
+
+export interface ApiKeyFilter {
+  readonly organizationId: string;
+  readonly includeRevoked: boolean;
+}
+
+function keysOf({ actor }: OperationContext, { organizationId, includeRevoked }: ApiKeyFilter) {
+  const keys = db
+    .selectFrom('api_key as k')
+    .where('k.organization_id', '=', organizationId)
+    .where(within(reachedBy(actor), 'k'));
+  return includeRevoked ? keys : keys.where('k.revoked_at', 'is', null);
+}
+
+/** The keys of the organization that the caller may see, newest first. */
+export async function pageOfApiKeys(
+  context: OperationContext,
+  filter: ApiKeyFilter,
+  page: PageArguments,
+  asked?: Columns<ApiKeyRow>,
+): Promise<Page<ApiKeyRow>> {
+  const plan = planPage(BY_CREATION, page);
+  return plan.toPage(await context.sql.all(plan.apply(keysOf(context, filter).select(shown(asked, 'createdAt')))));
+}
+
+export async function countApiKeys(context: OperationContext, filter: ApiKeyFilter): Promise<number> {
+  const row = await context.sql.first(keysOf(context, filter).select(({ fn }) => fn.countAll<number>().as('count')));
+  return row?.count ?? 0;
+}
+
+/** A key that was just written, as it will be read. */
+export function apiKeyRow(key: ApiKey): ApiKeyRow {
+  const { hash: _, user, organization, ...properties } = key;
+  return asRow({ ...properties, userId: user.id, organizationId: organization?.id });
+}
+
+/** When a key's use is next noted: it is read often, and nobody asks for more than the minute. */
+export const NOTED_EVERY = sql.raw(`interval '1 minute'`);
+
+const noteUse = prepared<{ keyId: string; at: Date }>()((value) =>
+  db
+    .updateTable('api_key')
+    .set({ last_used_at: value('at') })
+    .where('id', '=', value('keyId'))
+    // The condition of the lookup, repeated, so that of many requests at once only one writes.
+    .where((eb) =>
+      eb.or([
+        eb('last_used_at', 'is', null),
+        eb('last_used_at', '<', sql<string>`${value('at')}::timestamptz - ${NOTED_EVERY}`),
+      ]),
+    ),
+);
+
+/** Notes that a key was used, to the minute. */
+export async function noteKeyUse(writer: Sql, keyId: string, at: Date): Promise<void> {
+  await writer.all(noteUse({ keyId, at }));
+}
+
+/** Revokes the user's keys, of one organization or of all. @returns their ids. Part of the caller's transaction. */
+export async function revokeKeys(
+  em: EntityManager,
+  { userId, organizationId }: { userId: string; organizationId?: string },
+  at: Date,
+): Promise<string[]> {
+  let revocation = em
+    .getKysely<Readable<ApiKeyTables>>()
+    .updateTable('api_key')
+    .set({ revoked_at: at })
+    .where('user_id', '=', userId)
+    .where('revoked_at', 'is', null);
+  if (organizationId !== undefined) revocation = revocation.where('organization_id', '=', organizationId);
+  return (await revocation.returning('id').execute()).map(({ id }) => id);
+}
+
+/** The user's keys that are good in each of their organizations. */
+export async function unboundKeysOf(em: EntityManager, userId: string): Promise<string[]> {
+  const keys = await em
+    .getKysely<Readable<ApiKeyTables>>()
+    .selectFrom('api_key')
+    .select('id')
+    .where('user_id', '=', userId)
+    .where('organization_id', 'is', null)
+    .where('revoked_at', 'is', null)
+    .execute();
+  return keys.map(({ id }) => id);
+}
+
+/** What stands for what each key may do at present: nothing for one that is revoked or has expired. Memberships are its user's. */
+export async function readKeyVersions(
+  { sql: reader, now }: Pick<OperationContext, 'sql' | 'now'>,
+  ids: readonly string[],
+): Promise<Map<string, string>> {
+  const memberships = sql<string>`(select string_agg(m.organization_id || m.role, ' ' order by m.organization_id) from membership m where m.user_id = k.user_id)`;
+  const rows = await reader.all(
+    db
+      .selectFrom('api_key as k')
+      .select(['k.id', sql<string>`concat_ws(' ', k.organization_id, ${memberships})`.as('version')])
+      .where('k.id', '=', sql<string>`any(${listOf('uuid', ids)})`)
+      .where('k.revoked_at', 'is', null)
+      .where(sql<boolean>`(k.expires_at is null or k.expires_at > ${now()})`),
+  );
+  return new Map(rows.map(({ id, version }) => [id, version]));
+}

@@ -1,0 +1,133 @@
+import type { EntityManager } from '@mikro-orm/postgresql';
+import type { AuditTables } from '../../core/audit.ts';
+import { type Ordering, type Page, type PageArguments, planPage } from '../../core/keyset.ts';
+import type { OperationContext } from '../../core/operation.ts';
+import { type Readable, type RowOf, queriesOn } from '../../core/postgres/queries.ts';
+import { type Columns, withColumns } from '../../core/selection.ts';
+import type { ApiKeyTables } from '../api-keys/entity.ts';
+import type { UserTables } from '../users/entity.ts';
+import type { UserRow } from '../users/operations.ts';
+import type { AuditLogFilter } from './input.ts';
+
+const db = queriesOn<AuditTables & ApiKeyTables & UserTables>();
+
+/** An entry, and the user whom its key belongs to: null for deleted accounts, the command line and jobs. */
+export interface AuditEntryRow extends Omit<RowOf<Readable<AuditTables>['audit_entry']>, 'organizationId'> {
+  readonly userId: string | null;
+  readonly email: UserRow['email'];
+  readonly name: UserRow['name'];
+  readonly userCreatedAt: UserRow['createdAt'] | null;
+}
+
+const COLUMNS = {
+  id: 'a.id as id',
+  occurredAt: 'a.occurred_at as occurredAt',
+  source: 'a.source as source',
+  operation: 'a.operation as operation',
+  targetType: 'a.target_type as targetType',
+  targetId: 'a.target_id as targetId',
+  keyId: 'a.key_id as keyId',
+  requestId: 'a.request_id as requestId',
+  userId: 'u.id as userId',
+  email: 'u.email as email',
+  name: 'u.name as name',
+  userCreatedAt: 'u.created_at as userCreatedAt',
+} as const satisfies Record<keyof AuditEntryRow, string>;
+const ALL = Object.keys(COLUMNS) as (keyof AuditEntryRow)[];
+
+const LATEST_FIRST: Ordering<AuditEntryRow> = {
+  name: 'AUDIT_ENTRY',
+  direction: 'DESC',
+  columns: [
+    { sql: 'a.occurred_at', type: 'timestamptz', of: ({ occurredAt }) => occurredAt },
+    { sql: 'a.id', type: 'uuid', of: ({ id }) => id },
+  ],
+};
+
+/** The entries of an organization that fulfil the conditions, with the user of each. PostgreSQL leaves out the joins that nothing needs. */
+function entriesOf(organizationId: string, { userId, operation, targetId, ...times }: AuditLogFilter) {
+  let entries = db
+    .selectFrom('audit_entry as a')
+    .leftJoin('api_key as k', 'k.id', 'a.key_id')
+    .leftJoin('user_account as u', 'u.id', 'k.user_id')
+    .where('a.organization_id', '=', organizationId);
+  if (userId != null) entries = entries.where('k.user_id', '=', userId);
+  if (operation != null) entries = entries.where('a.operation', '=', operation);
+  if (targetId != null) entries = entries.where('a.target_id', '=', targetId);
+  if (times.occurredFrom != null) entries = entries.where('a.occurred_at', '>=', times.occurredFrom);
+  if (times.occurredBefore != null) entries = entries.where('a.occurred_at', '<', times.occurredBefore);
+  return entries;
+}
+
+export async function pageOfEntries(
+  { sql: reader }: OperationContext,
+  organizationId: string,
+  filter: AuditLogFilter,
+  page: PageArguments,
+  asked?: Columns<AuditEntryRow>,
+): Promise<Page<AuditEntryRow>> {
+  const plan = planPage(LATEST_FIRST, page);
+  const names = withColumns<AuditEntryRow>(asked, ALL, 'id', 'occurredAt');
+  const entries = entriesOf(organizationId, filter).select(names.map((name) => COLUMNS[name]));
+  return plan.toPage(await reader.all(plan.apply(entries)));
+}
+
+export async function countEntries(
+  { sql: reader }: OperationContext,
+  organizationId: string,
+  filter: AuditLogFilter,
+): Promise<number> {
+  const count = entriesOf(organizationId, filter).select(({ fn }) => fn.countAll<number>().as('count'));
+  return (await reader.first(count))?.count ?? 0;
+}
+
+/** Deletes a batch of the entries from before a time, the earliest first. @returns how many. */
+export async function deleteAuditEntries(em: EntityManager, before: Date, batch: number): Promise<number> {
+  const audit = em.getKysely<Readable<AuditTables>>();
+  const earliest = audit
+    .selectFrom('audit_entry')
+    .select(['occurred_at', 'id'])
+    .where('occurred_at', '<', before.toISOString())
+    .orderBy('occurred_at')
+    .orderBy('id')
+    .limit(batch);
+  const { numDeletedRows } = await audit
+    .deleteFrom('audit_entry')
+    .where((eb) => eb(eb.refTuple('occurred_at', 'id'), 'in', earliest.$asTuple('occurred_at', 'id')))
+    .executeTakeFirst();
+  return Number(numDeletedRows);
+}
+
+/** Deletes a batch of the entries of an organization. @returns their ids. Part of the caller's transaction. */
+export async function deleteEntriesOf(em: EntityManager, organizationId: string, batch: number): Promise<string[]> {
+  const audit = em.getKysely<Readable<AuditTables>>();
+  const some = audit
+    .selectFrom('audit_entry')
+    .select(['occurred_at', 'id'])
+    .where('organization_id', '=', organizationId)
+    .limit(batch);
+  const deleted = await audit
+    .deleteFrom('audit_entry')
+    .where((eb) => eb(eb.refTuple('occurred_at', 'id'), 'in', some.$asTuple('occurred_at', 'id')))
+    .returning('id')
+    .execute();
+  return deleted.map(({ id }) => id);
+}
+
+/** Takes the user out of a batch of the entries about what was done to them. @returns the ids of these. Part of the caller's transaction. */
+export async function forgetUserInEntries(em: EntityManager, userId: string, batch: number): Promise<string[]> {
+  const audit = em.getKysely<Readable<AuditTables>>();
+  const about = audit
+    .selectFrom('audit_entry')
+    .select(['occurred_at', 'id'])
+    .where('target_id', '=', userId)
+    .where('target_type', '=', 'User')
+    .limit(batch);
+  const forgotten = await audit
+    .updateTable('audit_entry')
+    .set({ target_id: null })
+    .where((eb) => eb(eb.refTuple('occurred_at', 'id'), 'in', about.$asTuple('occurred_at', 'id')))
+    .returning('id')
+    .execute();
+  return forgotten.map(({ id }) => id);
+}

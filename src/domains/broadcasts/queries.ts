@@ -1,0 +1,89 @@
+import type { EntityManager } from '@mikro-orm/postgresql';
+import { type Readable, type RowOf, asRow, columns, queriesOn } from '../../core/postgres/queries.ts';
+import type { Sql } from '../../core/sql.ts';
+import { BROADCAST_COLUMNS, type Broadcast, type BroadcastTables, CHANNEL_COLUMNS } from './entity.ts';
+import type { ListBroadcastsInput } from './input.ts';
+
+type Tables = Readable<BroadcastTables>;
+const db = queriesOn<BroadcastTables>();
+
+export type BroadcastChannelRow = RowOf<Tables['broadcast_channel']>;
+export type BroadcastRow = RowOf<Tables['broadcast']>;
+
+/** The channels of an organization, oldest first. */
+export function findChannels(reader: Sql, organizationId: string): Promise<BroadcastChannelRow[]> {
+  return reader.all(
+    db
+      .selectFrom('broadcast_channel as c')
+      .select(columns('c', CHANNEL_COLUMNS))
+      .where('c.organization_id', '=', organizationId)
+      .orderBy('c.created_at')
+      .orderBy('c.id'),
+  );
+}
+
+/** Adds a channel unless the organization has one with the same key: of two at once the second finds the first one's. @returns its id. */
+export async function addChannel(
+  em: EntityManager,
+  { organizationId, channelKey, createdAt, updatedAt, ...channel }: NewChannel,
+): Promise<string | undefined> {
+  const added = await em
+    .getKysely<Tables>()
+    .insertInto('broadcast_channel')
+    .values({
+      ...channel,
+      organization_id: organizationId,
+      channel_key: channelKey,
+      created_at: createdAt,
+      updated_at: updatedAt,
+    })
+    .onConflict((conflict) => conflict.columns(['organization_id', 'channel_key']).doNothing())
+    .returning('id')
+    .executeTakeFirst();
+  return added?.id;
+}
+
+type NewChannel = Omit<BroadcastChannelRow, 'createdAt' | 'updatedAt'> & {
+  readonly createdAt: Date;
+  readonly updatedAt: Date;
+};
+
+const broadcastsOf = (organizationId: string) =>
+  db
+    .selectFrom('broadcast as b')
+    .select(columns('b', BROADCAST_COLUMNS))
+    .where('b.organization_id', '=', organizationId);
+
+/** The broadcasts of an organization, newest first; behind the one with the id `after`. */
+export function findBroadcasts(
+  reader: Sql,
+  organizationId: string,
+  { status, after, limit }: ListBroadcastsInput,
+): Promise<BroadcastRow[]> {
+  let broadcasts = broadcastsOf(organizationId);
+  if (status !== undefined) broadcasts = broadcasts.where('b.status', '=', status);
+  if (after !== undefined) {
+    const last = db.selectFrom('broadcast as l').select(['l.created_at', 'l.id']).where('l.id', '=', after);
+    broadcasts = broadcasts.where((eb) =>
+      eb(eb.refTuple('b.created_at', 'b.id'), '<', last.$asTuple('created_at', 'id')),
+    );
+  }
+  return reader.all(broadcasts.orderBy('b.created_at', 'desc').orderBy('b.id', 'desc').limit(limit));
+}
+
+export function findBroadcast(reader: Sql, organizationId: string, id: string): Promise<BroadcastRow | undefined> {
+  return reader.first(broadcastsOf(organizationId).where('b.id', '=', id));
+}
+
+/** A broadcast that was just written, as it will be read. */
+export function broadcastRow({ organization, channel, ...properties }: Broadcast): BroadcastRow {
+  return asRow({ ...properties, organizationId: organization.id, channelId: channel.id });
+}
+
+/** Deletes a batch of the broadcasts of an organization. @returns their ids. Part of the caller's transaction. */
+export async function deleteBroadcastsOf(em: EntityManager, organizationId: string, batch: number): Promise<string[]> {
+  const tables = em.getKysely<Tables>();
+  const some = tables.selectFrom('broadcast').select('id').where('organization_id', '=', organizationId).limit(batch);
+  const deleted = await tables.deleteFrom('broadcast').where('id', 'in', some).returning('id').execute();
+  return deleted.map(({ id }) => id);
+}

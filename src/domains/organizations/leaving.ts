@@ -1,0 +1,81 @@
+import type { EntityManager } from '@mikro-orm/postgresql';
+import { sql } from 'kysely';
+import { type Readable, listOf } from '../../core/postgres/queries.ts';
+import { Organization, type OrganizationTables } from './entity.ts';
+import { lockOrganization } from './lock.ts';
+
+/** How the deletion of an account leaves organizations. Each part runs in the caller's transaction. */
+
+const tablesOf = (em: EntityManager) => em.getKysely<Readable<OrganizationTables>>();
+
+/** The organizations that have other members and this user as their only administrator; at most 10, by time of creation. */
+export function organizationsAdministeredBy(
+  em: EntityManager,
+  userId: string,
+): Promise<{ id: string; name: string }[]> {
+  return tablesOf(em)
+    .selectFrom('membership as m')
+    .innerJoin('organization as o', 'o.id', 'm.organization_id')
+    .select(['o.id', 'o.name'])
+    .where('m.user_id', '=', userId)
+    .where('m.role', '=', 'admin')
+    .where((eb) => {
+      const others = eb
+        .selectFrom('membership as a')
+        .select('a.user_id')
+        .whereRef('a.organization_id', '=', 'o.id')
+        .whereRef('a.user_id', '<>', 'm.user_id');
+      const administrators = others.where('a.role', '=', 'admin');
+      return eb.exists(others).and(eb.not(eb.exists(administrators)));
+    })
+    .orderBy('o.created_at')
+    .orderBy('o.id')
+    .limit(10)
+    .execute();
+}
+
+/** Locks the user's organizations, in the order of their ids, so that two deletions do not wait for each other. */
+export async function lockOrganizationsOf(em: EntityManager, userId: string): Promise<void> {
+  const memberships = await tablesOf(em)
+    .selectFrom('membership')
+    .select('organization_id as id')
+    .where('user_id', '=', userId)
+    .orderBy('organization_id')
+    .execute();
+  for (const { id } of memberships) await lockOrganization(em, id);
+}
+
+/**
+ * Ends the user's memberships.
+ * @returns the organizations that have no member any more, and the others. Without a slug nobody can be added to the former by name either.
+ */
+export async function leaveOrganizations(
+  em: EntityManager,
+  userId: string,
+): Promise<{ emptied: string[]; others: string[] }> {
+  const db = tablesOf(em);
+  const left = await db
+    .deleteFrom('membership')
+    .where('user_id', '=', userId)
+    .returning('organization_id as id')
+    .execute();
+  if (left.length === 0) return { emptied: [], others: [] };
+  const ids = left.map(({ id }) => id);
+  const emptied = await db
+    .updateTable('organization as o')
+    .set({ slug: null })
+    .where('o.id', '=', sql<string>`any(${listOf('uuid', ids)})`)
+    .where((eb) => {
+      const members = eb.selectFrom('membership as m').select('m.user_id').whereRef('m.organization_id', '=', 'o.id');
+      return eb.not(eb.exists(members));
+    })
+    .returning('o.id')
+    .execute();
+  const gone = new Set(emptied.map(({ id }) => id));
+  return { emptied: [...gone], others: ids.filter((id) => !gone.has(id)) };
+}
+
+/** Deletes an organization with all that refers to it by a foreign key that cascades. */
+export async function deleteOrganizationRow(em: EntityManager, organizationId: string): Promise<void> {
+  await em.nativeDelete(Organization, { id: organizationId });
+}

@@ -1,0 +1,36 @@
+import { sql } from 'kysely';
+import type { OperationContext } from '../../core/operation.ts';
+import { type Readable, type RowOf, columns, listOf, queriesOn } from '../../core/postgres/queries.ts';
+import { type Columns, withColumns } from '../../core/selection.ts';
+import type { OrganizationTables } from '../organizations/entity.ts';
+import { USER_COLUMNS, type UserTables } from './entity.ts';
+
+const db = queriesOn<UserTables & OrganizationTables>();
+
+/** Rows have the columns that were asked for; without a selection they have all. */
+export type UserRow = RowOf<Readable<UserTables>['user_account']>;
+
+/** Those of the ids that the caller may see: themselves, and the other members of the organization that they act in. */
+export async function findUsers(
+  { actor, sql: reader }: OperationContext,
+  ids: readonly string[],
+  asked?: Columns<UserRow>,
+): Promise<UserRow[]> {
+  const { userId, organization } = actor;
+  return reader.all(
+    db
+      .selectFrom('user_account as u')
+      .select(columns('u', withColumns<UserRow>(asked, USER_COLUMNS, 'id')))
+      .where('u.id', '=', sql<string>`any(${listOf('uuid', ids)})`)
+      .where((eb) => {
+        const isSelf = eb('u.id', '=', userId);
+        if (!organization) return isSelf;
+        const membership = eb
+          .selectFrom('membership as m')
+          .select('m.user_id')
+          .whereRef('m.user_id', '=', 'u.id')
+          .where('m.organization_id', '=', organization.id);
+        return eb.or([isSelf, eb.exists(membership)]);
+      }),
+  );
+}
