@@ -20,7 +20,7 @@ export function loadBatched<Result>(
   load: LoadBatch<string, Result>,
 ): Promise<Result | undefined> {
   let loaders = loadersOf.get(request);
-  if (!loaders) loadersOf.set(request, (loaders = new Map()));
+  if (!loaders) loadersOf.set(request, (loaders = new Map<string, DataLoader<string, unknown>>()));
   let loader = loaders.get(name) as DataLoader<string, Result | undefined> | undefined;
   if (!loader) {
     loader = new DataLoader<string, Result | undefined>(

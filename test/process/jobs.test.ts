@@ -11,7 +11,7 @@ import {
   migrateJobs,
   startJobWorker,
 } from '../../src/core/jobs.ts';
-import { eventPurgeJob } from '../../src/domains/event-definitions/purge.ts';
+import { eventPurgeJob } from '../../src/domains/event-occurrences/purge.ts';
 import { userDeletionJob } from '../../src/domains/user-deletions/deletion.ts';
 import { workContext } from '../../src/gateway/dependencies.ts';
 import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
@@ -225,11 +225,15 @@ describe('the deletion of an event definition', () => {
     ).toEqual([{ name: 'gone', burnt: true }]);
   });
 
-  test('queues nothing when there is nothing to purge, or when it is refused', async () => {
+  test('queues nothing when it is refused, and nothing is purged where there is nothing', async () => {
     const { key } = await gateway.createKey();
     const empty = await define(key, 'Empty', 0);
-    expect([await removeDefinition(key, empty.name), await removeDefinition(key, empty.name)]).toEqual([204, 404]);
+    expect(await removeDefinition(key, 'missing')).toBe(404);
     expect(await rows('select id from pgboss.job')).toEqual([]);
+    expect([await removeDefinition(key, empty.name), await removeDefinition(key, empty.name)]).toEqual([204, 404]);
+    expect(await rows('select id from pgboss.job')).toEqual([{ id: empty.id }]);
+    await runJobs(gateway);
+    expect(await stateOf(empty.id)).toBe('completed');
   });
 
   test('goes on after an interruption, and never purges one that is not deleted', async () => {
