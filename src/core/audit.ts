@@ -65,7 +65,6 @@ const COLUMNS: readonly { name: keyof AuditTables['audit_entry']; type: string; 
   { name: 'target_id', type: 'uuid', property: 'targetId' },
   { name: 'request_id', type: 'text', property: 'requestId' },
 ];
-const INSERT = `insert into audit_entry (${COLUMNS.map(({ name }) => name).join(', ')})`;
 
 /** Writes an entry. Part of the transaction that makes the change. */
 export async function recordAudit(em: EntityManager, entry: NewAuditEntry): Promise<void> {

@@ -211,6 +211,7 @@ export function operationContext(
     now,
     newId,
     timing,
+    liveTails,
     secrets,
     outbound,
     settings: settingsOf(dependencies),

@@ -1,7 +1,8 @@
 import type { Sql } from '../core/sql.ts';
 import { apiKeyTopic } from '../domains/api-keys/entity.ts';
 import { readKeyVersions } from '../domains/api-keys/operations.ts';
-import { readConnectionVersions, topicOf } from '../domains/mcp-connections/operations.ts';
+import { topicOf } from '../domains/mcp-connections/status.ts';
+import { readConnectionVersions } from '../domains/mcp-connections/versions.ts';
 import { readSessionVersions, sessionTopic } from '../domains/sessions/operations.ts';
 
 interface Reading {

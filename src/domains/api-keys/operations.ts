@@ -29,6 +29,8 @@ import {
 
 export { type ApiKeyRow, NOTED_EVERY, noteKeyUse, revokeKeys } from './queries.ts';
 
+export { readKeyVersions } from './queries.ts';
+
 /** Keys of one organization that are neither revoked nor expired. */
 export const MAX_ACTIVE_KEYS = 10;
 

@@ -1,30 +1,34 @@
 import { z } from 'zod';
 import { OrderDirection, builder } from '../../core/builder.ts';
+import { resolveBatched } from '../../core/batches.ts';
 import { toConnection } from '../../core/connection.ts';
 import { ConflictError, NotFoundError } from '../../core/errors.ts';
 import { mutation } from '../../core/mutation.ts';
 import { keyFromId, toGlobalId } from '../../core/node.ts';
+import { selectedColumns } from '../../core/selection.ts';
 import { OrganizationType } from '../organizations/graphql.ts';
 import { EVENT_NAME, EventDefinition } from './definition-graphql.ts';
 import {
   createEventDefinitionInput,
+  eventDefinitionFilter,
   eventDefinitionNamePreviewInput,
   eventDefinitionReference,
+  eventDefinitionSearch,
   updateEventDefinitionInput,
 } from './input.ts';
 import {
   type NamePreview,
+  countCustomProperties,
   createEventDefinition,
   deleteEventDefinition,
   listEventDefinitions,
-  previewEventDefinitionDeletion,
   previewEventDefinitionName,
   readEventDefinition,
   updateEventDefinition,
 } from './operations.ts';
 import { PropertyInput } from './property-graphql.ts';
 import './property-mutations.ts';
-import type { ORDERINGS } from './rows.ts';
+import { type EventDefinitionOrderField, type EventDefinitionRow, definitionRow } from './queries.ts';
 
 const OrderField = builder.enumType('EventDefinitionOrderField', {
   description: 'What event definitions can be sorted by.',
@@ -32,7 +36,7 @@ const OrderField = builder.enumType('EventDefinitionOrderField', {
     NAME: { description: 'The internal name.' },
     CREATED_AT: { description: 'Time of creation.' },
     UPDATED_AT: { description: 'Time of the last change.' },
-  } satisfies Record<keyof typeof ORDERINGS, { description: string }>,
+  } satisfies Record<EventDefinitionOrderField, { description: string }>,
 });
 
 const OrderInput = builder.inputType('EventDefinitionOrder', {
@@ -45,8 +49,9 @@ const OrderInput = builder.inputType('EventDefinitionOrder', {
 
 const FilterInput = builder.inputType('EventDefinitionFilter', {
   description: 'Which event definitions to list; all conditions hold together.',
+  validate: eventDefinitionFilter,
   fields: (t) => ({
-    primaryObject: t.stringList({ description: 'Any of these primary objects.' }),
+    primaryObject: t.stringList({ description: 'Any of these primary objects, at most 100.' }),
     hasCustomMatchingId: t.boolean({ description: 'Only those with, or only those without, a custom matching id.' }),
   }),
 });
@@ -58,15 +63,24 @@ builder.objectField(OrganizationType, 'eventDefinitions', (t) =>
       description: 'Its event definitions, by name unless ordered otherwise.',
       args: {
         search: t.arg.string({
-          description: 'Only those whose name contains this; case is ignored, `%` and `_` are plain characters.',
+          description:
+            'Only those whose name contains this, at most 1000 characters; case is ignored, `%` and `_` are plain characters.',
+          validate: eventDefinitionSearch.nullish(),
         }),
         filter: t.arg({ type: FilterInput, description: 'Further conditions.' }),
         orderBy: t.arg({ type: OrderInput, description: 'By name, ascending, unless given.' }),
       },
-      resolve: async ({ id }, { search, filter, orderBy, ...page }, context) => {
+      resolve: async ({ id }, { search, filter, orderBy, ...page }, context, info) => {
         const order = { field: orderBy?.field ?? ('NAME' as const), direction: orderBy?.direction ?? ('ASC' as const) };
+        const columns = selectedColumns<EventDefinitionRow>(info, 'EventDefinition');
         return toConnection(
-          await listEventDefinitions(context, { organizationId: id, filter: { ...filter, search }, order, page }),
+          await listEventDefinitions(context, {
+            organizationId: id,
+            filter: { ...filter, search },
+            order,
+            page,
+            columns,
+          }),
         );
       },
     },
@@ -92,7 +106,7 @@ const NamePreviewType = builder.objectRef<NamePreview>('EventDefinitionNamePrevi
 });
 
 export const DeletionPreviewType = builder
-  .objectRef<Awaited<ReturnType<typeof previewEventDefinitionDeletion>>>('DeleteEventDefinitionPreview')
+  .objectRef<{ readonly definition: EventDefinitionRow }>('DeleteEventDefinitionPreview')
   .implement({
     description: 'What a deletion would take away for ever.',
     fields: (t) => ({
@@ -101,7 +115,11 @@ export const DeletionPreviewType = builder
         description: 'The definition, with its default and custom properties.',
         resolve: ({ definition }) => definition,
       }),
-      customPropertyCount: t.exposeInt('customPropertyCount', { description: 'Custom properties that would be lost.' }),
+      customPropertyCount: t.int({
+        description: 'Custom properties that would be lost.',
+        resolve: async ({ definition: { id } }, _, context, info) =>
+          (await resolveBatched({ context, info }, id, countCustomProperties(context))) ?? 0,
+      }),
       burntName: t.string({
         description: 'The name that could never be used again.',
         resolve: ({ definition }) => definition.name,
@@ -121,7 +139,8 @@ builder.queryFields((t) => ({
     nullable: true,
     description: 'One event definition of the organization; null when there is none.',
     args: { name: t.arg.string({ required: true, description: EVENT_NAME, validate: eventName }) },
-    resolve: async (_, { name }, context) => orNull(readEventDefinition(context, { eventName: name })),
+    resolve: (_, { name }, context, info) =>
+      orNull(readEventDefinition(context, { eventName: name }, selectedColumns(info, 'EventDefinition'))),
   }),
   eventDefinitionNamePreview: t.field({
     type: NamePreviewType,
@@ -140,7 +159,11 @@ builder.queryFields((t) => ({
     nullable: true,
     description: 'What deleting a definition would take away; null when there is none.',
     args: { eventName: t.arg.string({ required: true, description: EVENT_NAME, validate: eventName }) },
-    resolve: async (_, input, context) => orNull(previewEventDefinitionDeletion(context, input)),
+    resolve: async (_, input, context, info) => {
+      const selected = selectedColumns<EventDefinitionRow>(info, 'EventDefinition', 'eventDefinition');
+      const definition = await orNull(readEventDefinition(context, input, selected && [...selected, 'name']));
+      return definition && { definition };
+    },
   }),
 }));
 
@@ -195,7 +218,7 @@ mutation('createEventDefinition', {
     eventDefinition: t.field({
       type: EventDefinition,
       description: 'The new definition.',
-      resolve: ({ definition }) => definition,
+      resolve: ({ definition }) => definitionRow(definition),
     }),
   }),
 });
@@ -215,7 +238,7 @@ mutation('updateEventDefinition', {
     eventDefinition: t.field({
       type: EventDefinition,
       description: 'The changed definition.',
-      resolve: ({ definition }) => definition,
+      resolve: ({ definition }) => definitionRow(definition),
     }),
   }),
 });

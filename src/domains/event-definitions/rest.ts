@@ -2,7 +2,6 @@ import { z } from 'zod';
 import type { OperationContext } from '../../core/operation.ts';
 import { requireOrganization } from '../../core/operation.ts';
 import { route } from '../../core/route.ts';
-import { toIsoString } from '../../core/sql.ts';
 import {
   type UpdateEventPropertyInput,
   addEventPropertyInput,
@@ -23,14 +22,8 @@ import {
 } from './operations.ts';
 import { addEventProperty, deleteEventProperty, updateEventProperty } from './property-operations.ts';
 import { FIELD_TYPE_OF, PROPERTY_TYPES } from './property-types.ts';
-import {
-  type EventDefinitionRow,
-  type EventPropertyRow,
-  GROUP_NAME,
-  customPropertyRow,
-  fullyQualifiedName,
-  objectTypeId,
-} from './rows.ts';
+import { DEFAULT_ROWS, GROUP_NAME, displayOrder, fullyQualifiedName, isDefault, objectTypeId } from './derived.ts';
+import { type EventDefinitionRow, type EventPropertyRow, definitionRow, propertyRow } from './queries.ts';
 
 const E = '/events/2026-03/event-definitions';
 const tag = 'Event definitions';
@@ -101,20 +94,27 @@ function toPropertyDocument(row: EventPropertyRow): z.input<typeof propertyDocum
     fieldType: FIELD_TYPE_OF[row.type],
     description: row.description,
     groupName: GROUP_NAME,
-    options: row.options.map(({ label, value }, displayOrder) => ({
-      label,
-      value,
-      displayOrder,
-      hidden: false,
-      description: null,
-    })),
-    displayOrder: row.displayOrder,
-    isDefault: row.isDefault,
+    options: DEFAULT_OPTIONS.get(row.options) ?? toOptionDocuments(row.options),
+    displayOrder: displayOrder(row),
+    isDefault: isDefault(row),
     archived: false,
-    createdAt: toIsoString(row.createdAt),
-    updatedAt: toIsoString(row.updatedAt),
+    createdAt: row.createdAt,
+    updatedAt: row.updatedAt,
   };
 }
+
+function toOptionDocuments(options: EventPropertyRow['options']): z.input<typeof optionDocument>[] {
+  return options.map(({ label, value }, place) => ({
+    label,
+    value,
+    displayOrder: place,
+    hidden: false,
+    description: null,
+  }));
+}
+
+/** Of the default properties, which are the same for every definition; one of them has an option for each language. */
+const DEFAULT_OPTIONS = new Map(DEFAULT_ROWS.map(({ options }) => [options, toOptionDocuments(options)]));
 
 function toDefinitionDocument(
   row: EventDefinitionRow,
@@ -128,16 +128,16 @@ function toDefinitionDocument(
     objectTypeId: objectTypeId(row),
     labels: { singular: row.label, plural: null },
     label: row.label,
-    description: row.description ?? null,
+    description: row.description,
     primaryObject: row.primaryObject,
-    customMatchingId: row.customMatchingId ?? null,
+    customMatchingId: row.customMatchingId,
     includeDefaultProperties: row.includeDefaultProperties,
     trackingType: 'MANUAL',
     archived: false,
     associations: [],
     properties: properties.map(toPropertyDocument),
-    createdAt: toIsoString(row.createdAt),
-    updatedAt: toIsoString(row.updatedAt),
+    createdAt: row.createdAt,
+    updatedAt: row.updatedAt,
   };
 }
 
@@ -156,7 +156,7 @@ const propertyExample = {
 };
 
 const changeProperty = async (context: OperationContext, input: UpdateEventPropertyInput) =>
-  toPropertyDocument(customPropertyRow((await updateEventProperty(context, input)).property));
+  toPropertyDocument(propertyRow((await updateEventProperty(context, input)).property));
 
 export const eventDefinitionRoutes = [
   route({
@@ -170,7 +170,7 @@ export const eventDefinitionRoutes = [
     status: 201,
     errors: [400, 409],
     examples: { input: { label: 'Checkout started', propertyDefinitions: [propertyExample] } },
-    run: async (context, input) => withProperties(context, await createEventDefinition(context, input)),
+    run: async (context, input) => withProperties(context, definitionRow(await createEventDefinition(context, input))),
   }),
   route({
     method: 'GET',
@@ -223,7 +223,7 @@ export const eventDefinitionRoutes = [
     status: 200,
     errors: [400, 404],
     examples: { input: { label: 'Checkout begun', description: null } },
-    run: async (context, input) => withProperties(context, await updateEventDefinition(context, input)),
+    run: async (context, input) => withProperties(context, definitionRow(await updateEventDefinition(context, input))),
   }),
   route({
     method: 'DELETE',
@@ -247,8 +247,7 @@ export const eventDefinitionRoutes = [
     status: 201,
     errors: [400, 404, 409],
     examples: { input: propertyExample },
-    run: async (context, input) =>
-      toPropertyDocument(customPropertyRow((await addEventProperty(context, input)).property)),
+    run: async (context, input) => toPropertyDocument(propertyRow((await addEventProperty(context, input)).property)),
   }),
   route({
     method: 'PATCH',

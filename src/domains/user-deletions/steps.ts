@@ -1,5 +1,5 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { purgeOccurrences } from '../event-definitions/operations.ts';
+import { purgeOccurrences } from '../event-occurrences/operations.ts';
 
 /**
  * What a deletion consists of; docs/deletion.md is the same as a table. Each step takes a batch of what there is, in the caller's

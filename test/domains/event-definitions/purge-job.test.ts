@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { eventPurgeJob } from '../../../src/domains/event-definitions/purge.ts';
+import { eventPurgeJob } from '../../../src/domains/event-occurrences/purge.ts';
 import { workContext } from '../../../src/gateway/dependencies.ts';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
 import { runJobs } from '../../support/processes/jobs.ts';
@@ -58,11 +58,15 @@ test('the deletion of a definition queues the purge of its occurrences in its ow
   ).toEqual([{ name: 'gone', burnt: true }]);
 });
 
-test('the deletion of a definition queues nothing when there is nothing to purge, or when it is refused', async () => {
+test('the deletion of a definition queues nothing when it is refused, and purges nothing where there is nothing', async () => {
   const { key } = await gateway.createKey();
   const empty = await define(key, 'Empty', 0);
-  expect([await removeDefinition(key, empty.name), await removeDefinition(key, empty.name)]).toEqual([204, 404]);
+  expect(await removeDefinition(key, 'missing')).toBe(404);
   expect(await rows('select id from pgboss.job')).toEqual([]);
+  expect([await removeDefinition(key, empty.name), await removeDefinition(key, empty.name)]).toEqual([204, 404]);
+  expect(await rows('select id from pgboss.job')).toEqual([{ id: empty.id }]);
+  await runJobs(gateway);
+  expect(await stateOf(empty.id)).toBe('completed');
 });
 
 test('the purge goes on after an interruption, and never purges a definition that is not deleted', async () => {

@@ -1,0 +1,21 @@
+import { sql } from 'kysely';
+import type { OperationContext } from '../../core/operation.ts';
+import { listOf, queriesOn } from '../../core/postgres/queries.ts';
+import type { McpConnectionTables } from './entity.ts';
+
+const db = queriesOn<McpConnectionTables>();
+
+/** What stands for the present state of each connection: two states differ in it. An authorization that is not completed in time changes no row. */
+export async function readConnectionVersions(
+  { sql: reader, now }: Pick<OperationContext, 'sql' | 'now'>,
+  ids: readonly string[],
+): Promise<Map<string, string>> {
+  const isOver = sql`c.authorization_expires_at <= ${now()}`;
+  const rows = await reader.all(
+    db
+      .selectFrom('mcp_connection as c')
+      .select(['c.id', sql<string>`concat_ws(' ', c.updated_at, c.status, c.last_checked_at, ${isOver})`.as('version')])
+      .where('c.id', '=', sql<string>`any(${listOf('uuid', ids)})`),
+  );
+  return new Map(rows.map(({ id, version }) => [id, version]));
+}
