@@ -31,7 +31,7 @@ export function selectedColumns<Row>(info: GraphQLResolveInfo, type: string, ...
   if (!first || more.length > 0) return undefined;
   const key = [type, ...path].join('.');
   let known = remembered.get(first);
-  if (!known) remembered.set(first, (known = new Map()));
+  if (!known) remembered.set(first, (known = new Map<string, readonly string[] | undefined>()));
   if (!known.has(key)) known.set(key, columnsBelow(info, first, type, path));
   return known.get(key) as Columns<Row>;
 }

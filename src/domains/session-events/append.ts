@@ -76,17 +76,20 @@ export function appendStatement(
           .set({ last_id: sql<number>`last_id + ${count}` })
           .where('session_id', '=', id)
           .where('is_closed', '=', false)
-          .where(({ exists, not, selectFrom }) =>
-            exists(selectFrom('session as s').select('s.id').where('s.id', '=', id).where(within(reach, 's'))).and(
-              not(
-                exists(
-                  selectFrom('session_event_batch as b')
-                    .select('b.batch_id')
-                    .where('b.session_id', '=', id)
-                    .where('b.batch_id', '=', sql<string>`${batch}`),
+          .where((eb) =>
+            eb
+              .exists(eb.selectFrom('session as s').select('s.id').where('s.id', '=', id).where(within(reach, 's')))
+              .and(
+                eb.not(
+                  eb.exists(
+                    eb
+                      .selectFrom('session_event_batch as b')
+                      .select('b.batch_id')
+                      .where('b.session_id', '=', id)
+                      .where('b.batch_id', '=', sql<string>`${batch}`),
+                  ),
                 ),
               ),
-            ),
           )
           .returning(sql<number>`last_id - ${count}`.as('base')),
       )
@@ -145,7 +148,7 @@ export function appendStatement(
           .set({ last_seen_at: at })
           .where('id', '=', id)
           .where('last_seen_at', '<', sql<string>`${at} - interval '1 minute'`)
-          .where(({ exists, selectFrom }) => exists(selectFrom('head').select('base'))),
+          .where((eb) => eb.exists(eb.selectFrom('head').select('base'))),
       )
       .with('recorded', () => auditInsert(value, 'head'))
       .selectFrom('head')

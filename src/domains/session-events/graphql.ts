@@ -5,7 +5,7 @@ import { mutation } from '../../core/mutation.ts';
 import { PROVES_PARENT, keyFromId, nodeType, uuidsOf } from '../../core/node.ts';
 import { needs, selectedColumns } from '../../core/selection.ts';
 import { resolveBatched } from '../../core/batches.ts';
-import type { SessionRow } from '../sessions/queries.ts';
+import type { SessionRow } from '../sessions/operations.ts';
 import { RawJson } from '../../core/raw-json.ts';
 import { SessionType } from '../sessions/graphql-types.ts';
 import { cursorId } from './cursor.ts';

@@ -13,6 +13,7 @@ import {
   type ArtifactRow,
   type ProjectRow,
   type PullRequestRow,
+  type SessionChanges,
   type SessionList,
   type SessionRow,
   artifactsOf,
@@ -26,9 +27,6 @@ import {
 } from './queries.ts';
 import { type RichTextDocument, toPlainText } from './rich-text.ts';
 import { isFinished } from './vocabulary.ts';
-
-// Who may see a session decides who may see what belongs to it.
-export { type Caller, callerOf, changeableBy, readableBy } from './policy.ts';
 
 /** Those of the ids that the caller may read, in no particular order; with all columns, or those that are selected. */
 export async function readSessions(
@@ -63,6 +61,7 @@ export async function listSessions(
   return { page: await pageOfSessions(context, list), total: () => countSessions(context, list.filter) };
 }
 
+export type { SessionRow } from './queries.ts';
 // What belongs to sessions that the caller has reached. Projects are found by their id.
 export { artifactsOf, projectsOf, pullRequestsOf, readSessionVersions } from './queries.ts';
 
@@ -157,14 +156,16 @@ async function changeSession(
     const [row] = await findSessions(context, [sessionId], selected);
     return row ?? refuse(context, sessionId);
   }
-  const written = given.map((name) => {
-    const value = changes[name];
-    return [name, AS_JSON.has(name) && value !== null ? JSON.stringify(value) : value];
-  });
+  const written: SessionChanges = Object.fromEntries(
+    given.map((name): [string, unknown] => {
+      const value = changes[name];
+      return [name, AS_JSON.has(name) && value !== null ? JSON.stringify(value) : value];
+    }),
+  );
   const row = await updateSessionRow(
     context,
     sessionId,
-    { ...Object.fromEntries(written), updatedAt: context.now() },
+    { ...written, updatedAt: context.now() },
     { entry: auditEntry(context, operation, { type: 'Session', id: sessionId }), columns: selected },
   );
   if (!row) return refuse(context, sessionId);
@@ -208,7 +209,11 @@ export async function lockSession(
     { id: sessionId, organization: organization.id },
     { lockMode: LockMode.PESSIMISTIC_WRITE },
   );
-  const owned = session && { ...session, organizationId: organization.id, creatorId: session.creator?.id ?? null };
+  const owned = session && {
+    organizationId: organization.id,
+    creatorId: session.creator?.id ?? null,
+    visibility: session.visibility,
+  };
   requireChange(actor, owned ?? undefined, what);
   return session ?? Promise.reject(notFound(what));
 }

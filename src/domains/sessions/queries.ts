@@ -231,10 +231,10 @@ export async function updateSessionRow(
   const isMerged = changes.agentOptions != null;
   const values = { ...changes, ...auditValues(entry), sessionId, organizationId, userId };
   const statement = updates([role, isMerged, ...given, '', ...names].join(), values, (value) => {
-    const written = given.map((name) => [
-      snake(name),
-      name === 'agentOptions' && isMerged ? mergedOptions(value(name)) : value(name),
-    ]);
+    const written = given.map((name): [string, RawBuilder<never>] => {
+      const place = value(name);
+      return [snake(name), sql<never>`${name === 'agentOptions' && isMerged ? mergedOptions(place) : place}`];
+    });
     const reach = changeableBy({ organizationId: value('organizationId'), userId: value('userId'), role });
     return db
       .with('changed', (query) =>
