@@ -65,8 +65,6 @@ const COLUMNS: readonly { name: keyof AuditTables['audit_entry']; type: string; 
   { name: 'target_id', type: 'uuid', property: 'targetId' },
   { name: 'request_id', type: 'text', property: 'requestId' },
 ];
-const INSERT = `insert into audit_entry (${COLUMNS.map(({ name }) => name).join(', ')})`;
-
 /** Writes an entry. Part of the transaction that makes the change. */
 export async function recordAudit(em: EntityManager, entry: NewAuditEntry): Promise<void> {
   const { occurredAt, organizationId, keyId, targetType, targetId, requestId, ...rest } = entry;
@@ -104,7 +102,8 @@ export function auditInsert(value: (name: keyof AuditValues) => RawBuilder<unkno
     .expression(
       audit
         .selectFrom(sql<object>`${sql.table(source)}`.as('changed'))
-        .select(COLUMNS.map(({ name, type, property }) => sql`${value(`audit.${property}`)}::${sql.raw(type)}`.as(name))),
+        .select(
+          COLUMNS.map(({ name, type, property }) => sql`${value(`audit.${property}`)}::${sql.raw(type)}`.as(name)),
+        ),
     );
 }
-

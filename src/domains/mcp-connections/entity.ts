@@ -1,4 +1,4 @@
-import { type Opt, defineEntity, p } from '@mikro-orm/postgresql';
+import { type InferKyselyDB, type Opt, defineEntity, p } from '@mikro-orm/postgresql';
 import { Organization } from '../organizations/entity.ts';
 import { User } from '../users/entity.ts';
 import type { AuthorizationServer } from './oauth.ts';
@@ -149,3 +149,5 @@ const McpAuthorizationSchema = defineEntity({
 /** An authorization that was begun and waits for its callback; taken out of the table by the first that comes. */
 export class McpAuthorization extends McpAuthorizationSchema.class {}
 McpAuthorizationSchema.setClass(McpAuthorization);
+
+export type McpConnectionTables = InferKyselyDB<typeof McpConnectionSchema | typeof McpAuthorizationSchema>;

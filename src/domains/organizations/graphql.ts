@@ -75,7 +75,11 @@ builder.objectField(OrganizationType, 'members', (t) =>
       resolve: ({ id }, args, context, info) => {
         const selected = selectedColumns<MemberRow>(info, 'OrganizationMember');
         const pages = membersOf(context, args, selected);
-        return resolveConnection({ context, info, args }, id, { pages, counts: memberCountsOf(context), columns: selected });
+        return resolveConnection({ context, info, args }, id, {
+          pages,
+          counts: memberCountsOf(context),
+          columns: selected,
+        });
       },
     },
     { description: 'A page of members.' },
