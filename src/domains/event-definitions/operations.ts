@@ -262,3 +262,6 @@ export async function previewEventDefinitionDeletion(context: OperationContext, 
   const properties = (await readPropertiesOf(context, [definition])).get(definition.id) ?? [];
   return { definition, customPropertyCount: properties.filter(({ isDefault }) => !isDefault).length };
 }
+
+// What the deletion of an organization does with its definitions.
+export { deleteDefinitionRow, lockDefinitionsOf } from './deletion.ts';
