@@ -10,7 +10,7 @@ import { DeletedSession } from './entity.ts';
 /**
  * What a deletion consists of; docs/deletion.md is the same as a table. Each step takes a batch of what there is, in the caller's
  * transaction, and says which rows it found: it is repeated until it finds none, so it may be cut off at any point and run again.
- * A table that refers to users or organizations without a foreign key that cascades needs a step here; test/user-deletion.test.ts finds
+ * A table that refers to users or organizations without a foreign key that cascades needs a step here; test/domains/user-deletions finds
  * those that were forgotten.
  */
 
