@@ -119,82 +119,9 @@ export interface CountedPage<Row> {
   readonly total: () => Promise<number>;
 }
 
-/** What a statement needs: conditions and ordering as SQL, its values, and how to make the rows a page. */
-export interface KeysetQuery<Row> {
-  /** A condition over the ordering's columns; `true` without cursors. */
-  readonly where: string;
-  readonly orderBy: string;
-  /** One more than the page, to learn whether more follow. */
-  readonly limit: number;
-  readonly toPage: (rows: Row[]) => Page<Row>;
-}
-
-/**
- * Plans a page. `values` holds the statement's values so far; those of the cursors are appended.
- * @throws ValidationError when a bound or a cursor is not acceptable.
- */
-export function keyset<Row>(
-  ordering: Ordering<Row>,
-  page: PageArguments,
-  values: unknown[],
-  max: number = MAX_PAGE_SIZE,
-): KeysetQuery<Row> {
-  const backward = page.last != null;
-  if (backward && page.first != null) throw invalid('last', 'must not be given together with first');
-  const size = checkSize(backward ? 'last' : 'first', page.last ?? page.first ?? DEFAULT_PAGE_SIZE, max);
-  const ascending = (ordering.direction === 'ASC') !== backward;
-  const conditions = [
-    ...(page.after == null
-      ? []
-      : [
-          comparison(
-            ordering,
-            ordering.direction === 'ASC' ? '>' : '<',
-            parseCursor(ordering, page.after, 'after'),
-            values,
-          ),
-        ]),
-    ...(page.before == null
-      ? []
-      : [
-          comparison(
-            ordering,
-            ordering.direction === 'ASC' ? '<' : '>',
-            parseCursor(ordering, page.before, 'before'),
-            values,
-          ),
-        ]),
-  ];
-  return {
-    where: conditions.join(' and ') || 'true',
-    orderBy: ordering.columns.map(({ sql }) => `${sql} ${ascending ? 'asc' : 'desc'}`).join(', '),
-    limit: size + 1,
-    toPage: (rows) => {
-      const more = rows.length > size;
-      const kept = more ? rows.slice(0, size) : rows;
-      return {
-        rows: backward ? kept.toReversed() : kept,
-        hasNextPage: backward ? page.before != null : more,
-        hasPreviousPage: backward ? more : page.after != null,
-        cursorOf: (row) => formatCursor(ordering, row),
-      };
-    },
-  };
-}
-
 function checkSize(name: string, size: number, max: number): number {
   if (!Number.isInteger(size) || size < 1 || size > max) throw invalid(name, `must be from 1 to ${max}`);
   return size;
-}
-
-function comparison<Row>(
-  ordering: Ordering<Row>,
-  operator: '<' | '>',
-  cursor: readonly string[],
-  values: unknown[],
-): string {
-  const parameters = ordering.columns.map(({ type }, index) => `$${values.push(cursor[index])}::${type}`);
-  return `(${ordering.columns.map(({ sql }) => sql).join(', ')}) ${operator} (${parameters.join(', ')})`;
 }
 
 function formatCursor<Row>(ordering: Ordering<Row>, row: Row): string {

@@ -88,11 +88,6 @@ export async function deleteSecretsOf(em: EntityManager, table: string, ids: rea
     .execute();
 }
 
-/** Forgets all secrets of an organization. Part of the caller's transaction. */
-export async function deleteSecretsOfOrganization(em: EntityManager, organizationId: string): Promise<void> {
-  await em.nativeDelete(StoredSecret, { organizationId });
-}
-
 const ROTATION_BATCH = 200;
 
 /**

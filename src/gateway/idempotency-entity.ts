@@ -1,4 +1,4 @@
-import { defineEntity, p } from '@mikro-orm/postgresql';
+import { type InferKyselyDB, defineEntity, p } from '@mikro-orm/postgresql';
 import type { Scope } from '../core/operation.ts';
 import type { SecretPlace } from '../core/secrets.ts';
 import { User } from '../domains/users/entity.ts';
@@ -28,6 +28,8 @@ const IdempotencyKeySchema = defineEntity({
 /** The answer to a request that carried an `Idempotency-Key`. */
 export class IdempotencyKey extends IdempotencyKeySchema.class {}
 IdempotencyKeySchema.setClass(IdempotencyKey);
+
+export type IdempotencyTables = InferKyselyDB<typeof IdempotencyKeySchema>;
 
 /** Where the answer of a key is sealed for. */
 export function placeOfAnswer(userId: string, digest: string): SecretPlace {

@@ -1,18 +1,26 @@
 import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
 import { type SecretBox, SecretError } from '../core/secrets.ts';
-import { IdempotencyKey, placeOfAnswer } from './idempotency-entity.ts';
+import type { Readable } from '../core/postgres/queries.ts';
+import { IdempotencyKey, type IdempotencyTables, placeOfAnswer } from './idempotency-entity.ts';
 
 /** What becomes of stored answers: they expire, and they are sealed again when the encryption key changes. */
 
 /** Deletes a batch of the keys that are over, but for those that are being taken again. @returns how many. */
 export async function deleteExpiredKeys(em: EntityManager, at: Date, batch: number): Promise<number> {
-  const deleted = await em.execute<unknown[]>(
-    `delete from idempotency_key where (user_id, digest) in
-      (select user_id, digest from idempotency_key where expires_at <= ? order by expires_at limit ${batch} for update skip locked)
-      returning 1`,
-    [at],
-  );
-  return deleted.length;
+  const tables = em.getKysely<Readable<IdempotencyTables>>();
+  const expired = tables
+    .selectFrom('idempotency_key')
+    .select(['user_id', 'digest'])
+    .where('expires_at', '<=', at.toISOString())
+    .orderBy('expires_at')
+    .limit(batch)
+    .forUpdate()
+    .skipLocked();
+  const { numDeletedRows } = await tables
+    .deleteFrom('idempotency_key')
+    .where((eb) => eb(eb.refTuple('user_id', 'digest'), 'in', expired.$asTuple('user_id', 'digest')))
+    .executeTakeFirst();
+  return Number(numDeletedRows);
 }
 
 const ROTATION_BATCH = 200;

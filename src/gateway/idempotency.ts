@@ -9,6 +9,7 @@ import { type Sql, sqlWithin } from '../core/sql.ts';
 import type { Dependencies } from './dependencies.ts';
 import { createTurns } from '../core/turns.ts';
 import { placeOfAnswer } from './idempotency-entity.ts';
+import { type KeyPlace, claimKey, giveUpClaim, keepAnswer, readAnswer, setLockTimeout } from './idempotency-queries.ts';
 
 /**
  * `Idempotency-Key`: a write that is sent again is not done again; it gets the answer it got. A key belongs to a user in an organization,
@@ -72,20 +73,6 @@ const POLL_MS = 50;
  * payload selects take three more. Two are left for the database.
  */
 const CLAIM_IN_OUTBOUND_TIMEOUTS = 8;
-const LIFETIME = '24 hours';
-
-// A claim that nobody has kept, and an answer that is over, are taken over. Twins wait here, for the first one's commit or rollback.
-const CLAIM = `
-  insert into idempotency_key as k (user_id, digest, organization_id, fingerprint, scopes, claim, created_at, expires_at)
-  values ($1, $2, $3, $4, $5, $6, $7, $8)
-  on conflict (user_id, digest) do update set fingerprint = excluded.fingerprint, scopes = excluded.scopes, claim = excluded.claim,
-    answer = null, created_at = excluded.created_at, expires_at = excluded.expires_at
-  where k.expires_at <= excluded.created_at
-  returning 1`;
-const READ = 'select fingerprint, scopes, answer from idempotency_key where user_id = $1 and digest = $2';
-const KEEP = `update idempotency_key set answer = $4, expires_at = created_at + interval '${LIFETIME}' where user_id = $1 and digest = $2 and claim = $3`;
-const GIVE_UP = 'delete from idempotency_key where user_id = $1 and digest = $2 and claim = $3';
-
 interface StoredAnswer {
   readonly fingerprint: string;
   readonly scopes: Scope[];
@@ -94,7 +81,7 @@ interface StoredAnswer {
 
 /** A request with all that its row says of it. */
 interface Claim extends KeyedRequest {
-  readonly id: readonly [userId: string, digest: string];
+  readonly place: KeyPlace;
   readonly fingerprint: string;
   /** Of this attempt. */
   readonly token: string;
@@ -126,7 +113,7 @@ export function createIdempotency(
     try {
       const transaction = sqlWithin(em);
       if (!(await take(transaction, claim, leftMs))) {
-        const [stored] = await transaction.query<StoredAnswer>(READ, claim.id);
+        const stored = await transaction.first(readAnswer(claim.place));
         await em.rollback();
         return stored && (await replay(claim, stored));
       }
@@ -141,26 +128,26 @@ export function createIdempotency(
   }
 
   async function take(transaction: Sql, claim: Claim, leftMs: number): Promise<boolean> {
-    const { context, id, fingerprint, token } = claim;
+    const { context, place, fingerprint, token } = claim;
     const at = now();
     const { organization, scopes } = context.actor;
-    const values = [
-      ...id,
-      organization?.id ?? null,
+    const claimed = claimKey({
+      ...place,
+      organizationId: organization?.id ?? null,
       fingerprint,
-      [...scopes],
-      token,
-      at,
-      new Date(at.getTime() + claimMs),
-    ];
-    await transaction.query(`select set_config('lock_timeout', $1, true)`, [`${Math.max(1, Math.ceil(leftMs))}ms`]);
-    const taken = await transaction.query(CLAIM, values).catch((error: unknown) => {
+      scopes: [...scopes],
+      claim: token,
+      createdAt: at,
+      expiresAt: new Date(at.getTime() + claimMs),
+    });
+    await transaction.all(setLockTimeout({ timeout: `${Math.max(1, Math.ceil(leftMs))}ms` }));
+    const taken = await transaction.all(claimed).catch((error: unknown) => {
       const { code } = error as { code?: unknown };
       if (code === LOCK_NOT_AVAILABLE) throw stillRunning();
       // The account was deleted while the request was on its way.
       throw code === FOREIGN_KEY_VIOLATION ? unauthenticated() : error;
     });
-    await transaction.query(`select set_config('lock_timeout', $1, true)`, ['0']);
+    await transaction.all(setLockTimeout({ timeout: '0' }));
     return taken.length > 0;
   }
 
@@ -181,7 +168,7 @@ export function createIdempotency(
   }
 
   async function runOutside(claim: Claim, work: Work): Promise<Answered> {
-    const giveUp = () => sql.query(GIVE_UP, [...claim.id, claim.token]);
+    const giveUp = () => sql.all(giveUpClaim({ ...claim.place, claim: claim.token }));
     let outcome: Outcome;
     try {
       outcome = await work(claim.context);
@@ -194,11 +181,12 @@ export function createIdempotency(
     return { text: outcome.text, isReplayed: false };
   }
 
-  async function keep(connection: Sql, { id, token }: Claim, text: string): Promise<void> {
-    await connection.query(KEEP, [...id, token, await secrets.seal(text, placeOfAnswer(...id))]);
+  async function keep(connection: Sql, { place, token }: Claim, text: string): Promise<void> {
+    const answer = await secrets.seal(text, placeOfAnswer(place.userId, place.digest));
+    await connection.all(keepAnswer({ ...place, claim: token, answer }));
   }
 
-  async function replay({ id, fingerprint, context }: Claim, stored: StoredAnswer): Promise<Answered | undefined> {
+  async function replay({ place, fingerprint, context }: Claim, stored: StoredAnswer): Promise<Answered | undefined> {
     if (stored.fingerprint !== fingerprint)
       throw new ConflictError(
         'Idempotency-Key: stands for another request already; take a new key for each request, and the same one only to send it again',
@@ -210,7 +198,7 @@ export function createIdempotency(
         `Idempotency-Key: its answer was given to an API key with scopes that this one lacks: ${excess.join(', ')}`,
       );
     try {
-      return { text: await secrets.open(stored.answer, placeOfAnswer(...id)), isReplayed: true };
+      return { text: await secrets.open(stored.answer, placeOfAnswer(place.userId, place.digest)), isReplayed: true };
     } catch (error) {
       if (!(error instanceof SecretError)) throw error;
       log.error({ err: error }, 'stored answer cannot be opened');
@@ -225,11 +213,11 @@ export function createIdempotency(
       const digest = hash([actor.organization?.id ?? null, request.key, request.path]);
       const claim: Claim = {
         ...request,
-        id: [actor.userId, digest],
+        place: { userId: actor.userId, digest },
         fingerprint: hash([request.operation, request.input]),
         token: newId(),
       };
-      const release = await turns.take(claim.id.join(' '), waitMs);
+      const release = await turns.take(`${actor.userId} ${digest}`, waitMs);
       if (!release) throw stillRunning();
       try {
         for (;;) {

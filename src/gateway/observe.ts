@@ -1,6 +1,7 @@
 import type { HttpAnswer } from '../core/http.ts';
 import type { ObserveRun, Queue } from '../core/jobs.ts';
 import { type ObserveExchange, OutboundError } from '../core/outbound.ts';
+import { queriesOn } from '../core/postgres/queries.ts';
 import type { Sql } from '../core/sql.ts';
 import type { Span, SpanOptions, Tracing } from '../core/tracing.ts';
 import type { Metrics } from './metrics.ts';
@@ -70,9 +71,20 @@ interface JobCount {
   readonly count: number;
 }
 
-const COUNT_JOBS = `select name as queue, state::text, count(*)::int from pgboss.job where state in ('created', 'retry', 'active') group by 1, 2`;
+/** The table of pg-boss, as far as it is read here. */
+interface JobTables {
+  readonly 'pgboss.job': { readonly name: Queue; readonly state: string };
+}
 
-export const countJobs = (sql: Sql) => sql.query<JobCount>(COUNT_JOBS, []);
+export function countJobs(reader: Sql): Promise<JobCount[]> {
+  return reader.all(
+    queriesOn<JobTables>()
+      .selectFrom('pgboss.job')
+      .select(['name as queue', 'state', ({ fn }) => fn.countAll<number>().as('count')])
+      .where('state', 'in', ['created', 'retry', 'active'])
+      .groupBy(['name', 'state']),
+  );
+}
 
 /** An answer that goes on for long counts as open from its first piece to its end. */
 export function whileOpen(answer: HttpAnswer, change: (by: 1 | -1) => void): HttpAnswer {

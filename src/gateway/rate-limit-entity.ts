@@ -1,4 +1,4 @@
-import { defineEntity, p } from '@mikro-orm/postgresql';
+import { type InferKyselyDB, defineEntity, p } from '@mikro-orm/postgresql';
 
 const RateLimitSchema = defineEntity({
   name: 'RateLimit',
@@ -19,3 +19,5 @@ const RateLimitSchema = defineEntity({
  */
 export class RateLimit extends RateLimitSchema.class {}
 RateLimitSchema.setClass(RateLimit);
+
+export type RateLimitTables = InferKyselyDB<typeof RateLimitSchema>;

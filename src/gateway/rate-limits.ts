@@ -1,6 +1,8 @@
 import { DomainError } from '../core/errors.ts';
+import { prepared, queriesOn } from '../core/postgres/queries.ts';
 import type { Dependencies } from './dependencies.ts';
 import { LIMITS } from './graphql-limits.ts';
+import type { RateLimitTables } from './rate-limit-entity.ts';
 
 export interface RateLimits {
   /**
@@ -29,14 +31,43 @@ const MINUTE_MS = 60_000;
 const SWEEP_EVERY_MS = 10 * MINUTE_MS;
 const KEPT_MS = 60 * MINUTE_MS;
 
-// Adds to what is used, or does nothing where that would be too much. The row's lock makes it exact over all processes.
-const USE = `
-  insert into rate_limit as used (window_start, key_id, requests, cost) values ($1, $2, $3, $4)
-  on conflict (window_start, key_id) do update set requests = used.requests + excluded.requests, cost = used.cost + excluded.cost
-    where used.requests + excluded.requests <= $5 and used.cost + excluded.cost <= $6
-  returning requests, cost`;
+const db = queriesOn<RateLimitTables>();
 
-const SWEEP = 'delete from rate_limit where window_start < $1';
+interface Use extends Used {
+  readonly minute: Date;
+  readonly keyId: string;
+  readonly maxRequests: number;
+  readonly maxCost: number;
+}
+
+/** Adds to what is used, or does nothing where that would be too much. The row's lock makes it exact over all processes. */
+const addUse = prepared<Use>()((value) =>
+  db
+    .insertInto('rate_limit')
+    .values({
+      window_start: value('minute'),
+      key_id: value('keyId'),
+      requests: value('requests'),
+      cost: value('cost'),
+    })
+    .onConflict((conflict) =>
+      conflict
+        .columns(['window_start', 'key_id'])
+        .doUpdateSet((eb) => ({
+          requests: eb('rate_limit.requests', '+', eb.ref('excluded.requests')),
+          cost: eb('rate_limit.cost', '+', eb.ref('excluded.cost')),
+        }))
+        .where((eb) =>
+          eb.and([
+            eb(eb('rate_limit.requests', '+', eb.ref('excluded.requests')), '<=', value('maxRequests')),
+            eb(eb('rate_limit.cost', '+', eb.ref('excluded.cost')), '<=', value('maxCost')),
+          ]),
+        ),
+    )
+    .returning(['requests', 'cost']),
+);
+
+const deleteBefore = (minute: Date) => db.deleteFrom('rate_limit').where('window_start', '<', minute.toISOString());
 
 interface Used {
   readonly requests: number;
@@ -68,8 +99,8 @@ export function createRateLimits({
   /** What is used up after this; undefined when it would be too much. */
   async function use(minute: Minute, keyId: string, requests: number, cost: number): Promise<Used | undefined> {
     sweepNowAndThen(minute);
-    const [used] = await sql.query<Used>(USE, [minute.start, keyId, requests, cost, limit, costLimit]);
-    return used;
+    const given = { minute: minute.start, keyId, requests, cost, maxRequests: limit, maxCost: costLimit };
+    return sql.first(addUse(given));
   }
 
   function sweepNowAndThen({ start }: Minute): void {
@@ -77,7 +108,7 @@ export function createRateLimits({
     lastSweep = start.getTime();
     // Nobody waits for it, and what is left over is found the next time.
     sql
-      .query(SWEEP, [new Date(lastSweep - KEPT_MS)])
+      .all(deleteBefore(new Date(lastSweep - KEPT_MS)))
       .catch((error: unknown) => log.warn({ err: error }, 'old rate limits are still there'));
   }
 

@@ -4,7 +4,7 @@ import type { Config } from '../core/config.ts';
 import { type JobHandler, jobHandler } from '../core/jobs.ts';
 import { deleteAuditEntries } from '../domains/audit-log/operations.ts';
 import { deleteExpiredUuids } from '../domains/event-occurrences/store.ts';
-import { deleteExpiredAuthorizations } from '../domains/mcp-connections/expiry.ts';
+import { deleteExpiredAuthorizations } from '../domains/mcp-connections/deletion.ts';
 import { deleteExpiredKeys } from './idempotency-upkeep.ts';
 
 /** Takes away a batch of what is over, in one statement. @returns how many rows; 0 when nothing is left. */

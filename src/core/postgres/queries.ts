@@ -41,17 +41,20 @@ export type Snake<Name extends string> = Name extends `${infer Letter}${infer Re
 /** A row of a table under the names of the entity's properties. */
 export type RowOf<Table> = { readonly [Name in keyof Table & string as Camel<Name>]: SelectType<Table[Name]> };
 
-/** The same for the properties of an entity that are no relations. */
-export type AsRow<Properties> = { readonly [Name in keyof Properties]-?: AsValue<Properties[Name]> };
+/** A value of an entity as rows have it. */
 type AsValue<Value> = Value extends Date ? string : Value extends undefined ? null : Value;
 
-/** Properties of an entity that was just written, as they will be read. */
-export function asRow<Properties extends object>(properties: Properties): AsRow<Properties> {
-  const values = Object.entries(properties).map(([name, value]: [string, unknown]) => [
-    name,
-    value instanceof Date ? value.toISOString() : (value ?? null),
-  ]);
-  return Object.fromEntries(values) as AsRow<Properties>;
+/** The named properties of an entity that was just written, as they will be read. */
+export function asRow<Properties extends object, Name extends keyof Properties & string>(
+  properties: Properties,
+  names: readonly Name[],
+): { readonly [Each in Name]-?: AsValue<Properties[Each]> } {
+  const values = names.map((name) => {
+    const value = properties[name];
+    return [name, value instanceof Date ? value.toISOString() : (value ?? null)];
+  });
+  // What `AsValue` says of each.
+  return Object.fromEntries(values) as { readonly [Each in Name]-?: AsValue<Properties[Each]> };
 }
 
 const builder = new Kysely<never>({

@@ -14,7 +14,7 @@ const db = queriesOn<ApiKeyTables>();
 /** All of a key but its hash. Rows have the columns that were asked for; without a selection they have all of these. */
 export type ApiKeyRow = Omit<RowOf<Readable<ApiKeyTables>['api_key']>, 'hash'>;
 
-const SHOWN = API_KEY_COLUMNS.filter((name) => name !== 'hash');
+const SHOWN = API_KEY_COLUMNS.filter((name): name is keyof ApiKeyRow => name !== 'hash');
 const shown = (asked: Columns<ApiKeyRow>, ...always: (keyof ApiKeyRow)[]) =>
   columns('k', withColumns<ApiKeyRow>(asked, SHOWN, 'id', ...always));
 
@@ -73,8 +73,8 @@ export async function countApiKeys(context: OperationContext, filter: ApiKeyFilt
 
 /** A key that was just written, as it will be read. */
 export function apiKeyRow(key: ApiKey): ApiKeyRow {
-  const { hash: _, user, organization, ...properties } = key;
-  return asRow({ ...properties, userId: user.id, organizationId: organization?.id });
+  const { user, organization, ...properties } = key;
+  return asRow({ ...properties, userId: user.id, organizationId: organization?.id }, SHOWN);
 }
 
 /** When a key's use is next noted: it is read often, and nobody asks for more than the minute. */

@@ -3,7 +3,6 @@ import { columnNames } from '../../core/postgres/queries.ts';
 import { Organization } from '../organizations/entity.ts';
 
 export const BROADCAST_STATUSES = ['waiting', 'canceled', 'succeeded', 'failed'] as const;
-export type BroadcastStatus = (typeof BROADCAST_STATUSES)[number];
 
 /** What is published: a text, and whatever else the channel understands. */
 export type BroadcastContent = Readonly<Record<string, unknown>> & { readonly body: string };

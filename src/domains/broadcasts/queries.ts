@@ -77,7 +77,7 @@ export function findBroadcast(reader: Sql, organizationId: string, id: string): 
 
 /** A broadcast that was just written, as it will be read. */
 export function broadcastRow({ organization, channel, ...properties }: Broadcast): BroadcastRow {
-  return asRow({ ...properties, organizationId: organization.id, channelId: channel.id });
+  return asRow({ ...properties, organizationId: organization.id, channelId: channel.id }, BROADCAST_COLUMNS);
 }
 
 /** Deletes a batch of the broadcasts of an organization. @returns their ids. Part of the caller's transaction. */

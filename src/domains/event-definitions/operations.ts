@@ -254,3 +254,6 @@ export async function previewEventDefinitionName(
     nextFreeName: firstFreeName(name, new Set(taken.map((definition) => definition.name))),
   };
 }
+
+// What the deletion of an organization does with its definitions.
+export { deleteDefinitionRow, lockDefinitionsOf } from './deletion.ts';

@@ -160,3 +160,6 @@ export const registerObjectIdentifiers = write(
   },
   { operation: 'registerObjectIdentifiers', target: () => ({ type: 'ObjectIdentifier', id: null }) },
 );
+
+// What the deletion of an organization does with its identifiers.
+export { deleteIdentifiersOf } from './deletion.ts';

@@ -3,6 +3,8 @@ import { type OAuthTokens, validateAuthorizationResponseIssuer } from '@modelcon
 import { recordAudit } from '../../core/audit.ts';
 import { ConflictError, DomainError, notFound } from '../../core/errors.ts';
 import { type Actor, type OperationContext, type WorkContext, auditEntry, write } from '../../core/operation.ts';
+import type { Readable } from '../../core/postgres/queries.ts';
+import { Membership } from '../organizations/entity.ts';
 import { type Outcome, connectRemote, hashState, ping } from './connect.ts';
 import {
   type PendingSecret,
@@ -13,7 +15,7 @@ import {
   storeTokens,
   takePending,
 } from './credentials.ts';
-import { McpAuthorization, McpConnection } from './entity.ts';
+import { McpAuthorization, McpConnection, type McpConnectionTables } from './entity.ts';
 import type { McpConnectionReference } from './input.ts';
 import { exchange } from './oauth.ts';
 import type { ConnectionResult } from './operations.ts';
@@ -176,20 +178,12 @@ export async function completeAuthorization(context: CallbackContext, callback: 
 /** Takes the authorization out of the table: of callbacks at the same time one gets it. */
 async function take({ em, secrets, now }: WorkContext, state: string): Promise<Taken | undefined> {
   return em.fork().transactional(async (transaction) => {
-    const [row] = await transaction.execute<
-      {
-        id: string;
-        connection_id: string;
-        user_id: string;
-        key_id: string | null;
-        issuer: string;
-        redirect_uri: string;
-        expires_at: string | Date;
-      }[]
-    >(
-      'delete from mcp_authorization where state_hash = ? returning id, connection_id, user_id, key_id, issuer, redirect_uri, expires_at',
-      [hashState(state)],
-    );
+    const row = await transaction
+      .getKysely<Readable<McpConnectionTables>>()
+      .deleteFrom('mcp_authorization')
+      .where('state_hash', '=', hashState(state))
+      .returning(['id', 'connection_id', 'user_id', 'key_id', 'issuer', 'redirect_uri', 'expires_at'])
+      .executeTakeFirst();
     if (!row) return undefined;
     const pending = await takePending(transaction, secrets, row.id);
     const connection = await transaction.findOne(
@@ -210,13 +204,9 @@ async function take({ em, secrets, now }: WorkContext, state: string): Promise<T
 
 /** Whoever began it may have left the organization, or lost the role, since then. */
 async function mayStillManage(em: EntityManager, connection: McpConnection, userId: string): Promise<boolean> {
-  const [row] = await em.execute<{ role: string }[]>(
-    'select role from membership where organization_id = ? and user_id = ?',
-    [connection.organization.id, userId],
-  );
-  return (
-    row !== undefined && (connection.visibility === 'shared' ? row.role === 'admin' : connection.owner?.id === userId)
-  );
+  const membership = await em.findOne(Membership, { organization: connection.organization.id, user: userId });
+  if (!membership) return false;
+  return connection.visibility === 'shared' ? membership.role === 'admin' : connection.owner?.id === userId;
 }
 
 /** The authorization failed for good; what the connection had before is gone, too. @returns the reason. */

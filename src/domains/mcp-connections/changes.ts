@@ -3,7 +3,7 @@ import type { OperationContext } from '../../core/operation.ts';
 import { apiKeyTopic } from '../api-keys/entity.ts';
 import type { McpConnectionReference } from './input.ts';
 import { readMcpConnections } from './operations.ts';
-import type { McpConnectionRow } from './rows.ts';
+import type { McpConnectionRow } from './queries.ts';
 import { standingOf, topicOf } from './status.ts';
 
 /**

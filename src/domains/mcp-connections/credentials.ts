@@ -21,7 +21,7 @@ export interface Credentials {
   readonly tokens: TokenSet | undefined;
 }
 
-const TABLE = 'mcp_connection';
+export const CONNECTION_TABLE = 'mcp_connection';
 const CLIENT_SECRET = 'client_secret';
 const REGISTRATION = 'registration';
 const TOKENS = 'tokens';
@@ -32,11 +32,11 @@ type Store = SecretBox;
 type Owner = Pick<McpConnection, 'id' | 'organization'>;
 
 function ownerOf({ id, organization }: Owner) {
-  return { table: TABLE, id, organizationId: organization.id };
+  return { table: CONNECTION_TABLE, id, organizationId: organization.id };
 }
 
 export async function readCredentials(em: EntityManager, secrets: Store, connectionId: string): Promise<Credentials> {
-  const stored = await readSecrets(em, secrets, { table: TABLE, id: connectionId });
+  const stored = await readSecrets(em, secrets, { table: CONNECTION_TABLE, id: connectionId });
   const parse = <Value>(field: string): Value | undefined => {
     const text = stored.get(field);
     return text === undefined ? undefined : (JSON.parse(text) as Value);
@@ -135,11 +135,7 @@ export function forgetSecrets(em: EntityManager, connection: McpConnection, fiel
   return deleteSecrets(em, ownerOf(connection), field === undefined ? undefined : [field]);
 }
 
-export function forgetEverything(em: EntityManager, connection: Pick<McpConnection, 'id'>): Promise<void> {
-  return deleteSecrets(em, { table: TABLE, id: connection.id });
-}
-
-const AUTHORIZATION_TABLE = 'mcp_authorization';
+export const AUTHORIZATION_TABLE = 'mcp_authorization';
 const CODE_VERIFIER = 'code_verifier';
 
 /** The PKCE verifier of an authorization that was begun (RFC 7636), with the client that it was begun with. */

@@ -1,9 +1,10 @@
 import { CALLS_OUT, builder } from '../../core/builder.ts';
 import { nodeType, uuidsOf } from '../../core/node.ts';
+import { needs } from '../../core/selection.ts';
 import { readTools } from './live.ts';
 import { readMcpConnections } from './operations.ts';
 import type { ServerInfo, Tool } from './remote.ts';
-import type { McpConnectionRow } from './rows.ts';
+import type { McpConnectionRow } from './queries.ts';
 import { standingOf } from './status.ts';
 
 export const TypeEnum = builder.enumType('McpServerType', {
@@ -112,40 +113,29 @@ export const McpServerType = nodeType<McpConnectionRow>('McpServer', {
   description:
     'An MCP connection: a registered MCP server, and how it is connected and authorized. Secrets are never shown, only their names.',
   keyOf: ({ id }) => id,
-  load: (context, keys) => readMcpConnections(context, uuidsOf(keys)),
+  load: (context, keys, selected) => readMcpConnections(context, uuidsOf(keys), selected),
   fields: (t) => ({
-    databaseId: t.field({ type: 'UUID', description: 'The id that REST uses.', resolve: ({ id }) => id }),
+    databaseId: t.expose('id', { type: 'UUID', description: 'The id that REST uses.' }),
     name: t.exposeString('name', {
       description: '1 to 200 characters; unique among the shared ones, and among the personal ones of an owner.',
     }),
-    type: t.field({ type: TypeEnum, description: 'How it is reached.', resolve: ({ type }) => type }),
-    visibility: t.field({ type: VisibilityEnum, description: 'Who sees it.', resolve: ({ visibility }) => visibility }),
+    type: t.expose('type', { type: TypeEnum, description: 'How it is reached.' }),
+    visibility: t.expose('visibility', { type: VisibilityEnum, description: 'Who sees it.' }),
     command: t.exposeString('command', { nullable: true, description: 'The command of a stdio server.' }),
-    args: t.stringList({
-      nullable: true,
-      description: 'The arguments of a stdio server.',
-      resolve: ({ args }) => args,
-    }),
-    envKeys: t.stringList({ description: 'Names of environment variables.', resolve: ({ envKeys }) => envKeys }),
-    serverUrl: t.field({
-      type: 'URL',
-      nullable: true,
-      description: 'Where a remote server is.',
-      resolve: ({ serverUrl }) => serverUrl,
-    }),
-    authType: t.field({
+    args: t.exposeStringList('args', { nullable: true, description: 'The arguments of a stdio server.' }),
+    envKeys: t.exposeStringList('envKeys', { description: 'Names of environment variables.' }),
+    serverUrl: t.expose('serverUrl', { type: 'URL', nullable: true, description: 'Where a remote server is.' }),
+    authType: t.expose('authType', {
       type: AuthTypeEnum,
       nullable: true,
       description: 'How a remote server is authorized.',
-      resolve: ({ authType }) => authType,
     }),
-    headerKeys: t.stringList({ description: 'Names of headers.', resolve: ({ headerKeys }) => headerKeys }),
+    headerKeys: t.exposeStringList('headerKeys', { description: 'Names of headers.' }),
     clientId: t.exposeString('clientId', { nullable: true, description: 'The OAuth client that its owner gave.' }),
-    oauthRegistration: t.field({
+    oauthRegistration: t.expose('oauthRegistration', {
       type: RegistrationEnum,
       nullable: true,
       description: 'Where the OAuth client comes from.',
-      resolve: ({ oauthRegistration }) => oauthRegistration,
     }),
     scope: t.exposeString('scope', {
       nullable: true,
@@ -154,28 +144,26 @@ export const McpServerType = nodeType<McpConnectionRow>('McpServer', {
     status: t.field({
       type: StatusEnum,
       description: 'Where it stands.',
+      extensions: needs<McpConnectionRow>('status', 'authorizationExpiresAt'),
       resolve: (row, _, { now }) => standingOf(row, now()).status,
     }),
     statusReason: t.string({
       nullable: true,
       description: 'Why it does not work; null when it does.',
+      extensions: needs<McpConnectionRow>('status', 'statusReason', 'authorizationExpiresAt'),
       resolve: (row, _, { now }) => standingOf(row, now()).statusReason,
     }),
     nextAction: t.field({
       type: NextActionEnum,
       description: 'What can be done about it.',
+      extensions: needs<McpConnectionRow>('status', 'authorizationExpiresAt'),
       resolve: (row, _, { now }) => standingOf(row, now()).nextAction,
     }),
-    issuer: t.string({
+    issuer: t.exposeString('issuer', {
       nullable: true,
       description: 'The authorization server that its tokens come from.',
-      resolve: ({ authorizationServer }) => authorizationServer?.issuer,
     }),
-    grantedScopes: t.stringList({
-      nullable: true,
-      description: 'What was granted.',
-      resolve: ({ grantedScopes }) => grantedScopes,
-    }),
+    grantedScopes: t.exposeStringList('grantedScopes', { nullable: true, description: 'What was granted.' }),
     connectedAt: t.expose('connectedAt', {
       type: 'DateTime',
       nullable: true,
@@ -201,7 +189,7 @@ export const McpServerType = nodeType<McpConnectionRow>('McpServer', {
       nullable: true,
       description:
         'The tools of the live server, asked for now unless that was less than 30 seconds ago; null for stdio. At most 10 servers are asked in one request.',
-      extensions: CALLS_OUT,
+      extensions: { ...CALLS_OUT, ...needs<McpConnectionRow>('id', 'type', 'updatedAt') },
       resolve: (row, _, context) => readTools(context, row),
     }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was registered.' }),

@@ -1,15 +1,22 @@
 import { z } from 'zod';
 import { builder } from '../../core/builder.ts';
-import { toConnection } from '../../core/connection.ts';
+import { resolveList } from '../../core/connection.ts';
 import { ConflictError, NotFoundError, RemoteFailedError } from '../../core/errors.ts';
 import { mutation } from '../../core/mutation.ts';
 import { keyFromId, toGlobalId, uuidsOf } from '../../core/node.ts';
+import { needs, selectedColumns } from '../../core/selection.ts';
 import { OrganizationType } from '../organizations/graphql.ts';
 import { authorizeMcpConnection } from './authorization.ts';
 import { followMcpConnection } from './changes.ts';
-import { createMcpConnectionInput, mcpConnectionReference, updateMcpConnectionInput } from './input.ts';
+import {
+  createMcpConnectionInput,
+  mcpConnectionFilter,
+  mcpConnectionReference,
+  updateMcpConnectionInput,
+} from './input.ts';
 import { testMcpConnection } from './live.ts';
 import { createMcpConnection, deleteMcpConnection, listMcpConnections, updateMcpConnection } from './operations.ts';
+import { type McpConnectionRow, connectionRow } from './queries.ts';
 import {
   AuthTypeEnum,
   McpServerType,
@@ -25,11 +32,24 @@ builder.objectField(OrganizationType, 'mcpServers', (t) =>
       type: McpServerType,
       description: 'Its MCP connections that the caller may see, by name: the shared ones and their own personal ones.',
       args: {
-        type: t.arg({ type: TypeEnum, description: 'Only those reached this way.' }),
-        visibility: t.arg({ type: VisibilityEnum, description: 'Only shared, or only personal ones.' }),
+        type: t.arg({
+          type: TypeEnum,
+          description: 'Only those reached this way.',
+          validate: mcpConnectionFilter.shape.type,
+        }),
+        visibility: t.arg({
+          type: VisibilityEnum,
+          description: 'Only shared, or only personal ones.',
+          validate: mcpConnectionFilter.shape.visibility,
+        }),
       },
-      resolve: async (_, { type, visibility, ...page }, context) => {
-        return toConnection(await listMcpConnections(context, { type, visibility }, page));
+      extensions: needs<{ id: string }>('id'),
+      resolve: ({ id: organizationId }, args, context, info) => {
+        const { type, visibility, ...page } = args;
+        const selected = selectedColumns<McpConnectionRow>(info, 'McpServer');
+        const list = () =>
+          listMcpConnections(context, { organizationId, filter: { type, visibility }, page }, selected);
+        return resolveList({ context, info, args }, organizationId, list, selected);
       },
     },
     { description: 'A page of MCP connections.' },
@@ -152,7 +172,7 @@ mutation('createMcpServer', {
     mcpServer: t.field({
       type: McpServerType,
       description: 'The new connection.',
-      resolve: ({ connection }) => connection,
+      resolve: ({ connection }) => connectionRow(connection),
     }),
     authorizationUrl: t.field({ ...authorizationUrl, resolve: (result) => result.authorizationUrl }),
   }),
@@ -170,7 +190,7 @@ mutation('authorizeMcpServer', {
     mcpServer: t.field({
       type: McpServerType,
       description: 'The connection.',
-      resolve: ({ connection }) => connection,
+      resolve: ({ connection }) => connectionRow(connection),
     }),
     authorizationUrl: t.field({ ...authorizationUrl, resolve: (result) => result.authorizationUrl }),
   }),
@@ -188,7 +208,7 @@ mutation('testMcpServer', {
     mcpServer: t.field({
       type: McpServerType,
       description: 'The connection.',
-      resolve: ({ connection }) => connection,
+      resolve: ({ connection }) => connectionRow(connection),
     }),
     info: t.field({
       type: ServerInfoType,
@@ -226,7 +246,7 @@ mutation('updateMcpServer', {
     mcpServer: t.field({
       type: McpServerType,
       description: 'The changed connection.',
-      resolve: ({ connection }) => connection,
+      resolve: ({ connection }) => connectionRow(connection),
     }),
   }),
 });

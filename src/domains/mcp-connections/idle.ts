@@ -1,7 +1,9 @@
+import { sql } from 'kysely';
 import { z } from 'zod';
 import { DomainError } from '../../core/errors.ts';
 import { type JobContext, jobHandler } from '../../core/jobs.ts';
-import { McpConnection } from './entity.ts';
+import { queriesOn } from '../../core/postgres/queries.ts';
+import { McpConnection, type McpConnectionTables } from './entity.ts';
 import { useServer } from './session.ts';
 import { usableToken } from './tokens.ts';
 
@@ -20,18 +22,27 @@ const BATCH = 100;
 /** Servers that are asked at a time: each may take as long as its bounds allow. */
 const AT_ONCE = 8;
 
-/** Those that are being refreshed, or failed a moment ago, are left to others and to later. */
-const DUE = `select id from mcp_connection
-  where auth_type = 'oauth' and refresh_after <= $1 and id > $2
-    and (refresh_not_before is null or refresh_not_before <= $1) and (refresh_lease_until is null or refresh_lease_until < now())
-  order by id limit ${BATCH}`;
+const db = queriesOn<McpConnectionTables>();
+
+/** A batch of those that are due. Those that are being refreshed, or failed a moment ago, are left to others and to later. */
+const dueAfter = (id: string, at: string) =>
+  db
+    .selectFrom('mcp_connection')
+    .select('id')
+    .where('auth_type', '=', 'oauth')
+    .where('refresh_after', '<=', at)
+    .where('id', '>', id)
+    .where((eb) => eb.or([eb('refresh_not_before', 'is', null), eb('refresh_not_before', '<=', at)]))
+    .where((eb) => eb.or([eb('refresh_lease_until', 'is', null), eb('refresh_lease_until', '<', sql<string>`now()`)]))
+    .orderBy('id')
+    .limit(BATCH);
 const FIRST = '00000000-0000-0000-0000-000000000000';
 
 async function refreshDue(context: JobContext): Promise<void> {
-  const { sql, now, signal } = context;
+  const { sql: reader, now, signal } = context;
   let after = FIRST;
   for (;;) {
-    const due = await sql.query<{ id: string }>(DUE, [now(), after]);
+    const due = await reader.all(dueAfter(after, now().toISOString()));
     const waiting = due.map(({ id }) => id);
     const work = async () => {
       for (let id = waiting.shift(); id !== undefined && !signal.aborted; id = waiting.shift()) await keep(context, id);

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { NOT_KNOWN, httpUri, optional, text, withDefault } from '../../core/validation.ts';
-import { AUTH_TYPES, OAUTH_REGISTRATIONS, VISIBILITIES } from './entity.ts';
+import { AUTH_TYPES, OAUTH_REGISTRATIONS, VISIBILITIES, TYPES } from './entity.ts';
 
 const name = text({ min: 1, max: 200 });
 const command = text({ min: 1, max: 4096 });
@@ -195,3 +195,10 @@ export const updateMcpConnectionInput = z.strictObject({
   scope: scope.nullable().optional(),
 });
 export type UpdateMcpConnectionInput = z.output<typeof updateMcpConnectionInput>;
+
+/** Conditions of a list of connections, all of which hold; each absent, null, or given. */
+export const mcpConnectionFilter = z.strictObject({
+  type: z.enum(TYPES).nullish(),
+  visibility: z.enum(VISIBILITIES).nullish(),
+});
+export type McpConnectionFilter = z.output<typeof mcpConnectionFilter>;

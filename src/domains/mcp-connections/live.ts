@@ -1,14 +1,14 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { LRUCache } from 'lru-cache';
 import { ConflictError, invalid, notFound } from '../../core/errors.ts';
-import { type Actor, type OperationContext, requireOrganization, requireScope, write } from '../../core/operation.ts';
+import { type Actor, type OperationContext, requireScope, write } from '../../core/operation.ts';
 import type { Outbound } from '../../core/outbound.ts';
-import { toIsoString } from '../../core/sql.ts';
+import { filterOf } from '../../core/postgres/reach.ts';
 import { McpConnection } from './entity.ts';
 import type { McpConnectionReference } from './input.ts';
-import { targetOf, withinReachOf } from './policy.ts';
+import { reachedBy, targetOf } from './policy.ts';
 import { type ServerInfo, type Tool, checkServer, listTools } from './remote.ts';
-import type { McpConnectionRow } from './rows.ts';
+import type { McpConnectionRow } from './queries.ts';
 import { useServer } from './session.ts';
 
 /** Operations that ask the live server. */
@@ -33,8 +33,7 @@ const recordTest = write(({ em, actor }, id: string) => loadVisible(em, actor, i
 });
 
 async function loadVisible(em: EntityManager, actor: Actor, id: string): Promise<McpConnection> {
-  requireOrganization(actor);
-  const connection = await em.findOne(McpConnection, { id, ...withinReachOf(actor) });
+  const connection = await em.findOne(McpConnection, { $and: [{ id }, filterOf<McpConnection>(reachedBy(actor))] });
   if (!connection) throw notFound('MCP connection');
   return connection;
 }
@@ -53,11 +52,14 @@ const caches = new WeakMap<Outbound, LRUCache<string, Tool[]>>();
 const asked = new WeakMap<object, number>();
 
 /** The tools of the live server, remembered for 30 seconds; null for stdio. @throws RemoteFailedError with the cause. */
-export async function readTools(context: OperationContext, row: McpConnectionRow): Promise<Tool[] | null> {
+export async function readTools(
+  context: OperationContext,
+  row: Pick<McpConnectionRow, 'id' | 'type' | 'updatedAt'>,
+): Promise<Tool[] | null> {
   if (row.type === 'stdio') return null;
   const cache = caches.get(context.outbound) ?? new LRUCache<string, Tool[]>(CACHE);
   caches.set(context.outbound, cache);
-  const key = `${row.id} ${toIsoString(row.updatedAt)}`;
+  const key = `${row.id} ${row.updatedAt}`;
   const known = cache.get(key);
   if (known) return known;
   const count = (asked.get(context) ?? 0) + 1;

@@ -1,6 +1,6 @@
-import type { EntityManager } from '@mikro-orm/postgresql';
 import { ConflictError, invalid } from '../../core/errors.ts';
 import type { CountedPage, PageArguments } from '../../core/keyset.ts';
+import type { Columns } from '../../core/selection.ts';
 import {
   type ActingOrganization,
   type OperationContext,
@@ -10,10 +10,12 @@ import {
 } from '../../core/operation.ts';
 import { saveOutcome } from './authorization.ts';
 import { connectRemote } from './connect.ts';
-import { type Credentials, forgetEverything, mergeNamed, readCredentials, storeClientSecret } from './credentials.ts';
-import { McpAuthorization, McpConnection } from './entity.ts';
+import { type Credentials, mergeNamed, readCredentials, storeClientSecret } from './credentials.ts';
+import { deleteConnectionRows } from './deletion.ts';
+import { McpConnection } from './entity.ts';
 import type {
   CreateMcpConnectionInput,
+  McpConnectionFilter,
   McpConnectionReference,
   RemoteInput,
   UpdateMcpConnectionInput,
@@ -21,16 +23,17 @@ import type {
 import { revoke } from './oauth.ts';
 import { loadManaged, requireManager, targetOf } from './policy.ts';
 import {
-  type McpConnectionFilter,
   type McpConnectionRow,
   countConnections,
-  findConnectionRows,
+  findConnections,
   findKnownReferences,
   pageOfConnections,
-} from './rows.ts';
+} from './queries.ts';
 import { topicOf } from './status.ts';
 import { clientOf } from './tokens.ts';
 import { applyUpdate } from './update.ts';
+
+export { deleteAuthorizationsOf, deleteConnections, forgetConnectionOwner } from './deletion.ts';
 
 /** What creating and authorizing answer: the address is null unless its user has to authorize it. */
 export interface ConnectionResult {
@@ -199,43 +202,37 @@ const remove = write(
   async ({ em, actor, secrets }, { mcpConnectionId }: McpConnectionReference) => {
     const connection = await loadManaged(em, actor, mcpConnectionId, { lock: true });
     const credentials = await readCredentials(em, secrets, connection.id);
-    await forgetConnection(em, connection);
+    await deleteConnectionRows(em, [connection.id]);
     return { connection, credentials };
   },
   { operation: 'deleteMcpConnection', target: ({ connection }) => targetOf(connection) },
 );
 
-/** With its authorizations that wait, and all secrets. Part of the caller's transaction. */
-async function forgetConnection(em: EntityManager, connection: McpConnection): Promise<void> {
-  await em.execute(
-    `delete from secret where owner_table = 'mcp_authorization' and owner_id in (select id from mcp_authorization where connection_id = ?)`,
-    [connection.id],
-  );
-  await em.nativeDelete(McpAuthorization, { connection: connection.id });
-  await forgetEverything(em, connection);
-  await em.nativeDelete(McpConnection, { id: connection.id });
-}
-
 /** Those of the ids that the caller may see. */
 export async function readMcpConnections(
   context: OperationContext,
   ids: readonly string[],
+  selected?: Columns<McpConnectionRow>,
 ): Promise<McpConnectionRow[]> {
   requireScope(context.actor, 'mcp_connections.read');
-  return findConnectionRows(context, requireOrganization(context.actor).id, ids);
+  requireOrganization(context.actor);
+  return findConnections(context, ids, selected);
 }
 
-/** The connections that the caller may see, by name. */
+/**
+ * The connections of the organization that the caller acts in and may see, by name.
+ * @throws ValidationError (400) when another organization is asked for.
+ */
 export async function listMcpConnections(
   context: OperationContext,
-  filter: McpConnectionFilter,
-  page: PageArguments,
+  { organizationId, filter, page }: { organizationId: string; filter: McpConnectionFilter; page: PageArguments },
+  selected?: Columns<McpConnectionRow>,
 ): Promise<CountedPage<McpConnectionRow>> {
   requireScope(context.actor, 'mcp_connections.read');
-  const { id } = requireOrganization(context.actor);
+  requireOrganization(context.actor, organizationId);
   return {
-    page: await pageOfConnections(context, id, filter, page),
-    total: () => countConnections(context, id, filter),
+    page: await pageOfConnections(context, filter, page, selected),
+    total: () => countConnections(context, filter),
   };
 }
 
@@ -246,7 +243,7 @@ export async function requireVisibleMcpConnections(
   path: string,
 ): Promise<void> {
   if (references.length === 0) return;
-  const known = await findKnownReferences(context, requireOrganization(context.actor).id, references);
+  const known = await findKnownReferences(context, references);
   const index = references.findIndex((reference) => !known.has(reference));
   if (index >= 0)
     throw invalid(

@@ -7,6 +7,7 @@ import {
   requireOrganization,
   requireScope,
 } from '../../core/operation.ts';
+import { type Reach, filterOf } from '../../core/postgres/reach.ts';
 import { McpConnection, type Visibility } from './entity.ts';
 
 /** GraphQL knows connections by this name. */
@@ -15,11 +16,18 @@ export function targetOf({ id }: McpConnection): AuditTarget {
 }
 
 /** Shared connections of the organization, and the caller's own. What others keep for themselves is not there. */
-export function withinReachOf(actor: Actor) {
+export function reachedBy(actor: Actor): Reach<Ownership> {
   return {
-    organization: requireOrganization(actor).id,
-    $or: [{ visibility: 'shared' as const }, { owner: actor.userId }],
+    all: { organizationId: requireOrganization(actor).id },
+    anyOf: [{ visibility: 'shared' }, { ownerId: actor.userId }],
   };
+}
+
+/** What decides who may see a connection. */
+interface Ownership {
+  readonly organizationId: string;
+  readonly ownerId: string | null;
+  readonly visibility: Visibility;
 }
 
 /** @throws ForbiddenError when the caller may see such connections but not manage them. */
@@ -44,7 +52,7 @@ export async function loadManaged(
   requireScope(actor, 'mcp_connections.write');
   const connection = await em.findOne(
     McpConnection,
-    { id, ...withinReachOf(actor) },
+    { $and: [{ id }, filterOf<McpConnection>(reachedBy(actor))] },
     lock ? { lockMode: LockMode.PESSIMISTIC_WRITE } : {},
   );
   if (!connection) throw notFound('MCP connection');

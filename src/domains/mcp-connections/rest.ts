@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { answerJson } from '../../core/http.ts';
 import { type PublicPage, route } from '../../core/route.ts';
-import { toIsoString } from '../../core/sql.ts';
 import { authorizeMcpConnection, completeAuthorization } from './authorization.ts';
 import { callbackPage } from './callback-page.ts';
 import { CALLBACK_PATH, CLIENT_METADATA_PATH, clientMetadataUrlOf } from './connect.ts';
@@ -9,7 +8,7 @@ import { AUTH_TYPES, TYPES, VISIBILITIES } from './entity.ts';
 import { createMcpConnectionInput, mcpConnectionReference } from './input.ts';
 import { clientMetadata } from './oauth-client.ts';
 import { type ConnectionResult, createMcpConnection } from './operations.ts';
-import type { McpConnectionRow } from './rows.ts';
+import { type McpConnectionRow, connectionRow } from './queries.ts';
 
 const tag = 'MCP connections';
 
@@ -41,20 +40,20 @@ function toConnectionDocument(row: McpConnectionRow): z.input<typeof connectionD
     name: row.name,
     type: row.type,
     visibility: row.visibility,
-    serverUrl: row.serverUrl ?? null,
-    connectedAt: row.connectedAt == null ? null : toIsoString(row.connectedAt),
-    args: row.args ?? null,
-    authType: row.authType ?? null,
-    command: row.command ?? null,
-    createdAt: toIsoString(row.createdAt),
-    updatedAt: toIsoString(row.updatedAt),
+    serverUrl: row.serverUrl,
+    connectedAt: row.connectedAt,
+    args: row.args,
+    authType: row.authType,
+    command: row.command,
+    createdAt: row.createdAt,
+    updatedAt: row.updatedAt,
     envKeys: row.envKeys,
     headerKeys: row.headerKeys,
   };
 }
 
 function toResultDocument({ connection, authorizationUrl }: ConnectionResult): z.input<typeof resultDocument> {
-  return { authorizationUrl, connection: toConnectionDocument(connection) };
+  return { authorizationUrl, connection: toConnectionDocument(connectionRow(connection)) };
 }
 
 export const mcpConnectionRoutes = [

@@ -1,9 +1,11 @@
 import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
 import { OAuthError, type OAuthTokens } from '@modelcontextprotocol/client';
+import { sql } from 'kysely';
 import { RemoteFailedError, notFound } from '../../core/errors.ts';
 import type { WorkContext } from '../../core/operation.ts';
 import { type TokenSet, forgetRegistration, forgetTokens, readCredentials, storeTokens } from './credentials.ts';
-import { McpConnection } from './entity.ts';
+import { queriesOn } from '../../core/postgres/queries.ts';
+import { McpConnection, type McpConnectionTables } from './entity.ts';
 import { type AuthorizationServer, fetchClientToken, refresh } from './oauth.ts';
 import type { OAuthClient } from './oauth-client.ts';
 import { explainRemote } from './remote-errors.ts';
@@ -26,8 +28,17 @@ const LEASE = '45 seconds';
 const POLL_MS = 40;
 const BACKOFF_MS = { first: 5_000, most: 300_000 };
 
-const CLAIM = `update mcp_connection set refresh_lease_until = now() + interval '${LEASE}'
-  where id = $1 and token_version = $2 and (refresh_lease_until is null or refresh_lease_until < now()) returning id`;
+const db = queriesOn<McpConnectionTables>();
+
+/** Takes the lease for the tokens of this version, unless somebody else has it. The database's clock decides: gateways may differ. */
+const claim = (id: string, tokenVersion: number) =>
+  db
+    .updateTable('mcp_connection')
+    .set({ refresh_lease_until: sql<string>`now() + ${sql.lit(LEASE)}::interval` })
+    .where('id', '=', id)
+    .where('token_version', '=', tokenVersion)
+    .where((eb) => eb.or([eb('refresh_lease_until', 'is', null), eb('refresh_lease_until', '<', sql<string>`now()`)]))
+    .returning('id');
 
 /** Uses of one connection at the same time in one gateway ask and wait together. */
 const asking = new WeakMap<WorkContext['outbound'], Map<string, Promise<Token | undefined>>>();
@@ -46,7 +57,7 @@ export function usableToken(context: WorkContext, connectionId: string, refused?
 }
 
 async function findToken(context: WorkContext, connectionId: string, refused?: number): Promise<Token | undefined> {
-  const { now, sql } = context;
+  const { now, sql: reader } = context;
   const deadline = performance.now() + context.outbound.totalTimeoutMs;
   for (;;) {
     const { connection, tokens } = await load(context, connectionId);
@@ -60,7 +71,7 @@ async function findToken(context: WorkContext, connectionId: string, refused?: n
       throw new RemoteFailedError(
         connection.statusReason ?? 'the tokens cannot be refreshed at the moment; try again later',
       );
-    const [claimed] = await sql.primary.query(CLAIM, [connectionId, connection.tokenVersion]);
+    const claimed = await reader.primary.first(claim(connectionId, connection.tokenVersion));
     if (claimed) await renew(context, connection, { tokens, isOver, wasRefused: connection.tokenVersion === refused });
     else if (!isOver) return current;
     else if (performance.now() > deadline) throw new RemoteFailedError('the tokens are being refreshed; try again');

@@ -118,12 +118,12 @@ export function membersOf(
 }
 
 /** An organization that was just written, as it will be read. */
-export function organizationRow({ ...properties }: Organization): OrganizationRow {
-  return asRow(properties);
+export function organizationRow(organization: Organization): OrganizationRow {
+  return asRow(organization, ORGANIZATION_COLUMNS);
 }
 
 /** Likewise a member. */
 export function memberRow({ user, role, createdAt }: Membership): MemberRow {
   const { id: userId, email, name, createdAt: userCreatedAt } = user;
-  return asRow({ userId, role, createdAt, email, name, userCreatedAt });
+  return asRow({ userId, role, createdAt, email, name, userCreatedAt }, ALL_MEMBER_COLUMNS);
 }

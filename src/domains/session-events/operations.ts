@@ -168,3 +168,5 @@ async function replay(
     throw new ConflictError(`stands for another batch, of ${lastId - firstId + 1} events`, ['batchId']);
   return { sessionId, firstId, lastId, isReplayed: true };
 }
+
+export { purgeEvents } from './purge.ts';

@@ -217,3 +217,6 @@ export async function lockSession(
   requireChange(actor, owned ?? undefined, what);
   return session ?? Promise.reject(notFound(what));
 }
+
+// Sessions that are gone with an account or an organization.
+export { type WhoseSessions, deleteSessions, forgetSessionCreator } from './deletion.ts';

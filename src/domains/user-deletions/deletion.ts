@@ -4,11 +4,19 @@ import { recordAudit } from '../../core/audit.ts';
 import { type JobContext, jobHandler } from '../../core/jobs.ts';
 import { jobEntry } from '../../core/operation.ts';
 import { apiKeyTopic } from '../api-keys/entity.ts';
-import { lockOrganization } from '../organizations/operations.ts';
+import { revokeKeys } from '../api-keys/operations.ts';
+import {
+  deleteOrganizationRow,
+  leaveOrganizations,
+  lockOrganization,
+  lockOrganizationsOf,
+} from '../organizations/operations.ts';
+import { purgeEvents } from '../session-events/operations.ts';
 import { sessionTopic } from '../sessions/operations.ts';
+import { deleteUserRow, forgetPerson, lockUser } from '../users/operations.ts';
 import { DeletedSession, DeletionJob } from './entity.ts';
 import { onlyAdminConflict } from './policy.ts';
-import { ORGANIZATION_STEPS, type Step, USER_STEPS, purgeEvents } from './steps.ts';
+import { BATCH, ORGANIZATION_STEPS, type Step, USER_STEPS } from './steps.ts';
 
 /**
  * Deletes an account. It may end at any point and be run again, by two workers at once even: what is decided is decided in the transaction
@@ -36,7 +44,7 @@ async function begin({ em, now, newId, notifier }: JobContext, id: string): Prom
     const job = await lockJob(transaction, id);
     if (!job?.isActive()) return undefined;
     if (job.state === 'running') return [];
-    await transaction.execute('select 1 from user_account where id = ? for no key update', [job.userId]);
+    await lockUser(transaction, job.userId);
     await lockOrganizationsOf(transaction, job.userId);
     const conflict = await onlyAdminConflict(transaction, job.userId);
     if (conflict) {
@@ -51,42 +59,15 @@ async function begin({ em, now, newId, notifier }: JobContext, id: string): Prom
         transaction,
         jobEntry({ now, newId }, id, 'deleteUser', { type: 'User', id: null, organizationId }),
       );
-    await transaction.execute('update user_account set email = null, name = null where id = ?', [job.userId]);
-    return transaction.execute<{ id: string }[]>(
-      'update api_key set revoked_at = ? where user_id = ? and revoked_at is null returning id',
-      [now(), job.userId],
-    );
+    await forgetPerson(transaction, job.userId);
+    return revokeKeys(transaction, { userId: job.userId }, now());
   });
-  for (const key of revoked ?? []) notifier.publish(apiKeyTopic(key.id));
+  for (const keyId of revoked ?? []) notifier.publish(apiKeyTopic(keyId));
   return revoked !== undefined;
 }
 
 function lockJob(em: EntityManager, id: string): Promise<DeletionJob | null> {
   return em.findOne(DeletionJob, { id }, { lockMode: LockMode.PESSIMISTIC_WRITE });
-}
-
-/** In the order of their ids, so that two deletions do not wait for each other. */
-async function lockOrganizationsOf(em: EntityManager, userId: string): Promise<void> {
-  const memberships = await em.execute<{ id: string }[]>(
-    'select organization_id as id from membership where user_id = ? order by organization_id',
-    [userId],
-  );
-  for (const { id } of memberships) await lockOrganization(em, id);
-}
-
-/** @returns the organizations that have no member any more, and the others. Without a slug nobody can be added to the former by name either. */
-async function leaveOrganizations(em: EntityManager, userId: string): Promise<{ emptied: string[]; others: string[] }> {
-  const left = await em.execute<{ id: string }[]>(
-    'delete from membership where user_id = ? returning organization_id as id',
-    [userId],
-  );
-  if (left.length === 0) return { emptied: [], others: [] };
-  const emptied = await em.execute<{ id: string }[]>(
-    `update organization o set slug = null where id = any(?::uuid[]) and not exists (select from membership m where m.organization_id = o.id) returning id`,
-    [`{${left.map(({ id }) => id).join(',')}}`],
-  );
-  const ids = emptied.map(({ id }) => id);
-  return { emptied: ids, others: left.flatMap(({ id }) => (ids.includes(id) ? [] : [id])) };
 }
 
 /** Every step, each in as many transactions as it takes. */
@@ -120,7 +101,8 @@ async function purge({ em, signal }: JobContext, deletionJobId: string): Promise
     if (sessions.length === 0) return;
     for (const { sessionId } of sessions) {
       do signal.throwIfAborted();
-      while ((await purgeEvents(em.fork(), sessionId)) > 0);
+      while ((await purgeEvents(em.fork(), sessionId, BATCH)) > 0);
+      await em.fork().nativeDelete(DeletedSession, { sessionId });
     }
   }
 }
@@ -135,9 +117,9 @@ async function finish({ em, now }: JobContext, id: string): Promise<boolean> {
     const job = await lockJob(transaction, id);
     if (job?.state !== 'running') return true;
     const { userId, emptiedOrganizations } = job;
-    await transaction.execute('select 1 from user_account where id = ? for update', [userId]);
+    await lockUser(transaction, userId, { forDeletion: true });
     for (const organizationId of emptiedOrganizations.toSorted())
-      await transaction.execute('select 1 from organization where id = ? for update', [organizationId]);
+      await lockOrganization(transaction, organizationId, { forDeletion: true });
     job.addEmptied((await leaveOrganizations(transaction, userId)).emptied);
     let found = job.emptiedOrganizations.length - emptiedOrganizations.length;
     for (const step of USER_STEPS) found += (await step.run(transaction, { deletionJobId: id, id: userId })).length;
@@ -146,9 +128,8 @@ async function finish({ em, now }: JobContext, id: string): Promise<boolean> {
         found += (await step.run(transaction, { deletionJobId: id, id: organizationId })).length;
     }
     if (found > 0) return false;
-    for (const organizationId of emptiedOrganizations)
-      await transaction.execute('delete from organization where id = ?', [organizationId]);
-    await transaction.execute('delete from user_account where id = ?', [userId]);
+    for (const organizationId of emptiedOrganizations) await deleteOrganizationRow(transaction, organizationId);
+    await deleteUserRow(transaction, userId);
     job.finish('done', now());
     return true;
   });

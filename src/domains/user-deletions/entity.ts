@@ -1,4 +1,5 @@
-import { defineEntity, p } from '@mikro-orm/postgresql';
+import { type InferKyselyDB, defineEntity, p } from '@mikro-orm/postgresql';
+import { columnNames } from '../../core/postgres/queries.ts';
 import type { DeletionQuestionnaire } from './input.ts';
 
 export const DELETION_STATES = ['queued', 'running', 'done', 'failed', 'cancelled'] as const;
@@ -65,3 +66,6 @@ const DeletedSessionSchema = defineEntity({
 /** A session that is gone, with everything but its events: these are many, and follow in batches. */
 export class DeletedSession extends DeletedSessionSchema.class {}
 DeletedSessionSchema.setClass(DeletedSession);
+
+export type DeletionTables = InferKyselyDB<typeof DeletionJobSchema>;
+export const DELETION_JOB_COLUMNS = columnNames<DeletionTables, 'deletion_job'>(DeletionJobSchema, 'deletion_job');

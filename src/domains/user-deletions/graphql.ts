@@ -2,9 +2,11 @@ import { builder } from '../../core/builder.ts';
 import { ConflictError, NotFoundError } from '../../core/errors.ts';
 import { mutation } from '../../core/mutation.ts';
 import { keyFromId, nodeType, uuidsOf } from '../../core/node.ts';
+import { selectedColumns } from '../../core/selection.ts';
 import type { DeletionState } from './entity.ts';
 import { cancelUserDeletionInput, deleteUserInput } from './input.ts';
-import { type DeletionJobRow, cancelUserDeletion, deleteUser, readDeletionJobs } from './operations.ts';
+import { cancelUserDeletion, deleteUser, readDeletionJobs } from './operations.ts';
+import { type DeletionJobRow, deletionJobRow } from './queries.ts';
 
 const DeletionJobStateEnum = builder.enumType('DeletionJobState', {
   description: 'Where a deletion stands.',
@@ -26,14 +28,10 @@ const DeletionJobStateEnum = builder.enumType('DeletionJobState', {
 export const DeletionJobType = nodeType<DeletionJobRow>('DeletionJob', {
   description: "The deletion of a user's account. Seen by that user alone, as long as one of their keys is valid.",
   keyOf: ({ id }) => id,
-  load: (context, keys) => readDeletionJobs(context, uuidsOf(keys)),
+  load: (context, keys, selected) => readDeletionJobs(context, uuidsOf(keys), selected),
   fields: (t) => ({
-    databaseId: t.field({
-      type: 'UUID',
-      description: 'The id that REST uses: `deletionJobId`.',
-      resolve: ({ id }) => id,
-    }),
-    state: t.field({ type: DeletionJobStateEnum, description: 'Where it stands.', resolve: ({ state }) => state }),
+    databaseId: t.expose('id', { type: 'UUID', description: 'The id that REST uses: `deletionJobId`.' }),
+    state: t.expose('state', { type: DeletionJobStateEnum, description: 'Where it stands.' }),
     runAfter: t.expose('runAfter', {
       type: 'DateTime',
       description: 'It does not begin earlier; until it begins it can be cancelled.',
@@ -59,8 +57,11 @@ builder.queryField('deletionJob', (t) =>
     nullable: true,
     description: "A deletion of the caller's own account; null when there is none of this id.",
     args: { id: t.arg.id({ required: true, description: 'Either id of the deletion job.' }) },
-    resolve: async (_, { id }, context) =>
-      (await readDeletionJobs(context, uuidsOf([String(keyFromId('DeletionJob', id))])))[0] ?? null,
+    resolve: async (_, { id }, context, info) => {
+      const ids = uuidsOf([String(keyFromId('DeletionJob', id))]);
+      const [job] = await readDeletionJobs(context, ids, selectedColumns<DeletionJobRow>(info, 'DeletionJob'));
+      return job ?? null;
+    },
   }),
 );
 
@@ -83,7 +84,7 @@ mutation('deleteUser', {
     deletionQuestionnaire: t.field({ type: DeletionQuestionnaireInput, description: 'Why the user leaves.' }),
   }),
   errors: [ConflictError],
-  run: async (context, input) => ({ deletionJob: await deleteUser(context, input) }),
+  run: async (context, input) => ({ deletionJob: deletionJobRow(await deleteUser(context, input)) }),
   payload: (t) => ({
     deletionJob: t.field({
       type: DeletionJobType,
@@ -99,7 +100,7 @@ mutation('cancelUserDeletion', {
   ids: { deletionJobId: 'DeletionJob' },
   input: (t) => ({ deletionJobId: t.id({ required: true, description: 'Either id of the deletion job.' }) }),
   errors: [NotFoundError, ConflictError],
-  run: async (context, input) => ({ deletionJob: await cancelUserDeletion(context, input) }),
+  run: async (context, input) => ({ deletionJob: deletionJobRow(await cancelUserDeletion(context, input)) }),
   payload: (t) => ({
     deletionJob: t.field({
       type: DeletionJobType,

@@ -1,18 +1,13 @@
-import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
+import { LockMode } from '@mikro-orm/postgresql';
 import { ConflictError, ForbiddenError, notFound, unauthenticated } from '../../core/errors.ts';
 import { cancelJob, enqueueJob } from '../../core/jobs.ts';
 import { type AuditTarget, type OperationContext, requireScope, write } from '../../core/operation.ts';
-import type { Timestamp } from '../../core/sql.ts';
+import type { Columns } from '../../core/selection.ts';
+import { lockUser } from '../users/operations.ts';
 import { DeletionJob } from './entity.ts';
 import type { CancelUserDeletionInput, DeleteUserInput } from './input.ts';
 import { onlyAdminConflict } from './policy.ts';
-
-export interface DeletionJobRow extends Pick<DeletionJob, 'id' | 'state' | 'error'> {
-  readonly runAfter: Timestamp;
-  readonly createdAt: Timestamp;
-  readonly startedAt?: Timestamp | null;
-  readonly finishedAt?: Timestamp | null;
-}
+import { type DeletionJobRow, findDeletionJobs } from './queries.ts';
 
 /**
  * Queues the permanent deletion of the caller's account; what it deletes is in docs/deletion.md. Asking again while it is queued or runs
@@ -24,7 +19,8 @@ export const deleteUser = write(
   async ({ em, actor, now, newId, settings }: OperationContext, input: DeleteUserInput): Promise<DeletionJob> => {
     requireScope(actor, 'users.delete');
     if (input.userId.toLowerCase() !== actor.userId) throw new ForbiddenError('only the own account can be deleted');
-    await lockUser(em, actor.userId);
+    // Requests of one user go one after the other. The deletion may have ended while this one was on its way.
+    if (!(await lockUser(em, actor.userId))) throw unauthenticated();
     const asked = await em.findOne(DeletionJob, { userId: actor.userId, state: { $in: ['queued', 'running'] } });
     if (asked) return asked;
     const conflict = await onlyAdminConflict(em, actor.userId);
@@ -51,13 +47,6 @@ function targetOf({ id }: DeletionJob): AuditTarget {
   return { type: 'DeletionJob', id };
 }
 
-/** Holds the user until the transaction ends, so that requests of one user go one after the other. */
-async function lockUser(em: EntityManager, userId: string): Promise<void> {
-  const [user] = await em.execute<unknown[]>('select 1 from user_account where id = ? for no key update', [userId]);
-  // The deletion has ended while this request was on its way.
-  if (!user) throw unauthenticated();
-}
-
 /**
  * Calls a deletion off that has not begun: everything stays as it was.
  * @throws NotFoundError when it is not the caller's; ConflictError when it runs already, or is over.
@@ -82,13 +71,10 @@ export const cancelUserDeletion = write(
 
 /** Those of the ids that are deletions of the caller's own account. */
 export async function readDeletionJobs(
-  { actor, sql }: OperationContext,
+  context: OperationContext,
   ids: readonly string[],
+  selected?: Columns<DeletionJobRow>,
 ): Promise<DeletionJobRow[]> {
-  requireScope(actor, 'users.delete');
-  return sql.query<DeletionJobRow>(
-    `select id, state, error, run_after as "runAfter", created_at as "createdAt", started_at as "startedAt", finished_at as "finishedAt"
-      from deletion_job where id = any($1) and user_id = $2`,
-    [ids, actor.userId],
-  );
+  requireScope(context.actor, 'users.delete');
+  return findDeletionJobs(context, ids, selected);
 }

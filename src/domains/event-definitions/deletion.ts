@@ -1,0 +1,19 @@
+import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
+import { EventDefinition } from './entity.ts';
+
+/** How definitions go with their organization. Each part runs in the caller's transaction. */
+
+/** Locks a batch of the definitions of an organization, so that nothing is sent to them any more. @returns their ids. */
+export async function lockDefinitionsOf(em: EntityManager, organizationId: string, batch: number): Promise<string[]> {
+  const definitions = await em.find(
+    EventDefinition,
+    { organization: organizationId },
+    { fields: ['id'], orderBy: { id: 'asc' }, limit: batch, lockMode: LockMode.PESSIMISTIC_WRITE },
+  );
+  return definitions.map(({ id }) => id);
+}
+
+/** Deletes a definition with its properties. Its occurrences are gone by then. */
+export async function deleteDefinitionRow(em: EntityManager, definitionId: string): Promise<void> {
+  await em.nativeDelete(EventDefinition, { id: definitionId });
+}

@@ -1,0 +1,96 @@
+import type { EntityManager } from '@mikro-orm/postgresql';
+import { sql } from 'kysely';
+import { type Readable, listOf } from '../../core/postgres/queries.ts';
+import { deleteSecretsOf } from '../../core/secret-store.ts';
+import { AUTHORIZATION_TABLE, CONNECTION_TABLE } from './credentials.ts';
+import type { McpConnectionTables } from './entity.ts';
+
+/** How connections and authorizations go, with their secrets. Each part runs in the caller's transaction. */
+
+const tablesOf = (em: EntityManager) => em.getKysely<Readable<McpConnectionTables>>();
+
+/** Which connections: by organization, or those that somebody keeps for themselves. */
+export type WhoseConnections = { readonly organizationId: string } | { readonly personalOf: string };
+
+/**
+ * Deletes a batch of connections. Rows are locked before their secrets go: a token that is being renewed is stored before, or finds no connection.
+ * @returns their ids.
+ */
+export async function deleteConnections(em: EntityManager, whose: WhoseConnections, batch: number): Promise<string[]> {
+  const connections = tablesOf(em).selectFrom('mcp_connection').select('id').orderBy('id').limit(batch).forUpdate();
+  const some =
+    'organizationId' in whose
+      ? connections.where('organization_id', '=', whose.organizationId)
+      : connections.where('owner_id', '=', whose.personalOf).where('visibility', '=', 'personal');
+  const ids = (await some.execute()).map(({ id }) => id);
+  if (ids.length > 0) await deleteConnectionRows(em, ids);
+  return ids;
+}
+
+/** Deletes connections that are locked, with their authorizations that wait, and all secrets. */
+export async function deleteConnectionRows(em: EntityManager, ids: readonly string[]): Promise<void> {
+  const given = sql<string>`any(${listOf('uuid', ids)})`;
+  const waiting = await tablesOf(em)
+    .deleteFrom('mcp_authorization')
+    .where('connection_id', '=', given)
+    .returning('id')
+    .execute();
+  await deleteSecretsOf(
+    em,
+    AUTHORIZATION_TABLE,
+    waiting.map(({ id }) => id),
+  );
+  await deleteSecretsOf(em, CONNECTION_TABLE, ids);
+  await tablesOf(em).deleteFrom('mcp_connection').where('id', '=', given).execute();
+}
+
+/** Deletes a batch of the authorizations that a user has begun. @returns their ids. */
+export async function deleteAuthorizationsOf(em: EntityManager, userId: string, batch: number): Promise<string[]> {
+  const tables = tablesOf(em);
+  const some = tables.selectFrom('mcp_authorization').select('id').where('user_id', '=', userId).limit(batch);
+  const deleted = await tables.deleteFrom('mcp_authorization').where('id', 'in', some).returning('id').execute();
+  const ids = deleted.map(({ id }) => id);
+  await deleteSecretsOf(em, AUTHORIZATION_TABLE, ids);
+  return ids;
+}
+
+/** A batch of the shared connections that a user has created no longer say whose they were. @returns their ids. */
+export async function forgetConnectionOwner(em: EntityManager, userId: string, batch: number): Promise<string[]> {
+  const tables = tablesOf(em);
+  const some = tables
+    .selectFrom('mcp_connection')
+    .select('id')
+    .where('owner_id', '=', userId)
+    .where('visibility', '=', 'shared')
+    .limit(batch);
+  const forgotten = await tables
+    .updateTable('mcp_connection')
+    .set({ owner_id: null })
+    .where('id', 'in', some)
+    .where('owner_id', '=', userId)
+    .where('visibility', '=', 'shared')
+    .returning('id')
+    .execute();
+  return forgotten.map(({ id }) => id);
+}
+
+/** Deletes a batch of the authorizations that nobody has completed in time. @returns how many. */
+export function deleteExpiredAuthorizations(em: EntityManager, at: Date, batch: number): Promise<number> {
+  return em.transactional(async (transaction) => {
+    const tables = tablesOf(transaction);
+    const expired = tables
+      .selectFrom('mcp_authorization')
+      .select('id')
+      .where('expires_at', '<=', at.toISOString())
+      .limit(batch)
+      .forUpdate()
+      .skipLocked();
+    const deleted = await tables.deleteFrom('mcp_authorization').where('id', 'in', expired).returning('id').execute();
+    await deleteSecretsOf(
+      transaction,
+      AUTHORIZATION_TABLE,
+      deleted.map(({ id }) => id),
+    );
+    return deleted.length;
+  });
+}

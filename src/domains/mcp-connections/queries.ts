@@ -1,0 +1,134 @@
+import { sql } from 'kysely';
+import { type Ordering, type Page, type PageArguments, planPage } from '../../core/keyset.ts';
+import type { OperationContext } from '../../core/operation.ts';
+import { type Readable, type RowOf, asRow, listOf, queriesOn, snake } from '../../core/postgres/queries.ts';
+import { within } from '../../core/postgres/reach.ts';
+import { type Columns, withColumns } from '../../core/selection.ts';
+import type { McpConnection, McpConnectionTables } from './entity.ts';
+import type { McpConnectionFilter } from './input.ts';
+import { reachedBy } from './policy.ts';
+
+const db = queriesOn<McpConnectionTables>();
+
+/** What is shown of a connection; how its tokens are kept is not. */
+const SHOWN = [
+  'id',
+  'name',
+  'type',
+  'visibility',
+  'command',
+  'args',
+  'envKeys',
+  'serverUrl',
+  'authType',
+  'headerKeys',
+  'clientId',
+  'oauthRegistration',
+  'scope',
+  'status',
+  'statusReason',
+  'connectedAt',
+  'lastCheckedAt',
+  'authorizationExpiresAt',
+  'grantedScopes',
+  'tokenExpiresAt',
+  'createdAt',
+  'updatedAt',
+] as const satisfies readonly (keyof Connection)[];
+type Connection = RowOf<Readable<McpConnectionTables>['mcp_connection']>;
+
+/** A connection as it is read. Rows have the columns that were asked for; without a selection they have all of these. */
+export interface McpConnectionRow extends Pick<Connection, (typeof SHOWN)[number]> {
+  /** Of the authorization server that its tokens come from. */
+  readonly issuer: string | null;
+}
+
+const ALL: readonly (keyof McpConnectionRow)[] = [...SHOWN, 'issuer'];
+
+const selectionOf = (name: keyof McpConnectionRow) =>
+  (name === 'issuer' ? sql<string | null>`c.authorization_server ->> 'issuer'` : sql.ref(`c.${snake(name)}`)).as(name);
+
+/** The visible connections, with the selected columns. */
+function connectionsWith(names: readonly (keyof McpConnectionRow)[], { actor }: OperationContext) {
+  return (
+    db
+      .selectFrom('mcp_connection as c')
+      .where(within(reachedBy(actor), 'c'))
+      .select(names.map(selectionOf))
+      // The columns are those of the row, under its names.
+      .$castTo<McpConnectionRow>()
+  );
+}
+
+const BY_NAME: Ordering<McpConnectionRow> = {
+  name: 'MCP_CONNECTION',
+  direction: 'ASC',
+  columns: [
+    { sql: 'c.name', type: 'text', of: (row) => row.name },
+    { sql: 'c.id', type: 'uuid', of: (row) => row.id },
+  ],
+};
+
+export async function pageOfConnections(
+  context: OperationContext,
+  { visibility, type }: McpConnectionFilter,
+  page: PageArguments,
+  asked?: Columns<McpConnectionRow>,
+): Promise<Page<McpConnectionRow>> {
+  const plan = planPage(BY_NAME, page);
+  let connections = connectionsWith(withColumns<McpConnectionRow>(asked, ALL, 'id', 'name'), context);
+  if (visibility) connections = connections.where('c.visibility', '=', visibility);
+  if (type) connections = connections.where('c.type', '=', type);
+  return plan.toPage(await context.sql.all(plan.apply(connections)));
+}
+
+export async function countConnections(
+  { sql: reader, actor }: OperationContext,
+  { visibility, type }: McpConnectionFilter,
+): Promise<number> {
+  let counted = db
+    .selectFrom('mcp_connection as c')
+    .select(({ fn }) => fn.countAll<number>().as('count'))
+    .where(within(reachedBy(actor), 'c'));
+  if (visibility) counted = counted.where('c.visibility', '=', visibility);
+  if (type) counted = counted.where('c.type', '=', type);
+  return (await reader.first(counted))?.count ?? 0;
+}
+
+/** Those of the ids that the caller may see, in no particular order. */
+export function findConnections(
+  context: OperationContext,
+  ids: readonly string[],
+  asked?: Columns<McpConnectionRow>,
+): Promise<McpConnectionRow[]> {
+  const connections = connectionsWith(withColumns<McpConnectionRow>(asked, ALL, 'id'), context);
+  return context.sql.all(connections.where('c.id', '=', sql<string>`any(${listOf('uuid', ids)})`));
+}
+
+/** Which of the texts are ids or names of connections that the caller can see. */
+export async function findKnownReferences(
+  { sql: reader, actor }: OperationContext,
+  references: readonly string[],
+): Promise<Set<string>> {
+  const lowered = references.map((reference) => reference.toLowerCase());
+  const rows = await reader.all(
+    db
+      .selectFrom('mcp_connection as c')
+      .select(['c.id', 'c.name'])
+      .where(within(reachedBy(actor), 'c'))
+      .where((eb) =>
+        eb.or([
+          eb(sql<string>`c.id::text`, '=', sql<string>`any(${listOf('text', lowered)})`),
+          eb('c.name', '=', sql<string>`any(${listOf('text', references)})`),
+        ]),
+      ),
+  );
+  const ids = new Set(rows.map(({ id }) => id));
+  const names = new Set(rows.map(({ name }) => name));
+  return new Set(references.filter((reference) => names.has(reference) || ids.has(reference.toLowerCase())));
+}
+
+/** A connection that was just written, as it will be read. */
+export function connectionRow(connection: McpConnection): McpConnectionRow {
+  return { ...asRow(connection, SHOWN), issuer: connection.authorizationServer?.issuer ?? null };
+}

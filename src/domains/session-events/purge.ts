@@ -1,0 +1,26 @@
+import type { EntityManager } from '@mikro-orm/postgresql';
+import type { Readable } from '../../core/postgres/queries.ts';
+import type { SessionEventTables } from './entity.ts';
+
+/**
+ * Deletes a batch of the events of a session that is gone. Ids of a session are consecutive, so a range of them is a batch.
+ * @returns how many were deleted; 0 when none are left.
+ */
+export async function purgeEvents(em: EntityManager, sessionId: string, batch: number): Promise<number> {
+  const tables = em.getKysely<Readable<SessionEventTables>>();
+  const first = await tables
+    .selectFrom('session_event')
+    .select('id')
+    .where('session_id', '=', sessionId)
+    .orderBy('id')
+    .limit(1)
+    .executeTakeFirst();
+  if (!first) return 0;
+  const { numDeletedRows } = await tables
+    .deleteFrom('session_event')
+    .where('session_id', '=', sessionId)
+    .where('id', '>=', first.id)
+    .where('id', '<', first.id + batch)
+    .executeTakeFirst();
+  return Number(numDeletedRows);
+}

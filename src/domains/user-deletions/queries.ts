@@ -1,0 +1,30 @@
+import { sql } from 'kysely';
+import type { OperationContext } from '../../core/operation.ts';
+import { type Readable, type RowOf, asRow, columns, listOf, queriesOn } from '../../core/postgres/queries.ts';
+import { type Columns, withColumns } from '../../core/selection.ts';
+import { DELETION_JOB_COLUMNS, type DeletionJob, type DeletionTables } from './entity.ts';
+
+const db = queriesOn<DeletionTables>();
+
+/** Rows have the columns that were asked for; without a selection they have all. */
+export type DeletionJobRow = RowOf<Readable<DeletionTables>['deletion_job']>;
+
+/** Those of the ids that are deletions of the caller's own account, in no particular order. */
+export function findDeletionJobs(
+  { actor, sql: reader }: OperationContext,
+  ids: readonly string[],
+  asked?: Columns<DeletionJobRow>,
+): Promise<DeletionJobRow[]> {
+  return reader.all(
+    db
+      .selectFrom('deletion_job as j')
+      .select(columns('j', withColumns<DeletionJobRow>(asked, DELETION_JOB_COLUMNS, 'id')))
+      .where('j.id', '=', sql<string>`any(${listOf('uuid', ids)})`)
+      .where('j.user_id', '=', actor.userId),
+  );
+}
+
+/** A deletion that was just written, as it will be read. */
+export function deletionJobRow(job: DeletionJob): DeletionJobRow {
+  return asRow(job, DELETION_JOB_COLUMNS);
+}
