@@ -28,10 +28,12 @@ import { defaultPropertiesOf } from './derived.ts';
 import {
   type EventDefinitionList,
   type EventDefinitionRow,
+  type EventDefinitionWithProperties,
   type EventPropertyRow,
   countDefinitions,
   customPropertiesOf,
   findDefinition,
+  findDefinitionWithProperties,
   findDefinitions,
   namesLike,
   pageOfDefinitions,
@@ -165,8 +167,18 @@ export async function readEventDefinition(
 ): Promise<EventDefinitionRow> {
   const organization = requireEventDefinitions(context.actor);
   const row = await findDefinition(context, referenceTo(eventName, organization.number), selected);
-  if (!row) throw notFound('event definition');
-  return row;
+  return row ?? Promise.reject(notFound('event definition'));
+}
+
+/** The same with its custom properties. */
+export async function readEventDefinitionWithProperties(
+  context: OperationContext,
+  { eventName }: EventDefinitionReference,
+  selected: { asked?: Columns<EventDefinitionRow>; askedOfProperties?: Columns<EventPropertyRow> } = {},
+): Promise<EventDefinitionWithProperties> {
+  const organization = requireEventDefinitions(context.actor);
+  const row = await findDefinitionWithProperties(context, referenceTo(eventName, organization.number), selected);
+  return row ?? Promise.reject(notFound('event definition'));
 }
 
 /** Those of the ids that the caller may see, in no particular order. */

@@ -1,4 +1,4 @@
-import { type SelectQueryBuilder, sql } from 'kysely';
+import { type RawBuilder, type SelectQueryBuilder, sql } from 'kysely';
 import { type LoadBatch, groupBy } from '../../core/batches.ts';
 import { type Ordering, type Page, type PageArguments, planPage } from '../../core/keyset.ts';
 import { type ActingOrganization, type OperationContext, requireOrganization } from '../../core/operation.ts';
@@ -40,12 +40,45 @@ const PROPERTY_COLUMNS = EVENT_PROPERTY_COLUMNS.filter(
 const definitionColumns = (asked: Columns<EventDefinitionRow>, ...always: (keyof EventDefinitionRow)[]) =>
   withColumns<EventDefinitionRow>(asked, DEFINITION_COLUMNS, 'id', ...always);
 
-const definitionsByReference = preparedByShape<{
-  organizationId: string;
-  names: readonly string[];
-  firstName: string | undefined;
-  id: string | null;
-}>();
+interface Meant {
+  readonly organizationId: string;
+  readonly names: readonly string[];
+  readonly firstName: string | undefined;
+  readonly id: string | null;
+}
+
+/** The definition that a reference means. Most references can only be a name (`isName`), which is found by its index alone. */
+function definitionMeant(
+  value: <Name extends keyof Meant>(name: Name) => RawBuilder<Meant[Name]>,
+  isName: boolean,
+  selected: readonly (keyof EventDefinitionRow)[],
+) {
+  const query = db
+    .selectFrom('event_definition as d')
+    .select(columns('d', selected))
+    .where(within(definitionsOf(value('organizationId')), 'd'));
+  const firstName = sql<string>`${value('firstName')}`;
+  if (isName) return query.where('d.name', '=', firstName);
+  // A deleted definition keeps its hold on its name, or the name would come to mean another one (see lockDefinition).
+  const deleted = db
+    .selectFrom('event_definition as b')
+    .select('b.id')
+    .where('b.organization_id', '=', value('organizationId'))
+    .where('b.name', '=', firstName)
+    .where('b.deleted_at', 'is not', null);
+  return query
+    .where((eb) =>
+      eb.or([
+        eb('d.name', '=', sql<string>`any(${value('names')}::text[])`),
+        eb('d.id', '=', sql<string>`${value('id')}`),
+      ]),
+    )
+    .where((eb) => eb.not(eb.exists(deleted)))
+    .orderBy((eb) => eb('d.name', '=', firstName), 'desc')
+    .limit(1);
+}
+
+const definitionsByReference = preparedByShape<Meant>();
 
 /** By name, fully qualified name or id. A name that looks like a fully qualified one is first taken as it stands. */
 export async function findDefinition(
@@ -53,46 +86,68 @@ export async function findDefinition(
   { names, id }: DefinitionReference,
   asked?: Columns<EventDefinitionRow>,
 ): Promise<EventDefinitionRow | undefined> {
-  const { id: organizationId } = requireOrganization(actor);
   const selected = definitionColumns(asked);
-  // Most references can only be a name, which is found by its index alone.
   const isName = names.length === 1 && id === null;
+  const meant = { organizationId: requireOrganization(actor).id, names, firstName: names[0], id };
   return reader.first(
-    definitionsByReference(
-      [isName, ...selected].join(),
-      { organizationId, names, firstName: names[0], id },
-      (value) => {
-        const query = db
-          .selectFrom('event_definition as d')
-          .select(columns('d', selected))
-          .where(within(definitionsOf(value('organizationId')), 'd'));
-        const firstName = sql<string>`${value('firstName')}`;
-        if (isName) return query.where('d.name', '=', firstName);
-        return query
-          .where((eb) =>
-            eb.or([
-              eb('d.name', '=', sql<string>`any(${value('names')}::text[])`),
-              eb('d.id', '=', sql<string>`${value('id')}`),
-            ]),
-          )
-          .where((eb) =>
-            eb.not(
-              eb.exists(
-                // A deleted definition keeps its hold on its name, or the name would come to mean another one (see lockDefinition).
-                db
-                  .selectFrom('event_definition as b')
-                  .select('b.id')
-                  .where('b.organization_id', '=', value('organizationId'))
-                  .where('b.name', '=', firstName)
-                  .where('b.deleted_at', 'is not', null),
-              ),
-            ),
-          )
-          .orderBy(({ eb }) => eb('d.name', '=', firstName), 'desc')
-          .limit(1);
-      },
+    definitionsByReference([isName, ...selected].join(), meant, (value) => definitionMeant(value, isName, selected)),
+  );
+}
+
+export type EventDefinitionWithProperties = EventDefinitionRow & {
+  readonly customProperties: readonly EventPropertyRow[];
+};
+
+/**
+ * The same with its custom properties: one statement costs less than two. The columns of the definition are null but in the first row, since
+ * they would be sent and parsed with each property.
+ */
+export async function findDefinitionWithProperties(
+  { actor, sql: reader }: OperationContext,
+  { names, id }: DefinitionReference,
+  { asked, askedOfProperties }: { asked?: Columns<EventDefinitionRow>; askedOfProperties?: Columns<EventPropertyRow> },
+): Promise<EventDefinitionWithProperties | undefined> {
+  const selected = definitionColumns(asked);
+  const ofProperties = withColumns<EventPropertyRow>(askedOfProperties, PROPERTY_COLUMNS, 'position');
+  const isName = names.length === 1 && id === null;
+  const meant = { organizationId: requireOrganization(actor).id, names, firstName: names[0], id };
+  const rows = await reader.all(
+    definitionsByReference([isName, ...selected, '', ...ofProperties].join(), meant, (value) =>
+      db
+        .selectFrom(definitionMeant(value, isName, selected).as('d'))
+        .leftJoin('event_property as p', 'p.definition_id', 'd.id')
+        .select((eb) =>
+          selected.map((name) => {
+            const isFirst = eb(
+              eb.fn.agg<number>('row_number').over((over) => over.orderBy('p.position')),
+              '=',
+              1,
+            );
+            return eb
+              .case()
+              .when(isFirst)
+              .then(eb.ref(`d.${name}`))
+              .end()
+              .as(`definition.${name}` as const);
+          }),
+        )
+        .select(columns('p', ofProperties))
+        .orderBy('p.position'),
     ),
   );
+  const [first] = rows;
+  if (!first) return undefined;
+  const definition = Object.fromEntries(selected.map((name) => [name, first[`definition.${name}`]]));
+  // Without properties the join has one row, which has nothing of a property.
+  const customProperties = first.position === null ? [] : rows;
+  return { ...definition, customProperties } as unknown as EventDefinitionWithProperties;
+}
+
+/** The custom properties that were read with a definition. */
+export function propertiesWith(
+  definition: EventDefinitionRow & Partial<EventDefinitionWithProperties>,
+): readonly EventPropertyRow[] | undefined {
+  return definition.customProperties;
 }
 
 const definitionsById = preparedByShape<{ organizationId: string; ids: readonly string[] }>();

@@ -15,14 +15,22 @@ import {
 import {
   createEventDefinition,
   deleteEventDefinition,
-  readEventDefinition,
+  readEventDefinitionWithProperties,
   readPropertiesOf,
   searchEventDefinitions,
   updateEventDefinition,
 } from './operations.ts';
 import { addEventProperty, deleteEventProperty, updateEventProperty } from './property-operations.ts';
 import { FIELD_TYPE_OF, PROPERTY_TYPES } from './property-types.ts';
-import { DEFAULT_ROWS, GROUP_NAME, displayOrder, fullyQualifiedName, isDefault, objectTypeId } from './derived.ts';
+import {
+  DEFAULT_ROWS,
+  GROUP_NAME,
+  defaultPropertiesOf,
+  displayOrder,
+  fullyQualifiedName,
+  isDefault,
+  objectTypeId,
+} from './derived.ts';
 import { type EventDefinitionRow, type EventPropertyRow, definitionRow, propertyRow } from './queries.ts';
 
 const E = '/events/2026-03/event-definitions';
@@ -210,7 +218,10 @@ export const eventDefinitionRoutes = [
     output: definitionDocument,
     status: 200,
     errors: [400, 404],
-    run: async (context, input) => withProperties(context, await readEventDefinition(context, input)),
+    run: async (context, input) => {
+      const { customProperties, ...row } = await readEventDefinitionWithProperties(context, input);
+      return toDefinitionDocument(row, [...defaultPropertiesOf(row), ...customProperties], context);
+    },
   }),
   route({
     method: 'PATCH',
