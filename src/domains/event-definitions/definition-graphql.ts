@@ -6,7 +6,8 @@ import { needs, selectedColumns } from '../../core/selection.ts';
 import { defaultPropertiesOf, fullyQualifiedName, objectTypeId } from './derived.ts';
 import { customPropertiesOf, readEventDefinitionsByIds } from './operations.ts';
 import { EventProperty } from './property-graphql.ts';
-import { type EventDefinitionRow, type EventPropertyRow, propertiesWith } from './queries.ts';
+import type { EventPropertyRow } from './property-queries.ts';
+import { type EventDefinitionRow, propertiesWith } from './queries.ts';
 
 /** What every argument and input field takes that names a definition. */
 export const EVENT_NAME = 'Name, fully qualified name, or id of the definition.';

@@ -31,12 +31,8 @@ import {
 } from './operations.ts';
 import { PropertyInput } from './property-graphql.ts';
 import './property-mutations.ts';
-import {
-  type EventDefinitionOrderField,
-  type EventDefinitionRow,
-  type EventPropertyRow,
-  definitionRow,
-} from './queries.ts';
+import type { EventPropertyRow } from './property-queries.ts';
+import { type EventDefinitionOrderField, type EventDefinitionRow, definitionRow } from './queries.ts';
 
 const OrderField = builder.enumType('EventDefinitionOrderField', {
   description: 'What event definitions can be sorted by.',
@@ -175,16 +171,12 @@ builder.queryFields((t) => ({
 }));
 
 /** Its properties come with the definition where they are selected. */
-function readSelected(
-  context: OperationContext,
-  eventName: string,
-  info: GraphQLResolveInfo,
-): Promise<EventDefinitionRow> {
+function readSelected(context: OperationContext, name: string, info: GraphQLResolveInfo): Promise<EventDefinitionRow> {
   const asked = selectedColumns<EventDefinitionRow>(info, 'EventDefinition');
   const askedOfProperties = selectedColumns<EventPropertyRow>(info, 'EventProperty', 'properties');
   return askedOfProperties?.length
-    ? readEventDefinitionWithProperties(context, { eventName }, { asked, askedOfProperties })
-    : readEventDefinition(context, { eventName }, asked);
+    ? readEventDefinitionWithProperties(context, { eventName: name }, { asked, askedOfProperties })
+    : readEventDefinition(context, { eventName: name }, asked);
 }
 
 async function orNull<Result>(reading: Promise<Result>): Promise<Result | null> {

@@ -29,21 +29,21 @@ import {
   type EventDefinitionList,
   type EventDefinitionRow,
   type EventDefinitionWithProperties,
-  type EventPropertyRow,
   countDefinitions,
-  customPropertiesOf,
   findDefinition,
   findDefinitionWithProperties,
   findDefinitions,
   namesLike,
   pageOfDefinitions,
 } from './queries.ts';
+import { type EventPropertyRow, customPropertiesOf } from './property-queries.ts';
 import { referenceTo } from './reference.ts';
 
 export { type HeldDefinition, holdDefinitions } from './hold.ts';
 export { definitionsOf, requireEventDefinitions } from './policy.ts';
 // What belongs to definitions that the caller has reached.
-export { type EventDefinitionRow, countCustomProperties, customPropertiesOf } from './queries.ts';
+export { countCustomProperties, customPropertiesOf } from './property-queries.ts';
+export type { EventDefinitionRow } from './queries.ts';
 
 /**
  * Creates a definition with its properties. Without a name one is made from the label; names of deleted definitions are taken for ever.

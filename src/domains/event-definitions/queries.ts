@@ -1,5 +1,4 @@
 import { type RawBuilder, type SelectQueryBuilder, sql } from 'kysely';
-import { type LoadBatch, groupBy } from '../../core/batches.ts';
 import { type Ordering, type Page, type PageArguments, planPage } from '../../core/keyset.ts';
 import { type ActingOrganization, type OperationContext, requireOrganization } from '../../core/operation.ts';
 import {
@@ -13,15 +12,10 @@ import {
 } from '../../core/postgres/queries.ts';
 import { within } from '../../core/postgres/reach.ts';
 import { type Columns, withColumns } from '../../core/selection.ts';
-import {
-  EVENT_DEFINITION_COLUMNS,
-  EVENT_PROPERTY_COLUMNS,
-  type EventDefinition,
-  type EventDefinitionTables,
-  type EventProperty,
-} from './entity.ts';
+import { EVENT_DEFINITION_COLUMNS, type EventDefinition, type EventDefinitionTables } from './entity.ts';
 import type { EventDefinitionFilter } from './input.ts';
 import { definitionsOf } from './policy.ts';
+import { type EventPropertyRow, propertyColumns } from './property-queries.ts';
 import type { DefinitionReference } from './reference.ts';
 
 const db = queriesOn<EventDefinitionTables>();
@@ -29,13 +23,8 @@ type Tables = Readable<EventDefinitionTables>;
 
 /** Rows have the columns that were asked for; without a selection they have all. */
 export type EventDefinitionRow = Omit<RowOf<Tables['event_definition']>, 'organizationId' | 'deletedAt'>;
-/** A custom or a default property. */
-export type EventPropertyRow = Omit<RowOf<Tables['event_property']>, 'id' | 'organizationId' | 'definitionId'>;
 
 const DEFINITION_COLUMNS = EVENT_DEFINITION_COLUMNS.filter((name) => name !== 'organizationId' && name !== 'deletedAt');
-const PROPERTY_COLUMNS = EVENT_PROPERTY_COLUMNS.filter(
-  (name) => name !== 'id' && name !== 'organizationId' && name !== 'definitionId',
-);
 
 const definitionColumns = (asked: Columns<EventDefinitionRow>, ...always: (keyof EventDefinitionRow)[]) =>
   withColumns<EventDefinitionRow>(asked, DEFINITION_COLUMNS, 'id', ...always);
@@ -108,7 +97,7 @@ export async function findDefinitionWithProperties(
   { asked, askedOfProperties }: { asked?: Columns<EventDefinitionRow>; askedOfProperties?: Columns<EventPropertyRow> },
 ): Promise<EventDefinitionWithProperties | undefined> {
   const selected = definitionColumns(asked);
-  const ofProperties = withColumns<EventPropertyRow>(askedOfProperties, PROPERTY_COLUMNS, 'position');
+  const ofProperties = propertyColumns(askedOfProperties, 'position');
   const isName = names.length === 1 && id === null;
   const meant = { organizationId: requireOrganization(actor).id, names, firstName: names[0], id };
   const rows = await reader.all(
@@ -239,45 +228,6 @@ export async function countDefinitions(
   return (await reader.first(definitionsThat(query, requireOrganization(actor).id, filter)))?.count ?? 0;
 }
 
-const propertiesByDefinition = preparedByShape<{ organizationId: string; ids: readonly string[] }>();
-
-/** The custom properties of definitions that the caller has reached, by definition, in order of creation. */
-export function customPropertiesOf(
-  { actor, sql: reader }: OperationContext,
-  asked?: Columns<EventPropertyRow>,
-): LoadBatch<string, EventPropertyRow[]> {
-  const names = ['definitionId', ...withColumns<EventPropertyRow>(asked, PROPERTY_COLUMNS)] as const;
-  return async (ids) => {
-    const rows = await reader.all(
-      propertiesByDefinition(names.join(), { organizationId: requireOrganization(actor).id, ids }, (value) =>
-        db
-          .selectFrom('event_property as p')
-          .select(columns('p', names))
-          .where('p.organization_id', '=', sql<string>`${value('organizationId')}`)
-          .where('p.definition_id', '=', sql<string>`any(${value('ids')}::uuid[])`)
-          .orderBy('p.definition_id')
-          .orderBy('p.position'),
-      ),
-    );
-    return groupBy(rows, ({ definitionId }) => definitionId);
-  };
-}
-
-/** How many custom properties each of the definitions has. */
-export function countCustomProperties({ sql: reader, actor }: OperationContext): LoadBatch<string, number> {
-  return async (ids) => {
-    const rows = await reader.all(
-      db
-        .selectFrom('event_property as p')
-        .select(['p.definition_id as id', ({ fn }) => fn.countAll<number>().as('count')])
-        .where('p.organization_id', '=', requireOrganization(actor).id)
-        .where('p.definition_id', '=', sql<string>`any(${listOf('uuid', ids)})`)
-        .groupBy('p.definition_id'),
-    );
-    return new Map(rows.map(({ id, count }) => [id, count]));
-  };
-}
-
 /** Names like `base`, those of deleted definitions included. The shortening that makes room for a number stays within the last ten characters. */
 export function namesLike(organization: ActingOrganization, base: string) {
   return db
@@ -301,27 +251,5 @@ export function definitionRow(definition: EventDefinition): EventDefinitionRow {
     includeDefaultProperties: definition.includeDefaultProperties,
     createdAt: definition.createdAt.toISOString(),
     updatedAt: definition.updatedAt.toISOString(),
-  };
-}
-
-/** Likewise a custom property. */
-export function propertyRow({
-  name,
-  label,
-  type,
-  description,
-  options,
-  position,
-  ...at
-}: EventProperty): EventPropertyRow {
-  return {
-    name,
-    label,
-    type,
-    description: description ?? null,
-    options,
-    position,
-    createdAt: at.createdAt.toISOString(),
-    updatedAt: at.updatedAt.toISOString(),
   };
 }
