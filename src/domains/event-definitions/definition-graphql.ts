@@ -6,7 +6,8 @@ import { needs, selectedColumns } from '../../core/selection.ts';
 import { defaultPropertiesOf, fullyQualifiedName, objectTypeId } from './derived.ts';
 import { customPropertiesOf, readEventDefinitionsByIds } from './operations.ts';
 import { EventProperty } from './property-graphql.ts';
-import type { EventDefinitionRow, EventPropertyRow } from './queries.ts';
+import type { EventPropertyRow } from './property-queries.ts';
+import { type EventDefinitionRow, propertiesWith } from './queries.ts';
 
 /** What every argument and input field takes that names a definition. */
 export const EVENT_NAME = 'Name, fully qualified name, or id of the definition.';
@@ -41,7 +42,9 @@ export const EventDefinition = nodeType<EventDefinitionRow>('EventDefinition', {
   load: (context, keys, selected) => readEventDefinitionsByIds(context, uuidsOf(keys), selected),
   fields: (t) => ({
     databaseId: t.expose('id', { type: 'UUID', description: 'The id that REST uses.' }),
-    name: t.exposeString('name', { description: 'Internal name, unique in the organization for ever; never changes.' }),
+    name: t.exposeString('name', {
+      description: 'Internal name, unique in the organization for ever; never changes.',
+    }),
     fullyQualifiedName: t.string({
       description: '`pe<organization number>_<name>`; accepted wherever the name is.',
       extensions: needs<EventDefinitionRow>('name'),
@@ -72,7 +75,8 @@ export const EventDefinition = nodeType<EventDefinitionRow>('EventDefinition', {
       resolve: async (definition, _, context, info) => {
         const selected = selectedColumns<EventPropertyRow>(info, 'EventProperty');
         const load = customPropertiesOf(context, selected);
-        const custom = (await resolveBatched({ context, info }, definition.id, load, selected)) ?? [];
+        const custom =
+          propertiesWith(definition) ?? (await resolveBatched({ context, info }, definition.id, load, selected)) ?? [];
         return definition.includeDefaultProperties ? [...defaultPropertiesOf(definition, selected), ...custom] : custom;
       },
     }),

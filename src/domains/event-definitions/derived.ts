@@ -1,7 +1,8 @@
 import type { ActingOrganization } from '../../core/operation.ts';
 import type { Columns } from '../../core/selection.ts';
 import { DEFAULT_PROPERTIES } from './default-properties.ts';
-import type { EventDefinitionRow, EventPropertyRow } from './queries.ts';
+import type { EventPropertyRow } from './property-queries.ts';
+import type { EventDefinitionRow } from './queries.ts';
 
 /** What follows from the stored columns. */
 

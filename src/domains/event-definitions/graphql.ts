@@ -1,3 +1,4 @@
+import type { GraphQLResolveInfo } from 'graphql';
 import { z } from 'zod';
 import { OrderDirection, builder } from '../../core/builder.ts';
 import { resolveBatched } from '../../core/batches.ts';
@@ -5,6 +6,7 @@ import { toConnection } from '../../core/connection.ts';
 import { ConflictError, NotFoundError } from '../../core/errors.ts';
 import { mutation } from '../../core/mutation.ts';
 import { keyFromId, toGlobalId } from '../../core/node.ts';
+import type { OperationContext } from '../../core/operation.ts';
 import { selectedColumns } from '../../core/selection.ts';
 import { OrganizationType } from '../organizations/graphql.ts';
 import { EVENT_NAME, EventDefinition } from './definition-graphql.ts';
@@ -24,10 +26,12 @@ import {
   listEventDefinitions,
   previewEventDefinitionName,
   readEventDefinition,
+  readEventDefinitionWithProperties,
   updateEventDefinition,
 } from './operations.ts';
 import { PropertyInput } from './property-graphql.ts';
 import './property-mutations.ts';
+import type { EventPropertyRow } from './property-queries.ts';
 import { type EventDefinitionOrderField, type EventDefinitionRow, definitionRow } from './queries.ts';
 
 const OrderField = builder.enumType('EventDefinitionOrderField', {
@@ -139,8 +143,7 @@ builder.queryFields((t) => ({
     nullable: true,
     description: 'One event definition of the organization; null when there is none.',
     args: { name: t.arg.string({ required: true, description: EVENT_NAME, validate: eventName }) },
-    resolve: (_, { name }, context, info) =>
-      orNull(readEventDefinition(context, { eventName: name }, selectedColumns(info, 'EventDefinition'))),
+    resolve: (_, { name }, context, info) => orNull(readSelected(context, name, info)),
   }),
   eventDefinitionNamePreview: t.field({
     type: NamePreviewType,
@@ -166,6 +169,15 @@ builder.queryFields((t) => ({
     },
   }),
 }));
+
+/** Its properties come with the definition where they are selected. */
+function readSelected(context: OperationContext, name: string, info: GraphQLResolveInfo): Promise<EventDefinitionRow> {
+  const asked = selectedColumns<EventDefinitionRow>(info, 'EventDefinition');
+  const askedOfProperties = selectedColumns<EventPropertyRow>(info, 'EventProperty', 'properties');
+  return askedOfProperties?.length
+    ? readEventDefinitionWithProperties(context, { eventName: name }, { asked, askedOfProperties })
+    : readEventDefinition(context, { eventName: name }, asked);
+}
 
 async function orNull<Result>(reading: Promise<Result>): Promise<Result | null> {
   try {

@@ -28,20 +28,22 @@ import { defaultPropertiesOf } from './derived.ts';
 import {
   type EventDefinitionList,
   type EventDefinitionRow,
-  type EventPropertyRow,
+  type EventDefinitionWithProperties,
   countDefinitions,
-  customPropertiesOf,
   findDefinition,
+  findDefinitionWithProperties,
   findDefinitions,
   namesLike,
   pageOfDefinitions,
 } from './queries.ts';
+import { type EventPropertyRow, customPropertiesOf } from './property-queries.ts';
 import { referenceTo } from './reference.ts';
 
 export { type HeldDefinition, holdDefinitions } from './hold.ts';
 export { definitionsOf, requireEventDefinitions } from './policy.ts';
 // What belongs to definitions that the caller has reached.
-export { type EventDefinitionRow, countCustomProperties, customPropertiesOf } from './queries.ts';
+export { countCustomProperties, customPropertiesOf } from './property-queries.ts';
+export type { EventDefinitionRow } from './queries.ts';
 
 /**
  * Creates a definition with its properties. Without a name one is made from the label; names of deleted definitions are taken for ever.
@@ -165,8 +167,18 @@ export async function readEventDefinition(
 ): Promise<EventDefinitionRow> {
   const organization = requireEventDefinitions(context.actor);
   const row = await findDefinition(context, referenceTo(eventName, organization.number), selected);
-  if (!row) throw notFound('event definition');
-  return row;
+  return row ?? Promise.reject(notFound('event definition'));
+}
+
+/** The same with its custom properties. */
+export async function readEventDefinitionWithProperties(
+  context: OperationContext,
+  { eventName }: EventDefinitionReference,
+  selected: { asked?: Columns<EventDefinitionRow>; askedOfProperties?: Columns<EventPropertyRow> } = {},
+): Promise<EventDefinitionWithProperties> {
+  const organization = requireEventDefinitions(context.actor);
+  const row = await findDefinitionWithProperties(context, referenceTo(eventName, organization.number), selected);
+  return row ?? Promise.reject(notFound('event definition'));
 }
 
 /** Those of the ids that the caller may see, in no particular order. */

@@ -3,7 +3,7 @@ import type { InputFields } from '../../core/mutation.ts';
 import { needs } from '../../core/selection.ts';
 import { displayOrder, isDefault } from './derived.ts';
 import { FIELD_TYPE_OF, type PropertyOption, type PropertyType } from './property-types.ts';
-import type { EventPropertyRow } from './queries.ts';
+import type { EventPropertyRow } from './property-queries.ts';
 
 /** The GraphQL types of properties, as they are read and as they are given. */
 

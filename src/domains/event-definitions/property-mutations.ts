@@ -14,7 +14,8 @@ import {
   replaceEventPropertyType,
   updateEventProperty,
 } from './property-operations.ts';
-import { definitionRow, propertyRow } from './queries.ts';
+import { propertyRow } from './property-queries.ts';
+import { definitionRow } from './queries.ts';
 
 /** A property that was made or changed, and the definition that has it. */
 const withDefinition =
