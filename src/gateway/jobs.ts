@@ -1,5 +1,5 @@
 import { type JobWorker, startJobWorker } from '../core/jobs.ts';
-import { eventPurgeJob } from '../domains/event-definitions/purge.ts';
+import { eventPurgeJob } from '../domains/event-occurrences/purge.ts';
 import { mcpRefreshJob } from '../domains/mcp-connections/idle.ts';
 import { userDeletionJob } from '../domains/user-deletions/deletion.ts';
 import { type Dependencies, workContext } from './dependencies.ts';

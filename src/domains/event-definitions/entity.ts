@@ -1,4 +1,5 @@
-import { type Opt, defineEntity, p } from '@mikro-orm/postgresql';
+import { type InferKyselyDB, type Opt, defineEntity, p } from '@mikro-orm/postgresql';
+import { columnNames } from '../../core/postgres/queries.ts';
 import { Organization } from '../organizations/entity.ts';
 import { PROPERTY_TYPES, type PropertyOption } from './property-types.ts';
 
@@ -66,7 +67,7 @@ const EventPropertySchema = defineEntity({
     label: p.text(),
     type: p.enum(PROPERTY_TYPES),
     description: p.text().nullable(),
-    options: p.json<PropertyOption[]>(),
+    options: p.json<readonly PropertyOption[]>(),
     /** Order of creation within the definition, from 0; gaps are left by deleted properties. */
     position: p.integer(),
     createdAt: p.datetime(),
@@ -77,7 +78,10 @@ const EventPropertySchema = defineEntity({
 
 /** A custom property of a definition. Default properties are not stored: they are the same everywhere. */
 export class EventProperty extends EventPropertySchema.class {
-  update(changes: { label?: string; description?: string | null; options?: PropertyOption[] }, at: Date): void {
+  update(
+    changes: { label?: string; description?: string | null; options?: readonly PropertyOption[] },
+    at: Date,
+  ): void {
     if (changes.label !== undefined) this.label = changes.label;
     if (changes.description !== undefined) this.description = changes.description;
     if (changes.options !== undefined) this.options = changes.options;
@@ -85,3 +89,13 @@ export class EventProperty extends EventPropertySchema.class {
   }
 }
 EventPropertySchema.setClass(EventProperty);
+
+export type EventDefinitionTables = InferKyselyDB<typeof EventDefinitionSchema | typeof EventPropertySchema>;
+export const EVENT_DEFINITION_COLUMNS = columnNames<EventDefinitionTables, 'event_definition'>(
+  EventDefinitionSchema,
+  'event_definition',
+);
+export const EVENT_PROPERTY_COLUMNS = columnNames<EventDefinitionTables, 'event_property'>(
+  EventPropertySchema,
+  'event_property',
+);

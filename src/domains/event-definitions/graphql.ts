@@ -1,30 +1,38 @@
+import type { GraphQLResolveInfo } from 'graphql';
 import { z } from 'zod';
 import { OrderDirection, builder } from '../../core/builder.ts';
+import { resolveBatched } from '../../core/batches.ts';
 import { toConnection } from '../../core/connection.ts';
 import { ConflictError, NotFoundError } from '../../core/errors.ts';
 import { mutation } from '../../core/mutation.ts';
 import { keyFromId, toGlobalId } from '../../core/node.ts';
+import type { OperationContext } from '../../core/operation.ts';
+import { selectedColumns } from '../../core/selection.ts';
 import { OrganizationType } from '../organizations/graphql.ts';
 import { EVENT_NAME, EventDefinition } from './definition-graphql.ts';
 import {
   createEventDefinitionInput,
+  eventDefinitionFilter,
   eventDefinitionNamePreviewInput,
   eventDefinitionReference,
+  eventDefinitionSearch,
   updateEventDefinitionInput,
 } from './input.ts';
 import {
   type NamePreview,
+  countCustomProperties,
   createEventDefinition,
   deleteEventDefinition,
   listEventDefinitions,
-  previewEventDefinitionDeletion,
   previewEventDefinitionName,
   readEventDefinition,
+  readEventDefinitionWithProperties,
   updateEventDefinition,
 } from './operations.ts';
 import { PropertyInput } from './property-graphql.ts';
 import './property-mutations.ts';
-import type { ORDERINGS } from './rows.ts';
+import type { EventPropertyRow } from './property-queries.ts';
+import { type EventDefinitionOrderField, type EventDefinitionRow, definitionRow } from './queries.ts';
 
 const OrderField = builder.enumType('EventDefinitionOrderField', {
   description: 'What event definitions can be sorted by.',
@@ -32,7 +40,7 @@ const OrderField = builder.enumType('EventDefinitionOrderField', {
     NAME: { description: 'The internal name.' },
     CREATED_AT: { description: 'Time of creation.' },
     UPDATED_AT: { description: 'Time of the last change.' },
-  } satisfies Record<keyof typeof ORDERINGS, { description: string }>,
+  } satisfies Record<EventDefinitionOrderField, { description: string }>,
 });
 
 const OrderInput = builder.inputType('EventDefinitionOrder', {
@@ -45,8 +53,9 @@ const OrderInput = builder.inputType('EventDefinitionOrder', {
 
 const FilterInput = builder.inputType('EventDefinitionFilter', {
   description: 'Which event definitions to list; all conditions hold together.',
+  validate: eventDefinitionFilter,
   fields: (t) => ({
-    primaryObject: t.stringList({ description: 'Any of these primary objects.' }),
+    primaryObject: t.stringList({ description: 'Any of these primary objects, at most 100.' }),
     hasCustomMatchingId: t.boolean({ description: 'Only those with, or only those without, a custom matching id.' }),
   }),
 });
@@ -58,15 +67,24 @@ builder.objectField(OrganizationType, 'eventDefinitions', (t) =>
       description: 'Its event definitions, by name unless ordered otherwise.',
       args: {
         search: t.arg.string({
-          description: 'Only those whose name contains this; case is ignored, `%` and `_` are plain characters.',
+          description:
+            'Only those whose name contains this, at most 1000 characters; case is ignored, `%` and `_` are plain characters.',
+          validate: eventDefinitionSearch.nullish(),
         }),
         filter: t.arg({ type: FilterInput, description: 'Further conditions.' }),
         orderBy: t.arg({ type: OrderInput, description: 'By name, ascending, unless given.' }),
       },
-      resolve: async ({ id }, { search, filter, orderBy, ...page }, context) => {
+      resolve: async ({ id }, { search, filter, orderBy, ...page }, context, info) => {
         const order = { field: orderBy?.field ?? ('NAME' as const), direction: orderBy?.direction ?? ('ASC' as const) };
+        const columns = selectedColumns<EventDefinitionRow>(info, 'EventDefinition');
         return toConnection(
-          await listEventDefinitions(context, { organizationId: id, filter: { ...filter, search }, order, page }),
+          await listEventDefinitions(context, {
+            organizationId: id,
+            filter: { ...filter, search },
+            order,
+            page,
+            columns,
+          }),
         );
       },
     },
@@ -92,7 +110,7 @@ const NamePreviewType = builder.objectRef<NamePreview>('EventDefinitionNamePrevi
 });
 
 export const DeletionPreviewType = builder
-  .objectRef<Awaited<ReturnType<typeof previewEventDefinitionDeletion>>>('DeleteEventDefinitionPreview')
+  .objectRef<{ readonly definition: EventDefinitionRow }>('DeleteEventDefinitionPreview')
   .implement({
     description: 'What a deletion would take away for ever.',
     fields: (t) => ({
@@ -101,7 +119,11 @@ export const DeletionPreviewType = builder
         description: 'The definition, with its default and custom properties.',
         resolve: ({ definition }) => definition,
       }),
-      customPropertyCount: t.exposeInt('customPropertyCount', { description: 'Custom properties that would be lost.' }),
+      customPropertyCount: t.int({
+        description: 'Custom properties that would be lost.',
+        resolve: async ({ definition: { id } }, _, context, info) =>
+          (await resolveBatched({ context, info }, id, countCustomProperties(context))) ?? 0,
+      }),
       burntName: t.string({
         description: 'The name that could never be used again.',
         resolve: ({ definition }) => definition.name,
@@ -121,7 +143,7 @@ builder.queryFields((t) => ({
     nullable: true,
     description: 'One event definition of the organization; null when there is none.',
     args: { name: t.arg.string({ required: true, description: EVENT_NAME, validate: eventName }) },
-    resolve: async (_, { name }, context) => orNull(readEventDefinition(context, { eventName: name })),
+    resolve: (_, { name }, context, info) => orNull(readSelected(context, name, info)),
   }),
   eventDefinitionNamePreview: t.field({
     type: NamePreviewType,
@@ -140,9 +162,22 @@ builder.queryFields((t) => ({
     nullable: true,
     description: 'What deleting a definition would take away; null when there is none.',
     args: { eventName: t.arg.string({ required: true, description: EVENT_NAME, validate: eventName }) },
-    resolve: async (_, input, context) => orNull(previewEventDefinitionDeletion(context, input)),
+    resolve: async (_, input, context, info) => {
+      const selected = selectedColumns<EventDefinitionRow>(info, 'EventDefinition', 'eventDefinition');
+      const definition = await orNull(readEventDefinition(context, input, selected && [...selected, 'name']));
+      return definition && { definition };
+    },
   }),
 }));
+
+/** Its properties come with the definition where they are selected. */
+function readSelected(context: OperationContext, name: string, info: GraphQLResolveInfo): Promise<EventDefinitionRow> {
+  const asked = selectedColumns<EventDefinitionRow>(info, 'EventDefinition');
+  const askedOfProperties = selectedColumns<EventPropertyRow>(info, 'EventProperty', 'properties');
+  return askedOfProperties?.length
+    ? readEventDefinitionWithProperties(context, { eventName: name }, { asked, askedOfProperties })
+    : readEventDefinition(context, { eventName: name }, asked);
+}
 
 async function orNull<Result>(reading: Promise<Result>): Promise<Result | null> {
   try {
@@ -195,7 +230,7 @@ mutation('createEventDefinition', {
     eventDefinition: t.field({
       type: EventDefinition,
       description: 'The new definition.',
-      resolve: ({ definition }) => definition,
+      resolve: ({ definition }) => definitionRow(definition),
     }),
   }),
 });
@@ -215,7 +250,7 @@ mutation('updateEventDefinition', {
     eventDefinition: t.field({
       type: EventDefinition,
       description: 'The changed definition.',
-      resolve: ({ definition }) => definition,
+      resolve: ({ definition }) => definitionRow(definition),
     }),
   }),
 });

@@ -1,8 +1,11 @@
+import { sql } from 'kysely';
+import { groupBy } from '../../core/batches.ts';
 import type { OperationContext } from '../../core/operation.ts';
+import { type Readable, listOf } from '../../core/postgres/queries.ts';
 import { DEFAULT_PROPERTIES } from './default-properties.ts';
-import type { CustomMatchingId, EventDefinition, EventProperty } from './entity.ts';
+import type { CustomMatchingId, EventDefinition, EventDefinitionTables, EventProperty } from './entity.ts';
 import { NAME_PATTERN } from './naming.ts';
-import { referenceTo } from './rows.ts';
+import { referenceTo } from './reference.ts';
 
 /** A property as values are checked by it. */
 export type HeldProperty = Pick<EventProperty, 'name' | 'type'> & {
@@ -27,58 +30,54 @@ export async function holdDefinitions(
   eventNames: Iterable<string>,
   propertyNames: Iterable<string>,
 ): Promise<Map<string, HeldDefinition>> {
-  const { id: organizationId, number = 0 } = actor.organization ?? {};
+  const { id: organizationId = '', number = 0 } = actor.organization ?? {};
   const references = new Map([...new Set(eventNames)].map((name) => [name, referenceTo(name, number)]));
   const names = [...references.values()].flatMap((reference) => reference.names);
   const ids = [...references.values()].flatMap((reference) => reference.id ?? []);
-  const rows = await em.execute<DefinitionRow[]>(
-    `select id, name, primary_object as "primaryObject", custom_matching_id as "customMatchingId", include_default_properties as "hasDefaults",
-        deleted_at is not null as "isDeleted"
-      from event_definition where organization_id = ? and (name = any(?::text[]) or id = any(?::uuid[]))
-      order by id for share`,
-    [organizationId, arrayOf(names.filter(isName)), arrayOf(ids)],
-  );
-  const custom = await findProperties(em, rows, propertyNames);
-  const held = rows.map(({ hasDefaults, isDeleted, ...row }) => {
-    const properties = new Map([...(hasDefaults ? DEFAULT_BY_NAME : []), ...(custom.get(row.id) ?? [])]);
-    return { row: { ...row, properties }, isDeleted };
+  const db = em.getKysely<Readable<EventDefinitionTables>>();
+  const rows = await db
+    .selectFrom('event_definition as d')
+    .select(['d.id', 'd.name', 'd.primary_object as primaryObject', 'd.custom_matching_id as customMatchingId'])
+    .select(['d.include_default_properties as hasDefaults', 'd.deleted_at as deletedAt'])
+    .where('d.organization_id', '=', organizationId)
+    .where((eb) =>
+      eb.or([
+        eb('d.name', '=', sql<string>`any(${listOf('text', names.filter(isName))})`),
+        eb('d.id', '=', sql<string>`any(${listOf('uuid', ids)})`),
+      ]),
+    )
+    .orderBy('d.id')
+    .forShare()
+    .execute();
+  const properties = await db
+    .selectFrom('event_property as p')
+    .select(['p.definition_id as definitionId', 'p.name', 'p.type', 'p.options'])
+    .where(
+      'p.definition_id',
+      '=',
+      sql<string>`any(${listOf(
+        'uuid',
+        rows.map(({ id }) => id),
+      )})`,
+    )
+    .where('p.name', '=', sql<string>`any(${listOf('text', [...new Set(propertyNames)].filter(isName))})`)
+    .execute();
+  const custom = groupBy(properties, ({ definitionId }) => definitionId);
+  const held = rows.map(({ hasDefaults, deletedAt, ...row }) => {
+    const own = (custom.get(row.id) ?? []).map((property): [string, HeldProperty] => [property.name, property]);
+    return { row: { ...row, properties: new Map([...(hasDefaults ? DEFAULT_BY_NAME : []), ...own]) }, deletedAt };
   });
   return new Map(
     [...references].flatMap(([given, reference]) => {
       // A name that looks like a fully qualified one is first taken as it stands.
       const byName = reference.names.map((name) => held.find(({ row }) => row.name === name)).find(Boolean);
       const meant = byName ?? held.find(({ row }) => row.id === reference.id?.toLowerCase());
-      return meant && !meant.isDeleted ? [[given, meant.row] as const] : [];
+      return meant && meant.deletedAt === null ? [[given, meant.row] as const] : [];
     }),
   );
-}
-
-interface DefinitionRow extends Omit<HeldDefinition, 'properties'> {
-  readonly hasDefaults: boolean;
-  readonly isDeleted: boolean;
-}
-
-async function findProperties(
-  em: OperationContext['em'],
-  definitions: readonly DefinitionRow[],
-  names: Iterable<string>,
-): Promise<Map<string, [string, HeldProperty][]>> {
-  const found = new Map<string, [string, HeldProperty][]>(definitions.map(({ id }) => [id, []]));
-  const rows = await em.execute<(HeldProperty & { definitionId: string })[]>(
-    `select definition_id as "definitionId", name, type, options from event_property
-      where definition_id = any(?::uuid[]) and name = any(?::text[])`,
-    [arrayOf([...found.keys()]), arrayOf([...new Set(names)].filter(isName))],
-  );
-  for (const row of rows) found.get(row.definitionId)?.push([row.name, row]);
-  return found;
 }
 
 /** Only what could be a name comes near a statement. */
 function isName(value: string): boolean {
   return NAME_PATTERN.test(value);
-}
-
-/** Names and UUIDs need no quotes in an array as PostgreSQL writes it. */
-function arrayOf(values: readonly string[]): string {
-  return `{${values.join(',')}}`;
 }

@@ -178,9 +178,24 @@ export const updateEventDefinitionInput = z.strictObject({
 });
 export type UpdateEventDefinitionInput = z.output<typeof updateEventDefinitionInput>;
 
+/** A part of the name. */
+export const eventDefinitionSearch = z.string().max(1000, 'must be at most 1000 characters');
+
+/** Further conditions of a list of definitions; each absent, null, or given. A list of nothing fits nothing. */
+export const eventDefinitionFilter = z.strictObject({
+  primaryObject: z
+    .array(text({ max: 100 }))
+    .max(100)
+    .nullish(),
+  hasCustomMatchingId: z.boolean().nullish(),
+});
+export type EventDefinitionFilter = z.output<typeof eventDefinitionFilter> & {
+  readonly search?: z.output<typeof eventDefinitionSearch> | null | undefined;
+};
+
 /** The REST search; GraphQL pages through the same operation with Relay's arguments. */
 export const searchEventDefinitionsInput = z.strictObject({
-  searchString: z.string().max(1000, 'must be at most 1000 characters').optional(),
+  searchString: eventDefinitionSearch.optional(),
   after: z.string().optional(),
   limit: z.int().min(1).max(500).default(100),
   includeProperties: z.boolean().default(false),

@@ -1,6 +1,7 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { ConflictError, invalid, notFound } from '../../core/errors.ts';
-import type { CountedPage, PageArguments } from '../../core/keyset.ts';
+import { enqueueJob } from '../../core/jobs.ts';
+import type { CountedPage } from '../../core/keyset.ts';
 import {
   type ActingOrganization,
   type AuditTarget,
@@ -8,6 +9,8 @@ import {
   write,
   requireOrganization,
 } from '../../core/operation.ts';
+import { sqlWithin } from '../../core/sql.ts';
+import type { Columns } from '../../core/selection.ts';
 import { lockOrganization } from '../organizations/operations.ts';
 import { DEFAULT_PROPERTIES } from './default-properties.ts';
 import { type CustomMatchingId, EventDefinition } from './entity.ts';
@@ -21,23 +24,26 @@ import { lockDefinition } from './lock.ts';
 import { baseNameFor, firstFreeName, nameFromLabel } from './naming.ts';
 import { requireEventDefinitions } from './policy.ts';
 import { newProperties } from './property-operations.ts';
-import { enqueuePurge } from './purge.ts';
+import { defaultPropertiesOf } from './derived.ts';
 import {
-  type EventDefinitionFilter,
-  type EventDefinitionOrder,
+  type EventDefinitionList,
   type EventDefinitionRow,
-  type EventPropertyRow,
+  type EventDefinitionWithProperties,
   countDefinitions,
-  defaultPropertyRows,
-  findDefinitionRow,
-  findDefinitionRowsByIds,
-  findPropertyRows,
+  findDefinition,
+  findDefinitionWithProperties,
+  findDefinitions,
+  namesLike,
   pageOfDefinitions,
-  referenceTo,
-} from './rows.ts';
+} from './queries.ts';
+import { type EventPropertyRow, customPropertiesOf } from './property-queries.ts';
+import { referenceTo } from './reference.ts';
 
 export { type HeldDefinition, holdDefinitions } from './hold.ts';
-export { purgeOccurrences } from './purge.ts';
+export { definitionsOf, requireEventDefinitions } from './policy.ts';
+// What belongs to definitions that the caller has reached.
+export { countCustomProperties, customPropertiesOf } from './property-queries.ts';
+export type { EventDefinitionRow } from './queries.ts';
 
 /**
  * Creates a definition with its properties. Without a name one is made from the label; names of deleted definitions are taken for ever.
@@ -87,16 +93,8 @@ function targetOf({ id }: EventDefinition): AuditTarget {
 
 async function generateName(em: EntityManager, organization: ActingOrganization, label: string): Promise<string> {
   const base = baseNameFor(label, 'event');
-  return firstFreeName(base, await takenNames(em, organization, base));
-}
-
-/** Names like `base`, deleted ones included. The shortening that makes room for a number stays within the last ten characters. */
-async function takenNames(em: EntityManager, organization: ActingOrganization, base: string): Promise<Set<string>> {
-  const rows = await em.execute<{ name: string }[]>(
-    'select name from event_definition where organization_id = ? and starts_with(name, ?)',
-    [organization.id, base.slice(0, 40)],
-  );
-  return new Set(rows.map(({ name }) => name));
+  const taken = await sqlWithin(em).all(namesLike(organization, base));
+  return firstFreeName(base, new Set(taken.map(({ name }) => name)));
 }
 
 async function refuseTakenName(em: EntityManager, organization: ActingOrganization, name: string): Promise<void> {
@@ -146,54 +144,65 @@ export const deleteEventDefinition = write(
   async (context, { eventName }: EventDefinitionReference) => {
     const definition = await lockDefinition(context, eventName);
     definition.delete(context.now());
-    await enqueuePurge(context.em, definition.id);
+    await enqueueJob(context.em, 'event-purge', {
+      id: definition.id,
+      data: { definitionId: definition.id },
+      delaySeconds: 0,
+    });
     return definition;
   },
   { operation: 'deleteEventDefinition', target: targetOf },
 );
 
+/** Whether there is such a definition, in whatever organization, that is not deleted. */
+export async function isInUse(em: EntityManager, definitionId: string): Promise<boolean> {
+  return (await em.count(EventDefinition, { id: definitionId, deletedAt: null })) > 0;
+}
+
 /** @throws NotFoundError for a missing, a foreign and a deleted definition alike. */
 export async function readEventDefinition(
   context: OperationContext,
   { eventName }: EventDefinitionReference,
+  selected?: Columns<EventDefinitionRow>,
 ): Promise<EventDefinitionRow> {
   const organization = requireEventDefinitions(context.actor);
-  const row = await findDefinitionRow(context, organization.id, referenceTo(eventName, organization.number));
-  if (!row) throw notFound('event definition');
-  return row;
+  const row = await findDefinition(context, referenceTo(eventName, organization.number), selected);
+  return row ?? Promise.reject(notFound('event definition'));
+}
+
+/** The same with its custom properties. */
+export async function readEventDefinitionWithProperties(
+  context: OperationContext,
+  { eventName }: EventDefinitionReference,
+  selected: { asked?: Columns<EventDefinitionRow>; askedOfProperties?: Columns<EventPropertyRow> } = {},
+): Promise<EventDefinitionWithProperties> {
+  const organization = requireEventDefinitions(context.actor);
+  const row = await findDefinitionWithProperties(context, referenceTo(eventName, organization.number), selected);
+  return row ?? Promise.reject(notFound('event definition'));
 }
 
 /** Those of the ids that the caller may see, in no particular order. */
 export async function readEventDefinitionsByIds(
   context: OperationContext,
   ids: readonly string[],
+  selected?: Columns<EventDefinitionRow>,
 ): Promise<EventDefinitionRow[]> {
-  return findDefinitionRowsByIds(context, requireEventDefinitions(context.actor).id, ids);
-}
-
-export interface EventDefinitionListOptions {
-  /** The organization that is asked for, where the caller may know others beside the one they act in. */
-  readonly organizationId?: string;
-  readonly filter: EventDefinitionFilter;
-  readonly order: EventDefinitionOrder;
-  readonly page: PageArguments;
-  readonly maxPageSize?: number;
+  requireEventDefinitions(context.actor);
+  return findDefinitions(context, ids, selected);
 }
 
 /**
  * Pages by keyset, in any of the orders, through the definitions of the organization that the caller acts in.
+ * @param list `organizationId` is the one that is asked for, where the caller may know others beside the one they act in.
  * @throws ValidationError (400) when another organization is asked for.
  */
 export async function listEventDefinitions(
   context: OperationContext,
-  { organizationId, filter, order, page, maxPageSize }: EventDefinitionListOptions,
+  { organizationId, ...list }: EventDefinitionList & { readonly organizationId?: string },
 ): Promise<CountedPage<EventDefinitionRow>> {
   requireEventDefinitions(context.actor);
-  const organization = requireOrganization(context.actor, organizationId);
-  return {
-    page: await pageOfDefinitions(context, organization.id, filter, order, page, maxPageSize),
-    total: () => countDefinitions(context, organization.id, filter),
-  };
+  requireOrganization(context.actor, organizationId);
+  return { page: await pageOfDefinitions(context, list), total: () => countDefinitions(context, list.filter) };
 }
 
 /** The documented search: by name, forward, at most 500 a page. */
@@ -209,18 +218,19 @@ export function searchEventDefinitions(
   });
 }
 
-/** All properties of many definitions, default ones first, by definition id; one statement at most for the custom ones. */
+/** All properties of definitions that the caller has reached, default ones first, by definition; one statement at most for the custom ones. */
 export async function readPropertiesOf(
   context: OperationContext,
   definitions: readonly EventDefinitionRow[],
-): Promise<Map<string, EventPropertyRow[]>> {
-  const organization = requireEventDefinitions(context.actor);
-  const properties = new Map(definitions.map((definition) => [definition.id, defaultPropertyRows(definition)]));
-  const toFind = definitions.filter(({ customProperties }) => !customProperties).map(({ id }) => id);
-  const known = definitions.flatMap(({ customProperties = [] }) => customProperties);
-  const found = toFind.length > 0 ? await findPropertyRows(context, organization.id, toFind) : [];
-  for (const row of [...known, ...found]) properties.get(row.definitionId)?.push(row);
-  return properties;
+): Promise<Map<string, readonly EventPropertyRow[]>> {
+  if (definitions.length === 0) return new Map();
+  const custom = await customPropertiesOf(context)(definitions.map(({ id }) => id));
+  return new Map(
+    definitions.map((definition) => [
+      definition.id,
+      [...defaultPropertiesOf(definition), ...(custom.get(definition.id) ?? [])],
+    ]),
+  );
 }
 
 export interface NamePreview {
@@ -235,7 +245,7 @@ export interface NamePreview {
 
 /** What a creation without a name would make of the label, as things stand; it reserves nothing. */
 export async function previewEventDefinitionName(
-  { em, actor }: OperationContext,
+  { sql, actor }: OperationContext,
   { label }: { label: string },
 ): Promise<NamePreview> {
   const organization = requireEventDefinitions(actor);
@@ -247,20 +257,14 @@ export async function previewEventDefinitionName(
       reason: 'the label has neither letters nor digits; give a name',
       nextFreeName: undefined,
     };
-  const holder = await em.findOne(EventDefinition, { organization: organization.id, name });
+  const taken = await sql.all(namesLike(organization, name));
+  const holder = taken.find((definition) => definition.name === name);
   return {
     name,
     isFree: !holder,
-    reason: holder ? nameTaken(name, holder.deletedAt != null).message : undefined,
-    nextFreeName: firstFreeName(name, await takenNames(em, organization, name)),
+    reason: holder ? nameTaken(name, holder.deletedAt !== null).message : undefined,
+    nextFreeName: firstFreeName(name, new Set(taken.map((definition) => definition.name))),
   };
-}
-
-/** What a deletion would take away for ever. */
-export async function previewEventDefinitionDeletion(context: OperationContext, input: EventDefinitionReference) {
-  const definition = await readEventDefinition(context, input);
-  const properties = (await readPropertiesOf(context, [definition])).get(definition.id) ?? [];
-  return { definition, customPropertyCount: properties.filter(({ isDefault }) => !isDefault).length };
 }
 
 // What the deletion of an organization does with its definitions.

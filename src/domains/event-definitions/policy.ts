@@ -1,5 +1,6 @@
 import { SUBSCRIPTION_LEVELS } from '../../core/config.ts';
 import { ForbiddenError } from '../../core/errors.ts';
+import type { Reach } from '../../core/postgres/reach.ts';
 import { type ActingOrganization, type Actor, requireOrganization, requireScope } from '../../core/operation.ts';
 
 const PROFESSIONAL = SUBSCRIPTION_LEVELS.indexOf('professional');
@@ -19,4 +20,15 @@ export function requireEventDefinitions(actor: Actor): ActingOrganization {
     );
   }
   return organization;
+}
+
+/** What decides who may see a definition. `Id` is an id, or the place of one in a prepared query. */
+export interface Existence<Id = string> {
+  readonly organizationId: Id;
+  readonly deletedAt: string | null;
+}
+
+/** The definitions of an organization, without those that are deleted: their rows stay to keep their names. */
+export function definitionsOf<Id>(organizationId: Id): Reach<Existence<Id>> {
+  return { all: { organizationId, deletedAt: null } };
 }

@@ -1,7 +1,9 @@
 import { builder } from '../../core/builder.ts';
 import type { InputFields } from '../../core/mutation.ts';
+import { needs } from '../../core/selection.ts';
+import { displayOrder, isDefault } from './derived.ts';
 import { FIELD_TYPE_OF, type PropertyOption, type PropertyType } from './property-types.ts';
-import type { EventPropertyRow } from './rows.ts';
+import type { EventPropertyRow } from './property-queries.ts';
 
 /** The GraphQL types of properties, as they are read and as they are given. */
 
@@ -45,23 +47,27 @@ export const EventProperty = builder.objectRef<EventPropertyRow>('EventProperty'
   fields: (t) => ({
     name: t.exposeString('name', { description: 'Internal name, unique within the definition; never changes.' }),
     label: t.exposeString('label', { description: 'What people read; at most 50 characters.' }),
-    type: t.field({ type: EventPropertyType, description: 'What it holds.', resolve: ({ type }) => type }),
+    type: t.expose('type', { type: EventPropertyType, description: 'What it holds.' }),
     fieldType: t.field({
       type: EventPropertyFieldType,
       description: 'How it is stored.',
+      extensions: needs<EventPropertyRow>('type'),
       resolve: ({ type }) => FIELD_TYPE_OF[type],
     }),
     description: t.exposeString('description', { nullable: true, description: 'Free text.' }),
-    options: t.field({
+    options: t.expose('options', {
       type: [EventPropertyOptionType],
       description: 'The choices of an enumeration; empty for other types.',
-      resolve: ({ options }) => [...options],
     }),
-    displayOrder: t.exposeInt('displayOrder', {
+    displayOrder: t.int({
       description: 'Default properties first, then custom ones in order of creation.',
+      extensions: needs<EventPropertyRow>('position'),
+      resolve: displayOrder,
     }),
-    isDefault: t.exposeBoolean('isDefault', {
+    isDefault: t.boolean({
       description: 'Whether it is a default property, which can be neither changed nor deleted.',
+      extensions: needs<EventPropertyRow>('position'),
+      resolve: isDefault,
     }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was created.' }),
     updatedAt: t.expose('updatedAt', { type: 'DateTime', description: 'When it was last changed.' }),

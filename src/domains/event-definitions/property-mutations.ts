@@ -14,7 +14,8 @@ import {
   replaceEventPropertyType,
   updateEventProperty,
 } from './property-operations.ts';
-import { customPropertyRow } from './rows.ts';
+import { propertyRow } from './property-queries.ts';
+import { definitionRow } from './queries.ts';
 
 /** A property that was made or changed, and the definition that has it. */
 const withDefinition =
@@ -22,9 +23,9 @@ const withDefinition =
     eventDefinition: t.field({
       type: EventDefinition,
       description: 'The definition with it.',
-      resolve: ({ definition }) => definition,
+      resolve: ({ definition }) => definitionRow(definition),
     }),
-    property: t.field({ type: EventProperty, description, resolve: ({ property }) => customPropertyRow(property) }),
+    property: t.field({ type: EventProperty, description, resolve: ({ property }) => propertyRow(property) }),
   });
 
 mutation('addEventProperty', {
@@ -89,7 +90,7 @@ mutation('deleteEventProperty', {
     eventDefinition: t.field({
       type: EventDefinition,
       description: 'The definition without it.',
-      resolve: ({ definition }) => definition,
+      resolve: ({ definition }) => definitionRow(definition),
     }),
     deletedName: t.string({
       description: 'Name of the property that is gone.',

@@ -1,227 +1,255 @@
-import type { ActingOrganization, OperationContext } from '../../core/operation.ts';
-import { type Ordering, type Page, type PageArguments, keyset } from '../../core/keyset.ts';
-import { type Timestamp, toIsoString } from '../../core/sql.ts';
-import { DEFAULT_PROPERTIES } from './default-properties.ts';
-import type { CustomMatchingId, EventDefinition, EventProperty } from './entity.ts';
-import type { PropertyOption, PropertyType } from './property-types.ts';
+import { type RawBuilder, type SelectQueryBuilder, sql } from 'kysely';
+import { type Ordering, type Page, type PageArguments, planPage } from '../../core/keyset.ts';
+import { type ActingOrganization, type OperationContext, requireOrganization } from '../../core/operation.ts';
+import {
+  type Readable,
+  type RowOf,
+  columns,
+  listOf,
+  preparedByShape,
+  queriesOn,
+  snake,
+} from '../../core/postgres/queries.ts';
+import { within } from '../../core/postgres/reach.ts';
+import { type Columns, withColumns } from '../../core/selection.ts';
+import { EVENT_DEFINITION_COLUMNS, type EventDefinition, type EventDefinitionTables } from './entity.ts';
+import type { EventDefinitionFilter } from './input.ts';
+import { definitionsOf } from './policy.ts';
+import { type EventPropertyRow, propertyColumns } from './property-queries.ts';
+import type { DefinitionReference } from './reference.ts';
 
-/** A definition as it is read; the entity has the same shape. */
-export interface EventDefinitionRow extends Pick<
-  EventDefinition,
-  'id' | 'number' | 'name' | 'label' | 'primaryObject' | 'includeDefaultProperties'
-> {
-  readonly description?: string | null;
-  readonly customMatchingId?: CustomMatchingId | null;
-  readonly createdAt: Timestamp;
-  readonly updatedAt: Timestamp;
-  /** Where it was read alone, its custom properties along with it, in their order; those of a list are read together. */
-  readonly customProperties?: readonly EventPropertyRow[];
+const db = queriesOn<EventDefinitionTables>();
+type Tables = Readable<EventDefinitionTables>;
+
+/** Rows have the columns that were asked for; without a selection they have all. */
+export type EventDefinitionRow = Omit<RowOf<Tables['event_definition']>, 'organizationId' | 'deletedAt'>;
+
+const DEFINITION_COLUMNS = EVENT_DEFINITION_COLUMNS.filter((name) => name !== 'organizationId' && name !== 'deletedAt');
+
+const definitionColumns = (asked: Columns<EventDefinitionRow>, ...always: (keyof EventDefinitionRow)[]) =>
+  withColumns<EventDefinitionRow>(asked, DEFINITION_COLUMNS, 'id', ...always);
+
+interface Meant {
+  readonly organizationId: string;
+  readonly names: readonly string[];
+  readonly firstName: string | undefined;
+  readonly id: string | null;
 }
 
-/** A custom or a default property as it is read. */
-export interface EventPropertyRow {
-  readonly definitionId: string;
-  readonly name: string;
-  readonly label: string;
-  readonly type: PropertyType;
-  readonly description: string | null;
-  readonly options: readonly PropertyOption[];
-  /** Default properties come first, then custom ones in order of creation. */
-  readonly displayOrder: number;
-  readonly isDefault: boolean;
-  readonly createdAt: Timestamp;
-  readonly updatedAt: Timestamp;
+/** The definition that a reference means. Most references can only be a name (`isName`), which is found by its index alone. */
+function definitionMeant(
+  value: <Name extends keyof Meant>(name: Name) => RawBuilder<Meant[Name]>,
+  isName: boolean,
+  selected: readonly (keyof EventDefinitionRow)[],
+) {
+  const query = db
+    .selectFrom('event_definition as d')
+    .select(columns('d', selected))
+    .where(within(definitionsOf(value('organizationId')), 'd'));
+  const firstName = sql<string>`${value('firstName')}`;
+  if (isName) return query.where('d.name', '=', firstName);
+  // A deleted definition keeps its hold on its name, or the name would come to mean another one (see lockDefinition).
+  const deleted = db
+    .selectFrom('event_definition as b')
+    .select('b.id')
+    .where('b.organization_id', '=', value('organizationId'))
+    .where('b.name', '=', firstName)
+    .where('b.deleted_at', 'is not', null);
+  return query
+    .where((eb) =>
+      eb.or([
+        eb('d.name', '=', sql<string>`any(${value('names')}::text[])`),
+        eb('d.id', '=', sql<string>`${value('id')}`),
+      ]),
+    )
+    .where((eb) => eb.not(eb.exists(deleted)))
+    .orderBy((eb) => eb('d.name', '=', firstName), 'desc')
+    .limit(1);
 }
 
-/** Properties are not grouped; REST names one group for all. */
-export const GROUP_NAME = 'event_properties';
+const definitionsByReference = preparedByShape<Meant>();
 
-export function fullyQualifiedName({ name }: EventDefinitionRow, organization: ActingOrganization): string {
-  return `pe${organization.number}_${name}`;
+/** By name, fully qualified name or id. A name that looks like a fully qualified one is first taken as it stands. */
+export async function findDefinition(
+  { actor, sql: reader }: OperationContext,
+  { names, id }: DefinitionReference,
+  asked?: Columns<EventDefinitionRow>,
+): Promise<EventDefinitionRow | undefined> {
+  const selected = definitionColumns(asked);
+  const isName = names.length === 1 && id === null;
+  const meant = { organizationId: requireOrganization(actor).id, names, firstName: names[0], id };
+  return reader.first(
+    definitionsByReference([isName, ...selected].join(), meant, (value) => definitionMeant(value, isName, selected)),
+  );
 }
 
-export function objectTypeId({ number }: EventDefinitionRow): string {
-  return `6-${number}`;
+export type EventDefinitionWithProperties = EventDefinitionRow & {
+  readonly customProperties: readonly EventPropertyRow[];
+};
+
+/**
+ * The same with its custom properties: one statement costs less than two. The columns of the definition are null but in the first row, since
+ * they would be sent and parsed with each property.
+ */
+export async function findDefinitionWithProperties(
+  { actor, sql: reader }: OperationContext,
+  { names, id }: DefinitionReference,
+  { asked, askedOfProperties }: { asked?: Columns<EventDefinitionRow>; askedOfProperties?: Columns<EventPropertyRow> },
+): Promise<EventDefinitionWithProperties | undefined> {
+  const selected = definitionColumns(asked);
+  const ofProperties = propertyColumns(askedOfProperties, 'position');
+  const isName = names.length === 1 && id === null;
+  const meant = { organizationId: requireOrganization(actor).id, names, firstName: names[0], id };
+  const rows = await reader.all(
+    definitionsByReference([isName, ...selected, '', ...ofProperties].join(), meant, (value) =>
+      db
+        .selectFrom(definitionMeant(value, isName, selected).as('d'))
+        .leftJoin('event_property as p', 'p.definition_id', 'd.id')
+        .select((eb) =>
+          selected.map((name) => {
+            const isFirst = eb(
+              eb.fn.agg<number>('row_number').over((over) => over.orderBy('p.position')),
+              '=',
+              1,
+            );
+            return eb
+              .case()
+              .when(isFirst)
+              .then(eb.ref(`d.${name}`))
+              .end()
+              .as(`definition.${name}` as const);
+          }),
+        )
+        .select(columns('p', ofProperties))
+        .orderBy('p.position'),
+    ),
+  );
+  const [first] = rows;
+  if (!first) return undefined;
+  const definition = Object.fromEntries(selected.map((name) => [name, first[`definition.${name}`]]));
+  // Without properties the join has one row, which has nothing of a property.
+  const customProperties = first.position === null ? [] : rows;
+  return { ...definition, customProperties } as unknown as EventDefinitionWithProperties;
 }
 
-/** A custom property that was just written, as it will be read. */
-export function customPropertyRow(property: EventProperty): EventPropertyRow {
-  const { name, label, type, options, position, createdAt, updatedAt } = property;
-  return {
-    definitionId: property.definition.id,
-    name,
-    label,
-    type,
-    description: property.description ?? null,
-    options,
-    displayOrder: DEFAULT_PROPERTIES.length + position,
-    isDefault: false,
-    createdAt,
-    updatedAt,
-  };
+/** The custom properties that were read with a definition. */
+export function propertiesWith(
+  definition: EventDefinitionRow & Partial<EventDefinitionWithProperties>,
+): readonly EventPropertyRow[] | undefined {
+  return definition.customProperties;
 }
 
-export interface EventDefinitionFilter {
-  readonly search?: string | null;
-  readonly primaryObject?: readonly string[] | null;
-  readonly hasCustomMatchingId?: boolean | null;
+const definitionsById = preparedByShape<{ organizationId: string; ids: readonly string[] }>();
+
+/** Those of the ids that the organization has, in no particular order. */
+export async function findDefinitions(
+  { actor, sql: reader }: OperationContext,
+  ids: readonly string[],
+  asked?: Columns<EventDefinitionRow>,
+): Promise<EventDefinitionRow[]> {
+  const names = definitionColumns(asked);
+  return reader.all(
+    definitionsById(names.join(), { organizationId: requireOrganization(actor).id, ids }, (value) =>
+      db
+        .selectFrom('event_definition as d')
+        .select(columns('d', names))
+        .where('d.id', '=', sql<string>`any(${value('ids')}::uuid[])`)
+        .where(within(definitionsOf(value('organizationId')), 'd')),
+    ),
+  );
 }
 
-export const ORDERINGS = {
-  NAME: { sql: 'd.name', type: 'text', of: (row: EventDefinitionRow) => row.name },
-  CREATED_AT: { sql: 'd.created_at', type: 'timestamptz', of: (row: EventDefinitionRow) => toIsoString(row.createdAt) },
-  UPDATED_AT: { sql: 'd.updated_at', type: 'timestamptz', of: (row: EventDefinitionRow) => toIsoString(row.updatedAt) },
-} as const;
-export type EventDefinitionOrderField = keyof typeof ORDERINGS;
+export type EventDefinitionOrderField = 'NAME' | 'CREATED_AT' | 'UPDATED_AT';
+
+/** The property and the type of the column that each order sorts by. */
+const ORDERED_BY = {
+  NAME: { property: 'name', type: 'text' },
+  CREATED_AT: { property: 'createdAt', type: 'timestamptz' },
+  UPDATED_AT: { property: 'updatedAt', type: 'timestamptz' },
+} as const satisfies Record<EventDefinitionOrderField, { property: keyof EventDefinitionRow; type: string }>;
 
 export interface EventDefinitionOrder {
   readonly field: EventDefinitionOrderField;
   readonly direction: 'ASC' | 'DESC';
 }
 
-/** Expressions of the fields of a custom property `p`. Inside JSON timestamps would have another form than outside. */
-const PROPERTY = Object.entries({
-  definitionId: 'p.definition_id',
-  name: 'p.name',
-  label: 'p.label',
-  type: 'p.type',
-  description: 'p.description',
-  options: 'p.options',
-  displayOrder: `p.position + ${DEFAULT_PROPERTIES.length}`,
-  isDefault: 'false',
-  createdAt: 'p.created_at::text',
-  updatedAt: 'p.updated_at::text',
-} satisfies Record<keyof EventPropertyRow, string>);
+export interface EventDefinitionList {
+  readonly filter: EventDefinitionFilter;
+  readonly order: EventDefinitionOrder;
+  readonly page: PageArguments;
+  readonly maxPageSize?: number;
+  readonly columns?: Columns<EventDefinitionRow>;
+}
 
-const CUSTOM_PROPERTIES = `(select coalesce(json_agg(json_build_object(${PROPERTY.map(([name, sql]) => `'${name}', ${sql}`).join(', ')}) order by p.position), '[]')
-  from event_property p where p.organization_id = d.organization_id and p.definition_id = d.id)`;
-
-const COLUMNS = `d.id, d.number, d.name, d.label, d.description, d.primary_object as "primaryObject", d.custom_matching_id as "customMatchingId",
-  d.include_default_properties as "includeDefaultProperties", d.created_at as "createdAt", d.updated_at as "updatedAt"`;
-
-/** By name, fully qualified name or id. A name that looks like a fully qualified one is first taken as it stands. */
-export async function findDefinitionRow(
-  context: OperationContext,
+function definitionsThat<Row>(
+  query: SelectQueryBuilder<Tables & { d: Tables['event_definition'] }, 'd', Row>,
   organizationId: string,
-  reference: DefinitionReference,
-): Promise<EventDefinitionRow | undefined> {
-  const [row] = await context.sql.query<EventDefinitionRow>(
-    `select ${COLUMNS}, ${CUSTOM_PROPERTIES} as "customProperties" from event_definition d
-      where d.organization_id = $1 and (d.name = any($2) or d.id = $3)
-        -- A deleted definition keeps its hold on its name, or the name would come to mean another one (see lockDefinition).
-        and not exists (select from event_definition b where b.organization_id = $1 and b.name = $4 and b.deleted_at is not null)
-        and d.deleted_at is null
-      order by d.name = $4 desc limit 1`,
-    [organizationId, reference.names, reference.id, reference.names[0]],
-  );
-  return row;
+  { search, primaryObject, hasCustomMatchingId }: EventDefinitionFilter,
+): typeof query {
+  let found = query.where(within(definitionsOf(organizationId), 'd'));
+  // Names are lower-case, so this ignores case; strpos knows no wildcards, so % and _ are plain characters.
+  if (search) {
+    const part = search.replaceAll('\0', ' ').toLowerCase();
+    found = found.where((eb) => eb.fn<number>('strpos', ['d.name', eb.val(part)]), '>', 0);
+  }
+  if (primaryObject) found = found.where('d.primary_object', '=', sql<string>`any(${listOf('text', primaryObject)})`);
+  if (hasCustomMatchingId != null)
+    found = found.where('d.custom_matching_id', hasCustomMatchingId ? 'is not' : 'is', null);
+  return found;
 }
 
-export async function findDefinitionRowsByIds(
-  context: OperationContext,
-  organizationId: string,
-  ids: readonly string[],
-): Promise<EventDefinitionRow[]> {
-  return context.sql.query(
-    `select ${COLUMNS} from event_definition d where d.organization_id = $1 and d.deleted_at is null and d.id = any($2)`,
-    [organizationId, ids],
-  );
-}
-
-/** The ways in which a caller may have written which definition is meant. */
-export interface DefinitionReference {
-  readonly names: readonly string[];
-  readonly id: string | null;
-}
-
-const UUID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
-
-/** `pe<organization number>_<name>`, unless it is a UUID; names that could not exist refer to nothing. */
-export function referenceTo(eventName: string, organizationNumber: number): DefinitionReference {
-  const prefix = `pe${organizationNumber}_`;
-  const possible = eventName.startsWith(prefix) ? [eventName, eventName.slice(prefix.length)] : [eventName];
-  return { names: possible.filter((name) => !name.includes('\0')), id: UUID.test(eventName) ? eventName : null };
-}
-
-function conditions(organizationId: string, filter: EventDefinitionFilter, values: unknown[]): string {
-  const value = (given: unknown) => `$${values.push(given)}`;
-  return [
-    `d.organization_id = ${value(organizationId)}`,
-    'd.deleted_at is null',
-    // Names are lower-case, so this ignores case; strpos knows no wildcards, so % and _ are plain characters.
-    ...(filter.search ? [`strpos(d.name, ${value(filter.search.replaceAll('\0', ' ').toLowerCase())}) > 0`] : []),
-    ...(filter.primaryObject ? [`d.primary_object = any(${value(filter.primaryObject)})`] : []),
-    ...(filter.hasCustomMatchingId == null
-      ? []
-      : [`d.custom_matching_id is ${filter.hasCustomMatchingId ? 'not ' : ''}null`]),
-  ].join(' and ');
-}
-
+/** Definitions of the organization that the caller acts in. */
 export async function pageOfDefinitions(
-  context: OperationContext,
-  organizationId: string,
-  filter: EventDefinitionFilter,
-  order: EventDefinitionOrder,
-  page: PageArguments,
-  maxPageSize?: number,
+  { actor, sql: reader }: OperationContext,
+  { filter, order, page, maxPageSize, columns: asked }: EventDefinitionList,
 ): Promise<Page<EventDefinitionRow>> {
-  const values: unknown[] = [];
-  const where = conditions(organizationId, filter, values);
+  const { property, type } = ORDERED_BY[order.field];
   const byId = { sql: 'd.id', type: 'uuid', of: (row: EventDefinitionRow) => row.id } as const;
-  const columns = order.field === 'NAME' ? [ORDERINGS.NAME] : [ORDERINGS[order.field], byId];
   const ordering: Ordering<EventDefinitionRow> = {
     name: `EVENT_DEFINITION_${order.field}_${order.direction}`,
-    columns,
+    // Names are unique.
+    columns: [
+      { sql: `d.${snake(property)}`, type, of: (row) => row[property] },
+      ...(property === 'name' ? [] : [byId]),
+    ],
     direction: order.direction,
   };
-  const query = keyset(ordering, page, values, maxPageSize);
-  const rows = await context.sql.query<EventDefinitionRow>(
-    `select ${COLUMNS} from event_definition d where ${where} and ${query.where} order by ${query.orderBy} limit $${values.push(query.limit)}`,
-    values,
-  );
-  return query.toPage(rows);
+  const plan = planPage(ordering, page, maxPageSize);
+  const query = db.selectFrom('event_definition as d').select(columns('d', definitionColumns(asked, property)));
+  const { id } = requireOrganization(actor);
+  return plan.toPage(await reader.all(plan.apply(definitionsThat(query, id, filter))));
 }
 
 export async function countDefinitions(
-  context: OperationContext,
-  organizationId: string,
+  { actor, sql: reader }: OperationContext,
   filter: EventDefinitionFilter,
 ): Promise<number> {
-  const values: unknown[] = [];
-  const where = conditions(organizationId, filter, values);
-  const [row] = await context.sql.query<{ count: number }>(
-    `select count(*)::int as count from event_definition d where ${where}`,
-    values,
-  );
-  return row?.count ?? 0;
+  const query = db.selectFrom('event_definition as d').select(({ fn }) => fn.countAll<number>().as('count'));
+  return (await reader.first(definitionsThat(query, requireOrganization(actor).id, filter)))?.count ?? 0;
 }
 
-/** The custom properties of many definitions in one statement, in their order within each. */
-export async function findPropertyRows(
-  context: OperationContext,
-  organizationId: string,
-  definitionIds: readonly string[],
-): Promise<EventPropertyRow[]> {
-  return context.sql.query<EventPropertyRow>(
-    `select ${PROPERTY.map(([name, sql]) => `${sql} as "${name}"`).join(', ')}
-      from event_property p where p.organization_id = $1 and p.definition_id = any($2) order by p.definition_id, p.position`,
-    [organizationId, definitionIds],
-  );
+/** Names like `base`, those of deleted definitions included. The shortening that makes room for a number stays within the last ten characters. */
+export function namesLike(organization: ActingOrganization, base: string) {
+  return db
+    .selectFrom('event_definition as d')
+    .select(['d.name', 'd.deleted_at as deletedAt'])
+    .where('d.organization_id', '=', organization.id)
+    .where((eb) => eb.fn<boolean>('starts_with', ['d.name', eb.val(base.slice(0, 40))]));
 }
 
-/** Default properties are not stored: they are made here from the definition they stand in. */
-export function defaultPropertyRows(definition: EventDefinitionRow): EventPropertyRow[] {
-  if (!definition.includeDefaultProperties) return [];
-  return DEFAULT_PROPERTIES.map((property, displayOrder) => ({
-    definitionId: definition.id,
-    name: property.name,
-    label: property.label,
-    type: property.type,
-    description: null,
-    options: property.options,
-    displayOrder,
-    isDefault: true,
-    createdAt: definition.createdAt,
-    updatedAt: definition.createdAt,
-  }));
+/** A definition that was just written, as it will be read. */
+export function definitionRow(definition: EventDefinition): EventDefinitionRow {
+  const { id, number, name, label, description, primaryObject, customMatchingId } = definition;
+  return {
+    id,
+    number,
+    name,
+    label,
+    description: description ?? null,
+    primaryObject,
+    customMatchingId: customMatchingId ?? null,
+    includeDefaultProperties: definition.includeDefaultProperties,
+    createdAt: definition.createdAt.toISOString(),
+    updatedAt: definition.updatedAt.toISOString(),
+  };
 }

@@ -1,8 +1,6 @@
-import { z } from 'zod';
+import type { z } from 'zod';
 import type { OperationContext } from '../../core/operation.ts';
-import { requireOrganization } from '../../core/operation.ts';
 import { route } from '../../core/route.ts';
-import { toIsoString } from '../../core/sql.ts';
 import {
   type UpdateEventPropertyInput,
   addEventPropertyInput,
@@ -16,130 +14,25 @@ import {
 import {
   createEventDefinition,
   deleteEventDefinition,
-  readEventDefinition,
+  readEventDefinitionWithProperties,
   readPropertiesOf,
   searchEventDefinitions,
   updateEventDefinition,
 } from './operations.ts';
 import { addEventProperty, deleteEventProperty, updateEventProperty } from './property-operations.ts';
-import { FIELD_TYPE_OF, PROPERTY_TYPES } from './property-types.ts';
+import { defaultPropertiesOf } from './derived.ts';
+import { propertyRow } from './property-queries.ts';
+import { type EventDefinitionRow, definitionRow } from './queries.ts';
 import {
-  type EventDefinitionRow,
-  type EventPropertyRow,
-  GROUP_NAME,
-  customPropertyRow,
-  fullyQualifiedName,
-  objectTypeId,
-} from './rows.ts';
+  definitionDocument,
+  listDocument,
+  propertyDocument,
+  toDefinitionDocument,
+  toPropertyDocument,
+} from './rest-documents.ts';
 
 const E = '/events/2026-03/event-definitions';
 const tag = 'Event definitions';
-
-const optionDocument = z.strictObject({
-  label: z.string(),
-  value: z.string(),
-  displayOrder: z.int(),
-  hidden: z.boolean(),
-  description: z.string().nullable(),
-});
-
-const propertyDocument = z
-  .strictObject({
-    name: z.string(),
-    label: z.string(),
-    type: z.enum(PROPERTY_TYPES),
-    fieldType: z.enum(['radio', 'date', 'select', 'number', 'text']),
-    description: z.string().nullable(),
-    groupName: z.string(),
-    options: z.array(optionDocument),
-    displayOrder: z.int(),
-    isDefault: z.boolean(),
-    archived: z.literal(false),
-    createdAt: z.iso.datetime(),
-    updatedAt: z.iso.datetime(),
-  })
-  .meta({ id: 'EventProperty' });
-
-const definitionDocument = z
-  .strictObject({
-    id: z.uuid(),
-    name: z.string(),
-    fullyQualifiedName: z.string(),
-    objectTypeId: z.string(),
-    labels: z.strictObject({ singular: z.string(), plural: z.null() }),
-    label: z.string(),
-    description: z.string().nullable(),
-    primaryObject: z.string(),
-    customMatchingId: z
-      .strictObject({
-        primaryObjectRule: z.strictObject({ targetObjectPropertyName: z.string(), eventPropertyName: z.string() }),
-      })
-      .nullable(),
-    includeDefaultProperties: z.boolean(),
-    trackingType: z.literal('MANUAL'),
-    archived: z.literal(false),
-    associations: z.array(z.never()),
-    properties: z.array(propertyDocument),
-    createdAt: z.iso.datetime(),
-    updatedAt: z.iso.datetime(),
-  })
-  .meta({ id: 'EventDefinition' });
-
-const listDocument = z
-  .strictObject({
-    results: z.array(definitionDocument),
-    total: z.int(),
-    paging: z.strictObject({ next: z.strictObject({ after: z.string(), link: z.string() }) }).optional(),
-  })
-  .meta({ id: 'EventDefinitionList' });
-
-function toPropertyDocument(row: EventPropertyRow): z.input<typeof propertyDocument> {
-  return {
-    name: row.name,
-    label: row.label,
-    type: row.type,
-    fieldType: FIELD_TYPE_OF[row.type],
-    description: row.description,
-    groupName: GROUP_NAME,
-    options: row.options.map(({ label, value }, displayOrder) => ({
-      label,
-      value,
-      displayOrder,
-      hidden: false,
-      description: null,
-    })),
-    displayOrder: row.displayOrder,
-    isDefault: row.isDefault,
-    archived: false,
-    createdAt: toIsoString(row.createdAt),
-    updatedAt: toIsoString(row.updatedAt),
-  };
-}
-
-function toDefinitionDocument(
-  row: EventDefinitionRow,
-  properties: readonly EventPropertyRow[],
-  context: OperationContext,
-): z.input<typeof definitionDocument> {
-  return {
-    id: row.id,
-    name: row.name,
-    fullyQualifiedName: fullyQualifiedName(row, requireOrganization(context.actor)),
-    objectTypeId: objectTypeId(row),
-    labels: { singular: row.label, plural: null },
-    label: row.label,
-    description: row.description ?? null,
-    primaryObject: row.primaryObject,
-    customMatchingId: row.customMatchingId ?? null,
-    includeDefaultProperties: row.includeDefaultProperties,
-    trackingType: 'MANUAL',
-    archived: false,
-    associations: [],
-    properties: properties.map(toPropertyDocument),
-    createdAt: toIsoString(row.createdAt),
-    updatedAt: toIsoString(row.updatedAt),
-  };
-}
 
 async function withProperties(
   context: OperationContext,
@@ -156,7 +49,7 @@ const propertyExample = {
 };
 
 const changeProperty = async (context: OperationContext, input: UpdateEventPropertyInput) =>
-  toPropertyDocument(customPropertyRow((await updateEventProperty(context, input)).property));
+  toPropertyDocument(propertyRow((await updateEventProperty(context, input)).property));
 
 export const eventDefinitionRoutes = [
   route({
@@ -170,7 +63,7 @@ export const eventDefinitionRoutes = [
     status: 201,
     errors: [400, 409],
     examples: { input: { label: 'Checkout started', propertyDefinitions: [propertyExample] } },
-    run: async (context, input) => withProperties(context, await createEventDefinition(context, input)),
+    run: async (context, input) => withProperties(context, definitionRow(await createEventDefinition(context, input))),
   }),
   route({
     method: 'GET',
@@ -210,7 +103,10 @@ export const eventDefinitionRoutes = [
     output: definitionDocument,
     status: 200,
     errors: [400, 404],
-    run: async (context, input) => withProperties(context, await readEventDefinition(context, input)),
+    run: async (context, input) => {
+      const { customProperties, ...row } = await readEventDefinitionWithProperties(context, input);
+      return toDefinitionDocument(row, [...defaultPropertiesOf(row), ...customProperties], context);
+    },
   }),
   route({
     method: 'PATCH',
@@ -223,7 +119,7 @@ export const eventDefinitionRoutes = [
     status: 200,
     errors: [400, 404],
     examples: { input: { label: 'Checkout begun', description: null } },
-    run: async (context, input) => withProperties(context, await updateEventDefinition(context, input)),
+    run: async (context, input) => withProperties(context, definitionRow(await updateEventDefinition(context, input))),
   }),
   route({
     method: 'DELETE',
@@ -247,8 +143,7 @@ export const eventDefinitionRoutes = [
     status: 201,
     errors: [400, 404, 409],
     examples: { input: propertyExample },
-    run: async (context, input) =>
-      toPropertyDocument(customPropertyRow((await addEventProperty(context, input)).property)),
+    run: async (context, input) => toPropertyDocument(propertyRow((await addEventProperty(context, input)).property)),
   }),
   route({
     method: 'PATCH',

@@ -1,4 +1,5 @@
-import { defineEntity, p } from '@mikro-orm/postgresql';
+import { type InferKyselyDB, defineEntity, p } from '@mikro-orm/postgresql';
+import { columnNames } from '../../core/postgres/queries.ts';
 import { Organization } from '../organizations/entity.ts';
 import type { PropertyValue } from './values.ts';
 
@@ -78,3 +79,14 @@ const MonthlyOccurrenceCountSchema = defineEntity({
 /** How many occurrences an organization has sent in a month; its row is held by whoever adds to it. */
 export class MonthlyOccurrenceCount extends MonthlyOccurrenceCountSchema.class {}
 MonthlyOccurrenceCountSchema.setClass(MonthlyOccurrenceCount);
+
+export type EventOccurrenceTables = InferKyselyDB<
+  | typeof EventOccurrenceSchema
+  | typeof EventOccurrenceUuidSchema
+  | typeof ObjectIdentifierSchema
+  | typeof MonthlyOccurrenceCountSchema
+>;
+export const EVENT_OCCURRENCE_COLUMNS = columnNames<EventOccurrenceTables, 'event_occurrence'>(
+  EventOccurrenceSchema,
+  'event_occurrence',
+);

@@ -1,11 +1,13 @@
 import { OrderDirection, builder } from '../../core/builder.ts';
-import { toConnection } from '../../core/connection.ts';
+import { resolveBatched } from '../../core/batches.ts';
+import { resolveConnection } from '../../core/connection.ts';
 import { NotFoundError } from '../../core/errors.ts';
 import { mutation } from '../../core/mutation.ts';
 import { nodeType, uuidsOf } from '../../core/node.ts';
 import { RawJson } from '../../core/raw-json.ts';
-import { toIsoString } from '../../core/sql.ts';
+import { needs, selectedColumns } from '../../core/selection.ts';
 import { EVENT_NAME, EventDefinition } from '../event-definitions/definition-graphql.ts';
+import type { EventDefinitionRow } from '../event-definitions/operations.ts';
 import { DeletionPreviewType } from '../event-definitions/graphql.ts';
 import { OrganizationType } from '../organizations/graphql.ts';
 import {
@@ -24,14 +26,15 @@ import {
   readEventOccurrences,
   readMonthlyUsage,
 } from './read-operations.ts';
-import type { EventOccurrenceRow, OccurrenceKey } from './rows.ts';
+import type { EventOccurrenceRow, OccurrenceKey } from './queries.ts';
 
 const EventOccurrenceType = nodeType<EventOccurrenceRow>('EventOccurrence', {
   description: 'Something that occurred: one instance of a defined event.',
-  keyOf: ({ definitionId, occurredAt, id }) => `${definitionId}:${Date.parse(toIsoString(occurredAt))}:${id}`,
-  load: (context, keys) => readEventOccurrences(context, keys.flatMap(occurrenceKeyOf)),
+  keyOf: ({ definitionId, occurredAt, id }) => `${definitionId}:${Date.parse(occurredAt)}:${id}`,
+  keyColumns: ['definitionId', 'occurredAt', 'id'],
+  load: (context, keys, selected) => readEventOccurrences(context, keys.flatMap(occurrenceKeyOf), selected),
   fields: (t) => ({
-    databaseId: t.field({ type: 'UUID', description: 'Its id in the database.', resolve: ({ id }) => id }),
+    databaseId: t.expose('id', { type: 'UUID', description: 'Its id in the database.' }),
     occurredAt: t.expose('occurredAt', { type: 'DateTime', description: 'When it occurred.' }),
     receivedAt: t.expose('receivedAt', { type: 'DateTime', description: 'When it was sent.' }),
     email: t.exposeString('email', {
@@ -51,6 +54,7 @@ const EventOccurrenceType = nodeType<EventOccurrenceRow>('EventOccurrence', {
       type: 'JSON',
       description:
         'Values by property name: as the properties were when it was sent. A `DATE` is `YYYY-MM-DD`, a `DATETIME` ISO 8601 in UTC.',
+      extensions: needs<EventOccurrenceRow>('properties'),
       resolve: ({ properties }) => new RawJson(properties),
     }),
   }),
@@ -87,9 +91,17 @@ builder.objectField(EventDefinition, 'occurrences', (t) =>
         filter: t.arg({ type: FilterInput, description: 'Conditions.' }),
         direction: t.arg({ type: OrderDirection, defaultValue: 'DESC', description: '`DESC`: the latest first.' }),
       },
-      resolve: async ({ id }, { filter, direction, ...page }, context) => {
-        const list = { filter: filter ?? {}, direction: direction ?? ('DESC' as const), page };
-        return toConnection(await listEventOccurrences(context, id, list));
+      extensions: needs<EventDefinitionRow>('id'),
+      resolve: ({ id }, args, context, info) => {
+        const { filter, direction, ...page } = args;
+        const columns = selectedColumns<EventOccurrenceRow>(info, 'EventOccurrence');
+        const list = { filter: filter ?? {}, direction: direction ?? ('DESC' as const), page, columns };
+        return resolveConnection({ context, info, args }, id, {
+          pages: listEventOccurrences(context, list),
+          counts: countEventOccurrences(context, list.filter),
+          countedBy: list.filter,
+          columns,
+        });
       },
     },
     { description: 'A page of occurrences.' },
@@ -117,14 +129,17 @@ builder.objectField(EventDefinition, 'occurrencesPerDay', (t) =>
       until: t.arg({ type: 'DateTime', description: 'The last day is the one of this moment; today when absent.' }),
     },
     validate: occurrenceDaysInput,
-    resolve: ({ id }, bounds, context) => countOccurrencesByDay(context, id, bounds),
+    extensions: needs<EventDefinitionRow>('id'),
+    resolve: async ({ id }, bounds, context, info) =>
+      (await resolveBatched({ context, info, args: bounds }, id, countOccurrencesByDay(context, bounds))) ?? [],
   }),
 );
 
 builder.objectField(DeletionPreviewType, 'occurrenceCount', (t) =>
   t.int({
     description: 'Occurrences that would be lost.',
-    resolve: ({ definition }, _, context) => countEventOccurrences(context, definition.id),
+    resolve: async ({ definition: { id } }, _, context, info) =>
+      (await resolveBatched({ context, info }, id, countEventOccurrences(context, {}))) ?? 0,
   }),
 );
 

@@ -81,7 +81,7 @@ export type RegisterObjectIdentifiersInput = z.output<typeof registerObjectIdent
 /** Which occurrences of a definition to list or count; each absent, null, or given. */
 export const eventOccurrenceFilter = z.strictObject({
   objectId: objectId.nullish(),
-  email: z.string().toLowerCase().nullish(),
+  email: z.string().max(254, 'must be at most 254 characters').toLowerCase().nullish(),
   occurredFrom: moment.nullish(),
   occurredBefore: moment.nullish(),
 });

@@ -10,7 +10,17 @@ import { toValidationError } from '../../core/validation.ts';
 import { type HeldDefinition, holdDefinitions } from '../event-definitions/operations.ts';
 import { type CheckedOccurrence, type OccurrenceIssue, checkOccurrence } from './check.ts';
 import type { RegisterObjectIdentifiersInput, SendEventOccurrenceInput, SendEventOccurrencesInput } from './input.ts';
-import { type NewOccurrence, claimUuids, countOccurrences, findObjects, keyOf, storeOccurrences } from './store.ts';
+import {
+  type NewOccurrence,
+  claimUuids,
+  countOccurrences,
+  findObjects,
+  keyOf,
+  storeIdentifiers,
+  storeOccurrences,
+} from './store.ts';
+
+export { purgeOccurrences } from './purge.ts';
 
 /**
  * Sends one occurrence of a defined event.
@@ -143,18 +153,10 @@ function toRow(
  * already then belongs to the object given now. An occurrence whose value nobody has is stored without an object.
  */
 export const registerObjectIdentifiers = write(
-  async ({ em, actor, now }, { objectType, propertyName, identifiers }: RegisterObjectIdentifiersInput) => {
-    requireScope(actor, 'analytics.behavioral_events.send');
-    const at = now();
-    // In one order, so that two calls with the same values do not wait for each other in a circle.
-    await em.execute(
-      `insert into object_identifier (organization_id, object_type, property_name, value, object_id, created_at, updated_at)
-        select ?::uuid, ?, ?, value, "objectId", ?::timestamptz, ?::timestamptz from json_to_recordset(?::json) as i (value text, "objectId" text) order by value
-        on conflict (organization_id, object_type, property_name, value)
-          do update set object_id = excluded.object_id, updated_at = excluded.updated_at`,
-      [requireOrganization(actor).id, objectType, propertyName, at, at, JSON.stringify(identifiers)],
-    );
-    return { registeredCount: identifiers.length };
+  async (context, input: RegisterObjectIdentifiersInput) => {
+    requireScope(context.actor, 'analytics.behavioral_events.send');
+    await storeIdentifiers(context, requireOrganization(context.actor).id, input);
+    return { registeredCount: input.identifiers.length };
   },
   { operation: 'registerObjectIdentifiers', target: () => ({ type: 'ObjectIdentifier', id: null }) },
 );

@@ -1,128 +1,193 @@
-import { type Ordering, type Page, type PageArguments, keyset } from '../../core/keyset.ts';
-import type { OperationContext } from '../../core/operation.ts';
-import { type Timestamp, toIsoString } from '../../core/sql.ts';
+import { type Expression, type SqlBool, expressionBuilder, sql } from 'kysely';
+import { type LoadBatch, groupBy } from '../../core/batches.ts';
+import { type Ordering, type Page, type PageArguments, planPage } from '../../core/keyset.ts';
+import { type OperationContext, requireOrganization } from '../../core/operation.ts';
+import { pagesOf } from '../../core/postgres/pages.ts';
+import { type Readable, type RowOf, columns, listOf, queriesOn } from '../../core/postgres/queries.ts';
+import { within } from '../../core/postgres/reach.ts';
+import { type Columns, withColumns } from '../../core/selection.ts';
+import type { EventDefinitionTables } from '../event-definitions/entity.ts';
+import { definitionsOf } from '../event-definitions/operations.ts';
+import { EVENT_OCCURRENCE_COLUMNS, type EventOccurrenceTables } from './entity.ts';
 import type { EventOccurrenceFilter } from './input.ts';
 
-/**
- * The read path of occurrences: from rows to the wire without entities. Each statement joins the definition, so that the occurrences of a
- * deleted or a foreign one are out of reach.
- */
+/** Each statement joins the definition, so that the occurrences of a deleted or a foreign one are out of reach. */
 
-/** An occurrence as it is read. `properties` is JSON text. */
-export interface EventOccurrenceRow {
-  readonly id: string;
-  readonly definitionId: string;
-  readonly occurredAt: Timestamp;
-  readonly receivedAt: Timestamp;
-  readonly email: string | null;
-  readonly utk: string | null;
-  readonly objectId: string | null;
-  readonly uuid: string | null;
+const db = queriesOn<EventOccurrenceTables & EventDefinitionTables>();
+type Tables = Readable<EventOccurrenceTables & EventDefinitionTables>;
+type StoredOccurrence = RowOf<Tables['event_occurrence']>;
+
+/** Rows have the columns that were asked for; without a selection they have all. `properties` is JSON text. */
+export type EventOccurrenceRow = Omit<StoredOccurrence, 'organizationId' | 'properties'> & {
   readonly properties: string;
-}
+};
 
 /** What finds an occurrence again: its primary key. */
-export interface OccurrenceKey {
-  readonly definitionId: string;
-  readonly occurredAt: string;
-  readonly id: string;
+export type OccurrenceKey = Pick<EventOccurrenceRow, 'definitionId' | 'occurredAt' | 'id'>;
+
+const COLUMNS = EVENT_OCCURRENCE_COLUMNS.filter((name) => name !== 'organizationId');
+
+function selectionOf(asked: Columns<EventOccurrenceRow>) {
+  const names = withColumns<EventOccurrenceRow>(asked, COLUMNS, 'id', 'definitionId', 'occurredAt');
+  const plain = columns(
+    'o',
+    names.filter((name) => name !== 'properties'),
+  );
+  // It goes out as it is stored.
+  return names.includes('properties') ? [...plain, sql<string>`o.properties::text`.as('properties')] : plain;
 }
 
-const COLUMNS = `o.id, o.definition_id as "definitionId", o.occurred_at as "occurredAt", o.received_at as "receivedAt", o.email, o.utk,
-  o.object_id as "objectId", o.uuid, o.properties::text as properties`;
+const occurrence = expressionBuilder<Tables & { o: Tables['event_occurrence'] }, 'o'>();
 
-/** `$1` is the organization and `$2` the definition, which is compared directly, so that the planner picks the partition. */
-const FROM = `from event_definition d join event_occurrence o on o.definition_id = d.id
-  where d.organization_id = $1 and d.id = $2 and d.deleted_at is null and o.definition_id = $2`;
-
-function conditions(filter: EventOccurrenceFilter, values: unknown[]): string {
-  const value = (given: unknown) => `$${values.push(given)}`;
-  return [
-    ...(filter.objectId == null ? [] : [`o.object_id = ${value(filter.objectId)}`]),
-    ...(filter.email == null ? [] : [`o.email = ${value(filter.email.replaceAll('\0', ' '))}`]),
-    ...(filter.occurredFrom == null ? [] : [`o.occurred_at >= ${value(filter.occurredFrom)}::timestamptz`]),
-    ...(filter.occurredBefore == null ? [] : [`o.occurred_at < ${value(filter.occurredBefore)}::timestamptz`]),
-    'true',
-  ].join(' and ');
+/** The conditions of a filter on `event_occurrence as o`. */
+function thatFit({ objectId, email, occurredFrom, occurredBefore }: EventOccurrenceFilter): Expression<SqlBool> {
+  return occurrence.and([
+    ...(objectId == null ? [] : [occurrence('o.object_id', '=', objectId)]),
+    ...(email == null ? [] : [occurrence('o.email', '=', email.replaceAll('\0', ' '))]),
+    ...(occurredFrom == null ? [] : [occurrence('o.occurred_at', '>=', occurredFrom)]),
+    ...(occurredBefore == null ? [] : [occurrence('o.occurred_at', '<', occurredBefore)]),
+  ]);
 }
 
-export async function pageOfOccurrences(
-  { sql }: OperationContext,
-  place: { organizationId: string; definitionId: string },
-  { filter, direction, page }: { filter: EventOccurrenceFilter; direction: 'ASC' | 'DESC'; page: PageArguments },
-): Promise<Page<EventOccurrenceRow>> {
-  const values: unknown[] = [place.organizationId, place.definitionId];
-  const where = conditions(filter, values);
+export interface OccurrenceList {
+  readonly filter: EventOccurrenceFilter;
+  readonly direction: 'ASC' | 'DESC';
+  readonly page: PageArguments;
+  readonly columns?: Columns<EventOccurrenceRow>;
+}
+
+/** A page of the occurrences of each of the definitions, by the time at which they occurred. */
+export function pagesOfOccurrences(
+  { actor, sql: reader }: OperationContext,
+  { filter, direction, page, columns: asked }: OccurrenceList,
+): LoadBatch<string, Page<EventOccurrenceRow>> {
+  const reach = definitionsOf(requireOrganization(actor).id);
   const ordering: Ordering<EventOccurrenceRow> = {
     name: `EVENT_OCCURRENCE_${direction}`,
     direction,
     columns: [
-      { sql: 'o.occurred_at', type: 'timestamptz', of: (row) => toIsoString(row.occurredAt) },
+      { sql: 'o.occurred_at', type: 'timestamptz', of: (row) => row.occurredAt },
       { sql: 'o.id', type: 'uuid', of: (row) => row.id },
     ],
   };
-  const query = keyset(ordering, page, values);
-  const rows = await sql.query<EventOccurrenceRow>(
-    `select ${COLUMNS} ${FROM} and ${where} and ${query.where} order by ${query.orderBy} limit $${values.push(query.limit)}`,
-    values,
-  );
-  return query.toPage(rows);
+  const plan = planPage(ordering, page);
+  return (definitionIds) =>
+    pagesOf(reader, plan, definitionIds, (definitionId) =>
+      db
+        .selectFrom('event_occurrence as o')
+        .innerJoin('event_definition as d', 'd.id', 'o.definition_id')
+        .select(selectionOf(asked))
+        // The column is compared directly, so that the planner picks the partition.
+        .where('o.definition_id', '=', definitionId)
+        .where(within(reach, 'd'))
+        .where(thatFit(filter)),
+    );
 }
 
-export async function countOccurrenceRows(
-  { sql }: OperationContext,
-  place: { organizationId: string; definitionId: string },
+/** How many occurrences each of the definitions has. */
+export function countsOfOccurrences(
+  { actor, sql: reader }: OperationContext,
   filter: EventOccurrenceFilter,
-): Promise<number> {
-  const values: unknown[] = [place.organizationId, place.definitionId];
-  const where = conditions(filter, values);
-  const [row] = await sql.query<{ count: number }>(`select count(*)::int as count ${FROM} and ${where}`, values);
-  return row?.count ?? 0;
+): LoadBatch<string, number> {
+  const reach = definitionsOf(requireOrganization(actor).id);
+  return async (definitionIds) => {
+    const rows = await reader.all(
+      db
+        .selectFrom('event_definition as d')
+        .select('d.id')
+        .select((definition) =>
+          definition
+            .selectFrom('event_occurrence as o')
+            .select(({ fn }) => fn.countAll<number>().as('count'))
+            .whereRef('o.definition_id', '=', 'd.id')
+            .where(thatFit(filter))
+            .as('count'),
+        )
+        .where('d.id', '=', sql<string>`any(${listOf('uuid', definitionIds)})`)
+        .where(within(reach, 'd')),
+    );
+    return new Map(rows.map(({ id, count }) => [id, count ?? 0]));
+  };
 }
 
-/** Counts by day in UTC, `YYYY-MM-DD`; days without occurrences are missing. */
-export async function countRowsByDay(
-  { sql }: OperationContext,
-  place: { organizationId: string; definitionId: string },
-  from: Date,
-  before: Date,
-): Promise<Map<string, number>> {
-  const rows = await sql.query<{ day: string; count: number }>(
-    `select to_char(o.occurred_at at time zone 'UTC', 'YYYY-MM-DD') as day, count(*)::int as count
-      ${FROM} and o.occurred_at >= $3 and o.occurred_at < $4 group by 1`,
-    [place.organizationId, place.definitionId, from, before],
-  );
-  return new Map(rows.map(({ day, count }) => [day, count]));
+/** Occurrences of each of the definitions by day in UTC, `YYYY-MM-DD`; days without occurrences are missing. */
+export function countsByDay(
+  { actor, sql: reader }: OperationContext,
+  from: string,
+  before: string,
+): LoadBatch<string, ReadonlyMap<string, number>> {
+  const reach = definitionsOf(requireOrganization(actor).id);
+  return async (definitionIds) => {
+    const rows = await reader.all(
+      db
+        .selectFrom('event_definition as d')
+        .crossJoinLateral((definition) =>
+          definition
+            .selectFrom('event_occurrence as o')
+            .select((eb) => sql<string>`(${eb.ref('o.occurred_at')} at time zone 'UTC')::date`.as('day'))
+            .select(({ fn }) => fn.countAll<number>().as('count'))
+            .whereRef('o.definition_id', '=', 'd.id')
+            .where('o.occurred_at', '>=', from)
+            .where('o.occurred_at', '<', before)
+            .groupBy('day')
+            .as('counted'),
+        )
+        .select(['d.id', 'counted.day', 'counted.count'])
+        .where('d.id', '=', sql<string>`any(${listOf('uuid', definitionIds)})`)
+        .where(within(reach, 'd')),
+    );
+    const days = groupBy(rows, ({ id }) => id);
+    return new Map([...days].map(([id, counts]) => [id, new Map(counts.map(({ day, count }) => [day, count]))]));
+  };
 }
 
-/** Those of the occurrences that exist; whether their definitions may be seen is settled before. */
-export async function findOccurrenceRows(
-  { sql }: OperationContext,
-  organizationId: string,
+/** Those of the occurrences that exist, in no particular order. */
+export async function findOccurrences(
+  { actor, sql: reader }: OperationContext,
   keys: readonly OccurrenceKey[],
+  asked?: Columns<EventOccurrenceRow>,
 ): Promise<EventOccurrenceRow[]> {
-  return sql.query<EventOccurrenceRow>(
-    `select ${COLUMNS} from unnest($2::uuid[], $3::timestamptz[], $4::uuid[]) as k (definition_id, occurred_at, id)
-      join event_occurrence o on o.definition_id = k.definition_id and o.occurred_at = k.occurred_at and o.id = k.id
-      where o.organization_id = $1`,
-    [
-      organizationId,
-      keys.map(({ definitionId }) => definitionId),
-      keys.map(({ occurredAt }) => occurredAt),
-      keys.map(({ id }) => id),
-    ],
+  const definitionIds = listOf(
+    'uuid',
+    keys.map(({ definitionId }) => definitionId),
+  );
+  const moments = listOf(
+    'timestamptz',
+    keys.map(({ occurredAt }) => occurredAt),
+  );
+  const ids = listOf(
+    'uuid',
+    keys.map(({ id }) => id),
+  );
+  return reader.all(
+    db
+      .selectFrom(
+        sql<{
+          definition_id: string;
+          occurred_at: string;
+          id: string;
+        }>`unnest(${definitionIds}, ${moments}, ${ids})`.as<'k'>(sql`k(definition_id, occurred_at, id)`),
+      )
+      .innerJoin('event_occurrence as o', (join) =>
+        join
+          .onRef('o.definition_id', '=', 'k.definition_id')
+          .onRef('o.occurred_at', '=', 'k.occurred_at')
+          .onRef('o.id', '=', 'k.id'),
+      )
+      .innerJoin('event_definition as d', 'd.id', 'o.definition_id')
+      .select(selectionOf(asked))
+      .where(within(definitionsOf(requireOrganization(actor).id), 'd')),
   );
 }
 
-/** What an organization has sent in a month. */
-export async function readMonthlyCount(
-  { sql }: OperationContext,
-  organizationId: string,
-  month: string,
-): Promise<number> {
-  const [row] = await sql.query<{ count: string }>(
-    'select count from monthly_occurrence_count where organization_id = $1 and month = $2',
-    [organizationId, month],
+/** What the organization that the caller acts in has sent in a month. */
+export async function findMonthlyCount({ actor, sql: reader }: OperationContext, month: string): Promise<number> {
+  const row = await reader.first(
+    db
+      .selectFrom('monthly_occurrence_count as m')
+      .select('m.count')
+      .where('m.organization_id', '=', requireOrganization(actor).id)
+      .where('m.month', '=', month),
   );
-  return Number(row?.count ?? 0);
+  return row?.count ?? 0;
 }

@@ -1,14 +1,20 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
+import { sql } from 'kysely';
 import { DomainError } from '../../core/errors.ts';
 import type { OperationContext } from '../../core/operation.ts';
+import { type Readable, listOf } from '../../core/postgres/queries.ts';
 import type { Link } from './check.ts';
+import type { EventOccurrenceTables } from './entity.ts';
+import type { RegisterObjectIdentifiersInput } from './input.ts';
 import type { PropertyValue } from './values.ts';
 
-/** The statements of a sending transaction. Lists go as one JSON text each, so that a statement is the same for any number of rows. */
+/** The statements of a sending transaction. Rows go as one list for each column, so that a statement is the same for any number of them. */
 
 type Work = Pick<OperationContext, 'em' | 'now'>;
 
-/** An occurrence as its row; JSON leaves out what is undefined, and a missing field is null. */
+const tables = (em: EntityManager) => em.getKysely<Readable<EventOccurrenceTables>>();
+
+/** An occurrence as its row; what is undefined is null. */
 export interface NewOccurrence {
   readonly id: string;
   readonly definitionId: string;
@@ -27,12 +33,27 @@ export async function findObjects(
   links: readonly Link[],
 ): Promise<Map<string, string>> {
   if (links.length === 0) return new Map();
-  const rows = await em.execute<(Link & { objectId: string })[]>(
-    `select i.object_type as "objectType", i.property_name as "propertyName", i.value, i.object_id as "objectId"
-      from json_to_recordset(?::json) as w ("objectType" text, "propertyName" text, value text)
-      join object_identifier i on i.organization_id = ? and i.object_type = w."objectType" and i.property_name = w."propertyName" and i.value = w.value`,
-    [JSON.stringify(links), organizationId],
+  const lists = (['objectType', 'propertyName', 'value'] as const).map((name) =>
+    listOf(
+      'text',
+      links.map((link) => link[name]),
+    ),
   );
+  const rows = await tables(em)
+    .selectFrom(
+      sql<{ object_type: string; property_name: string; value: string }>`unnest(${sql.join(lists)})`.as<'w'>(
+        sql`w(object_type, property_name, value)`,
+      ),
+    )
+    .innerJoin('object_identifier as i', (join) =>
+      join
+        .on('i.organization_id', '=', organizationId)
+        .onRef('i.object_type', '=', 'w.object_type')
+        .onRef('i.property_name', '=', 'w.property_name')
+        .onRef('i.value', '=', 'w.value'),
+    )
+    .select(['i.object_type as objectType', 'i.property_name as propertyName', 'i.value', 'i.object_id as objectId'])
+    .execute();
   return new Map(rows.map((row) => [keyOf(row), row.objectId]));
 }
 
@@ -55,24 +76,58 @@ export async function claimUuids({ em, now }: Work, organizationId: string, uuid
   const at = now();
   const expiresAt = new Date(at);
   expiresAt.setUTCFullYear(at.getUTCFullYear() + 1);
-  return em.execute<Sent[]>(
-    `insert into event_occurrence_uuid as known (definition_id, uuid, organization_id, expires_at)
-      select "definitionId", uuid, ?::uuid, ?::timestamptz from json_to_recordset(?::json) as s ("definitionId" uuid, uuid uuid) order by 1, 2
-      on conflict (definition_id, uuid) do update set expires_at = excluded.expires_at where known.expires_at <= ?::timestamptz
-      returning definition_id as "definitionId", uuid`,
-    [organizationId, expiresAt, JSON.stringify(uuids), at],
+  const db = tables(em);
+  const lists = (['definitionId', 'uuid'] as const).map((name) =>
+    listOf(
+      'uuid',
+      uuids.map((sent) => sent[name]),
+    ),
   );
+  return db
+    .insertInto('event_occurrence_uuid')
+    .columns(['definition_id', 'uuid', 'organization_id', 'expires_at'])
+    .expression(
+      db
+        .selectFrom(
+          sql<{ definition_id: string; uuid: string }>`unnest(${sql.join(lists)})`.as<'s'>(sql`s(definition_id, uuid)`),
+        )
+        .select(['s.definition_id', 's.uuid'])
+        .select([sql`${organizationId}::uuid`.as('organization_id'), sql`${expiresAt}::timestamptz`.as('expires_at')])
+        .orderBy('s.definition_id')
+        .orderBy('s.uuid'),
+    )
+    .onConflict((conflict) =>
+      conflict
+        .columns(['definition_id', 'uuid'])
+        .doUpdateSet((eb) => ({ expires_at: eb.ref('excluded.expires_at') }))
+        .where('event_occurrence_uuid.expires_at', '<=', at.toISOString()),
+    )
+    .returning(['definition_id as definitionId', 'uuid'])
+    .execute();
 }
 
 /** Deletes a batch of the uuids whose year is over. @returns how many. */
 export async function deleteExpiredUuids(em: EntityManager, at: Date, batch: number): Promise<number> {
-  const deleted = await em.execute<unknown[]>(
-    `delete from event_occurrence_uuid where (definition_id, uuid) in
-      (select definition_id, uuid from event_occurrence_uuid where expires_at <= ? order by expires_at limit ${batch} for update skip locked)
-      returning 1`,
-    [at],
-  );
-  return deleted.length;
+  const db = tables(em);
+  const { numDeletedRows } = await db
+    .deleteFrom('event_occurrence_uuid')
+    .where((eb) =>
+      eb(
+        eb.refTuple('definition_id', 'uuid'),
+        'in',
+        db
+          .selectFrom('event_occurrence_uuid')
+          .select(['definition_id', 'uuid'])
+          .where('expires_at', '<=', at.toISOString())
+          .orderBy('expires_at')
+          .limit(batch)
+          .forUpdate()
+          .skipLocked()
+          .$asTuple('definition_id', 'uuid'),
+      ),
+    )
+    .executeTakeFirst();
+  return Number(numDeletedRows);
 }
 
 /**
@@ -87,14 +142,18 @@ export async function countOccurrences(
 ): Promise<void> {
   if (added === 0) return;
   const at = now();
-  const counted = await em.execute<unknown[]>(
-    `insert into monthly_occurrence_count as month (organization_id, month, count)
-      select ?::uuid, ?, n from (select ?::bigint as n, ?::bigint as most) as given where most = 0 or n <= most
-      on conflict (organization_id, month) do update set count = month.count + excluded.count
-        where ?::bigint = 0 or month.count + excluded.count <= ?::bigint
-      returning 1`,
-    [organizationId, monthOf(at), added, limit, limit, limit],
-  );
+  // The first of the month has no row to add to.
+  if (limit > 0 && added > limit) throw overLimit(limit, at);
+  const counted = await tables(em)
+    .insertInto('monthly_occurrence_count')
+    .values({ organization_id: organizationId, month: monthOf(at), count: added })
+    .onConflict((conflict) => {
+      const sum = sql<number>`monthly_occurrence_count.count + excluded.count`;
+      const adding = conflict.columns(['organization_id', 'month']).doUpdateSet({ count: sum });
+      return limit > 0 ? adding.where(sum, '<=', limit) : adding;
+    })
+    .returning('count')
+    .execute();
   if (counted.length === 0) throw overLimit(limit, at);
 }
 
@@ -120,10 +179,74 @@ export async function storeOccurrences(
   occurrences: readonly NewOccurrence[],
 ): Promise<void> {
   if (occurrences.length === 0) return;
-  await em.execute(
-    `insert into event_occurrence (definition_id, occurred_at, id, organization_id, received_at, email, utk, object_id, uuid, properties)
-      select "definitionId", "occurredAt", id, ?::uuid, ?::timestamptz, email, utk, "objectId", uuid, properties
-      from json_to_recordset(?::json) as o (id uuid, "definitionId" uuid, "occurredAt" timestamptz, email text, utk text, "objectId" text, uuid uuid, properties json)`,
-    [organizationId, now(), JSON.stringify(occurrences)],
+  const at = now();
+  const values = <Name extends keyof NewOccurrence>(name: Name) => occurrences.map((row) => row[name]);
+  const lists = [
+    listOf('uuid', values('definitionId')),
+    listOf('timestamptz', values('occurredAt')),
+    listOf('uuid', values('id')),
+    listOf('text', values('email')),
+    listOf('text', values('utk')),
+    listOf('text', values('objectId')),
+    listOf('uuid', values('uuid')),
+    listOf(
+      'text',
+      values('properties').map((properties) => JSON.stringify(properties)),
+    ),
+  ];
+  const db = tables(em);
+  await db
+    .insertInto('event_occurrence')
+    .columns([...COLUMNS, 'organization_id', 'received_at', 'properties'])
+    .expression(
+      db
+        .selectFrom(
+          sql<NewRow>`unnest(${sql.join(lists)})`.as<'o'>(
+            sql`o(${sql.join([...COLUMNS, 'properties'].map((name) => sql.ref(name)))})`,
+          ),
+        )
+        .select(COLUMNS.map((name) => `o.${name}` as const))
+        .select([sql`${organizationId}::uuid`.as('organization_id'), sql`${at}::timestamptz`.as('received_at')])
+        .select(sql`o.properties::json`.as('properties')),
+    )
+    .execute();
+}
+
+const COLUMNS = ['definition_id', 'occurred_at', 'id', 'email', 'utk', 'object_id', 'uuid'] as const;
+type NewRow = Readonly<Record<(typeof COLUMNS)[number] | 'properties', string | null>>;
+
+/** Registers which objects have which values. Rows go in one order, so that two calls with the same values do not wait for each other in a circle. */
+export async function storeIdentifiers(
+  { em, now }: Work,
+  organizationId: string,
+  { objectType, propertyName, identifiers }: RegisterObjectIdentifiersInput,
+): Promise<void> {
+  const at = now();
+  const db = tables(em);
+  const lists = (['value', 'objectId'] as const).map((name) =>
+    listOf(
+      'text',
+      identifiers.map((identifier) => identifier[name]),
+    ),
   );
+  await db
+    .insertInto('object_identifier')
+    .columns(['organization_id', 'object_type', 'property_name', 'value', 'object_id', 'created_at', 'updated_at'])
+    .expression(
+      db
+        .selectFrom(
+          sql<{ value: string; object_id: string }>`unnest(${sql.join(lists)})`.as<'i'>(sql`i(value, object_id)`),
+        )
+        .select([sql`${organizationId}::uuid`.as('organization_id'), sql`${objectType}::text`.as('object_type')])
+        .select(sql`${propertyName}::text`.as('property_name'))
+        .select(['i.value', 'i.object_id'])
+        .select([sql`${at}::timestamptz`.as('created_at'), sql`${at}::timestamptz`.as('updated_at')])
+        .orderBy('i.value'),
+    )
+    .onConflict((conflict) =>
+      conflict
+        .columns(['organization_id', 'object_type', 'property_name', 'value'])
+        .doUpdateSet((eb) => ({ object_id: eb.ref('excluded.object_id'), updated_at: eb.ref('excluded.updated_at') })),
+    )
+    .execute();
 }

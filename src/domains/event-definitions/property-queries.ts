@@ -1,0 +1,83 @@
+import { sql } from 'kysely';
+import { type LoadBatch, groupBy } from '../../core/batches.ts';
+import { type OperationContext, requireOrganization } from '../../core/operation.ts';
+import { type Readable, type RowOf, columns, listOf, preparedByShape, queriesOn } from '../../core/postgres/queries.ts';
+import { type Columns, withColumns } from '../../core/selection.ts';
+import { EVENT_PROPERTY_COLUMNS, type EventDefinitionTables, type EventProperty } from './entity.ts';
+
+const db = queriesOn<EventDefinitionTables>();
+
+/** A custom or a default property. Rows have the columns that were asked for; without a selection they have all. */
+export type EventPropertyRow = Omit<
+  RowOf<Readable<EventDefinitionTables>['event_property']>,
+  'id' | 'organizationId' | 'definitionId'
+>;
+
+const PROPERTY_COLUMNS = EVENT_PROPERTY_COLUMNS.filter(
+  (name) => name !== 'id' && name !== 'organizationId' && name !== 'definitionId',
+);
+
+export function propertyColumns(asked: Columns<EventPropertyRow>, ...always: (keyof EventPropertyRow)[]) {
+  return withColumns<EventPropertyRow>(asked, PROPERTY_COLUMNS, ...always);
+}
+
+const propertiesByDefinition = preparedByShape<{ organizationId: string; ids: readonly string[] }>();
+
+/** The custom properties of definitions that the caller has reached, by definition, in order of creation. */
+export function customPropertiesOf(
+  { actor, sql: reader }: OperationContext,
+  asked?: Columns<EventPropertyRow>,
+): LoadBatch<string, EventPropertyRow[]> {
+  const names = ['definitionId', ...propertyColumns(asked)] as const;
+  return async (ids) => {
+    const rows = await reader.all(
+      propertiesByDefinition(names.join(), { organizationId: requireOrganization(actor).id, ids }, (value) =>
+        db
+          .selectFrom('event_property as p')
+          .select(columns('p', names))
+          .where('p.organization_id', '=', sql<string>`${value('organizationId')}`)
+          .where('p.definition_id', '=', sql<string>`any(${value('ids')}::uuid[])`)
+          .orderBy('p.definition_id')
+          .orderBy('p.position'),
+      ),
+    );
+    return groupBy(rows, ({ definitionId }) => definitionId);
+  };
+}
+
+/** How many custom properties each of the definitions has. */
+export function countCustomProperties({ sql: reader, actor }: OperationContext): LoadBatch<string, number> {
+  return async (ids) => {
+    const rows = await reader.all(
+      db
+        .selectFrom('event_property as p')
+        .select(['p.definition_id as id', ({ fn }) => fn.countAll<number>().as('count')])
+        .where('p.organization_id', '=', requireOrganization(actor).id)
+        .where('p.definition_id', '=', sql<string>`any(${listOf('uuid', ids)})`)
+        .groupBy('p.definition_id'),
+    );
+    return new Map(rows.map(({ id, count }) => [id, count]));
+  };
+}
+
+/** A custom property that was just written, as it will be read. */
+export function propertyRow({
+  name,
+  label,
+  type,
+  description,
+  options,
+  position,
+  ...at
+}: EventProperty): EventPropertyRow {
+  return {
+    name,
+    label,
+    type,
+    description: description ?? null,
+    options,
+    position,
+    createdAt: at.createdAt.toISOString(),
+    updatedAt: at.updatedAt.toISOString(),
+  };
+}

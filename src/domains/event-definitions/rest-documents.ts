@@ -1,0 +1,122 @@
+import { z } from 'zod';
+import type { OperationContext } from '../../core/operation.ts';
+import { requireOrganization } from '../../core/operation.ts';
+import { DEFAULT_ROWS, GROUP_NAME, displayOrder, fullyQualifiedName, isDefault, objectTypeId } from './derived.ts';
+import { FIELD_TYPE_OF, PROPERTY_TYPES } from './property-types.ts';
+import type { EventDefinitionRow } from './queries.ts';
+import type { EventPropertyRow } from './property-queries.ts';
+
+/** The documents of REST. */
+
+const optionDocument = z.strictObject({
+  label: z.string(),
+  value: z.string(),
+  displayOrder: z.int(),
+  hidden: z.boolean(),
+  description: z.string().nullable(),
+});
+
+export const propertyDocument = z
+  .strictObject({
+    name: z.string(),
+    label: z.string(),
+    type: z.enum(PROPERTY_TYPES),
+    fieldType: z.enum(['radio', 'date', 'select', 'number', 'text']),
+    description: z.string().nullable(),
+    groupName: z.string(),
+    options: z.array(optionDocument),
+    displayOrder: z.int(),
+    isDefault: z.boolean(),
+    archived: z.literal(false),
+    createdAt: z.iso.datetime(),
+    updatedAt: z.iso.datetime(),
+  })
+  .meta({ id: 'EventProperty' });
+
+export const definitionDocument = z
+  .strictObject({
+    id: z.uuid(),
+    name: z.string(),
+    fullyQualifiedName: z.string(),
+    objectTypeId: z.string(),
+    labels: z.strictObject({ singular: z.string(), plural: z.null() }),
+    label: z.string(),
+    description: z.string().nullable(),
+    primaryObject: z.string(),
+    customMatchingId: z
+      .strictObject({
+        primaryObjectRule: z.strictObject({ targetObjectPropertyName: z.string(), eventPropertyName: z.string() }),
+      })
+      .nullable(),
+    includeDefaultProperties: z.boolean(),
+    trackingType: z.literal('MANUAL'),
+    archived: z.literal(false),
+    associations: z.array(z.never()),
+    properties: z.array(propertyDocument),
+    createdAt: z.iso.datetime(),
+    updatedAt: z.iso.datetime(),
+  })
+  .meta({ id: 'EventDefinition' });
+
+export const listDocument = z
+  .strictObject({
+    results: z.array(definitionDocument),
+    total: z.int(),
+    paging: z.strictObject({ next: z.strictObject({ after: z.string(), link: z.string() }) }).optional(),
+  })
+  .meta({ id: 'EventDefinitionList' });
+
+export function toPropertyDocument(row: EventPropertyRow): z.input<typeof propertyDocument> {
+  return {
+    name: row.name,
+    label: row.label,
+    type: row.type,
+    fieldType: FIELD_TYPE_OF[row.type],
+    description: row.description,
+    groupName: GROUP_NAME,
+    options: DEFAULT_OPTIONS.get(row.options) ?? toOptionDocuments(row.options),
+    displayOrder: displayOrder(row),
+    isDefault: isDefault(row),
+    archived: false,
+    createdAt: row.createdAt,
+    updatedAt: row.updatedAt,
+  };
+}
+
+function toOptionDocuments(options: EventPropertyRow['options']): z.input<typeof optionDocument>[] {
+  return options.map(({ label, value }, place) => ({
+    label,
+    value,
+    displayOrder: place,
+    hidden: false,
+    description: null,
+  }));
+}
+
+/** Of the default properties, which are the same for every definition; one of them has an option for each language. */
+const DEFAULT_OPTIONS = new Map(DEFAULT_ROWS.map(({ options }) => [options, toOptionDocuments(options)]));
+
+export function toDefinitionDocument(
+  row: EventDefinitionRow,
+  properties: readonly EventPropertyRow[],
+  context: OperationContext,
+): z.input<typeof definitionDocument> {
+  return {
+    id: row.id,
+    name: row.name,
+    fullyQualifiedName: fullyQualifiedName(row, requireOrganization(context.actor)),
+    objectTypeId: objectTypeId(row),
+    labels: { singular: row.label, plural: null },
+    label: row.label,
+    description: row.description,
+    primaryObject: row.primaryObject,
+    customMatchingId: row.customMatchingId,
+    includeDefaultProperties: row.includeDefaultProperties,
+    trackingType: 'MANUAL',
+    archived: false,
+    associations: [],
+    properties: properties.map(toPropertyDocument),
+    createdAt: row.createdAt,
+    updatedAt: row.updatedAt,
+  };
+}
