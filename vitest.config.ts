@@ -3,7 +3,7 @@ import { defineConfig } from 'vitest/config';
 /** Tests of pure code: no PostgreSQL, no gateway. */
 const UNIT = ['test/**/*.unit.test.ts'];
 /** Projects of their own below. */
-const APART = ['test/{browser,conformance,faults}/**'];
+const APART = ['test/{browser,conformance,faults,proof}/**'];
 
 /** What depends on state that gateways share: these files run once more, through two gateways behind a load balancer. */
 const SHARED_STATE = [
@@ -71,6 +71,16 @@ export default defineConfig({
       {
         extends: true,
         test: { name: 'faults', include: ['test/faults/*.test.ts'], globalSetup: ['test/support/global-setup.ts'] },
+      },
+      // Minutes of load, and goals in time and memory, one after the other: `npm run proof` alone.
+      {
+        extends: true,
+        test: {
+          name: 'proof',
+          include: ['test/proof/*.test.ts'],
+          fileParallelism: false,
+          globalSetup: ['test/support/global-setup.ts'],
+        },
       },
     ],
   },

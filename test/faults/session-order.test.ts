@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { full } from '../support/proof.ts';
 import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
 import {
   type EventDocument,
@@ -13,7 +14,7 @@ import {
 /** D3: eight writers in two gateways, with batches of random sizes, some refused, some rolled back, some sent twice; readers meanwhile. */
 
 const WRITERS = 8;
-const BATCHES = 60;
+const BATCHES = full ? 60 : 15;
 
 let one: TestGateway;
 let two: TestGateway;

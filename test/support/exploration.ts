@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto';
 import fc from 'fast-check';
 import { full } from './proof.ts';
 
-/** The gate tries the same cases every time, the full form new ones; `SEED` repeats those of an earlier run. */
+/** The one seed of a run. The gate makes the same choices every time, the full form new ones; `SEED` repeats those of an earlier run. */
 export const seed = Number(process.env['SEED'] ?? (full ? randomInt(2 ** 31) : 20_260_301));
 
 /** For the tests that explore. */
