@@ -82,7 +82,7 @@ afterAll(async () => {
 beforeEach(async () => {
   const url = new URL(postgres?.url ?? (await start()).url);
   url.port = String(relay.port);
-  gateway = await startTestGateway({}, { url: url.href, databaseWaitMs: full ? CONNECTION_WAIT_MS : 1_000 });
+  gateway = await startTestGateway({}, { url: url.href, databaseWaitMs: CONNECTION_WAIT_MS });
   ({ key } = await gateway.createKey());
   sessionId = await createSession(gateway, key);
 });

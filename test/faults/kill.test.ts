@@ -102,4 +102,4 @@ test('killed again and again, with its database and in the middle of its start: 
       doubled: 0,
     },
   });
-}, 900_000);
+});

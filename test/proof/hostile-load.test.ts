@@ -125,7 +125,6 @@ test.each(KINDS)(
     expect(rate).toBeGreaterThanOrEqual(0.8);
     expect(most - before).toBeLessThanOrEqual(150);
   },
-  900_000,
 );
 
 const CLOSED_S = 15;
@@ -144,7 +143,7 @@ test('R3: 1,000 connections that are slow with their headers are closed within 1
         `Who has sent its headers and is slow with its body is closed after ${Math.round(seconds)} s, not the 15 s of the goal: every request has 30 s to arrive.`,
       );
   }
-}, 120_000);
+});
 
 test('an attacker with a key, as fast as a key may be by default: each attack is refused, honest clients keep 0.8 of their rate', async () => {
   const refused = attacks.filter(({ verdict }) => verdict !== 'answered').map((attack) => jsonOf(attack));
@@ -173,4 +172,4 @@ test('an attacker with a key, as fast as a key may be by default: each attack is
   expect(p99).toBeLessThanOrEqual(2);
   expect(rate).toBeGreaterThanOrEqual(0.8);
   proof('Hostile load', { figures, shortfalls });
-}, 600_000);
+});

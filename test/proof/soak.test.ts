@@ -238,4 +238,4 @@ test('mixed load for long: memory stays bounded, latency does not grow, nothing 
       'without regard to that': growth(crowd.latencies).toFixed(2),
     },
   });
-}, 900_000);
+});
