@@ -68,17 +68,22 @@ async function fillAgainAndAgain(disk: string) {
       ? '503 without Retry-After'
       : response.status;
   };
+  /** How often the gateway has said that PostgreSQL ended for want of room. */
+  const ends = () =>
+    gateway.output.stdout.match(/PostgreSQL \d+ has ended unexpectedly[^}]*No space left on device/g)?.length ?? 0;
   const rounds = full ? 10 : 2;
   const reads = { running: [] as unknown[], ended: [] as unknown[] };
   const health: unknown[] = [];
 
   for (let round = 0; round < rounds; round += 1) {
     await ledger.next(20);
+    const endsBefore = ends();
     fill(ballast);
     await ledger.next(20, '503');
     fill(ballast);
     const isToEnd = round % 2 === 1;
     if (isToEnd) await endPostgres(dataDir);
+    await expect.poll(ends).toBeGreaterThanOrEqual(endsBefore + (isToEnd ? 1 : 0));
     await ledger.next(20, '503');
     reads[isToEnd ? 'ended' : 'running'].push(await get('/events/2026-03/event-definitions'));
     health.push(await get('/health/live'));
@@ -87,12 +92,14 @@ async function fillAgainAndAgain(disk: string) {
   await ledger.next(20);
   await ledger.stop();
 
+  const endsBefore = ends();
   fill(ballast);
   await endPostgres(dataDir);
+  await expect.poll(ends).toBeGreaterThan(endsBefore);
+  const endsInAll = ends();
   const began = performance.now();
   const status = await gateway.end('SIGTERM');
   const isInTime = performance.now() - began <= 10_000;
-  const ends = gateway.output.stdout.match(/PostgreSQL \d+ has ended unexpectedly[^}]*No space left on device/g) ?? [];
   fill(ballast);
   const refused = await run([process.execPath, join(checkout, 'src/main.ts')], env);
   expect(refused).toMatchObject({
@@ -101,7 +108,7 @@ async function fillAgainAndAgain(disk: string) {
   });
   rmSync(ballast);
   gateway = await startGateway(env);
-  return { ledger, rounds, reads, health, ends: ends.length, end: { status, isInTime } };
+  return { ledger, rounds, reads, health, ends: endsInAll, end: { status, isInTime } };
 }
 
 test('the disk of the embedded database full, and then not: 503 meanwhile, nothing lost or doubled, and nobody has to help', async () => {
