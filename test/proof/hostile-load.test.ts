@@ -90,11 +90,12 @@ async function residentMib(): Promise<number> {
 
 const head = (method: string, path: string, ...more: string[]) =>
   [`${method} ${path} HTTP/1.1`, 'Host: x', `Authorization: Bearer ${hostile}`, ...more, '', ''].join('\r\n');
-const half = head('POST', '/graphql', 'Content-Type: application/json', 'Content-Length: 100') + '{"query":';
+// Made when it is sent: a key that is not there yet would be refused, and its body not waited for.
+const half = () => head('POST', '/graphql', 'Content-Type: application/json', 'Content-Length: 100') + '{"query":';
 const KINDS: [kind: string, text: () => string][] = [
   ['say nothing', () => ''],
   ['have said half of their headers', () => head('GET', '/openapi.json').slice(0, -2)],
-  ['have said half of their body', () => half],
+  ['have said half of their body', half],
   // The largest that anybody may ask for, without a key, and as often as a connection takes it.
   ['read nothing of the largest page', () => head('GET', '/docs/swagger-ui-bundle.js').repeat(3)],
 ];
@@ -129,7 +130,7 @@ test.each(KINDS)(
 
 const CLOSED_S = 15;
 
-test('R3: 1,000 connections that are slow with their headers are closed within 15 s, those slow with their bodies within their 30 s', async () => {
+test('R3: 1,000 connections that are slow with their headers are closed within 15 s, those slow with their bodies within 35 s', async () => {
   for (const [kind, text] of KINDS.slice(0, 3)) {
     const opened = await open(CONNECTIONS, text(), { isListening: true });
     const began = performance.now();
