@@ -117,7 +117,7 @@ test('reads of both doors run on the standby; keys, writes and what a write read
 test('who writes through one process reads it through the other, with a standby that replays and with one that has stopped to', async () => {
   const sessionId = await createSession(one);
   const reads = { replaying: 0, paused: 0 };
-  const rounds = full ? 1000 : 150;
+  const rounds = full ? 1000 : 50;
   servers.statements.length = 0;
   for (let round = 0; round < rounds; round += 1) {
     const title = `replaying ${round}`;
