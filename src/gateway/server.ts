@@ -22,6 +22,7 @@ export interface RunningServer {
     readonly headersTimeoutMs: number;
     readonly requestTimeoutMs: number;
     readonly idleTimeoutMs: number;
+    readonly lingerMs: number;
   };
   /** Stops accepting, lets running requests finish for at most `graceMs`, then closes what is left. */
   stop(graceMs: number): Promise<void>;
@@ -36,15 +37,16 @@ export interface ServeOptions {
   readonly requestTimeoutMs?: number;
   /** A connection on which nothing moves for as long is closed: its peer does not read its answer. Live tails send something every few seconds. */
   readonly idleTimeoutMs?: number;
+  /** A peer whose body was refused may go on sending for this long, or it would be reset before it has read the answer. */
+  readonly lingerMs?: number;
 }
 
 /** While stopping, requests that are already under way on open connections still come in for at most this long. */
 const LAST_REQUESTS_MS = 1_000;
-/** A peer whose body was refused may go on sending for this long, or it would be reset before it has read the answer. */
-const LINGER_MS = 2_000;
 
 export async function serve(gateway: Gateway, options: ServeOptions): Promise<RunningServer> {
-  const { host, port, headersTimeoutMs = 10_000, requestTimeoutMs = 30_000, idleTimeoutMs = 60_000 } = options;
+  const { host, port, lingerMs = 2_000 } = options;
+  const { headersTimeoutMs = 10_000, requestTimeoutMs = 30_000, idleTimeoutMs = 60_000 } = options;
   const connectionsCheckingInterval = Math.min(2_000, headersTimeoutMs / 2);
   const server = createServer({
     headersTimeout: headersTimeoutMs,
@@ -56,7 +58,7 @@ export async function serve(gateway: Gateway, options: ServeOptions): Promise<Ru
   let isStopping = false;
   server.on('request', (incoming, outgoing) => {
     if (isStopping) outgoing.setHeader('Connection', 'close');
-    void answer(gateway, incoming, outgoing);
+    void answer(gateway, incoming, outgoing, lingerMs);
   });
   server.on('clientError', refuse);
   server.listen(port, host);
@@ -71,6 +73,7 @@ export async function serve(gateway: Gateway, options: ServeOptions): Promise<Ru
       headersTimeoutMs: server.headersTimeout,
       requestTimeoutMs: server.requestTimeout,
       idleTimeoutMs: server.timeout,
+      lingerMs,
     },
     stop,
   };
@@ -99,7 +102,12 @@ async function close(server: Server, graceMs: number): Promise<void> {
   server.close();
 }
 
-async function answer(gateway: Gateway, incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
+async function answer(
+  gateway: Gateway,
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+  lingerMs: number,
+): Promise<void> {
   try {
     const url = addressOf(incoming);
     const told = url === undefined ? unanswerable(incoming) : await gateway(new NodeRequest(incoming, outgoing, url));
@@ -110,7 +118,7 @@ async function answer(gateway: Gateway, incoming: IncomingMessage, outgoing: Ser
       outgoing.writeHead(status, headers);
       await pipeline(body, outgoing);
     } else {
-      await send(incoming, outgoing, told, body ?? '');
+      await send(incoming, outgoing, told, body ?? '', lingerMs);
     }
   } catch {
     // The gateway answers all failures itself; what is left are peers that went away.
@@ -123,6 +131,7 @@ async function send(
   outgoing: ServerResponse,
   { status, headers }: HttpAnswer,
   body: Uint8Array | string,
+  lingerMs: number,
 ): Promise<void> {
   // A HEAD or a 204 has no length of its own to tell.
   outgoing.writeHead(
@@ -132,7 +141,7 @@ async function send(
   if (!incoming.complete) {
     if (body.length > 0) outgoing.write(body);
     incoming.resume();
-    await Promise.race([once(incoming, 'close'), delay(LINGER_MS, undefined, { ref: false })]);
+    await Promise.race([once(incoming, 'close'), delay(lingerMs, undefined, { ref: false })]);
     outgoing.end();
   } else {
     // A text goes out in one write with the headers; as bytes it would be copied before.
