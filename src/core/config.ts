@@ -10,13 +10,12 @@ export type ProductFamily = (typeof PRODUCT_FAMILIES)[number];
 export type SubscriptionLevel = (typeof SUBSCRIPTION_LEVELS)[number];
 export type Subscriptions = Partial<Record<ProductFamily, SubscriptionLevel>>;
 
-/** A whole number of `min` or more. */
-function wholeNumber(min = 0, max = Number.MAX_SAFE_INTEGER) {
+function wholeNumber(max = Number.MAX_SAFE_INTEGER) {
   return z
     .string()
-    .regex(/^\d{1,15}$/, `must be a whole number from ${min} to ${max}`)
+    .regex(/^\d{1,15}$/, `must be a whole number from 0 to ${max}`)
     .transform(Number)
-    .refine((value) => value >= min && value <= max, `must be a whole number from ${min} to ${max}`);
+    .refine((value) => value <= max, `must be a whole number from 0 to ${max}`);
 }
 
 const flag = z.enum(['true', 'false'], 'must be true or false').transform((value) => value === 'true');
@@ -81,7 +80,7 @@ const environment = z.object({
       'must be a host name or an IP address',
     )
     .default('127.0.0.1'),
-  PORT: wholeNumber(0, 65_535).default(4000),
+  PORT: wholeNumber(65_535).default(4000),
   DATABASE_URL: z.string().refine(isPostgresUrl, 'must be a postgresql:// URL').optional(),
   DATABASE_REPLICA_URLS: z
     .string()
@@ -100,7 +99,7 @@ const environment = z.object({
     .optional(),
   ENCRYPTION_KEYS: encryptionKeys.optional(),
   ALLOW_PRIVATE_NETWORK: flag.default(false),
-  RATE_LIMIT_PER_MINUTE: wholeNumber(0, 1_000_000).default(100),
+  RATE_LIMIT_PER_MINUTE: wholeNumber(1_000_000).default(100),
   CORS_ORIGINS: z
     .string()
     .transform((value) => value.split(','))
@@ -116,10 +115,10 @@ const environment = z.object({
   DEFAULT_SUBSCRIPTION: subscriptions.default({ marketing: 'professional' }),
   /** Whether this process works off jobs, too; `npm run worker` always does. */
   RUN_JOBS: flag.default(true),
-  USER_DELETION_DELAY: wholeNumber(0, 31_536_000).default(0),
+  USER_DELETION_DELAY: wholeNumber(31_536_000).default(0),
   MONTHLY_OCCURRENCE_LIMIT: wholeNumber().default(0),
   /** How long the audit log is kept; 0 is for ever. */
-  AUDIT_RETENTION_DAYS: wholeNumber(0, 36_500).default(365),
+  AUDIT_RETENTION_DAYS: wholeNumber(36_500).default(365),
   OTEL_EXPORTER_OTLP_ENDPOINT: z
     .string()
     .refine(isBaseUrl, 'must be an http(s) URL without user, query and fragment')

@@ -70,13 +70,16 @@ function textOf(query: unknown): string | undefined {
 
 const NAME = '((?:"?[a-z_]\\w*"?\\.)?"?[a-z_]\\w*)';
 const TABLE = new RegExp(`\\b(?:from|into|update)\\s+(?:only\\s+)?${NAME}`, 'i');
-const CHANGE = new RegExp(`(?<!for )\\b(insert|update|delete)\\s+(?:(?:into|from|only)\\s+)?${NAME}`, 'i');
+const CHANGE = new RegExp(`(?<!for (?:no key )?)\\b(insert|update|delete)\\s+(?:(?:into|from|only)\\s+)?${NAME}`, 'i');
 
-/** `SELECT api_key`: the first word and the first table outside of brackets, or what a `with` changes (OpenTelemetry's `db.query.summary`). */
+/**
+ * `SELECT api_key`: the first word and the first table outside of brackets, or what a `with` changes (OpenTelemetry's `db.query.summary`).
+ * A `?` stands for texts and brackets, so that no word after one is taken for a table.
+ */
 export function summaryOf(text: string): string {
-  const plain = text.replaceAll(/'[^']*'/g, '');
+  const plain = text.replaceAll(/'[^']*'/g, '?');
   let outer = plain;
-  for (let inner = ''; inner !== outer; outer = outer.replaceAll(/\([^()]*\)/g, '')) inner = outer;
+  for (let inner = ''; inner !== outer; outer = outer.replaceAll(/\([^()]*\)/g, '?')) inner = outer;
   const verb = /[a-z]+/i.exec(outer)?.[0].toUpperCase() ?? 'STATEMENT';
   const change = verb === 'WITH' ? CHANGE.exec(plain) : null;
   const [, first = verb, second] = change ?? [undefined, verb, TABLE.exec(outer)?.[1]];

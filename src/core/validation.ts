@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { type Fault, ValidationError } from './errors.ts';
 
 /**
- * Parses hostile input with the schema of its operation. Present keys matter to the schemas: see `optional` and `clearable`.
+ * Parses hostile input with the schema of its operation. Present keys matter to the schemas: see `optional`.
  * @throws ValidationError naming every broken field and bound.
  */
 export function parseInput<Schema extends z.ZodType>(schema: Schema, input: unknown): z.output<Schema> {

@@ -4,8 +4,6 @@ import { pipeline } from 'node:stream/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { HttpAnswer } from '../core/http.ts';
 
-/** A peer whose body was refused may go on sending for this long, or it would be reset before it has read the answer. */
-const LINGER_MS = 2_000;
 /** A larger answer leaves in parts, each when the one before has left. */
 const PART_LENGTH = 128 * 1024;
 
@@ -15,6 +13,7 @@ export async function send(
   outgoing: ServerResponse,
   { status, headers }: HttpAnswer,
   body: Uint8Array | string,
+  lingerMs: number,
 ): Promise<void> {
   // A HEAD or a 204 has no length of its own to tell.
   outgoing.writeHead(
@@ -24,7 +23,7 @@ export async function send(
   if (!incoming.complete) {
     if (body.length > 0) outgoing.write(body);
     incoming.resume();
-    await Promise.race([once(incoming, 'close'), delay(LINGER_MS, undefined, { ref: false })]);
+    await Promise.race([once(incoming, 'close'), delay(lingerMs, undefined, { ref: false })]);
     outgoing.end();
   } else if (body.length > PART_LENGTH) {
     await pipeline(partsOf(body), outgoing);

@@ -23,6 +23,7 @@ export interface RunningServer {
     readonly requestTimeoutMs: number;
     readonly idleTimeoutMs: number;
     readonly unreadTimeoutMs: number;
+    readonly lingerMs: number;
   };
   /** Stops accepting, lets running requests finish for at most `graceMs`, then closes what is left. */
   stop(graceMs: number): Promise<void>;
@@ -39,14 +40,16 @@ export interface ServeOptions {
   readonly idleTimeoutMs?: number;
   /** A peer that reads nothing of its answer for as long is cut off. */
   readonly unreadTimeoutMs?: number;
+  /** A peer whose body was refused may go on sending for this long, or it would be reset before it has read the answer. */
+  readonly lingerMs?: number;
 }
 
 /** While stopping, requests that are already under way on open connections still come in for at most this long. */
 const LAST_REQUESTS_MS = 1_000;
 
 export async function serve(gateway: Gateway, options: ServeOptions): Promise<RunningServer> {
-  const { host, port, headersTimeoutMs = 10_000, requestTimeoutMs = 30_000, idleTimeoutMs = 60_000 } = options;
-  const { unreadTimeoutMs = 10_000 } = options;
+  const { host, port, lingerMs = 2_000, unreadTimeoutMs = 10_000 } = options;
+  const { headersTimeoutMs = 10_000, requestTimeoutMs = 30_000, idleTimeoutMs = 60_000 } = options;
   const connectionsCheckingInterval = Math.min(2_000, headersTimeoutMs / 2);
   const server = createServer({
     headersTimeout: headersTimeoutMs,
@@ -58,7 +61,7 @@ export async function serve(gateway: Gateway, options: ServeOptions): Promise<Ru
   let isStopping = false;
   server.on('request', (incoming, outgoing) => {
     if (isStopping) outgoing.setHeader('Connection', 'close');
-    void answer(gateway, incoming, outgoing, unreadTimeoutMs);
+    void answer(gateway, incoming, outgoing, { lingerMs, unreadTimeoutMs });
   });
   server.on('clientError', refuse);
   server.listen(port, host);
@@ -74,6 +77,7 @@ export async function serve(gateway: Gateway, options: ServeOptions): Promise<Ru
       requestTimeoutMs: server.requestTimeout,
       idleTimeoutMs: server.timeout,
       unreadTimeoutMs,
+      lingerMs,
     },
     stop,
   };
@@ -106,7 +110,7 @@ async function answer(
   gateway: Gateway,
   incoming: IncomingMessage,
   outgoing: ServerResponse,
-  unreadTimeoutMs: number,
+  { lingerMs, unreadTimeoutMs }: { readonly lingerMs: number; readonly unreadTimeoutMs: number },
 ): Promise<void> {
   let onClose: HttpAnswer['onClose'];
   try {
@@ -122,7 +126,7 @@ async function answer(
       outgoing.writeHead(status, headers);
       await pipeline(body, outgoing);
     } else {
-      await send(incoming, outgoing, told, body ?? '');
+      await send(incoming, outgoing, told, body ?? '', lingerMs);
     }
   } catch {
     // The gateway answers all failures itself; what is left are peers that went away.

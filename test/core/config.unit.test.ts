@@ -76,8 +76,17 @@ test('every variable is read', () => {
   });
 });
 
+test.each(['a', '127.0.0.1', '::', 'gateway-1.example.com', 'a'.repeat(253)])('a host may be %s', (HOST) => {
+  expect(readConfig({ HOST }).HOST).toBe(HOST);
+});
+
+test('commas too many in a list of subscriptions are ignored', () => {
+  expect(readConfig({ DEFAULT_SUBSCRIPTION: ',sales:free,' }).DEFAULT_SUBSCRIPTION).toEqual({ sales: 'free' });
+});
+
 describe('a bad value is refused with one line that names the variable and does not repeat the value', () => {
   const BASE_URL = 'must be an http(s) URL without user, query and fragment';
+  const HOST = 'must be a host name or an IP address';
   const REPLICAS = 'must be postgresql:// URLs, separated by commas';
   const CLIENT_URL = 'must be an https URL with a path, without user, query and fragment';
   const ORIGINS = 'must be origins as browsers send them, such as https://app.example.com, separated by commas';
@@ -87,7 +96,10 @@ describe('a bad value is refused with one line that names the variable and does 
   test.for([
     ['PORT', 'abc', 'must be a whole number from 0 to 65535'],
     ['PORT', '65536', 'must be a whole number from 0 to 65535'],
-    ['HOST', 'not a host', 'must be a host name or an IP address'],
+    ['HOST', 'not a host', HOST],
+    ['HOST', '-a', HOST],
+    ['HOST', 'a_b', HOST],
+    ['HOST', 'a'.repeat(254), HOST],
     ['DATABASE_URL', 'mysql://127.0.0.1/x', 'must be a postgresql:// URL'],
     ['DATABASE_REPLICA_URLS', 'postgres://127.0.0.1/a,nonsense', REPLICAS],
     ['PUBLIC_URL', 'ftp://127.0.0.1', BASE_URL],
@@ -96,6 +108,7 @@ describe('a bad value is refused with one line that names the variable and does 
     ['CLIENT_METADATA_URL', 'https://example.com/', CLIENT_URL],
     ['CLIENT_METADATA_URL', 'http://example.com/client', CLIENT_URL],
     ['CORS_ORIGINS', 'https://app.example.com/', ORIGINS],
+    ['CORS_ORIGINS', 'https://app.example.com,null', ORIGINS],
     ['ALLOW_PRIVATE_NETWORK', 'yes', 'must be true or false'],
     ['RUN_JOBS', '1', 'must be true or false'],
     ['RATE_LIMIT_PER_MINUTE', '-1', 'must be a whole number from 0 to 1000000'],
@@ -103,6 +116,8 @@ describe('a bad value is refused with one line that names the variable and does 
     ['PERSISTED_OPERATIONS_MODE', 'never', 'must be also or only'],
     ['PERSISTED_OPERATIONS_MODE', 'only', /^PERSISTED_OPERATIONS: is required with PERSISTED_OPERATIONS_MODE=only$/],
     ['DEFAULT_SUBSCRIPTION', 'marketing:gold', PAIRS],
+    ['DEFAULT_SUBSCRIPTION', 'data:free,marketing:gold', PAIRS],
+    ['DEFAULT_SUBSCRIPTION', 'marketing:free:free', PAIRS],
     ['USER_DELETION_DELAY', '1.5', 'must be a whole number from 0 to 31536000'],
     ['MONTHLY_OCCURRENCE_LIMIT', 'none', 'must be a whole number from 0 to 9007199254740991'],
     ['AUDIT_RETENTION_DAYS', '36501', 'must be a whole number from 0 to 36500'],

@@ -11,6 +11,10 @@ test.each([
   ['savepoint statement', 'SAVEPOINT'],
   ['select (select 1 from organization o where (o.id) = 1) from session', 'SELECT session'],
   ["select ' from secret'", 'SELECT'],
+  ["select a is distinct from 'x' from session", 'SELECT session'],
+  ['select * from (select (1) from organization) as o', 'SELECT'],
+  ['select * from session for no key update of session', 'SELECT session'],
+  ['with x as (select 1 from a for no key update of a) select * from x', 'WITH x'],
   ['', 'STATEMENT'],
 ])('a statement is named by its verb and table: %s', (statement, name) => {
   expect(summaryOf(statement)).toBe(name);

@@ -1,4 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
+import { queryObjects } from 'node:v8';
 import { expect, test } from 'vitest';
 import { createTurns } from '../../src/core/turns.ts';
 
@@ -42,4 +43,36 @@ test('whose turn does not come in time gets none, and those behind lose nothing 
   await later;
   expect(order).toEqual(['first', 'patient']);
   expect(await turns.take('one', 5)).toBeInstanceOf(Function);
+});
+
+test('the end of one turn does not let anybody past the next one', async () => {
+  const turns = createTurns();
+  const first = await turns.take('one', WAIT_MS);
+  const next = turns.take('one', WAIT_MS);
+  first?.();
+  const second = await next;
+  expect(await turns.take('one', 5)).toBeUndefined();
+  second?.();
+  expect(await turns.take('one', WAIT_MS)).toBeInstanceOf(Function);
+});
+
+test('whose turn came in time leaves no timer that would keep the process from ending', async () => {
+  const timers = () => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length;
+  const turns = createTurns();
+  const before = timers();
+  const all = range(100).map(async () => (await turns.take('one', WAIT_MS))?.());
+  expect(timers()).toBeGreaterThan(before + 50);
+  await Promise.all(all);
+  expect(timers()).toBeLessThan(before + 50);
+});
+
+test('a name that nobody waits for any more costs no memory', async () => {
+  // Counts after a garbage collection.
+  const promises = () => queryObjects(Promise, { format: 'count' });
+  const turns = createTurns();
+  const before = promises();
+  for (const index of range(1_000)) (await turns.take(`name ${index}`, WAIT_MS))?.();
+  await setImmediate();
+  expect(promises()).toBeLessThan(before + 500);
+  expect(await turns.take('name 0', WAIT_MS)).toBeInstanceOf(Function);
 });

@@ -4,6 +4,7 @@ import {
   NAME_MAX_LENGTH,
   NAME_PATTERN,
   RESERVED_PREFIX,
+  baseNameFor,
   firstFreeName,
   freePropertyName,
   nameFromLabel,
@@ -128,6 +129,11 @@ describe('nameFromLabel', () => {
       }),
     );
   });
+});
+
+test('a label that leaves nothing to name by, and should have been refused before, is an error', () => {
+  expect(baseNameFor('2nd visit', 'event')).toBe('e_2nd_visit');
+  expect(() => baseNameFor('!?', 'event')).toThrow(new Error('a label that leaves no name came past the schema'));
 });
 
 describe('firstFreeName', () => {

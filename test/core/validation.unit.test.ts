@@ -1,0 +1,247 @@
+import { describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import { type Fault, ValidationError } from '../../src/core/errors.ts';
+import {
+  httpUri,
+  isLongerThan,
+  isStorable,
+  optional,
+  parseInput,
+  text,
+  toValidationError,
+  withDefault,
+} from '../../src/core/validation.ts';
+
+/** Each fault as `path code: message`. */
+function faultsOf(work: () => unknown): string[] {
+  try {
+    work();
+  } catch (error) {
+    if (error instanceof ValidationError) return error.faults.map(line);
+    throw error;
+  }
+  return [];
+}
+const line = ({ path, code, message }: Fault) => `${path.join('.')} ${code}: ${message}`;
+const faults = (schema: z.ZodType, field: unknown) =>
+  faultsOf(() => parseInput(z.object({ field: schema }), { field }));
+
+describe('parseInput', () => {
+  test('valid input comes out as the schema makes it', () => {
+    const schema = z.strictObject({ count: z.string().transform(Number) });
+    expect(parseInput(schema, { count: '7' })).toEqual({ count: 7 });
+  });
+
+  test('the message names every broken field and rule; the error names the first field', () => {
+    const schema = z.strictObject({ a: z.string(), b: z.object({ c: z.array(z.int()) }) });
+    const parsing = () => parseInput(schema, { b: { c: [1, 'x'] }, d: 1 });
+    expect(parsing).toThrow(
+      expect.objectContaining({
+        name: 'ValidationError',
+        kind: 'invalid',
+        message: 'a: is required; b.c.1: must be a number; d: is not a known property',
+        inputPath: ['a'],
+        faults: [
+          { path: ['a'], code: 'invalid_type', message: 'is required' },
+          { path: ['b', 'c', '1'], code: 'invalid_type', message: 'must be a number' },
+          { path: ['d'], code: 'unknown_property', message: 'is not a known property' },
+        ],
+      }),
+    );
+  });
+
+  test('of 100 faults all are reported, of more the first 100 and the number of the others', () => {
+    const list = z.array(z.string());
+    const numbers = (length: number) => Array.from({ length }, () => 1);
+    const each = (length: number) => Array.from({ length }, (_, index) => `${index} invalid_type: must be a string`);
+    expect(faultsOf(() => parseInput(list, numbers(100)))).toEqual(each(100));
+    expect(faultsOf(() => parseInput(list, numbers(101)))).toEqual([...each(100), ' more_faults: and 1 more']);
+    expect(faultsOf(() => parseInput(list, numbers(350)))).toEqual([...each(100), ' more_faults: and 250 more']);
+  });
+});
+
+test('the root of the issues is left out of their paths, once, and only there', () => {
+  const issue = (...path: string[]) => ({ code: 'custom', path, message: 'is bad' });
+  const issues = [issue('input', 'a'), issue('input', 'input'), issue('a', 'input'), issue('b')];
+  expect(toValidationError(issues, 'input').faults.map(line)).toEqual([
+    'a custom: is bad',
+    'input custom: is bad',
+    'a.input custom: is bad',
+    'b custom: is bad',
+  ]);
+  expect(toValidationError([issue('input', 'a')]).faults.map(line)).toEqual(['input.a custom: is bad']);
+});
+
+test('an issue without a code has the code `invalid`', () => {
+  const inner = { path: [], message: 'is bad' };
+  expect(toValidationError([{ path: ['a'], message: 'is bad' }]).faults.map(line)).toEqual(['a invalid: is bad']);
+  expect(toValidationError([{ code: 'invalid_key', path: ['a', 'b'], issues: [inner] }]).faults.map(line)).toEqual([
+    'a invalid: a key is bad',
+  ]);
+});
+
+describe('every kind of issue names the field and the bound', () => {
+  const OWN = 'is ours';
+  test.for<[string, z.ZodType, unknown, string[]]>([
+    ['missing', z.string(), undefined, ['field invalid_type: is required']],
+    ['missing, though the rule has a message', z.string(OWN), undefined, [`field invalid_type: ${OWN}`]],
+    ['null', z.string(), null, ['field invalid_type: must be a string']],
+    ['another type', z.string(), 1, ['field invalid_type: must be a string']],
+    ['another type, own message', z.string(OWN), 1, [`field invalid_type: ${OWN}`]],
+    ['an integer', z.int(), 1.5, ['field invalid_type: must be an integer']],
+    ['an array', z.array(z.string()), {}, ['field invalid_type: must be an array']],
+    ['an object', z.object({}), [], ['field invalid_type: must be an object']],
+    ['a record', z.record(z.string(), z.string()), 'x', ['field invalid_type: must be an object']],
+    ['a boolean', z.boolean(), 'true', ['field invalid_type: must be a boolean']],
+    ['one of', z.enum(['a', 'b']), 'c', ['field invalid_value: must be one of "a", "b"']],
+    ['one of, missing', z.enum(['a', 'b']), undefined, ['field invalid_value: must be one of "a", "b"']],
+    ['literals', z.literal([1, 'b', null]), 'c', ['field invalid_value: must be one of 1, "b", null']],
+    ['a long list', z.array(z.int()).max(1), [1, 2], ['field too_big: must have at most 1 items']],
+    ['a short list', z.array(z.int()).min(2), [1], ['field too_small: must have at least 2 items']],
+    ['a long list, own message', z.array(z.int()).max(1, OWN), [1, 2], ['field too_big: must have at most 1 items']],
+    ['a short list, own message', z.array(z.int()).min(1, OWN), [], ['field too_small: must have at least 1 items']],
+    ['a long text', z.string().max(2), 'abc', ['field too_big: must be at most 2 characters']],
+    ['a short text', z.string().min(2), 'a', ['field too_small: must be at least 2 characters']],
+    ['a long text, own message', z.string().max(2, OWN), 'abc', [`field too_big: ${OWN}`]],
+    ['a short text, own message', z.string().min(2, OWN), 'a', [`field too_small: ${OWN}`]],
+    ['a big number', z.number().max(2), 3, ['field too_big: must be at most 2']],
+    ['a small number', z.number().min(2), 1, ['field too_small: must be at least 2']],
+    ['a UUID', z.uuid(), 'x', ['field invalid_format: must be a UUID']],
+    ['a UUID, own message', z.uuid(OWN), 'x', ['field invalid_format: must be a UUID']],
+    ['another format', z.email(), 'x', ['field invalid_format: must be a valid email']],
+    ['another format, own message', z.string().regex(/^a$/, OWN), 'x', [`field invalid_format: ${OWN}`]],
+    ['a message with a capital within', z.email('must be an URL'), 'x', ['field invalid_format: must be an URL']],
+    ['no shape', z.union([z.string(), z.int()]), true, ['field invalid_union: has none of the allowed shapes']],
+    [
+      'an unknown kind',
+      z.discriminatedUnion('kind', [z.object({ kind: z.literal('a') }), z.object({ kind: z.literal('b') })]),
+      { kind: 'c' },
+      ['field.kind invalid_union: must have a known kind'],
+    ],
+    [
+      'unknown properties, each alone',
+      z.strictObject({}),
+      { a: 1, b: 2 },
+      ['field.a unknown_property: is not a known property', 'field.b unknown_property: is not a known property'],
+    ],
+    ['unknown, own message', z.strictObject({}, OWN), { a: 1 }, [`field.a unknown_property: ${OWN}`]],
+    [
+      'a bad key is a fault of its object',
+      z.record(z.string().max(1).regex(/^a/, 'must begin with a'), z.int()),
+      { bb: 1 },
+      ['field too_big: a key must be at most 1 characters', 'field invalid_format: a key must begin with a'],
+    ],
+    ['a rule of our own', z.string().refine(() => false, OWN), 'x', [`field custom: ${OWN}`]],
+  ])('%s', ([, schema, value, expected]) => {
+    expect(faults(schema, value)).toEqual(expected);
+  });
+
+  test('a union asks for a known kind only where zod notes that its discriminator matched nothing', () => {
+    const issue = { code: 'invalid_union', path: ['a'], message: 'x', errors: [] };
+    const messageOf = (more: object) => toValidationError([{ ...issue, ...more }]).message;
+    expect(messageOf({ note: 'No matching discriminator' })).toBe('a: must have a known shape');
+    expect(messageOf({ note: 1, discriminator: 'kind' })).toBe('a: has none of the allowed shapes');
+    expect(messageOf({ discriminator: 'kind' })).toBe('a: has none of the allowed shapes');
+  });
+});
+
+describe('null and absent', () => {
+  test('optional: null is absent, falsy values are kept, and other values keep their rules', () => {
+    const schema = z.object({ a: optional(z.union([z.string().max(2), z.int(), z.boolean()])) });
+    expect(parseInput(schema, {})).toEqual({});
+    expect(parseInput(schema, { a: null })).toEqual({ a: undefined });
+    for (const a of ['', 0, false, 'ab']) expect(parseInput(schema, { a })).toEqual({ a });
+    expect(faults(optional(z.string().max(2)), 'abc')).toEqual(['field too_big: must be at most 2 characters']);
+  });
+
+  test('withDefault: null and absent are the default, falsy values are kept, and other values keep their rules', () => {
+    const schema = z.object({ a: withDefault(z.union([z.string().max(2), z.int(), z.boolean()]), 'x') });
+    expect(parseInput(schema, {})).toEqual({ a: 'x' });
+    expect(parseInput(schema, { a: null })).toEqual({ a: 'x' });
+    for (const a of ['', 0, false, 'ab']) expect(parseInput(schema, { a })).toEqual({ a });
+    expect(faults(withDefault(z.string().max(2), 'x'), 'abc')).toEqual(['field too_big: must be at most 2 characters']);
+  });
+});
+
+describe('text', () => {
+  const EMOJI = '👍';
+
+  test('the bounds are inclusive, and without a minimum an empty text is one', () => {
+    for (const value of ['ab', 'abc']) expect(faults(text({ min: 2, max: 3 }), value)).toEqual([]);
+    expect(faults(text({ max: 3 }), '')).toEqual([]);
+    expect(faults(text({ min: 2, max: 3 }), 'a')).toEqual(['field too_small: must be at least 2 characters']);
+    expect(faults(text({ min: 1, max: 3 }), '')).toEqual(['field too_small: must not be empty']);
+    expect(faults(text({ min: 1, max: 3 }), 'abcd')).toEqual(['field too_big: must be at most 3 characters']);
+  });
+
+  test('what PostgreSQL does not store as text is refused: NUL and lone surrogates', () => {
+    for (const value of ['', 'a', EMOJI, '\u0001']) expect(isStorable(value)).toBe(true);
+    for (const value of ['\0', 'a\0b', '\ud83d', 'a\udc4d']) {
+      expect(isStorable(value)).toBe(false);
+      expect(faults(text({ max: 9 }), value)).toEqual([
+        'field custom: must be well-formed text without NUL characters',
+      ]);
+    }
+  });
+
+  test('length is counted in code points', () => {
+    expect(isLongerThan('abc', 3)).toBe(false);
+    expect(isLongerThan('abcd', 3)).toBe(true);
+    expect(isLongerThan(EMOJI.repeat(3), 3)).toBe(false);
+    expect(isLongerThan(`${EMOJI.repeat(2)}ab`, 3)).toBe(true);
+    expect(isLongerThan(EMOJI.repeat(4), 3)).toBe(true);
+    expect(isLongerThan('', 0)).toBe(false);
+  });
+});
+
+describe('httpUri', () => {
+  const NOT_HTTP = 'field custom: must be an http or https URL';
+  const USER = 'field custom: must not contain user information';
+  const NOT_URI =
+    'field custom: must be a URI (RFC 3986): begin with https:// or http://, and have other characters than its own percent-encoded';
+
+  test.for([
+    'http://a',
+    'https://example.com',
+    'HTTPS://EXAMPLE.COM/',
+    'https://[::1]:8080/a',
+    'https://example.com/@a:b',
+    'https://example.com?to=//me@example.com',
+    'https://example.com/#//me@example.com',
+    "https://example.com/-._~:/?#[]@!$&'()*+,;=%4a%B0",
+  ])('%s is kept as it is', (uri) => {
+    expect(parseInput(httpUri({ max: 100 }), uri)).toBe(uri);
+  });
+
+  test.for<[string, string[]]>([
+    ['', ['field too_small: must not be empty', NOT_HTTP]],
+    ['example.com', [NOT_HTTP]],
+    ['ftp://example.com/', [NOT_HTTP]],
+    ['ftp://me@example.com/ a', [NOT_HTTP]],
+    ['https://', [NOT_HTTP]],
+    ['https://me@example.com/', [USER]],
+    ['https://me:secret@example.com/', [USER]],
+    ['https://a@b@example.com/', [USER]],
+    ['https://@example.com/', [USER]],
+    ['https:example.com', [NOT_URI]],
+    ['https:/example.com', [NOT_URI]],
+    ['https:///example.com', [NOT_URI]],
+    ['https://example.com/a b', [NOT_URI]],
+    [' https://example.com/', [NOT_URI]],
+    ['https://example.com/\n', [NOT_URI]],
+    ['https://example.com/%', [NOT_URI]],
+    ['https://example.com/%4', [NOT_URI]],
+    ['https://example.com/%4g', [NOT_URI]],
+    ['https://example.com/%g4', [NOT_URI]],
+    ['https://exämple.com/', [NOT_URI]],
+    ['https://example.com/\0', ['field custom: must be well-formed text without NUL characters', NOT_URI]],
+  ])('%j is refused', ([uri, expected]) => {
+    expect(faults(httpUri({ max: 100 }), uri)).toEqual(expected);
+  });
+
+  test('is bounded, and described as a URI', () => {
+    expect(faults(httpUri({ max: 8 }), 'http://a')).toEqual([]);
+    expect(faults(httpUri({ max: 8 }), 'http://ab')).toEqual(['field too_big: must be at most 8 characters']);
+    expect(httpUri({ max: 8 }).meta()).toEqual({ format: 'uri' });
+  });
+});
