@@ -135,6 +135,7 @@ describe('nothing is left behind', () => {
     const id = await createSession(gateway, key);
     for (let round = 0; round < 3; round += 1) {
       await takeAll(key, id);
+      expect(open.size).toBe(20);
       closeAll();
     }
   });
