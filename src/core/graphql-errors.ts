@@ -12,6 +12,7 @@ import {
 
 const DESCRIPTION_OF = {
   INVALID_INPUT: 'The input breaks a rule; the message names the field and the bound.',
+  ANSWER_TOO_LARGE: 'The answer would be larger than 32 MiB; ask for fewer or smaller objects.',
   UNAUTHENTICATED: 'The API key is missing, malformed, unknown, expired or revoked.',
   FORBIDDEN: 'The key lacks a scope, or the caller a role or a subscription.',
   NOT_FOUND: 'Missing, deleted, or of somebody else: the three look the same.',

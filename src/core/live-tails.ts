@@ -1,3 +1,4 @@
+import type { Logger } from 'pino';
 import { isDatabaseAway } from './database.ts';
 import { DomainError } from './errors.ts';
 import type { Notifier } from './notify.ts';
@@ -21,15 +22,15 @@ export interface LiveTail {
   close(): void;
 }
 
-export const MAX_TAILS_OF_KEY = 20;
-export const MAX_TAILS_OF_ORGANIZATION = 200;
-
 export interface LiveTailsOptions {
   readonly notifier: Notifier;
   /** How often topics are looked at without a notification, which may be lost. */
   readonly pollMs: number;
   /** What stands for the present state of each topic; two states differ in it. One call serves all tails of the process. */
   readonly versionsOf: (topics: readonly string[]) => Promise<ReadonlyMap<string, string>>;
+  readonly maxOfKey: number;
+  readonly maxOfOrganization: number;
+  readonly log: Pick<Logger, 'error'>;
 }
 
 interface Followed {
@@ -39,7 +40,8 @@ interface Followed {
   version: string | undefined;
 }
 
-export function createLiveTails({ notifier, pollMs, versionsOf }: LiveTailsOptions): LiveTails {
+export function createLiveTails(options: LiveTailsOptions): LiveTails {
+  const { notifier, pollMs, versionsOf, log } = options;
   const followed = new Set<Followed>();
   const counts = new Map<string, number>();
   let timer: NodeJS.Timeout | undefined;
@@ -59,7 +61,10 @@ export function createLiveTails({ notifier, pollMs, versionsOf }: LiveTailsOptio
       }
     } catch (error) {
       // The next poll finds it again.
-      if (!isDatabaseAway(error)) throw error;
+      if (isDatabaseAway(error)) return;
+      log.error({ err: error }, 'live tails cannot be polled');
+      // They look for themselves, as long as this lasts.
+      for (const tail of followed) tail.wake();
     } finally {
       isPolling = false;
     }
@@ -73,17 +78,12 @@ export function createLiveTails({ notifier, pollMs, versionsOf }: LiveTailsOptio
   }
 
   function admit({ keyId, organization }: Actor): () => void {
-    const bounds: [name: string, max: number, whose: string][] = [[keyId, MAX_TAILS_OF_KEY, 'key']];
-    if (organization) bounds.push([organization.id, MAX_TAILS_OF_ORGANIZATION, 'organization']);
+    const bounds: [name: string, max: number, whose: string][] = [[keyId, options.maxOfKey, 'an API key']];
+    if (organization) bounds.push([organization.id, options.maxOfOrganization, 'an organization']);
     for (const [name, max, whose] of bounds) {
       if ((counts.get(name) ?? 0) < max) continue;
-      throw new DomainError(
-        'rateLimited',
-        `at most ${max} live streams of an ${whose === 'key' ? 'API key' : whose} at once; end one first`,
-        {
-          headers: { 'Retry-After': '10' },
-        },
-      );
+      const message = `at most ${max} live streams of ${whose} at once; end one first`;
+      throw new DomainError('rateLimited', message, { headers: { 'Retry-After': '10' } });
     }
     for (const [name] of bounds) count(name, 1);
     return () => {

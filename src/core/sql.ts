@@ -91,12 +91,18 @@ export function runOn(pool: Pool): Run {
   };
 }
 
-/** The same on the connection of the manager's transaction. A statement that fails ends the transaction, but for one that was run with `attempt`. */
+/**
+ * The same on the connection of the manager's transaction. A statement that fails ends the transaction, but for one that was run with `attempt`.
+ * What it reads counts for the budget once it has arrived: the connection has to live on for the rollback.
+ */
 export function sqlWithin(em: EntityManager, budget?: RequestBudget): Sql {
   const transaction = em.getTransactionContext<QueryExecutorProvider>()?.getExecutor();
   if (!transaction) throw new Error('the entity manager has no transaction');
-  const execute = async ({ text, values }: Statement<unknown>): Promise<object[]> =>
-    (await transaction.executeQuery<object>(CompiledQuery.raw(text, [...values]))).rows;
+  const execute = async ({ text, values }: Statement<unknown>): Promise<object[]> => {
+    const { rows } = await transaction.executeQuery<object>(CompiledQuery.raw(text, [...values]));
+    budget?.take(lengthOf(rows));
+    return rows;
+  };
   const executeApart = async (statement: Statement<unknown>) => {
     await execute({ text: 'savepoint statement', values: [] });
     try {
@@ -118,6 +124,13 @@ export function sqlWithin(em: EntityManager, budget?: RequestBudget): Sql {
       return done;
     };
   return createSql({ run: inOrder(execute), attempt: inOrder(executeApart), budget });
+}
+
+/** The texts of rows, which is where bytes are. */
+function lengthOf(rows: readonly object[]): number {
+  let length = 0;
+  for (const row of rows) for (const value of Object.values(row)) if (typeof value === 'string') length += value.length;
+  return length;
 }
 
 /** A moment: a Date of an entity, or the ISO 8601 text of a row. */

@@ -23,6 +23,7 @@ import { RequestBudget } from '../core/postgres/request-budget.ts';
 import { type Tracing, observeStatements } from '../core/tracing.ts';
 import { type Turns, createTurns } from '../core/turns.ts';
 import { authenticate } from './authenticate.ts';
+import { type Bounds, DEFAULT_BOUNDS } from './bounds.ts';
 import { entities } from './entities.ts';
 import { toDomainError } from './failures.ts';
 import { type Idempotency, createIdempotency } from './idempotency.ts';
@@ -60,6 +61,7 @@ export interface Dependencies {
   readonly newId: () => string;
   readonly timing: Timing;
   readonly liveTails: LiveTails;
+  readonly bounds: Bounds;
   /** Closes the connections to the database. */
   close(): Promise<void>;
 }
@@ -74,6 +76,8 @@ export interface DependencyOptions {
   readonly databaseWaitMs?: number | undefined;
   /** Waits that differ from {@link DEFAULT_TIMING}; for tests. */
   readonly timing?: Partial<Timing> | undefined;
+  /** Bounds that differ from {@link DEFAULT_BOUNDS}; for tests. */
+  readonly bounds?: Partial<Bounds> | undefined;
   /** Database URL on which to listen for notifications, if not `databaseUrl`; for tests that lose notifications. */
   readonly listenUrl?: string | undefined;
   /** Bounds of outbound requests other than the usual ones, and another DNS; for tests. */
@@ -93,6 +97,7 @@ export async function createDependencies({
   outbound: outboundOptions,
   databaseWaitMs: waitMs,
   timing,
+  bounds: someBounds,
   listenUrl = databaseUrl,
 }: DependencyOptions): Promise<Dependencies> {
   const tracing = await openTracing(config, log);
@@ -109,6 +114,7 @@ export async function createDependencies({
     sql,
     log,
   });
+  const bounds = { ...DEFAULT_BOUNDS, ...someBounds };
   const allTiming = { ...DEFAULT_TIMING, ...timing };
   const outbound = createOutbound({
     allowPrivateNetwork: config.ALLOW_PRIVATE_NETWORK,
@@ -140,7 +146,15 @@ export async function createDependencies({
     now,
     newId: randomUUID,
     timing: allTiming,
-    liveTails: createLiveTails({ notifier, pollMs: allTiming.livePollMs, versionsOf: versionsOf({ sql, now }) }),
+    bounds,
+    liveTails: createLiveTails({
+      notifier,
+      pollMs: allTiming.livePollMs,
+      versionsOf: versionsOf({ sql, now }),
+      maxOfKey: bounds.tailsOfKey,
+      maxOfOrganization: bounds.tailsOfOrganization,
+      log,
+    }),
     close: async () => {
       await notifier.close();
       await outbound.close();
@@ -165,9 +179,22 @@ function connectReplicas({
 export function readingContext(context: OperationContext, { replicas, run }: Dependencies): OperationContext {
   if (!replicas) return context;
   const reader = replicas.reader(context.actor.position);
-  const sql = { value: createSql({ run: reader, onPrimary: run, budget: context.budget }), enumerable: true };
-  // With its getters as they are, which make things when they are asked for.
-  return Object.defineProperties({}, { ...Object.getOwnPropertyDescriptors(context), sql }) as OperationContext;
+  return changed(context, 'sql', createSql({ run: reader, onPrimary: run, budget: context.budget }));
+}
+
+/** The same context for a request that follows something, until `gone` aborts, too. */
+export function followingContext(context: OperationContext, gone: AbortSignal): OperationContext {
+  return changed(context, 'signal', context.signal ? AbortSignal.any([context.signal, gone]) : gone);
+}
+
+/** With its getters as they are, which make things when they are asked for. */
+function changed<Name extends 'sql' | 'signal'>(
+  context: OperationContext,
+  name: Name,
+  value: OperationContext[Name],
+): OperationContext {
+  const properties = { ...Object.getOwnPropertyDescriptors(context), [name]: { value, enumerable: true } };
+  return Object.defineProperties({}, properties) as OperationContext;
 }
 
 /** Tracing and all that it needs is loaded only where it is configured. */
@@ -180,9 +207,6 @@ async function openTracing(
   return startTracing(endpoint, log);
 }
 
-/** What the database may answer to one request, over all its fields. */
-const MAX_ANSWER_BYTES = 32 * 1024 * 1024;
-
 /** The context of one request: its own unit of work, made when a change first asks for it, since reads need none. */
 export function operationContext(
   dependencies: Dependencies,
@@ -190,9 +214,9 @@ export function operationContext(
   requestId: string,
   request?: HttpRequest,
 ): OperationContext {
-  const { database, run, notifier, turns, secrets, outbound, now, newId, timing, liveTails } = dependencies;
+  const { database, run, notifier, turns, secrets, outbound, now, newId, timing, liveTails, bounds } = dependencies;
   let em: OperationContext['em'] | undefined;
-  const budget = new RequestBudget(MAX_ANSWER_BYTES);
+  const budget = new RequestBudget(bounds.answerBytes);
   return {
     get em() {
       return (em ??= database.em.fork());

@@ -110,6 +110,8 @@ export function createExecutor(schema: GraphQLSchema): Executor {
     } catch {
       context.settled = settled;
       context.isTentative = false;
+      // What was read for nothing does not count.
+      context.budget.renew();
       return execute(args);
     }
   };

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
+import { answerBytes } from '../core/answer-size.ts';
 import { DomainError } from '../core/errors.ts';
 import { type HttpAnswer, type HttpHeaders, type HttpRequest, answerWith } from '../core/http.ts';
 import type { Actor } from '../core/operation.ts';
@@ -51,7 +52,7 @@ export function createGateway(dependencies: Dependencies): Gateway {
   const { metrics, tracing } = dependencies;
   const limits = createRateLimits(dependencies);
   const graphql = createGraphQLDoor(dependencies, limits);
-  const unread = createUnreadAnswers();
+  const unread = createUnreadAnswers(dependencies.bounds);
   const openapi = Buffer.from(JSON.stringify(openApiDocument(routes)));
 
   async function answer(passage: Passage): Promise<HttpAnswer> {
@@ -151,7 +152,7 @@ export function createGateway(dependencies: Dependencies): Gateway {
     let onClose: (() => void) | undefined;
     try {
       told = await answer(passage);
-      onClose = unread.hold(passage.keyId, lengthOf(told.body));
+      onClose = unread.hold(passage.keyId, bytesOf(told.body));
     } catch (error) {
       const failure = toDomainError(error, passage.log);
       told =
@@ -207,9 +208,12 @@ export function createGateway(dependencies: Dependencies): Gateway {
   };
 }
 
-/** Characters are bytes but for few. */
-function lengthOf(body: HttpAnswer['body']): number {
-  return typeof body === 'string' || body instanceof Uint8Array ? body.length : 0;
+/**
+ * The bytes that an answer holds until it is read. Bytes are those of the pages, which all their readers share.
+ * @throws DomainError `ANSWER_TOO_LARGE`
+ */
+function bytesOf(body: HttpAnswer['body']): number {
+  return typeof body === 'string' ? answerBytes(body) : 0;
 }
 
 /** What is not sent is not made: a stream ends what it has begun. */

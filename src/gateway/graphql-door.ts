@@ -14,12 +14,11 @@ import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
 import { type HttpAnswer, type HttpHeaders, type HttpRequest, answerWith } from '../core/http.ts';
 import type { OperationContext } from '../core/operation.ts';
-import { stringifyWithRawJson } from '../core/raw-json.ts';
-import { type Dependencies, readingContext } from './dependencies.ts';
+import { type Dependencies, followingContext, readingContext } from './dependencies.ts';
 import { createExecutor } from './executor.ts';
 import { type CostedRequest, adviceFor, checkCost } from './graphql-cost.ts';
 import { createDocuments } from './graphql-documents.ts';
-import { masked, maskedStream, toGraphQLError, toHttpError, withoutFoundValue } from './graphql-failures.ts';
+import { masked, maskedStream, toGraphQLError, toHttpError, toJson, withoutFoundValue } from './graphql-failures.ts';
 import { createGraphQLObserver } from './graphql-observe.ts';
 import { LIMITS, checkDocument, explained, memoryOf, parseWithinLimits, withoutRepeats } from './graphql-limits.ts';
 import { readGraphQLRequest } from './graphql-request.ts';
@@ -27,6 +26,7 @@ import { KEY_HEADER, REPLAYED_HEADER } from './idempotency.ts';
 import { executeWithKey } from './idempotent-graphql.ts';
 import { type RateLimits, costExceeded } from './rate-limits.ts';
 import { schema } from './schema.ts';
+import { subscriptionBody } from './subscription-body.ts';
 
 /** What the door knows of a request; resolvers get the operation's context and nothing of the door. */
 interface ServerContext {
@@ -38,6 +38,8 @@ interface ServerContext {
   readonly params: Promise<GraphQLParams>;
   /** What the operation cost, once that is known, and what is left. */
   cost?: ToldCost;
+  /** Ends a subscription whose events nobody will read. */
+  readonly following: { gone?: AbortController };
   /** What came of the operation, where it has been run already. */
   result?: ExecutionResult;
   /** Whether that is the stored answer of an earlier request with the same idempotency key. An object, since Yoga copies this context. */
@@ -138,8 +140,10 @@ export function createGraphQLDoor(dependencies: Dependencies, limits: RateLimits
     onSubscribe({ args, context, setSubscribeFn }) {
       const server = asServer(context);
       setSubscribeFn(async (executed: ExecutionArgs) => {
-        const result = await subscribe({ ...executed, contextValue: server.operation });
-        return Symbol.asyncIterator in result ? maskedStream(result, server.logs) : masked(result, server.logs);
+        const contextValue = followingContext(server.operation, (server.following.gone = new AbortController()).signal);
+        const result = await subscribe({ ...executed, contextValue });
+        if (!(Symbol.asyncIterator in result)) return masked(result, server.logs);
+        return maskedStream(result, server.logs, contextValue.budget);
       });
       return price(args, server);
     },
@@ -154,7 +158,7 @@ export function createGraphQLDoor(dependencies: Dependencies, limits: RateLimits
       processed.setResult({
         ...result,
         extensions: { ...result.extensions, ...told(serverContext) },
-        stringify: stringifyWithRawJson,
+        stringify: (answered: ExecutionResult) => toJson(answered, serverContext.logs),
       });
     },
   };
@@ -193,7 +197,7 @@ export function createGraphQLDoor(dependencies: Dependencies, limits: RateLimits
       server.result = result;
       return undefined;
     }
-    const body = stringifyWithRawJson({ data: result.data, extensions: told(server) });
+    const body = toJson({ data: result.data, extensions: told(server) }, server.logs);
     return answerWith(body, { headers: { 'Content-Type': `${mediaType}; charset=utf-8` } });
   }
 
@@ -202,11 +206,15 @@ export function createGraphQLDoor(dependencies: Dependencies, limits: RateLimits
     const accept = headers.get('accept');
     const asked = new yoga.fetchAPI.Request(url, { method, signal, headers: accept === null ? {} : { accept } });
     const response = await yoga.handle(asked, server);
+    const isStream = /^(?:text\/event-stream|multipart\/mixed)/.test(response.headers.get('content-type') ?? '');
+    // Where no media type for events was asked for, Yoga refuses after it has subscribed.
+    const { gone } = server.following;
+    if (!isStream) gone?.abort();
     // The length is told of what is sent, by who sends it.
     response.headers.delete('content-length');
     const head = { status: response.status, headers: Object.fromEntries(response.headers) };
-    const isStream = /^(?:text\/event-stream|multipart\/mixed)/.test(head.headers['content-type'] ?? '');
-    return answerWith(isStream ? response.body : await response.text(), head);
+    if (isStream && response.body) return answerWith(subscriptionBody(response.body, gone), head);
+    return answerWith(await response.text(), head);
   }
 
   async function runWithin(args: ExecutionArgs, server: ServerContext): Promise<ExecutionResult> {
@@ -223,6 +231,7 @@ export function createGraphQLDoor(dependencies: Dependencies, limits: RateLimits
       operation,
       logs,
       headers: request.headers,
+      following: {},
       replay: { isReplayed: false },
       params: readGraphQLRequest(request).then(findDocument),
     };

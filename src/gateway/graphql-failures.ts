@@ -2,6 +2,9 @@ import { type ExecutionResult, GraphQLError } from 'graphql';
 import { type HttpAnswer, answerJson } from '../core/http.ts';
 import type { Logger } from 'pino';
 import { CODE_OF, DomainError, type ErrorKind, STATUS_OF } from '../core/errors.ts';
+import { MAX_ANSWER_BYTES, answerTooLarge, isSurelyTooLarge } from '../core/answer-size.ts';
+import type { RequestBudget } from '../core/postgres/request-budget.ts';
+import { stringifyWithRawJson } from '../core/raw-json.ts';
 import { toDomainError } from './failures.ts';
 
 /** How errors leave the GraphQL door. */
@@ -58,15 +61,31 @@ export function masked(result: ExecutionResult, logs: { readonly log: Logger }):
   return { ...result, errors };
 }
 
+/** Each event of a subscription may have what an answer may have. */
 export async function* maskedStream(
   results: AsyncIterable<ExecutionResult>,
   logs: { readonly log: Logger },
+  budget: RequestBudget,
 ): AsyncGenerator<ExecutionResult, void, undefined> {
   try {
-    for await (const result of results) yield masked(result, logs);
+    for await (const result of results) {
+      yield isSurelyTooLarge(result) ? tooLarge(logs) : masked(result, logs);
+      budget.renew();
+    }
   } catch (error) {
     yield { errors: [toGraphQLError(error, logs.log)] };
   }
+}
+
+/** What came of an execution as JSON; in place of what is larger than an answer may be, an error. */
+export function toJson(result: ExecutionResult, logs: { readonly log: Logger }): string {
+  const json = isSurelyTooLarge(result) ? undefined : stringifyWithRawJson(result);
+  if (json !== undefined && Buffer.byteLength(json) <= MAX_ANSWER_BYTES) return json;
+  return JSON.stringify({ ...tooLarge(logs), extensions: result.extensions });
+}
+
+function tooLarge({ log }: { readonly log: Logger }): ExecutionResult {
+  return { data: null, errors: [toGraphQLError(answerTooLarge(), log)] };
 }
 
 /** An error of the request itself, with the status that Yoga is to answer. */

@@ -117,7 +117,7 @@ export function createIdempotency(
         await em.rollback();
         return stored && (await replay(claim, stored));
       }
-      if (!claim.callsOut) return await runWithin(em, transaction, claim, work);
+      if (!claim.callsOut) return await runWithin(em, claim, work);
       await em.commit();
     } catch (error) {
       // What has failed says why; that the connection is gone, too, adds nothing.
@@ -152,13 +152,14 @@ export function createIdempotency(
   }
 
   /** The change and its answer in one transaction. What is told of it is told after the commit. */
-  async function runWithin(em: EntityManager, transaction: Sql, claim: Claim, work: Work): Promise<Answered> {
+  async function runWithin(em: EntityManager, claim: Claim, work: Work): Promise<Answered> {
     const { context } = claim;
+    const transaction = sqlWithin(em, context.budget);
     const topics: string[] = [];
     const notifier = { ...context.notifier, publish: (topic: string) => void topics.push(topic) };
     const { text, isSuccess } = await work({ ...context, em, sql: transaction, notifier, turns: undefined });
     if (isSuccess) {
-      await keep(transaction, claim, text);
+      await keep(sqlWithin(em), claim, text);
       await em.commit();
       topics.forEach((topic) => context.notifier.publish(topic));
     } else {

@@ -19,6 +19,7 @@ import {
   visitWithTypeInfo,
 } from 'graphql';
 import type { Logger } from 'pino';
+import { MAX_ANSWER_BYTES, answerBytes, answerTooLarge, isSurelyTooLarge } from '../core/answer-size.ts';
 import type { HttpHeaders } from '../core/http.ts';
 import type { GraphQLContext } from '../core/builder.ts';
 import { RawJson, stringifyWithRawJson } from '../core/raw-json.ts';
@@ -73,6 +74,7 @@ export async function executeWithKey(
   const data: Record<string, unknown> = {};
   const errors: GraphQLError[] = [];
   let isReplayed = true;
+  let bytes = 0;
   for (const { path, document, variables, isMeta } of rootFields(args)) {
     const run = (inner: GraphQLContext) => executeField({ ...args, document }, path, inner, log);
     try {
@@ -86,6 +88,9 @@ export async function executeWithKey(
       const answer = JSON.parse(answered.text) as FieldAnswer;
       errors.push(...answer.errors.map(fromFormatted));
       if (answer.value === undefined) continue;
+      // Nothing more is done for an answer that cannot be given.
+      bytes += answer.value.length;
+      if (bytes > MAX_ANSWER_BYTES) throw answerTooLarge();
       data[path] = new RawJson(answer.value);
       isReplayed &&= answered.isReplayed;
     } catch (error) {
@@ -102,7 +107,10 @@ async function executeField(args: ExecutionArgs, path: string, context: GraphQLC
   const contextValue: GraphQLContext = { ...context, onSuccess: () => (isSuccess = true) };
   const result = masked(await execute({ ...args, contextValue }), { log });
   if (!result.data) throw new FieldFailure(result);
+  // Nothing is changed where the answer cannot be given: the change is not committed yet.
+  if (isSurelyTooLarge(result.data)) throw answerTooLarge();
   const value = Object.hasOwn(result.data, path) ? stringifyWithRawJson(result.data[path]) : undefined;
+  answerBytes(value ?? '');
   return { text: JSON.stringify({ value, errors: result.errors ?? [] } satisfies FieldAnswer), isSuccess };
 }
 

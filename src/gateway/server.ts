@@ -10,10 +10,9 @@ import {
 } from 'node:http';
 import { Server as NetServer } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
 import { type HttpAnswer, type HttpHeaders, type HttpRequest, answerJson } from '../core/http.ts';
 import type { Gateway } from './gateway.ts';
-import { send } from './send-answer.ts';
+import { send, sendStream } from './send-answer.ts';
 
 /** Puts the gateway on a port, with bounds that keep slow and idle peers from holding it. */
 export interface RunningServer {
@@ -117,16 +116,13 @@ async function answer(
     const url = addressOf(incoming);
     const told = url === undefined ? unanswerable(incoming) : await gateway(new NodeRequest(incoming, outgoing, url));
     onClose = told.onClose;
-    // From here on what moves is the answer; until the next request, for which the server sets its own timeout again.
-    outgoing.setTimeout(unreadTimeoutMs);
     // A body that was refused unread is not waited for: the connection ends with the answer.
     if (!incoming.complete) outgoing.setHeader('Connection', 'close');
-    const { status, headers, body } = told;
+    const { body } = told;
     if (body !== null && typeof body === 'object' && Symbol.asyncIterator in body) {
-      outgoing.writeHead(status, headers);
-      await pipeline(body, outgoing);
+      await sendStream(outgoing, told, body, unreadTimeoutMs);
     } else {
-      await send(incoming, outgoing, told, body ?? '', lingerMs);
+      await send(incoming, outgoing, { ...told, body }, { lingerMs, unreadTimeoutMs });
     }
   } catch {
     // The gateway answers all failures itself; what is left are peers that went away.

@@ -1,10 +1,6 @@
 import { DomainError } from '../core/errors.ts';
-
-/** Bytes of answers that wait to be read, of one key and of the process. */
-const MAX_BYTES_OF_KEY = 64 * 1024 * 1024;
-const MAX_BYTES = 128 * 1024 * 1024;
-/** What smaller answers hold is not worth counting: connections are bounded, and so are the requests of a key. */
-const SMALL_BYTES = 16 * 1024;
+import type { Bounds } from './bounds.ts';
+import { PART_LENGTH } from './send-answer.ts';
 
 export interface UnreadAnswers {
   /**
@@ -15,22 +11,20 @@ export interface UnreadAnswers {
   hold(keyId: string | undefined, bytes: number): (() => void) | undefined;
 }
 
-/** Keeps readers that do not read from filling the memory. */
-export function createUnreadAnswers(): UnreadAnswers {
+/** Keeps readers that do not read from filling the memory. What leaves in one part is not worth counting. */
+export function createUnreadAnswers({
+  unreadBytesOfKey: maxOfKey,
+  unreadBytes: max,
+}: Pick<Bounds, 'unreadBytesOfKey' | 'unreadBytes'>): UnreadAnswers {
   const bytesOf = new Map<string, number>();
   let total = 0;
   return {
     hold(keyId = '', bytes) {
-      if (bytes <= SMALL_BYTES) return undefined;
+      if (bytes <= PART_LENGTH) return undefined;
       const ofKey = (bytesOf.get(keyId) ?? 0) + bytes;
-      if (ofKey > MAX_BYTES_OF_KEY || total + bytes > MAX_BYTES) {
-        throw new DomainError(
-          'unavailable',
-          'too many large answers wait to be read; read them first, or ask for smaller ones',
-          {
-            headers: { 'Retry-After': '1' },
-          },
-        );
+      if (ofKey > maxOfKey || total + bytes > max) {
+        const message = 'too many large answers wait to be read; read them first, or ask for smaller ones';
+        throw new DomainError('unavailable', message, { headers: { 'Retry-After': '1' } });
       }
       bytesOf.set(keyId, ofKey);
       total += bytes;

@@ -160,11 +160,10 @@ async function followConnection(world: World) {
   return { admin: admin.key, member, mcpServerId: mcpServer.id, next };
 }
 
-test('polls come every 5 s for sessions and every 15 s for MCP connections, unless a test says otherwise', async () => {
+test('polls come every 5 s, for whatever is followed, unless a test says otherwise', async () => {
   const gateway = await startTestGateway();
   expect(gateway.dependencies.timing).toEqual({
-    sessionPollMs: 5_000,
-    mcpConnectionPollMs: 15_000,
+    livePollMs: 5_000,
     appendWaitMs: 10_000,
   });
   await gateway.close();

@@ -1,4 +1,4 @@
-import { DomainError } from '../errors.ts';
+import { answerTooLarge } from '../answer-size.ts';
 import { type Parse, WIRE_TYPES } from './wire-types.ts';
 
 /** Statements of a request that run at once; the others wait for these. */
@@ -26,7 +26,7 @@ export class RequestBudget {
   /** @throws DomainError `ANSWER_TOO_LARGE` once more has been taken than an answer may have. */
   take(bytes: number): void {
     this.#bytes += bytes;
-    if (this.#bytes > this.#maxBytes) throw this.#tooLarge();
+    if (this.#bytes > this.#maxBytes) throw answerTooLarge(this.#maxBytes);
   }
 
   /** Counts anew from here: for answers without an end, which leave piece by piece. */
@@ -43,7 +43,7 @@ export class RequestBudget {
           this.#bytes += text.length;
           if (this.#bytes > this.#maxBytes) {
             onExceeded();
-            throw this.#tooLarge();
+            throw answerTooLarge(this.#maxBytes);
           }
           return parse(text);
         };
@@ -53,10 +53,11 @@ export class RequestBudget {
 
   /** Runs a statement when fewer than {@link MAX_IN_FLIGHT} of the request do. */
   async run<Result>(work: () => Promise<Result>): Promise<Result> {
-    if (this.#bytes > this.#maxBytes) throw this.#tooLarge();
     if (this.#running >= MAX_IN_FLIGHT) await new Promise<void>((resolve) => this.#waiting.push(resolve));
     else this.#running += 1;
     try {
+      // Also after waiting: those before may have taken all.
+      this.take(0);
       return await work();
     } finally {
       // The place goes to the next one, if there is one.
@@ -64,13 +65,5 @@ export class RequestBudget {
       if (next) next();
       else this.#running -= 1;
     }
-  }
-
-  #tooLarge(): DomainError {
-    const limit = `${this.#maxBytes / 1024 / 1024} MiB`;
-    return new DomainError(
-      'answerTooLarge',
-      `the answer would be larger than ${limit}; ask for fewer or smaller objects`,
-    );
   }
 }

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { type Socket, connect } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Gateway } from '../../../src/gateway/gateway.ts';
-import { type RunningServer, serve } from '../../../src/gateway/server.ts';
+import { type RunningServer, type ServeOptions, serve } from '../../../src/gateway/server.ts';
 import { readJson } from '../../../src/gateway/body.ts';
 import { DomainError } from '../../../src/core/errors.ts';
 import { answerJson, answerWith } from '../../../src/core/http.ts';
@@ -48,9 +48,7 @@ const echo: Gateway = async (request) => {
   return request.method === 'HEAD' ? { ...answer, body: null } : answer;
 };
 
-async function start(
-  timeouts: { headersTimeoutMs?: number; requestTimeoutMs?: number; idleTimeoutMs?: number; lingerMs?: number } = {},
-): Promise<RunningServer> {
+async function start(timeouts: Omit<ServeOptions, 'host' | 'port'> = {}): Promise<RunningServer> {
   const server = await serve(echo, { host: '127.0.0.1', port: 0, ...timeouts });
   running.push(server);
   return server;
@@ -258,13 +256,14 @@ describe('slow and vanishing peers', () => {
       .toBe(true);
   });
 
-  test('the bounds of a server that was told nothing: 10 s for headers, 30 s for a request, 60 s in which nothing moves, 2 s after a refusal', async () => {
+  test('the bounds of a server that was told nothing: 10 s for headers, 30 s for a request, 60 s in which nothing moves, 10 s for a part of an answer, 2 s after a refusal', async () => {
     const server = await start();
     expect(server.bounds).toEqual({
       headersTimeoutMs: 10_000,
       requestTimeoutMs: 30_000,
       idleTimeoutMs: 60_000,
       lingerMs: 2_000,
+      unreadTimeoutMs: 10_000,
     });
   });
 });

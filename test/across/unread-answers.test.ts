@@ -1,0 +1,184 @@
+// Answers that wait to be read: so many bytes of a key and of the process, until they are read or their reader is gone, which it is soon.
+import { once } from 'node:events';
+import { type Socket, connect } from 'node:net';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { createGateway } from '../../src/gateway/gateway.ts';
+import { type RunningServer, serve } from '../../src/gateway/server.ts';
+import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
+import { repeat } from '../support/fixtures/graphql-limits.ts';
+import { createSession } from '../support/fixtures/sessions.ts';
+
+const MIB = 1024 * 1024;
+/** Characters of two halves, so that parts could end within one, and in no step with the length of a part. */
+const TEXT = '\u{1F600}x\u{1F680}ä'.repeat(150_000);
+// Far more than the buffers of both sockets hold.
+const ALIASES = 15;
+
+let gateway: TestGateway;
+const servers: RunningServer[] = [];
+const sockets = new Set<Socket>();
+beforeAll(async () => {
+  gateway = await startTestGateway();
+});
+afterEach(async () => {
+  for (const socket of sockets) socket.destroy();
+  sockets.clear();
+  await Promise.all(servers.splice(0).map((server) => server.stop(0)));
+});
+afterAll(() => gateway.close());
+
+async function start(unreadTimeoutMs: number): Promise<RunningServer> {
+  const server = await serve(createGateway(gateway.dependencies), { host: '127.0.0.1', port: 0, unreadTimeoutMs });
+  servers.push(server);
+  return server;
+}
+
+interface Caller {
+  readonly key: string;
+  readonly sessionId: string;
+}
+
+/** A key, and a session whose description it may read. */
+async function createCaller(): Promise<Caller> {
+  const { key } = await gateway.createKey();
+  const sessionId = await createSession(gateway, key);
+  await gateway.dependencies.sql.query('update session set description = $1 where id = $2', [TEXT, sessionId]);
+  return { key, sessionId };
+}
+
+const bodyFor = ({ sessionId }: Caller) =>
+  JSON.stringify({
+    query: `query($id: ID!) { session(id: $id) { ${repeat(ALIASES, (index) => `a${index}: description`)} } }`,
+    variables: { id: sessionId },
+  });
+
+const bytes = ALIASES * Buffer.byteLength(TEXT);
+
+async function ask(server: RunningServer, caller: Caller): Promise<{ status: number; retryAfter: string | null }> {
+  const response = await fetch(`${server.url}/graphql`, {
+    method: 'POST',
+    headers: { Authorization: `Bearer ${caller.key}`, 'Content-Type': 'application/json', Accept: 'application/json' },
+    body: bodyFor(caller),
+  });
+  await response.arrayBuffer();
+  return { status: response.status, retryAfter: response.headers.get('retry-after') };
+}
+
+/** Asks, and reads nothing beyond the first bytes of the answer. */
+async function askWithoutReading(server: RunningServer, caller: Caller): Promise<Socket> {
+  const { hostname, port } = new URL(server.url);
+  const socket = connect(Number(port), hostname);
+  sockets.add(socket);
+  socket.on('error', () => undefined);
+  const body = bodyFor(caller);
+  socket.write(
+    [
+      'POST /graphql HTTP/1.1',
+      'Host: x',
+      `Authorization: Bearer ${caller.key}`,
+      'Content-Type: application/json',
+      'Accept: application/json',
+      `Content-Length: ${Buffer.byteLength(body)}`,
+      '',
+      body,
+    ].join('\r\n'),
+  );
+  await once(socket, 'readable');
+  return socket;
+}
+
+const tooMany = { status: 503, retryAfter: '1' };
+const answered = { status: 200, retryAfter: null };
+
+test('64 MiB of a key wait: what would be more is 503 with Retry-After; other keys go on; room comes back as readers go', async () => {
+  const server = await start(60_000);
+  const [caller, other] = [await createCaller(), await createCaller()];
+  const fitting = Math.floor((64 * MIB) / bytes);
+  const readers: Socket[] = [];
+  for (let count = 0; count < fitting; count += 1) readers.push(await askWithoutReading(server, caller));
+  expect(await ask(server, caller)).toEqual(tooMany);
+  expect(await ask(server, other)).toEqual(answered);
+  readers[0]?.destroy();
+  await expect.poll(() => ask(server, caller)).toEqual(answered);
+});
+
+test('128 MiB of all keys together', async () => {
+  const server = await start(60_000);
+  const fitting = Math.floor((64 * MIB) / bytes);
+  for (const caller of [await createCaller(), await createCaller()])
+    for (let count = 0; count < fitting; count += 1) await askWithoutReading(server, caller);
+  // What is left of 128 MiB is less than one such answer.
+  expect(128 * MIB - 2 * fitting * bytes).toBeLessThan(bytes * 2);
+  const caller = await createCaller();
+  const first = await askWithoutReading(server, caller);
+  const second = await ask(server, caller);
+  first.destroy();
+  expect(second).toEqual(tooMany);
+});
+
+test('who reads nothing is cut off, also while it goes on sending; then there is room again', async () => {
+  const server = await start(1_000);
+  const caller = await createCaller();
+  const fitting = Math.floor((64 * MIB) / bytes);
+  const readers: Socket[] = [];
+  for (let count = 0; count < fitting; count += 1) readers.push(await askWithoutReading(server, caller));
+  // Empty lines before a next request are no request, and put off a timeout for silence.
+  const timer = setInterval(() => readers.forEach((socket) => socket.write('\r\n')), 50);
+  await expect.poll(() => ask(server, caller)).toEqual(answered);
+  clearInterval(timer);
+});
+
+test('who reads slowly gets all of a large answer, byte for byte', async () => {
+  const server = await start(2_000);
+  const caller = await createCaller();
+  const socket = await askWithoutReading(server, caller);
+  const chunks: Buffer[] = [];
+  let length = 0;
+  let begin = -1;
+  while (begin < 0 || length < begin + bytes) {
+    const chunk = socket.read() as Buffer | null;
+    if (!chunk) {
+      if (socket.readableEnded || socket.destroyed) break;
+      await Promise.race([once(socket, 'readable'), once(socket, 'close')]);
+      continue;
+    }
+    chunks.push(chunk);
+    length += chunk.length;
+    begin = Buffer.concat(chunks.slice(0, 2)).indexOf('\r\n\r\n') + 4;
+    if (chunks.length % 20 === 0) await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+  const whole = Buffer.concat(chunks).toString();
+  const { data } = JSON.parse(whole.slice(whole.indexOf('\r\n\r\n') + 4)) as {
+    data: { session: Record<string, string> };
+  };
+  expect(Object.values(data.session).every((text) => text === TEXT)).toBe(true);
+  expect(Object.keys(data.session)).toHaveLength(ALIASES);
+});
+
+test('a stream on which nothing moves is not cut off', async () => {
+  const server = await start(200);
+  const { key, sessionId } = await createCaller();
+  const response = await fetch(`${server.url}/graphql`, {
+    method: 'POST',
+    headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json', Accept: 'text/event-stream' },
+    body: JSON.stringify({
+      query: 'subscription($id: ID!) { sessionEvents(sessionId: $id) { id } }',
+      variables: { id: sessionId },
+    }),
+  });
+  const reader = response.body?.getReader();
+  let end = 'open';
+  const reading = (async () => {
+    for (;;) if ((await reader?.read())?.done !== false) return;
+  })().then(
+    () => (end = 'ended'),
+    () => (end = 'cut off'),
+  );
+  // By the server's own clock much later: it closes a connection of which nothing more comes.
+  const quiet = await askWithoutReading(server, { key, sessionId });
+  quiet.resume();
+  await once(quiet, 'close');
+  expect(end).toBe('open');
+  await reader?.cancel();
+  await reading;
+});
