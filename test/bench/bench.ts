@@ -1,8 +1,9 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { inspect, parseArgs } from 'node:util';
+import { inspect, isDeepStrictEqual, parseArgs } from 'node:util';
 import { appendWork, measureAppend } from './append.ts';
+import { requireEqualAnswers } from './compare.ts';
 import { type Pace, measureDepth, measureMemory, measureWork } from './measure.ts';
 import { interrupt } from './process.ts';
 import { profileWork } from './profile.ts';
@@ -13,6 +14,7 @@ import { works } from './work.ts';
 const USAGE = `node test/bench/bench.ts [options]
   --events N      events of the long session (1,000,000; 100,000 with --quick)
   --quick         2 rounds of 1 s instead of 5 of 3 s
+  --smoke         compares the answers of every work over 2,000 events, and measures a few for a second: whether the benchmark works
   --rounds N, --seconds N
   --only TEXT     only works whose name contains it, or "depth", "append", "memory"
   --json FILE     writes the numbers there, too
@@ -24,6 +26,7 @@ const { values: options } = parseArgs({
   options: {
     events: { type: 'string' },
     quick: { type: 'boolean', default: false },
+    smoke: { type: 'boolean', default: false },
     rounds: { type: 'string' },
     seconds: { type: 'string' },
     only: { type: 'string', default: '' },
@@ -34,10 +37,10 @@ const { values: options } = parseArgs({
   },
 });
 
-const events = Number(options.events ?? (options.quick ? 100_000 : 1_000_000));
+const events = Number(options.events ?? (options.smoke ? 2_000 : options.quick ? 100_000 : 1_000_000));
 const pace: Pace = {
-  rounds: Number(options.rounds ?? (options.quick ? 2 : 5)),
-  seconds: Number(options.seconds ?? (options.quick ? 1 : 3)),
+  rounds: Number(options.rounds ?? (options.smoke ? 1 : options.quick ? 2 : 5)),
+  seconds: Number(options.seconds ?? (options.smoke || options.quick ? 1 : 3)),
   connections: 16,
 };
 const say = (line: string) => process.stderr.write(`${line}\n`);
@@ -58,6 +61,23 @@ async function run(bench: Bench, report: Report): Promise<void> {
   if (isWanted('memory')) report.memory.push(...(await measureMemory(bench, table, pace)));
 }
 
+/** One work of each API is driven, which takes seconds; all are compared. */
+const SMOKE = ['{ __typename }', 'REST 100 events'];
+
+async function smoke(bench: Bench, report: Report): Promise<void> {
+  await bench.withTargets(async (targets) => {
+    for (const work of works(events)) {
+      if (SMOKE.includes(work.name)) report.works.push(await measureWork(work, targets, bench.key, pace));
+      else await requireEqualAnswers(work, ...targets, bench.key);
+      say(`${work.name}: equal answers`);
+    }
+    report.appends.push(await measureAppend(bench, targets[1], 1, pace));
+  });
+  const driven = report.works.map(({ name }) => name);
+  if (!isDeepStrictEqual(driven, SMOKE))
+    throw new Error(`only ${driven.join(', ')} of ${SMOKE.join(', ')} was measured`);
+}
+
 const NOTHING: Report = { works: [], depths: [], appends: [], memory: [] };
 
 async function main(): Promise<void> {
@@ -74,7 +94,7 @@ async function main(): Promise<void> {
           await profileWork(bench, [...works(events), appendWork()], options.profile, directory),
         );
       const report: Report = { works: [], depths: [], appends: [], memory: [] };
-      await run(bench, report);
+      await (options.smoke ? smoke : run)(bench, report);
       process.stdout.write(`\n${format(report)}\n`);
       if (options.json) await writeFile(options.json, `${JSON.stringify({ events, pace, ...report }, undefined, 2)}\n`);
     } finally {
