@@ -1,6 +1,9 @@
 import { randomUUID } from 'node:crypto';
+import { sql as raw } from 'kysely';
 import pg from 'pg';
 import type { Logger } from 'pino';
+import { prepared, queriesOn } from './postgres/queries.ts';
+import type { Sql } from './sql.ts';
 
 /**
  * Tells other parts of the system, in this process and in others on the same database, that something has happened: a topic, no content.
@@ -23,15 +26,18 @@ const TOPICS_PER_PAYLOAD = 100;
 const RECONNECT_MS = 500;
 const CONNECT_MS = 5_000;
 
+const notification = prepared<{ payload: string }>()((value) =>
+  queriesOn<object>().selectNoFrom(raw`pg_notify(${raw.lit(CHANNEL)}, ${value('payload')})`.as('sent')),
+);
+
 export interface NotifierOptions {
   readonly url: string;
-  /** Runs `select pg_notify(channel, payload)`. */
-  readonly send: (channel: string, payload: string) => Promise<unknown>;
+  readonly sql: Sql;
   readonly log: Pick<Logger, 'warn'>;
 }
 
 /** The connection that listens is opened with the first subscription. */
-export function createNotifier({ url, send, log }: NotifierOptions): Notifier {
+export function createNotifier({ url, sql, log }: NotifierOptions): Notifier {
   const listeners = new Map<string, Set<() => void>>();
   const outgoing = new Set<string>();
   /** Goes ahead of the topics: who publishes has woken its own listeners. */
@@ -49,9 +55,10 @@ export function createNotifier({ url, send, log }: NotifierOptions): Notifier {
     const topics = [...outgoing];
     outgoing.clear();
     for (let start = 0; start < topics.length; start += TOPICS_PER_PAYLOAD) {
-      await send(CHANNEL, [origin, ...topics.slice(start, start + TOPICS_PER_PAYLOAD)].join(' ')).catch(
-        (error: unknown) => log.warn({ err: error }, 'notification not sent'),
-      );
+      const payload = [origin, ...topics.slice(start, start + TOPICS_PER_PAYLOAD)].join(' ');
+      await sql
+        .all(notification({ payload }))
+        .catch((error: unknown) => log.warn({ err: error }, 'notification not sent'));
     }
   }
 

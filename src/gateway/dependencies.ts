@@ -106,7 +106,7 @@ export async function createDependencies({
   const metrics = createMetrics({ pool, countJobs: () => countJobs(sql), replicas });
   const notifier = createNotifier({
     url: listenUrl,
-    send: (channel, payload) => sql.query('select pg_notify($1, $2)', [channel, payload]),
+    sql,
     log,
   });
   const allTiming = { ...DEFAULT_TIMING, ...timing };

@@ -39,10 +39,15 @@ export interface CostedRequest {
  *
  * Not @pothos/plugin-complexity: it multiplies all of a connection, `pageInfo` too, counts a field rather than the objects of
  * a list, takes the document's first operation, and says only a number, where a refusal should say which page size would pass.
- * The rule needs the schema alone, no annotation of fields.
+ * For objects the rule needs the schema alone, no annotation of fields.
  */
 export function costOf(request: CostedRequest): number {
   return operationCost(request).total;
+}
+
+/** What of it the statements cost. */
+export function statementCostOf(request: CostedRequest): number {
+  return operationCost(request).statements;
 }
 
 /**
@@ -73,14 +78,20 @@ interface SelectionCost {
   readonly perItem: number;
   /** What its statements cost. They serve all parents together, so no list multiplies them. */
   readonly statements: number;
-  /** The dearest field of either kind, to be named in a refusal. */
+  /** The dearest field of either kind, and the one with the most statements, to be named in a refusal. */
   readonly dearestOnce?: FieldCost | undefined;
   readonly dearestItem?: FieldCost | undefined;
+  readonly busiest?: FieldCost | undefined;
 }
 
 interface FieldCost {
   readonly responseName: string;
+  /** What its objects cost for one parent. */
   readonly total: number;
+  /** What its statements cost for all parents, those below it included. */
+  readonly statements: number;
+  /** Whether it stands in each item of a page. */
+  readonly isItem: boolean;
   /** Objects that the field answers, and the page size of each should it be a connection. */
   readonly count: number;
   readonly pageSize: number;
@@ -111,6 +122,8 @@ function operationCost({ schema, document, operationName, variables }: CostedReq
   return {
     responseName: '',
     total: bounded(selection.once + selection.statements),
+    statements: selection.statements,
+    isItem: false,
     count: 1,
     pageSize: DEFAULT_PAGE_SIZE,
     selection,
@@ -144,12 +157,15 @@ function plus(a: SelectionCost, b: SelectionCost): SelectionCost {
     once: bounded(a.once + b.once),
     perItem: bounded(a.perItem + b.perItem),
     statements: bounded(a.statements + b.statements),
-    dearestOnce: dearer(a.dearestOnce, b.dearestOnce),
-    dearestItem: dearer(a.dearestItem, b.dearestItem),
+    dearestOnce: larger('total', a.dearestOnce, b.dearestOnce),
+    dearestItem: larger('total', a.dearestItem, b.dearestItem),
+    busiest: larger('statements', a.busiest, b.busiest),
   };
 }
 
-const dearer = (a: FieldCost | undefined, b: FieldCost | undefined) => (b && b.total > (a?.total ?? 0) ? b : a);
+function larger(by: 'total' | 'statements', a: FieldCost | undefined, b: FieldCost | undefined): FieldCost | undefined {
+  return b && b[by] > (a?.[by] ?? 0) ? b : a;
+}
 
 function fieldCost(node: FieldNode, parent: GraphQLNamedType | undefined, costing: Costing): SelectionCost {
   const field = isCompositeType(parent) ? costing.schema.getField(parent, node.name.value) : undefined;
@@ -164,10 +180,11 @@ function fieldCost(node: FieldNode, parent: GraphQLNamedType | undefined, costin
   const count = isPage ? 1 : listSize(field, node, costing);
   const pageSize = pageSizeOf(field, node, costing);
   const total = bounded(count * (1 + selection.once + pageSize * selection.perItem));
-  const cost: FieldCost = { responseName: (node.alias ?? node.name).value, total, count, pageSize, selection };
+  const responseName = (node.alias ?? node.name).value;
+  const cost: FieldCost = { responseName, total, statements, isItem: isPage, count, pageSize, selection };
   return isPage
-    ? { once: 0, perItem: total, statements, dearestItem: cost }
-    : { once: total, perItem: 0, statements, dearestOnce: cost };
+    ? { once: 0, perItem: total, statements, dearestItem: cost, busiest: cost }
+    : { once: total, perItem: 0, statements, dearestOnce: cost, busiest: cost };
 }
 
 /** Whether a statement is sent for the field: for every connection and count, and for what is marked so. */
@@ -212,39 +229,54 @@ function argument(
   return fallback?.literal ? valueFromASTUntyped(fallback.literal) : (fallback?.value ?? definition?.defaultValue);
 }
 
-/** What to change: the connection with the largest page, on the dearest path, of which a smaller page would pass. */
+/**
+ * What to change: the connection with the largest page, on the dearest path, of which a smaller page would pass. Statements are not
+ * multiplied, so no page size makes them fewer.
+ */
 function cheaper(root: FieldCost, limit: number): string {
   let advice: { place: string; pageSize: number; fits: number } | undefined;
   let dearest = '';
-  for (const { path, objects, field } of dearestPath(root)) {
+  for (const { path, objects, cost, field } of dearestPath(root)) {
     const { pageSize, selection } = field;
     const perItem = objects * selection.perItem;
-    const place = `${path} costs most, ${bounded(objects * (1 + selection.once) + perItem * pageSize)} of it`;
+    const place = `${path} costs most, ${cost} of it`;
     const fits = Math.floor((limit - (root.total - perItem * pageSize)) / perItem);
     // At the bound the total is no longer the sum of its parts, and nothing can be taken away from it.
     const wouldPass = root.total < Number.MAX_SAFE_INTEGER && fits >= 1;
     if (wouldPass && pageSize >= (advice?.pageSize ?? 0)) advice = { place, pageSize, fits };
     dearest = place;
   }
-  if (!advice) return `${dearest}: nest fewer lists and connections, or split the query.`;
-  return `${advice.place}: a page of at most ${advice.fits} there, instead of ${advice.pageSize}, would pass.`;
+  if (advice)
+    return `${advice.place}: a page of at most ${advice.fits} there, instead of ${advice.pageSize}, would pass.`;
+  if (root.statements * 2 <= root.total) return `${dearest}: nest fewer lists and connections, or split the query.`;
+  const count = root.statements / STATEMENT_COST;
+  return `${dearest}; ${count} database statements cost ${root.statements} of it: select fewer connections and counts, or split the query.`;
 }
 
-/**
- * From the operation down, at each level the field that costs most, with the number of objects it answers in all.
- * As long as the depth limit, which only introspection exceeds.
- */
-function* dearestPath(root: FieldCost): Generator<{ path: string; objects: number; field: FieldCost }> {
+interface Step {
+  readonly path: string;
+  /** Objects that the field answers in all. */
+  readonly objects: number;
+  readonly cost: number;
+  readonly field: FieldCost;
+}
+
+/** From the operation down, at each level the field that costs most. As long as the depth limit, which only introspection exceeds. */
+function* dearestPath(root: FieldCost): Generator<Step> {
   const path: string[] = [];
-  let objects = 1;
-  let field: FieldCost | undefined = root;
-  while (field && path.length <= LIMITS.depth) {
-    yield { path: path.join('.'), objects, field };
-    const { dearestItem, dearestOnce }: SelectionCost = field.selection;
-    const isItem: boolean = (dearestItem?.total ?? 0) * field.pageSize > (dearestOnce?.total ?? 0);
-    const next: FieldCost | undefined = isItem ? dearestItem : dearestOnce;
-    if (next) path.push(next.responseName);
-    objects *= (next?.count ?? 1) * (isItem ? field.pageSize : 1);
-    field = next;
+  let step: Step | undefined = { path: '', objects: 1, cost: root.total, field: root };
+  while (step && path.length <= LIMITS.depth) {
+    yield step;
+    const { objects, field }: Step = step;
+    const { dearestItem, dearestOnce, busiest }: SelectionCost = field.selection;
+    let next: Step | undefined;
+    for (const child of [dearestOnce, dearestItem, busiest]) {
+      if (!child) continue;
+      const parents = objects * (child.isItem ? field.pageSize : 1);
+      const cost = bounded(parents * child.total + child.statements);
+      if (cost > (next?.cost ?? 0)) next = { path: '', objects: parents * child.count, cost, field: child };
+    }
+    if (next) path.push(next.field.responseName);
+    step = next && { ...next, path: path.join('.') };
   }
 }

@@ -285,6 +285,6 @@ function told({ operation, cost }: ServerContext): Record<string, unknown> {
 }
 
 /** Valid documents by their text, bounded by the memory they hold, which one could otherwise fill. */
-function createKnownDocuments(): LRUCache<string, DocumentNode> {
+export function createKnownDocuments(): LRUCache<string, DocumentNode> {
   return new LRUCache({ maxSize: 32 * 1024 * 1024, sizeCalculation: memoryOf });
 }

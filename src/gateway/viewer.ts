@@ -1,4 +1,4 @@
-import { builder } from '../core/builder.ts';
+import { OWN_STATEMENT, builder } from '../core/builder.ts';
 import { resolveList } from '../core/connection.ts';
 import type { Actor } from '../core/operation.ts';
 import { ifKnown, selectedColumns } from '../core/selection.ts';
@@ -20,6 +20,7 @@ const ViewerType = builder.objectRef<Actor>('Viewer').implement({
     user: t.field({
       type: UserType,
       description: 'The user whom the key belongs to.',
+      extensions: OWN_STATEMENT,
       resolve: async ({ userId }, _, context, info) => {
         const selected = selectedColumns<UserRow>(info, 'User');
         return found(ifKnown({ id: userId }, selected) ?? (await readUsers(context, [userId], selected))[0]);
@@ -28,6 +29,7 @@ const ViewerType = builder.objectRef<Actor>('Viewer').implement({
     apiKey: t.field({
       type: ApiKeyType,
       description: 'The key of this request.',
+      extensions: OWN_STATEMENT,
       resolve: async ({ keyId, scopes }, _, context, info) => {
         const selected = selectedColumns<ApiKeyRow>(info, 'ApiKey');
         const known = ifKnown<ApiKeyRow>({ id: keyId, scopes: [...scopes] }, selected);
@@ -46,6 +48,7 @@ const ViewerType = builder.objectRef<Actor>('Viewer').implement({
       nullable: true,
       description:
         "The organization the caller acts in: the key's; else the one named by `X-Organization-Id`; else the user's only one; else null.",
+      extensions: OWN_STATEMENT,
       resolve: async ({ organization }, _, context, info) => {
         const selected = selectedColumns<OrganizationRow>(info, 'Organization');
         return organization ? found(await readActingOrganization(context, selected)) : null;

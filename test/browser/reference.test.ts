@@ -1,14 +1,21 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { createGateway } from '../../src/gateway/gateway.ts';
 import { routes } from '../../src/gateway/routes.ts';
 import { type RunningServer, serve } from '../../src/gateway/server.ts';
-import { type TestBrowser, accessibilityFindings, patience, startBrowser } from '../support/processes/browser.ts';
+import {
+  type OpenPage,
+  type TestBrowser,
+  accessibilityFindings,
+  patience,
+  startBrowser,
+} from '../support/processes/browser.ts';
 import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
 import { proof } from '../support/proof.ts';
 
 let gateway: TestGateway;
 let server: RunningServer;
 let browser: TestBrowser;
+const pages: OpenPage[] = [];
 
 beforeAll(async () => {
   gateway = await startTestGateway();
@@ -16,16 +23,28 @@ beforeAll(async () => {
   browser = await startBrowser();
 });
 
+afterEach(async () => {
+  for (const { page } of pages.splice(0)) await page.close();
+});
 afterAll(async () => {
   await browser.close();
   await server.stop(1_000);
   await gateway.close();
 });
 
-test('the REST reference shows every operation, tries one out with a key, can be read by everybody, and asks nobody else', async () => {
+async function openReference(address = `${server.url}/docs`): Promise<OpenPage> {
+  const one = await browser.open(address);
+  pages.push(one);
+  await expect.poll(() => one.page.locator('.opblock').count(), patience).toBe(routes.length);
+  return one;
+}
+
+const idOf = (operationId: string) => `operations-Event_definitions-${operationId}`;
+const addressOf = (operationId: string) => `${server.url}/docs#/Event%20definitions/${operationId}`;
+
+test('the REST reference shows every operation, and tries one out with a key', async () => {
   const { key } = await gateway.createKey();
-  const { page, complaints } = await browser.open(`${server.url}/docs`);
-  await expect.poll(() => page.locator('.opblock').count(), patience).toBe(routes.length);
+  const { page, complaints } = await openReference();
   const summaries = await page.locator('.opblock-summary-description').allTextContents();
   expect(summaries.toSorted()).toEqual(routes.map(({ summary }) => summary).toSorted());
   await browser.keep(page, 'docs');
@@ -36,10 +55,9 @@ test('the REST reference shows every operation, tries one out with a key, can be
   await page.locator('.auth-btn-wrapper button.authorize').click();
   await page.locator('.auth-btn-wrapper button.btn-done').click();
 
-  const operation = page.locator('#operations-Event_definitions-createEventDefinition');
+  const operation = page.locator(`#${idOf('createEventDefinition')}`);
   await operation.locator('.opblock-summary-control').click();
-  const address = `${server.url}/docs#/Event%20definitions/createEventDefinition`;
-  await expect.poll(() => page.url(), patience).toBe(address);
+  await expect.poll(() => page.url(), patience).toBe(addressOf('createEventDefinition'));
   await operation.getByRole('button', { name: 'Try it out' }).click();
   await operation.locator('textarea').fill(JSON.stringify({ label: 'Seen in the browser' }));
   await operation.getByRole('button', { name: 'Execute' }).click();
@@ -50,8 +68,11 @@ test('the REST reference shows every operation, tries one out with a key, can be
   await browser.keep(page, 'docs-answer');
   expect(complaints).toEqual([]);
   expect(await accessibilityFindings(page)).toEqual([]);
+});
 
-  // One operation of each colour, with a choice among its parameters, with its schemas.
+test('operations and their schemas can be read by everybody, and the page asks nobody else', async () => {
+  const { page, complaints } = await openReference();
+  // One operation of each color, with a choice among its parameters, with its schemas.
   for (const id of ['searchEventDefinitions', 'updateSession', 'deleteEventDefinition', 'listBroadcasts']) {
     const other = page.locator(`.opblock[id$=-${id}]`);
     await other.locator('.opblock-summary-control').press('Enter');
@@ -63,25 +84,27 @@ test('the REST reference shows every operation, tries one out with a key, can be
     expect(await accessibilityFindings(page, other)).toEqual([]);
     await other.locator('.opblock-summary-control').press('Enter');
   }
+  expect(complaints).toEqual([]);
+});
 
-  // What was its address opens an operation again.
-  const again = await browser.open(address);
-  const opened = again.page.locator('.opblock-summary-control[aria-expanded=true]');
+test('an operation has an address, and is opened and closed with the keyboard, which stops once at it', async () => {
+  const address = addressOf('createEventDefinition');
+  const { page, complaints } = await openReference(address);
+  const open = page.locator('.opblock-summary-control[aria-expanded=true]');
   await expect
-    .poll(() => opened.allTextContents(), patience)
+    .poll(() => open.allTextContents(), patience)
     .toEqual([expect.stringMatching(/^POST.*event-definitions/)]);
-  await expect.poll(() => again.page.getByRole('button', { name: 'Try it out' }).count(), patience).toBe(1);
-  await browser.keep(again.page, 'docs-address');
-  // So it is with the keyboard, which stops once at an operation.
-  await opened.press('Enter');
-  await expect.poll(() => opened.count(), patience).toBe(0);
-  expect(again.page.url()).toBe(`${server.url}/docs#/`);
-  await again.page.keyboard.press('Enter');
-  await expect.poll(() => opened.count(), patience).toBe(1);
-  expect(again.page.url()).toBe(address);
-  await again.page.keyboard.press('Tab');
-  expect(await again.page.locator('.copy-to-clipboard :focus').count()).toBe(1);
-  expect(again.complaints).toEqual([]);
+  await expect.poll(() => page.getByRole('button', { name: 'Try it out' }).count(), patience).toBe(1);
+  await browser.keep(page, 'docs-address');
+  await open.press('Enter');
+  await expect.poll(() => open.count(), patience).toBe(0);
+  expect(page.url()).toBe(`${server.url}/docs#/`);
+  await page.keyboard.press('Enter');
+  await expect.poll(() => open.count(), patience).toBe(1);
+  expect(page.url()).toBe(address);
+  await page.keyboard.press('Tab');
+  expect(await page.locator('.copy-to-clipboard :focus').count()).toBe(1);
+  expect(complaints).toEqual([]);
 
   const figures = { 'operations shown': routes.length, 'requests to other hosts': 0, 'grave findings of axe-core': 0 };
   proof('REST reference in Chromium', { figures });

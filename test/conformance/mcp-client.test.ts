@@ -119,7 +119,6 @@ describe('the conformance suite for MCP clients', () => {
         `${auth.filter(({ failed }) => failed.length === 0).length} of ${auth.length}; ` +
         `${rows.reduce((sum, { passed }) => sum + passed, 0)} checks`;
     },
-    600_000,
   );
 
   test('the table of results is the one that is checked in', async () => {

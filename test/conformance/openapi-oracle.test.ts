@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { EXPLORATION_TIMEOUT_MS, explore, seed } from '../support/exploration.ts';
+import { explore, seed } from '../support/exploration.ts';
 import { full, proof } from '../support/proof.ts';
 import { Reference, type Workspace, createWorkspace } from '../support/fixtures/workspace.ts';
 import { type Schema } from './openapi/arbitraries.ts';
@@ -120,7 +120,6 @@ describe(`OpenAPI as an oracle (SEED=${seed})`, () => {
         expect(faults, `${operation.method} ${prepared.path} ${JSON.stringify(prepared.init)}`).toEqual([]);
       });
     },
-    EXPLORATION_TIMEOUT_MS,
   );
 
   test('every operation was met with success and with refusal', () => {

@@ -103,7 +103,7 @@ test('reads of both doors run on the standby; keys, writes and what a write read
     await list(two);
     await graphql(two, '{ viewer { organization { sessions(first: 5) { nodes { title } } } } }');
     ran.push(...(await ranMeanwhile()));
-    return ['from event_definition', 'from session s'].map((part) => ran.some((text) => text.includes(part)));
+    return ['from "event_definition"', 'from "session"'].map((part) => ran.some((text) => text.includes(part)));
   };
   // Each is served by the primary whenever the standby is late.
   await expect.poll(read).toEqual([true, true]);
@@ -117,7 +117,7 @@ test('reads of both doors run on the standby; keys, writes and what a write read
 test('who writes through one process reads it through the other, with a standby that replays and with one that has stopped to', async () => {
   const sessionId = await createSession(one);
   const reads = { replaying: 0, paused: 0 };
-  const rounds = full ? 1000 : 150;
+  const rounds = full ? 1000 : 50;
   servers.statements.length = 0;
   for (let round = 0; round < rounds; round += 1) {
     const title = `replaying ${round}`;
@@ -125,7 +125,7 @@ test('who writes through one process reads it through the other, with a standby 
     expect(await titleOf(two, sessionId)).toBe(title);
     reads.replaying += 1;
   }
-  const onStandby = servers.statements.filter((text) => text.includes('from session s')).length;
+  const onStandby = servers.statements.filter((text) => text.includes('from "session"')).length;
   expect(onStandby).toBeGreaterThan(0);
 
   await servers.onStandby('select pg_wal_replay_pause()');

@@ -61,6 +61,7 @@ test('errors: status and code of each kind', () => {
   const kinds = Object.entries(STATUS_OF).map(([kind, status]) => `${status} ${CODE_OF[kind as keyof typeof CODE_OF]}`);
   expect(kinds.join('\n')).toMatchInlineSnapshot(`
     "400 INVALID_INPUT
+    400 ANSWER_TOO_LARGE
     401 UNAUTHENTICATED
     403 FORBIDDEN
     404 NOT_FOUND

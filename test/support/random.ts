@@ -9,6 +9,3 @@ export function random(seed: number): () => number {
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
   };
 }
-
-/** The seed of a run: the variable of that name, to run a failure again, or one of its own. */
-export const SEED = Number(process.env['SEED'] ?? Date.now() % 1_000_000);

@@ -1,5 +1,5 @@
 import { resolveBatched } from '../../core/batches.ts';
-import { builder } from '../../core/builder.ts';
+import { OWN_STATEMENT, builder } from '../../core/builder.ts';
 import { nodeType, uuidsOf } from '../../core/node.ts';
 import { requireOrganization } from '../../core/operation.ts';
 import { needs, selectedColumns } from '../../core/selection.ts';
@@ -71,7 +71,10 @@ export const EventDefinition = nodeType<EventDefinitionRow>('EventDefinition', {
     properties: t.field({
       type: [EventProperty],
       description: 'Default properties first, then at most 50 custom ones in order of creation.',
-      extensions: needs<EventDefinitionRow>('id', 'includeDefaultProperties', 'createdAt'),
+      extensions: {
+        ...OWN_STATEMENT,
+        ...needs<EventDefinitionRow>('id', 'includeDefaultProperties', 'createdAt'),
+      },
       resolve: async (definition, _, context, info) => {
         const selected = selectedColumns<EventPropertyRow>(info, 'EventProperty');
         const load = customPropertiesOf(context, selected);

@@ -1,6 +1,6 @@
 import type { GraphQLResolveInfo } from 'graphql';
 import { z } from 'zod';
-import { OrderDirection, builder } from '../../core/builder.ts';
+import { OWN_STATEMENT, OrderDirection, builder } from '../../core/builder.ts';
 import { resolveBatched } from '../../core/batches.ts';
 import { toConnection } from '../../core/connection.ts';
 import { ConflictError, NotFoundError } from '../../core/errors.ts';
@@ -121,6 +121,7 @@ export const DeletionPreviewType = builder
       }),
       customPropertyCount: t.int({
         description: 'Custom properties that would be lost.',
+        extensions: OWN_STATEMENT,
         resolve: async ({ definition: { id } }, _, context, info) =>
           (await resolveBatched({ context, info }, id, countCustomProperties(context))) ?? 0,
       }),
@@ -142,12 +143,14 @@ builder.queryFields((t) => ({
     type: EventDefinition,
     nullable: true,
     description: 'One event definition of the organization; null when there is none.',
+    extensions: OWN_STATEMENT,
     args: { name: t.arg.string({ required: true, description: EVENT_NAME, validate: eventName }) },
     resolve: (_, { name }, context, info) => orNull(readSelected(context, name, info)),
   }),
   eventDefinitionNamePreview: t.field({
     type: NamePreviewType,
     description: 'The name that a label would make, and whether it is free.',
+    extensions: OWN_STATEMENT,
     args: {
       label: t.arg.string({
         required: true,
@@ -161,6 +164,7 @@ builder.queryFields((t) => ({
     type: DeletionPreviewType,
     nullable: true,
     description: 'What deleting a definition would take away; null when there is none.',
+    extensions: OWN_STATEMENT,
     args: { eventName: t.arg.string({ required: true, description: EVENT_NAME, validate: eventName }) },
     resolve: async (_, input, context, info) => {
       const selected = selectedColumns<EventDefinitionRow>(info, 'EventDefinition', 'eventDefinition');

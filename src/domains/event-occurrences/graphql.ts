@@ -1,4 +1,4 @@
-import { OrderDirection, builder } from '../../core/builder.ts';
+import { OWN_STATEMENT, OrderDirection, builder } from '../../core/builder.ts';
 import { resolveBatched } from '../../core/batches.ts';
 import { resolveConnection } from '../../core/connection.ts';
 import { NotFoundError } from '../../core/errors.ts';
@@ -129,7 +129,7 @@ builder.objectField(EventDefinition, 'occurrencesPerDay', (t) =>
       until: t.arg({ type: 'DateTime', description: 'The last day is the one of this moment; today when absent.' }),
     },
     validate: occurrenceDaysInput,
-    extensions: needs<EventDefinitionRow>('id'),
+    extensions: { ...OWN_STATEMENT, ...needs<EventDefinitionRow>('id') },
     resolve: async ({ id }, bounds, context, info) =>
       (await resolveBatched({ context, info, args: bounds }, id, countOccurrencesByDay(context, bounds))) ?? [],
   }),
@@ -138,6 +138,7 @@ builder.objectField(EventDefinition, 'occurrencesPerDay', (t) =>
 builder.objectField(DeletionPreviewType, 'occurrenceCount', (t) =>
   t.int({
     description: 'Occurrences that would be lost.',
+    extensions: OWN_STATEMENT,
     resolve: async ({ definition: { id } }, _, context, info) =>
       (await resolveBatched({ context, info }, id, countEventOccurrences(context, {}))) ?? 0,
   }),
@@ -162,6 +163,7 @@ builder.objectField(OrganizationType, 'monthlyOccurrenceUsage', (t) =>
   t.field({
     type: MonthlyUsageType,
     description: 'Event occurrences sent in this month, and the limit.',
+    extensions: OWN_STATEMENT,
     resolve: ({ id }, _, context) => readMonthlyUsage(context, id),
   }),
 );

@@ -113,8 +113,9 @@ export function countsOfOccurrences(
 /** Occurrences of each of the definitions by day in UTC, `YYYY-MM-DD`; days without occurrences are missing. */
 export function countsByDay(
   { actor, sql: reader }: OperationContext,
-  from: string,
-  before: string,
+  // Dates, since the text of a year before the first is not PostgreSQL's.
+  from: Date,
+  before: Date,
 ): LoadBatch<string, ReadonlyMap<string, number>> {
   const reach = definitionsOf(requireOrganization(actor).id);
   return async (definitionIds) => {
@@ -127,8 +128,8 @@ export function countsByDay(
             .select((eb) => sql<string>`(${eb.ref('o.occurred_at')} at time zone 'UTC')::date`.as('day'))
             .select(({ fn }) => fn.countAll<number>().as('count'))
             .whereRef('o.definition_id', '=', 'd.id')
-            .where('o.occurred_at', '>=', from)
-            .where('o.occurred_at', '<', before)
+            .where('o.occurred_at', '>=', sql<string>`${from}::timestamptz`)
+            .where('o.occurred_at', '<', sql<string>`${before}::timestamptz`)
             .groupBy('day')
             .as('counted'),
         )

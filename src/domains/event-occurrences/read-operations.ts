@@ -68,7 +68,11 @@ export function countOccurrencesByDay(
   const first = from == null ? last - DEFAULT_DAYS + 1 : dayOf(new Date(from));
   if (first > last) throw invalid('from', 'must not lie behind until');
   if (last - first >= MAX_DAYS) throw invalid('from', `must lie at most ${MAX_DAYS} days before until`);
-  const days = Array.from({ length: last - first + 1 }, (_, index) => midnightOf(first + index).slice(0, 10));
+  const days = Array.from({ length: last - first + 1 }, (_, index) =>
+    midnightOf(first + index)
+      .toISOString()
+      .slice(0, 10),
+  );
   const load = countsByDay(context, midnightOf(first), midnightOf(last + 1));
   return async (definitionIds) => {
     const counts = await load(definitionIds);
@@ -80,8 +84,8 @@ function dayOf(moment: Date): number {
   return Math.floor(moment.getTime() / DAY_MS);
 }
 
-function midnightOf(day: number): string {
-  return new Date(day * DAY_MS).toISOString();
+function midnightOf(day: number): Date {
+  return new Date(day * DAY_MS);
 }
 
 export interface MonthlyUsage {

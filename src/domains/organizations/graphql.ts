@@ -1,5 +1,5 @@
 import { resolveBatched } from '../../core/batches.ts';
-import { builder } from '../../core/builder.ts';
+import { OWN_STATEMENT, builder } from '../../core/builder.ts';
 import { resolveConnection } from '../../core/connection.ts';
 import { ConflictError, NotFoundError } from '../../core/errors.ts';
 import { mutation } from '../../core/mutation.ts';
@@ -43,7 +43,7 @@ export const OrganizationType = nodeType<OrganizationRow>('Organization', {
     logoUrl: t.expose('logoUrl', { type: 'URL', nullable: true, description: 'Address of its logo.' }),
     memberCount: t.int({
       description: 'How many members it has.',
-      extensions: needs<OrganizationRow>('id'),
+      extensions: { ...OWN_STATEMENT, ...needs<OrganizationRow>('id') },
       resolve: async ({ id }, _, context, info) =>
         (await resolveBatched({ context, info }, id, memberCountsOf(context))) ?? 0,
     }),

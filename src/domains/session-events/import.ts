@@ -1,12 +1,19 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
+import { sql } from 'kysely';
 import { DomainError, invalid } from '../../core/errors.ts';
 import { type Actor, type OperationContext, SCOPES } from '../../core/operation.ts';
+import { listOf, queriesOn } from '../../core/postgres/queries.ts';
 import type { Sql } from '../../core/sql.ts';
 import { parseInput } from '../../core/validation.ts';
+import type { OrganizationTables } from '../organizations/entity.ts';
+import type { SessionTables } from '../sessions/entity.ts';
+import type { SessionEventTables } from './entity.ts';
 import { type RecordedEvent, recordedEvent } from './event-data.ts';
 import { MAX_BATCH } from './input.ts';
 import { appendSessionEvents } from './operations.ts';
+
+const db = queriesOn<SessionEventTables & SessionTables & OrganizationTables>();
 
 /** A line holds an event of at most 1 MiB, perhaps with every character escaped. */
 const MAX_LINE_BYTES = 8 * 1024 * 1024;
@@ -29,10 +36,13 @@ export interface ImportedEvents {
 }
 
 /** An operator: acts as an admin of the session's organization. Undefined when there is no such session. */
-export async function findOperator(sql: Sql, sessionId: string): Promise<Actor | undefined> {
-  const [row] = await sql.query<{ id: string; number: number; creatorId: string | null }>(
-    `select o.id, o.number, s.creator_id as "creatorId" from session s join organization o on o.id = s.organization_id where s.id = $1`,
-    [sessionId],
+export async function findOperator(reader: Sql, sessionId: string): Promise<Actor | undefined> {
+  const row = await reader.first(
+    db
+      .selectFrom('session as s')
+      .innerJoin('organization as o', 'o.id', 's.organization_id')
+      .select(['o.id', 'o.number', 's.creator_id as creatorId'])
+      .where('s.id', '=', sessionId),
   );
   if (!row) return undefined;
   const organization = { id: row.id, number: row.number, role: 'admin', subscriptions: {} } as const;
@@ -125,15 +135,20 @@ function batchIdsOf(batch: readonly Line[]): string[] {
 }
 
 async function findLongest(
-  sql: Sql,
+  reader: Sql,
   sessionId: string,
   batchIds: readonly string[],
 ): Promise<{ firstId: number; lastId: number; isReplayed: true } | undefined> {
-  const [row] = await sql.query<{ firstId: string; lastId: string }>(
-    `select first_id as "firstId", last_id as "lastId" from session_event_batch where session_id = $1 and batch_id = any($2) order by last_id - first_id desc limit 1`,
-    [sessionId, batchIds],
+  const row = await reader.first(
+    db
+      .selectFrom('session_event_batch')
+      .select(['first_id as firstId', 'last_id as lastId'])
+      .where('session_id', '=', sessionId)
+      .where('batch_id', '=', sql<string>`any(${listOf('text', batchIds)})`)
+      .orderBy(sql`last_id - first_id`, 'desc')
+      .limit(1),
   );
-  return row && { firstId: Number(row.firstId), lastId: Number(row.lastId), isReplayed: true };
+  return row && { ...row, isReplayed: true };
 }
 
 /** Lines of a file in UTF-8, one at a time; never holds more than one of the longest kind. */

@@ -1,4 +1,4 @@
-import { builder } from '../../core/builder.ts';
+import { OWN_STATEMENT, builder } from '../../core/builder.ts';
 import { ConflictError, NotFoundError } from '../../core/errors.ts';
 import { mutation } from '../../core/mutation.ts';
 import { keyFromId, nodeType, uuidsOf } from '../../core/node.ts';
@@ -56,6 +56,7 @@ builder.queryField('deletionJob', (t) =>
     type: DeletionJobType,
     nullable: true,
     description: "A deletion of the caller's own account; null when there is none of this id.",
+    extensions: OWN_STATEMENT,
     args: { id: t.arg.id({ required: true, description: 'Either id of the deletion job.' }) },
     resolve: async (_, { id }, context, info) => {
       const ids = uuidsOf([String(keyFromId('DeletionJob', id))]);

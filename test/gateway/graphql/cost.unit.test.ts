@@ -1,9 +1,12 @@
 import fc from 'fast-check';
 import { getIntrospectionQuery, parse } from 'graphql';
 import { describe, expect, test } from 'vitest';
-import { checkCost, costOf } from '../../../src/gateway/graphql-cost.ts';
+import { adviceFor, checkCost, costOf } from '../../../src/gateway/graphql-cost.ts';
 import { full } from '../../support/proof.ts';
 import { refusal, repeat, schema } from '../../support/fixtures/graphql-limits.ts';
+
+/** What a database statement costs, wherever it stands: one for each connection and each `totalCount` of the document. */
+const S = 10;
 
 const cost = (text: string, variables?: Record<string, unknown>, operationName?: string): number =>
   costOf({ schema, document: parse(text), variables, operationName });
@@ -27,49 +30,64 @@ describe('the cost', () => {
       300,
       { ids: Array(300).fill('x') },
     ],
-    ['a connection by first', `{ ${page} }`, 1 + 100 * 2],
-    ['a connection by last', '{ sessions(last: 7) { nodes { id } } }', 1 + 7],
-    ['the larger of first and last', '{ sessions(first: 3, last: 7) { nodes { id } } }', 1 + 7],
-    ['a connection by default 50', '{ sessions { nodes { id } } }', 1 + 50],
-    ['null is the default', '{ sessions(first: null) { nodes { id } } }', 1 + 50],
-    ['pageInfo once, totalCount free', '{ sessions(first: 100) { totalCount pageInfo { hasNextPage } } }', 2],
-    ['edges and nodes both', '{ sessions(first: 10) { edges { cursor } nodes { id } } }', 1 + 10 + 10],
+    ['a connection by first', `{ ${page} }`, 1 + 100 * 2 + S],
+    ['a connection by last', '{ sessions(last: 7) { nodes { id } } }', 1 + 7 + S],
+    ['the larger of first and last', '{ sessions(first: 3, last: 7) { nodes { id } } }', 1 + 7 + S],
+    ['a connection by default 50', '{ sessions { nodes { id } } }', 1 + 50 + S],
+    ['null is the default', '{ sessions(first: null) { nodes { id } } }', 1 + 50 + S],
+    [
+      'pageInfo once, and a statement for totalCount',
+      '{ sessions(first: 100) { totalCount pageInfo { hasNextPage } } }',
+      2 + 2 * S,
+    ],
+    ['edges and nodes both', '{ sessions(first: 10) { edges { cursor } nodes { id } } }', 1 + 10 + 10 + S],
     [
       'connections multiply',
       '{ sessions(first: 10) { nodes { events(first: 20) { nodes { id } } } } }',
-      1 + 10 * (1 + 1 + 20),
+      1 + 10 * (1 + 1 + 20) + 2 * S,
     ],
-    ['the argument’s default', 'mutation { start { sessions { nodes { id } } } }', 1 + 1 + 10],
-    ['a payload’s connection', 'mutation { start { sessions(first: 2) { nodes { id } } } }', 1 + 1 + 2],
+    [
+      'a statement once for all parents',
+      '{ sessions(first: 10) { nodes { events(first: 20) { totalCount } } } }',
+      1 + 10 * (1 + 1) + 3 * S,
+    ],
+    ['a statement for each alias', '{ a: sessions { totalCount } b: sessions { totalCount } }', 2 + 4 * S],
+    [
+      'a statement for each place of a fragment',
+      '{ a: sessions { ...T } b: sessions { ...T } } fragment T on SessionConnection { totalCount }',
+      2 + 4 * S,
+    ],
+    ['the argument’s default', 'mutation { start { sessions { nodes { id } } } }', 1 + 1 + 10 + S],
+    ['a payload’s connection', 'mutation { start { sessions(first: 2) { nodes { id } } } }', 1 + 1 + 2 + S],
     ['a subscription', 'subscription { events { author { id } } }', 2],
-    ['a variable', 'query ($n: Int) { sessions(first: $n) { nodes { id } } }', 1 + 30, { n: 30 }],
-    ['a variable’s default', 'query ($n: Int = 40) { sessions(first: $n) { nodes { id } } }', 1 + 40],
+    ['a variable', 'query ($n: Int) { sessions(first: $n) { nodes { id } } }', 1 + 30 + S, { n: 30 }],
+    ['a variable’s default', 'query ($n: Int = 40) { sessions(first: $n) { nodes { id } } }', 1 + 40 + S],
     [
       'a variable before its default',
       'query ($n: Int = 40) { sessions(first: $n) { nodes { id } } }',
-      1 + 30,
+      1 + 30 + S,
       { n: 30 },
     ],
     [
       'an absent variable: the argument’s default',
       'mutation ($n: Int) { start { sessions(first: $n) { nodes { id } } } }',
-      12,
+      1 + 1 + 10 + S,
     ],
-    ['an absent variable: 50', 'query ($n: Int) { sessions(first: $n) { nodes { id } } }', 1 + 50],
+    ['an absent variable: 50', 'query ($n: Int) { sessions(first: $n) { nodes { id } } }', 1 + 50 + S],
     [
       'a variable named as a prototype’s member',
       'query ($constructor: Int) { sessions(first: $constructor) { nodes { id } } }',
-      51,
+      1 + 50 + S,
     ],
-    ['a page below 0 as 0', '{ sessions(first: -5) { nodes { id } } }', 1],
+    ['a page below 0 as 0', '{ sessions(first: -5) { nodes { id } } }', 1 + S],
     ['skipped fields too', '{ viewer @skip(if: true) { id } }', 1],
     ['every branch of a union', '{ result { ... on User { friend { id } } ... on Session { owner { id } } } }', 3],
-    ['aliases', `{ a: ${page} b: ${page} }`, 402],
-    ['fragments where they are spread', `{ ...F ...F } fragment F on Query { ${page} }`, 402],
+    ['aliases', `{ a: ${page} b: ${page} }`, 2 * (1 + 100 * 2 + S)],
+    ['fragments where they are spread', `{ ...F ...F } fragment F on Query { ${page} }`, 2 * (1 + 100 * 2 + S)],
     [
       'a fragment on a connection by each page',
       '{ a: sessions(first: 2) { ...F } b: sessions(first: 30) { ...F } } fragment F on SessionConnection { nodes { id } }',
-      34,
+      1 + 2 + S + (1 + 30 + S),
     ],
     ['the operation that is picked', 'query A { viewer { id } } query B { viewer { friends { id } } }', 6, {}, 'B'],
   ])('%s', (_, text, expected, variables, operationName) => {
@@ -86,15 +104,16 @@ describe('the cost', () => {
       '{ nodes(ids: {a: 1}) { id } sessions(first: "x", last: [1]) { nodes { id } } }',
       '{ viewer { ... on Int { id } ... on Query { viewer { id } } } }',
     ];
-    expect(texts.map((text) => cost(text))).toEqual([1, 0, 1, 0, 0, 56, 2]);
+    expect(texts.map((text) => cost(text))).toEqual([1, 0, 1, 0, 0, 5 + 1 + 50 + S, 2]);
     const text =
       'query ($n: Int) { sessions(first: $n) { nodes { events(first: $n) { nodes { id } pageInfo { hasNextPage } } } } }';
     const hostile = [NaN, Infinity, -Infinity, 1e308, 0, -0, '9', null, {}, [7], true, undefined].map((n) =>
       cost(text, { n }),
     );
     const max = Number.MAX_SAFE_INTEGER;
-    const byDefault = 1 + 50 * (1 + 1 + 1 + 50);
-    expect(hostile).toEqual([1, max, 1, max, 1, 1, ...Array(6).fill(byDefault)]);
+    const none = 1 + 2 * S;
+    const byDefault = 1 + 50 * (1 + 1 + 1 + 50) + 2 * S;
+    expect(hostile).toEqual([none, max, none, max, none, none, ...Array(6).fill(byDefault)]);
   });
 
   test('20000 passes and 20001 is refused, naming the path and the page size that would pass', () => {
@@ -105,7 +124,8 @@ describe('the cost', () => {
       check(
         text(
           197,
-          repeat(99, () => 'viewer { id }'),
+          // 1 + 100 * (1 + 1 + 197) + 2 * S + 79
+          repeat(79, () => 'viewer { id }'),
         ),
       ),
     ).toBe(20_000);
@@ -114,13 +134,13 @@ describe('the cost', () => {
         check(
           text(
             197,
-            repeat(100, () => 'viewer { id }'),
+            repeat(80, () => 'viewer { id }'),
           ),
         ),
       ),
     ).toEqual({
       message:
-        'The query costs 20001; at most 20000 are allowed. s.nodes.events costs most, 19800 of it: a page of at most 196 there, instead of 197, would pass.',
+        'The query costs 20001; at most 20000 are allowed. s.nodes.events costs most, 19810 of it: a page of at most 196 there, instead of 197, would pass.',
       extensions: { code: 'TOO_COSTLY', limit: 20_000, actual: 20_001, http: { status: 400 } },
     });
   });
@@ -139,18 +159,40 @@ describe('the cost', () => {
   });
 
   test('the page size is that of one connection, however many lists it stands in', () => {
+    // 1 + 5 * (1 + 1 + last) + S
     const check = (last: number) => () =>
       checkCost({ schema, document: parse(`{ viewer { friends { sessions(last: ${last}) { nodes { id } } } } }`) });
     expect(refusal(check(5000))).toHaveProperty(
       'message',
-      'The query costs 25011; at most 20000 are allowed. viewer.friends.sessions costs most, 25005 of it: a page of at most 3997 there, instead of 5000, would pass.',
+      'The query costs 25021; at most 20000 are allowed. viewer.friends.sessions costs most, 25015 of it: a page of at most 3995 there, instead of 5000, would pass.',
     );
-    expect(check(3997)()).toBe(19_996);
-    expect(refusal(check(3998))).toEqual({
+    expect(check(3995)()).toBe(19_996);
+    expect(refusal(check(3996))).toEqual({
       message:
-        'The query costs 20001; at most 20000 are allowed. viewer.friends.sessions costs most, 19995 of it: a page of at most 3997 there, instead of 3998, would pass.',
+        'The query costs 20001; at most 20000 are allowed. viewer.friends.sessions costs most, 19995 of it: a page of at most 3995 there, instead of 3996, would pass.',
       extensions: { code: 'TOO_COSTLY', limit: 20_000, actual: 20_001, http: { status: 400 } },
     });
+  });
+
+  test('where statements are most of it, it says how many there are', () => {
+    const aliases = repeat(100, (i) => `a${i}: sessions(first: 1) { totalCount }`);
+    const advice = (query: string, limit: number) => adviceFor({ schema, document: parse(query) }, limit);
+    // Each alias 1 + 2 * S.
+    expect(cost(`{ ${aliases} }`)).toBe(100 * (1 + 2 * S));
+    expect(advice(`{ ${aliases} }`, 2000)).toBe(
+      'a0 costs most, 21 of it; 200 database statements cost 2000 of it: select fewer connections and counts, or split the query.',
+    );
+    // The dearer of two is the one with more statements here, and the one with more objects there: 1 + 4 + S against 1 + 3 * S.
+    const both = (first: number) =>
+      `{ many: sessions(first: ${first}) { nodes { id } } busy: viewer { a: sessions { pageInfo { hasNextPage } } b: sessions { totalCount } } }`;
+    expect(advice(both(4), 20)).toBe(
+      'busy.b costs most, 21 of it; 4 database statements cost 40 of it: select fewer connections and counts, or split the query.',
+    );
+    // Everything else costs 1 + S for many, and 1 + 2 + 1 + 3 * S for busy: 45.
+    expect(cost(both(100))).toBe(145);
+    expect(advice(both(100), 100)).toBe(
+      'many costs most, 111 of it: a page of at most 55 there, instead of 100, would pass.',
+    );
   });
 
   test('a path below introspection is cut at 15 fields', () => {

@@ -84,10 +84,11 @@ describe('G3, G8: published limits, the same over POST, GET and SSE, and none co
       `{ viewer { ${page} } }`,
       {
         message:
-          'The query costs 20202; at most 20000 are allowed. viewer.organizations.nodes.members costs most, 20100 of it: a page of at most 98 there, instead of 100, would pass.',
+          'The query costs 20222; at most 20000 are allowed. viewer.organizations.nodes.members costs most, 20110 of it: a page of at most 98 there, instead of 100, would pass.',
         code: 'TOO_COSTLY',
         limit: 20_000,
-        actual: 20_202,
+        // 1 + 1 + 100 * (1 + 1 + 100 * 2), and two statements
+        actual: 20_222,
       },
     ],
   ];
@@ -166,7 +167,8 @@ describe('G3, G8: published limits, the same over POST, GET and SSE, and none co
 
   test('the cost of every answer stands in its extensions, beside the request id', async () => {
     const answer = await ask({ query: '{ viewer { user { id } } }' }, { 'X-Request-Id': 'r1' });
-    expect(answer.body.extensions).toEqual({ requestId: 'r1', cost: { requested: 2, limit: 20_000 } });
+    // Two objects and a statement.
+    expect(answer.body.extensions).toEqual({ requestId: 'r1', cost: { requested: 12, limit: 20_000 } });
     for (const request of [{ query: '{' }, { query: '{ nothing }' }, { query: 1 }, {}])
       expect((await ask(request, { 'X-Request-Id': 'r1' })).body.extensions).toEqual({ requestId: 'r1' });
   });

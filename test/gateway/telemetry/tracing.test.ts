@@ -3,7 +3,6 @@ import { type Server, createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { summaryOf } from '../../../src/core/tracing.ts';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
 import { checkout, run } from '../../support/processes/process.ts';
 import { createSession, tail } from '../../support/fixtures/sessions.ts';
@@ -230,19 +229,4 @@ test('without an endpoint nothing of OpenTelemetry’s SDK is loaded', async () 
   expect(stderr).toMatch(/^PORT: /);
   expect(stdout).toContain(`${checkout}/src/gateway/dependencies.ts`);
   expect(stdout).not.toMatch(/opentelemetry\.ts|@opentelemetry\/(?:sdk|exporter|otlp|resources)/);
-});
-
-test.each([
-  ['select * from "session" as s0 where id = $1', 'SELECT session'],
-  ['  insert into pgboss.job (id) values ($1)', 'INSERT pgboss.job'],
-  ['update only "api_key" set x = 1', 'UPDATE api_key'],
-  ['with x as (select 1 from membership) select * from x', 'WITH x'],
-  ['with x as (update session set a = 1 returning id) select * from x', 'UPDATE session'],
-  ['with x as (select 1 from a for update of a) select * from x', 'WITH x'],
-  ['savepoint statement', 'SAVEPOINT'],
-  ['select (select 1 from organization o where (o.id) = 1) from session', 'SELECT session'],
-  ["select ' from secret'", 'SELECT'],
-  ['', 'STATEMENT'],
-])('a statement is named by its verb and table: %s', (statement, name) => {
-  expect(summaryOf(statement)).toBe(name);
 });

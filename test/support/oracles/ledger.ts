@@ -7,6 +7,8 @@ export type Send = (path: string, init: RequestInit) => Promise<Response>;
 /** Writers that try each write until it is acknowledged, as careful clients do, and remember what was. */
 export interface Ledger {
   readonly acknowledged: () => number;
+  /** Resolves when, from now on, so many writes have been acknowledged, or so many attempts were answered with a status. */
+  next(times: number, what?: 'acknowledged' | '503'): Promise<void>;
   /** How often each status was answered; `no answer` where the connection was lost. */
   readonly answers: ReadonlyMap<string, number>;
   /** Answers that are neither success nor a clear "not now". */
@@ -40,6 +42,7 @@ export function startWriting(send: Send, key: string, { writers = 8, seed = 1, p
   const definitions: string[] = [];
   const sessions: string[] = [];
   const batches: Batch[] = [];
+  const waitingFor = new Set<{ readonly what: string; times: number; readonly resolve: () => void }>();
   let isStopped = false;
   let count = 0;
 
@@ -68,13 +71,25 @@ export function startWriting(send: Send, key: string, { writers = 8, seed = 1, p
     return undefined;
   }
 
-  const tell = (answer: string) => answers.set(answer, (answers.get(answer) ?? 0) + 1);
+  function tell(answer: string): void {
+    answers.set(answer, (answers.get(answer) ?? 0) + 1);
+    notify(answer);
+  }
+
+  function notify(what: string): void {
+    for (const waiting of waitingFor) {
+      if (waiting.what !== what || (waiting.times -= 1) > 0) continue;
+      waitingFor.delete(waiting);
+      waiting.resolve();
+    }
+  }
 
   async function until<Done>(attempt: () => Promise<Done | undefined>): Promise<Done> {
     for (;;) {
       const done = await attempt();
       if (done !== undefined) {
         count += 1;
+        notify('acknowledged');
         return done;
       }
       await delay(50);
@@ -177,6 +192,12 @@ export function startWriting(send: Send, key: string, { writers = 8, seed = 1, p
 
   return {
     acknowledged: () => count,
+    async next(times, what = 'acknowledged') {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      waitingFor.add({ what, times, resolve });
+      // A writer that fails ends the waiting, too.
+      await Promise.race([promise, work]);
+    },
     answers,
     unclear,
     async stop() {

@@ -6,8 +6,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { drive, median } from '../bench/drive.ts';
 import { attacks } from '../support/fixtures/attacks.ts';
+import { jsonOf, post } from '../support/fixtures/hostile-documents.ts';
 import { type GatewayProcess, SMALL_HEAP, endProcesses, gatewayWithKey } from '../support/processes/process.ts';
-import { full, proof } from '../support/proof.ts';
+import { proof } from '../support/proof.ts';
 
 let gateway: GatewayProcess;
 let honest: string;
@@ -23,7 +24,10 @@ afterAll(async () => {
 });
 
 const CONNECTIONS = 1_000;
+const ROUNDS = 9;
+const ROUND_SECONDS = 4;
 const figures: Record<string, string | number> = {};
+const shortfalls: string[] = [];
 const sockets = new Set<Socket>();
 
 /** Connections that have all said `text`, and read nothing unless they listen. */
@@ -50,27 +54,33 @@ function close(opened: readonly Socket[]): void {
   }
 }
 
-/** What honest clients get done in a second: the same query on eight connections. @throws Error when one of them is refused or fails. */
-async function honestRate(seconds: number): Promise<number> {
+interface Pace {
+  readonly perSecond: number;
+  readonly p99Ms: number;
+}
+
+/** How honest clients fare: the same query on eight connections. @throws Error when one of them is refused or fails. */
+async function honestPace(seconds: number): Promise<Pace> {
   const query = '{ viewer { role user { email } organization { slug } } }';
   const request = { method: 'POST' as const, path: '/graphql', body: JSON.stringify({ query }) };
   const target = { name: 'gateway' as const, url: gateway.url, pid: gateway.pid, stop: async () => undefined };
-  return (await drive(target, { requests: [request], key: honest, connections: 8, seconds })).perSecond;
+  return drive(target, { requests: [request], key: honest, connections: 8, seconds });
 }
 
-/** Their rate under hostile load as a share of what it is without, in rounds that take turns; the median of more rounds where it is low. */
-async function shareUnder(disturb: () => Promise<() => Promise<void> | void>): Promise<number> {
-  const seconds = full ? 4 : 1;
-  const shares: number[] = [];
-  for (let round = 0; round < (full ? 9 : 3) || (median(shares) < 0.8 && round < (full ? 15 : 31)); round += 1) {
-    const alone = [await honestRate(seconds)];
+/** Hostile load to its absence: the medians of so many rounds that alternate, however they come out. */
+async function disturbedBy(disturb: () => Promise<() => Promise<void> | void>): Promise<{ rate: number; p99: number }> {
+  const rates: number[] = [];
+  const p99s: number[] = [];
+  for (let round = 0; round < ROUNDS; round += 1) {
+    const before = await honestPace(ROUND_SECONDS);
     const calm = await disturb();
-    const disturbed = await honestRate(seconds);
+    const disturbed = await honestPace(ROUND_SECONDS);
     await calm();
-    alone.push(await honestRate(seconds));
-    shares.push(disturbed / median(alone));
+    const alone = [before, await honestPace(ROUND_SECONDS)];
+    rates.push(disturbed.perSecond / median(alone.map(({ perSecond }) => perSecond)));
+    p99s.push(disturbed.p99Ms / median(alone.map(({ p99Ms }) => p99Ms)));
   }
-  return Math.round(median(shares) * 100) / 100;
+  return { rate: Math.round(median(rates) * 100) / 100, p99: Math.round(median(p99s) * 100) / 100 };
 }
 
 async function residentMib(): Promise<number> {
@@ -80,23 +90,24 @@ async function residentMib(): Promise<number> {
 
 const head = (method: string, path: string, ...more: string[]) =>
   [`${method} ${path} HTTP/1.1`, 'Host: x', `Authorization: Bearer ${hostile}`, ...more, '', ''].join('\r\n');
-const half = head('POST', '/graphql', 'Content-Type: application/json', 'Content-Length: 100') + '{"query":';
+// Made when it is sent: a key that is not there yet would be refused, and its body not waited for.
+const half = () => head('POST', '/graphql', 'Content-Type: application/json', 'Content-Length: 100') + '{"query":';
 const KINDS: [kind: string, text: () => string][] = [
   ['say nothing', () => ''],
   ['have said half of their headers', () => head('GET', '/openapi.json').slice(0, -2)],
-  ['have said half of their body', () => half],
+  ['have said half of their body', half],
   // The largest that anybody may ask for, without a key, and as often as a connection takes it.
   ['read nothing of the largest page', () => head('GET', '/docs/swagger-ui-bundle.js').repeat(3)],
 ];
 
 test.each(KINDS)(
-  'R3: 1,000 connections that %s: honest clients keep 0.8 of their rate, memory is bounded',
+  'R3: 1,000 connections that %s: the p99 of honest clients at most doubles, they keep 0.8 of their rate, memory is bounded',
   async (kind, text) => {
     // What every process takes once it has worked.
-    await honestRate(full ? 20 : 2);
+    await honestPace(20);
     const before = await residentMib();
     let most = 0;
-    const share = await shareUnder(async () => {
+    const { rate, p99 } = await disturbedBy(async () => {
       const opened = await open(CONNECTIONS, text());
       // What they have asked for has been begun.
       const [answer] = (await once(get(`${gateway.url}/health/live`, { agent: false }), 'response')) as [
@@ -108,48 +119,45 @@ test.each(KINDS)(
         close(opened);
       };
     });
-    figures[`${kind}: rate of honest clients`] = share;
+    figures[`${kind}: rate of honest clients`] = rate;
+    figures[`${kind}: p99 of honest clients`] = p99;
     figures[`${kind}: MiB more`] = Math.round(most - before);
-    expect(share).toBeGreaterThanOrEqual(0.8);
+    expect(p99).toBeLessThanOrEqual(2);
+    expect(rate).toBeGreaterThanOrEqual(0.8);
     expect(most - before).toBeLessThanOrEqual(150);
   },
-  600_000,
 );
 
-test('R3: who is slow is closed by the server: all of 1,000, in seconds', async () => {
-  const kinds = full ? KINDS : KINDS.slice(0, 2);
-  const opened = await Promise.all(
-    kinds.map(([, text]) => open(CONNECTIONS / kinds.length, text(), { isListening: true })),
-  );
-  const began = performance.now();
-  const all = opened.flat();
-  await expect.poll(() => all.filter((socket) => !socket.closed).length, { timeout: 100_000, interval: 250 }).toBe(0);
-  figures['slow connections closed after, s'] = Math.round((performance.now() - began) / 1000);
+const CLOSED_S = 15;
+
+test('R3: 1,000 connections that are slow with their headers are closed within 15 s, those slow with their bodies within 35 s', async () => {
+  for (const [kind, text] of KINDS.slice(0, 3)) {
+    const opened = await open(CONNECTIONS, text(), { isListening: true });
+    const began = performance.now();
+    await Promise.all(opened.map(async (socket) => socket.closed || (await once(socket, 'close'))));
+    const seconds = (performance.now() - began) / 1000;
+    figures[`${kind}: closed after, s`] = Math.round(seconds);
+    const ofBodies = kind.includes('body');
+    expect(seconds).toBeLessThanOrEqual(ofBodies ? 30 + (CLOSED_S - 10) : CLOSED_S);
+    if (ofBodies && seconds > CLOSED_S)
+      shortfalls.push(
+        `Who has sent its headers and is slow with its body is closed after ${Math.round(seconds)} s, not the 15 s of the goal: every request has 30 s to arrive.`,
+      );
+  }
 });
 
 test('an attacker with a key, as fast as a key may be by default: each attack is refused, honest clients keep 0.8 of their rate', async () => {
-  const refused = attacks.filter(({ verdict }) => verdict !== 'answered');
-  const bodies = refused.map(
-    ({ query, variables = 'null' }) => `{"query":${JSON.stringify(query)},"variables":${variables}}`,
-  );
+  const refused = attacks.filter(({ verdict }) => verdict !== 'answered').map((attack) => jsonOf(attack));
   const statuses = new Set<number>();
   let sent = 0;
-  const share = await shareUnder(async () => {
+  const { rate, p99 } = await disturbedBy(async () => {
     let isOver = false;
     const attacking = (async () => {
       while (!isOver) {
-        const response = await fetch(`${gateway.url}/graphql`, {
-          method: 'POST',
-          headers: {
-            Authorization: `Bearer ${hostile}`,
-            'Content-Type': 'application/json',
-            Accept: 'application/graphql-response+json',
-          },
-          body: bodies[sent % bodies.length],
-        });
-        await response.arrayBuffer();
-        statuses.add(response.status);
+        const { status } = await post({ url: gateway.url, key: hostile }, refused[sent % refused.length] ?? '');
+        statuses.add(status);
         sent += 1;
+        // A hundred a minute, as the default limit lets a key send.
         await delay(600);
       }
     })();
@@ -159,8 +167,10 @@ test('an attacker with a key, as fast as a key may be by default: each attack is
     };
   });
   figures['attacks under load'] = sent;
-  figures['under attack: rate of honest clients'] = share;
+  figures['under attack: rate of honest clients'] = rate;
+  figures['under attack: p99 of honest clients'] = p99;
   expect([...statuses].filter((status) => status !== 400 && status !== 200)).toEqual([]);
-  expect(share).toBeGreaterThanOrEqual(0.8);
-  proof('Hostile load', { figures });
-}, 600_000);
+  expect(p99).toBeLessThanOrEqual(2);
+  expect(rate).toBeGreaterThanOrEqual(0.8);
+  proof('Hostile load', { figures, shortfalls });
+});

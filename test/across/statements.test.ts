@@ -1,0 +1,246 @@
+import {
+  type GraphQLField,
+  type GraphQLObjectType,
+  getNamedType,
+  getNullableType,
+  isAbstractType,
+  isLeafType,
+  isListType,
+  isObjectType,
+  isRequiredArgument,
+  parse,
+} from 'graphql';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { statementCostOf } from '../../src/gateway/graphql-cost.ts';
+import { schema } from '../../src/gateway/schema.ts';
+import { ARGUMENTS, type Asked, type Growing, MANY, startGrowing } from '../support/fixtures/statements.ts';
+
+/**
+ * Work is bounded by the document: what stands below a list is read by one statement for all parents. Every field that can be asked is asked
+ * here, for 5 and for 50 parents, found by walking the schema: a new field is covered by itself.
+ */
+
+const FIXTURE = 'test/support/fixtures/statements.ts';
+const STATEMENT_COST = 10;
+const FEW = 5;
+/** A page below a page: each parent has few, and no document is too costly. */
+const INNER = 3;
+/** Operations that come so often run as compiled code (src/gateway/executor.ts). */
+const RUNS_UNTIL_COMPILED = 4;
+
+let growing: Growing;
+beforeAll(async () => {
+  growing = await startGrowing();
+});
+afterAll(() => growing.gateway.close());
+
+type Field = GraphQLField<unknown, unknown>;
+
+/** A way from the query to objects of a type. */
+interface Place {
+  readonly type: GraphQLObjectType;
+  /** Response names on the way. */
+  readonly path: readonly string[];
+  /** The selection around that of the objects. */
+  readonly open: string;
+  readonly close: string;
+  readonly types: readonly GraphQLObjectType[];
+  readonly isBelowList: boolean;
+  readonly isBelowPage: boolean;
+}
+
+interface Measured {
+  /** Such as `EventDefinition.occurrences`. */
+  readonly coordinate: string;
+  readonly isBelowList: boolean;
+  readonly parents: number;
+  readonly statements: number;
+  /** Of the whole request, once its document is compiled. */
+  readonly compiled: number;
+  readonly counted: number;
+  /** A list of an organization that the caller does not act in. */
+  readonly isRefused: boolean;
+  readonly fault?: string;
+  readonly selection: string;
+}
+
+const costOf = (selection: string): number =>
+  statementCostOf({ schema, document: parse(`{ ${selection} }`) }) / STATEMENT_COST;
+const within = ({ open, close }: Place, selection: string): string => `${open} ${selection} ${close}`;
+const coordinateOf = ({ type }: Place, { name }: Field): string => `${type.name}.${name}`;
+
+/** Fields that cannot be counted here, marked in the schema, with the reason. */
+function isLeftOut({ extensions }: Field): boolean {
+  // Tools are asked of other servers, each of its own: those requests are bounded by src/core/outbound.ts.
+  return extensions['callsOut'] === true;
+}
+
+/** Fields that come with the object itself: asked all together, they add no statement. */
+function isPlain(place: Place, field: Field): boolean {
+  const isAlone = isLeafType(getNamedType(field.type)) && !field.args.some(isRequiredArgument);
+  return isAlone && !isLeftOut(field) && costOf(within(place, field.name)) === costOf(within(place, '__typename'));
+}
+
+function plainFields(place: Place): string {
+  const plain = Object.values(place.type.getFields()).filter((field) => isPlain(place, field));
+  return ['__typename', ...plain.map(({ name }) => name)].join(' ');
+}
+
+const isPage = (type: GraphQLObjectType): boolean => type.name.endsWith('Connection');
+const isEdge = (type: GraphQLObjectType): boolean => type.name.endsWith('Edge');
+
+function callOf(place: Place, field: Field, type: string): string {
+  const takesPage = field.args.some(({ name }) => name === 'first');
+  const given = [
+    ...(takesPage ? [`first: ${place.isBelowPage ? INNER : growing.size}`] : []),
+    ARGUMENTS[coordinateOf(place, field)]?.(growing.ids, type) ?? [],
+  ].flat();
+  return given.length > 0 ? `${field.name}(${given.join(', ')})` : field.name;
+}
+
+/** Where a field of objects leads: one place for each type that it may answer. */
+function below(place: Place, field: Field): Place[] {
+  const named = getNamedType(field.type);
+  const isAbstract = isAbstractType(named);
+  const types = isAbstract ? schema.getPossibleTypes(named) : isObjectType(named) ? [named] : [];
+  const isList = isListType(getNullableType(field.type));
+  return types
+    .filter((type) => !place.types.includes(type))
+    .map((type) => ({
+      type,
+      path: [...place.path, field.name],
+      open: `${place.open} ${callOf(place, field, type.name)} {${isAbstract ? ` ... on ${type.name} {` : ''}`,
+      close: `${isAbstract ? '} ' : ''}} ${place.close}`,
+      types: [...place.types, type],
+      isBelowList: place.isBelowList || isList,
+      isBelowPage: place.isBelowPage || isPage(type) || (isList && field.args.length > 0),
+    }));
+}
+
+/** The shortest selection that reads what a field answers: of objects their plain fields, of a page those of its objects. */
+function selectionsOf(place: Place, field: Field): string[] {
+  if (isLeafType(getNamedType(field.type))) return [within(place, callOf(place, field, ''))];
+  return below(place, field).map((next) => {
+    const nodes = isPage(next.type) ? next.type.getFields()['nodes'] : undefined;
+    return nodes ? (selectionsOf(next, nodes)[0] ?? '') : within(next, plainFields(next));
+  });
+}
+
+/** How many objects stand at a place. */
+function countAt(data: unknown, path: readonly string[]): number {
+  if (Array.isArray(data)) return data.reduce<number>((sum, item) => sum + countAt(item, path), 0);
+  if (typeof data !== 'object' || data === null) return 0;
+  const [name, ...rest] = path;
+  return name === undefined ? 1 : countAt((data as Record<string, unknown>)[name], rest);
+}
+
+const OTHER_ORGANIZATION = /^a request reads in one organization: send the header X-Organization-Id/;
+
+async function measure(
+  place: Place,
+  field: Field,
+  selection: string,
+  [base, without]: [string, Asked],
+): Promise<Measured> {
+  // Together with the object's own fields, which then need nothing more.
+  const whole = selection.replace(place.open, () => `${place.open} ${plainFields(place)}`);
+  const asked = await growing.ask(whole);
+  let compiled = asked;
+  for (let run = 1; run < RUNS_UNTIL_COMPILED; run += 1) compiled = await growing.ask(whole);
+  const unexpected = [...without.errors, ...asked.errors].find((message) => !OTHER_ORGANIZATION.test(message));
+  return {
+    coordinate: coordinateOf(place, field),
+    isBelowList: place.isBelowList,
+    parents: countAt(without.data, place.path),
+    statements: asked.statements - without.statements,
+    compiled: compiled.statements,
+    counted: costOf(whole) - costOf(base),
+    selection: selection.replaceAll(/ids: \["[^\]]*\]/g, 'ids: […]'),
+    isRefused: asked.errors.length > 0,
+    ...(unexpected !== undefined && { fault: `${unexpected}: {${whole}}` }),
+  };
+}
+
+/** Why a field cannot be asked, if it cannot. */
+function gapOf(place: Place, field: Field): string | undefined {
+  const coordinate = coordinateOf(place, field);
+  const wants = field.args.filter((argument) => isRequiredArgument(argument)).map(({ name }) => name);
+  if (wants.length > 0 && !ARGUMENTS[coordinate]) return `fill in ${wants.join(', ')} of ${coordinate} in ${FIXTURE}`;
+  const named = getNamedType(field.type);
+  if (!isAbstractType(named) || place.types.length > 1) return undefined;
+  const missing = schema.getPossibleTypes(named).filter(({ name }) => !growing.ids[name]?.length);
+  return missing.map(({ name }) => `say in NODE_LISTS of ${FIXTURE} where ${name} is listed`).join('\n') || undefined;
+}
+
+/** Asks every field of the objects at a place, and of those that it leads to. */
+async function walk(place: Place, found: Measured[], gaps: Set<string>): Promise<void> {
+  const alone = within(place, plainFields(place));
+  const base: [string, Asked] = [alone, await growing.ask(alone)];
+  for (const field of Object.values(place.type.getFields())) {
+    if (isLeftOut(field) || isPlain(place, field)) continue;
+    const gap = gapOf(place, field);
+    if (gap !== undefined) {
+      gaps.add(gap);
+      continue;
+    }
+    let isRefused = false;
+    for (const selection of selectionsOf(place, field)) {
+      const measured = await measure(place, field, selection, base);
+      found.push(measured);
+      isRefused ||= measured.isRefused;
+    }
+    // What an edge has at its end is what the page has as nodes, and what `node` gives is asked below `nodes`.
+    if (isRefused || isEdge(place.type) || coordinateOf(place, field) === 'Query.node') continue;
+    for (const next of below(place, field)) await walk(next, found, gaps);
+  }
+}
+
+async function walkAll(): Promise<{ found: Measured[]; gaps: Set<string> }> {
+  const type = schema.getQueryType();
+  if (!type) throw new Error('nothing can be asked');
+  const [found, gaps] = [new Array<Measured>(), new Set<string>()];
+  const start = { path: [], open: '', close: '', types: [type], isBelowList: false, isBelowPage: false };
+  await walk({ type, ...start }, found, gaps);
+  return { found, gaps };
+}
+
+/** What is wrong with fields that were asked twice in the same order, and how to mend it. */
+function faultsOf(few: readonly Measured[], many: readonly Measured[]): string[] {
+  const faults = many.flatMap((measured, index) => faultOf(measured, few[index]) ?? []);
+  const enough = (index: number) => (few[index]?.parents ?? 0) >= FEW && (many[index]?.parents ?? 0) >= MANY;
+  const asked = many
+    .map((measured, index) => ({ ...measured, hasEnough: enough(index) }))
+    .filter((each) => !each.isRefused);
+  for (const [coordinate, places = []] of Object.entries(Object.groupBy(asked, (each) => each.coordinate))) {
+    const isBelowList = places.some((place) => place.isBelowList);
+    if (isBelowList && !places.some(({ hasEnough }) => hasEnough))
+      faults.push(`${coordinate} has never had ${FEW} and ${MANY} parents: make them in ${FIXTURE}`);
+    // Some objects are read together with what is selected below them.
+    if (!places.some(({ statements, counted }) => statements === counted))
+      faults.push(`${coordinate} costs as a statement and sends none: take the mark OWN_STATEMENT from it`);
+  }
+  return faults;
+}
+
+function faultOf(measured: Measured, before: Measured | undefined): string | undefined {
+  const { coordinate, parents, statements, compiled, counted, isRefused, fault, selection } = measured;
+  if (fault !== undefined) return fault;
+  if (!before || before.statements !== statements || before.compiled !== compiled)
+    return `${coordinate}: ${before?.statements} statements for ${before?.parents} parents and ${statements} for ${parents}, compiled ${before?.compiled} and ${compiled} in all; read it for all parents at once (src/core/batches.ts): {${selection}}`;
+  if (statements > counted && !isRefused)
+    return `${coordinate}: ${statements} statements, but it costs as ${counted}; mark what sends them with OWN_STATEMENT of src/core/builder.ts: {${selection}}`;
+  return undefined;
+}
+
+test('every field below a list costs as many statements for 50 parents as for 5, and its cost counts them', async () => {
+  await growing.grow(FEW);
+  const few = await walkAll();
+  await growing.grow(MANY);
+  const many = await walkAll();
+  expect([...many.gaps].join('\n')).toBe('');
+  expect(faultsOf(few.found, many.found).join('\n')).toBe('');
+  const coordinates = new Set(many.found.map(({ coordinate }) => coordinate));
+  // The walk has come to what lies deepest.
+  for (const deep of ['Artifact.pullRequests', 'EventDefinition.properties', 'EventDefinition.occurrencesPerDay'])
+    expect(coordinates).toContain(deep);
+});
