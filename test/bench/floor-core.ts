@@ -1,6 +1,7 @@
 /** What the floor's three parts share. */
 
 export interface Caller {
+  readonly keyId: string;
   readonly userId: string;
   readonly organizationId: string;
   readonly organizationNumber: number;
@@ -13,9 +14,15 @@ export interface Floor {
 }
 
 /** Relay's id, as the gateway gives it. */
-export const globalId = (typename: string, key: string) => Buffer.from(`${typename}:${key}`).toString('base64');
+export const globalId = (typename: string, key: string) => btoa(`${typename}:${key}`);
+
+const SPELT = new Map<string, string>();
 /** A stored word as GraphQL spells it. */
-export const spelt = (value: string) => value.replace(/([a-z])([A-Z])/g, '$1_$2').toUpperCase();
+export function spelt(value: string): string {
+  let word = SPELT.get(value);
+  if (word === undefined) SPELT.set(value, (word = value.replace(/([a-z])([A-Z])/g, '$1_$2').toUpperCase()));
+  return word;
+}
 export const speltOrNull = (value: unknown) => (typeof value === 'string' ? spelt(value) : null);
 
 export function groupBy<Row>(rows: readonly Row[], keyOf: (row: Row) => string): Map<string, Row[]> {
@@ -28,7 +35,8 @@ export function groupBy<Row>(rows: readonly Row[], keyOf: (row: Row) => string):
   return groups;
 }
 
-export const withDatabaseId = <Row extends { readonly id: string }>({ id, ...others }: Row) => ({
-  databaseId: id,
-  ...others,
-});
+/** `2026-03-01 10:20:30.5+00` as a column, `2026-03-01T10:20:30.5+00:00` within JSON; the session's time zone is UTC. */
+export function toIso(text: string): string {
+  const fraction = text.charAt(19) === '.' ? text.slice(20, text.indexOf('+', 20)) : '';
+  return `${text.slice(0, 10)}T${text.slice(11, 19)}.${fraction.slice(0, 3).padEnd(3, '0')}Z`;
+}

@@ -1,30 +1,38 @@
-import { type Caller, type Floor, globalId, groupBy } from './floor-core.ts';
+import { type Caller, type Floor, globalId, toIso } from './floor-core.ts';
 
 interface DefinitionRow {
   readonly id: string;
   readonly number: number;
   readonly name: string;
   readonly label: string;
+  readonly properties: readonly Property[] | null;
   readonly [column: string]: unknown;
 }
 
-interface PropertyRow {
-  readonly definitionId: string;
-  readonly type: string;
-  readonly options: readonly { readonly label: string; readonly value: string }[];
-  readonly displayOrder: number;
-  readonly [column: string]: unknown;
-}
+type Option = { readonly label: string; readonly value: string };
 
-const DEFINITION = `d.id, d.number, d.name, d.label, d.description, d.primary_object as "primaryObject", d.custom_matching_id as "customMatchingId",
-  d.include_default_properties as "includeDefaultProperties", d.created_at as "createdAt", d.updated_at as "updatedAt"`;
-const ONE_DEFINITION = `select ${DEFINITION} from event_definition d where d.organization_id = $1 and d.name = $2 and d.deleted_at is null`;
-const DEFINITIONS = `select ${DEFINITION} from event_definition d where d.organization_id = $1 and d.deleted_at is null order by d.name limit 51`;
 /** Custom properties stand behind this many default ones. */
 const DEFAULTS = 32;
-const PROPERTIES = `select p.definition_id as "definitionId", p.name, p.label, p.type, p.description, p.options, p.position + ${DEFAULTS} as "displayOrder",
-    p.created_at as "createdAt", p.updated_at as "updatedAt"
-  from event_property p where p.definition_id = any($1) order by p.definition_id, p.position`;
+/** The properties of a definition as JSON arrays: JSON.parse reads 40 of them in a third of the time in which the driver reads 40 rows. */
+type Property = readonly [
+  name: string,
+  label: string,
+  type: string,
+  description: string | null,
+  options: readonly Option[],
+  position: number,
+  createdAt: string,
+  updatedAt: string,
+];
+const PROPERTIES = `(select json_agg(json_build_array(p.name, p.label, p.type, p.description, p.options, p.position, p.created_at, p.updated_at) order by p.position)
+    from event_property p where p.definition_id = d.id) as properties`;
+const DEFINITION = `d.id, d.number, d.name, d.label, d.description, d.primary_object as "primaryObject",
+  d.include_default_properties as "includeDefaultProperties", d.created_at as "createdAt", d.updated_at as "updatedAt", ${PROPERTIES}`;
+const OF_ORGANIZATION = `from event_definition d where d.organization_id = $1 and d.deleted_at is null`;
+const ONE_DEFINITION = `select ${DEFINITION} ${OF_ORGANIZATION} and d.name = $2`;
+const ONE_FOR_REST = `select d.custom_matching_id as "customMatchingId", ${DEFINITION} ${OF_ORGANIZATION} and d.name = $2`;
+const DEFINITIONS = `select ${DEFINITION} ${OF_ORGANIZATION} order by d.name limit 51`;
+const SEARCH = `select ${DEFINITION} ${OF_ORGANIZATION} and strpos(d.name, $2) > 0 order by d.name limit 21`;
 
 const FIELD_TYPE_OF: Readonly<Record<string, string>> = {
   bool: 'radio',
@@ -34,82 +42,93 @@ const FIELD_TYPE_OF: Readonly<Record<string, string>> = {
   number: 'number',
   string: 'text',
 };
-
-interface WholeDefinition {
-  readonly definition: DefinitionRow;
-  readonly properties: readonly PropertyRow[];
-}
-
-async function withProperties(floor: Floor, definitions: readonly DefinitionRow[]): Promise<WholeDefinition[]> {
-  const rows = await floor.query<PropertyRow>('properties', PROPERTIES, [definitions.map(({ id }) => id)]);
-  const propertiesOf = groupBy(rows, ({ definitionId }) => definitionId);
-  return definitions.map((definition) => ({ definition, properties: propertiesOf.get(definition.id) ?? [] }));
-}
-
-async function readDefinition(floor: Floor, caller: Caller, name: string): Promise<WholeDefinition | undefined> {
-  const definitions = await floor.query<DefinitionRow>('definition', ONE_DEFINITION, [caller.organizationId, name]);
-  return (await withProperties(floor, definitions))[0];
-}
+/** In upper case, as GraphQL has them. */
+const GRAPHQL_TYPE_OF = new Map(
+  Object.entries(FIELD_TYPE_OF).map(([type, fieldType]) => [type, [type.toUpperCase(), fieldType.toUpperCase()]]),
+);
 
 const namesOf = ({ number, name }: DefinitionRow, caller: Caller) => ({
   fullyQualifiedName: `pe${caller.organizationNumber}_${name}`,
   objectTypeId: `6-${number}`,
 });
 
-function toGraphQL({ definition, properties }: WholeDefinition, caller: Caller): object {
-  const { id, name, label, description, primaryObject, includeDefaultProperties, createdAt, updatedAt } = definition;
+function toGraphQL(row: DefinitionRow, caller: Caller): object {
+  const { id, name, label, description, primaryObject, includeDefaultProperties, createdAt, updatedAt } = row;
   return {
     id: globalId('EventDefinition', id),
     databaseId: id,
     name,
-    ...namesOf(definition, caller),
+    ...namesOf(row, caller),
     label,
     description,
     primaryObject,
     includeDefaultProperties,
     createdAt,
     updatedAt,
-    properties: properties.map(({ type, ...others }) => ({
-      ...others,
-      definitionId: undefined,
-      type: type.toUpperCase(),
-      fieldType: FIELD_TYPE_OF[type]?.toUpperCase(),
-      isDefault: false,
-    })),
+    properties: (row.properties ?? []).map(toGraphQLProperty),
+  };
+}
+
+function toGraphQLProperty([name, label, kind, description, options, position, createdAt, updatedAt]: Property) {
+  const [type, fieldType] = GRAPHQL_TYPE_OF.get(kind) ?? [];
+  return {
+    name,
+    label,
+    type,
+    fieldType,
+    description,
+    options,
+    displayOrder: position + DEFAULTS,
+    isDefault: false,
+    createdAt: toIso(createdAt),
+    updatedAt: toIso(updatedAt),
   };
 }
 
 export async function graphqlDefinition(floor: Floor, caller: Caller, { name }: { name: string }): Promise<object> {
-  const found = await readDefinition(floor, caller, name);
-  return { eventDefinition: found ? toGraphQL(found, caller) : null };
+  const [row] = await floor.query<DefinitionRow>('definition', ONE_DEFINITION, [caller.organizationId, name]);
+  return { eventDefinition: row ? toGraphQL(row, caller) : null };
 }
 
 export async function graphqlDefinitions(floor: Floor, caller: Caller): Promise<object> {
-  const rows = await floor.query<DefinitionRow>('definitions', DEFINITIONS, [caller.organizationId]);
-  const whole = await withProperties(floor, rows.slice(0, 50));
-  const edges = whole.map((one) => ({ node: toGraphQL(one, caller) }));
-  return { viewer: { organization: { eventDefinitions: { edges, pageInfo: { hasNextPage: rows.length > 50 } } } } };
+  return pageOf(await floor.query<DefinitionRow>('definitions', DEFINITIONS, [caller.organizationId]), 50, caller);
+}
+
+export async function graphqlSearch(floor: Floor, caller: Caller, { search }: { search: string }): Promise<object> {
+  return pageOf(await floor.query<DefinitionRow>('search', SEARCH, [caller.organizationId, search]), 20, caller);
+}
+
+function pageOf(rows: readonly DefinitionRow[], size: number, caller: Caller): object {
+  const edges = rows.slice(0, size).map((row) => ({ node: toGraphQL(row, caller) }));
+  return { viewer: { organization: { eventDefinitions: { edges, pageInfo: { hasNextPage: rows.length > size } } } } };
 }
 
 export async function restDefinition(floor: Floor, caller: Caller, eventName: string): Promise<object | undefined> {
-  const found = await readDefinition(floor, caller, eventName);
-  if (!found) return undefined;
-  const { number: _, ...definition } = found.definition;
+  const [row] = await floor.query<DefinitionRow>('restDefinition', ONE_FOR_REST, [caller.organizationId, eventName]);
+  if (!row) return undefined;
+  const { number: _, properties, ...definition } = row;
   return {
     ...definition,
-    ...namesOf(found.definition, caller),
-    labels: { singular: definition['label'], plural: null },
+    ...namesOf(row, caller),
+    labels: { singular: definition.label, plural: null },
     trackingType: 'MANUAL',
     archived: false,
     associations: [],
-    properties: found.properties.map(({ options, ...property }) => ({
-      ...property,
-      definitionId: undefined,
-      fieldType: FIELD_TYPE_OF[property.type],
-      groupName: 'event_properties',
-      options: options.map((option, displayOrder) => ({ ...option, displayOrder, hidden: false, description: null })),
-      isDefault: false,
-      archived: false,
-    })),
+    properties: (properties ?? []).map(
+      ([name, label, type, description, options, position, createdAt, updatedAt]: Property) => ({
+        name,
+        label,
+        type,
+        description,
+        displayOrder: position + DEFAULTS,
+        createdAt: toIso(createdAt),
+        updatedAt: toIso(updatedAt),
+        fieldType: FIELD_TYPE_OF[type],
+        groupName: 'event_properties',
+        options: options.map((option, displayOrder) => ({ ...option, displayOrder, hidden: false, description: null })),
+        isDefault: false,
+        archived: false,
+      }),
+    ),
   };
 }

@@ -1,8 +1,8 @@
 import { type Caller, type Floor, globalId, speltOrNull } from './floor-core.ts';
 
 interface EventRow {
-  readonly id: string;
-  readonly createdAt: Date;
+  readonly id: number;
+  readonly createdAt: string;
   readonly eventType: string;
   readonly messageId: string | null;
   readonly provider: string;
@@ -39,7 +39,7 @@ export async function restEvents(
 ): Promise<object> {
   const rows = await readEvents(floor, caller, sessionId, query.get('cursor') ?? '0', Number(query.get('limit') ?? 50));
   const items = rows.map(({ id, createdAt, eventType, messageId, provider, eventData }) => ({
-    id: Number(id),
+    id,
     createdAt,
     eventType,
     messageId,
@@ -47,7 +47,7 @@ export async function restEvents(
     provider,
     eventData,
   }));
-  return { items, nextCursor: rows.at(-1)?.id ?? query.get('cursor') };
+  return { items, nextCursor: String(rows.at(-1)?.id ?? query.get('cursor')) };
 }
 
 interface EventsVariables {
@@ -65,10 +65,10 @@ export async function graphqlEvents(
   const edges = rows.slice(0, 100).map((row) => {
     const { id, createdAt, eventType, messageId, provider } = row;
     return {
-      cursor: id,
+      cursor: String(id),
       node: {
         id: globalId('SessionEvent', `${sessionId}:${id}`),
-        databaseId: Number(id),
+        databaseId: id,
         eventType,
         messageId,
         provider,

@@ -90,9 +90,9 @@ const EVENTS = `
 
 const ARTIFACTS = `
   insert into artifact (id, organization_id, session_id, type, created_at, updated_at)
-  select ${uuid(6, '2 * n + k')}, $1, ${uuid(0, 'n')}, case when k = 0 then 'PullRequest' else 'Plan' end,
+  select ${uuid(6, '3 * n + k')}, $1, ${uuid(0, 'n')}, case when k = 0 then 'PullRequest' else 'Plan' end,
     ${BEGAN} + (n * 10 + k) * interval '1 second', ${BEGAN} + (n * 10 + k) * interval '1 second'
-  from generate_series($2::int + 1, $2::int + $3::int) n, generate_series(0, 1) k`;
+  from generate_series($2::int + 1, $2::int + $3::int) n, generate_series(0, 2) k`;
 
 const PULL_REQUESTS = `
   insert into pull_request (id, organization_id, artifact_id, url, title, status, is_draft, source_branch, base_branch, head_sha, agent, diff, author,
@@ -103,7 +103,7 @@ const PULL_REQUESTS = `
     jsonb_build_object('avatarUrl', 'https://code.example.com/avatars/coder.png', 'login', 'coder'),
     jsonb_build_object('id', ${uuid(4, '1')}, 'name', 'shop-web', 'owner', 'shop', 'baseBranch', 'main', 'provider', 'github'),
     a.created_at + k * interval '1 second', a.created_at + k * interval '1 second'
-  from artifact a, generate_series(1, case when a.type = 'PullRequest' then 2 else 1 end) k`;
+  from artifact a, generate_series(1, 2) k`;
 
 const DEFINITION_ROWS = `
   insert into event_definition (id, organization_id, name, label, description, primary_object, custom_matching_id, include_default_properties, created_at, updated_at, deleted_at)

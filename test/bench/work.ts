@@ -18,6 +18,8 @@ export interface Work {
 }
 
 const PAGES = 20;
+/** Each is part of the names of more than 20 definitions. */
+const SEARCHES = ['0', '1', 't_0', 't_1', 'event', '_'];
 
 export const AUTHENTICATED = 'query Typename { __typename }';
 
@@ -41,6 +43,12 @@ const SESSIONS = `query Sessions { viewer { organization { sessions(first: 50) {
     databaseId url title status isDraft sourceBranch baseBranch headSha agent createdAt updatedAt
     diff { additions deletions data } author { avatarUrl login } codeRepository { databaseId name owner baseBranch provider }
   } }
+} } pageInfo { hasNextPage } } } } }`;
+
+/** With 8 of the 14 fields of a pull request. */
+const SESSIONS_IN_PART = `query SessionsInPart { viewer { organization { sessions(first: 50) { edges { node {
+  id databaseId title mode branchName createdAt updatedAt state { current }
+  artifacts { databaseId type pullRequests { databaseId url title status isDraft sourceBranch baseBranch createdAt } }
 } } pageInfo { hasNextPage } } } } }`;
 
 const DEFINITION = `id databaseId name fullyQualifiedName objectTypeId label description primaryObject includeDefaultProperties createdAt updatedAt
@@ -74,16 +82,24 @@ const changes = (index: number) => ({
 /** The table of works, over a long session of so many events. */
 export function works(eventCount: number): Work[] {
   const cursors = some(PAGES, (index) => Math.floor((index * (eventCount - 101)) / (PAGES - 1)));
+  const search = `query Search($search: String!) { viewer { organization {
+    eventDefinitions(first: 20, search: $search) { edges { node { ${DEFINITION} } } pageInfo { hasNextPage } }
+  } } }`;
   const definitions = `query Definitions { viewer { organization { eventDefinitions(first: 50) { edges { node { ${DEFINITION} } } pageInfo { hasNextPage } } } } }`;
   return [
-    { name: '{ __typename }', target: 0.6, requests: [graphql('Typename', AUTHENTICATED)] },
-    { name: 'REST 100 events', target: 1, requests: cursors.map(restEvents) },
-    { name: 'GraphQL 100 events, eventDataJson', target: 0.9, requests: cursors.map(jsonEvents) },
-    { name: 'GraphQL 100 events, eventData', target: 0.8, requests: cursors.map(typedEvents) },
-    { name: 'GraphQL 50 sessions, nested', target: 0.75, requests: [graphql('Sessions', SESSIONS)] },
+    { name: '{ __typename }', target: 0.9, requests: [graphql('Typename', AUTHENTICATED)] },
+    { name: 'REST 100 events', target: 1.5, requests: cursors.map(restEvents) },
+    { name: 'GraphQL 100 events, eventDataJson', target: 1, requests: cursors.map(jsonEvents) },
+    { name: 'GraphQL 100 events, eventData', target: 0.9, requests: cursors.map(typedEvents) },
+    { name: 'GraphQL 50 sessions, nested', target: 0.85, requests: [graphql('Sessions', SESSIONS)] },
+    {
+      name: 'GraphQL 50 sessions, nested, in part',
+      target: 0.85,
+      requests: [graphql('SessionsInPart', SESSIONS_IN_PART)],
+    },
     {
       name: 'GraphQL 1 definition, 40 properties',
-      target: 0.75,
+      target: 0.85,
       requests: some(PAGES, (index) =>
         graphql('Definition', `query Definition($name: String!) { eventDefinition(name: $name) { ${DEFINITION} } }`, {
           name: definitionName(index),
@@ -98,6 +114,11 @@ export function works(eventCount: number): Work[] {
         path: `/events/2026-03/event-definitions/${definitionName(index)}`,
       })),
     },
+    {
+      name: 'GraphQL search of 20 definitions, 40 properties each',
+      target: 0.85,
+      requests: SEARCHES.map((text) => graphql('Search', search, { search: text })),
+    },
     { name: 'GraphQL 50 definitions', target: 0.75, requests: [graphql('Definitions', definitions)] },
     {
       name: 'REST PATCH session',
@@ -111,7 +132,7 @@ export function works(eventCount: number): Work[] {
     },
     {
       name: 'GraphQL updateSession',
-      target: 0.8,
+      target: 0.85,
       writes: true,
       requests: some(PAGES, (index) =>
         graphql('UpdateSession', UPDATE, {
