@@ -3,7 +3,7 @@ import { toConnection } from '../../core/connection.ts';
 import { ConflictError, NotFoundError } from '../../core/errors.ts';
 import { type InputFields, mutation } from '../../core/mutation.ts';
 import { isProvenBelow, keyFromId, uuidsOf } from '../../core/node.ts';
-import { selectedColumns } from '../../core/selection.ts';
+import { needs, selectedColumns } from '../../core/selection.ts';
 import { OrganizationType } from '../organizations/graphql.ts';
 import {
   SandboxSizeEnum,
@@ -59,6 +59,7 @@ builder.objectField(OrganizationType, 'sessions', (t) =>
         filter: t.arg({ type: FilterInput, description: 'Conditions.' }),
         orderBy: t.arg({ type: OrderInput, description: 'By time of creation, descending, unless given.' }),
       },
+      extensions: needs<{ id: string }>('id'),
       resolve: async ({ id }, { filter, orderBy, ...page }, context, info) => {
         const order = {
           field: orderBy?.field ?? ('CREATED_AT' as const),
