@@ -15,6 +15,7 @@ test.each([
   ['select * from (select (1) from organization) as o', 'SELECT'],
   ['select * from session for no key update of session', 'SELECT session'],
   ['with x as (select 1 from a for no key update of a) select * from x', 'WITH x'],
+  ['explain update session set a = 1', 'EXPLAIN session'],
   ['', 'STATEMENT'],
 ])('a statement is named by its verb and table: %s', (statement, name) => {
   expect(summaryOf(statement)).toBe(name);

@@ -131,6 +131,12 @@ describe('every kind of issue names the field and the bound', () => {
       { bb: 1 },
       ['field too_big: a key must be at most 1 characters', 'field invalid_format: a key must begin with a'],
     ],
+    [
+      'a bad key far within',
+      z.array(z.record(z.uuid(), z.int())),
+      [{ b: 1 }],
+      ['field.0 invalid_format: a key must be a UUID'],
+    ],
     ['a rule of our own', z.string().refine(() => false, OWN), 'x', [`field custom: ${OWN}`]],
   ])('%s', ([, schema, value, expected]) => {
     expect(faults(schema, value)).toEqual(expected);
