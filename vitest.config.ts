@@ -3,7 +3,7 @@ import { defineConfig } from 'vitest/config';
 /** Tests of pure code: no PostgreSQL, no gateway. */
 const UNIT = ['test/**/*.unit.test.ts'];
 /** Projects of their own below. */
-const APART = ['test/{browser,conformance,faults}/**'];
+const APART = ['test/{browser,conformance,faults,proof}/**'];
 
 /** What depends on state that gateways share: these files run once more, through two gateways behind a load balancer. */
 const SHARED_STATE = [
@@ -66,6 +66,11 @@ export default defineConfig({
           include: ['test/conformance/*.test.ts'],
           globalSetup: ['test/support/global-setup.ts'],
         },
+      },
+      // Figures of docs/proof.md that need an idle machine: `npm run test:proof`.
+      {
+        extends: true,
+        test: { name: 'proof', include: ['test/proof/*.test.ts'], globalSetup: ['test/support/global-setup.ts'] },
       },
       // Kills, full disks, moved clocks, crowds: `npm run test:faults`.
       {

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import type { Proof } from '../support/proof.ts';
 
-const SCRIPTS = ['test', 'test:several', 'test:faults', 'test:browser', 'test:conformance'];
+const SCRIPTS = ['test', 'test:several', 'test:faults', 'test:browser', 'test:conformance', 'test:proof'];
 const root = new URL('../..', import.meta.url).pathname;
 const { values, positionals } = parseArgs({ options: { from: { type: 'string' } }, allowPositionals: true });
 
