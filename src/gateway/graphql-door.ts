@@ -42,6 +42,8 @@ interface ServerContext {
   cost?: ToldCost;
   /** Ends a subscription whose events nobody will read. */
   readonly following: { gone?: AbortController };
+  /** The answer as text, once it is made. */
+  readonly made: { json?: string };
   /** What came of the operation, where it has been run already. */
   result?: ExecutionResult;
   /** Whether that is the stored answer of an earlier request with the same idempotency key. An object, since Yoga copies this context. */
@@ -165,7 +167,11 @@ export function createGraphQLDoor(dependencies: Dependencies, limits: RateLimits
       processed.setResult({
         ...result,
         extensions: { ...result.extensions, ...told(serverContext) },
-        stringify: (answered: ExecutionResult) => toJson(answered, serverContext.logs),
+        // Yoga makes a response around it, which would copy a large text twice.
+        stringify: (answered: ExecutionResult) => (
+          (serverContext.made.json = toJson(answered, serverContext.logs)),
+          ''
+        ),
       });
     },
   };
@@ -221,7 +227,7 @@ export function createGraphQLDoor(dependencies: Dependencies, limits: RateLimits
     response.headers.delete('content-length');
     const head = { status: response.status, headers: Object.fromEntries(response.headers) };
     if (isStream && response.body) return answerWith(subscriptionBody(response.body, gone), head);
-    return answerWith(await response.text(), head);
+    return answerWith(server.made.json ?? (await response.text()), head);
   }
 
   async function runWithin(args: ExecutionArgs, server: ServerContext): Promise<ExecutionResult> {
@@ -239,6 +245,7 @@ export function createGraphQLDoor(dependencies: Dependencies, limits: RateLimits
       logs,
       headers: request.headers,
       following: {},
+      made: {},
       replay: { isReplayed: false },
       params: readGraphQLRequest(request).then(findDocument),
     };
