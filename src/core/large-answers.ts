@@ -1,4 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { getHeapStatistics, setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { DomainError } from './errors.ts';
 
 /** An answer that takes more than this of the database, or of memory, is large. */
@@ -23,9 +25,12 @@ export class LargeAnswers {
     return () => {
       if (isEnded) return;
       isEnded = true;
-      const next = this.#waiting.shift();
-      if (next) next();
-      else this.#isTaken = false;
+      const handOver = () => {
+        const next = this.#waiting.shift();
+        if (next) next();
+        else this.#isTaken = false;
+      };
+      collected().then(handOver, handOver);
     };
   }
 
@@ -53,4 +58,25 @@ export class LargeAnswers {
       this.#waiting.push(next);
     });
   }
+}
+
+/** With less in use nothing is collected. */
+const COLLECT_ABOVE_BYTES = 192 * 1024 * 1024;
+
+type Collect = (options: { type: 'major'; execution: 'async' }) => Promise<void>;
+let collect: Collect | undefined;
+
+/**
+ * Collects what the last large answer has left, where it is much. V8 would let it lie, since it may take gigabytes, while the next ones are made. The
+ * collection takes as long as what is in use is large, which is little.
+ */
+async function collected(): Promise<void> {
+  const { used_heap_size: used, external_memory: external } = getHeapStatistics();
+  if (used + external < COLLECT_ABOVE_BYTES) return;
+  if (!collect) {
+    setFlagsFromString('--expose-gc');
+    // A context that is made now has the function.
+    collect = runInNewContext('gc') as Collect;
+  }
+  await collect({ type: 'major', execution: 'async' });
 }
