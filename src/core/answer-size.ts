@@ -13,10 +13,10 @@ export function answerTooLarge(maxBytes = MAX_ANSWER_BYTES): DomainError {
 }
 
 /**
- * Whether a value is larger as JSON than an answer may be, found without making the JSON: a value that is read once may be answered many times. It
- * may err for less, since characters are counted as one byte each, but never for more.
+ * Whether a value is larger as JSON, found without making the JSON: a value that is read once may be answered many times. It may err for less,
+ * since characters are counted as one byte each, but never for more.
  */
-export function isSurelyTooLarge(value: unknown, maxBytes = MAX_ANSWER_BYTES): boolean {
+export function isSurelyLarger(value: unknown, maxBytes: number): boolean {
   let left = maxBytes;
   const open: unknown[] = [value];
   while (open.length > 0) {
@@ -40,6 +40,9 @@ export function isSurelyTooLarge(value: unknown, maxBytes = MAX_ANSWER_BYTES): b
   }
   return false;
 }
+
+/** Whether it is larger than an answer may be. */
+export const isSurelyTooLarge = (value: unknown) => isSurelyLarger(value, MAX_ANSWER_BYTES);
 
 /** The bytes of an answer. @throws DomainError `ANSWER_TOO_LARGE` when they are more than it may have. */
 export function answerBytes(text: string, maxBytes = MAX_ANSWER_BYTES): number {

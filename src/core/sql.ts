@@ -3,7 +3,7 @@ import { type Compilable, CompiledQuery, type QueryExecutorProvider } from 'kyse
 import { LRUCache } from 'lru-cache';
 import type { Pool } from 'pg';
 import { type Statement, statementOf } from './postgres/queries.ts';
-import type { RequestBudget } from './postgres/request-budget.ts';
+import { Postponed, type RequestBudget } from './postgres/request-budget.ts';
 import { WIRE_TYPES } from './postgres/wire-types.ts';
 
 /**
@@ -68,7 +68,7 @@ export function runOn(pool: Pool): Run {
     entry.uses += 1;
     return entry.uses > USES_BEFORE_PREPARING ? entry.name : undefined;
   };
-  return async ({ text, values }, budget) => {
+  async function send({ text, values }: Statement<unknown>, budget?: RequestBudget): Promise<object[]> {
     const name = nameOf(text);
     const client = await pool.connect();
     let isReleased = false;
@@ -78,7 +78,7 @@ export function runOn(pool: Pool): Run {
       isReleased = true;
     };
     try {
-      const types = budget ? budget.typesCounting(() => release(true)) : WIRE_TYPES;
+      const types = budget ? budget.typesCounting(() => release(true), READS.test(text)) : WIRE_TYPES;
       const { rows } = await client.query<object>({ name, text, values: [...values], types });
       release();
       return rows;
@@ -88,8 +88,22 @@ export function runOn(pool: Pool): Run {
       budget?.take(0);
       throw error;
     }
+  }
+
+  return async (statement, budget) => {
+    for (;;) {
+      try {
+        return await send(statement, budget);
+      } catch (error) {
+        if (!budget || !(error instanceof Postponed)) throw error;
+      }
+      await budget.becomeLarge();
+    }
   };
 }
+
+/** What may be sent twice. */
+const READS = /^\s*(?:select|with)\b(?![^]*\b(?:insert|update|delete)\b)/i;
 
 /**
  * The same on the connection of the manager's transaction. A statement that fails ends the transaction, but for one that was run with `attempt`.

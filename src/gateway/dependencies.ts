@@ -4,6 +4,7 @@ import type { Logger } from 'pino';
 import type { Config } from '../core/config.ts';
 import { type Database, openDatabase } from '../core/database.ts';
 import type { HttpRequest } from '../core/http.ts';
+import { LargeAnswers } from '../core/large-answers.ts';
 import { type LiveTails, createLiveTails } from '../core/live-tails.ts';
 import { type Notifier, createNotifier } from '../core/notify.ts';
 import {
@@ -62,6 +63,7 @@ export interface Dependencies {
   readonly timing: Timing;
   readonly liveTails: LiveTails;
   readonly bounds: Bounds;
+  readonly largeAnswers: LargeAnswers;
   /** Closes the connections to the database. */
   close(): Promise<void>;
 }
@@ -147,6 +149,7 @@ export async function createDependencies({
     newId: randomUUID,
     timing: allTiming,
     bounds,
+    largeAnswers: new LargeAnswers(),
     liveTails: createLiveTails({
       notifier,
       pollMs: allTiming.livePollMs,
@@ -214,9 +217,10 @@ export function operationContext(
   requestId: string,
   request?: HttpRequest,
 ): OperationContext {
-  const { database, run, notifier, turns, secrets, outbound, now, newId, timing, liveTails, bounds } = dependencies;
+  const { database, run, notifier, turns, secrets, outbound, now, newId, timing, liveTails, bounds, largeAnswers } =
+    dependencies;
   let em: OperationContext['em'] | undefined;
-  const budget = new RequestBudget(bounds.answerBytes);
+  const budget = new RequestBudget(bounds.answerBytes, largeAnswers);
   return {
     get em() {
       return (em ??= database.em.fork());

@@ -12,7 +12,9 @@ import {
 import { type GraphQLParams, type Plugin, createYoga } from 'graphql-yoga';
 import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
+import { isSurelyLarger } from '../core/answer-size.ts';
 import { type HttpAnswer, type HttpHeaders, type HttpRequest, answerWith } from '../core/http.ts';
+import { LARGE_BYTES } from '../core/large-answers.ts';
 import type { OperationContext } from '../core/operation.ts';
 import { type Dependencies, followingContext, readingContext } from './dependencies.ts';
 import { createExecutor } from './executor.ts';
@@ -21,7 +23,7 @@ import { createDocuments } from './graphql-documents.ts';
 import { masked, maskedStream, toGraphQLError, toHttpError, toJson, withoutFoundValue } from './graphql-failures.ts';
 import { createGraphQLObserver } from './graphql-observe.ts';
 import { LIMITS, checkDocument, explained, memoryOf, parseWithinLimits, withoutRepeats } from './graphql-limits.ts';
-import { readGraphQLRequest } from './graphql-request.ts';
+import { isPlain, plainMediaType, readGraphQLRequest } from './graphql-request.ts';
 import { KEY_HEADER, REPLAYED_HEADER } from './idempotency.ts';
 import { executeWithKey } from './idempotent-graphql.ts';
 import { type RateLimits, costExceeded } from './rate-limits.ts';
@@ -40,6 +42,8 @@ interface ServerContext {
   cost?: ToldCost;
   /** Ends a subscription whose events nobody will read. */
   readonly following: { gone?: AbortController };
+  /** The answer as text, once it is made. */
+  readonly made: { json?: string };
   /** What came of the operation, where it has been run already. */
   result?: ExecutionResult;
   /** Whether that is the stored answer of an earlier request with the same idempotency key. An object, since Yoga copies this context. */
@@ -90,7 +94,12 @@ export function createGraphQLDoor(dependencies: Dependencies, limits: RateLimits
     return limits && pay(limits, request, requested, server);
   }
 
-  const observed = (args: ExecutionArgs, server: ServerContext) => observe(args, () => perform(args, server));
+  async function observed(args: ExecutionArgs, server: ServerContext): Promise<ExecutionResult> {
+    const result = await observe(args, () => perform(args, server));
+    // Also where little was read, and is answered many times.
+    if (isSurelyLarger(result, LARGE_BYTES)) await server.operation.budget.becomeLarge();
+    return result;
+  }
 
   async function perform(args: ExecutionArgs, server: ServerContext): Promise<ExecutionResult> {
     if (getOperationAST(args.document, args.operationName)?.operation !== OperationTypeNode.MUTATION)
@@ -158,7 +167,11 @@ export function createGraphQLDoor(dependencies: Dependencies, limits: RateLimits
       processed.setResult({
         ...result,
         extensions: { ...result.extensions, ...told(serverContext) },
-        stringify: (answered: ExecutionResult) => toJson(answered, serverContext.logs),
+        // Yoga makes a response around it, which would copy a large text twice.
+        stringify: (answered: ExecutionResult) => (
+          (serverContext.made.json = toJson(answered, serverContext.logs)),
+          ''
+        ),
       });
     },
   };
@@ -214,7 +227,7 @@ export function createGraphQLDoor(dependencies: Dependencies, limits: RateLimits
     response.headers.delete('content-length');
     const head = { status: response.status, headers: Object.fromEntries(response.headers) };
     if (isStream && response.body) return answerWith(subscriptionBody(response.body, gone), head);
-    return answerWith(await response.text(), head);
+    return answerWith(server.made.json ?? (await response.text()), head);
   }
 
   async function runWithin(args: ExecutionArgs, server: ServerContext): Promise<ExecutionResult> {
@@ -232,10 +245,15 @@ export function createGraphQLDoor(dependencies: Dependencies, limits: RateLimits
       logs,
       headers: request.headers,
       following: {},
+      made: {},
       replay: { isReplayed: false },
       params: readGraphQLRequest(request).then(findDocument),
     };
-    const answer = (await runKnown(request, server)) ?? (await askYoga(request, server));
+    const answered = async () => (await runKnown(request, server)) ?? (await askYoga(request, server));
+    const answer = await answered().finally(() => {
+      // A subscription goes on reading.
+      if (server.following.gone?.signal.aborted !== false) operation.budget.close();
+    });
     return server.replay.isReplayed ? { ...answer, headers: { ...answer.headers, [REPLAYED_HEADER]: 'true' } } : answer;
   };
 }
@@ -260,27 +278,6 @@ async function pay(
   const { limit, remaining, resetAt } = budget;
   server.cost = { requested, limit, remaining, resetAt };
   if (!budget.isPaid) throw toHttpError(costExceeded(requested, budget, adviceFor(request, remaining)));
-}
-
-/** The media type that a POST is answered with, where its `Accept` leaves no choice to negotiate. */
-function plainMediaType({ method, headers }: HttpRequest): string | undefined {
-  if (method !== 'POST') return undefined;
-  const accept = headers.get('accept') ?? '*/*';
-  if (accept === '*/*' || accept === 'application/json') return 'application/json';
-  return accept.startsWith('application/graphql-response+json') ? 'application/graphql-response+json' : undefined;
-}
-
-/** Whether it is made of what every request has; Yoga says what is wrong with others. */
-function isPlain(params: GraphQLParams): params is GraphQLParams & { query: string } {
-  const { query, operationName, variables, ...others } = params;
-  const hasVariables =
-    variables === undefined || variables === null || (typeof variables === 'object' && !Array.isArray(variables));
-  return (
-    typeof query === 'string' &&
-    (operationName == null || typeof operationName === 'string') &&
-    hasVariables &&
-    Object.keys(others).length === 0
-  );
 }
 
 function isRunAtOnce(document: DocumentNode, operationName: string | undefined): boolean {

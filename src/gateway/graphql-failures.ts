@@ -74,6 +74,8 @@ export async function* maskedStream(
     }
   } catch (error) {
     yield { errors: [toGraphQLError(error, logs.log)] };
+  } finally {
+    budget.close();
   }
 }
 

@@ -83,12 +83,18 @@ export async function answerRest(
   const whole = { ...given, ...parameters };
   const input = parseInput(route.input, whole);
   const context = operationContext(dependencies, actor, requestId, request);
-  if (!isWrite(route)) return runRoute(route, readingContext(context, dependencies), input, request);
-  const key = idempotencyKeyOf(request.headers);
-  if (key === undefined) return runRoute(route, context, input, request);
-  return runWithKey(dependencies.idempotency, { route, context, key, input: whole }, (inner) =>
-    runRoute(route, inner, input, request),
-  );
+  // A stream goes on reading, and closes its budget itself.
+  if (route.respond) return runRoute(route, readingContext(context, dependencies), input, request);
+  try {
+    if (!isWrite(route)) return await runRoute(route, readingContext(context, dependencies), input, request);
+    const key = idempotencyKeyOf(request.headers);
+    if (key === undefined) return await runRoute(route, context, input, request);
+    return await runWithKey(dependencies.idempotency, { route, context, key, input: whole }, (inner) =>
+      runRoute(route, inner, input, request),
+    );
+  } finally {
+    context.budget.close();
+  }
 }
 
 async function runRoute(

@@ -14,7 +14,7 @@ async function hidingCommits(databaseUrl: string): Promise<{ url: string; stop()
     let isStored = false;
     client.on('data', (bytes) => {
       const text = bytes.toString('latin1');
-      isStored ||= text.includes('update idempotency_key set answer');
+      isStored ||= text.includes('update "idempotency_key" set "answer"');
       if (isStored && /\bcommit\b/i.test(text)) database.removeAllListeners('data');
       database.write(bytes);
     });

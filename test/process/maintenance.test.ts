@@ -68,7 +68,7 @@ describe('upkeep', () => {
     expect(await count('audit_entry')).toBe(2);
     gateway.setClock(after(30 * DAY_MS + 1));
     await upkeep();
-    expect(await rows('select occurred_at as at from audit_entry')).toEqual([{ at: '2026-03-02 10:00:00+00' }]);
+    expect(await rows('select occurred_at as at from audit_entry')).toEqual([{ at: '2026-03-02T10:00:00.000Z' }]);
   });
 
   test('with AUDIT_RETENTION_DAYS=0 for ever', async () => {

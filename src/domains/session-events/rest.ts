@@ -64,9 +64,13 @@ function wantsStream(headers: HttpHeaders): boolean {
 }
 
 async function pageOf(context: OperationContext, input: ListSessionEventsInput): Promise<HttpAnswer> {
-  const { events, nextCursor } = await listSessionEvents(context, input);
-  const body = `{"items":[${events.map(eventToJson).join(',')}],"nextCursor":"${nextCursor}"}`;
-  return answerJsonText(body);
+  try {
+    const { events, nextCursor } = await listSessionEvents(context, input);
+    const body = `{"items":[${events.map(eventToJson).join(',')}],"nextCursor":"${nextCursor}"}`;
+    return answerJsonText(body);
+  } finally {
+    context.budget.close();
+  }
 }
 
 async function streamOf(

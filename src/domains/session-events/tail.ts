@@ -67,6 +67,7 @@ async function* follow(
     }
   } finally {
     live.close();
+    context.budget.close();
   }
 }
 
