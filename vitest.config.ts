@@ -68,11 +68,6 @@ export default defineConfig({
           globalSetup: ['test/support/global-setup.ts'],
         },
       },
-      // Figures of docs/proof.md that need an idle machine: `npm run test:proof`.
-      {
-        extends: true,
-        test: { name: 'proof', include: ['test/proof/*.test.ts'], globalSetup: ['test/support/global-setup.ts'] },
-      },
       // Kills, full disks, moved clocks, crowds: `npm run test:faults`.
       {
         extends: true,
