@@ -167,11 +167,8 @@ export function createGraphQLDoor(dependencies: Dependencies, limits: RateLimits
       processed.setResult({
         ...result,
         extensions: { ...result.extensions, ...told(serverContext) },
-        // Yoga makes a response around it, which would copy a large text twice.
-        stringify: (answered: ExecutionResult) => (
-          (serverContext.made.json = toJson(answered, serverContext.logs)),
-          ''
-        ),
+        // Kept, since Yoga makes a response around it, out of which a large text would be copied again.
+        stringify: (answered: ExecutionResult) => (serverContext.made.json = toJson(answered, serverContext.logs)),
       });
     },
   };
