@@ -1,6 +1,5 @@
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { pipeline } from 'node:stream/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { HttpAnswer } from '../core/http.ts';
 
@@ -27,11 +26,31 @@ export async function send(
     await Promise.race([once(incoming, 'close'), delay(LINGER_MS, undefined, { ref: false })]);
     outgoing.end();
   } else if (body.length > PART_LENGTH) {
-    await pipeline(partsOf(body), outgoing);
+    await sendInParts(body, outgoing);
   } else {
     // A text goes out in one write with the headers; as bytes it would be copied before.
     outgoing.end(body);
   }
+}
+
+/** Not with `pipeline`, which makes an iterator, an abort signal and its exception for each answer. @throws Error when the peer goes away. */
+async function sendInParts(body: Uint8Array | string, outgoing: ServerResponse): Promise<void> {
+  for (const part of partsOf(body)) if (!outgoing.write(part)) await happens('drain', outgoing);
+  outgoing.end();
+  if (!outgoing.writableFinished) await happens('finish', outgoing);
+}
+
+function happens(event: 'drain' | 'finish', outgoing: ServerResponse): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const settle = () => {
+      outgoing.off(event, settle).off('close', settle);
+      if (outgoing.destroyed && !outgoing.writableFinished) reject(new Error('the peer went away'));
+      else resolve();
+    };
+    outgoing.on(event, settle).on('close', settle);
+    // The end of a connection that has ended already is not said again.
+    if (outgoing.destroyed) settle();
+  });
 }
 
 function* partsOf(body: Uint8Array | string): Generator<Uint8Array | string, void, undefined> {
