@@ -23,18 +23,31 @@ export interface Ordering<Row> {
 export interface PagePlan<Row> {
   /** One more than the page, to learn whether more follow. */
   readonly limit: number;
-  readonly apply: <Query extends PagedQuery<Query>>(query: Query) => Query;
+  /** What the text of the paged query depends on, and the values in it. */
+  readonly shape: string;
+  readonly values: PageValues;
+  /** With `value`, as a part of a prepared query, to which `values` are given. */
+  readonly apply: <Query extends PagedQuery<Query>>(query: Query, value?: PageValue) => Query;
   /** Numbers the rows in the order in which they are read, from 1. */
   readonly place: RawBuilder<number>;
   readonly toPage: (rows: readonly Row[]) => Page<Row>;
 }
 
+/** The values of a page under the names by which a prepared query finds them: the limit, and those of the cursors. */
+export interface PageValues {
+  readonly 'page.limit': number;
+  readonly [cursor: `page.${'after' | 'before'}.${number}`]: string;
+}
+type PageValue = <Name extends keyof PageValues>(name: Name) => RawBuilder<PageValues[Name]>;
+
 /** The part of a query builder that makes a page of its rows. */
 export interface PagedQuery<Query> {
   where(condition: Expression<SqlBool>): Query;
   orderBy(order: Expression<unknown>): Query;
-  limit(limit: number): Query;
+  limit(limit: RawBuilder<number>): Query;
 }
+
+const BOUNDS = ['after', 'before'] as const;
 
 /**
  * Plans a page, apart from the rows it is of.
@@ -47,25 +60,32 @@ export function planPage<Row>(
 ): PagePlan<Row> {
   const { backward, size } = sizeOf(page, max);
   const ascending = (ordering.direction === 'ASC') !== backward;
-  const [after, before] = (['after', 'before'] as const).map((argument) => {
-    const cursor = page[argument];
-    return cursor == null ? undefined : parseCursor(ordering, cursor, argument);
+  const cursors = BOUNDS.flatMap((bound) => {
+    const cursor = page[bound];
+    return cursor == null ? [] : [{ bound, values: parseCursor(ordering, cursor, bound) }];
   });
-  const beyond = (cursor: readonly string[], isAfter: boolean) => {
+  const values: PageValues = Object.assign(
+    { 'page.limit': size + 1 },
+    ...cursors.map((cursor) =>
+      Object.fromEntries(cursor.values.map((value, index) => [`page.${cursor.bound}.${index}`, value])),
+    ),
+  );
+  const beyond = (bound: (typeof BOUNDS)[number], value: PageValue) => {
     const columns = sql.join(ordering.columns.map((column) => sql.raw(column.sql)));
-    const operator = sql.raw((ordering.direction === 'ASC') === isAfter ? '>' : '<');
-    const values = sql.join(ordering.columns.map(({ type }, index) => sql`${cursor[index]}::${sql.raw(type)}`));
-    return sql<SqlBool>`(${columns}) ${operator} (${values})`;
+    const operator = sql.raw((ordering.direction === 'ASC') === (bound === 'after') ? '>' : '<');
+    const bounds = ordering.columns.map(({ type }, index) => sql`${value(`page.${bound}.${index}`)}::${sql.raw(type)}`);
+    return sql<SqlBool>`(${columns}) ${operator} (${sql.join(bounds)})`;
   };
   const order = ordering.columns.map((column) => sql.raw(`${column.sql} ${ascending ? 'asc' : 'desc'}`));
   return {
     limit: size + 1,
-    apply: <Query extends PagedQuery<Query>>(query: Query) => {
+    shape: [ordering.name, ordering.direction, backward, ...cursors.map(({ bound }) => bound)].join(),
+    values,
+    apply: (query, value = (name) => sql`${values[name]}`) => {
       let paged = query;
-      if (after) paged = paged.where(beyond(after, true));
-      if (before) paged = paged.where(beyond(before, false));
+      for (const { bound } of cursors) paged = paged.where(beyond(bound, value));
       for (const column of order) paged = paged.orderBy(column);
-      return paged.limit(size + 1);
+      return paged.limit(value('page.limit'));
     },
     place: sql<number>`row_number() over (order by ${sql.join(order)})`,
     toPage: (rows) => toPage(ordering, page, { backward, size }, rows),

@@ -133,9 +133,11 @@ async function loadVisible(
   }
 }
 
+const UUID = z.uuid();
+
 /** Only those keys that are UUIDs: other ones would be refused by the database. */
 export function uuidsOf(keys: readonly string[]): string[] {
-  return keys.filter((key) => z.uuid().safeParse(key).success).map((key) => key.toLowerCase());
+  return keys.filter((key) => UUID.safeParse(key).success).map((key) => key.toLowerCase());
 }
 
 /** The key of a global id of the type, or the value as it stands: inputs take either. */
@@ -147,7 +149,7 @@ export function keyFromId(typename: string, value: unknown): unknown {
 
 /** The same where the type does not matter. */
 export function keyFromAnyId(value: unknown): unknown {
-  if (typeof value !== 'string' || z.uuid().safeParse(value).success) return value;
+  if (typeof value !== 'string' || UUID.safeParse(value).success) return value;
   return parseGlobalId(value)?.key ?? value;
 }
 

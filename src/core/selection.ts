@@ -29,7 +29,7 @@ export function selectedColumns<Row>(info: GraphQLResolveInfo, type: string, ...
   // A field that is selected in several places has several nodes.
   const [first, ...more] = info.fieldNodes;
   if (!first || more.length > 0) return undefined;
-  const key = [type, ...path].join('.');
+  const key = path.length === 0 ? type : [type, ...path].join('.');
   let known = remembered.get(first);
   if (!known) remembered.set(first, (known = new Map<string, readonly string[] | undefined>()));
   if (!known.has(key)) known.set(key, columnsBelow(info, first, type, path));

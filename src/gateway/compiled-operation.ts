@@ -131,20 +131,21 @@ class Running {
   /** Has a value put in its place once it is there. */
   wait(value: PromiseLike<unknown>, put: (value: unknown) => void): void {
     this.#open += 1;
-    const fail = (error: unknown) => this.#fail(error);
-    value
-      .then((came) => {
+    value.then((came) => {
+      try {
         put(came);
         this.#open -= 1;
         if (this.#open === 0) this.#ended?.resolve();
-      })
-      .then(undefined, fail);
+      } catch (error) {
+        this.#fail(error);
+      }
+    }, this.#fail);
   }
 
-  #fail(error: unknown): void {
+  readonly #fail = (error: unknown): void => {
     this.#failure ??= { error };
     this.#ended?.reject(error);
-  }
+  };
 
   /** Until all is in its place; undefined when it is already. */
   ended(): Promise<void> | undefined {

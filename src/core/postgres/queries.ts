@@ -12,6 +12,7 @@ import {
   sql,
 } from 'kysely';
 import { LRUCache } from 'lru-cache';
+import { toIso } from './wire-types.ts';
 
 /**
  * Typed queries on the tables of entities, which the compiler checks: an unknown table or column fails to compile. They are built here and
@@ -176,4 +177,33 @@ export function listOf<Value>(
   values: readonly Value[],
 ): RawBuilder<Value[]> {
   return sql<Value[]>`${values}::${sql.raw(type)}[]`;
+}
+
+/** Rows as PostgreSQL packs them: their values in the order of the names, or null for no rows. */
+export type Packed = readonly (readonly unknown[])[] | null;
+
+/**
+ * Many short rows as one JSON value of a statement: reading it takes a third of the time in which the driver reads the rows one by one. Not for
+ * wide rows, or long texts, which PostgreSQL takes longer to write as JSON.
+ */
+export function packedRows<Row extends object>(
+  alias: string,
+  names: readonly (keyof Row & string)[],
+  { moments, orderBy }: { moments: readonly (keyof Row & string)[]; orderBy: keyof Row & string },
+): { readonly packed: RawBuilder<Packed>; readonly unpack: (packed: Packed) => Row[] } {
+  const columnOf = (name: string) => sql.ref(`${alias}.${snake(name)}`);
+  const areMoments = names.map((name) => moments.includes(name));
+  const toRow = (values: readonly unknown[]) => {
+    const row: Record<string, unknown> = {};
+    for (let index = 0; index < names.length; index += 1) {
+      const value = values[index];
+      row[names[index] ?? ''] = areMoments[index] === true && typeof value === 'string' ? toIso(value) : value;
+    }
+    // It has the columns that were asked for.
+    return row as Row;
+  };
+  return {
+    packed: sql`json_agg(json_build_array(${sql.join(names.map(columnOf))}) order by ${columnOf(orderBy)})`,
+    unpack: (packed) => packed?.map(toRow) ?? [],
+  };
 }

@@ -1,7 +1,14 @@
 import { sql } from 'kysely';
-import { type LoadBatch, groupBy } from '../../core/batches.ts';
+import type { LoadBatch } from '../../core/batches.ts';
 import { type OperationContext, requireOrganization } from '../../core/operation.ts';
-import { type Readable, type RowOf, columns, listOf, preparedByShape, queriesOn } from '../../core/postgres/queries.ts';
+import {
+  type Readable,
+  type RowOf,
+  listOf,
+  packedRows,
+  preparedByShape,
+  queriesOn,
+} from '../../core/postgres/queries.ts';
 import { type Columns, withColumns } from '../../core/selection.ts';
 import { EVENT_PROPERTY_COLUMNS, type EventDefinitionTables, type EventProperty } from './entity.ts';
 
@@ -17,9 +24,13 @@ const PROPERTY_COLUMNS = EVENT_PROPERTY_COLUMNS.filter(
   (name) => name !== 'id' && name !== 'organizationId' && name !== 'definitionId',
 );
 
-export function propertyColumns(asked: Columns<EventPropertyRow>, ...always: (keyof EventPropertyRow)[]) {
-  return withColumns<EventPropertyRow>(asked, PROPERTY_COLUMNS, ...always);
+/** The properties of a definition packed into one value, in order of creation. */
+export function packedProperties(asked: Columns<EventPropertyRow>) {
+  const names = withColumns<EventPropertyRow>(asked, PROPERTY_COLUMNS);
+  return { names, ...packedRows<EventPropertyRow>('p', names, { moments: MOMENTS, orderBy: 'position' }) };
 }
+
+const MOMENTS = ['createdAt', 'updatedAt'] as const;
 
 const propertiesByDefinition = preparedByShape<{ organizationId: string; ids: readonly string[] }>();
 
@@ -27,21 +38,20 @@ const propertiesByDefinition = preparedByShape<{ organizationId: string; ids: re
 export function customPropertiesOf(
   { actor, sql: reader }: OperationContext,
   asked?: Columns<EventPropertyRow>,
-): LoadBatch<string, EventPropertyRow[]> {
-  const names = ['definitionId', ...propertyColumns(asked)] as const;
+): LoadBatch<string, readonly EventPropertyRow[]> {
   return async (ids) => {
+    const { names, packed, unpack } = packedProperties(asked);
     const rows = await reader.all(
       propertiesByDefinition(names.join(), { organizationId: requireOrganization(actor).id, ids }, (value) =>
         db
           .selectFrom('event_property as p')
-          .select(columns('p', names))
+          .select(['p.definition_id as definitionId', packed.as('packed')])
           .where('p.organization_id', '=', sql<string>`${value('organizationId')}`)
           .where('p.definition_id', '=', sql<string>`any(${value('ids')}::uuid[])`)
-          .orderBy('p.definition_id')
-          .orderBy('p.position'),
+          .groupBy('p.definition_id'),
       ),
     );
-    return groupBy(rows, ({ definitionId }) => definitionId);
+    return new Map(rows.map((row) => [row.definitionId, unpack(row.packed)]));
   };
 }
 

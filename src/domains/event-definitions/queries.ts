@@ -1,21 +1,13 @@
 import { type RawBuilder, type SelectQueryBuilder, sql } from 'kysely';
-import { type Ordering, type Page, type PageArguments, planPage } from '../../core/keyset.ts';
+import { type Ordering, type Page, type PageArguments, type PageValues, planPage } from '../../core/keyset.ts';
 import { type ActingOrganization, type OperationContext, requireOrganization } from '../../core/operation.ts';
-import {
-  type Readable,
-  type RowOf,
-  columns,
-  listOf,
-  preparedByShape,
-  queriesOn,
-  snake,
-} from '../../core/postgres/queries.ts';
+import { type Readable, type RowOf, columns, preparedByShape, queriesOn, snake } from '../../core/postgres/queries.ts';
 import { within } from '../../core/postgres/reach.ts';
 import { type Columns, withColumns } from '../../core/selection.ts';
 import { EVENT_DEFINITION_COLUMNS, type EventDefinition, type EventDefinitionTables } from './entity.ts';
 import type { EventDefinitionFilter } from './input.ts';
 import { definitionsOf } from './policy.ts';
-import { type EventPropertyRow, propertyColumns } from './property-queries.ts';
+import { type EventPropertyRow, packedProperties } from './property-queries.ts';
 import type { DefinitionReference } from './reference.ts';
 
 const db = queriesOn<EventDefinitionTables>();
@@ -87,49 +79,33 @@ export type EventDefinitionWithProperties = EventDefinitionRow & {
   readonly customProperties: readonly EventPropertyRow[];
 };
 
-/**
- * The same with its custom properties: one statement costs less than two. The columns of the definition are null but in the first row, since
- * they would be sent and parsed with each property.
- */
+/** The same with its custom properties: one statement costs less than two. */
 export async function findDefinitionWithProperties(
   { actor, sql: reader }: OperationContext,
   { names, id }: DefinitionReference,
   { asked, askedOfProperties }: { asked?: Columns<EventDefinitionRow>; askedOfProperties?: Columns<EventPropertyRow> },
 ): Promise<EventDefinitionWithProperties | undefined> {
   const selected = definitionColumns(asked);
-  const ofProperties = propertyColumns(askedOfProperties, 'position');
+  const properties = packedProperties(askedOfProperties);
   const isName = names.length === 1 && id === null;
   const meant = { organizationId: requireOrganization(actor).id, names, firstName: names[0], id };
-  const rows = await reader.all(
-    definitionsByReference([isName, ...selected, '', ...ofProperties].join(), meant, (value) =>
+  const row = await reader.first(
+    definitionsByReference([isName, ...selected, '', ...properties.names].join(), meant, (value) =>
       db
         .selectFrom(definitionMeant(value, isName, selected).as('d'))
-        .leftJoin('event_property as p', 'p.definition_id', 'd.id')
+        .selectAll('d')
         .select((eb) =>
-          selected.map((name) => {
-            const isFirst = eb(
-              eb.fn.agg<number>('row_number').over((over) => over.orderBy('p.position')),
-              '=',
-              1,
-            );
-            return eb
-              .case()
-              .when(isFirst)
-              .then(eb.ref(`d.${name}`))
-              .end()
-              .as(`definition.${name}` as const);
-          }),
-        )
-        .select(columns('p', ofProperties))
-        .orderBy('p.position'),
+          eb
+            .selectFrom('event_property as p')
+            .select(properties.packed.as('packed'))
+            .whereRef('p.definition_id', '=', 'd.id')
+            .as('packed'),
+        ),
     ),
   );
-  const [first] = rows;
-  if (!first) return undefined;
-  const definition = Object.fromEntries(selected.map((name) => [name, first[`definition.${name}`]]));
-  // Without properties the join has one row, which has nothing of a property.
-  const customProperties = first.position === null ? [] : rows;
-  return { ...definition, customProperties } as unknown as EventDefinitionWithProperties;
+  if (!row) return undefined;
+  const { packed, ...definition } = row;
+  return { ...definition, customProperties: properties.unpack(packed) };
 }
 
 /** The custom properties that were read with a definition. */
@@ -181,22 +157,40 @@ export interface EventDefinitionList {
   readonly columns?: Columns<EventDefinitionRow>;
 }
 
+/** The values of a list of definitions. */
+interface Listed extends Omit<EventDefinitionFilter, 'hasCustomMatchingId'> {
+  readonly organizationId: string;
+}
+type Value = <Name extends keyof Listed>(name: Name) => RawBuilder<Listed[Name]>;
+
+/** The conditions of a list, apart from their values. */
+function shapeOf({ search, primaryObject, hasCustomMatchingId }: EventDefinitionFilter) {
+  return { hasSearch: Boolean(search), hasPrimaryObject: primaryObject != null, hasCustomMatchingId };
+}
+
+const listedOf = (organizationId: string, { search, primaryObject }: EventDefinitionFilter): Listed => ({
+  organizationId,
+  // Names are lower-case, so this ignores case.
+  search: search?.replaceAll('\0', ' ').toLowerCase(),
+  primaryObject,
+});
+
 function definitionsThat<Row>(
   query: SelectQueryBuilder<Tables & { d: Tables['event_definition'] }, 'd', Row>,
-  organizationId: string,
-  { search, primaryObject, hasCustomMatchingId }: EventDefinitionFilter,
+  value: Value,
+  { hasSearch, hasPrimaryObject, hasCustomMatchingId }: ReturnType<typeof shapeOf>,
 ): typeof query {
-  let found = query.where(within(definitionsOf(organizationId), 'd'));
-  // Names are lower-case, so this ignores case; strpos knows no wildcards, so % and _ are plain characters.
-  if (search) {
-    const part = search.replaceAll('\0', ' ').toLowerCase();
-    found = found.where((eb) => eb.fn<number>('strpos', ['d.name', eb.val(part)]), '>', 0);
-  }
-  if (primaryObject) found = found.where('d.primary_object', '=', sql<string>`any(${listOf('text', primaryObject)})`);
+  let found = query.where(within(definitionsOf(value('organizationId')), 'd'));
+  // strpos knows no wildcards, so % and _ are plain characters.
+  if (hasSearch) found = found.where(sql<number>`strpos(d.name, ${value('search')})`, '>', 0);
+  if (hasPrimaryObject)
+    found = found.where('d.primary_object', '=', sql<string>`any(${value('primaryObject')}::text[])`);
   if (hasCustomMatchingId != null)
     found = found.where('d.custom_matching_id', hasCustomMatchingId ? 'is not' : 'is', null);
   return found;
 }
+
+const definitionPages = preparedByShape<Listed & PageValues>();
 
 /** Definitions of the organization that the caller acts in. */
 export async function pageOfDefinitions(
@@ -215,17 +209,34 @@ export async function pageOfDefinitions(
     direction: order.direction,
   };
   const plan = planPage(ordering, page, maxPageSize);
-  const query = db.selectFrom('event_definition as d').select(columns('d', definitionColumns(asked, property)));
-  const { id } = requireOrganization(actor);
-  return plan.toPage(await reader.all(plan.apply(definitionsThat(query, id, filter))));
+  const names = definitionColumns(asked, property);
+  const shape = shapeOf(filter);
+  const rows = await reader.all(
+    definitionPages(
+      [plan.shape, ...Object.values(shape), '', ...names].join(),
+      { ...listedOf(requireOrganization(actor).id, filter), ...plan.values },
+      (value) => {
+        const query = db.selectFrom('event_definition as d').select(columns('d', names));
+        return plan.apply(definitionsThat(query, value, shape), value);
+      },
+    ),
+  );
+  return plan.toPage(rows);
 }
+
+const definitionCounts = preparedByShape<Listed>();
 
 export async function countDefinitions(
   { actor, sql: reader }: OperationContext,
   filter: EventDefinitionFilter,
 ): Promise<number> {
-  const query = db.selectFrom('event_definition as d').select(({ fn }) => fn.countAll<number>().as('count'));
-  return (await reader.first(definitionsThat(query, requireOrganization(actor).id, filter)))?.count ?? 0;
+  const shape = shapeOf(filter);
+  const listed = listedOf(requireOrganization(actor).id, filter);
+  const statement = definitionCounts(Object.values(shape).join(), listed, (value) => {
+    const query = db.selectFrom('event_definition as d').select(({ fn }) => fn.countAll<number>().as('count'));
+    return definitionsThat(query, value, shape);
+  });
+  return (await reader.first(statement))?.count ?? 0;
 }
 
 /** Names like `base`, those of deleted definitions included. The shortening that makes room for a number stays within the last ten characters. */

@@ -1,4 +1,4 @@
-import { type RawBuilder, type SqlBool, sql } from 'kysely';
+import { type RawBuilder, type SelectQueryBuilder, type SqlBool, sql } from 'kysely';
 import type { LoadBatch } from '../../core/batches.ts';
 import { invalid } from '../../core/errors.ts';
 import type { PageArguments } from '../../core/keyset.ts';
@@ -76,12 +76,15 @@ const CONDITIONS: Readonly<Record<Condition, (value: Value) => RawBuilder<SqlBoo
 const namesOf = (given: Partial<Given>) =>
   (Object.keys(CONDITIONS) as Condition[]).filter((name) => given[name] !== undefined && given[name] !== null);
 
+/** For one session a constant, by which the planner picks the partition; for several the partition is picked as the query runs. */
+const theOnly = (value: Value) => sql<string>`(${value('sessionIds')}::uuid[])[1]`;
+
 /** The sessions with the given ids that the caller may read. */
-function readableSessions(role: Role, value: Value) {
+function readableSessions(role: Role, value: Value, isOne: boolean) {
   const caller = { organizationId: value('organizationId'), userId: value('userId'), role };
   return db
     .selectFrom('session as s')
-    .where('s.id', '=', sql<string>`any(${value('sessionIds')}::uuid[])`)
+    .where('s.id', '=', isOne ? theOnly(value) : sql<string>`any(${value('sessionIds')}::uuid[])`)
     .where(within(readableBy(caller), 's'));
 }
 
@@ -104,57 +107,63 @@ export function slicesOf(
   asked?: Columns<SessionEventRow>,
 ): LoadBatch<string, SessionEventSlice> {
   const { role, ...caller } = callerOf(actor);
-  const names = withColumns<SessionEventRow>(asked, COLUMNS, 'id');
+  // The session is known.
+  const names = withColumns<SessionEventRow>(asked, COLUMNS, 'id').filter((name) => name !== 'sessionId');
   const conditions = namesOf({ ...filter, ...window });
   const direction = backward ? 'desc' : 'asc';
   return async (sessionIds) => {
-    const isOne = sessionIds.length === 1;
-    const shape = [role, direction, isOne, ...conditions, '', ...names].join();
+    const [only] = sessionIds.length === 1 ? sessionIds : [];
+    const shape = [role, direction, only !== undefined, ...conditions, '', ...names].join();
     const rows = await reader.all(
       pages(shape, { ...filter, ...window, ...caller, maxBytes, sessionIds }, (value) => {
-        // For one session a constant, by which the planner picks the partition; for several the partition is picked as the query runs.
-        const sessionId = isOne ? sql<string>`(${value('sessionIds')}::uuid[])[1]` : sql<string>`s.id`;
+        const sessionId = only === undefined ? sql<string>`s.id` : theOnly(value);
         const page = eventsOf(sessionId, conditions, value)
           .select(names.map(selectionOf))
           .orderBy('e.session_id', direction)
           .orderBy('e.id', direction)
           .limit(sql<number>`${value('limit')}`);
-        const counted = db.selectFrom(page.as('p')).selectAll('p').select(bytesBefore(names, direction));
-        const cut = db
-          .selectFrom(counted.as('c'))
-          .selectAll('c')
-          .where(sql<boolean>`coalesce("bytesBefore", 0) < ${value('maxBytes')}::bigint`);
+        const cut = names.includes('eventData') ? withinBytes(page, direction, value) : page;
         // The outer join gives one row of nulls for a session without such events, and none where there is no session.
-        return readableSessions(role, value)
-          .leftJoinLateral(cut.as('page'), (join) => join.onTrue())
-          .select('s.id as sessionOfPage')
-          .selectAll('page');
+        const selection = names.map((name) => sql.ref(`page.${name}`).as(name as string));
+        return readableSessions(role, value, only !== undefined)
+          .leftJoinLateral(sql<object>`${cut}`.as<'page'>(sql`page`), (join) => join.onTrue())
+          .select(only === undefined ? [...selection, sql.ref('s.id').as('sessionId')] : selection);
       }),
     );
     // The columns are those of the row, under its names.
-    return toSlices(rows as unknown as PageRow[], { limit: window.limit, maxBytes, backward });
+    return toSlices(rows as unknown as PageRow[], { only, limit: window.limit, maxBytes, backward });
   };
 }
 
-/** A row of a page; of a session without events all but the session is null. */
-type PageRow = SessionEventRow & { readonly sessionOfPage: string; readonly bytesBefore: unknown };
+/** A row of a page; of a session without events all but the session is null. Where only one session was asked for, it is not said. */
+type PageRow = Omit<SessionEventRow, 'sessionId'> & { sessionId: string };
 
-/** The bytes of data on a page before each event. */
-function bytesBefore(names: readonly string[], direction: 'asc' | 'desc') {
-  const before = sql`sum(octet_length("eventData")) over
-    (order by id ${sql.raw(direction)} rows between unbounded preceding and 1 preceding)`;
-  return (names.includes('eventData') ? before : sql`null::bigint`).as('bytesBefore');
+/** The events of a page up to the one that reaches so many bytes. */
+function withinBytes<Row>(page: SelectQueryBuilder<object, never, Row>, direction: 'asc' | 'desc', value: Value) {
+  const bytes = sql`sum(octet_length("eventData")) over (order by id ${sql.raw(direction)} rows unbounded preceding)`;
+  return db
+    .selectFrom(db.selectFrom(page.as('p')).selectAll('p').select(bytes.as('bytes')).as('c'))
+    .selectAll('c')
+    .where(sql<boolean>`bytes - octet_length("eventData") < ${value('maxBytes')}::bigint`);
+}
+
+interface SliceOptions {
+  readonly only: string | undefined;
+  readonly limit: number;
+  readonly maxBytes: number;
+  readonly backward: boolean;
 }
 
 function toSlices(
   rows: readonly PageRow[],
-  { limit, maxBytes, backward }: Required<Pick<SessionEventWindow, 'limit' | 'maxBytes' | 'backward'>>,
+  { only, limit, maxBytes, backward }: SliceOptions,
 ): Map<string, SessionEventSlice> {
   const slices = new Map<string, SessionEventRow[]>();
-  for (const { sessionOfPage, bytesBefore: _, ...row } of rows) {
-    const events = slices.get(sessionOfPage) ?? [];
-    slices.set(sessionOfPage, events);
-    if (row.id !== null) events.push({ ...row, sessionId: sessionOfPage });
+  for (const row of rows) {
+    if (only !== undefined) row.sessionId = only;
+    let events = slices.get(row.sessionId);
+    if (!events) slices.set(row.sessionId, (events = []));
+    if (row.id !== null) events.push(row);
   }
   return new Map(
     Array.from(slices, ([sessionId, events]) => [
@@ -194,9 +203,9 @@ export function countsOf(
     const isOne = sessionIds.length === 1;
     const rows = await reader.all(
       counts([role, isOne, ...conditions].join(), { ...filter, ...caller, sessionIds }, (value) => {
-        const sessionId = isOne ? sql<string>`(${value('sessionIds')}::uuid[])[1]` : sql<string>`s.id`;
+        const sessionId = isOne ? theOnly(value) : sql<string>`s.id`;
         const count = eventsOf(sessionId, conditions, value).select(({ fn }) => fn.countAll<number>().as('count'));
-        return readableSessions(role, value).select(['s.id', count.as('count')]);
+        return readableSessions(role, value, isOne).select(['s.id', count.as('count')]);
       }),
     );
     return new Map(rows.map(({ id, count }) => [id, count ?? 0]));

@@ -13,10 +13,13 @@ import {
   SessionTypeEnum,
   SessionVisibilityEnum,
 } from './graphql-enums.ts';
-import type { ArtifactRow, ProjectRow, PullRequestRow, SessionRow } from './queries.ts';
+import type { ArtifactRow, PullRequestRow } from './artifact-queries.ts';
+import type { ProjectRow, SessionRow } from './queries.ts';
 import { type SessionStateFlags, htmlUrlOf, stateFlags } from './derived.ts';
 import { FROM_KEY, nodeType, uuidsOf } from '../../core/node.ts';
 import { artifactsOf, projectsOf, pullRequestsOf, readSessions } from './operations.ts';
+
+const NONE: readonly never[] = [];
 
 const SessionStateType = builder.objectRef<SessionStateFlags>('SessionState').implement({
   description: 'Where a session stands, as the contract says it: the booleans follow from `current`.',
@@ -155,9 +158,9 @@ export const ArtifactType = builder.objectRef<ArtifactRow>('Artifact').implement
       type: [PullRequestType],
       description: 'Its pull requests, at most 100, by time of recording.',
       extensions: { ...OWN_STATEMENT, ...needs<ArtifactRow>('id') },
-      resolve: async ({ id }, _, context, info) => {
+      resolve: ({ id }, _, context, info) => {
         const selected = selectedColumns<PullRequestRow>(info, 'PullRequest');
-        return (await resolveBatched({ context, info }, id, pullRequestsOf(context, selected), selected)) ?? [];
+        return resolveBatched({ context, info }, id, pullRequestsOf(context, selected), selected, NONE);
       },
     }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was recorded.' }),
@@ -241,9 +244,9 @@ export const SessionType = nodeType<SessionRow>('Session', {
       type: [ArtifactType],
       description: 'What it has made, at most 1,000, by time of recording.',
       extensions: { ...OWN_STATEMENT, ...needs<SessionRow>('id') },
-      resolve: async ({ id }, _, context, info) => {
+      resolve: ({ id }, _, context, info) => {
         const selected = selectedColumns<ArtifactRow>(info, 'Artifact');
-        return (await resolveBatched({ context, info }, id, artifactsOf(context, selected), selected)) ?? [];
+        return resolveBatched({ context, info }, id, artifactsOf(context, selected), selected, NONE);
       },
     }),
     sessionSource: t.field({

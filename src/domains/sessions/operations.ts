@@ -9,20 +9,17 @@ import { requireVisibleMcpConnections } from '../mcp-connections/operations.ts';
 import { Session } from './entity.ts';
 import { MAX_DESCRIPTION, type PinSessionInput, type UpdateSessionInput } from './input.ts';
 import { requireChange } from './policy.ts';
+import { type ArtifactRow, type PullRequestRow, artifactsOf, pullRequestsOf } from './artifact-queries.ts';
 import {
-  type ArtifactRow,
   type ProjectRow,
-  type PullRequestRow,
   type SessionChanges,
   type SessionList,
   type SessionRow,
-  artifactsOf,
   countSessions,
   findSessions,
   findStreamHead,
   pageOfSessions,
   projectsOf,
-  pullRequestsOf,
   updateSessionRow,
 } from './queries.ts';
 import { type RichTextDocument, toPlainText } from './rich-text.ts';
@@ -63,7 +60,8 @@ export async function listSessions(
 
 export type { SessionRow } from './queries.ts';
 // What belongs to sessions that the caller has reached. Projects are found by their id.
-export { artifactsOf, projectsOf, pullRequestsOf, readSessionVersions } from './queries.ts';
+export { artifactsOf, pullRequestsOf } from './artifact-queries.ts';
+export { projectsOf, readSessionVersions } from './queries.ts';
 
 /** A session with all that REST answers with it. */
 export interface SessionDetails {

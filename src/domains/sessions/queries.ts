@@ -1,37 +1,29 @@
 import { type RawBuilder, type SelectQueryBuilder, sql } from 'kysely';
-import { type LoadBatch, groupBy } from '../../core/batches.ts';
+import type { LoadBatch } from '../../core/batches.ts';
 import { type NewAuditEntry, auditInsert, auditValues } from '../../core/audit.ts';
-import { type Ordering, type Page, type PageArguments, planPage } from '../../core/keyset.ts';
-import type { OperationContext } from '../../core/operation.ts';
+import { type Ordering, type Page, type PageArguments, type PageValues, planPage } from '../../core/keyset.ts';
+import type { OperationContext, Role } from '../../core/operation.ts';
 import {
   type Readable,
   type RowOf,
   columns,
   listOf,
+  prepared,
   preparedByShape,
   queriesOn,
   snake,
 } from '../../core/postgres/queries.ts';
 import { within } from '../../core/postgres/reach.ts';
 import { type Columns, withColumns } from '../../core/selection.ts';
-import {
-  ARTIFACT_COLUMNS,
-  type Artifact,
-  PULL_REQUEST_COLUMNS,
-  type PullRequest,
-  SESSION_COLUMNS,
-  type SessionTables,
-} from './entity.ts';
+import { SESSION_COLUMNS, type SessionTables } from './entity.ts';
 import type { SessionFilter } from './input.ts';
-import { type Caller, callerOf, changeableBy, readableBy } from './policy.ts';
+import { callerOf, changeableBy, readableBy } from './policy.ts';
 
 const db = queriesOn<SessionTables>();
 type Tables = Readable<SessionTables>;
 
 /** Rows have the columns that were asked for; without a selection they have all. */
 export type SessionRow = RowOf<Tables['session']>;
-export type ArtifactRow = RowOf<Tables['artifact']>;
-export type PullRequestRow = RowOf<Tables['pull_request']>;
 export type ProjectRow = Pick<RowOf<Tables['project']>, 'id' | 'name' | 'icon' | 'color'>;
 
 const sessionColumns = (asked: Columns<SessionRow>, ...always: (keyof SessionRow)[]) =>
@@ -81,27 +73,40 @@ export interface SessionList {
 
 const LISTS = ['state', 'sessionType', 'mode', 'visibility', 'projectId'] as const;
 
+/** The values of a list of sessions: of whom it is, and its conditions. */
+interface Listed extends SessionFilter {
+  readonly organizationId: string;
+  readonly userId: string;
+}
+type Value = <Name extends keyof Listed>(name: Name) => RawBuilder<Listed[Name]>;
+
+const namesIn = (filter: SessionFilter) =>
+  ([...LISTS, 'isPinned', 'title'] as const).filter((name) => filter[name] != null && filter[name] !== '');
+
 function sessionsOf<Row>(
   query: SelectQueryBuilder<Tables & { s: Tables['session'] }, 's', Row>,
-  caller: Caller,
-  filter: SessionFilter,
+  value: Value,
+  { role, conditions }: { role: Role; conditions: ReturnType<typeof namesIn> },
 ): typeof query {
+  const caller = { organizationId: value('organizationId'), userId: value('userId'), role };
   let found = query.where(within(readableBy(caller), 's'));
-  for (const name of LISTS) {
-    const wanted: readonly string[] | null | undefined = filter[name];
-    if (wanted) found = found.where(sql.ref(`s.${snake(name)}`), '=', sql`any(${wanted}::text[])`);
+  for (const name of conditions) {
+    if (name === 'isPinned') found = found.where('s.is_pinned', '=', sql<boolean>`${value(name)}`);
+    // Unlike LIKE, strpos knows no wildcards.
+    else if (name === 'title') found = found.where(sql`strpos(lower(s.title), lower(${value(name)}))`, '>', 0);
+    else found = found.where(sql.ref(`s.${snake(name)}`), '=', sql`any(${value(name)}::text[])`);
   }
-  if (filter.isPinned != null) found = found.where('s.is_pinned', '=', filter.isPinned);
-  // Unlike LIKE, strpos knows no wildcards.
-  if (filter.title) found = found.where(sql`strpos(lower(s.title), lower(${filter.title}))`, '>', 0);
   return found;
 }
+
+const sessionPages = preparedByShape<Listed & PageValues>();
 
 /** Sessions that the caller may read. */
 export async function pageOfSessions(
   { actor, sql: reader }: OperationContext,
   { filter, order, page, columns: asked }: SessionList,
 ): Promise<Page<SessionRow>> {
+  const { role, ...caller } = callerOf(actor);
   const property = ORDERED_BY[order.field];
   const ordering: Ordering<SessionRow> = {
     name: `SESSION_${order.field}`,
@@ -112,13 +117,31 @@ export async function pageOfSessions(
     direction: order.direction,
   };
   const plan = planPage(ordering, page);
-  const query = db.selectFrom('session as s').select(columns('s', sessionColumns(asked, property)));
-  return plan.toPage(await reader.all(plan.apply(sessionsOf(query, callerOf(actor), filter))));
+  const names = sessionColumns(asked, property);
+  const conditions = namesIn(filter);
+  const rows = await reader.all(
+    sessionPages(
+      [role, plan.shape, ...conditions, '', ...names].join(),
+      { ...filter, ...caller, ...plan.values },
+      (value) => {
+        const query = db.selectFrom('session as s').select(columns('s', names));
+        return plan.apply(sessionsOf(query, value, { role, conditions }), value);
+      },
+    ),
+  );
+  return plan.toPage(rows);
 }
 
+const sessionCounts = preparedByShape<Listed>();
+
 export async function countSessions({ actor, sql: reader }: OperationContext, filter: SessionFilter): Promise<number> {
-  const query = db.selectFrom('session as s').select(({ fn }) => fn.countAll<number>().as('count'));
-  return (await reader.first(sessionsOf(query, callerOf(actor), filter)))?.count ?? 0;
+  const { role, ...caller } = callerOf(actor);
+  const conditions = namesIn(filter);
+  const statement = sessionCounts([role, ...conditions].join(), { ...filter, ...caller }, (value) => {
+    const query = db.selectFrom('session as s').select(({ fn }) => fn.countAll<number>().as('count'));
+    return sessionsOf(query, value, { role, conditions });
+  });
+  return (await reader.first(statement))?.count ?? 0;
 }
 
 /** The head of a session's stream of events, where the caller may read the session. */
@@ -148,65 +171,19 @@ export async function readSessionVersions(
   return new Map(rows.map(({ id, version }) => [id, version]));
 }
 
+const projectsById = prepared<{ organizationId: string; ids: readonly string[] }>()((value) =>
+  db
+    .selectFrom('project as p')
+    .select(['p.id', 'p.name', 'p.icon', 'p.color'])
+    .where('p.organization_id', '=', sql<string>`${value('organizationId')}`)
+    .where('p.id', '=', sql<string>`any(${value('ids')}::uuid[])`),
+);
+
 /** The projects with these ids in the organization that the caller acts in. */
 export function projectsOf({ actor, sql: reader }: OperationContext): LoadBatch<string, ProjectRow> {
   return async (ids) => {
-    const rows = await reader.all(
-      db
-        .selectFrom('project as p')
-        .select(['p.id', 'p.name', 'p.icon', 'p.color'])
-        .where('p.organization_id', '=', callerOf(actor).organizationId)
-        .where('p.id', '=', sql<string>`any(${listOf('uuid', ids)})`),
-    );
+    const rows = await reader.all(projectsById({ organizationId: callerOf(actor).organizationId, ids }));
     return new Map(rows.map((row) => [row.id, row]));
-  };
-}
-
-const artifactsBySession = preparedByShape<{ ids: readonly string[] }>();
-
-/** The artifacts of sessions that the caller has reached, by session, in order of creation. */
-export function artifactsOf(
-  { sql: reader }: OperationContext,
-  asked?: Columns<ArtifactRow>,
-): LoadBatch<string, ArtifactRow[]> {
-  const names = withColumns<ArtifactRow>(asked, ARTIFACT_COLUMNS, 'id', 'sessionId');
-  return async (ids) => {
-    const rows = await reader.all(
-      artifactsBySession(names.join(), { ids }, (value) =>
-        db
-          .selectFrom('artifact as a')
-          .select(columns('a', names))
-          .where('a.session_id', '=', sql<string>`any(${value('ids')}::uuid[])`)
-          .orderBy('a.session_id')
-          .orderBy('a.created_at')
-          .orderBy('a.id'),
-      ),
-    );
-    return groupBy(rows, ({ sessionId }) => sessionId);
-  };
-}
-
-const pullRequestsByArtifact = preparedByShape<{ ids: readonly string[] }>();
-
-/** Likewise the pull requests of artifacts, by artifact. */
-export function pullRequestsOf(
-  { sql: reader }: OperationContext,
-  asked?: Columns<PullRequestRow>,
-): LoadBatch<string, PullRequestRow[]> {
-  const names = withColumns<PullRequestRow>(asked, PULL_REQUEST_COLUMNS, 'id', 'artifactId');
-  return async (ids) => {
-    const rows = await reader.all(
-      pullRequestsByArtifact(names.join(), { ids }, (value) =>
-        db
-          .selectFrom('pull_request as r')
-          .select(columns('r', names))
-          .where('r.artifact_id', '=', sql<string>`any(${value('ids')}::uuid[])`)
-          .orderBy('r.artifact_id')
-          .orderBy('r.created_at')
-          .orderBy('r.id'),
-      ),
-    );
-    return groupBy(rows, ({ artifactId }) => artifactId);
   };
 }
 
@@ -256,33 +233,4 @@ export async function updateSessionRow(
 function mergedOptions(given: RawBuilder<unknown>): RawBuilder<unknown> {
   const goal = sql`jsonb_build_object('goal', (s.agent_options -> 'goal') || (${given}::jsonb -> 'goal'))`;
   return sql`coalesce(s.agent_options, '{}') || ${given}::jsonb || jsonb_strip_nulls(${goal})`;
-}
-
-/** An artifact that was just written, as it will be read. */
-export function artifactRow({ id, organization, session, type, createdAt, updatedAt }: Artifact): ArtifactRow {
-  return {
-    id,
-    organizationId: organization.id,
-    sessionId: session.id,
-    type,
-    createdAt: createdAt.toISOString(),
-    updatedAt: updatedAt.toISOString(),
-  };
-}
-
-/** Likewise a pull request. */
-export function pullRequestRow({
-  organization,
-  artifact,
-  createdAt,
-  updatedAt,
-  ...fields
-}: PullRequest): PullRequestRow {
-  return {
-    ...fields,
-    organizationId: organization.id,
-    artifactId: artifact.id,
-    createdAt: createdAt.toISOString(),
-    updatedAt: updatedAt.toISOString(),
-  };
 }

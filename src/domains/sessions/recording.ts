@@ -7,7 +7,7 @@ import {
   requireScope,
   write,
 } from '../../core/operation.ts';
-import { artifactRow, pullRequestRow } from './queries.ts';
+import { type ArtifactRow, type PullRequestRow, artifactRow, pullRequestRow } from './artifact-queries.ts';
 import { Artifact, Project, PullRequest, Session, SessionStream } from './entity.ts';
 import type {
   CreateSessionInput,
@@ -16,7 +16,7 @@ import type {
   TransitionSessionInput,
 } from './input.ts';
 import { describe, lockSession, requireVisibleMcpServers, sessionTopic } from './operations.ts';
-import { type ArtifactRow, type PullRequestRow, type SessionRow, findSessions } from './queries.ts';
+import { type SessionRow, findSessions } from './queries.ts';
 import { NEXT_STATES, isFinished } from './vocabulary.ts';
 
 /** What agent runners do: they make sessions, move them from state to state, and record what comes of them. */

@@ -4,7 +4,7 @@ import { route } from '../../core/route.ts';
 import { updateSessionInput } from './input.ts';
 import { htmlUrlOf, stateFlags } from './derived.ts';
 import { type SessionDetails, readSessionDetails, updateSession } from './operations.ts';
-import type { ArtifactRow, PullRequestRow } from './queries.ts';
+import type { ArtifactRow, PullRequestRow } from './artifact-queries.ts';
 import {
   ARTIFACT_TYPES,
   MODES,

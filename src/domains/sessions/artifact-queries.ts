@@ -1,0 +1,96 @@
+import { sql } from 'kysely';
+import { type LoadBatch, groupBy } from '../../core/batches.ts';
+import type { OperationContext } from '../../core/operation.ts';
+import { type Readable, type RowOf, columns, preparedByShape, queriesOn } from '../../core/postgres/queries.ts';
+import { type Columns, withColumns } from '../../core/selection.ts';
+import {
+  ARTIFACT_COLUMNS,
+  type Artifact,
+  PULL_REQUEST_COLUMNS,
+  type PullRequest,
+  type SessionTables,
+} from './entity.ts';
+
+const db = queriesOn<SessionTables>();
+type Tables = Readable<SessionTables>;
+
+/** Rows have the columns that were asked for; without a selection they have all. */
+export type ArtifactRow = RowOf<Tables['artifact']>;
+export type PullRequestRow = RowOf<Tables['pull_request']>;
+
+const artifactsBySession = preparedByShape<{ ids: readonly string[] }>();
+
+/** The artifacts of sessions that the caller has reached, by session, in order of creation. */
+export function artifactsOf(
+  { sql: reader }: OperationContext,
+  asked?: Columns<ArtifactRow>,
+): LoadBatch<string, ArtifactRow[]> {
+  return async (ids) => {
+    const names = withColumns<ArtifactRow>(asked, ARTIFACT_COLUMNS, 'id', 'sessionId');
+    const rows = await reader.all(
+      artifactsBySession(names.join(), { ids }, (value) =>
+        db
+          .selectFrom('artifact as a')
+          .select(columns('a', names))
+          .where('a.session_id', '=', sql<string>`any(${value('ids')}::uuid[])`)
+          .orderBy('a.session_id')
+          .orderBy('a.created_at')
+          .orderBy('a.id'),
+      ),
+    );
+    return groupBy(rows, ({ sessionId }) => sessionId);
+  };
+}
+
+const pullRequestsByArtifact = preparedByShape<{ ids: readonly string[] }>();
+
+/** Likewise the pull requests of artifacts, by artifact. */
+export function pullRequestsOf(
+  { sql: reader }: OperationContext,
+  asked?: Columns<PullRequestRow>,
+): LoadBatch<string, PullRequestRow[]> {
+  return async (ids) => {
+    const names = withColumns<PullRequestRow>(asked, PULL_REQUEST_COLUMNS, 'id', 'artifactId');
+    const rows = await reader.all(
+      pullRequestsByArtifact(names.join(), { ids }, (value) =>
+        db
+          .selectFrom('pull_request as r')
+          .select(columns('r', names))
+          .where('r.artifact_id', '=', sql<string>`any(${value('ids')}::uuid[])`)
+          .orderBy('r.artifact_id')
+          .orderBy('r.created_at')
+          .orderBy('r.id'),
+      ),
+    );
+    return groupBy(rows, ({ artifactId }) => artifactId);
+  };
+}
+
+/** An artifact that was just written, as it will be read. */
+export function artifactRow({ id, organization, session, type, createdAt, updatedAt }: Artifact): ArtifactRow {
+  return {
+    id,
+    organizationId: organization.id,
+    sessionId: session.id,
+    type,
+    createdAt: createdAt.toISOString(),
+    updatedAt: updatedAt.toISOString(),
+  };
+}
+
+/** Likewise a pull request. */
+export function pullRequestRow({
+  organization,
+  artifact,
+  createdAt,
+  updatedAt,
+  ...fields
+}: PullRequest): PullRequestRow {
+  return {
+    ...fields,
+    organizationId: organization.id,
+    artifactId: artifact.id,
+    createdAt: createdAt.toISOString(),
+    updatedAt: updatedAt.toISOString(),
+  };
+}
