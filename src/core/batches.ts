@@ -15,7 +15,8 @@ class Batch {
       void Promise.resolve().then(() =>
         process.nextTick(() => {
           onStart();
-          resolve(load([...this.#keys]));
+          // What the load throws at once rejects the batch, and does not end the process.
+          resolve((async () => load([...this.#keys]))());
         }),
       );
     });
