@@ -14,7 +14,6 @@ COPY --from=dependencies /app/node_modules ./node_modules
 COPY package.json LICENSE ./
 COPY migrations ./migrations
 COPY src ./src
-COPY docs/examples ./docs/examples
 USER node
 EXPOSE 4000
 HEALTHCHECK --interval=10s --timeout=8s --start-period=30s --retries=3 \

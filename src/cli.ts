@@ -1,7 +1,7 @@
 import { readConfig } from './core/config.ts';
-import { migrate } from './core/database.ts';
+import { migrate } from './core/postgres/connections.ts';
 import { assemble } from './gateway/assemble.ts';
-import { createLog } from './gateway/logging.ts';
+import { createLog } from './gateway/telemetry/logging.ts';
 import { USAGE, parseCommandLine } from './operator/command-line.ts';
 import { runCommand } from './operator/commands.ts';
 

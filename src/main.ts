@@ -1,14 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { inspect } from 'node:util';
 import { type Config, ConfigurationError, readConfig } from './core/config.ts';
-import { isDatabaseAway, migrate } from './core/database.ts';
+import { isDatabaseAway, migrate } from './core/postgres/connections.ts';
 import type { JobWorker } from './core/jobs.ts';
 import { type Assembly, assemble } from './gateway/assemble.ts';
-import { type IssuedKey, createDemoWorkspace } from './gateway/demo.ts';
+import { type IssuedKey, createDemoWorkspace } from './operator/demo-workspace.ts';
 import { createGateway } from './gateway/gateway.ts';
 import { startJobs } from './gateway/jobs.ts';
-import { createLog } from './gateway/logging.ts';
-import { type RunningServer, serve } from './gateway/server.ts';
+import { createLog } from './gateway/telemetry/logging.ts';
+import { type RunningServer, serve } from './gateway/http/server.ts';
 
 /** Running requests get this long to finish after SIGTERM, and the database this long to close. The whole stop takes at most 10 s, on a busy machine too. */
 const GRACE_MS = 6_000;

@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { inspect } from 'node:util';
 import { type Config, ConfigurationError, readConfig } from './core/config.ts';
-import { migrate } from './core/database.ts';
+import { migrate } from './core/postgres/connections.ts';
 import { assemble } from './gateway/assemble.ts';
 import { startJobs } from './gateway/jobs.ts';
-import { createLog } from './gateway/logging.ts';
+import { createLog } from './gateway/telemetry/logging.ts';
 
 /** A job gets this long after SIGTERM to reach its next safe point; it may be cut off anywhere. */
 const GRACE_MS = 8_000;

@@ -1,5 +1,5 @@
 import { DomainError } from './errors.ts';
-import { RawJson } from './raw-json.ts';
+import { RawJson } from './text/raw-json.ts';
 
 /** Bytes of the answer to one request, and of what the database may say for it. */
 export const MAX_ANSWER_BYTES = 32 * 1024 * 1024;

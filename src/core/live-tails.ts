@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
-import { isDatabaseAway } from './database.ts';
+import { isDatabaseAway } from './postgres/connections.ts';
 import { DomainError } from './errors.ts';
-import type { Notifier } from './notify.ts';
+import type { Notifier } from './postgres/notifications.ts';
 import type { Actor } from './operation.ts';
 
 /** Requests that follow something and go on until it ends: streams of events and subscriptions. */

@@ -5,12 +5,12 @@ import {
 } from '@mikro-orm/postgresql';
 import { type NewAuditEntry, recordAudit } from './audit.ts';
 import type { LiveTails } from './live-tails.ts';
-import type { Notifier } from './notify.ts';
-import type { Outbound } from './outbound.ts';
-import type { SecretBox } from './secrets.ts';
+import type { Notifier } from './postgres/notifications.ts';
+import type { Outbound } from './outbound/outbound.ts';
+import type { SecretBox } from './secrets/secrets.ts';
 import type { RequestBudget } from './postgres/request-budget.ts';
-import type { Sql } from './sql.ts';
-import type { Turns } from './turns.ts';
+import type { Sql } from './postgres/sql.ts';
+import type { Turns } from './keyed-queue.ts';
 import type { Subscriptions } from './config.ts';
 import { type DomainError, ForbiddenError, invalid } from './errors.ts';
 

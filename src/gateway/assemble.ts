@@ -6,8 +6,8 @@ import {
   type EmbeddedPostgres,
   findRunningEmbeddedPostgres,
   startEmbeddedPostgres,
-} from '../core/embedded-postgres.ts';
-import { type SecretBox, createSecretBox, loadOrCreateKeyFile } from '../core/secrets.ts';
+} from '../core/postgres/embedded/server.ts';
+import { type SecretBox, createSecretBox, loadOrCreateKeyFile } from '../core/secrets/secrets.ts';
 import { type Dependencies, createDependencies } from './dependencies.ts';
 
 export interface Assembly {

@@ -2,11 +2,11 @@ import { randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
 import type { Logger } from 'pino';
 import type { Config } from '../core/config.ts';
-import { type Database, openDatabase } from '../core/database.ts';
-import type { HttpRequest } from '../core/http.ts';
-import { LargeAnswers } from '../core/large-answers.ts';
+import { type Database, openDatabase } from '../core/postgres/connections.ts';
+import type { HttpRequest } from '../core/http/messages.ts';
+import { LargeAnswers } from '../core/postgres/large-answers.ts';
 import { type LiveTails, createLiveTails } from '../core/live-tails.ts';
-import { type Notifier, createNotifier } from '../core/notify.ts';
+import { type Notifier, createNotifier } from '../core/postgres/notifications.ts';
 import {
   type Actor,
   DEFAULT_TIMING,
@@ -15,24 +15,24 @@ import {
   type Timing,
   type WorkContext,
 } from '../core/operation.ts';
-import { type Outbound, type OutboundOptions, createOutbound } from '../core/outbound.ts';
-import type { PublicContext } from '../core/route.ts';
-import { type Replicas, type ReplicasOptions, createReplicas } from '../core/replicas.ts';
-import type { SecretBox } from '../core/secrets.ts';
-import { type Run, type Sql, createSql, runOn } from '../core/sql.ts';
+import { type Outbound, type OutboundOptions, createOutbound } from '../core/outbound/outbound.ts';
+import type { PublicContext } from '../core/http/route.ts';
+import { type Replicas, type ReplicasOptions, createReplicas } from '../core/postgres/replicas.ts';
+import type { SecretBox } from '../core/secrets/secrets.ts';
+import { type Run, type Sql, createSql, runOn } from '../core/postgres/sql.ts';
 import { RequestBudget } from '../core/postgres/request-budget.ts';
-import { type Tracing, observeStatements } from '../core/tracing.ts';
-import { type Turns, createTurns } from '../core/turns.ts';
-import { authenticate } from './authenticate.ts';
+import { type Tracing, observeStatements } from '../core/tracing/tracing.ts';
+import { type Turns, createTurns } from '../core/keyed-queue.ts';
+import { authenticate } from './admission/authenticate.ts';
 import { type Bounds, DEFAULT_BOUNDS } from './bounds.ts';
 import { entities } from './entities.ts';
 import { toDomainError } from './failures.ts';
-import { type Idempotency, createIdempotency } from './idempotency.ts';
-import { type FindKey, createKeys } from './keys.ts';
-import { versionsOf } from './live-versions.ts';
-import { type Metrics, createMetrics } from './metrics.ts';
-import { countJobs, observeOutbound } from './observe.ts';
-import { type TrustedDocuments, readTrustedDocuments } from './trusted-documents.ts';
+import { type Idempotency, createIdempotency } from './idempotency/idempotency.ts';
+import { type FindKey, createKeys } from './admission/api-key-lookup.ts';
+import { versionsOf } from './topic-versions.ts';
+import { type Metrics, createMetrics } from './telemetry/metrics.ts';
+import { countJobs, observeOutbound } from './telemetry/observe.ts';
+import { type TrustedDocuments, readTrustedDocuments } from './graphql/trusted-documents.ts';
 
 /** All that the gateway works with. */
 export interface Dependencies {
@@ -206,7 +206,7 @@ async function openTracing(
   log: Logger,
 ): Promise<Tracing | undefined> {
   if (endpoint === undefined) return undefined;
-  const { startTracing } = await import('../core/opentelemetry.ts');
+  const { startTracing } = await import('../core/tracing/opentelemetry.ts');
   return startTracing(endpoint, log);
 }
 

@@ -1,5 +1,5 @@
 import { AuditEntry } from '../core/audit.ts';
-import { StoredSecret } from '../core/secret-store.ts';
+import { StoredSecret } from '../core/secrets/secret-store.ts';
 import { ApiKey } from '../domains/api-keys/entity.ts';
 import { Broadcast, BroadcastChannel } from '../domains/broadcasts/entity.ts';
 import { EventDefinition, EventProperty } from '../domains/event-definitions/entity.ts';
@@ -15,8 +15,8 @@ import { SessionEvent, SessionEventBatch } from '../domains/session-events/entit
 import { Artifact, Project, PullRequest, Session, SessionStream } from '../domains/sessions/entity.ts';
 import { DeletedSession, DeletionJob } from '../domains/user-deletions/entity.ts';
 import { User } from '../domains/users/entity.ts';
-import { IdempotencyKey } from './idempotency-entity.ts';
-import { RateLimit } from './rate-limit-entity.ts';
+import { IdempotencyKey } from './idempotency/entity.ts';
+import { RateLimit } from './admission/entity.ts';
 
 /** Every table of the gateway. */
 export const entities = [

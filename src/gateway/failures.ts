@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { isDatabaseAway, isDatabaseFull } from '../core/database.ts';
+import { isDatabaseAway, isDatabaseFull } from '../core/postgres/connections.ts';
 import { DomainError } from '../core/errors.ts';
 
 /**

@@ -1,10 +1,10 @@
 import { type JobWorker, startJobWorker } from '../core/jobs.ts';
 import { eventPurgeJob } from '../domains/event-occurrences/purge.ts';
-import { mcpRefreshJob } from '../domains/mcp-connections/idle.ts';
-import { userDeletionJob } from '../domains/user-deletions/deletion.ts';
+import { mcpRefreshJob } from '../domains/mcp-connections/oauth/token-refresh-job.ts';
+import { userDeletionJob } from '../domains/user-deletions/deletion-job.ts';
 import { type Dependencies, workContext } from './dependencies.ts';
-import { observeJobs } from './observe.ts';
-import { upkeepJob } from './upkeep.ts';
+import { observeJobs } from './telemetry/observe.ts';
+import { upkeepJob } from './maintenance-job.ts';
 
 /** Works off the queues beside the requests of this process, or in a process of its own. */
 export function startJobs(dependencies: Dependencies): Promise<JobWorker> {

@@ -1,5 +1,5 @@
 import { lexicographicSortSchema, printSchema } from 'graphql';
-import { openApiDocument } from './openapi.ts';
+import { openApiDocument } from './rest/openapi.ts';
 import { routes } from './routes.ts';
 import { schema } from './schema.ts';
 

@@ -1,4 +1,4 @@
-import type { PublicPage, Route } from '../core/route.ts';
+import type { PublicPage, Route } from '../core/http/route.ts';
 import { apiKeyRoutes } from '../domains/api-keys/rest.ts';
 import { broadcastRoutes } from '../domains/broadcasts/rest.ts';
 import { eventDefinitionRoutes } from '../domains/event-definitions/rest.ts';

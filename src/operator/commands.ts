@@ -3,14 +3,14 @@ import { LockMode } from '@mikro-orm/postgresql';
 import { recordAudit } from '../core/audit.ts';
 import { DomainError } from '../core/errors.ts';
 import { operatorEntry } from '../core/operation.ts';
-import { type ProgressStream, createProgress } from '../core/progress.ts';
-import { rotateSecrets } from '../core/secret-store.ts';
+import { type ProgressStream, createProgress } from './progress.ts';
+import { rotateSecrets } from '../core/secrets/secret-store.ts';
 import { ApiKey, apiKeyTopic } from '../domains/api-keys/entity.ts';
 import { Organization } from '../domains/organizations/entity.ts';
 import { findOperator, importSessionEvents } from '../domains/session-events/import.ts';
-import { createDemoWorkspace, createKeyFor } from '../gateway/demo.ts';
+import { createDemoWorkspace, createKeyFor } from './demo-workspace.ts';
 import { type Dependencies, operationContext } from '../gateway/dependencies.ts';
-import { rotateAnswers } from '../gateway/idempotency-upkeep.ts';
+import { rotateAnswers } from '../gateway/idempotency/maintenance.ts';
 import { type Command, UsageError } from './command-line.ts';
 
 type CommandOf<Name extends Command['name']> = Extract<Command, { name: Name }>;

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { isWrite } from '../../src/core/route.ts';
+import { isWrite } from '../../src/core/http/route.ts';
 import { routes } from '../../src/gateway/routes.ts';
 import { caseFaults } from '../support/completeness.ts';
 import { AT, type AuditWorld, type Write, auditRows, startAuditWorld } from '../support/fixtures/audit-log.ts';

@@ -1,6 +1,6 @@
 import { parse } from 'graphql';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { costOf, statementCostOf } from '../../src/gateway/graphql-cost.ts';
+import { costOf, statementCostOf } from '../../src/gateway/graphql/cost.ts';
 import { schema } from '../../src/gateway/schema.ts';
 import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
 import { repeat } from '../support/fixtures/graphql-limits.ts';

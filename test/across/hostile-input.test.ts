@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Route, takesBody } from '../../src/core/route.ts';
+import { type Route, takesBody } from '../../src/core/http/route.ts';
 import { routes } from '../../src/gateway/routes.ts';
 import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
 import { eventsError } from '../support/fixtures/rest-errors.ts';

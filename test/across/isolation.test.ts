@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { isInterfaceType } from 'graphql';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { takesBody } from '../../src/core/route.ts';
+import { takesBody } from '../../src/core/http/route.ts';
 import { routes } from '../../src/gateway/routes.ts';
 import { schema } from '../../src/gateway/schema.ts';
 import { caseFaults } from '../support/completeness.ts';

@@ -11,7 +11,7 @@ import {
   parse,
 } from 'graphql';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { statementCostOf } from '../../src/gateway/graphql-cost.ts';
+import { statementCostOf } from '../../src/gateway/graphql/cost.ts';
 import { schema } from '../../src/gateway/schema.ts';
 import { ARGUMENTS, type Asked, type Growing, MANY, startGrowing } from '../support/fixtures/statements.ts';
 
@@ -25,7 +25,7 @@ const STATEMENT_COST = 10;
 const FEW = 5;
 /** A page below a page: each parent has few, and no document is too costly. */
 const INNER = 3;
-/** Operations that come so often run as compiled code (src/gateway/executor.ts). */
+/** Operations that come so often run as compiled code (src/graphql-executor/executor.ts). */
 const RUNS_UNTIL_COMPILED = 3;
 
 let growing: Growing;
@@ -79,7 +79,7 @@ const coordinateOf = ({ type }: Place, { name }: Field): string => `${type.name}
 
 /** Fields that cannot be counted here, marked in the schema, with the reason. */
 function isLeftOut({ extensions }: Field): boolean {
-  // Tools are asked of other servers, each of its own: those requests are bounded by src/core/outbound.ts.
+  // Tools are asked of other servers, each of its own: those requests are bounded by src/core/outbound/outbound.ts.
   return extensions['callsOut'] === true;
 }
 
@@ -245,7 +245,7 @@ test('every field sends as many statements for 50 parents as for 5', () => {
     const before = few.found[index];
     if (fault !== undefined) return fault;
     if (before?.statements === statements && before.compiled === compiled) return [];
-    return `${coordinate}: ${before?.statements} statements for ${before?.parents} parents and ${statements} for ${parents}, compiled ${before?.compiled} and ${compiled} in all; read it for all parents at once (src/core/batches.ts): {${selection}}`;
+    return `${coordinate}: ${before?.statements} statements for ${before?.parents} parents and ${statements} for ${parents}, compiled ${before?.compiled} and ${compiled} in all; read it for all parents at once (src/core/graphql/batches.ts): {${selection}}`;
   });
   expect(faults.join('\n')).toBe('');
 });
@@ -256,7 +256,7 @@ test('every field costs as a statement that sends one, and no other', () => {
     .filter(({ statements, counted }) => statements > counted)
     .map(
       ({ coordinate, statements, counted, selection }) =>
-        `${coordinate}: ${statements} statements, but it costs as ${counted}; mark what sends them with OWN_STATEMENT of src/core/builder.ts: {${selection}}`,
+        `${coordinate}: ${statements} statements, but it costs as ${counted}; mark what sends them with OWN_STATEMENT of src/core/graphql/builder.ts: {${selection}}`,
     );
   // Some objects are read together with what is selected below them, but nothing is so everywhere.
   const idle = Object.entries(Object.groupBy(answered, ({ coordinate }) => coordinate))

@@ -43,7 +43,7 @@ test('every connection has a total count', () => {
     (type) => isObjectType(type) && String(type.getFields()['totalCount']?.type) !== 'Int!',
   );
   const faults = without.map(
-    ({ name }) => `make ${name} by a connection of src/core/connection.ts: it has no totalCount: Int!`,
+    ({ name }) => `make ${name} by a connection of src/core/graphql/connections.ts: it has no totalCount: Int!`,
   );
   expect(faults.join('\n')).toBe('');
 });

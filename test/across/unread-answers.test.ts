@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { type Socket, connect } from 'node:net';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { createGateway } from '../../src/gateway/gateway.ts';
-import { type RunningServer, serve } from '../../src/gateway/server.ts';
+import { type RunningServer, serve } from '../../src/gateway/http/server.ts';
 import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
 import { repeat } from '../support/fixtures/graphql-limits.ts';
 import { createSession } from '../support/fixtures/sessions.ts';

@@ -1,8 +1,8 @@
 import type { Locator, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { EXAMPLES } from '../../src/gateway/examples.ts';
+import { EXAMPLES } from '../../src/gateway/pages/graphiql-examples.ts';
 import { createGateway } from '../../src/gateway/gateway.ts';
-import { type RunningServer, serve } from '../../src/gateway/server.ts';
+import { type RunningServer, serve } from '../../src/gateway/http/server.ts';
 import {
   type OpenPage,
   type TestBrowser,

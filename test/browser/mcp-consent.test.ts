@@ -6,7 +6,7 @@ import type { AxeResults } from 'axe-core';
 import { type Browser, type BrowserContext, type Page, chromium } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createGateway } from '../../src/gateway/gateway.ts';
-import { type RunningServer, serve } from '../../src/gateway/server.ts';
+import { type RunningServer, serve } from '../../src/gateway/http/server.ts';
 import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
 import { type OidcFixture, startOidcFixture } from '../support/peers/mcp-oidc-server.ts';
 

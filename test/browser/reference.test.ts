@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { createGateway } from '../../src/gateway/gateway.ts';
 import { routes } from '../../src/gateway/routes.ts';
-import { type RunningServer, serve } from '../../src/gateway/server.ts';
+import { type RunningServer, serve } from '../../src/gateway/http/server.ts';
 import {
   type OpenPage,
   type TestBrowser,

@@ -6,7 +6,7 @@ import * as typescriptOperations from '@graphql-codegen/typescript-operations';
 import { parse } from 'graphql';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createGateway } from '../../src/gateway/gateway.ts';
-import { type RunningServer, serve } from '../../src/gateway/server.ts';
+import { type RunningServer, serve } from '../../src/gateway/http/server.ts';
 import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
 import { proof } from '../support/proof.ts';
 import { append, createSession, eventsOf, moveTo } from '../support/fixtures/sessions.ts';

@@ -1,7 +1,7 @@
 import { serverAudits } from 'graphql-http';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createGateway } from '../../src/gateway/gateway.ts';
-import { type RunningServer, serve } from '../../src/gateway/server.ts';
+import { type RunningServer, serve } from '../../src/gateway/http/server.ts';
 import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
 import { proof } from '../support/proof.ts';
 

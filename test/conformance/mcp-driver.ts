@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { z } from 'zod';
 import { McpConnection } from '../../src/domains/mcp-connections/entity.ts';
-import { useServer } from '../../src/domains/mcp-connections/session.ts';
+import { useServer } from '../../src/domains/mcp-connections/remote/session.ts';
 import { workContext } from '../../src/gateway/dependencies.ts';
 import type { TestGateway } from '../support/fixtures/gateway.ts';
 

@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { createGateway } from '../../src/gateway/gateway.ts';
-import { type RunningServer, serve } from '../../src/gateway/server.ts';
+import { type RunningServer, serve } from '../../src/gateway/http/server.ts';
 import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
 import { proof } from '../support/proof.ts';
 import { append, createSession, eventsOf, moveTo } from '../support/fixtures/sessions.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { ConfigurationError, readConfig } from '../../src/core/config.ts';
-import { parseEncryptionKeys } from '../../src/core/secrets.ts';
+import { parseEncryptionKeys } from '../../src/core/secrets/secrets.ts';
 
 const ENCRYPTION_KEYS = `k1:${Buffer.alloc(32, 1).toString('base64')}`;
 

@@ -2,7 +2,8 @@ import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
-import { type AgentEvent, agentRun, parseArguments } from '../../docs/examples/make-agent-run.ts';
+import { parseArguments } from '../../docs/examples/make-agent-run.ts';
+import { type AgentEvent, agentRun } from '../../src/operator/demo-agent-run.ts';
 import { parseInput } from '../../src/core/validation.ts';
 import {
   DELIVERIES,

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { SCOPES } from '../../src/core/operation.ts';
 import { nameFromLabel } from '../../src/domains/event-definitions/naming.ts';
 import { createGateway } from '../../src/gateway/gateway.ts';
-import { type RunningServer, serve } from '../../src/gateway/server.ts';
+import { type RunningServer, serve } from '../../src/gateway/http/server.ts';
 import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
 
 const EXAMPLES = new URL('../../docs/examples/', import.meta.url);

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/core/embedded-postgres.ts';
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/core/postgres/embedded/server.ts';
 import { seed } from '../support/exploration.ts';
 import { startTestGateway } from '../support/fixtures/gateway.ts';
 import { type Ledger, startWriting } from '../support/oracles/ledger.ts';

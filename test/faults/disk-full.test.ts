@@ -3,7 +3,7 @@ import { appendFileSync, mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import pg from 'pg';
 import { afterEach, expect, test } from 'vitest';
-import { findRunningEmbeddedPostgres } from '../../src/core/embedded-postgres.ts';
+import { findRunningEmbeddedPostgres } from '../../src/core/postgres/embedded/server.ts';
 import { seed } from '../support/exploration.ts';
 import { startWriting } from '../support/oracles/ledger.ts';
 import { checkout, endProcesses, run, startGateway, temporaryDirectory } from '../support/processes/process.ts';

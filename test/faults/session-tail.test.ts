@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { afterEach, beforeEach, expect, inject, test } from 'vitest';
-import { serve } from '../../src/gateway/server.ts';
+import { serve } from '../../src/gateway/http/server.ts';
 import { createGateway } from '../../src/gateway/gateway.ts';
 import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
 import { NOTIFIED_ONLY, startListening } from '../support/fixtures/notifications.ts';

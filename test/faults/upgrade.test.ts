@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { readdirSync, realpathSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, expect, inject, test } from 'vitest';
-import { createDemoWorkspace } from '../../src/gateway/demo.ts';
+import { createDemoWorkspace } from '../../src/operator/demo-workspace.ts';
 import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
 import { startWriting } from '../support/oracles/ledger.ts';
 import {

@@ -7,7 +7,7 @@ import {
   isSpecifiedScalarType,
 } from 'graphql';
 import { describe, expect, test } from 'vitest';
-import { openApiDocument } from '../../src/gateway/openapi.ts';
+import { openApiDocument } from '../../src/gateway/rest/openapi.ts';
 import { routes } from '../../src/gateway/routes.ts';
 import { schema } from '../../src/gateway/schema.ts';
 

@@ -6,10 +6,10 @@ import { beforeAll, expect, test } from 'vitest';
 import { checkout, run } from '../support/processes/process.ts';
 
 const REFUSED = [
-  ['src/core/keyset.ts', '../domains/users/entity.ts'],
-  ['src/core/keyset.ts', '../gateway/routes.ts'],
-  ['src/core/keyset.ts', '../main.ts'],
-  ['src/core/keyset.ts', '../operator/commands.ts'],
+  ['src/core/postgres/keyset.ts', '../domains/users/entity.ts'],
+  ['src/core/postgres/keyset.ts', '../gateway/routes.ts'],
+  ['src/core/postgres/keyset.ts', '../main.ts'],
+  ['src/core/postgres/keyset.ts', '../operator/commands.ts'],
   ['src/gateway/routes.ts', '../main.ts'],
   ['src/gateway/routes.ts', '../operator/commands.ts'],
   ['src/operator/commands.ts', '../cli.ts'],
@@ -19,15 +19,15 @@ const REFUSED = [
   ['src/domains/users/operations.ts', '../organizations/input.ts'],
   ['src/domains/users/operations.ts', './graphql.ts'],
   ['src/domains/users/operations.ts', './rest.ts'],
-  ['src/domains/users/operations.ts', '../../core/builder.ts'],
+  ['src/domains/users/operations.ts', '../../core/graphql/builder.ts'],
   ['src/domains/users/operations.ts', 'graphql'],
   ['src/domains/users/key-operations.ts', '../../gateway/routes.ts'],
   ['src/domains/users/graphql.ts', './rest.ts'],
   ['src/domains/users/graphql.ts', '@mikro-orm/postgresql'],
-  ['src/domains/users/graphql.ts', '../../core/database.ts'],
+  ['src/domains/users/graphql.ts', '../../core/postgres/connections.ts'],
   ['src/domains/users/graphql.ts', '../organizations/slug.ts'],
   ['src/domains/users/rest.ts', './graphql.ts'],
-  ['src/domains/users/rest.ts', '../../core/sql.ts'],
+  ['src/domains/users/rest.ts', '../../core/postgres/sql.ts'],
   ['src/domains/users/rest.ts', '../../gateway/routes.ts'],
 ] as const;
 
@@ -39,7 +39,7 @@ const ACCEPTED = [
   ['src/domains/users/operations.ts', '../organizations/operations.ts', 'thing'],
   ['src/domains/users/operations.ts', '../../core/errors.ts', 'thing'],
   ['src/domains/users/graphql.ts', '../organizations/graphql.ts', 'thing'],
-  ['src/domains/users/rest.ts', '../../core/sql.ts', 'toIsoString'],
+  ['src/domains/users/rest.ts', '../../core/postgres/sql.ts', 'toIsoString'],
 ] as const;
 
 const OPERATIONS = 'src/domains/users/operations.ts';

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { z } from 'zod';
 import { PRODUCT_FAMILIES } from '../../src/core/config.ts';
 import { SCOPES } from '../../src/core/operation.ts';
-import { createSecretBox, parseEncryptionKeys } from '../../src/core/secrets.ts';
+import { createSecretBox, parseEncryptionKeys } from '../../src/core/secrets/secrets.ts';
 import { UsageError, parseCommandLine } from '../../src/operator/command-line.ts';
 import { runCommand } from '../../src/operator/commands.ts';
 import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';

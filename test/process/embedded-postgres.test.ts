@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
-import { type EmbeddedPostgres, findRunningEmbeddedPostgres } from '../../src/core/embedded-postgres.ts';
+import { type EmbeddedPostgres, findRunningEmbeddedPostgres } from '../../src/core/postgres/embedded/server.ts';
 import {
   base,
   dataDir,

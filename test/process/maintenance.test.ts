@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { enqueueJob } from '../../src/core/jobs.ts';
 import { workContext } from '../../src/gateway/dependencies.ts';
 import { startJobs } from '../../src/gateway/jobs.ts';
-import { upkeepJob } from '../../src/gateway/upkeep.ts';
+import { upkeepJob } from '../../src/gateway/maintenance-job.ts';
 import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
 import { runJobs } from '../support/processes/jobs.ts';
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { json } from 'node:stream/consumers';
 import { afterEach, expect, inject, test } from 'vitest';
 import { z } from 'zod';
-import { findRunningEmbeddedPostgres } from '../../src/core/embedded-postgres.ts';
+import { findRunningEmbeddedPostgres } from '../../src/core/postgres/embedded/server.ts';
 import { startOAuthFixture } from '../support/peers/mcp-authorization-server.ts';
 import { consentByForms, startOidcFixture } from '../support/peers/mcp-oidc-server.ts';
 import { startPeer } from '../support/peers/mcp-server.ts';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { ConfigurationError, readConfig } from '../../src/core/config.ts';
 import { assemble } from '../../src/gateway/assemble.ts';
-import { createLog } from '../../src/gateway/logging.ts';
+import { createLog } from '../../src/gateway/telemetry/logging.ts';
 import { query } from '../support/processes/embedded-postgres.ts';
 import {
   type Finished,

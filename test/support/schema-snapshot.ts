@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
-import { type Database, openDatabase } from '../../src/core/database.ts';
+import { type Database, openDatabase } from '../../src/core/postgres/connections.ts';
 import { entities } from '../../src/gateway/entities.ts';
 
 const snapshot = z.object({ tables: z.array(z.object({ name: z.string() })) });

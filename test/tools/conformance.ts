@@ -18,7 +18,7 @@ const SHARED = ['test/conformance/package-lock.json', 'test/support/fixtures/{ga
 const RECORDED: Readonly<Record<string, readonly string[]>> = {
   'mcp-client.test.ts': [
     'src/domains/mcp-connections/**/*.ts',
-    'src/core/outbound.ts',
+    'src/core/outbound/outbound.ts',
     'test/conformance/{mcp-client.test,mcp-command,mcp-driver,loopback}.ts',
     'test/conformance/mcp-*.{yml,md}',
     ...SHARED,

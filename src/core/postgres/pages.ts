@@ -1,7 +1,7 @@
 import { type Expression, type SelectQueryBuilder, sql } from 'kysely';
-import { groupBy } from '../batches.ts';
-import type { Page, PagePlan } from '../keyset.ts';
-import type { Sql } from '../sql.ts';
+import { groupBy } from '../group-by.ts';
+import type { Page, PagePlan } from './keyset.ts';
+import type { Sql } from './sql.ts';
 import { listOf, queriesOn } from './queries.ts';
 
 /** Where a row stands: below which parent, and in which place of its page. */

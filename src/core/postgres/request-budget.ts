@@ -1,5 +1,5 @@
 import { answerTooLarge } from '../answer-size.ts';
-import { LARGE_BYTES, type LargeAnswers } from '../large-answers.ts';
+import { LARGE_BYTES, type LargeAnswers } from './large-answers.ts';
 import { type Parse, WIRE_TYPES } from './wire-types.ts';
 
 /** Statements of a request that run at once; the others wait for these. */

@@ -1,10 +1,10 @@
-import { builder } from '../../core/builder.ts';
-import { resolveList } from '../../core/connection.ts';
+import { builder } from '../../core/graphql/builder.ts';
+import { resolveList } from '../../core/graphql/connections.ts';
 import { ConflictError, NotFoundError } from '../../core/errors.ts';
-import { mutation } from '../../core/mutation.ts';
-import { nodeType, toGlobalId, uuidsOf } from '../../core/node.ts';
+import { mutation } from '../../core/graphql/mutations.ts';
+import { nodeType, toGlobalId, uuidsOf } from '../../core/graphql/nodes.ts';
 import { SCOPES, type Scope } from '../../core/operation.ts';
-import { needs, selectedColumns } from '../../core/selection.ts';
+import { needs, selectedColumns } from '../../core/graphql/selection.ts';
 import { OrganizationType } from '../organizations/graphql.ts';
 import { createApiKeyInput, renameApiKeyInput, revokeApiKeyInput } from './input.ts';
 import { createApiKey, listApiKeys, readApiKeys, renameApiKey, revokeApiKey } from './operations.ts';

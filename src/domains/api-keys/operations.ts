@@ -1,6 +1,6 @@
 import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
 import { ConflictError, ForbiddenError, invalid, notFound } from '../../core/errors.ts';
-import type { CountedPage, PageArguments } from '../../core/keyset.ts';
+import type { CountedPage, PageArguments } from '../../core/postgres/keyset.ts';
 import {
   type AuditTarget,
   type OperationContext,
@@ -10,7 +10,7 @@ import {
   write,
 } from '../../core/operation.ts';
 import { filterOf } from '../../core/postgres/reach.ts';
-import type { Columns } from '../../core/selection.ts';
+import type { Columns } from '../../core/postgres/columns.ts';
 import { Membership } from '../organizations/entity.ts';
 import { lockOrganization } from '../organizations/operations.ts';
 import { ApiKey, apiKeyTopic } from './entity.ts';

@@ -1,11 +1,11 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
-import { type Ordering, type Page, type PageArguments, planPage } from '../../core/keyset.ts';
+import { type Ordering, type Page, type PageArguments, planPage } from '../../core/postgres/keyset.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import { type Readable, type RowOf, asRow, columns, listOf, prepared, queriesOn } from '../../core/postgres/queries.ts';
 import { within } from '../../core/postgres/reach.ts';
-import { type Columns, withColumns } from '../../core/selection.ts';
-import type { Sql } from '../../core/sql.ts';
+import { type Columns, withColumns } from '../../core/postgres/columns.ts';
+import type { Sql } from '../../core/postgres/sql.ts';
 import { API_KEY_COLUMNS, type ApiKey, type ApiKeyTables } from './entity.ts';
 import { reachedBy } from './policy.ts';
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { route } from '../../core/route.ts';
+import { route } from '../../core/http/route.ts';
 import { revokeApiKeyInput } from './input.ts';
 import { revokeApiKey } from './operations.ts';
 

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import type { AuditSource } from '../../core/audit.ts';
-import { builder } from '../../core/builder.ts';
-import { resolveList } from '../../core/connection.ts';
-import { keyFromAnyId, keyFromId, toGlobalId } from '../../core/node.ts';
-import { needs, selectedColumns } from '../../core/selection.ts';
+import { builder } from '../../core/graphql/builder.ts';
+import { resolveList } from '../../core/graphql/connections.ts';
+import { keyFromAnyId, keyFromId, toGlobalId } from '../../core/graphql/nodes.ts';
+import { needs, selectedColumns } from '../../core/graphql/selection.ts';
 import { OrganizationType } from '../organizations/graphql.ts';
 import { UserType } from '../users/graphql.ts';
 import { auditLogFilter } from './input.ts';

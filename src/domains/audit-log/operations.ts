@@ -1,6 +1,6 @@
-import type { CountedPage, PageArguments } from '../../core/keyset.ts';
+import type { CountedPage, PageArguments } from '../../core/postgres/keyset.ts';
 import { type OperationContext, requireAdmin, requireOrganization, requireScope } from '../../core/operation.ts';
-import type { Columns } from '../../core/selection.ts';
+import type { Columns } from '../../core/postgres/columns.ts';
 import type { AuditLogFilter } from './input.ts';
 import { type AuditEntryRow, countEntries, pageOfEntries } from './queries.ts';
 

@@ -1,9 +1,9 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import type { AuditTables } from '../../core/audit.ts';
-import { type Ordering, type Page, type PageArguments, planPage } from '../../core/keyset.ts';
+import { type Ordering, type Page, type PageArguments, planPage } from '../../core/postgres/keyset.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import { type Readable, type RowOf, queriesOn } from '../../core/postgres/queries.ts';
-import { type Columns, withColumns } from '../../core/selection.ts';
+import { type Columns, withColumns } from '../../core/postgres/columns.ts';
 import type { ApiKeyTables } from '../api-keys/entity.ts';
 import type { UserTables } from '../users/entity.ts';
 import type { UserRow } from '../users/operations.ts';

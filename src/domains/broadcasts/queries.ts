@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { type Readable, type RowOf, asRow, columns, queriesOn } from '../../core/postgres/queries.ts';
-import type { Sql } from '../../core/sql.ts';
+import type { Sql } from '../../core/postgres/sql.ts';
 import { BROADCAST_COLUMNS, type Broadcast, type BroadcastTables, CHANNEL_COLUMNS } from './entity.ts';
 import type { ListBroadcastsInput } from './input.ts';
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { route } from '../../core/route.ts';
+import { route } from '../../core/http/route.ts';
 import { BROADCAST_STATUSES } from './entity.ts';
 import { broadcastReference, createBroadcastInput, listBroadcastsInput, noInput } from './input.ts';
 import {

@@ -1,5 +1,5 @@
 import type { ActingOrganization } from '../../core/operation.ts';
-import type { Columns } from '../../core/selection.ts';
+import type { Columns } from '../../core/postgres/columns.ts';
 import { DEFAULT_PROPERTIES } from './default-properties.ts';
 import type { EventPropertyRow } from './property-queries.ts';
 import type { EventDefinitionRow } from './queries.ts';

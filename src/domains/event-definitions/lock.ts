@@ -3,7 +3,7 @@ import { notFound } from '../../core/errors.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import { EventDefinition } from './entity.ts';
 import { requireEventDefinitions } from './policy.ts';
-import { referenceTo } from './reference.ts';
+import { referenceTo } from './definition-reference.ts';
 
 /** Loads a definition for changing, and holds it: changes of one definition go one after the other. */
 export async function lockDefinition({ em, actor }: OperationContext, eventName: string): Promise<EventDefinition> {

@@ -1,5 +1,5 @@
-import { fold } from '../../core/fold.ts';
-import { cut, firstFree } from '../../core/numbering.ts';
+import { fold } from '../../core/text/fold.ts';
+import { cut, firstFree } from '../../core/text/numbered-names.ts';
 
 /** The form of every event and property name, section 2.1: given or generated, it is immutable. */
 export const NAME_PATTERN = /^[a-z][a-z0-9_]{0,49}$/;

@@ -1,7 +1,7 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { ConflictError, invalid, notFound } from '../../core/errors.ts';
 import { enqueueJob } from '../../core/jobs.ts';
-import type { CountedPage } from '../../core/keyset.ts';
+import type { CountedPage } from '../../core/postgres/keyset.ts';
 import {
   type ActingOrganization,
   type AuditTarget,
@@ -9,8 +9,8 @@ import {
   write,
   requireOrganization,
 } from '../../core/operation.ts';
-import { sqlWithin } from '../../core/sql.ts';
-import type { Columns } from '../../core/selection.ts';
+import { sqlWithin } from '../../core/postgres/sql.ts';
+import type { Columns } from '../../core/postgres/columns.ts';
 import { lockOrganization } from '../organizations/operations.ts';
 import { DEFAULT_PROPERTIES } from './default-properties.ts';
 import { type CustomMatchingId, EventDefinition } from './entity.ts';
@@ -37,9 +37,9 @@ import {
   pageOfDefinitions,
 } from './queries.ts';
 import { type EventPropertyRow, customPropertiesOf } from './property-queries.ts';
-import { referenceTo } from './reference.ts';
+import { referenceTo } from './definition-reference.ts';
 
-export { type HeldDefinition, holdDefinitions } from './hold.ts';
+export { type HeldDefinition, holdDefinitions } from './locked-definitions.ts';
 export { definitionsOf, requireEventDefinitions } from './policy.ts';
 // What belongs to definitions that the caller has reached.
 export { countCustomProperties, customPropertiesOf } from './property-queries.ts';

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import type { LoadBatch } from '../../core/batches.ts';
+import type { LoadBatch } from '../../core/graphql/batches.ts';
 import { type OperationContext, requireOrganization } from '../../core/operation.ts';
 import {
   type Readable,
@@ -9,7 +9,7 @@ import {
   preparedByShape,
   queriesOn,
 } from '../../core/postgres/queries.ts';
-import { type Columns, withColumns } from '../../core/selection.ts';
+import { type Columns, withColumns } from '../../core/postgres/columns.ts';
 import { EVENT_PROPERTY_COLUMNS, type EventDefinitionTables, type EventProperty } from './entity.ts';
 
 const db = queriesOn<EventDefinitionTables>();

@@ -1,14 +1,14 @@
 import { type RawBuilder, type SelectQueryBuilder, sql } from 'kysely';
-import { type Ordering, type Page, type PageArguments, type PageValues, planPage } from '../../core/keyset.ts';
+import { type Ordering, type Page, type PageArguments, type PageValues, planPage } from '../../core/postgres/keyset.ts';
 import { type ActingOrganization, type OperationContext, requireOrganization } from '../../core/operation.ts';
 import { type Readable, type RowOf, columns, preparedByShape, queriesOn, snake } from '../../core/postgres/queries.ts';
 import { within } from '../../core/postgres/reach.ts';
-import { type Columns, withColumns } from '../../core/selection.ts';
+import { type Columns, withColumns } from '../../core/postgres/columns.ts';
 import { EVENT_DEFINITION_COLUMNS, type EventDefinition, type EventDefinitionTables } from './entity.ts';
 import type { EventDefinitionFilter } from './input.ts';
 import { definitionsOf } from './policy.ts';
 import { type EventPropertyRow, packedProperties } from './property-queries.ts';
-import type { DefinitionReference } from './reference.ts';
+import type { DefinitionReference } from './definition-reference.ts';
 
 const db = queriesOn<EventDefinitionTables>();
 type Tables = Readable<EventDefinitionTables>;

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import type { OperationContext } from '../../core/operation.ts';
-import { route } from '../../core/route.ts';
+import { route } from '../../core/http/route.ts';
 import {
   type UpdateEventPropertyInput,
   addEventPropertyInput,

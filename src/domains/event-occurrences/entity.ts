@@ -1,7 +1,7 @@
 import { type InferKyselyDB, defineEntity, p } from '@mikro-orm/postgresql';
 import { columnNames } from '../../core/postgres/queries.ts';
 import { Organization } from '../organizations/entity.ts';
-import type { PropertyValue } from './values.ts';
+import type { PropertyValue } from './property-values.ts';
 
 const EventOccurrenceSchema = defineEntity({
   name: 'EventOccurrence',

@@ -1,14 +1,14 @@
-import { OWN_STATEMENT, OrderDirection, builder } from '../../core/builder.ts';
-import { resolveBatched } from '../../core/batches.ts';
-import { resolveConnection } from '../../core/connection.ts';
+import { OWN_STATEMENT, OrderDirection, builder } from '../../core/graphql/builder.ts';
+import { resolveBatched } from '../../core/graphql/batches.ts';
+import { resolveConnection } from '../../core/graphql/connections.ts';
 import { NotFoundError } from '../../core/errors.ts';
-import { mutation } from '../../core/mutation.ts';
-import { nodeType, uuidsOf } from '../../core/node.ts';
-import { RawJson } from '../../core/raw-json.ts';
-import { needs, selectedColumns } from '../../core/selection.ts';
-import { EVENT_NAME, EventDefinition } from '../event-definitions/definition-graphql.ts';
+import { mutation } from '../../core/graphql/mutations.ts';
+import { nodeType, uuidsOf } from '../../core/graphql/nodes.ts';
+import { RawJson } from '../../core/text/raw-json.ts';
+import { needs, selectedColumns } from '../../core/graphql/selection.ts';
+import { EVENT_NAME, EventDefinition } from '../event-definitions/graphql/types.ts';
 import type { EventDefinitionRow } from '../event-definitions/operations.ts';
-import { DeletionPreviewType } from '../event-definitions/graphql.ts';
+import { DeletionPreviewType } from '../event-definitions/graphql/operations.ts';
 import { OrganizationType } from '../organizations/graphql.ts';
 import {
   eventOccurrenceFilter,

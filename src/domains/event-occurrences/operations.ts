@@ -8,7 +8,7 @@ import {
 } from '../../core/operation.ts';
 import { toValidationError } from '../../core/validation.ts';
 import { type HeldDefinition, holdDefinitions } from '../event-definitions/operations.ts';
-import { type CheckedOccurrence, type OccurrenceIssue, checkOccurrence } from './check.ts';
+import { type CheckedOccurrence, type OccurrenceIssue, checkOccurrence } from './occurrence-validation.ts';
 import type { RegisterObjectIdentifiersInput, SendEventOccurrenceInput, SendEventOccurrencesInput } from './input.ts';
 import {
   type NewOccurrence,

@@ -1,11 +1,12 @@
 import { type Expression, type SqlBool, expressionBuilder, sql } from 'kysely';
-import { type LoadBatch, groupBy } from '../../core/batches.ts';
-import { type Ordering, type Page, type PageArguments, planPage } from '../../core/keyset.ts';
+import type { LoadBatch } from '../../core/graphql/batches.ts';
+import { groupBy } from '../../core/group-by.ts';
+import { type Ordering, type Page, type PageArguments, planPage } from '../../core/postgres/keyset.ts';
 import { type OperationContext, requireOrganization } from '../../core/operation.ts';
 import { pagesOf } from '../../core/postgres/pages.ts';
 import { type Readable, type RowOf, columns, listOf, queriesOn } from '../../core/postgres/queries.ts';
 import { within } from '../../core/postgres/reach.ts';
-import { type Columns, withColumns } from '../../core/selection.ts';
+import { type Columns, withColumns } from '../../core/postgres/columns.ts';
 import type { EventDefinitionTables } from '../event-definitions/entity.ts';
 import { definitionsOf } from '../event-definitions/operations.ts';
 import { EVENT_OCCURRENCE_COLUMNS, type EventOccurrenceTables } from './entity.ts';

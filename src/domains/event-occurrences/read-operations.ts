@@ -1,8 +1,8 @@
-import type { LoadBatch } from '../../core/batches.ts';
+import type { LoadBatch } from '../../core/graphql/batches.ts';
 import { invalid } from '../../core/errors.ts';
-import type { Page } from '../../core/keyset.ts';
+import type { Page } from '../../core/postgres/keyset.ts';
 import { type OperationContext, requireOrganization, requireScope } from '../../core/operation.ts';
-import type { Columns } from '../../core/selection.ts';
+import type { Columns } from '../../core/postgres/columns.ts';
 import { requireEventDefinitions } from '../event-definitions/operations.ts';
 import { type EventOccurrenceFilter, MAX_DAYS, type OccurrenceDaysInput } from './input.ts';
 import {

@@ -1,4 +1,4 @@
-import { route } from '../../core/route.ts';
+import { route } from '../../core/http/route.ts';
 import { MAX_OCCURRENCES, sendEventOccurrenceInput, sendEventOccurrencesInput } from './input.ts';
 import { sendEventOccurrence, sendEventOccurrences } from './operations.ts';
 

@@ -3,10 +3,10 @@ import { sql } from 'kysely';
 import { DomainError } from '../../core/errors.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import { type Readable, listOf } from '../../core/postgres/queries.ts';
-import type { Link } from './check.ts';
+import type { Link } from './occurrence-validation.ts';
 import type { EventOccurrenceTables } from './entity.ts';
 import type { RegisterObjectIdentifiersInput } from './input.ts';
-import type { PropertyValue } from './values.ts';
+import type { PropertyValue } from './property-values.ts';
 
 /** The statements of a sending transaction. Rows go as one list for each column, so that a statement is the same for any number of them. */
 

@@ -1,9 +1,9 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import type { OAuthTokens } from '@modelcontextprotocol/client';
-import { deleteSecrets, readSecrets, storeSecret } from '../../core/secret-store.ts';
-import type { SecretBox } from '../../core/secrets.ts';
+import { deleteSecrets, readSecrets, storeSecret } from '../../core/secrets/secret-store.ts';
+import type { SecretBox } from '../../core/secrets/secrets.ts';
 import type { McpConnection } from './entity.ts';
-import type { OAuthClient } from './oauth-client.ts';
+import type { OAuthClient } from './oauth/client.ts';
 
 /** The secrets of a connection: one row each in the store of secrets. Everything that is a credential is read and written here. */
 

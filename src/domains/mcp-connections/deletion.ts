@@ -1,7 +1,7 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
 import { type Readable, listOf } from '../../core/postgres/queries.ts';
-import { deleteSecretsOf } from '../../core/secret-store.ts';
+import { deleteSecretsOf } from '../../core/secrets/secret-store.ts';
 import { AUTHORIZATION_TABLE, CONNECTION_TABLE } from './credentials.ts';
 import type { McpConnectionTables } from './entity.ts';
 

@@ -1,6 +1,6 @@
 import { ConflictError, invalid } from '../../core/errors.ts';
-import type { CountedPage, PageArguments } from '../../core/keyset.ts';
-import type { Columns } from '../../core/selection.ts';
+import type { CountedPage, PageArguments } from '../../core/postgres/keyset.ts';
+import type { Columns } from '../../core/postgres/columns.ts';
 import {
   type ActingOrganization,
   type OperationContext,
@@ -8,8 +8,8 @@ import {
   requireScope,
   write,
 } from '../../core/operation.ts';
-import { saveOutcome } from './authorization.ts';
-import { connectRemote } from './connect.ts';
+import { saveOutcome } from './oauth/operations.ts';
+import { connectRemote } from './remote/connect.ts';
 import { type Credentials, mergeNamed, readCredentials, storeClientSecret } from './credentials.ts';
 import { deleteConnectionRows } from './deletion.ts';
 import { McpConnection } from './entity.ts';
@@ -20,7 +20,7 @@ import type {
   RemoteInput,
   UpdateMcpConnectionInput,
 } from './input.ts';
-import { revoke } from './oauth.ts';
+import { revoke } from './oauth/authorization-flow.ts';
 import { loadManaged, requireManager, targetOf } from './policy.ts';
 import {
   type McpConnectionRow,
@@ -30,7 +30,7 @@ import {
   pageOfConnections,
 } from './queries.ts';
 import { topicOf } from './status.ts';
-import { clientOf } from './tokens.ts';
+import { clientOf } from './oauth/tokens.ts';
 import { applyUpdate } from './update.ts';
 
 export { deleteAuthorizationsOf, deleteConnections, forgetConnectionOwner } from './deletion.ts';

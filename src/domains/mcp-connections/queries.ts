@@ -1,9 +1,9 @@
 import { sql } from 'kysely';
-import { type Ordering, type Page, type PageArguments, planPage } from '../../core/keyset.ts';
+import { type Ordering, type Page, type PageArguments, planPage } from '../../core/postgres/keyset.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import { type Readable, type RowOf, asRow, listOf, queriesOn, snake } from '../../core/postgres/queries.ts';
 import { within } from '../../core/postgres/reach.ts';
-import { type Columns, withColumns } from '../../core/selection.ts';
+import { type Columns, withColumns } from '../../core/postgres/columns.ts';
 import type { McpConnection, McpConnectionTables } from './entity.ts';
 import type { McpConnectionFilter } from './input.ts';
 import { reachedBy } from './policy.ts';

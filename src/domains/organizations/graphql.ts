@@ -1,11 +1,11 @@
-import { resolveBatched } from '../../core/batches.ts';
-import { OWN_STATEMENT, builder } from '../../core/builder.ts';
-import { resolveConnection } from '../../core/connection.ts';
+import { resolveBatched } from '../../core/graphql/batches.ts';
+import { OWN_STATEMENT, builder } from '../../core/graphql/builder.ts';
+import { resolveConnection } from '../../core/graphql/connections.ts';
 import { ConflictError, NotFoundError } from '../../core/errors.ts';
-import { mutation } from '../../core/mutation.ts';
-import { nodeType, toGlobalId, uuidsOf } from '../../core/node.ts';
+import { mutation } from '../../core/graphql/mutations.ts';
+import { nodeType, toGlobalId, uuidsOf } from '../../core/graphql/nodes.ts';
 import type { Role } from '../../core/operation.ts';
-import { needs, selectedColumns } from '../../core/selection.ts';
+import { needs, selectedColumns } from '../../core/graphql/selection.ts';
 import { UserType } from '../users/graphql.ts';
 import {
   addOrganizationMemberInput,

@@ -1,10 +1,10 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
 import { ConflictError, notFound } from '../../core/errors.ts';
-import type { CountedPage, PageArguments } from '../../core/keyset.ts';
+import type { CountedPage, PageArguments } from '../../core/postgres/keyset.ts';
 import { type AuditTarget, type OperationContext, requireAdmin, requireScope, write } from '../../core/operation.ts';
 import type { Readable } from '../../core/postgres/queries.ts';
-import { type Columns, ifKnown } from '../../core/selection.ts';
+import { type Columns, ifKnown } from '../../core/postgres/columns.ts';
 import { Membership, Organization, type OrganizationTables } from './entity.ts';
 import type { CreateOrganizationInput, UpdateOrganizationInput } from './input.ts';
 import { type OrganizationRow, countOrganizations, findOrganizations, pageOfOrganizations } from './queries.ts';

@@ -1,11 +1,11 @@
 import { sql } from 'kysely';
-import type { LoadBatch } from '../../core/batches.ts';
-import { type Ordering, type Page, type PageArguments, planPage } from '../../core/keyset.ts';
+import type { LoadBatch } from '../../core/graphql/batches.ts';
+import { type Ordering, type Page, type PageArguments, planPage } from '../../core/postgres/keyset.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import { pagesOf } from '../../core/postgres/pages.ts';
 import { type Readable, type RowOf, asRow, columns, listOf, queriesOn } from '../../core/postgres/queries.ts';
 import { within } from '../../core/postgres/reach.ts';
-import { type Columns, withColumns } from '../../core/selection.ts';
+import { type Columns, withColumns } from '../../core/postgres/columns.ts';
 import type { UserRow } from '../users/operations.ts';
 import type { UserTables } from '../users/entity.ts';
 import { type Membership, ORGANIZATION_COLUMNS, type Organization, type OrganizationTables } from './entity.ts';

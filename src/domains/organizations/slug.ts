@@ -1,5 +1,5 @@
-import { fold } from '../../core/fold.ts';
-import { firstFree } from '../../core/numbering.ts';
+import { fold } from '../../core/text/fold.ts';
+import { firstFree } from '../../core/text/numbered-names.ts';
 import { SLUG_MAX_LENGTH } from './input.ts';
 
 /** `Ünïcode & Großhandel` → `unicode-grosshandel`; undefined when the name has neither letters nor digits. */

@@ -4,7 +4,7 @@ import { sql } from 'kysely';
 import { DomainError, invalid } from '../../core/errors.ts';
 import { type Actor, type OperationContext, SCOPES } from '../../core/operation.ts';
 import { listOf, queriesOn } from '../../core/postgres/queries.ts';
-import type { Sql } from '../../core/sql.ts';
+import type { Sql } from '../../core/postgres/sql.ts';
 import { parseInput } from '../../core/validation.ts';
 import type { OrganizationTables } from '../organizations/entity.ts';
 import type { SessionTables } from '../sessions/entity.ts';

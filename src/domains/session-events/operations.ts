@@ -1,7 +1,7 @@
 import { ConflictError, DomainError, notFound } from '../../core/errors.ts';
-import type { LoadBatch } from '../../core/batches.ts';
-import type { Page, PageArguments } from '../../core/keyset.ts';
-import type { Columns } from '../../core/selection.ts';
+import type { LoadBatch } from '../../core/graphql/batches.ts';
+import type { Page, PageArguments } from '../../core/postgres/keyset.ts';
+import type { Columns } from '../../core/postgres/columns.ts';
 import { type OperationContext, auditEntry, requireScope } from '../../core/operation.ts';
 import { requireSessionChange, sessionTopic } from '../sessions/operations.ts';
 import { appendStatement, findBatch } from './append.ts';

@@ -1,11 +1,11 @@
 import { type RawBuilder, type SelectQueryBuilder, type SqlBool, sql } from 'kysely';
-import type { LoadBatch } from '../../core/batches.ts';
+import type { LoadBatch } from '../../core/graphql/batches.ts';
 import { invalid } from '../../core/errors.ts';
-import type { PageArguments } from '../../core/keyset.ts';
+import type { PageArguments } from '../../core/postgres/keyset.ts';
 import type { OperationContext, Role } from '../../core/operation.ts';
 import { type Readable, type RowOf, listOf, preparedByShape, queriesOn, snake } from '../../core/postgres/queries.ts';
 import { within } from '../../core/postgres/reach.ts';
-import { type Columns, withColumns } from '../../core/selection.ts';
+import { type Columns, withColumns } from '../../core/postgres/columns.ts';
 import type { SessionTables } from '../sessions/entity.ts';
 import { callerOf, readableBy } from '../sessions/policy.ts';
 import { cursorId } from './cursor.ts';

@@ -1,14 +1,20 @@
 import { z } from 'zod';
-import { type HttpAnswer, type HttpHeaders, type HttpRequest, answerJsonText, answerWith } from '../../core/http.ts';
+import {
+  type HttpAnswer,
+  type HttpHeaders,
+  type HttpRequest,
+  answerJsonText,
+  answerWith,
+} from '../../core/http/messages.ts';
 import type { OperationContext } from '../../core/operation.ts';
-import { route } from '../../core/route.ts';
+import { route } from '../../core/http/route.ts';
 import { cursorId, idOf } from './cursor.ts';
 import { eventDataFields } from './event-data.ts';
 import { type ListSessionEventsInput, listSessionEventsInput } from './input.ts';
 import { listSessionEvents } from './operations.ts';
 import { eventToJson } from './queries.ts';
-import { toEventStream } from './sse.ts';
-import { tailSessionEvents } from './tail.ts';
+import { toEventStream } from './event-stream.ts';
+import { tailSessionEvents } from './live-tail.ts';
 
 /** What a client that reconnects sends (WHATWG HTML, section 9.2.3). */
 const LAST_ID_HEADER = 'Last-Event-ID';

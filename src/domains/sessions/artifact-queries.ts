@@ -1,8 +1,9 @@
 import { sql } from 'kysely';
-import { type LoadBatch, groupBy } from '../../core/batches.ts';
+import type { LoadBatch } from '../../core/graphql/batches.ts';
+import { groupBy } from '../../core/group-by.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import { type Readable, type RowOf, columns, preparedByShape, queriesOn } from '../../core/postgres/queries.ts';
-import { type Columns, withColumns } from '../../core/selection.ts';
+import { type Columns, withColumns } from '../../core/postgres/columns.ts';
 import {
   ARTIFACT_COLUMNS,
   type Artifact,

@@ -1,9 +1,9 @@
 import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
 import { z } from 'zod';
 import { ConflictError, invalid, notFound } from '../../core/errors.ts';
-import type { CountedPage } from '../../core/keyset.ts';
+import type { CountedPage } from '../../core/postgres/keyset.ts';
 import { type OperationContext, auditEntry, requireOrganization, requireScope } from '../../core/operation.ts';
-import type { Columns } from '../../core/selection.ts';
+import type { Columns } from '../../core/postgres/columns.ts';
 import { isLongerThan } from '../../core/validation.ts';
 import { requireVisibleMcpConnections } from '../mcp-connections/operations.ts';
 import { Session } from './entity.ts';

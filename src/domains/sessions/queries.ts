@@ -1,7 +1,7 @@
 import { type RawBuilder, type SelectQueryBuilder, sql } from 'kysely';
-import type { LoadBatch } from '../../core/batches.ts';
+import type { LoadBatch } from '../../core/graphql/batches.ts';
 import { type NewAuditEntry, auditInsert, auditValues } from '../../core/audit.ts';
-import { type Ordering, type Page, type PageArguments, type PageValues, planPage } from '../../core/keyset.ts';
+import { type Ordering, type Page, type PageArguments, type PageValues, planPage } from '../../core/postgres/keyset.ts';
 import type { OperationContext, Role } from '../../core/operation.ts';
 import {
   type Readable,
@@ -14,7 +14,7 @@ import {
   snake,
 } from '../../core/postgres/queries.ts';
 import { within } from '../../core/postgres/reach.ts';
-import { type Columns, withColumns } from '../../core/selection.ts';
+import { type Columns, withColumns } from '../../core/postgres/columns.ts';
 import { SESSION_COLUMNS, type SessionTables } from './entity.ts';
 import type { SessionFilter } from './input.ts';
 import { callerOf, changeableBy, readableBy } from './policy.ts';

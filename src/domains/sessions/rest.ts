@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { OperationContext } from '../../core/operation.ts';
-import { route } from '../../core/route.ts';
+import { route } from '../../core/http/route.ts';
 import { updateSessionInput } from './input.ts';
 import { htmlUrlOf, stateFlags } from './derived.ts';
 import { type SessionDetails, readSessionDetails, updateSession } from './operations.ts';

@@ -1,8 +1,8 @@
-import { OWN_STATEMENT, builder } from '../../core/builder.ts';
+import { OWN_STATEMENT, builder } from '../../core/graphql/builder.ts';
 import { ConflictError, NotFoundError } from '../../core/errors.ts';
-import { mutation } from '../../core/mutation.ts';
-import { keyFromId, nodeType, uuidsOf } from '../../core/node.ts';
-import { selectedColumns } from '../../core/selection.ts';
+import { mutation } from '../../core/graphql/mutations.ts';
+import { keyFromId, nodeType, uuidsOf } from '../../core/graphql/nodes.ts';
+import { selectedColumns } from '../../core/graphql/selection.ts';
 import type { DeletionState } from './entity.ts';
 import { cancelUserDeletionInput, deleteUserInput } from './input.ts';
 import { cancelUserDeletion, deleteUser, readDeletionJobs } from './operations.ts';

@@ -2,7 +2,7 @@ import { LockMode } from '@mikro-orm/postgresql';
 import { ConflictError, ForbiddenError, notFound, unauthenticated } from '../../core/errors.ts';
 import { cancelJob, enqueueJob } from '../../core/jobs.ts';
 import { type AuditTarget, type OperationContext, requireScope, write } from '../../core/operation.ts';
-import type { Columns } from '../../core/selection.ts';
+import type { Columns } from '../../core/postgres/columns.ts';
 import { lockUser } from '../users/operations.ts';
 import { DeletionJob } from './entity.ts';
 import type { CancelUserDeletionInput, DeleteUserInput } from './input.ts';

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { OperationContext } from '../../core/operation.ts';
 import { type Readable, type RowOf, asRow, columns, listOf, queriesOn } from '../../core/postgres/queries.ts';
-import { type Columns, withColumns } from '../../core/selection.ts';
+import { type Columns, withColumns } from '../../core/postgres/columns.ts';
 import { DELETION_JOB_COLUMNS, type DeletionJob, type DeletionTables } from './entity.ts';
 
 const db = queriesOn<DeletionTables>();

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { route } from '../../core/route.ts';
+import { route } from '../../core/http/route.ts';
 import { deleteUserInput } from './input.ts';
 import { deleteUser } from './operations.ts';
 

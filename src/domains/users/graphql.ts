@@ -1,4 +1,4 @@
-import { nodeType, uuidsOf } from '../../core/node.ts';
+import { nodeType, uuidsOf } from '../../core/graphql/nodes.ts';
 import { type UserRow, readUsers } from './operations.ts';
 
 export const UserType = nodeType<UserRow>('User', {

@@ -2,7 +2,7 @@ import type { EntityManager } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
 import type { OperationContext } from '../../core/operation.ts';
 import type { Readable } from '../../core/postgres/queries.ts';
-import type { Columns } from '../../core/selection.ts';
+import type { Columns } from '../../core/postgres/columns.ts';
 import { User, type UserTables } from './entity.ts';
 import { type UserRow, findUsers } from './queries.ts';
 

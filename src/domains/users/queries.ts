@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { OperationContext } from '../../core/operation.ts';
 import { type Readable, type RowOf, columns, listOf, queriesOn } from '../../core/postgres/queries.ts';
-import { type Columns, withColumns } from '../../core/selection.ts';
+import { type Columns, withColumns } from '../../core/postgres/columns.ts';
 import type { OrganizationTables } from '../organizations/entity.ts';
 import { USER_COLUMNS, type UserTables } from './entity.ts';
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, inject, test } from 'vitest';
-import { openDatabase } from '../../../src/core/database.ts';
+import { openDatabase } from '../../../src/core/postgres/connections.ts';
 import { entities } from '../../../src/gateway/entities.ts';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
 import { onServer } from '../../support/global-setup.ts';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { PropertyType } from '../../../src/domains/event-definitions/property-types.ts';
-import { checkValue } from '../../../src/domains/event-occurrences/values.ts';
+import { checkValue } from '../../../src/domains/event-occurrences/property-values.ts';
 
 function check(type: PropertyType, value: unknown, name = 'price') {
   const options = [{ value: 'red' }, { value: 'GREEN' }, { value: '1' }];

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
-import { type RunningServer, serve } from '../../../src/gateway/server.ts';
+import { type RunningServer, serve } from '../../../src/gateway/http/server.ts';
 import { createGateway } from '../../../src/gateway/gateway.ts';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
 import { NOTIFIED_ONLY } from '../../support/fixtures/notifications.ts';

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { userDeletionJob } from '../../../src/domains/user-deletions/deletion.ts';
+import { userDeletionJob } from '../../../src/domains/user-deletions/deletion-job.ts';
 import { workContext } from '../../../src/gateway/dependencies.ts';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
 import { expectNothingHalf, leftOf, seedAccount } from '../../support/fixtures/user-deletions.ts';

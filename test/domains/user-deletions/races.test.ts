@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { userDeletionJob } from '../../../src/domains/user-deletions/deletion.ts';
+import { userDeletionJob } from '../../../src/domains/user-deletions/deletion-job.ts';
 import { workContext } from '../../../src/gateway/dependencies.ts';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
 import { untilWaiting, whileHeld, whileAppendsAreHeld } from '../../support/fixtures/locks.ts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { storeSecret } from '../../../src/core/secret-store.ts';
+import { storeSecret } from '../../../src/core/secrets/secret-store.ts';
 import { auditRows } from '../../support/fixtures/audit-log.ts';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
 import { runJobs } from '../../support/processes/jobs.ts';

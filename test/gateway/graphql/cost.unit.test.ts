@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { getIntrospectionQuery, parse } from 'graphql';
 import { describe, expect, test } from 'vitest';
-import { adviceFor, checkCost, costOf } from '../../../src/gateway/graphql-cost.ts';
+import { adviceFor, checkCost, costOf } from '../../../src/gateway/graphql/cost.ts';
 import { full } from '../../support/proof.ts';
 import { refusal, repeat, schema } from '../../support/fixtures/graphql-limits.ts';
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { createKnownDocuments } from '../../../src/gateway/graphql-door.ts';
-import { LIMITS, memoryOf, parseWithinLimits } from '../../../src/gateway/graphql-limits.ts';
+import { createKnownDocuments } from '../../../src/gateway/graphql/handler.ts';
+import { LIMITS, memoryOf, parseWithinLimits } from '../../../src/gateway/graphql/limits.ts';
 
 const BOUND_BYTES = 32 * 1024 * 1024;
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Route } from '../../../src/core/route.ts';
+import type { Route } from '../../../src/core/http/route.ts';
 import { routes } from '../../../src/gateway/routes.ts';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
 import { eventsError } from '../../support/fixtures/rest-errors.ts';

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { createGateway } from '../../../src/gateway/gateway.ts';
-import { createIdempotency } from '../../../src/gateway/idempotency.ts';
+import { createIdempotency } from '../../../src/gateway/idempotency/idempotency.ts';
 import { type TestGateway, fetchOf, startTestGateway } from '../../support/fixtures/gateway.ts';
 import { createRemote, seen, sendKeyed, storedAnswers } from '../../support/fixtures/idempotency.ts';
 import { heldTransactions } from '../../support/fixtures/transactions.ts';
@@ -77,7 +77,7 @@ test('twins wait for a slow remote server without a transaction, in this process
   ]);
 });
 
-// What operations may take in a row is written at the constant in src/gateway/idempotency.ts.
+// What operations may take in a row is written at the constant in src/gateway/idempotency/idempotency.ts.
 test.each([30_000, 60_000])(
   'an operation that takes as long as it may, six times the %i ms of outbound work, is not run a second time',
   async (boundMs) => {

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createSecretBox, parseEncryptionKeys } from '../../../src/core/secrets.ts';
-import { rotateAnswers } from '../../../src/gateway/idempotency-upkeep.ts';
+import { createSecretBox, parseEncryptionKeys } from '../../../src/core/secrets/secrets.ts';
+import { rotateAnswers } from '../../../src/gateway/idempotency/maintenance.ts';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
 import { send, startPeer } from '../../support/fixtures/second-gateway.ts';
 

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createGateway } from '../../../src/gateway/gateway.ts';
-import { createIdempotency } from '../../../src/gateway/idempotency.ts';
+import { createIdempotency } from '../../../src/gateway/idempotency/idempotency.ts';
 import { type TestGateway, fetchOf, startTestGateway } from '../../support/fixtures/gateway.ts';
 import {
   EVENTS,

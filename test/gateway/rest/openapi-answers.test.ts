@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { openApiDocument } from '../../../src/gateway/openapi.ts';
+import { openApiDocument } from '../../../src/gateway/rest/openapi.ts';
 import { routes } from '../../../src/gateway/routes.ts';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
 import { append, createSession, eventsOf, moveTo } from '../../support/fixtures/sessions.ts';

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { createMetrics } from '../../../src/gateway/metrics.ts';
+import { createMetrics } from '../../../src/gateway/telemetry/metrics.ts';
 import { caseFaults } from '../../support/completeness.ts';
 
 test('every metric of the gateway, and no other, stands in docs/operations.md with its labels', async () => {

@@ -1,7 +1,7 @@
 // Owns an embedded PostgreSQL until it is killed: `embedded-postgres-owner.ts DATA_DIR [SETTING=VALUE]...`.
 // Says {"url","pid"} on a line of its own, or {"error"} and exits with status 1. SIGTERM stops it properly, SIGINT
 // is ignored, as by a gateway that still answers its last requests.
-import { startEmbeddedPostgres } from '../../../src/core/embedded-postgres.ts';
+import { startEmbeddedPostgres } from '../../../src/core/postgres/embedded/server.ts';
 
 process.on('SIGINT', () => {});
 

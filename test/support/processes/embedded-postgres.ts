@@ -9,7 +9,7 @@ import { createInterface } from 'node:readline';
 import pg from 'pg';
 import { expect, vi } from 'vitest';
 import { z } from 'zod';
-import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../../src/core/embedded-postgres.ts';
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../../src/core/postgres/embedded/server.ts';
 import { NODE_ENVIRONMENT } from './node-arguments.ts';
 
 export const checkout = join(import.meta.dirname, '../../..');

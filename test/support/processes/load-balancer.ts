@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { Readable, pipeline } from 'node:stream';
 import type { ReadableStream } from 'node:stream/web';
 import type { Gateway } from '../../../src/gateway/gateway.ts';
-import { serve } from '../../../src/gateway/server.ts';
+import { serve } from '../../../src/gateway/http/server.ts';
 
 /** How many gateways stand behind `TestGateway.fetch`: one, called in process, or as many as `GATEWAYS` says, each with its own connections. */
 export const gateways = Number(process.env['GATEWAYS'] ?? 1);

@@ -11,8 +11,8 @@ import {
   giveTo,
   locatePostgres,
   spawnSupervised,
-} from '../../../src/core/embedded-postgres-process.ts';
-import { startEmbeddedPostgres } from '../../../src/core/embedded-postgres.ts';
+} from '../../../src/core/postgres/embedded/process.ts';
+import { startEmbeddedPostgres } from '../../../src/core/postgres/embedded/server.ts';
 import { startTcpProxy } from '../peers/tcp-proxy.ts';
 
 export interface PrimaryWithStandby {

@@ -1,0 +1,91 @@
+import type { GraphQLResolveInfo } from 'graphql';
+
+/** Finds what belongs to each of the keys; keys that it leaves out have nothing. */
+export type LoadBatch<Key, Result> = (keys: readonly Key[]) => Promise<ReadonlyMap<Key, Result>>;
+
+/** Keys that are loaded together. A promise per key would cost as much as the rows, so all of them wait for one. */
+class Batch {
+  readonly #keys = new Set<string>();
+  readonly #found: Promise<ReadonlyMap<string, unknown>>;
+
+  /** @param onStart Called before the keys are loaded: none is added any more. */
+  constructor(load: LoadBatch<string, unknown>, onStart: () => void) {
+    this.#found = new Promise((resolve) => {
+      // Behind everything that settled promises go on to do, which may ask for more keys.
+      void Promise.resolve().then(() =>
+        process.nextTick(() => {
+          onStart();
+          // What the load throws at once rejects the batch, and does not end the process.
+          resolve((async () => load([...this.#keys]))());
+        }),
+      );
+    });
+  }
+
+  load(key: string, otherwise: unknown): Promise<unknown> {
+    this.#keys.add(key);
+    return this.#found.then((found) => found.get(key) ?? otherwise);
+  }
+}
+
+const batchesOf = new WeakMap<object, Map<string, Batch>>();
+
+/**
+ * Loads for one key together with all other keys that the same request asks for at the same moment, so that a field below a list costs one
+ * statement for all its parents. Nothing is remembered: a later mutation of the same request, or event of the same subscription, may have
+ * changed it.
+ * @param request Any object of the request.
+ * @param name The field with its arguments: loads of the same name share a batch.
+ */
+export function loadBatched<Result, Otherwise = undefined>(
+  request: object,
+  name: string,
+  key: string,
+  load: LoadBatch<string, Result>,
+  otherwise?: Otherwise,
+): Promise<Result | Otherwise> {
+  let batches = batchesOf.get(request);
+  if (!batches) batchesOf.set(request, (batches = new Map<string, Batch>()));
+  let batch = batches.get(name);
+  if (!batch) batches.set(name, (batch = new Batch(load, () => void batches.delete(name))));
+  // What batches of this name have found is of this type.
+  return batch.load(key, otherwise) as Promise<Result | Otherwise>;
+}
+
+interface Resolving {
+  readonly context: object;
+  readonly info: GraphQLResolveInfo;
+  readonly args?: object;
+}
+
+/**
+ * Resolves a field for one parent, together with all other parents of the same field in the request. `detail` is what the load depends on beside
+ * the field and its arguments, such as the columns that are selected; `otherwise` is for parents that have nothing.
+ */
+export function resolveBatched<Result, Otherwise = undefined>(
+  { context, info, args }: Resolving,
+  key: string,
+  load: LoadBatch<string, Result>,
+  detail?: readonly string[],
+  otherwise?: Otherwise,
+): Promise<Result | Otherwise> {
+  return loadBatched(context, nameOf(info, args, detail), key, load, otherwise);
+}
+
+interface Named {
+  readonly args: object | undefined;
+  readonly detail: readonly string[] | undefined;
+  readonly name: string;
+}
+
+/** A field's parents have their `info` in common, and mostly the rest. */
+const names = new WeakMap<GraphQLResolveInfo, Named>();
+
+function nameOf(info: GraphQLResolveInfo, args: object | undefined, detail: readonly string[] | undefined): string {
+  const known = names.get(info);
+  if (known && known.args === args && known.detail === detail) return known.name;
+  // All columns, where none are named, are other ones than no columns.
+  const name = `${info.parentType.name}.${info.fieldName}(${args ? JSON.stringify(args) : ''})${detail?.join() ?? '*'}`;
+  names.set(info, { args, detail, name });
+  return name;
+}

@@ -1,0 +1,96 @@
+import type { GraphQLResolveInfo } from 'graphql';
+import { type LoadBatch, resolveBatched } from './batches.ts';
+import { builder } from './builder.ts';
+import type { CountedPage, Page } from '../postgres/keyset.ts';
+import type { Columns } from '../postgres/columns.ts';
+
+export interface Connection<Row> {
+  readonly edges: readonly { readonly cursor: string; readonly node: Row }[];
+  readonly pageInfo: {
+    readonly hasNextPage: boolean;
+    readonly hasPreviousPage: boolean;
+    readonly startCursor: string | null;
+    readonly endCursor: string | null;
+  };
+  readonly total: () => Promise<number>;
+}
+
+builder.globalConnectionField('totalCount', (t) =>
+  t.int({
+    description: 'How many there are on all pages; costs a statement when asked for.',
+    resolve: (connection) => connection.total(),
+  }),
+);
+
+/** A page in the form of the Relay Cursor Connections Specification. Cursors are made when they are read: few ask for those of all rows. */
+export function toConnection<Row>({ page, total }: CountedPage<Row>): Connection<Row> {
+  const { rows, hasNextPage, hasPreviousPage, cursorOf } = page;
+  const edges = rows.map((node) => new Edge(node, cursorOf));
+  let counted: Promise<number> | undefined;
+  return {
+    edges,
+    pageInfo: {
+      hasNextPage,
+      hasPreviousPage,
+      get startCursor() {
+        return edges.at(0)?.cursor ?? null;
+      },
+      get endCursor() {
+        return edges.at(-1)?.cursor ?? null;
+      },
+    },
+    total: () => (counted ??= total()),
+  };
+}
+
+export interface ListBelow<Row> {
+  /** Gives every parent a page. */
+  readonly pages: LoadBatch<string, Page<Row>>;
+  readonly counts: LoadBatch<string, number>;
+  /** The arguments that the count depends on. */
+  readonly countedBy?: object;
+  readonly columns: Columns<Row>;
+}
+
+/** A connection below objects that may stand in a list: one statement for the pages of all parents, and one for all counts. */
+export async function resolveConnection<Row>(
+  { context, info, args }: { context: object; info: GraphQLResolveInfo; args: object },
+  parentId: string,
+  { pages, counts, countedBy = {}, columns }: ListBelow<Row>,
+): Promise<Connection<Row>> {
+  const page = await resolveBatched({ context, info, args }, parentId, pages, columns);
+  if (!page) throw new Error(`${info.parentType.name}.${info.fieldName} has no page of ${parentId}`);
+  const total = async () =>
+    (await resolveBatched({ context, info, args: countedBy }, parentId, counts, ['total'])) ?? 0;
+  return toConnection({ page, total });
+}
+
+/**
+ * A connection that only one parent has, such as the organization that the caller acts in: read once for all aliases with the same arguments.
+ * Other parents have errors of their own.
+ */
+export async function resolveList<Row>(
+  field: { readonly context: object; readonly info: GraphQLResolveInfo; readonly args: object },
+  parentId: string,
+  list: () => Promise<CountedPage<Row>>,
+  columns: Columns<Row>,
+): Promise<Connection<Row>> {
+  const load = async () => new Map([[parentId, toConnection(await list())]]);
+  const connection = await resolveBatched(field, parentId, load, [parentId, ...(columns ?? ['*'])]);
+  if (!connection) throw new Error(`${field.info.parentType.name}.${field.info.fieldName} was not loaded`);
+  return connection;
+}
+
+class Edge<Row> {
+  readonly node: Row;
+  readonly #cursorOf: (row: Row) => string;
+
+  constructor(node: Row, cursorOf: (row: Row) => string) {
+    this.node = node;
+    this.#cursorOf = cursorOf;
+  }
+
+  get cursor(): string {
+    return this.#cursorOf(this.node);
+  }
+}

@@ -1,0 +1,182 @@
+import type { FieldMap, ObjectFieldBuilder, ObjectRef } from '@pothos/core';
+import {
+  type FieldNode,
+  type GraphQLNamedType,
+  type GraphQLResolveInfo,
+  Kind,
+  getNamedType,
+  isObjectType,
+} from 'graphql';
+import { z } from 'zod';
+import { type GraphQLContext, OWN_STATEMENT, type SchemaTypes, builder } from './builder.ts';
+import { DomainError } from '../errors.ts';
+import type { Columns } from '../postgres/columns.ts';
+import { selectedColumns } from './selection.ts';
+
+/** Relay Global Object Identification, with ids made and read synchronously, since they stand on every row. */
+
+type Types = PothosSchemaTypes.ExtendDefaultTypes<SchemaTypes>;
+type LoadNodes = (
+  context: GraphQLContext,
+  keys: readonly string[],
+  info: GraphQLResolveInfo,
+) => Promise<Map<string, object>>;
+
+const loaders = new Map<string, LoadNodes>();
+
+export function toGlobalId(typename: string, key: string): string {
+  // Typenames and keys are ASCII; `btoa` is twice as fast as a Buffer, and this stands on every row.
+  return btoa(`${typename}:${key}`);
+}
+
+function parseGlobalId(id: string): { typename: string; key: string } | undefined {
+  const match = /^([A-Za-z]+):(.+)$/s.exec(Buffer.from(id.slice(0, 1000), 'base64').toString());
+  return match?.[1] && match[2] ? { typename: match[1], key: match[2] } : undefined;
+}
+
+export interface NodeOptions<Row extends object> {
+  readonly description: string;
+  /** What identifies a row within its type. */
+  readonly keyOf: (row: Row) => string;
+  /** What `keyOf` needs; the id unless said otherwise. */
+  readonly keyColumns?: readonly (keyof Row & string)[];
+  /** The rows with these keys that the caller may see, with the selected columns; others are left out. Keys are as hostile as any input. */
+  readonly load: (context: GraphQLContext, keys: readonly string[], selected: Columns<Row>) => Promise<readonly Row[]>;
+  readonly fields: (t: ObjectFieldBuilder<Types, Row>) => FieldMap;
+}
+
+/** An object type that `node` finds by its global id. */
+export function nodeType<Row extends object>(
+  name: string,
+  { description, keyOf, keyColumns = ID_ALONE, load, fields }: NodeOptions<Row>,
+): ObjectRef<Types, Row> {
+  loaders.set(name, async (context, keys, info) => {
+    const rows = await load(context, keys, selectedColumns<Row>(info, name));
+    return new Map(rows.map((row) => [keyOf(row), { ...row, __typename: name }]));
+  });
+  return builder.objectRef<Row>(name).implement({
+    description,
+    interfaces: [builder.nodeInterfaceRef()],
+    fields: (t) => ({
+      id: t.id({
+        description: 'Opaque id, unique over all types; `node` finds the object by it.',
+        extensions: { ...FROM_KEY, columns: keyColumns },
+        resolve: (row) => toGlobalId(name, keyOf(row)),
+      }),
+      ...fields(t),
+    }),
+  });
+}
+
+const ID_ALONE: readonly never[] = ['id' as never];
+
+/** Marks a field that follows from the key of the object it stands in. */
+export const FROM_KEY = { fromKey: true };
+/** Marks a field that raises an error unless the caller may see the object it stands in. */
+export const PROVES_PARENT = { provesParent: true };
+
+const proven = new WeakMap<FieldNode, boolean>();
+
+/**
+ * Whether an object need not be read for the field that answers it: all that is selected of it follows from its key, and some of it is
+ * found only where the object is. So a page of a list below an object costs no statement for the object.
+ */
+export function isProvenBelow({ fieldNodes, returnType }: GraphQLResolveInfo): boolean {
+  const [field] = fieldNodes;
+  if (!field || fieldNodes.length > 1) return false;
+  let isProven = proven.get(field);
+  if (isProven === undefined) proven.set(field, (isProven = proves(field, getNamedType(returnType))));
+  return isProven;
+}
+
+function proves({ selectionSet }: FieldNode, type: GraphQLNamedType): boolean {
+  if (!selectionSet || !isObjectType(type)) return false;
+  const marks = selectionSet.selections.map((selection) =>
+    selection.kind === Kind.FIELD && !selection.directives?.length
+      ? type.getFields()[selection.name.value]?.extensions
+      : undefined,
+  );
+  return (
+    marks.every((mark) => mark?.['fromKey'] === true || mark?.['provesParent'] === true) &&
+    marks.some((mark) => mark?.['provesParent'] === true)
+  );
+}
+
+/**
+ * Objects by global id, in the order asked. Malformed ids, unknown types, missing rows, rows of somebody else, and types for which the
+ * key lacks the scope all give null, and their neighbours are answered all the same.
+ */
+async function loadNodes(
+  context: GraphQLContext,
+  ids: readonly string[],
+  info: GraphQLResolveInfo,
+): Promise<(object | null)[]> {
+  const parsed = ids.map(parseGlobalId);
+  const found = new Map<string, Map<string, object>>();
+  for (const typename of new Set(parsed.flatMap((id) => (id ? [id.typename] : [])))) {
+    const keys = parsed.flatMap((id) => (id?.typename === typename ? [id.key] : []));
+    found.set(typename, await loadVisible(context, typename, [...new Set(keys)], info));
+  }
+  return parsed.map((id) => (id && found.get(id.typename)?.get(id.key)) ?? null);
+}
+
+async function loadVisible(
+  context: GraphQLContext,
+  typename: string,
+  keys: readonly string[],
+  info: GraphQLResolveInfo,
+): Promise<Map<string, object>> {
+  try {
+    return (await loaders.get(typename)?.(context, keys, info)) ?? new Map();
+  } catch (error) {
+    if (error instanceof DomainError && (error.kind === 'forbidden' || error.kind === 'invalid')) return new Map();
+    throw error;
+  }
+}
+
+const UUID = z.uuid();
+
+/** Only those keys that are UUIDs: other ones would be refused by the database. */
+export function uuidsOf(keys: readonly string[]): string[] {
+  return keys.filter((key) => UUID.safeParse(key).success).map((key) => key.toLowerCase());
+}
+
+/** The key of a global id of the type, or the value as it stands: inputs take either. */
+export function keyFromId(typename: string, value: unknown): unknown {
+  if (typeof value !== 'string') return value;
+  const id = parseGlobalId(value);
+  return id?.typename === typename ? id.key : value;
+}
+
+/** The same where the type does not matter. */
+export function keyFromAnyId(value: unknown): unknown {
+  if (typeof value !== 'string' || UUID.safeParse(value).success) return value;
+  return parseGlobalId(value)?.key ?? value;
+}
+
+const MAX_NODES = 100;
+
+builder.queryFields((t) => ({
+  node: t.field({
+    type: builder.nodeInterfaceRef(),
+    nullable: true,
+    description: 'The object with this global id; null when there is none that the caller may see.',
+    extensions: OWN_STATEMENT,
+    args: { id: t.arg.id({ required: true, description: 'A global id, as every `id` field gives.' }) },
+    resolve: async (_, { id }, context, info) => (await loadNodes(context, [id], info))[0] ?? null,
+  }),
+  nodes: t.field({
+    type: [builder.nodeInterfaceRef()],
+    nullable: { list: false, items: true },
+    extensions: OWN_STATEMENT,
+    description: `The objects with these global ids, in their order, at most ${MAX_NODES}; null for each that the caller may not see.`,
+    args: {
+      ids: t.arg.idList({
+        required: true,
+        description: `Global ids, at most ${MAX_NODES}.`,
+        validate: z.array(z.string()).max(MAX_NODES),
+      }),
+    },
+    resolve: (_, { ids }, context, info) => loadNodes(context, ids, info),
+  }),
+}));

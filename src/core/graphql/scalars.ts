@@ -1,0 +1,55 @@
+import { GraphQLError, Kind, type ValueNode } from 'graphql';
+import { z } from 'zod';
+import { builder } from './builder.ts';
+import { toIsoString } from '../postgres/sql.ts';
+
+/** A scalar that arrives as text, in variables and in literals alike. */
+function textual(name: string, isValid: (text: string) => boolean, hint: string) {
+  const parse = (value: unknown, nodes?: ValueNode): string => {
+    if (typeof value !== 'string' || !isValid(value)) throw new GraphQLError(`${name} must be ${hint}`, { nodes });
+    return value;
+  };
+  return {
+    parseValue: (value: unknown) => parse(value),
+    parseLiteral: (node: ValueNode) => parse(node.kind === Kind.STRING ? node.value : undefined, node),
+  };
+}
+
+// The patterns alone, of which a batch of events needs two thousand, cost a tenth of the schemas around them.
+const DATE_TIME = z.regexes.datetime({ offset: true });
+const UUID = z.regexes.uuid();
+
+builder.scalarType('DateTime', {
+  description:
+    'A moment in ISO 8601, in UTC with milliseconds: `2026-03-01T10:20:30.500Z`. Input may carry any offset.',
+  specifiedByURL: 'https://scalars.graphql.org/andimarek/date-time.html',
+  serialize: (value) => toIsoString(value),
+  ...textual('DateTime', (text) => DATE_TIME.test(text), 'an ISO 8601 date and time, such as 2026-03-01T10:20:30.500Z'),
+});
+
+builder.scalarType('UUID', {
+  description: 'A UUID in its hyphenated form (RFC 9562): the id that REST uses.',
+  specifiedByURL: 'https://www.rfc-editor.org/rfc/rfc9562',
+  serialize: (value) => value,
+  ...textual('UUID', (text) => UUID.test(text), 'a UUID'),
+});
+
+builder.scalarType('URL', {
+  description: 'An absolute URL (WHATWG URL Standard).',
+  specifiedByURL: 'https://url.spec.whatwg.org/',
+  serialize: (value) => value,
+  ...textual('URL', (text) => URL.canParse(text), 'an absolute URL'),
+});
+
+builder.scalarType('JSON', {
+  description: 'Any JSON value (RFC 8259).',
+  specifiedByURL: 'https://www.rfc-editor.org/rfc/rfc8259',
+  serialize: (value) => value,
+});
+
+builder.scalarType('BigInt', {
+  description: 'A whole number beyond 32 bits, as a decimal string.',
+  specifiedByURL: 'https://scalars.graphql.org/apollographql/big-int.html',
+  serialize: (value) => String(value),
+  ...textual('BigInt', (text) => /^-?\d{1,19}$/.test(text), 'a whole number as a decimal string'),
+});

@@ -1,0 +1,110 @@
+import {
+  type FieldNode,
+  type GraphQLCompositeType,
+  type GraphQLObjectType,
+  type GraphQLResolveInfo,
+  Kind,
+  type SelectionSetNode,
+  getNamedType,
+  isAbstractType,
+  isCompositeType,
+  isObjectType,
+} from 'graphql';
+import type { Columns } from '../postgres/columns.ts';
+
+/** What the query reads for a field: names of the row's properties. A field that does not say so, and exposes none, needs all. */
+export function needs<Row>(...columns: readonly (keyof Row & string)[]): { readonly columns: readonly string[] } {
+  return { columns };
+}
+
+const remembered = new WeakMap<FieldNode, Map<string, readonly string[] | undefined>>();
+
+/**
+ * The columns that are selected of the objects of a type, below the field that is being resolved: of the object it answers, of those in the
+ * list or connection it answers, or below `path` in a payload. `@skip` and `@include` are not looked at.
+ */
+export function selectedColumns<Row>(info: GraphQLResolveInfo, type: string, ...path: readonly string[]): Columns<Row> {
+  // A field that is selected in several places has several nodes.
+  const [first, ...more] = info.fieldNodes;
+  if (!first || more.length > 0) return undefined;
+  const key = path.length === 0 ? type : [type, ...path].join('.');
+  let known = remembered.get(first);
+  if (!known) remembered.set(first, (known = new Map<string, readonly string[] | undefined>()));
+  if (!known.has(key)) known.set(key, columnsBelow(info, first, type, path));
+  return known.get(key) as Columns<Row>;
+}
+
+function columnsBelow(
+  info: GraphQLResolveInfo,
+  { selectionSet }: FieldNode,
+  type: string,
+  path: readonly string[],
+): readonly string[] | undefined {
+  const returned = getNamedType(info.returnType);
+  if (!selectionSet || !isCompositeType(returned)) return undefined;
+  const found = new Set<string>();
+  return collect({ info, type, found }, selectionSet, returned, path) ? [...found].toSorted() : undefined;
+}
+
+interface Collecting {
+  readonly info: GraphQLResolveInfo;
+  readonly type: string;
+  readonly found: Set<string>;
+}
+
+/** Whether all columns are known. */
+function collect(
+  collecting: Collecting,
+  set: SelectionSetNode,
+  parent: GraphQLCompositeType,
+  path: readonly string[],
+): boolean {
+  return set.selections.every((selection) => {
+    if (selection.kind === Kind.FIELD) return collectField(collecting, selection, parent, path);
+    const { schema, fragments } = collecting.info;
+    const fragment = selection.kind === Kind.FRAGMENT_SPREAD ? fragments[selection.name.value] : selection;
+    const condition = fragment?.typeCondition ? schema.getType(fragment.typeCondition.name.value) : parent;
+    return fragment !== undefined && isCompositeType(condition)
+      ? collect(collecting, fragment.selectionSet, condition, path)
+      : false;
+  });
+}
+
+function collectField(
+  collecting: Collecting,
+  node: FieldNode,
+  parent: GraphQLCompositeType,
+  path: readonly string[],
+): boolean {
+  const name = node.name.value;
+  if (name === '__typename') return true;
+  const [step, ...rest] = path;
+  if (step !== undefined) return name === step && node.selectionSet ? below(collecting, node, parent, rest) : true;
+  if (parent.name === collecting.type) return addColumns(collecting, parent as GraphQLObjectType, name);
+  // Of an interface such as Node the object has its own fields.
+  if (isAbstractType(parent)) {
+    const type = collecting.info.schema.getType(collecting.type);
+    return isObjectType(type) && type.getFields()[name] ? addColumns(collecting, type, name) : true;
+  }
+  const isOnTheWay = /^(?:edges|node|nodes)$/.test(name) && node.selectionSet;
+  return isOnTheWay ? below(collecting, node, parent, path) : true;
+}
+
+function below(
+  collecting: Collecting,
+  node: FieldNode,
+  parent: GraphQLCompositeType,
+  path: readonly string[],
+): boolean {
+  const field = collecting.info.schema.getField(parent, node.name.value);
+  const type = field && getNamedType(field.type);
+  return isCompositeType(type) && node.selectionSet ? collect(collecting, node.selectionSet, type, path) : true;
+}
+
+function addColumns({ found }: Collecting, type: GraphQLObjectType, name: string): boolean {
+  const { columns, pothosExposedField } = type.getFields()[name]?.extensions ?? {};
+  const needed = columns ?? (typeof pothosExposedField === 'string' ? [pothosExposedField] : undefined);
+  if (!Array.isArray(needed)) return false;
+  for (const column of needed as string[]) found.add(column);
+  return true;
+}

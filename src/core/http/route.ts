@@ -1,0 +1,75 @@
+import type { z } from 'zod';
+import type { HttpAnswer, HttpRequest } from './messages.ts';
+import type { OperationContext } from '../operation.ts';
+
+export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
+
+/** One row of the REST table: where it answers, which operation it calls, and exactly what leaves. */
+export interface Route<Input extends z.ZodType = z.ZodType, Output extends z.ZodType = z.ZodType> {
+  readonly method: Method;
+  /** Segments that start with `:` are parameters. */
+  readonly path: string;
+  /** The operation's name, the same as its GraphQL mutation's. */
+  readonly operationId: string;
+  readonly tag: string;
+  readonly summary: string;
+  readonly description?: string;
+  /** What the operation takes: parameters of the path and, for GET and DELETE, of the query, else properties of the body, all in one. */
+  readonly input: Input;
+  /** The documented document; absent where the answer has no body. */
+  readonly output?: Output;
+  readonly status: 200 | 201 | 202 | 204;
+  /** The errors that this operation itself can answer; those of every request (401, 403 …) are added. */
+  readonly errors: readonly number[];
+  /** Whether the body may be absent. A DELETE that says so takes its input from the body, not from the query. */
+  readonly optionalBody?: boolean;
+  /** Whether the operation asks other servers, so that no transaction may be open around it. */
+  readonly callsOut?: boolean;
+  /** Headers that `respond` reads from the request, as OpenAPI describes parameters. */
+  readonly headerParameters?: readonly {
+    readonly name: string;
+    readonly description: string;
+    readonly schema: object;
+  }[];
+  /** Headers that every answer carries, such as those of a deprecation. */
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly examples?: { readonly input?: object; readonly output?: object };
+  readonly run: (context: OperationContext, input: z.output<Input>) => Promise<z.input<Output> | void>;
+  /** Answers in place of `run` where the document is made as text, or streamed. Another media type than JSON is named in `mediaTypes`. */
+  readonly respond?: (context: OperationContext, input: z.output<Input>, request: HttpRequest) => Promise<HttpAnswer>;
+  readonly mediaTypes?: Readonly<Record<string, string>>;
+}
+
+/** What works without a caller: everything that an operation has, but nobody on whose behalf. */
+export type PublicContext = Omit<
+  OperationContext,
+  'actor' | 'authenticateAgain' | 'toDomainError' | 'turns' | 'timing' | 'liveTails' | 'budget'
+>;
+
+/** A page for which no key is needed, because what it may do stands in its query. Answers GET. */
+export interface PublicPage {
+  readonly path: string;
+  /** Names it in logs and metrics. */
+  readonly operationId: string;
+  readonly answer: (context: PublicContext, query: URLSearchParams) => Promise<HttpAnswer>;
+}
+
+/** Keeps the types of input and output together while a row is written, and lets them go for the table. */
+export function route<Input extends z.ZodType, Output extends z.ZodType>(row: Route<Input, Output>): Route {
+  return row;
+}
+
+/** Names of the path's parameters, in order. */
+export function pathParameters(path: string): string[] {
+  return path.split('/').flatMap((segment) => (segment.startsWith(':') ? [segment.slice(1)] : []));
+}
+
+/** Whether an operation changes something, and so takes an idempotency key. */
+export function isWrite({ method }: Pick<Route, 'method'>): boolean {
+  return method !== 'GET';
+}
+
+/** Whether an operation's input stands in the body. */
+export function takesBody({ method, optionalBody }: Pick<Route, 'method' | 'optionalBody'>): boolean {
+  return method === 'POST' || method === 'PATCH' || optionalBody === true;
+}

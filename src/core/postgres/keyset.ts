@@ -1,0 +1,181 @@
+import { type Expression, type RawBuilder, type SqlBool, sql } from 'kysely';
+import { z } from 'zod';
+import { ValidationError, invalid } from '../errors.ts';
+
+/**
+ * Keyset pagination: a cursor is the sort key of a row, so a page costs the same however deep it lies, and cursors stay valid while rows
+ * come and go. Cursors are opaque to callers and hostile to us: each is checked against its ordering before it comes near a statement.
+ */
+
+/** A total order: columns, the last of which is unique among the rows, all in one direction. */
+export interface Ordering<Row> {
+  /** Tells cursors of different orderings apart. */
+  readonly name: string;
+  readonly columns: readonly {
+    readonly sql: string;
+    readonly type: 'text' | 'uuid' | 'timestamptz';
+    readonly of: (row: Row) => string;
+  }[];
+  readonly direction: 'ASC' | 'DESC';
+}
+
+/** Which page of a list: how many rows, from which end, and between which cursors. */
+export interface PagePlan<Row> {
+  /** One more than the page, to learn whether more follow. */
+  readonly limit: number;
+  /** What the text of the paged query depends on, and the values in it. */
+  readonly shape: string;
+  readonly values: PageValues;
+  /** With `value`, as a part of a prepared query, to which `values` are given. */
+  readonly apply: <Query extends PagedQuery<Query>>(query: Query, value?: PageValue) => Query;
+  /** Numbers the rows in the order in which they are read, from 1. */
+  readonly place: RawBuilder<number>;
+  readonly toPage: (rows: readonly Row[]) => Page<Row>;
+}
+
+/** The values of a page under the names by which a prepared query finds them: the limit, and those of the cursors. */
+export interface PageValues {
+  readonly 'page.limit': number;
+  readonly [cursor: `page.${'after' | 'before'}.${number}`]: string;
+}
+type PageValue = <Name extends keyof PageValues>(name: Name) => RawBuilder<PageValues[Name]>;
+
+/** The part of a query builder that makes a page of its rows. */
+export interface PagedQuery<Query> {
+  where(condition: Expression<SqlBool>): Query;
+  orderBy(order: Expression<unknown>): Query;
+  limit(limit: RawBuilder<number>): Query;
+}
+
+const BOUNDS = ['after', 'before'] as const;
+
+/**
+ * Plans a page, apart from the rows it is of.
+ * @throws ValidationError when a bound or a cursor is not acceptable.
+ */
+export function planPage<Row>(
+  ordering: Ordering<Row>,
+  page: PageArguments,
+  max: number = MAX_PAGE_SIZE,
+): PagePlan<Row> {
+  const { backward, size } = sizeOf(page, max);
+  const ascending = (ordering.direction === 'ASC') !== backward;
+  const cursors = BOUNDS.flatMap((bound) => {
+    const cursor = page[bound];
+    return cursor == null ? [] : [{ bound, values: parseCursor(ordering, cursor, bound) }];
+  });
+  const values: PageValues = Object.assign(
+    { 'page.limit': size + 1 },
+    ...cursors.map((cursor) =>
+      Object.fromEntries(cursor.values.map((value, index) => [`page.${cursor.bound}.${index}`, value])),
+    ),
+  );
+  const beyond = (bound: (typeof BOUNDS)[number], value: PageValue) => {
+    const columns = sql.join(ordering.columns.map((column) => sql.raw(column.sql)));
+    const operator = sql.raw((ordering.direction === 'ASC') === (bound === 'after') ? '>' : '<');
+    const bounds = ordering.columns.map(({ type }, index) => sql`${value(`page.${bound}.${index}`)}::${sql.raw(type)}`);
+    return sql<SqlBool>`(${columns}) ${operator} (${sql.join(bounds)})`;
+  };
+  const order = ordering.columns.map((column) => sql.raw(`${column.sql} ${ascending ? 'asc' : 'desc'}`));
+  return {
+    limit: size + 1,
+    shape: [ordering.name, ordering.direction, backward, ...cursors.map(({ bound }) => bound)].join(),
+    values,
+    apply: (query, value = (name) => sql`${values[name]}`) => {
+      let paged = query;
+      for (const { bound } of cursors) paged = paged.where(beyond(bound, value));
+      for (const column of order) paged = paged.orderBy(column);
+      return paged.limit(value('page.limit'));
+    },
+    place: sql<number>`row_number() over (order by ${sql.join(order)})`,
+    toPage: (rows) => toPage(ordering, page, { backward, size }, rows),
+  };
+}
+
+function sizeOf(page: PageArguments, max: number): { backward: boolean; size: number } {
+  const backward = page.last != null;
+  if (backward && page.first != null) throw invalid('last', 'must not be given together with first');
+  return { backward, size: checkSize(backward ? 'last' : 'first', page.last ?? page.first ?? DEFAULT_PAGE_SIZE, max) };
+}
+
+function toPage<Row>(
+  ordering: Ordering<Row>,
+  page: PageArguments,
+  { backward, size }: { backward: boolean; size: number },
+  rows: readonly Row[],
+): Page<Row> {
+  const more = rows.length > size;
+  const kept = more ? rows.slice(0, size) : rows;
+  return {
+    rows: backward ? kept.toReversed() : kept,
+    hasNextPage: backward ? page.before != null : more,
+    hasPreviousPage: backward ? more : page.after != null,
+    cursorOf: (row) => formatCursor(ordering, row),
+  };
+}
+
+/** Relay's arguments (Relay Cursor Connections Specification, section 4). */
+export interface PageArguments {
+  readonly first?: number | null | undefined;
+  readonly after?: string | null | undefined;
+  readonly last?: number | null | undefined;
+  readonly before?: string | null | undefined;
+}
+
+export const DEFAULT_PAGE_SIZE = 50;
+export const MAX_PAGE_SIZE = 100;
+
+export interface Page<Row> {
+  readonly rows: readonly Row[];
+  readonly hasNextPage: boolean;
+  readonly hasPreviousPage: boolean;
+  readonly cursorOf: (row: Row) => string;
+}
+
+/** A page, and the way to learn how long the whole list is. */
+export interface CountedPage<Row> {
+  readonly page: Page<Row>;
+  /** Counts all that fit the filter; costs a statement when asked for. */
+  readonly total: () => Promise<number>;
+}
+
+function checkSize(name: string, size: number, max: number): number {
+  if (!Number.isInteger(size) || size < 1 || size > max) throw invalid(name, `must be from 1 to ${max}`);
+  return size;
+}
+
+function formatCursor<Row>(ordering: Ordering<Row>, row: Row): string {
+  return Buffer.from(JSON.stringify([ordering.name, ...ordering.columns.map(({ of }) => of(row))])).toString(
+    'base64url',
+  );
+}
+
+const VALUE_OF = {
+  text: z
+    .string()
+    .max(1000)
+    .refine((value) => !value.includes('\0')),
+  uuid: z.uuid(),
+  // As `toIsoString` writes it; PostgreSQL knows no year 0.
+  timestamptz: z.iso.datetime({ precision: 3 }).refine((value) => !value.startsWith('0000')),
+};
+
+function parseCursor<Row>(ordering: Ordering<Row>, cursor: string, argument: string): readonly string[] {
+  const form = z.tuple([z.literal(ordering.name), ...ordering.columns.map(({ type }) => VALUE_OF[type])]);
+  const parsed = form.safeParse(decode(cursor));
+  if (!parsed.success)
+    throw new ValidationError([
+      { path: [argument], code: 'invalid_cursor', message: 'is not a cursor of this list and order' },
+    ]);
+  return parsed.data.slice(1);
+}
+
+function decode(cursor: string): unknown {
+  try {
+    const bytes = Buffer.from(cursor, 'base64url');
+    // Decoders skip what they do not know; a cursor is taken only as it was given out.
+    return cursor.length > 4096 || bytes.toString('base64url') !== cursor ? undefined : JSON.parse(bytes.toString());
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,132 @@
+import { type EntityManager, type InferKyselyDB, LockMode, defineEntity, p } from '@mikro-orm/postgresql';
+import { sql } from 'kysely';
+import { type Readable, listOf } from '../postgres/queries.ts';
+import type { SecretBox, SecretPlace } from './secrets.ts';
+
+const StoredSecretSchema = defineEntity({
+  name: 'StoredSecret',
+  tableName: 'secret',
+  properties: {
+    ownerTable: p.text().primary(),
+    ownerId: p.uuid().primary(),
+    field: p.text().primary(),
+    /** The tenant it belongs to, as every table says it. */
+    organizationId: p.uuid(),
+    sealed: p.text(),
+  },
+  indexes: [{ name: 'secret_organization_index', properties: ['organizationId'] }],
+});
+
+/** One secret of one field of one row, encrypted. All secrets are in this table, so that rotation and search for leaks have one place. */
+export class StoredSecret extends StoredSecretSchema.class {}
+StoredSecretSchema.setClass(StoredSecret);
+
+export interface SecretOwner {
+  readonly table: string;
+  readonly id: string;
+  readonly organizationId: string;
+}
+
+function placeOf(owner: Pick<SecretOwner, 'table' | 'id'>, field: string): SecretPlace {
+  return { table: owner.table, row: owner.id, field };
+}
+
+/** Seals and stores a secret in place of an earlier one. Part of the caller's transaction. */
+export async function storeSecret(
+  em: EntityManager,
+  box: SecretBox,
+  owner: SecretOwner,
+  field: string,
+  plaintext: string,
+): Promise<void> {
+  const sealed = await box.seal(plaintext, placeOf(owner, field));
+  await em.upsert(StoredSecret, {
+    ownerTable: owner.table,
+    ownerId: owner.id,
+    field,
+    organizationId: owner.organizationId,
+    sealed,
+  });
+}
+
+/** The secrets of a row, opened, by field. @throws SecretError when one was altered or moved. */
+export async function readSecrets(
+  em: EntityManager,
+  box: SecretBox,
+  owner: Pick<SecretOwner, 'table' | 'id'>,
+): Promise<Map<string, string>> {
+  const rows = await em.find(
+    StoredSecret,
+    { ownerTable: owner.table, ownerId: owner.id },
+    { disableIdentityMap: true },
+  );
+  const opened = rows.map(async ({ field, sealed }) => [field, await box.open(sealed, placeOf(owner, field))] as const);
+  return new Map(await Promise.all(opened));
+}
+
+/** Forgets secrets of a row: the given fields, or all of them. Part of the caller's transaction. */
+export async function deleteSecrets(
+  em: EntityManager,
+  owner: Pick<SecretOwner, 'table' | 'id'>,
+  fields?: readonly string[],
+): Promise<void> {
+  await em.nativeDelete(StoredSecret, {
+    ownerTable: owner.table,
+    ownerId: owner.id,
+    ...(fields && { field: { $in: [...fields] } }),
+  });
+}
+
+/** Forgets all secrets of many rows of one table, however many. Part of the caller's transaction. */
+export async function deleteSecretsOf(em: EntityManager, table: string, ids: readonly string[]): Promise<void> {
+  if (ids.length === 0) return;
+  await em
+    .getKysely<Readable<InferKyselyDB<typeof StoredSecretSchema>>>()
+    .deleteFrom('secret')
+    .where('owner_table', '=', table)
+    .where('owner_id', '=', sql<string>`any(${listOf('uuid', ids)})`)
+    .execute();
+}
+
+const ROTATION_BATCH = 200;
+
+/**
+ * Seals every secret again that is not sealed under the current key, in batches of their own transactions: it may be stopped at any point
+ * and run again, and beside it the gateway goes on.
+ * @returns how many were sealed again.
+ * @throws SecretError naming the place of a secret that cannot be opened; those of earlier batches stay rotated.
+ */
+export async function rotateSecrets(em: EntityManager, box: SecretBox): Promise<number> {
+  let rotated = 0;
+  let after: Pick<StoredSecret, 'ownerTable' | 'ownerId' | 'field'> | undefined;
+  for (;;) {
+    const from = after;
+    const batch = await em.fork().transactional(async (transaction) => {
+      const rows = await transaction.find(
+        StoredSecret,
+        from
+          ? {
+              $or: [
+                { ownerTable: { $gt: from.ownerTable } },
+                { ownerTable: from.ownerTable, ownerId: { $gt: from.ownerId } },
+                { ownerTable: from.ownerTable, ownerId: from.ownerId, field: { $gt: from.field } },
+              ],
+            }
+          : {},
+        {
+          orderBy: { ownerTable: 'asc', ownerId: 'asc', field: 'asc' },
+          limit: ROTATION_BATCH,
+          lockMode: LockMode.PESSIMISTIC_WRITE,
+        },
+      );
+      for (const row of rows.filter(({ sealed }) => box.isStale(sealed))) {
+        const place = placeOf({ table: row.ownerTable, id: row.ownerId }, row.field);
+        row.sealed = await box.seal(await box.open(row.sealed, place), place);
+        rotated += 1;
+      }
+      return rows;
+    });
+    after = batch.at(-1);
+    if (batch.length < ROTATION_BATCH) return rotated;
+  }
+}

@@ -1,0 +1,93 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { setTimeout as delay } from 'node:timers/promises';
+import { type Context, ROOT_CONTEXT, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
+import { W3CTraceContextPropagator } from '@opentelemetry/core';
+import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
+import { defaultResource, detectResources, envDetector, resourceFromAttributes } from '@opentelemetry/resources';
+import { BatchSpanProcessor, type SpanExporter, TracerProvider } from '@opentelemetry/sdk-trace';
+import type { Logger } from 'pino';
+import type { HttpHeaders } from '../http/messages.ts';
+import type { SpanOptions, Tracing } from './tracing.ts';
+
+/** Tracing with OpenTelemetry. This file is loaded only where an endpoint is configured. */
+
+const KINDS = { server: SpanKind.SERVER, client: SpanKind.CLIENT, internal: SpanKind.INTERNAL } as const;
+const FLUSH_MS = 2_000;
+const EXPORT_MS = 10_000;
+
+const propagator = new W3CTraceContextPropagator();
+const getter = { keys: () => [], get: (headers: HttpHeaders, name: string) => headers.get(name) ?? undefined };
+
+/**
+ * Spans go to `/v1/traces` of the endpoint, as OTLP over HTTP, in batches; `OTEL_EXPORTER_OTLP_HEADERS`, `OTEL_SERVICE_NAME` and
+ * `OTEL_RESOURCE_ATTRIBUTES` count as usual. Nothing waits for them: when they cannot be sent, that is logged and they are lost.
+ */
+export function startTracing(endpoint: string, log: Pick<Logger, 'warn'>): Tracing {
+  const exporter = warning(
+    new OTLPTraceExporter({ url: `${endpoint.replace(/\/+$/, '')}/v1/traces`, timeoutMillis: EXPORT_MS }),
+    log,
+  );
+  const provider = new TracerProvider({
+    resource: defaultResource()
+      .merge(resourceFromAttributes({ 'service.name': 'workspace-gateway' }))
+      .merge(detectResources({ detectors: [envDetector] })),
+    spanProcessors: [new BatchSpanProcessor({ exporter, scheduledDelayMillis: 1_000 })],
+  });
+  const tracer = provider.getTracer('workspace-gateway');
+  const current = new AsyncLocalStorage<Context>();
+
+  return {
+    span({ name, kind, attributes, parent, inner }: SpanOptions, work) {
+      const active = current.getStore();
+      if (inner && !active) return work(undefined);
+      const within = parent ? propagator.extract(ROOT_CONTEXT, parent, getter) : (active ?? ROOT_CONTEXT);
+      const span = tracer.startSpan(name, { kind: KINDS[kind], attributes }, within);
+      const fail = (type: string) => {
+        span.setStatus({ code: SpanStatusCode.ERROR });
+        span.setAttribute('error.type', type);
+      };
+      const handle = {
+        traceId: span.spanContext().traceId,
+        set: (more: NonNullable<SpanOptions['attributes']>) => void span.setAttributes(more),
+        rename: (better: string) => void span.updateName(better),
+        fail,
+      };
+      return current.run(trace.setSpan(within, span), async () => {
+        try {
+          return await work(handle);
+        } catch (error) {
+          fail(typeOf(error));
+          throw error;
+        } finally {
+          span.end();
+        }
+      });
+    },
+    async close() {
+      const sent = provider.shutdown().then(
+        () => true,
+        () => false,
+      );
+      if (!(await Promise.race([sent, delay(FLUSH_MS, false, { ref: false })]))) log.warn('traces not sent');
+    },
+  };
+}
+
+/** Its code, such as PostgreSQL's, or else its class: a message may hold what was sent. */
+function typeOf(error: unknown): string {
+  if (error instanceof Error && 'code' in error && typeof error.code === 'string') return error.code;
+  return error instanceof Error ? error.name : 'unknown';
+}
+
+/** Says when spans are lost. */
+function warning(exporter: SpanExporter, log: Pick<Logger, 'warn'>): SpanExporter {
+  return {
+    export: (spans, done) =>
+      exporter.export(spans, (result) => {
+        if (result.error) log.warn({ err: result.error, spans: spans.length }, 'traces not sent');
+        done(result);
+      }),
+    shutdown: () => exporter.shutdown(),
+    forceFlush: async () => exporter.forceFlush?.(),
+  };
+}

@@ -1,0 +1,100 @@
+import { ConflictError, NotFoundError } from '../../../core/errors.ts';
+import { type PayloadFields, mutation } from '../../../core/graphql/mutations.ts';
+import { EVENT_NAME, EventDefinition } from './types.ts';
+import {
+  addEventPropertyInput,
+  eventPropertyReference,
+  replaceEventPropertyTypeInput,
+  updateEventPropertyInput,
+} from '../input.ts';
+import { EventProperty, EventPropertyType, OptionInput, newPropertyFields } from './property-types.ts';
+import {
+  addEventProperty,
+  deleteEventProperty,
+  replaceEventPropertyType,
+  updateEventProperty,
+} from '../property-operations.ts';
+import { propertyRow } from '../property-queries.ts';
+import { definitionRow } from '../queries.ts';
+
+/** A property that was made or changed, and the definition that has it. */
+const withDefinition =
+  (description: string) => (t: PayloadFields<Awaited<ReturnType<typeof updateEventProperty>>>) => ({
+    eventDefinition: t.field({
+      type: EventDefinition,
+      description: 'The definition with it.',
+      resolve: ({ definition }) => definitionRow(definition),
+    }),
+    property: t.field({ type: EventProperty, description, resolve: ({ property }) => propertyRow(property) }),
+  });
+
+mutation('addEventProperty', {
+  description: 'Adds a custom property to an event definition, which has at most 50.',
+  schema: addEventPropertyInput,
+  ids: { eventName: 'EventDefinition' },
+  input: (t) => ({
+    eventName: t.string({ required: true, description: EVENT_NAME }),
+    ...newPropertyFields(t),
+  }),
+  errors: [NotFoundError, ConflictError],
+  run: addEventProperty,
+  payload: withDefinition('The new property.'),
+});
+
+mutation('updateEventProperty', {
+  description:
+    'Changes label, description, and the options of an enumeration. Removing an option keeps it valid for past occurrences.',
+  schema: updateEventPropertyInput,
+  ids: { eventName: 'EventDefinition' },
+  input: (t) => ({
+    eventName: t.string({ required: true, description: EVENT_NAME }),
+    name: t.string({ required: true, description: 'Name of the property.' }),
+    label: t.string({ description: '1 to 50 characters; kept when absent.' }),
+    description: t.string({ description: 'Free text; kept when absent, cleared by null.' }),
+    options: t.field({ type: [OptionInput], description: 'All choices of an enumeration; kept when absent.' }),
+  }),
+  errors: [NotFoundError],
+  run: updateEventProperty,
+  payload: withDefinition('The changed property.'),
+});
+
+mutation('replaceEventPropertyType', {
+  description:
+    'Gives a property another type: deletes it and creates it again under its name, in one transaction. Past occurrences keep their values.',
+  schema: replaceEventPropertyTypeInput,
+  ids: { eventName: 'EventDefinition' },
+  input: (t) => ({
+    eventName: t.string({ required: true, description: EVENT_NAME }),
+    name: t.string({ required: true, description: 'Name of the property.' }),
+    type: t.field({ type: EventPropertyType, required: true, description: 'The new type.' }),
+    label: t.string({ description: '1 to 50 characters; kept when absent.' }),
+    description: t.string({ description: 'Free text; kept when absent, cleared by null.' }),
+    options: t.field({ type: [OptionInput], description: 'For `ENUMERATION` alone, which needs at least one.' }),
+  }),
+  errors: [NotFoundError, ConflictError],
+  run: replaceEventPropertyType,
+  payload: withDefinition('The new property.'),
+});
+
+mutation('deleteEventProperty', {
+  description: 'Removes a custom property; past occurrences keep their values, and the name may be used again.',
+  schema: eventPropertyReference,
+  ids: { eventName: 'EventDefinition' },
+  input: (t) => ({
+    eventName: t.string({ required: true, description: EVENT_NAME }),
+    name: t.string({ required: true, description: 'Name of the property.' }),
+  }),
+  errors: [NotFoundError, ConflictError],
+  run: deleteEventProperty,
+  payload: (t) => ({
+    eventDefinition: t.field({
+      type: EventDefinition,
+      description: 'The definition without it.',
+      resolve: ({ definition }) => definitionRow(definition),
+    }),
+    deletedName: t.string({
+      description: 'Name of the property that is gone.',
+      resolve: ({ property }) => property.name,
+    }),
+  }),
+});

@@ -1,0 +1,100 @@
+import { builder } from '../../../core/graphql/builder.ts';
+import type { InputFields } from '../../../core/graphql/mutations.ts';
+import { needs } from '../../../core/graphql/selection.ts';
+import { displayOrder, isDefault } from '../derived.ts';
+import { FIELD_TYPE_OF, type PropertyOption, type PropertyType } from '../property-types.ts';
+import type { EventPropertyRow } from '../property-queries.ts';
+
+/** The GraphQL types of properties, as they are read and as they are given. */
+
+export const EventPropertyType = builder.enumType('EventPropertyType', {
+  description: 'What a property holds. A property keeps its type; `replaceEventPropertyType` deletes and recreates it.',
+  values: {
+    BOOL: { value: 'bool', description: '`true` or `false`.' },
+    DATE: { value: 'date', description: 'A day in UTC: ISO 8601, or a UNIX timestamp in milliseconds at midnight.' },
+    DATETIME: { value: 'datetime', description: 'A moment: ISO 8601, or a UNIX timestamp in milliseconds.' },
+    ENUMERATION: { value: 'enumeration', description: 'One of the predefined options.' },
+    NUMBER: { value: 'number', description: 'A number with up to one decimal.' },
+    STRING: {
+      value: 'string',
+      description: 'Plain text, at most 256 characters; 1,024 when the name contains `url`, `referrer` or `link`.',
+    },
+  } satisfies Record<string, { value: PropertyType; description: string }>,
+});
+
+const EventPropertyFieldType = builder.enumType('EventPropertyFieldType', {
+  description: 'How a property is stored and shown; follows from its type.',
+  values: {
+    RADIO: { value: 'radio', description: 'For `BOOL`.' },
+    DATE: { value: 'date', description: 'For `DATE` and `DATETIME`.' },
+    SELECT: { value: 'select', description: 'For `ENUMERATION`.' },
+    NUMBER: { value: 'number', description: 'For `NUMBER`.' },
+    TEXT: { value: 'text', description: 'For `STRING`.' },
+  },
+});
+
+const EventPropertyOptionType = builder.objectRef<PropertyOption>('EventPropertyOption').implement({
+  description: 'One choice of an enumeration.',
+  fields: (t) => ({
+    label: t.exposeString('label', { description: 'What people read.' }),
+    value: t.exposeString('value', { description: 'What occurrences carry; unique within the property.' }),
+  }),
+});
+
+export const EventProperty = builder.objectRef<EventPropertyRow>('EventProperty').implement({
+  description:
+    'A property that occurrences of an event may carry: a default one, the same everywhere, or a custom one.',
+  fields: (t) => ({
+    name: t.exposeString('name', { description: 'Internal name, unique within the definition; never changes.' }),
+    label: t.exposeString('label', { description: 'What people read; at most 50 characters.' }),
+    type: t.expose('type', { type: EventPropertyType, description: 'What it holds.' }),
+    fieldType: t.field({
+      type: EventPropertyFieldType,
+      description: 'How it is stored.',
+      extensions: needs<EventPropertyRow>('type'),
+      resolve: ({ type }) => FIELD_TYPE_OF[type],
+    }),
+    description: t.exposeString('description', { nullable: true, description: 'Free text.' }),
+    options: t.expose('options', {
+      type: [EventPropertyOptionType],
+      description: 'The choices of an enumeration; empty for other types.',
+    }),
+    displayOrder: t.int({
+      description: 'Default properties first, then custom ones in order of creation.',
+      extensions: needs<EventPropertyRow>('position'),
+      resolve: displayOrder,
+    }),
+    isDefault: t.boolean({
+      description: 'Whether it is a default property, which can be neither changed nor deleted.',
+      extensions: needs<EventPropertyRow>('position'),
+      resolve: isDefault,
+    }),
+    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was created.' }),
+    updatedAt: t.expose('updatedAt', { type: 'DateTime', description: 'When it was last changed.' }),
+  }),
+});
+
+export const OptionInput = builder.inputType('EventPropertyOptionInput', {
+  description: 'One choice of an enumeration.',
+  fields: (t) => ({
+    label: t.string({ required: true, description: 'What people read.' }),
+    value: t.string({ required: true, description: 'What occurrences carry; unique within the property.' }),
+  }),
+});
+
+/** What a new property takes, alone or with its definition. */
+export const newPropertyFields = (t: InputFields) => ({
+  label: t.string({ required: true, description: '1 to 50 characters.' }),
+  name: t.string({
+    description:
+      'At most 50 lowercase letters, digits and underscores, a letter first; made from the label when absent.',
+  }),
+  type: t.field({ type: EventPropertyType, required: true, description: 'What it holds.' }),
+  description: t.string({ description: 'Free text.' }),
+  options: t.field({ type: [OptionInput], description: 'For `ENUMERATION` alone, which needs at least one.' }),
+});
+
+export const PropertyInput = builder.inputType('EventPropertyDefinitionInput', {
+  description: 'A property to create with its definition.',
+  fields: newPropertyFields,
+});

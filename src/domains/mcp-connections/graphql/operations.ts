@@ -1,0 +1,262 @@
+import { z } from 'zod';
+import { builder } from '../../../core/graphql/builder.ts';
+import { resolveList } from '../../../core/graphql/connections.ts';
+import { ConflictError, NotFoundError, RemoteFailedError } from '../../../core/errors.ts';
+import { mutation } from '../../../core/graphql/mutations.ts';
+import { keyFromId, toGlobalId, uuidsOf } from '../../../core/graphql/nodes.ts';
+import { needs, selectedColumns } from '../../../core/graphql/selection.ts';
+import { OrganizationType } from '../../organizations/graphql.ts';
+import { authorizeMcpConnection } from '../oauth/operations.ts';
+import { followMcpConnection } from '../subscription.ts';
+import {
+  createMcpConnectionInput,
+  mcpConnectionFilter,
+  mcpConnectionReference,
+  updateMcpConnectionInput,
+} from '../input.ts';
+import { testMcpConnection } from '../tool-operations.ts';
+import { createMcpConnection, deleteMcpConnection, listMcpConnections, updateMcpConnection } from '../operations.ts';
+import { type McpConnectionRow, connectionRow } from '../queries.ts';
+import { AuthTypeEnum, McpServerType, RegistrationEnum, ServerInfoType, TypeEnum, VisibilityEnum } from './types.ts';
+
+builder.objectField(OrganizationType, 'mcpServers', (t) =>
+  t.connection(
+    {
+      type: McpServerType,
+      description: 'Its MCP connections that the caller may see, by name: the shared ones and their own personal ones.',
+      args: {
+        type: t.arg({
+          type: TypeEnum,
+          description: 'Only those reached this way.',
+          validate: mcpConnectionFilter.shape.type,
+        }),
+        visibility: t.arg({
+          type: VisibilityEnum,
+          description: 'Only shared, or only personal ones.',
+          validate: mcpConnectionFilter.shape.visibility,
+        }),
+      },
+      extensions: needs<{ id: string }>('id'),
+      resolve: ({ id: organizationId }, args, context, info) => {
+        const { type, visibility, ...page } = args;
+        const selected = selectedColumns<McpConnectionRow>(info, 'McpServer');
+        const list = () =>
+          listMcpConnections(context, { organizationId, filter: { type, visibility }, page }, selected);
+        return resolveList({ context, info, args }, organizationId, list, selected);
+      },
+    },
+    { description: 'A page of MCP connections.' },
+    { description: 'An MCP connection in a list.' },
+  ),
+);
+
+builder.subscriptionField('mcpServer', (t) =>
+  t.field({
+    type: McpServerType,
+    description:
+      'Follows an MCP connection: as it is now, then each time it has changed, such as when its user has completed the authorization. Ends when it is deleted.',
+    args: { mcpServerId: t.arg.id({ required: true, description: 'Either id of the connection.' }) },
+    subscribe: (_, { mcpServerId }, context) => {
+      const [mcpConnectionId] = uuidsOf([String(keyFromId('McpServer', mcpServerId))]);
+      if (!mcpConnectionId) throw new NotFoundError('MCP connection not found');
+      return followMcpConnection(context, { mcpConnectionId });
+    },
+    resolve: (row) => row,
+  }),
+);
+
+const NamedValueInput = builder.inputType('McpNamedValueInput', {
+  description: 'A header or an environment variable.',
+  fields: (t) => ({
+    name: t.string({ required: true, description: '1 to 256 characters.' }),
+    value: t.string({ required: true, description: 'At most 16384 characters; stored encrypted and never shown.' }),
+  }),
+});
+
+const NamedChangeInput = builder.inputType('McpNamedChangeInput', {
+  description: 'A change of a header or an environment variable.',
+  fields: (t) => ({
+    name: t.string({ required: true, description: '1 to 256 characters.' }),
+    value: t.string({ description: 'The new value; null removes it.' }),
+  }),
+});
+
+const StdioInput = builder.inputType('StdioMcpServerInput', {
+  description: 'An MCP server that is started by a command. The command is stored and never run here.',
+  fields: (t) => ({
+    name: t.string({ required: true, description: '1 to 200 characters.' }),
+    command: t.string({ required: true, description: '1 to 4096 characters.' }),
+    args: t.stringList({ description: 'At most 100, each at most 8192 characters.' }),
+    env: t.field({ type: [NamedValueInput], description: 'Environment variables.' }),
+    visibility: t.field({ type: VisibilityEnum, description: '`SHARED` when absent.' }),
+  }),
+});
+
+const RemoteInput = builder.inputType('RemoteMcpServerInput', {
+  description: 'An MCP server that is reached over Streamable HTTP.',
+  fields: (t) => ({
+    name: t.string({ required: true, description: '1 to 200 characters.' }),
+    serverUrl: t.string({ required: true, description: 'http(s), without user information and fragment.' }),
+    authType: t.field({ type: AuthTypeEnum, description: '`OAUTH` when absent.' }),
+    clientId: t.string({ description: '1 to 4096 characters; for a client that the owner registered.' }),
+    clientSecret: t.string({ description: '1 to 65536 characters; stored encrypted and never shown.' }),
+    headers: t.field({ type: [NamedValueInput], description: 'For `STATIC_HEADERS`.' }),
+    oauthRegistration: t.field({ type: RegistrationEnum, description: '`AUTOMATIC` when absent.' }),
+    scope: t.string({ description: '1 to 4096 characters: what to ask for; left to the server when absent.' }),
+    visibility: t.field({ type: VisibilityEnum, description: '`SHARED` when absent.' }),
+  }),
+});
+
+/** Lists of names and values become the objects that REST takes. A name that is given twice cannot be one. */
+function withRecords(given: unknown, context: z.RefinementCtx): unknown {
+  if (typeof given !== 'object' || given === null) return given;
+  return Object.fromEntries(
+    Object.entries(given).map(([field, value]: [string, unknown]) => {
+      if ((field !== 'env' && field !== 'headers') || !Array.isArray(value)) return [field, value];
+      const pairs = (value as { name: string; value?: string | null }[]).map((pair): [string, string | null] => [
+        pair.name,
+        pair.value ?? null,
+      ]);
+      if (new Set(pairs.map(([name]) => name)).size < pairs.length)
+        context.addIssue({ code: 'custom', path: [field], message: 'must not name one twice' });
+      return [field, Object.fromEntries(pairs)];
+    }),
+  );
+}
+
+const IDS = { mcpServerId: 'McpServer' };
+const id = 'Either id of the connection.';
+
+/** GraphQL says `mcpServerId` where REST says `mcpConnectionId`; a fault is told by the name that was given. */
+function withConnectionId(given: unknown, context: z.RefinementCtx): unknown {
+  if (typeof given !== 'object' || given === null || !('mcpServerId' in given)) return given;
+  const { mcpServerId: mcpConnectionId, ...rest } = given;
+  if (!z.uuid().safeParse(mcpConnectionId).success)
+    context.addIssue({ code: 'custom', path: ['mcpServerId'], message: 'must be an id of an MCP connection' });
+  return { mcpConnectionId, ...rest };
+}
+
+const reference = z.preprocess(withConnectionId, mcpConnectionReference);
+const authorizationUrl = {
+  type: 'URL',
+  nullable: true,
+  description:
+    'Where its user authorizes it, to be opened in a browser within 10 minutes; null when that is not needed.',
+} as const;
+
+mutation('createMcpServer', {
+  callsOut: true,
+  description:
+    'Registers an MCP connection. A remote server is spoken to: it is connected, or its authorization begins; when it fails, nothing is left behind.',
+  isOneOf: true,
+  schema: z.preprocess((given, context) => {
+    const { stdio, remote } = given as { stdio?: object; remote?: object };
+    return stdio
+      ? { ...(withRecords(stdio, context) as object), type: 'stdio' }
+      : { ...(withRecords(remote, context) as object), type: 'remote' };
+  }, createMcpConnectionInput),
+  input: (t) => ({
+    stdio: t.field({ type: StdioInput, description: 'A command, which is stored only.' }),
+    remote: t.field({ type: RemoteInput, description: 'A remote server.' }),
+  }),
+  errors: [ConflictError, RemoteFailedError],
+  run: createMcpConnection,
+  payload: (t) => ({
+    mcpServer: t.field({
+      type: McpServerType,
+      description: 'The new connection.',
+      resolve: ({ connection }) => connectionRow(connection),
+    }),
+    authorizationUrl: t.field({ ...authorizationUrl, resolve: (result) => result.authorizationUrl }),
+  }),
+});
+
+mutation('authorizeMcpServer', {
+  callsOut: true,
+  description: 'Connects a remote connection with what is stored, or begins its authorization.',
+  schema: reference,
+  ids: IDS,
+  input: (t) => ({ mcpServerId: t.id({ required: true, description: id }) }),
+  errors: [NotFoundError, ConflictError, RemoteFailedError],
+  run: authorizeMcpConnection,
+  payload: (t) => ({
+    mcpServer: t.field({
+      type: McpServerType,
+      description: 'The connection.',
+      resolve: ({ connection }) => connectionRow(connection),
+    }),
+    authorizationUrl: t.field({ ...authorizationUrl, resolve: (result) => result.authorizationUrl }),
+  }),
+});
+
+mutation('testMcpServer', {
+  callsOut: true,
+  description: 'Asks a remote server whether it answers with what is stored, and notes the outcome in its status.',
+  schema: reference,
+  ids: IDS,
+  input: (t) => ({ mcpServerId: t.id({ required: true, description: id }) }),
+  errors: [NotFoundError, ConflictError, RemoteFailedError],
+  run: testMcpConnection,
+  payload: (t) => ({
+    mcpServer: t.field({
+      type: McpServerType,
+      description: 'The connection.',
+      resolve: ({ connection }) => connectionRow(connection),
+    }),
+    info: t.field({
+      type: ServerInfoType,
+      description: 'What the server says of itself.',
+      resolve: ({ info }) => info,
+    }),
+  }),
+});
+
+mutation('updateMcpServer', {
+  description:
+    'Changes a connection; the server is not asked. A new `serverUrl` clears all credentials: nothing that was given for one server is shown to another.',
+  schema: z.preprocess(
+    (given, context) => withConnectionId(withRecords(given, context), context),
+    updateMcpConnectionInput,
+  ),
+  ids: IDS,
+  input: (t) => ({
+    mcpServerId: t.id({ required: true, description: id }),
+    name: t.string({ description: '1 to 200 characters; kept when absent.' }),
+    command: t.string({ description: 'For stdio; kept when absent.' }),
+    args: t.stringList({ description: 'For stdio; all of them; kept when absent.' }),
+    env: t.field({ type: [NamedChangeInput], description: 'For stdio: merged by name.' }),
+    serverUrl: t.string({ description: 'For remote servers; kept when absent.' }),
+    headers: t.field({ type: [NamedChangeInput], description: 'For `STATIC_HEADERS`: merged by name, case ignored.' }),
+    clientId: t.string({ description: 'For `OAUTH` and `CLIENT_CREDENTIALS`; kept when absent.' }),
+    clientSecret: t.string({ description: 'For `OAUTH` and `CLIENT_CREDENTIALS`; kept when absent.' }),
+    scope: t.string({
+      description: 'What to ask for at the next authorization; kept when absent, left to the server when null.',
+    }),
+  }),
+  errors: [NotFoundError, ConflictError],
+  run: async (context, input) => ({ connection: await updateMcpConnection(context, input) }),
+  payload: (t) => ({
+    mcpServer: t.field({
+      type: McpServerType,
+      description: 'The changed connection.',
+      resolve: ({ connection }) => connectionRow(connection),
+    }),
+  }),
+});
+
+mutation('deleteMcpServer', {
+  callsOut: true,
+  description:
+    'Deletes a connection with all its secrets, and revokes its tokens where the authorization server offers that (RFC 7009).',
+  schema: reference,
+  ids: IDS,
+  input: (t) => ({ mcpServerId: t.id({ required: true, description: id }) }),
+  errors: [NotFoundError],
+  run: async (context, input) => ({ connection: await deleteMcpConnection(context, input) }),
+  payload: (t) => ({
+    deletedId: t.id({
+      description: 'Global id of the connection that is gone.',
+      resolve: ({ connection }) => toGlobalId('McpServer', connection.id),
+    }),
+  }),
+});

@@ -1,0 +1,222 @@
+import {
+  type AuthorizationServerMetadata,
+  ClientCredentialsProvider,
+  type OAuthTokens,
+  checkResourceAllowed,
+  computeScopeUnion,
+  discoverOAuthServerInfo,
+  exchangeAuthorization,
+  fetchToken,
+  refreshAuthorization,
+  resourceUrlFromServerUrl,
+  selectClientAuthMethod,
+  startAuthorization,
+} from '@modelcontextprotocol/client';
+import { RemoteFailedError } from '../../../core/errors.ts';
+import type { Outbound, OutboundWork } from '../../../core/outbound/outbound.ts';
+import type { OAuthClient } from './client.ts';
+import { explainRemote } from '../remote/errors.ts';
+
+/** The requests of the Model Context Protocol's authorization specification. They store nothing; each failure is a 502 with its cause. */
+
+const WHO = 'the authorization server';
+
+/** What is kept of an authorization server's metadata (RFC 8414) and of the resource's (RFC 9728). */
+export interface AuthorizationServer {
+  readonly url: string;
+  readonly issuer: string;
+  readonly metadata: AuthorizationServerMetadata;
+  /** The resource indicator (RFC 8707). */
+  readonly resource: string;
+  /** What to ask for when its owner does not say. */
+  readonly scopesSupported: string | null;
+}
+
+const KEPT = [
+  'issuer',
+  'authorization_endpoint',
+  'token_endpoint',
+  'registration_endpoint',
+  'revocation_endpoint',
+  'response_types_supported',
+  'scopes_supported',
+  'token_endpoint_auth_methods_supported',
+  'code_challenge_methods_supported',
+  'authorization_response_iss_parameter_supported',
+  'client_id_metadata_document_supported',
+] as const;
+
+/** Finds the authorization server of an MCP server (RFC 9728, then RFC 8414 or OpenID Connect Discovery), whose metadata must name itself as issuer. */
+export async function discover(
+  work: OutboundWork,
+  serverUrl: string,
+  resourceMetadataUrl: URL | undefined,
+): Promise<AuthorizationServer> {
+  try {
+    const { authorizationServerUrl, authorizationServerMetadata, resourceMetadata } = await discoverOAuthServerInfo(
+      serverUrl,
+      { resourceMetadataUrl, fetchFn: work.fetch },
+    );
+    if (!authorizationServerMetadata)
+      throw new RemoteFailedError(
+        'the MCP server asks for authorization, but its authorization server publishes no metadata (RFC 8414)',
+      );
+    const own = resourceUrlFromServerUrl(serverUrl);
+    if (
+      resourceMetadata &&
+      !checkResourceAllowed({ requestedResource: own, configuredResource: resourceMetadata.resource })
+    ) {
+      throw new RemoteFailedError('the MCP server publishes the metadata of another resource (RFC 9728, section 3.3)');
+    }
+    const known: Record<string, unknown> = authorizationServerMetadata;
+    return {
+      url: authorizationServerUrl,
+      issuer: authorizationServerMetadata.issuer,
+      metadata: Object.fromEntries(
+        KEPT.flatMap((key) => (known[key] === undefined ? [] : [[key, known[key]]])),
+      ) as AuthorizationServerMetadata,
+      resource: resourceMetadata?.resource ?? own.href,
+      scopesSupported: resourceMetadata?.scopes_supported?.join(' ') || null,
+    };
+  } catch (error) {
+    throw explainRemote(error, 'the discovery of the authorization server');
+  }
+}
+
+/** @throws RemoteFailedError when the server does not announce PKCE with S256, which the MCP specification makes a condition. */
+export function requirePkce({ metadata }: AuthorizationServer): void {
+  if (!metadata.code_challenge_methods_supported?.includes('S256')) {
+    throw new RemoteFailedError(
+      'the authorization server does not announce PKCE with S256 (code_challenge_methods_supported), so authorization would not be safe',
+    );
+  }
+}
+
+/**
+ * Which scope to ask for: its owner's; else the server's challenge; else what the resource supports; with what a step-up asks for. Where the
+ * owner leaves it to the server, `offline_access` is asked for too when offered, since without it many servers give no refresh token.
+ */
+export function chooseScope(
+  server: AuthorizationServer,
+  { wanted, challenged, stepUp }: { wanted: string | null; challenged: string | undefined; stepUp: string | undefined },
+): string | undefined {
+  const scope = computeScopeUnion(wanted ?? challenged ?? server.scopesSupported ?? undefined, stepUp);
+  const offersOffline = server.metadata.scopes_supported?.includes('offline_access') ?? false;
+  return wanted === null && scope !== undefined && offersOffline ? computeScopeUnion(scope, 'offline_access') : scope;
+}
+
+/** The address to send the user to, with PKCE. It is http(s) and, like every address that we are told of, public. */
+export async function begin(
+  outbound: Outbound,
+  server: AuthorizationServer,
+  client: OAuthClient,
+  { redirectUri, scope, state }: { redirectUri: string; scope: string | undefined; state: string },
+): Promise<{ authorizationUrl: string; codeVerifier: string }> {
+  try {
+    await outbound.check(server.metadata.authorization_endpoint);
+    const { authorizationUrl, codeVerifier } = await startAuthorization(server.url, {
+      metadata: server.metadata,
+      clientInformation: client,
+      redirectUrl: redirectUri,
+      scope,
+      state,
+      resource: server.resource,
+    });
+    return { authorizationUrl: authorizationUrl.href, codeVerifier };
+  } catch (error) {
+    throw explainRemote(error, 'the authorization endpoint');
+  }
+}
+
+/** Redeems a code. The answer's `iss` is checked first (RFC 9207). @throws RemoteFailedError. */
+export async function exchange(
+  work: OutboundWork,
+  server: AuthorizationServer,
+  client: OAuthClient,
+  {
+    code,
+    iss,
+    codeVerifier,
+    redirectUri,
+  }: { code: string; iss: string | undefined; codeVerifier: string; redirectUri: string },
+): Promise<OAuthTokens> {
+  const { metadata, resource } = server;
+  try {
+    return await exchangeAuthorization(server.url, {
+      metadata,
+      clientInformation: client,
+      authorizationCode: code,
+      iss,
+      codeVerifier,
+      redirectUri,
+      resource,
+      fetchFn: work.fetch,
+    });
+  } catch (error) {
+    throw explainRemote(error, WHO);
+  }
+}
+
+/** Refreshes; errors come as they are, because what they mean for the stored tokens differs. */
+export function refresh(
+  work: OutboundWork,
+  { url, metadata, resource }: AuthorizationServer,
+  client: OAuthClient,
+  refreshToken: string,
+): Promise<OAuthTokens> {
+  return refreshAuthorization(url, {
+    metadata,
+    clientInformation: client,
+    refreshToken,
+    resource,
+    fetchFn: work.fetch,
+  });
+}
+
+/** The client credentials grant (RFC 6749, section 4.4); errors come as they are. */
+export function fetchClientToken(
+  work: OutboundWork,
+  server: AuthorizationServer,
+  client: OAuthClient,
+  scope: string | undefined,
+): Promise<OAuthTokens> {
+  const { client_id: clientId, client_secret: clientSecret = '' } = client;
+  const provider = new ClientCredentialsProvider({ clientId, clientSecret, scope, expectedIssuer: server.issuer });
+  return fetchToken(provider, server.url, {
+    metadata: server.metadata,
+    resource: server.resource,
+    scope,
+    fetchFn: work.fetch,
+  });
+}
+
+/** Revokes a token where the server offers that (RFC 7009). Whether it worked makes no difference to us. */
+export async function revoke(
+  work: OutboundWork,
+  { metadata }: AuthorizationServer,
+  client: OAuthClient,
+  token: string,
+): Promise<void> {
+  const endpoint =
+    'revocation_endpoint' in metadata && typeof metadata.revocation_endpoint === 'string'
+      ? metadata.revocation_endpoint
+      : undefined;
+  if (endpoint === undefined) return;
+  const headers: Record<string, string> = { 'Content-Type': 'application/x-www-form-urlencoded' };
+  const body = new URLSearchParams({ token });
+  const { client_id: id, client_secret: secret } = client;
+  if (
+    secret !== undefined &&
+    selectClientAuthMethod(client, metadata.token_endpoint_auth_methods_supported ?? []) === 'client_secret_basic'
+  ) {
+    headers['Authorization'] =
+      `Basic ${Buffer.from(`${encodeURIComponent(id)}:${encodeURIComponent(secret)}`).toString('base64')}`;
+  } else {
+    body.set('client_id', id);
+    if (secret !== undefined) body.set('client_secret', secret);
+  }
+  await work
+    .fetch(endpoint, { method: 'POST', headers, body: body.toString() })
+    .then((response) => response.body?.cancel())
+    .catch(() => undefined);
+}

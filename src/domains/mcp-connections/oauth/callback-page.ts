@@ -1,0 +1,73 @@
+import { createHash } from 'node:crypto';
+import { type HttpAnswer, answerWith } from '../../../core/http/messages.ts';
+import type { CallbackResult } from './operations.ts';
+
+/** The page at the end of an authorization, for a browser: it loads nothing, runs nothing, and repeats nothing of the address it was opened with. */
+
+const STYLE = `
+:root{color-scheme:light dark;--page:#f3f4f6;--card:#fff;--text:#1c2128;--soft:#57606a;--line:#d8dee4;--mark:#1a7f37}
+.failed{--mark:#b42318}
+*{box-sizing:border-box}
+body{margin:0;min-height:100vh;display:grid;place-items:center;padding:1.5rem;background:var(--page);color:var(--text);font:16px/1.55 system-ui,sans-serif}
+main{width:100%;max-width:34rem;padding:2.25rem 2.5rem;background:var(--card);border:1px solid var(--line);border-top:4px solid var(--mark);border-radius:10px}
+h1{display:flex;align-items:center;gap:.7rem;margin:0 0 1rem;font-size:1.45rem;line-height:1.25}
+.mark{flex:none;display:grid;place-items:center;width:2rem;height:2rem;border-radius:50%;background:var(--mark);color:#fff;font-size:1.1rem}
+p{margin:.75rem 0 0;overflow-wrap:anywhere}
+.next{margin-top:1.5rem;padding-top:1.25rem;border-top:1px solid var(--line);color:var(--soft)}
+code{display:inline-block;font:.86em ui-monospace,monospace}
+@media (prefers-color-scheme:dark){:root{--page:#0d1117;--card:#161b22;--text:#e6edf3;--soft:#9ea7b3;--line:#30363d;--mark:#238636}.failed{--mark:#d1372a}}
+`;
+
+const HEADERS = {
+  'Content-Type': 'text/html; charset=utf-8',
+  'Content-Security-Policy': `default-src 'none'; style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
+  'Cache-Control': 'no-store',
+};
+
+export function callbackPage(result: CallbackResult): HttpAnswer {
+  const isConnected = result.kind === 'connected';
+  const title = titleOf(result);
+  const html = `<!doctype html>
+<html lang="en"${isConnected ? '' : ' class="failed"'}>
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>${title}</title>
+<style>${STYLE}</style>
+</head>
+<body>
+<main>
+<h1><span class="mark" aria-hidden="true">${isConnected ? '✓' : '!'}</span>${title}</h1>
+<p>${escapeHtml(sayWhat(result))}</p>
+<p class="next">${isConnected ? 'You can close this window.' : TRY_AGAIN}</p>
+</main>
+</body>
+</html>
+`;
+  return answerWith(html, { status: isConnected ? 200 : 400, headers: HEADERS });
+}
+
+const TRY_AGAIN =
+  'To try again, authorize the connection where you manage it, and open the new address it gives: <code>authorizeMcpServer</code>, or <code>POST /v1/mcp-connections/{id}/authorize</code>.';
+
+/** One that is not known says nothing of a connection: it may have been completed, and stand. */
+function titleOf(result: CallbackResult): string {
+  if (result.kind === 'connected') return 'Connected';
+  return result.name === null ? 'Nothing to complete' : 'Not connected';
+}
+
+function sayWhat(result: CallbackResult): string {
+  if (result.kind === 'connected') return `The MCP connection “${result.name}” is connected.`;
+  return result.name === null
+    ? result.reason
+    : `The MCP connection “${result.name}” was not connected: ${result.reason}.`;
+}
+
+function escapeHtml(text: string): string {
+  return text
+    .replaceAll('&', '&amp;')
+    .replaceAll('<', '&lt;')
+    .replaceAll('>', '&gt;')
+    .replaceAll('"', '&quot;')
+    .replaceAll("'", '&#39;');
+}

@@ -1,0 +1,99 @@
+import { type AuthorizationServerMetadata, registerClient } from '@modelcontextprotocol/client';
+import type { OutboundWork } from '../../../core/outbound/outbound.ts';
+import type { AuthorizationServer } from './authorization-flow.ts';
+import { MisconfiguredError, explainRemote } from '../remote/errors.ts';
+
+/** As whom we come to an authorization server. */
+
+/** A client of one authorization server; never shown to another. */
+export interface OAuthClient {
+  readonly issuer: string;
+  readonly client_id: string;
+  readonly client_secret?: string | undefined;
+  /** Epoch seconds; 0 or absent for never (RFC 7591, section 3.2.1). */
+  readonly client_secret_expires_at?: number | undefined;
+  readonly token_endpoint_auth_method?: string | undefined;
+  /** The redirect URI it was registered with; absent for a client that its owner registered. */
+  readonly redirect_uri?: string | undefined;
+}
+
+export interface ClientChoice {
+  /** The client that the owner registered, if any. */
+  readonly given: { readonly clientId: string; readonly clientSecret: string | undefined } | undefined;
+  /** The issuer that the given client has been used with before. */
+  readonly givenFor: string | undefined;
+  /** The client of an earlier registration. */
+  readonly stored: OAuthClient | undefined;
+  readonly redirectUri: string;
+  readonly clientMetadataUrl: string;
+  readonly scope: string | undefined;
+  readonly now: Date;
+}
+
+/**
+ * A client for the server, in the order of the specification: the owner's own; the client id metadata document; the
+ * one that was registered with this issuer before; dynamic registration (RFC 7591).
+ */
+export async function chooseClient(
+  work: OutboundWork,
+  server: AuthorizationServer,
+  choice: ClientChoice,
+): Promise<OAuthClient> {
+  const { given, givenFor, stored, redirectUri, clientMetadataUrl, now } = choice;
+  const { issuer, metadata } = server;
+  if (given) {
+    if (givenFor !== undefined && givenFor !== issuer) {
+      throw new MisconfiguredError(
+        'the MCP server now names another authorization server than the one that the client credentials belong to; update the connection if that is right',
+      );
+    }
+    return { issuer, client_id: given.clientId, client_secret: given.clientSecret };
+  }
+  if (metadata.client_id_metadata_document_supported === true && clientMetadataUrl.startsWith('https:')) {
+    return { issuer, client_id: clientMetadataUrl, redirect_uri: redirectUri };
+  }
+  if (stored && stored.issuer === issuer && stored.redirect_uri === redirectUri && !isExpired(stored, now))
+    return stored;
+  if (!metadata.registration_endpoint) {
+    throw new MisconfiguredError(
+      'the authorization server offers no registration of clients; register one there and give its clientId',
+    );
+  }
+  try {
+    const registered = await registerClient(server.url, {
+      metadata,
+      clientMetadata: clientMetadata(redirectUri, metadata),
+      scope: choice.scope,
+      fetchFn: work.fetch,
+    });
+    const { client_id, client_secret, client_secret_expires_at, token_endpoint_auth_method } = registered;
+    return {
+      issuer,
+      client_id,
+      client_secret,
+      client_secret_expires_at,
+      token_endpoint_auth_method,
+      redirect_uri: redirectUri,
+    };
+  } catch (error) {
+    throw explainRemote(error, 'the authorization server');
+  }
+}
+
+function isExpired({ client_secret_expires_at: expiresAt }: OAuthClient, now: Date): boolean {
+  return expiresAt !== undefined && expiresAt !== 0 && expiresAt * 1000 <= now.getTime();
+}
+
+/** What this client says of itself (RFC 7591, section 2). It can keep a secret, so it takes one where the server knows how. */
+export function clientMetadata(redirectUri: string, metadata?: AuthorizationServerMetadata) {
+  const supported = metadata?.token_endpoint_auth_methods_supported ?? ['client_secret_basic'];
+  const method = ['client_secret_basic', 'client_secret_post', 'none'].find((one) => supported.includes(one)) ?? 'none';
+  return {
+    client_name: 'Workspace gateway',
+    redirect_uris: [redirectUri],
+    grant_types: ['authorization_code', 'refresh_token'],
+    response_types: ['code'],
+    token_endpoint_auth_method: metadata ? method : 'none',
+    application_type: /^http:\/\/(?:localhost|127\.|\[::1\])/.test(redirectUri) ? 'native' : 'web',
+  };
+}

@@ -1,0 +1,290 @@
+import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
+import { type OAuthTokens, validateAuthorizationResponseIssuer } from '@modelcontextprotocol/client';
+import { recordAudit } from '../../../core/audit.ts';
+import { ConflictError, DomainError, notFound } from '../../../core/errors.ts';
+import { type Actor, type OperationContext, type WorkContext, auditEntry, write } from '../../../core/operation.ts';
+import type { Readable } from '../../../core/postgres/queries.ts';
+import { Membership } from '../../organizations/entity.ts';
+import { type Outcome, connectRemote, hashState, ping } from '../remote/connect.ts';
+import {
+  type PendingSecret,
+  forgetPending,
+  readCredentials,
+  storePending,
+  storeRegistration,
+  storeTokens,
+  takePending,
+} from '../credentials.ts';
+import { McpAuthorization, McpConnection, type McpConnectionTables } from '../entity.ts';
+import type { McpConnectionReference } from '../input.ts';
+import { exchange } from './authorization-flow.ts';
+import type { ConnectionResult } from '../operations.ts';
+import { loadManaged, targetOf } from '../policy.ts';
+import { noteFailure } from '../remote/session.ts';
+import { AUTHORIZATION_LIFETIME_MS, topicOf } from '../status.ts';
+import { usableToken } from './tokens.ts';
+
+/** Writes down what came of connecting. Part of the caller's transaction. @returns the address where the user authorizes, if that is needed. */
+export async function saveOutcome(
+  context: WorkContext,
+  connection: McpConnection,
+  outcome: Outcome,
+  { userId, keyId }: Actor,
+): Promise<string | null> {
+  const { em, secrets, now, newId } = context;
+  await forgetPendingOf(em, connection);
+  const at = now();
+  if (outcome.kind === 'connected') {
+    if (outcome.grant) {
+      connection.authorizationServer = outcome.grant.server;
+      await storeTokens(em, secrets, connection, outcome.grant.tokens, outcome.grant.server.issuer, at);
+    }
+    connection.connect(at);
+    return null;
+  }
+  const { server, client, state, codeVerifier, redirectUri, authorizationUrl, scope, stepUpScope } = outcome;
+  const expiresAt = new Date(at.getTime() + AUTHORIZATION_LIFETIME_MS);
+  const id = newId();
+  const organization = connection.organization;
+  em.persist(
+    em.create(McpAuthorization, {
+      id,
+      organization,
+      connection,
+      user: userId,
+      keyId,
+      stateHash: hashState(state),
+      issuer: server.issuer,
+      redirectUri,
+      expiresAt,
+    }),
+  );
+  await storePending(em, secrets, { id, organizationId: organization.id }, { codeVerifier, client, scope });
+  if (client.redirect_uri !== undefined) await storeRegistration(em, secrets, connection, client);
+  connection.authorizationServer = server;
+  connection.challengedScope = stepUpScope ?? null;
+  connection.stop('PENDING_AUTHORIZATION', 'its user has to complete the authorization', at, expiresAt);
+  return authorizationUrl;
+}
+
+/** Only the newest authorization of a connection can be completed. */
+async function forgetPendingOf(em: EntityManager, connection: McpConnection): Promise<void> {
+  for (const { id } of await em.find(McpAuthorization, { connection: connection.id })) await forgetPending(em, id);
+  await em.nativeDelete(McpAuthorization, { connection: connection.id });
+}
+
+/**
+ * Connects a remote connection with its credentials, or begins its authorization anew.
+ * @throws ConflictError for stdio; RemoteFailedError, and then the connection's status says the same.
+ */
+export async function authorizeMcpConnection(
+  context: OperationContext,
+  { mcpConnectionId }: McpConnectionReference,
+): Promise<ConnectionResult> {
+  const connection = await loadManaged(context.em.fork(), context.actor, mcpConnectionId);
+  if (connection.type === 'stdio')
+    throw new ConflictError('a stdio connection is only stored; there is nothing to authorize');
+  const outcome = await reconnect(context, connection);
+  const result = await write(
+    async (inner, { mcpConnectionId: id }: McpConnectionReference) => {
+      const locked = await loadManaged(inner.em, inner.actor, id, { lock: true });
+      if (locked.serverUrl !== connection.serverUrl || locked.clientId !== connection.clientId)
+        throw new ConflictError('the MCP connection was changed meanwhile; authorize it again');
+      return { connection: locked, authorizationUrl: await saveOutcome(inner, locked, outcome, inner.actor) };
+    },
+    { operation: 'authorizeMcpConnection', target: ({ connection: changed }) => targetOf(changed) },
+  )(context, { mcpConnectionId });
+  context.notifier.publish(topicOf(mcpConnectionId));
+  return result;
+}
+
+async function reconnect(context: OperationContext, connection: McpConnection): Promise<Outcome> {
+  try {
+    // An authorization that has ended shows itself as a missing token; a server that cannot be reached for a refresh does not matter yet.
+    const token = await usableToken(context, connection.id).catch(ignoreRemoteFailure);
+    const credentials = await readCredentials(context.em.fork(), context.secrets, connection.id);
+    const serves = token && credentials.tokens && !needsStepUp(connection);
+    const tokens = serves ? { ...credentials.tokens, accessToken: token.accessToken } : undefined;
+    return await connectRemote(context, context.outbound.begin(), connection, { ...credentials, tokens });
+  } catch (error) {
+    throw await noteFailure(context, connection.id, error);
+  }
+}
+
+/** A token that is known not to reach far enough is not shown again; it stays until a better one is there. */
+function needsStepUp({ challengedScope, grantedScopes }: McpConnection): boolean {
+  return challengedScope?.split(' ').some((scope) => !grantedScopes?.includes(scope)) ?? false;
+}
+
+function ignoreRemoteFailure(error: unknown): undefined {
+  if (!(error instanceof DomainError) || error.kind !== 'remoteFailed') throw error;
+}
+
+/** What the browser brings back from the authorization server (RFC 6749, section 4.1.2; RFC 9207). */
+export interface Callback {
+  readonly state: string;
+  readonly code: string | undefined;
+  readonly error: string | undefined;
+  readonly iss: string | undefined;
+}
+
+/** What the user is told. Nothing of it comes from the address that was opened. */
+export type CallbackResult =
+  | { readonly kind: 'connected'; readonly name: string }
+  | { readonly kind: 'failed'; readonly name: string | null; readonly reason: string };
+
+const UNKNOWN: CallbackResult = {
+  kind: 'failed',
+  name: null,
+  reason:
+    'This authorization is not known: it was completed already, replaced by a newer one, or took longer than 10 minutes.',
+};
+
+/** The callback has no actor; whoever began the authorization is written down with it. */
+type CallbackContext = WorkContext & Pick<OperationContext, 'requestId'>;
+
+interface Taken extends PendingSecret {
+  readonly connection: McpConnection;
+  readonly redirectUri: string;
+  /** The API key of the request that began it. */
+  readonly keyId: string | null;
+}
+
+/**
+ * Completes an authorization. The `state` is the credential: it serves once, for 10 minutes, for the connection, user and issuer it was made
+ * for. The code is exchanged, the server is connected to, and the outcome is written down.
+ */
+export async function completeAuthorization(context: CallbackContext, callback: Callback): Promise<CallbackResult> {
+  const taken = await take(context, callback.state);
+  if (!taken) return UNKNOWN;
+  const { connection } = taken;
+  const { name } = connection;
+  try {
+    const redeemed = await redeem(context, taken, callback).catch((error: unknown) => fail(context, connection, error));
+    if (typeof redeemed === 'string') return { kind: 'failed', name, reason: redeemed };
+    const tokens = { ...redeemed, scope: redeemed.scope ?? taken.scope };
+    if (!(await keep(context, taken, tokens))) return UNKNOWN;
+    await ping(context.outbound.begin(), connection, { accessToken: tokens.access_token });
+    await context.em.fork().transactional(async (em) => (await lockSame(em, connection))?.connect(context.now()));
+    context.notifier.publish(topicOf(connection.id));
+    return { kind: 'connected', name };
+  } catch (error) {
+    const noted = await noteFailure(context, connection.id, error);
+    if (noted instanceof DomainError) return { kind: 'failed', name, reason: noted.message };
+    throw noted;
+  }
+}
+
+/** Takes the authorization out of the table: of callbacks at the same time one gets it. */
+async function take({ em, secrets, now }: WorkContext, state: string): Promise<Taken | undefined> {
+  return em.fork().transactional(async (transaction) => {
+    const row = await transaction
+      .getKysely<Readable<McpConnectionTables>>()
+      .deleteFrom('mcp_authorization')
+      .where('state_hash', '=', hashState(state))
+      .returning(['id', 'connection_id', 'user_id', 'key_id', 'issuer', 'redirect_uri', 'expires_at'])
+      .executeTakeFirst();
+    if (!row) return undefined;
+    const pending = await takePending(transaction, secrets, row.id);
+    const connection = await transaction.findOne(
+      McpConnection,
+      { id: row.connection_id },
+      { lockMode: LockMode.PESSIMISTIC_WRITE },
+    );
+    const isGood =
+      pending &&
+      connection &&
+      new Date(row.expires_at) > now() &&
+      connection.authorizationServer?.issuer === row.issuer;
+    if (!isGood || !(await mayStillManage(transaction, connection, row.user_id))) return undefined;
+    connection.stop('AUTHORIZATION_REQUIRED', 'the authorization was begun, but not completed', now());
+    return { ...pending, connection, redirectUri: row.redirect_uri, keyId: row.key_id };
+  });
+}
+
+/** Whoever began it may have left the organization, or lost the role, since then. */
+async function mayStillManage(em: EntityManager, connection: McpConnection, userId: string): Promise<boolean> {
+  const membership = await em.findOne(Membership, { organization: connection.organization.id, user: userId });
+  if (!membership) return false;
+  return connection.visibility === 'shared' ? membership.role === 'admin' : connection.owner?.id === userId;
+}
+
+/** The authorization failed for good; what the connection had before is gone, too. @returns the reason. */
+async function fail({ em, now, notifier }: WorkContext, connection: McpConnection, error: unknown): Promise<string> {
+  if (!(error instanceof DomainError)) throw error;
+  await em
+    .fork()
+    .transactional(async (transaction) =>
+      (await lockSame(transaction, connection))?.stop('AUTHORIZATION_REQUIRED', error.message, now()),
+    );
+  notifier.publish(topicOf(connection.id));
+  return error.message;
+}
+
+async function redeem(
+  context: WorkContext,
+  { connection, client, codeVerifier, redirectUri }: Taken,
+  { code, error, iss }: Callback,
+): Promise<OAuthTokens> {
+  const server = connection.authorizationServer;
+  if (!server) throw notFound('MCP connection');
+  if (code === undefined) {
+    validateIssuer(server, iss);
+    throw new DomainError(
+      'remoteFailed',
+      error !== undefined && /^[a-z_]{1,60}$/.test(error)
+        ? `the authorization server refused: ${error}`
+        : 'the authorization server gave no code',
+    );
+  }
+  return exchange(context.outbound.begin(), server, client, { code, iss, codeVerifier, redirectUri });
+}
+
+function validateIssuer(
+  { issuer, metadata }: NonNullable<McpConnection['authorizationServer']>,
+  iss: string | undefined,
+): void {
+  try {
+    validateAuthorizationResponseIssuer({
+      iss,
+      expectedIssuer: issuer,
+      issParameterSupported: metadata.authorization_response_iss_parameter_supported === true,
+    });
+  } catch (error) {
+    throw new DomainError(
+      'remoteFailed',
+      'the answer comes from another issuer than the one that was asked (RFC 9207)',
+      { cause: error },
+    );
+  }
+}
+
+/** Stores the tokens before they are used, unless the connection was changed or deleted meanwhile. */
+async function keep(
+  { em, secrets, now, newId, requestId }: CallbackContext,
+  { connection, keyId }: Taken,
+  tokens: OAuthTokens,
+): Promise<boolean> {
+  return em.fork().transactional(async (transaction) => {
+    const locked = await lockSame(transaction, connection);
+    if (!locked?.authorizationServer) return false;
+    await storeTokens(transaction, secrets, locked, tokens, locked.authorizationServer.issuer, now());
+    locked.challengedScope = null;
+    const actor = { keyId, organization: locked.organization };
+    await recordAudit(
+      transaction,
+      auditEntry({ actor, now, newId, requestId }, 'completeMcpAuthorization', targetOf(locked)),
+    );
+    return true;
+  });
+}
+
+async function lockSame(
+  em: EntityManager,
+  { id, serverUrl, authorizationServer }: McpConnection,
+): Promise<McpConnection | undefined> {
+  const locked = await em.findOne(McpConnection, { id }, { lockMode: LockMode.PESSIMISTIC_WRITE });
+  return locked && locked.serverUrl === serverUrl && locked.authorizationServer?.issuer === authorizationServer?.issuer
+    ? locked
+    : undefined;
+}

@@ -1,0 +1,202 @@
+import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
+import { OAuthError, type OAuthTokens } from '@modelcontextprotocol/client';
+import { sql } from 'kysely';
+import { RemoteFailedError, notFound } from '../../../core/errors.ts';
+import type { WorkContext } from '../../../core/operation.ts';
+import { type TokenSet, forgetRegistration, forgetTokens, readCredentials, storeTokens } from '../credentials.ts';
+import { queriesOn } from '../../../core/postgres/queries.ts';
+import { McpConnection, type McpConnectionTables } from '../entity.ts';
+import { type AuthorizationServer, fetchClientToken, refresh } from './authorization-flow.ts';
+import type { OAuthClient } from './client.ts';
+import { explainRemote } from '../remote/errors.ts';
+import { topicOf } from '../status.ts';
+
+/**
+ * Access tokens, refreshed ahead of their expiry by one caller at a time over all processes. The right to refresh is a lease on the row,
+ * taken atomically, so that no transaction is open while the authorization server is asked; the others wait for the outcome. New tokens are
+ * committed before they are used: a rotated refresh token (RFC 9700, section 2.2.2) is never lost by a crash after its first use.
+ */
+
+export interface Token {
+  readonly accessToken: string;
+  /** To say which token a server refused. */
+  readonly version: number;
+}
+
+/** Longer than all requests of a refresh may take together. */
+const LEASE = '45 seconds';
+const POLL_MS = 40;
+const BACKOFF_MS = { first: 5_000, most: 300_000 };
+
+const db = queriesOn<McpConnectionTables>();
+
+/** Takes the lease for the tokens of this version, unless somebody else has it. The database's clock decides: gateways may differ. */
+const claim = (id: string, tokenVersion: number) =>
+  db
+    .updateTable('mcp_connection')
+    .set({ refresh_lease_until: sql<string>`now() + ${sql.lit(LEASE)}::interval` })
+    .where('id', '=', id)
+    .where('token_version', '=', tokenVersion)
+    .where((eb) => eb.or([eb('refresh_lease_until', 'is', null), eb('refresh_lease_until', '<', sql<string>`now()`)]))
+    .returning('id');
+
+/** Uses of one connection at the same time in one gateway ask and wait together. */
+const asking = new WeakMap<WorkContext['outbound'], Map<string, Promise<Token | undefined>>>();
+
+/**
+ * A token to use now; undefined when there is none. With `refused`, one newer than that version.
+ * @throws RemoteFailedError when the token is over and a new one cannot be had at the moment.
+ */
+export function usableToken(context: WorkContext, connectionId: string, refused?: number): Promise<Token | undefined> {
+  const here = asking.get(context.outbound) ?? new Map<string, Promise<Token | undefined>>();
+  asking.set(context.outbound, here);
+  const key = `${connectionId} ${refused}`;
+  const found = here.get(key) ?? findToken(context, connectionId, refused).finally(() => here.delete(key));
+  here.set(key, found);
+  return found;
+}
+
+async function findToken(context: WorkContext, connectionId: string, refused?: number): Promise<Token | undefined> {
+  const { now, sql: reader } = context;
+  const deadline = performance.now() + context.outbound.totalTimeoutMs;
+  for (;;) {
+    const { connection, tokens } = await load(context, connectionId);
+    if (!tokens) return undefined;
+    const current: Token = { accessToken: tokens.accessToken, version: connection.tokenVersion };
+    const isOver =
+      connection.tokenVersion === refused || (connection.tokenExpiresAt != null && connection.tokenExpiresAt <= now());
+    const isDue = isOver || (connection.refreshAfter != null && connection.refreshAfter <= now());
+    if (!isDue || (!isOver && isBackingOff(connection, now()))) return current;
+    if (isBackingOff(connection, now()))
+      throw new RemoteFailedError(
+        connection.statusReason ?? 'the tokens cannot be refreshed at the moment; try again later',
+      );
+    const claimed = await reader.primary.first(claim(connectionId, connection.tokenVersion));
+    if (claimed) await renew(context, connection, { tokens, isOver, wasRefused: connection.tokenVersion === refused });
+    else if (!isOver) return current;
+    else if (performance.now() > deadline) throw new RemoteFailedError('the tokens are being refreshed; try again');
+    else await new Promise((resolve) => setTimeout(resolve, POLL_MS * (1 + Math.random())));
+  }
+}
+
+function isBackingOff({ refreshNotBefore }: McpConnection, now: Date): boolean {
+  return refreshNotBefore != null && refreshNotBefore > now;
+}
+
+/** The row as it is now, outside of any unit of work. */
+async function load({ em, secrets }: WorkContext, id: string) {
+  const reader = em.fork();
+  const connection = await reader.findOne(McpConnection, { id });
+  if (!connection) throw notFound('MCP connection');
+  const { tokens, registration, clientSecret } = await readCredentials(reader, secrets, id);
+  return { connection, tokens, registration, clientSecret };
+}
+
+interface Renewal {
+  readonly tokens: TokenSet;
+  readonly isOver: boolean;
+  readonly wasRefused: boolean;
+}
+
+/** Asks for new tokens, and commits what came of it. Ends the lease in every case. */
+async function renew(
+  context: WorkContext,
+  seen: McpConnection,
+  { tokens, isOver, wasRefused }: Renewal,
+): Promise<void> {
+  const { registration, clientSecret } = await load(context, seen.id);
+  const server = seen.authorizationServer;
+  const client = clientOf(seen, server, registration, clientSecret);
+  const byClient = seen.authType === 'client_credentials';
+  if (!server || !client || tokens.issuer !== server.issuer || (!byClient && tokens.refreshToken === undefined)) {
+    const reason = wasRefused
+      ? 'the MCP server no longer accepts the access token'
+      : 'the access token has expired, and there is no refresh token';
+    // Without a refresh token a token is simply used until it ends; then that is noted.
+    return commit(context, seen, async (connection, em) =>
+      isOver
+        ? lose(em, connection, reason, context.now())
+        : connection.setTokens({ ...lifetimeOf(seen), refreshAfter: seen.tokenExpiresAt ?? null }),
+    );
+  }
+  let renewed: OAuthTokens;
+  try {
+    const work = context.outbound.begin();
+    renewed = byClient
+      ? await fetchClientToken(work, server, client, seen.grantedScopes?.join(' ') || undefined)
+      : await refresh(work, server, client, tokens.refreshToken ?? '');
+  } catch (error) {
+    return commit(context, seen, (connection, em) => settleFailure(context, em, connection, { error, isOver }));
+  }
+  await commit(context, seen, (connection, em) =>
+    storeTokens(em, context.secrets, connection, renewed, server.issuer, context.now()),
+  );
+}
+
+function lifetimeOf({ tokenExpiresAt, grantedScopes }: McpConnection) {
+  return { expiresAt: tokenExpiresAt ?? null, scopes: grantedScopes ?? null };
+}
+
+/** The client that the tokens were given to; credentials of one issuer are never shown to another. */
+export function clientOf(
+  { clientId }: Pick<McpConnection, 'clientId'>,
+  server: AuthorizationServer | null | undefined,
+  registration: OAuthClient | undefined,
+  clientSecret: string | undefined,
+): OAuthClient | undefined {
+  if (!server) return undefined;
+  if (clientId != null) return { issuer: server.issuer, client_id: clientId, client_secret: clientSecret };
+  return registration?.issuer === server.issuer ? registration : undefined;
+}
+
+/** Runs on the locked row, unless its tokens have changed meanwhile: then a newer authorization counts. */
+async function commit(
+  { em, notifier }: WorkContext,
+  seen: McpConnection,
+  change: (connection: McpConnection, em: EntityManager) => unknown,
+): Promise<void> {
+  await em.fork().transactional(async (transaction) => {
+    const connection = await transaction.findOne(
+      McpConnection,
+      { id: seen.id },
+      { lockMode: LockMode.PESSIMISTIC_WRITE },
+    );
+    if (connection && connection.tokenVersion === seen.tokenVersion) await change(connection, transaction);
+  });
+  notifier.publish(topicOf(seen.id));
+}
+
+async function lose(em: EntityManager, connection: McpConnection, reason: string, at: Date): Promise<void> {
+  await forgetTokens(em, connection);
+  connection.stop('AUTHORIZATION_REQUIRED', reason, at);
+}
+
+/** `invalid_grant` ends the authorization; a client that is no longer known ends its registration, too; all else is passing and keeps the tokens. */
+async function settleFailure(
+  { now }: WorkContext,
+  em: EntityManager,
+  connection: McpConnection,
+  { error, isOver }: { error: unknown; isOver: boolean },
+): Promise<void> {
+  const at = now();
+  const reason = explainRemote(error, 'the authorization server').message;
+  const code = error instanceof OAuthError ? error.code : undefined;
+  if (code === 'invalid_grant')
+    return lose(
+      em,
+      connection,
+      'the authorization server no longer accepts the refresh token (invalid_grant): it has expired or was revoked',
+      at,
+    );
+  if (code === 'invalid_client' || code === 'unauthorized_client') {
+    await forgetTokens(em, connection);
+    if (connection.clientId != null) return connection.stop('MISCONFIGURED', reason, at);
+    await forgetRegistration(em, connection);
+    return connection.stop('AUTHORIZATION_REQUIRED', reason, at);
+  }
+  connection.refreshLeaseUntil = null;
+  connection.refreshFailures += 1;
+  const delay = Math.min(BACKOFF_MS.first * 2 ** (connection.refreshFailures - 1), BACKOFF_MS.most);
+  connection.refreshNotBefore = new Date(at.getTime() + delay * (1 + Math.random() / 4));
+  if (isOver) connection.stop('UNREACHABLE', reason, at);
+}

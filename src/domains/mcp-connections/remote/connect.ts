@@ -1,0 +1,175 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { OAuthError, type OAuthTokens } from '@modelcontextprotocol/client';
+import type { WorkContext } from '../../../core/operation.ts';
+import type { OutboundWork } from '../../../core/outbound/outbound.ts';
+import type { Credentials } from '../credentials.ts';
+import type { McpConnection } from '../entity.ts';
+import {
+  type AuthorizationServer,
+  begin,
+  chooseScope,
+  discover,
+  fetchClientToken,
+  requirePkce,
+} from '../oauth/authorization-flow.ts';
+import { type OAuthClient, chooseClient } from '../oauth/client.ts';
+import { type Access, type ServerInfo, checkServer, withServer } from './client.ts';
+import { AuthorizationNeeded, MisconfiguredError, explainRemote } from './errors.ts';
+
+/** How a remote connection is made: everything that is said over the network, and nothing that is stored. */
+
+export const CALLBACK_PATH = '/v1/mcp-connections/oauth/callback';
+export const CLIENT_METADATA_PATH = '/v1/mcp-connections/oauth/client-metadata.json';
+
+export type Target = Pick<
+  McpConnection,
+  'serverUrl' | 'authType' | 'clientId' | 'scope' | 'challengedScope' | 'grantedScopes' | 'authorizationServer'
+>;
+
+/** Either it works, or its user has to authorize it. */
+export type Outcome =
+  | {
+      readonly kind: 'connected';
+      readonly info: ServerInfo;
+      readonly grant?: { readonly server: AuthorizationServer; readonly tokens: OAuthTokens };
+    }
+  | {
+      readonly kind: 'authorization';
+      readonly authorizationUrl: string;
+      readonly state: string;
+      readonly codeVerifier: string;
+      readonly redirectUri: string;
+      readonly server: AuthorizationServer;
+      readonly client: OAuthClient;
+      readonly scope: string | undefined;
+      readonly stepUpScope: string | undefined;
+    };
+
+/**
+ * Connects with what there is; when the server asks for authorization, gets a token by client credentials or begins an authorization.
+ * @throws RemoteFailedError, with the cause; MisconfiguredError when the server refuses what was given.
+ */
+export async function connectRemote(
+  context: WorkContext,
+  work: OutboundWork,
+  target: Target,
+  credentials: Credentials,
+): Promise<Outcome> {
+  const access: Access = { headers: credentials.headers, accessToken: credentials.tokens?.accessToken };
+  try {
+    return { kind: 'connected', info: await ping(work, target, access) };
+  } catch (error) {
+    if (!(error instanceof AuthorizationNeeded)) throw error;
+    if (target.authType === 'static_headers')
+      throw new MisconfiguredError('the MCP server does not accept the headers');
+    const server = await discover(work, target.serverUrl ?? '', error.resourceMetadataUrl);
+    return target.authType === 'client_credentials'
+      ? connectByClient(context, work, target, credentials, server, error)
+      : beginAuthorization(context, work, target, credentials, server, error);
+  }
+}
+
+export function ping(
+  work: OutboundWork,
+  { serverUrl }: Pick<Target, 'serverUrl'>,
+  access: Access,
+): Promise<ServerInfo> {
+  return withServer(work, serverUrl ?? '', access, (client, info) => checkServer(client, info, work));
+}
+
+async function connectByClient(
+  context: WorkContext,
+  work: OutboundWork,
+  target: Target,
+  credentials: Credentials,
+  server: AuthorizationServer,
+  needed: AuthorizationNeeded,
+): Promise<Outcome> {
+  const scope = chooseScope(server, { wanted: target.scope ?? null, challenged: needed.scope, stepUp: undefined });
+  const client = await choose(context, work, target, credentials, server, scope);
+  let tokens: OAuthTokens;
+  try {
+    tokens = await fetchClientToken(work, server, client, scope);
+  } catch (error) {
+    const explained = explainRemote(error, 'the authorization server');
+    throw error instanceof OAuthError && error.code !== 'server_error' && error.code !== 'temporarily_unavailable'
+      ? new MisconfiguredError(explained.message, error)
+      : explained;
+  }
+  try {
+    return {
+      kind: 'connected',
+      info: await ping(work, target, { accessToken: tokens.access_token }),
+      grant: { server, tokens: { ...tokens, scope: tokens.scope ?? scope } },
+    };
+  } catch (error) {
+    if (error instanceof AuthorizationNeeded)
+      throw new MisconfiguredError(
+        'the MCP server does not accept the token that its authorization server gave for these client credentials',
+      );
+    throw error;
+  }
+}
+
+async function beginAuthorization(
+  context: WorkContext,
+  work: OutboundWork,
+  target: Target,
+  credentials: Credentials,
+  server: AuthorizationServer,
+  needed: AuthorizationNeeded,
+): Promise<Outcome> {
+  requirePkce(server);
+  const stepUpScope = needed.isStepUp
+    ? [...(target.grantedScopes ?? []), needed.scope ?? ''].join(' ').trim() || undefined
+    : (target.challengedScope ?? undefined);
+  const scope = chooseScope(server, { wanted: target.scope ?? null, challenged: needed.scope, stepUp: stepUpScope });
+  const client = await choose(context, work, target, credentials, server, scope);
+  const state = randomBytes(32).toString('base64url');
+  const redirectUri = context.settings.publicUrl + CALLBACK_PATH;
+  const { authorizationUrl, codeVerifier } = await begin(context.outbound, server, client, {
+    redirectUri,
+    scope,
+    state,
+  });
+  return {
+    kind: 'authorization',
+    authorizationUrl,
+    state,
+    codeVerifier,
+    redirectUri,
+    server,
+    client,
+    scope,
+    stepUpScope,
+  };
+}
+
+function choose(
+  { settings, now }: WorkContext,
+  work: OutboundWork,
+  target: Target,
+  credentials: Credentials,
+  server: AuthorizationServer,
+  scope: string | undefined,
+): Promise<OAuthClient> {
+  return chooseClient(work, server, {
+    given: target.clientId == null ? undefined : { clientId: target.clientId, clientSecret: credentials.clientSecret },
+    givenFor: target.authorizationServer?.issuer,
+    stored: credentials.registration,
+    redirectUri: settings.publicUrl + CALLBACK_PATH,
+    clientMetadataUrl: clientMetadataUrlOf(settings),
+    scope,
+    now: now(),
+  });
+}
+
+/** Where the client id metadata document is, which is the client's id too. */
+export function clientMetadataUrlOf({ clientMetadataUrl, publicUrl }: WorkContext['settings']): string {
+  return clientMetadataUrl ?? publicUrl + CLIENT_METADATA_PATH;
+}
+
+/** What is stored of a `state`: it is the credential of the callback. */
+export function hashState(state: string): Buffer {
+  return createHash('sha256').update(state).digest();
+}

@@ -1,0 +1,117 @@
+import type { Client } from '@modelcontextprotocol/client';
+import { LockMode } from '@mikro-orm/postgresql';
+import { DomainError } from '../../../core/errors.ts';
+import type { WorkContext } from '../../../core/operation.ts';
+import type { OutboundWork } from '../../../core/outbound/outbound.ts';
+import { forgetTokens, readCredentials } from '../credentials.ts';
+import { McpConnection } from '../entity.ts';
+import { type Access, type ServerInfo, withServer } from './client.ts';
+import { AuthorizationNeeded, MisconfiguredError } from './errors.ts';
+import { type Status, topicOf } from '../status.ts';
+import { usableToken } from '../oauth/tokens.ts';
+
+/** Use of a connection that stands: with its credentials, refreshed as needed, and with what came of it noted on the row. */
+
+/** A check is noted at most this often while nothing changes, so that reading is not writing. */
+const NOTE_INTERVAL_MS = 60_000;
+
+/**
+ * Runs something on the live server. A token that the server refuses is refreshed once.
+ * @throws RemoteFailedError with the cause; the connection's status and reason say the same.
+ */
+export async function useServer<Result>(
+  context: WorkContext,
+  connection: McpConnection,
+  use: (client: Client, info: ServerInfo, work: OutboundWork) => Promise<Result>,
+): Promise<Result> {
+  const work = context.outbound.begin();
+  try {
+    const result = await attempt(context, connection, work, use);
+    await noteSuccess(context, connection.id);
+    return result;
+  } catch (error) {
+    throw await noteFailure(context, connection.id, error);
+  }
+}
+
+async function attempt<Result>(
+  context: WorkContext,
+  connection: McpConnection,
+  work: OutboundWork,
+  use: (client: Client, info: ServerInfo, work: OutboundWork) => Promise<Result>,
+): Promise<Result> {
+  const run = (access: Access) =>
+    withServer(work, connection.serverUrl ?? '', access, (client, info) => use(client, info, work));
+  if (connection.authType === 'static_headers') {
+    const { headers } = await readCredentials(context.em.fork(), context.secrets, connection.id);
+    return run({ headers });
+  }
+  const token = await usableToken(context, connection.id);
+  try {
+    return await run({ accessToken: token?.accessToken });
+  } catch (error) {
+    if (error instanceof AuthorizationNeeded) error.tokenVersion = token?.version ?? connection.tokenVersion;
+    if (!(error instanceof AuthorizationNeeded) || error.isStepUp || !token) throw error;
+    const renewed = await usableToken(context, connection.id, token.version);
+    if (!renewed) throw error;
+    return await run({ accessToken: renewed.accessToken }).catch((again: unknown) => {
+      if (again instanceof AuthorizationNeeded) again.tokenVersion = renewed.version;
+      throw again;
+    });
+  }
+}
+
+async function noteSuccess({ em, now, notifier }: WorkContext, id: string): Promise<void> {
+  const isNews = await em.fork().transactional(async (transaction) => {
+    const seen = await transaction.findOne(McpConnection, { id });
+    const isRecent = seen?.lastCheckedAt != null && now().getTime() - seen.lastCheckedAt.getTime() < NOTE_INTERVAL_MS;
+    if (!seen || (seen.status === 'CONNECTED' && isRecent)) return false;
+    const locked = await transaction.findOne(
+      McpConnection,
+      { id },
+      { lockMode: LockMode.PESSIMISTIC_WRITE, refresh: true },
+    );
+    // An authorization that waits for its user is not over because the old tokens still serve.
+    if (!locked || locked.isPending(now())) return false;
+    locked.connect(now());
+    return true;
+  });
+  if (isNews) notifier.publish(topicOf(id));
+}
+
+/** Writes down why it does not work, and gives the error to throw. What `usableToken` has written already stays. */
+export async function noteFailure({ em, now, notifier }: WorkContext, id: string, error: unknown): Promise<unknown> {
+  if (!(error instanceof AuthorizationNeeded) && !(error instanceof DomainError && error.kind === 'remoteFailed'))
+    return error;
+  const noted = await em.fork().transactional(async (transaction) => {
+    const connection = await transaction.findOne(McpConnection, { id }, { lockMode: LockMode.PESSIMISTIC_WRITE });
+    if (!connection || connection.isPending(now())) return toRemoteFailure(error, connection);
+    const status = statusAfter(error, connection);
+    // Somebody has authorized it anew meanwhile, or the tokens are known to be gone: there is nothing to write down.
+    if (
+      error instanceof AuthorizationNeeded &&
+      error.tokenVersion !== undefined &&
+      error.tokenVersion !== connection.tokenVersion
+    )
+      return toRemoteFailure(error, connection);
+    if (error instanceof AuthorizationNeeded && error.isStepUp) {
+      connection.challengedScope = [...(connection.grantedScopes ?? []), error.scope ?? ''].join(' ').trim() || null;
+    } else if (error instanceof AuthorizationNeeded) await forgetTokens(transaction, connection);
+    connection.stop(status, error.message, now());
+    return toRemoteFailure(error, connection);
+  });
+  notifier.publish(topicOf(id));
+  return noted;
+}
+
+function statusAfter(error: Error, connection: McpConnection): Exclude<Status, 'CONNECTED' | 'STORED'> {
+  if (error instanceof AuthorizationNeeded)
+    return connection.authType === 'oauth' ? 'AUTHORIZATION_REQUIRED' : 'MISCONFIGURED';
+  return error instanceof MisconfiguredError ? 'MISCONFIGURED' : 'UNREACHABLE';
+}
+
+function toRemoteFailure(error: Error, connection: McpConnection | null): unknown {
+  if (!(error instanceof AuthorizationNeeded)) return error;
+  const reason = connection?.statusReason ?? error.message;
+  return new MisconfiguredError(`the MCP connection must be authorized: ${reason}`);
+}

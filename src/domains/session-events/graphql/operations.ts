@@ -1,0 +1,163 @@
+import { type GraphQLContext, builder } from '../../../core/graphql/builder.ts';
+import { toConnection } from '../../../core/graphql/connections.ts';
+import { ConflictError, NotFoundError, notFound } from '../../../core/errors.ts';
+import { mutation } from '../../../core/graphql/mutations.ts';
+import { PROVES_PARENT, keyFromId, nodeType, uuidsOf } from '../../../core/graphql/nodes.ts';
+import { needs, selectedColumns } from '../../../core/graphql/selection.ts';
+import { resolveBatched } from '../../../core/graphql/batches.ts';
+import type { SessionRow } from '../../sessions/operations.ts';
+import { RawJson } from '../../../core/text/raw-json.ts';
+import { SessionType } from '../../sessions/graphql/types.ts';
+import { cursorId } from '../cursor.ts';
+import type { EventData } from '../event-data.ts';
+import { DeliveryEnum, EventDataType, ScopeKindEnum } from './types.ts';
+import { type SessionEventFilter, appendSessionEventsInput, sessionEventFilter } from '../input.ts';
+import { appendSessionEvents, pagesOfSessionEvents, readSessionEvents } from '../operations.ts';
+import type { SessionEventRow } from '../queries.ts';
+import { tailSessionEvents } from '../live-tail.ts';
+
+function placeOf(key: string): { sessionId: string; id: number }[] {
+  const [sessionId = '', id = ''] = key.split(':');
+  const [uuid] = uuidsOf([sessionId]);
+  return uuid !== undefined && /^\d{1,15}$/.test(id) ? [{ sessionId: uuid, id: Number(id) }] : [];
+}
+
+const SessionEventType = nodeType<SessionEventRow>('SessionEvent', {
+  description: 'Something that happened in a session, as its runner recorded it.',
+  keyOf: ({ sessionId, id }) => `${sessionId}:${id}`,
+  keyColumns: ['sessionId', 'id'],
+  load: (context, keys, selected) => readSessionEvents(context, keys.flatMap(placeOf), selected),
+  fields: (t) => ({
+    databaseId: t.exposeInt('id', {
+      description: 'The id that REST uses: counts the events of the session from 1; also the cursor.',
+    }),
+    sessionId: t.expose('sessionId', { type: 'UUID', description: 'Id of the session.' }),
+    eventType: t.exposeString('eventType', { description: 'What kind of event it is.' }),
+    messageId: t.expose('messageId', { type: 'UUID', nullable: true, description: 'The message it belongs to.' }),
+    provider: t.exposeString('provider', { description: 'The model provider.' }),
+    eventData: t.field({
+      type: EventDataType,
+      description: 'What happened, typed.',
+      extensions: needs<SessionEventRow>('eventData'),
+      resolve: ({ eventData }) => JSON.parse(eventData) as EventData,
+    }),
+    eventDataJson: t.field({
+      type: 'JSON',
+      description: 'What happened, as it was recorded, unknown fields included.',
+      extensions: needs<SessionEventRow>('eventData'),
+      resolve: ({ eventData }) => new RawJson(eventData),
+    }),
+    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it happened.' }),
+  }),
+});
+
+const FilterInput = builder.inputType('SessionEventFilter', {
+  description: 'Which events to list; all conditions hold together. Lists have at most 100 items.',
+  validate: sessionEventFilter,
+  fields: (t) => ({
+    eventType: t.stringList({ description: 'Of any of these kinds.' }),
+    provider: t.stringList({ description: 'Of any of these providers.' }),
+    messageId: t.field({ type: 'UUID', description: 'Of this message.' }),
+    delivery: t.field({ type: DeliveryEnum, description: 'Delivered this way.' }),
+    scope: t.field({ type: ScopeKindEnum, description: 'In this kind of scope.' }),
+    createdAfter: t.field({ type: 'DateTime', description: 'After this moment.' }),
+    createdBefore: t.field({ type: 'DateTime', description: 'Before this moment.' }),
+  }),
+});
+
+builder.objectField(SessionType, 'events', (t) =>
+  t.connection(
+    {
+      type: SessionEventType,
+      description:
+        'Its recorded events, by ascending id; pages of 1 to 1000, which end early at 16 MiB of data. Cursors are the ids that REST uses.',
+      args: { filter: t.arg({ type: FilterInput, description: 'Conditions.' }) },
+      extensions: { ...PROVES_PARENT, ...needs<SessionRow>('id') },
+      resolve: async ({ id }, { filter, ...page }, context, info) => {
+        const selected = selectedColumns<SessionEventRow>(info, 'SessionEvent');
+        const { pages, counts } = pagesOfSessionEvents(context, { filter: filter ?? {}, page, selected });
+        const args = { filter, ...page };
+        const found = await resolveBatched({ context, info, args }, id, pages, selected);
+        if (!found) throw notFound('session');
+        const total = () => resolveBatched({ context, info, args: { count: filter } }, id, counts);
+        return toConnection({ page: found, total: async () => (await total()) ?? 0 });
+      },
+    },
+    { description: 'A page of events.' },
+    { description: 'An event in a list.' },
+  ),
+);
+
+builder.subscriptionField('sessionEvents', (t) =>
+  t.field({
+    type: SessionEventType,
+    description:
+      "Follows a session's events: those behind `after`, then new ones as they are recorded, each once. Ends when the session is finished.",
+    args: {
+      sessionId: t.arg.id({ required: true, description: 'Either id of the session.' }),
+      after: t.arg.string({ description: 'Id of the last event seen, as REST has it; from the start when absent.' }),
+      filter: t.arg({ type: FilterInput, description: 'Conditions.' }),
+    },
+    subscribe: (_, { sessionId, after, filter }, context) =>
+      subscribeToEvents(context, String(keyFromId('Session', sessionId)), after, filter ?? {}),
+    resolve: (event) => event,
+  }),
+);
+
+async function subscribeToEvents(
+  context: GraphQLContext,
+  sessionId: string,
+  after: string | null | undefined,
+  filter: SessionEventFilter,
+) {
+  const [id] = uuidsOf([sessionId]);
+  if (!id) throw new NotFoundError('session not found');
+  const tail = { sessionId: id, after: cursorId(after, 'after') ?? 0, filter, signal: context.signal };
+  return eventsOf(await tailSessionEvents(context, tail));
+}
+
+async function* eventsOf(
+  pages: AsyncIterable<readonly SessionEventRow[]>,
+): AsyncGenerator<SessionEventRow, void, undefined> {
+  for await (const events of pages) yield* events;
+}
+
+const RecordedEventInput = builder.inputType('RecordedEventInput', {
+  description: 'An event to append.',
+  fields: (t) => ({
+    eventType: t.string({ required: true, description: 'What kind of event it is; 1 to 100 characters.' }),
+    messageId: t.field({ type: 'UUID', description: 'The message it belongs to.' }),
+    provider: t.string({ required: true, description: 'The model provider; 1 to 100 characters.' }),
+    createdAt: t.field({ type: 'DateTime', description: 'When it happened; now when absent.' }),
+    eventData: t.field({
+      type: 'JSON',
+      required: true,
+      description: 'What happened, at most 1 MiB; unknown fields are kept.',
+    }),
+  }),
+});
+
+mutation('appendSessionEvents', {
+  description:
+    'Appends events to the stream of a session, all or none. With a `batchId` a retry stores nothing and answers the same.',
+  schema: appendSessionEventsInput,
+  ids: { sessionId: 'Session' },
+  input: (t) => ({
+    sessionId: t.id({ required: true, description: 'Either id of the session.' }),
+    batchId: t.string({ description: 'Chosen by the recorder; 1 to 200 characters.' }),
+    events: t.field({ type: [RecordedEventInput], required: true, description: '1 to 1000 events, in their order.' }),
+  }),
+  errors: [NotFoundError, ConflictError],
+  run: appendSessionEvents,
+  payload: (t) => ({
+    firstId: t.string({
+      description: 'Id of the first event of the batch, as REST has it.',
+      resolve: ({ firstId }) => String(firstId),
+    }),
+    lastId: t.string({
+      description: 'Id of the last event of the batch: the cursor behind it.',
+      resolve: ({ lastId }) => String(lastId),
+    }),
+    isReplayed: t.exposeBoolean('isReplayed', { description: 'Whether the batch had been stored before.' }),
+  }),
+});

@@ -1,0 +1,79 @@
+import { builder } from '../../../core/graphql/builder.ts';
+import {
+  ARTIFACT_TYPES,
+  MODES,
+  PROJECT_COLORS,
+  PROJECT_ICONS,
+  PULL_REQUEST_STATUSES,
+  SANDBOX_SIZES,
+  SESSION_STATES,
+  SESSION_TYPES,
+  VISIBILITIES,
+} from '../vocabulary.ts';
+
+/** `inProgress` → `IN_PROGRESS`, `PullRequest` → `PULL_REQUEST`: enumerations are spelt as GraphQL does. */
+function enumOf<const Value extends string>(
+  name: string,
+  description: string,
+  values: readonly Value[],
+  describe: (value: Value) => string,
+) {
+  const spelt = (value: string) => value.replace(/([a-z])([A-Z])/g, '$1_$2').toUpperCase();
+  return builder.enumType(name, {
+    description,
+    values: Object.fromEntries(values.map((value) => [spelt(value), { value, description: describe(value) }])),
+  });
+}
+
+export const SessionStateEnum = enumOf('SessionStateName', 'Where a session stands.', SESSION_STATES, (state) => {
+  const meaning = {
+    queued: 'Waits to run.',
+    inProgress: 'Runs.',
+    completed: 'Has ended well.',
+    failed: 'Has ended badly.',
+    cancelled: 'Was stopped.',
+  };
+  return meaning[state];
+});
+export const SessionTypeEnum = enumOf(
+  'SessionType',
+  'How people meet the agent.',
+  SESSION_TYPES,
+  (type) => `A ${type.toLowerCase()}.`,
+);
+export const SessionModeEnum = enumOf('SessionMode', 'How the agent works.', MODES, (mode) =>
+  mode === 'normal' ? 'Plans and acts.' : 'Plans alone.',
+);
+export const SessionVisibilityEnum = enumOf('SessionVisibility', 'Who reads a session.', VISIBILITIES, (visibility) =>
+  visibility === 'public' ? 'The whole organization.' : 'Its creator and the admins.',
+);
+export const SandboxSizeEnum = enumOf(
+  'SandboxSize',
+  'How large a machine the session runs on.',
+  SANDBOX_SIZES,
+  (size) => `Size ${size}.`,
+);
+export const ArtifactTypeEnum = enumOf(
+  'ArtifactType',
+  'What a session makes.',
+  ARTIFACT_TYPES,
+  (type) => `A ${type.replace(/([a-z])([A-Z])/g, '$1 $2').toLowerCase()}.`,
+);
+export const PullRequestStatusEnum = enumOf(
+  'PullRequestStatus',
+  'Where a pull request stands.',
+  PULL_REQUEST_STATUSES,
+  (status) => `It is ${status}.`,
+);
+export const ProjectIconEnum = enumOf(
+  'ProjectIcon',
+  'The picture of a project.',
+  PROJECT_ICONS,
+  (icon) => `The ${icon} icon.`,
+);
+export const ProjectColorEnum = enumOf(
+  'ProjectColor',
+  'The colour of a project.',
+  PROJECT_COLORS,
+  (color) => `The colour ${color}.`,
+);

@@ -1,0 +1,161 @@
+import { OWN_STATEMENT, OrderDirection, builder } from '../../../core/graphql/builder.ts';
+import { toConnection } from '../../../core/graphql/connections.ts';
+import { ConflictError, NotFoundError } from '../../../core/errors.ts';
+import { type InputFields, mutation } from '../../../core/graphql/mutations.ts';
+import { isProvenBelow, keyFromId, uuidsOf } from '../../../core/graphql/nodes.ts';
+import { needs, selectedColumns } from '../../../core/graphql/selection.ts';
+import { OrganizationType } from '../../organizations/graphql.ts';
+import { SandboxSizeEnum, SessionModeEnum, SessionStateEnum, SessionTypeEnum, SessionVisibilityEnum } from './enums.ts';
+import { SessionType } from './types.ts';
+import { pinSessionInput, sessionFilter, updateSessionInput } from '../input.ts';
+import { listSessions, pinSession, readSessions, updateSession } from '../operations.ts';
+import type { SessionOrderField, SessionRow } from '../queries.ts';
+
+const OrderField = builder.enumType('SessionOrderField', {
+  description: 'What sessions can be sorted by.',
+  values: {
+    CREATED_AT: { description: 'Time of creation.' },
+    UPDATED_AT: { description: 'Time of the last change.' },
+    LAST_SEEN_AT: { description: 'When its runner last said something.' },
+  } satisfies Record<SessionOrderField, { description: string }>,
+});
+
+const OrderInput = builder.inputType('SessionOrder', {
+  description: 'How to sort sessions.',
+  fields: (t) => ({
+    field: t.field({ type: OrderField, required: true, description: 'What to sort by.' }),
+    direction: t.field({ type: OrderDirection, description: 'Which way; `DESC` when absent.' }),
+  }),
+});
+
+const FilterInput = builder.inputType('SessionFilter', {
+  description: 'Which sessions to list; all conditions hold together. Lists have at most 100 items.',
+  validate: sessionFilter,
+  fields: (t) => ({
+    state: t.field({ type: [SessionStateEnum], description: 'In any of these states.' }),
+    sessionType: t.field({ type: [SessionTypeEnum], description: 'Of any of these types.' }),
+    mode: t.field({ type: [SessionModeEnum], description: 'In any of these modes.' }),
+    visibility: t.field({ type: [SessionVisibilityEnum], description: 'With any of these visibilities.' }),
+    projectId: t.stringList({ description: 'In any of these projects.' }),
+    isPinned: t.boolean({ description: 'Only pinned ones, or only others.' }),
+    title: t.string({
+      description: 'Only those whose title contains this; case is ignored, `%` and `_` are plain characters.',
+    }),
+  }),
+});
+
+builder.objectField(OrganizationType, 'sessions', (t) =>
+  t.connection(
+    {
+      type: SessionType,
+      description: 'Its sessions that the caller may read, newest first unless ordered otherwise.',
+      args: {
+        filter: t.arg({ type: FilterInput, description: 'Conditions.' }),
+        orderBy: t.arg({ type: OrderInput, description: 'By time of creation, descending, unless given.' }),
+      },
+      extensions: needs<{ id: string }>('id'),
+      resolve: async ({ id }, { filter, orderBy, ...page }, context, info) => {
+        const order = {
+          field: orderBy?.field ?? ('CREATED_AT' as const),
+          direction: orderBy?.direction ?? ('DESC' as const),
+        };
+        const columns = selectedColumns<SessionRow>(info, 'Session');
+        return toConnection(
+          await listSessions(context, { organizationId: id, filter: filter ?? {}, order, page, columns }),
+        );
+      },
+    },
+    { description: 'A page of sessions.' },
+    { description: 'A session in a list.' },
+  ),
+);
+
+builder.queryField('session', (t) =>
+  t.field({
+    type: SessionType,
+    nullable: true,
+    description: 'One session; null when there is none that the caller may read.',
+    extensions: OWN_STATEMENT,
+    args: { id: t.arg.id({ required: true, description: 'Either id of the session.' }) },
+    resolve: async (_, { id }, context, info) => {
+      const [key] = uuidsOf([String(keyFromId('Session', id))]);
+      if (key === undefined) return null;
+      if (context.isTentative && isProvenBelow(info)) return { id: key } as SessionRow;
+      return (await readSessions(context, [key], selectedColumns(info, 'Session')))[0] ?? null;
+    },
+  }),
+);
+
+const AgentGoalInput = builder.inputType('AgentGoalInput', {
+  description: 'What the agent is to reach.',
+  fields: (t) => ({
+    enabled: t.boolean({ description: 'Whether the agent works towards it.' }),
+    objective: t.string({ description: 'At most 100,000 characters.' }),
+  }),
+});
+
+export const AgentOptionsInput = builder.inputType('AgentOptionsInput', {
+  description: 'How to set the agent.',
+  fields: (t) => ({
+    reasoningLevel: t.string({ description: '1 to 100 characters.' }),
+    goal: t.field({ type: AgentGoalInput, description: 'What it is to reach.' }),
+  }),
+});
+
+/** What a session takes at its creation and later alike. */
+export const configurationFields = (t: InputFields) => ({
+  description: t.string({ description: '1 to 1,000,000 characters.' }),
+  richContent: t.field({
+    type: 'JSON',
+    description: 'A rich-text document; without `description` it sets the description to its plain text.',
+  }),
+  agent: t.string({ description: '1 to 500 characters.' }),
+  baseBranch: t.string({ description: '1 to 500 characters.' }),
+  branchName: t.string({ description: '1 to 500 characters.' }),
+  targetBranch: t.string({ description: '1 to 500 characters.' }),
+  projectId: t.string({ description: '1 to 500 characters.' }),
+  sandboxSize: t.field({ type: SandboxSizeEnum, description: 'How large a machine it runs on.' }),
+  mcpServers: t.stringList({ description: 'Ids or names of MCP connections that the caller can see, at most 100.' }),
+});
+
+mutation('updateSession', {
+  description: 'Updates the configuration of a session. What is absent stays as it is; null clears what may be null.',
+  schema: updateSessionInput,
+  ids: { sessionId: 'Session' },
+  input: (t) => ({
+    sessionId: t.id({ required: true, description: 'Either id of the session.' }),
+    title: t.string({ description: '1 to 1000 characters; never null.' }),
+    ...configurationFields(t),
+    agentOptions: t.field({
+      type: AgentOptionsInput,
+      description: 'How to set the agent; what is absent in it stays as it is.',
+    }),
+    level: t.int({ description: '0 to 100.' }),
+    mode: t.field({ type: SessionModeEnum, description: 'How the agent works.' }),
+    visibility: t.field({ type: SessionVisibilityEnum, description: 'Who reads it.' }),
+  }),
+  errors: [NotFoundError, ConflictError],
+  run: async (context, input, info) => ({
+    session: await updateSession(context, input, selectedColumns(info, 'Session', 'session')),
+  }),
+  payload: (t) => ({
+    session: t.field({ type: SessionType, description: 'The changed session.', resolve: ({ session }) => session }),
+  }),
+});
+
+mutation('pinSession', {
+  description: 'Pins a session to the top for everybody who reads it, or unpins it.',
+  schema: pinSessionInput,
+  ids: { sessionId: 'Session' },
+  input: (t) => ({
+    sessionId: t.id({ required: true, description: 'Either id of the session.' }),
+    isPinned: t.boolean({ description: '`true` when absent.' }),
+  }),
+  errors: [NotFoundError, ConflictError],
+  run: async (context, input, info) => ({
+    session: await pinSession(context, input, selectedColumns(info, 'Session', 'session')),
+  }),
+  payload: (t) => ({
+    session: t.field({ type: SessionType, description: 'The changed session.', resolve: ({ session }) => session }),
+  }),
+});

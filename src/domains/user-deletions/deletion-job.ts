@@ -1,0 +1,136 @@
+import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
+import { z } from 'zod';
+import { recordAudit } from '../../core/audit.ts';
+import { type JobContext, jobHandler } from '../../core/jobs.ts';
+import { jobEntry } from '../../core/operation.ts';
+import { apiKeyTopic } from '../api-keys/entity.ts';
+import { revokeKeys } from '../api-keys/operations.ts';
+import {
+  deleteOrganizationRow,
+  leaveOrganizations,
+  lockOrganization,
+  lockOrganizationsOf,
+} from '../organizations/operations.ts';
+import { purgeEvents } from '../session-events/operations.ts';
+import { sessionTopic } from '../sessions/operations.ts';
+import { deleteUserRow, forgetPerson, lockUser } from '../users/operations.ts';
+import { DeletedSession, DeletionJob } from './entity.ts';
+import { onlyAdminConflict } from './policy.ts';
+import { BATCH, ORGANIZATION_STEPS, type Step, USER_STEPS } from './deletion-steps.ts';
+
+/**
+ * Deletes an account. It may end at any point and be run again, by two workers at once even: what is decided is decided in the transaction
+ * that begins it, everything after that is repeated until there is nothing left, and the transaction that finds nothing left ends it.
+ */
+export const userDeletionJob = jobHandler({
+  queue: 'user-deletion',
+  data: z.strictObject({ deletionJobId: z.uuid() }),
+  run: async (context, { deletionJobId }) => {
+    if (!(await begin(context, deletionJobId))) return;
+    do {
+      await sweep(context, deletionJobId);
+      await purge(context, deletionJobId);
+    } while (!(await finish(context, deletionJobId)));
+  },
+});
+
+/**
+ * The point of no return, all at once: keys answer 401, the user has neither name nor memberships, and organizations without members are
+ * noted. Before that the rule about only admins is checked again; broken, it fails the deletion, and nothing has changed.
+ * @returns whether there is anything to do.
+ */
+async function begin({ em, now, newId, notifier }: JobContext, id: string): Promise<boolean> {
+  const revoked = await em.fork().transactional(async (transaction) => {
+    const job = await lockJob(transaction, id);
+    if (!job?.isActive()) return undefined;
+    if (job.state === 'running') return [];
+    await lockUser(transaction, job.userId);
+    await lockOrganizationsOf(transaction, job.userId);
+    const conflict = await onlyAdminConflict(transaction, job.userId);
+    if (conflict) {
+      job.finish('failed', now(), conflict.message);
+      return undefined;
+    }
+    job.start(now());
+    const left = await leaveOrganizations(transaction, job.userId);
+    job.addEmptied(left.emptied);
+    for (const organizationId of left.others)
+      await recordAudit(
+        transaction,
+        jobEntry({ now, newId }, id, 'deleteUser', { type: 'User', id: null, organizationId }),
+      );
+    await forgetPerson(transaction, job.userId);
+    return revokeKeys(transaction, { userId: job.userId }, now());
+  });
+  for (const keyId of revoked ?? []) notifier.publish(apiKeyTopic(keyId));
+  return revoked !== undefined;
+}
+
+function lockJob(em: EntityManager, id: string): Promise<DeletionJob | null> {
+  return em.findOne(DeletionJob, { id }, { lockMode: LockMode.PESSIMISTIC_WRITE });
+}
+
+/** Every step, each in as many transactions as it takes. */
+async function sweep(context: JobContext, deletionJobId: string): Promise<void> {
+  const { em } = context;
+  const { userId, emptiedOrganizations } = await em.fork().findOneOrFail(DeletionJob, { id: deletionJobId });
+  for (const step of USER_STEPS) await exhaust(context, step, { deletionJobId, id: userId });
+  for (const id of emptiedOrganizations) {
+    for (const step of ORGANIZATION_STEPS) await exhaust(context, step, { deletionJobId, id });
+  }
+}
+
+async function exhaust(
+  { em, signal, notifier }: JobContext,
+  step: Step,
+  target: Parameters<Step['run']>[1],
+): Promise<void> {
+  for (;;) {
+    signal.throwIfAborted();
+    const ids = await em.fork().transactional((transaction) => step.run(transaction, target));
+    if (ids.length === 0) return;
+    // Who follows a session that is gone is told so.
+    if (step.endsSessions) for (const id of ids) notifier.publish(sessionTopic(id));
+  }
+}
+
+/** The events of the sessions that are gone, in batches. */
+async function purge({ em, signal }: JobContext, deletionJobId: string): Promise<void> {
+  for (;;) {
+    const sessions = await em.fork().find(DeletedSession, { deletionJob: deletionJobId }, { limit: 100 });
+    if (sessions.length === 0) return;
+    for (const { sessionId } of sessions) {
+      do signal.throwIfAborted();
+      while ((await purgeEvents(em.fork(), sessionId, BATCH)) > 0);
+      await em.fork().nativeDelete(DeletedSession, { sessionId });
+    }
+  }
+}
+
+/**
+ * Deletes the organizations and the user, unless something has come to be meanwhile by a request that was on its way: with their rows
+ * locked nothing can refer to them any more, so what is found now is all there is.
+ * @returns whether the deletion is over.
+ */
+async function finish({ em, now }: JobContext, id: string): Promise<boolean> {
+  return em.fork().transactional(async (transaction) => {
+    const job = await lockJob(transaction, id);
+    if (job?.state !== 'running') return true;
+    const { userId, emptiedOrganizations } = job;
+    await lockUser(transaction, userId, { forDeletion: true });
+    for (const organizationId of emptiedOrganizations.toSorted())
+      await lockOrganization(transaction, organizationId, { forDeletion: true });
+    job.addEmptied((await leaveOrganizations(transaction, userId)).emptied);
+    let found = job.emptiedOrganizations.length - emptiedOrganizations.length;
+    for (const step of USER_STEPS) found += (await step.run(transaction, { deletionJobId: id, id: userId })).length;
+    for (const organizationId of emptiedOrganizations) {
+      for (const step of ORGANIZATION_STEPS)
+        found += (await step.run(transaction, { deletionJobId: id, id: organizationId })).length;
+    }
+    if (found > 0) return false;
+    for (const organizationId of emptiedOrganizations) await deleteOrganizationRow(transaction, organizationId);
+    await deleteUserRow(transaction, userId);
+    job.finish('done', now());
+    return true;
+  });
+}

@@ -1,0 +1,106 @@
+import DataLoader from 'dataloader';
+import { sql } from 'kysely';
+import { jsonBuildObject } from 'kysely/helpers/postgres';
+import type { ActingOrganization, Scope } from '../../core/operation.ts';
+import { prepared, queriesOn } from '../../core/postgres/queries.ts';
+import { POSITION, type Replicas } from '../../core/postgres/replicas.ts';
+import type { Sql } from '../../core/postgres/sql.ts';
+import type { ApiKeyTables } from '../../domains/api-keys/entity.ts';
+import { hashApiKey } from '../../domains/api-keys/key-format.ts';
+import { NOTED_EVERY } from '../../domains/api-keys/operations.ts';
+import type { OrganizationTables } from '../../domains/organizations/entity.ts';
+
+/** A key that is good now, its user, and the organizations it may act in. One that is bound to an organization sees that one alone. */
+export interface KnownKey {
+  readonly keyId: string;
+  readonly userId: string;
+  readonly scopes: ReadonlySet<Scope>;
+  readonly isBound: boolean;
+  /** Whether its use has not been noted for a minute. */
+  readonly isStale: boolean;
+  readonly organizations: readonly Required<ActingOrganization>[];
+  readonly position?: number | undefined;
+}
+
+/** Finds keys as they are now: undefined when it is unknown, expired or revoked. */
+export type FindKey = (key: string) => Promise<KnownKey | undefined>;
+
+const db = queriesOn<ApiKeyTables & OrganizationTables>();
+
+const findKeys = (withPosition: boolean) =>
+  prepared<{ hashes: readonly string[]; at: Date }>()((value) => {
+    const keys = db
+      .selectFrom('api_key as k')
+      .select(['k.id as keyId', 'k.user_id as userId'])
+      .select((eb) => [
+        sql<string>`encode(${eb.ref('k.hash')}, 'hex')`.as('hash'),
+        // As JSON: the driver takes an array's text apart in JavaScript, character by character.
+        sql<readonly Scope[]>`to_json(${eb.ref('k.scopes')})`.as('scopes'),
+        eb('k.organization_id', 'is not', null).$castTo<boolean>().as('isBound'),
+        eb
+          .or([
+            eb('k.last_used_at', 'is', null),
+            eb('k.last_used_at', '<', sql<string>`${value('at')}::timestamptz - ${NOTED_EVERY}`),
+          ])
+          .$castTo<boolean>()
+          .as('isStale'),
+        eb
+          .selectFrom('membership as m')
+          .innerJoin('organization as o', 'o.id', 'm.organization_id')
+          .select((inner) => {
+            const organization = jsonBuildObject({
+              id: inner.ref('o.id'),
+              name: inner.ref('o.name'),
+              slug: inner.ref('o.slug'),
+              number: inner.ref('o.number'),
+              role: inner.ref('m.role'),
+              subscriptions: inner.ref('o.subscriptions'),
+            });
+            return sql<KnownKey['organizations']>`coalesce(json_agg(${organization}), '[]')`.as('found');
+          })
+          .whereRef('m.user_id', '=', 'k.user_id')
+          .where((inner) =>
+            inner.or([inner('k.organization_id', 'is', null), inner('o.id', '=', inner.ref('k.organization_id'))]),
+          )
+          .$asScalar()
+          .$notNull()
+          .as('organizations'),
+      ])
+      .where('k.hash', '=', sql<Buffer>`any(${value('hashes')}::bytea[])`)
+      .where('k.revoked_at', 'is', null)
+      .where((eb) =>
+        eb.or([eb('k.expires_at', 'is', null), eb('k.expires_at', '>', sql<string>`${value('at')}::timestamptz`)]),
+      );
+    return withPosition ? keys.select(sql<number>`${sql.raw(POSITION)}`.as('position')) : keys;
+  });
+
+/**
+ * Looks keys up for every request, so that a revoked one is refused at once in every process: nothing is remembered. Requests that arrive in
+ * one turn of the event loop share a statement, which is sent after the last of them has arrived: what each is told is as fresh as if it
+ * had asked alone.
+ */
+export function createKeys({
+  sql: reader,
+  replicas,
+  now,
+}: {
+  readonly sql: Sql;
+  readonly replicas: Replicas | undefined;
+  readonly now: () => Date;
+}): FindKey {
+  const find = findKeys(replicas !== undefined);
+
+  async function findAll(keys: readonly string[]): Promise<(KnownKey | undefined)[]> {
+    const hashes = new Map([...new Set(keys)].map((key) => [key, hashApiKey(key).toString('hex')]));
+    const rows = await reader.all(find({ hashes: [...hashes.values()].map((hash) => `\\x${hash}`), at: now() }));
+    const known = new Map(rows.map(({ hash, scopes, ...row }) => [hash, { ...row, scopes: new Set(scopes) }]));
+    return keys.map((key) => known.get(hashes.get(key) ?? ''));
+  }
+
+  const loader = new DataLoader<string, KnownKey | undefined>(findAll, {
+    cache: false,
+    maxBatchSize: 1000,
+    batchScheduleFn: (send) => void setImmediate(send),
+  });
+  return (key) => loader.load(key);
+}

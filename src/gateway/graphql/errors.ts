@@ -1,0 +1,105 @@
+import { type ExecutionResult, GraphQLError } from 'graphql';
+import { type HttpAnswer, answerJson } from '../../core/http/messages.ts';
+import type { Logger } from 'pino';
+import { CODE_OF, DomainError, type ErrorKind, STATUS_OF } from '../../core/errors.ts';
+import { MAX_ANSWER_BYTES, answerTooLarge, isSurelyTooLarge } from '../../core/answer-size.ts';
+import type { RequestBudget } from '../../core/postgres/request-budget.ts';
+import { stringifyWithRawJson } from '../../core/text/raw-json.ts';
+import { toDomainError } from '../failures.ts';
+
+/** How errors leave the GraphQL door. */
+
+/** What is to be tried again has its status and `Retry-After` in every media type, as under REST. */
+const RETRIED: ReadonlySet<ErrorKind> = new Set(['unavailable', 'rateLimited']);
+
+/** What a caller sees of an error: errors of the language, without the value they found; domain errors with their code; a failure of ours without detail. */
+export function toGraphQLError(error: unknown, log: Logger): GraphQLError {
+  const original = error instanceof GraphQLError ? error.originalError : error;
+  if (error instanceof GraphQLError && (original == null || original instanceof GraphQLError))
+    return withoutFoundValue(error);
+  const domain = toDomainError(original, log);
+  const { nodes, path } = error instanceof GraphQLError ? error : {};
+  const http = RETRIED.has(domain.kind) && { http: { status: domain.status, headers: domain.headers } };
+  return new GraphQLError(domain.message, { nodes, path, extensions: { ...extensionsOf(domain), ...http } });
+}
+
+/** How graphql-js shows the value that it found in place of the one expected, and the parser a string. */
+const FOUND = /,? [Ff]ound: [^]*$|(?<= cannot represent [^:]*): [^]*$|(?<=\b(?:Block)?String) "[^]*$/;
+
+/** The same error without the value that was found: whoever sent it knows it, and what is wrong elsewhere in it may stand beside a secret. */
+export function withoutFoundValue(error: GraphQLError): GraphQLError {
+  const message = error.message.replace(FOUND, '');
+  if (message === error.message) return error;
+  const { nodes, source, positions, path, extensions } = error;
+  return new GraphQLError(/[.?!]$/.test(message) ? message : `${message}.`, {
+    nodes,
+    source,
+    positions,
+    path,
+    extensions,
+  });
+}
+
+function extensionsOf({ code, inputPath: path }: DomainError): Record<string, unknown> {
+  return { code, ...(path.length > 0 && { path }) };
+}
+
+/**
+ * What came of an execution. Errors of the language that are left then are variables and arguments that do not fit. The log is made only
+ * when there is something to write.
+ */
+export function masked(result: ExecutionResult, logs: { readonly log: Logger }): ExecutionResult {
+  if (!result.errors) return result;
+  // Without data nothing was run: 400 where the media type has statuses for errors of the request (GraphQL over HTTP, section 6.4).
+  const http = result.data === undefined && { http: { spec: true, status: STATUS_OF.invalid } };
+  const errors = result.errors.map((error) => {
+    const told = toGraphQLError(error, logs.log);
+    if (told.extensions['code'] !== undefined) return told;
+    const { message, nodes, path } = told;
+    return new GraphQLError(message, { nodes, path, extensions: { code: CODE_OF.invalid, ...http } });
+  });
+  return { ...result, errors };
+}
+
+/** Each event of a subscription may have what an answer may have. */
+export async function* maskedStream(
+  results: AsyncIterable<ExecutionResult>,
+  logs: { readonly log: Logger },
+  budget: RequestBudget,
+): AsyncGenerator<ExecutionResult, void, undefined> {
+  try {
+    for await (const result of results) {
+      yield isSurelyTooLarge(result) ? tooLarge(logs) : masked(result, logs);
+      budget.renew();
+    }
+  } catch (error) {
+    yield { errors: [toGraphQLError(error, logs.log)] };
+  } finally {
+    budget.close();
+  }
+}
+
+/** What came of an execution as JSON; in place of what is larger than an answer may be, an error. */
+export function toJson(result: ExecutionResult, logs: { readonly log: Logger }): string {
+  const json = isSurelyTooLarge(result) ? undefined : stringifyWithRawJson(result);
+  if (json !== undefined && Buffer.byteLength(json) <= MAX_ANSWER_BYTES) return json;
+  return JSON.stringify({ ...tooLarge(logs), extensions: result.extensions });
+}
+
+function tooLarge({ log }: { readonly log: Logger }): ExecutionResult {
+  return { data: null, errors: [toGraphQLError(answerTooLarge(), log)] };
+}
+
+/** An error of the request itself, with the status that Yoga is to answer. */
+export function toHttpError(error: unknown): unknown {
+  if (!(error instanceof DomainError)) return error;
+  return new GraphQLError(error.message, {
+    extensions: { ...extensionsOf(error), http: { status: error.status, headers: error.headers } },
+  });
+}
+
+/** An error that stopped a request before its document was read, in GraphQL's form. */
+export function answerGraphQLError(error: DomainError, requestId: string): HttpAnswer {
+  const body = { errors: [{ message: error.message, extensions: extensionsOf(error) }], extensions: { requestId } };
+  return answerJson(body, { status: error.status, headers: error.headers });
+}

@@ -1,0 +1,66 @@
+import type { GraphQLParams } from 'graphql-yoga';
+import type { HttpRequest } from '../../core/http/messages.ts';
+import { ValidationError, invalid } from '../../core/errors.ts';
+import { readJson, requireObject } from '../http/request-body.ts';
+import { LIMITS, limitError } from './limits.ts';
+
+/**
+ * What a request asks for (GraphQL over HTTP, sections 5 and 6), read within the bounds and with the messages of the REST door.
+ * @throws DomainError 415, 413, 400 as `readJson`; GraphQLError `TOO_MANY_OPERATIONS` for an array of requests.
+ */
+export async function readGraphQLRequest(request: HttpRequest): Promise<GraphQLParams> {
+  if (request.method === 'GET') return readQuery(new URL(request.url).searchParams);
+  const body = await readJson(request);
+  if (Array.isArray(body)) {
+    const message = `The body is an array of requests; at most ${LIMITS.operations} operation a request is allowed. Send each in a request of its own.`;
+    throw limitError('TOO_MANY_OPERATIONS', message, LIMITS.operations, body.length);
+  }
+  return requireObject(body);
+}
+
+/** Simple values are text; `variables` and `extensions` are JSON (section 6.1). */
+function readQuery(query: URLSearchParams): GraphQLParams {
+  const names = [...new Set(query.keys())];
+  const repeated = names.filter((name) => query.getAll(name).length > 1);
+  if (repeated.length > 0) {
+    throw new ValidationError(
+      repeated.map((name) => ({ path: [name], code: 'repeated', message: 'must be given only once' })),
+    );
+  }
+  return Object.fromEntries(
+    names.map((name) => [
+      name,
+      /^(?:variables|extensions)$/.test(name) ? parsed(name, query.get(name) ?? '') : (query.get(name) ?? ''),
+    ]),
+  );
+}
+
+function parsed(name: string, text: string): unknown {
+  if (text === '') return undefined;
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw invalid(name, 'is not well-formed JSON');
+  }
+}
+
+/** The media type that a POST is answered with, where its `Accept` leaves no choice to negotiate. */
+export function plainMediaType({ method, headers }: HttpRequest): string | undefined {
+  if (method !== 'POST') return undefined;
+  const accept = headers.get('accept') ?? '*/*';
+  if (accept === '*/*' || accept === 'application/json') return 'application/json';
+  return accept.startsWith('application/graphql-response+json') ? 'application/graphql-response+json' : undefined;
+}
+
+/** Whether it is made of what every request has; Yoga says what is wrong with others. */
+export function isPlain(params: GraphQLParams): params is GraphQLParams & { query: string } {
+  const { query, operationName, variables, ...others } = params;
+  const hasVariables =
+    variables === undefined || variables === null || (typeof variables === 'object' && !Array.isArray(variables));
+  return (
+    typeof query === 'string' &&
+    (operationName == null || typeof operationName === 'string') &&
+    hasVariables &&
+    Object.keys(others).length === 0
+  );
+}

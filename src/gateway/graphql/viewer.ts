@@ -1,0 +1,82 @@
+import { OWN_STATEMENT, builder } from '../../core/graphql/builder.ts';
+import { resolveList } from '../../core/graphql/connections.ts';
+import type { Actor } from '../../core/operation.ts';
+import { ifKnown } from '../../core/postgres/columns.ts';
+import { selectedColumns } from '../../core/graphql/selection.ts';
+import { ApiKeyType, ScopeEnum } from '../../domains/api-keys/graphql.ts';
+import { type ApiKeyRow, readApiKeys } from '../../domains/api-keys/operations.ts';
+import { OrganizationType, RoleEnum } from '../../domains/organizations/graphql.ts';
+import {
+  type OrganizationRow,
+  listOrganizations,
+  readActingOrganization,
+} from '../../domains/organizations/operations.ts';
+import { UserType } from '../../domains/users/graphql.ts';
+import { type UserRow, readUsers } from '../../domains/users/operations.ts';
+
+/** Who calls: the way from a key to everything it reaches. It joins nouns, so it stands above them. */
+const ViewerType = builder.objectRef<Actor>('Viewer').implement({
+  description: 'The caller: their user, the key they call with, and the organization they act in.',
+  fields: (t) => ({
+    user: t.field({
+      type: UserType,
+      description: 'The user whom the key belongs to.',
+      extensions: OWN_STATEMENT,
+      resolve: async ({ userId }, _, context, info) => {
+        const selected = selectedColumns<UserRow>(info, 'User');
+        return found(ifKnown({ id: userId }, selected) ?? (await readUsers(context, [userId], selected))[0]);
+      },
+    }),
+    apiKey: t.field({
+      type: ApiKeyType,
+      description: 'The key of this request.',
+      extensions: OWN_STATEMENT,
+      resolve: async ({ keyId, scopes }, _, context, info) => {
+        const selected = selectedColumns<ApiKeyRow>(info, 'ApiKey');
+        const known = ifKnown<ApiKeyRow>({ id: keyId, scopes: [...scopes] }, selected);
+        return found(known ?? (await readApiKeys(context, [keyId], selected))[0]);
+      },
+    }),
+    scopes: t.field({ type: [ScopeEnum], description: 'What the key may do.', resolve: ({ scopes }) => [...scopes] }),
+    role: t.field({
+      type: RoleEnum,
+      nullable: true,
+      description: 'What the caller may do in the organization.',
+      resolve: ({ organization }) => organization?.role,
+    }),
+    organization: t.field({
+      type: OrganizationType,
+      nullable: true,
+      description:
+        "The organization the caller acts in: the key's; else the one named by `X-Organization-Id`; else the user's only one; else null.",
+      extensions: OWN_STATEMENT,
+      resolve: async ({ organization }, _, context, info) => {
+        const selected = selectedColumns<OrganizationRow>(info, 'Organization');
+        return organization ? found(await readActingOrganization(context, selected)) : null;
+      },
+    }),
+    organizations: t.connection(
+      {
+        type: OrganizationType,
+        description: 'The organizations that the key reaches.',
+        resolve: ({ userId }, page, context, info) => {
+          const selected = selectedColumns<OrganizationRow>(info, 'Organization');
+          const list = () => listOrganizations(context, page, selected);
+          return resolveList({ context, info, args: page }, userId, list, selected);
+        },
+      },
+      { description: 'A page of organizations.' },
+      { description: 'An organization in a list.' },
+    ),
+  }),
+});
+
+/** A row that authentication has just seen can only be gone in a race; then the request fails as a whole. */
+function found<Row>(row: Row | undefined): Row {
+  if (row === undefined) throw new Error('the record of the caller is gone');
+  return row;
+}
+
+builder.queryField('viewer', (t) =>
+  t.field({ type: ViewerType, description: 'The caller.', resolve: (_, __, { actor }) => actor }),
+);

@@ -1,0 +1,24 @@
+import { type HttpAnswer, answerJson } from '../../core/http/messages.ts';
+import { pendingMigrations } from '../../core/postgres/connections.ts';
+import type { Dependencies } from '../dependencies.ts';
+
+/** Whether the process runs; asks nothing else. */
+export function live(): HttpAnswer {
+  return answerJson({ status: 'live' });
+}
+
+/** Whether requests can be served: the database answers, and its schema is the one this code needs. */
+export async function ready({ database, log }: Dependencies): Promise<HttpAnswer> {
+  try {
+    const pending = await pendingMigrations(database.em.fork());
+    if (pending.length === 0) return answerJson({ status: 'ready' });
+    return notReady(`migrations are pending: ${pending.length}`);
+  } catch (error) {
+    log.warn({ err: error }, 'not ready');
+    return notReady('the database cannot be reached');
+  }
+}
+
+function notReady(reason: string): HttpAnswer {
+  return answerJson({ status: 'not ready', error: reason }, { status: 503, headers: { 'Retry-After': '1' } });
+}

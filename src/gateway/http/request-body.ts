@@ -1,0 +1,82 @@
+import type { HttpHeaders, HttpRequest } from '../../core/http/messages.ts';
+import { DomainError, invalid } from '../../core/errors.ts';
+
+/** Bodies over 4 MiB are refused, on both doors. */
+export const MAX_BODY_BYTES = 4 * 1024 * 1024;
+
+/**
+ * The JSON of a body; undefined when there is none.
+ * @throws DomainError 415 for another media type, charset or encoding; 413 over the bound, without reading further; 400 for malformed JSON.
+ */
+export async function readJson(request: HttpRequest): Promise<unknown> {
+  // An announced length is refused before anything is read.
+  if (Number(request.headers.get('content-length')) > MAX_BODY_BYTES) throw tooLarge();
+  const bytes = await readBytes(request.body);
+  if (bytes.length === 0) return undefined;
+  checkMediaType(request.headers);
+  const text = decode(bytes);
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw invalid('', 'the body is not well-formed JSON');
+  }
+}
+
+/** @throws ValidationError (400) for anything but a JSON object. */
+export function requireObject(body: unknown): object {
+  if (typeof body !== 'object' || body === null || Array.isArray(body))
+    throw invalid('', 'the body must be a JSON object');
+  return body;
+}
+
+function checkMediaType(headers: HttpHeaders): void {
+  const [mediaType = '', ...parameters] = (headers.get('content-type') ?? '')
+    .split(';')
+    .map((part) => part.trim().toLowerCase());
+  const charset =
+    parameters
+      .find((parameter) => parameter.startsWith('charset='))
+      ?.slice('charset='.length)
+      .replaceAll('"', '') ?? 'utf-8';
+  if (
+    !/^application\/(?:json|[\w.+-]+\+json)$/.test(mediaType) ||
+    charset !== 'utf-8' ||
+    (headers.get('content-encoding') ?? 'identity').toLowerCase() !== 'identity'
+  ) {
+    throw new DomainError(
+      'unsupportedMediaType',
+      'the body must be sent as application/json, in UTF-8, without content encoding',
+    );
+  }
+}
+
+const decoder = new TextDecoder('utf-8', { fatal: true });
+
+function decode(bytes: Buffer): string {
+  try {
+    return decoder.decode(bytes);
+  } catch {
+    throw invalid('', 'the body is not well-formed UTF-8');
+  }
+}
+
+async function readBytes(body: HttpRequest['body']): Promise<Buffer> {
+  if (!body) return Buffer.alloc(0);
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  try {
+    for await (const chunk of body) {
+      length += chunk.byteLength;
+      if (length > MAX_BODY_BYTES) throw tooLarge();
+      chunks.push(chunk);
+    }
+  } catch (error) {
+    // The peer went away, or was too slow: its own doing, and nothing to be alarmed about.
+    throw error instanceof DomainError ? error : invalid('', 'the body ended before it was complete');
+  }
+  return chunks.length === 1 && Buffer.isBuffer(chunks[0]) ? chunks[0] : Buffer.concat(chunks);
+}
+
+function tooLarge(): DomainError {
+  return new DomainError('tooLarge', `the body must be at most ${MAX_BODY_BYTES} bytes (4 MiB)`);
+}

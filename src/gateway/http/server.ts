@@ -1,0 +1,265 @@
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import {
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+  STATUS_CODES,
+  createServer,
+} from 'node:http';
+import { Server as NetServer } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { type HttpAnswer, type HttpHeaders, type HttpRequest, answerJson } from '../../core/http/messages.ts';
+import type { Gateway } from '../gateway.ts';
+import { send, sendStream } from './send-response.ts';
+
+/** Puts the gateway on a port, with bounds that keep slow and idle peers from holding it. */
+export interface RunningServer {
+  readonly url: string;
+  readonly bounds: {
+    readonly headersTimeoutMs: number;
+    readonly requestTimeoutMs: number;
+    readonly idleTimeoutMs: number;
+    readonly unreadTimeoutMs: number;
+    readonly lingerMs: number;
+  };
+  /** Stops accepting, lets running requests finish for at most `graceMs`, then closes what is left. */
+  stop(graceMs: number): Promise<void>;
+}
+
+export interface ServeOptions {
+  readonly host: string;
+  /** 0 takes a free one. */
+  readonly port: number;
+  /** A peer whose headers, or whole request, take longer is answered 408 and closed. */
+  readonly headersTimeoutMs?: number;
+  readonly requestTimeoutMs?: number;
+  /** A connection on which nothing moves for as long is closed: its peer does not read its answer. Live tails send something every few seconds. */
+  readonly idleTimeoutMs?: number;
+  /** A peer that reads nothing of its answer for as long is cut off. */
+  readonly unreadTimeoutMs?: number;
+  /** A peer whose body was refused may go on sending for this long, or it would be reset before it has read the answer. */
+  readonly lingerMs?: number;
+}
+
+/** While stopping, requests that are already under way on open connections still come in for at most this long. */
+const LAST_REQUESTS_MS = 1_000;
+
+export async function serve(gateway: Gateway, options: ServeOptions): Promise<RunningServer> {
+  const { host, port, lingerMs = 2_000, unreadTimeoutMs = 10_000 } = options;
+  const { headersTimeoutMs = 10_000, requestTimeoutMs = 30_000, idleTimeoutMs = 60_000 } = options;
+  const connectionsCheckingInterval = Math.min(2_000, headersTimeoutMs / 2);
+  const server = createServer({
+    headersTimeout: headersTimeoutMs,
+    requestTimeout: requestTimeoutMs,
+    keepAliveTimeout: 5_000,
+    connectionsCheckingInterval,
+  });
+  server.setTimeout(idleTimeoutMs);
+  let isStopping = false;
+  server.on('request', (incoming, outgoing) => {
+    if (isStopping) outgoing.setHeader('Connection', 'close');
+    void answer(gateway, incoming, outgoing, { lingerMs, unreadTimeoutMs });
+  });
+  server.on('clientError', refuse);
+  server.listen(port, host);
+  await once(server, 'listening');
+  const stop = (graceMs: number) => {
+    isStopping = true;
+    return close(server, graceMs);
+  };
+  return {
+    url: urlOf(server),
+    bounds: {
+      headersTimeoutMs: server.headersTimeout,
+      requestTimeoutMs: server.requestTimeout,
+      idleTimeoutMs: server.timeout,
+      unreadTimeoutMs,
+      lingerMs,
+    },
+    stop,
+  };
+}
+
+/** What a person can open: a server on all addresses is also at the loopback one. */
+function urlOf(server: Server): string {
+  const bound = server.address();
+  if (bound === null || typeof bound === 'string') throw new Error('A TCP server has a port.');
+  const host =
+    { '0.0.0.0': '127.0.0.1', '::': '[::1]' }[bound.address] ??
+    (bound.family === 'IPv6' ? `[${bound.address}]` : bound.address);
+  return `http://${host}:${bound.port}`;
+}
+
+/** Ends with the last connection. Each ends with its next answer, an idle one a little later: its peer may have sent a request just now. */
+async function close(server: Server, graceMs: number): Promise<void> {
+  // Of the close of an HTTP server only this part: it would end idle connections at once.
+  const closed = new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()));
+  const idle = setTimeout(() => server.closeIdleConnections(), Math.min(LAST_REQUESTS_MS, graceMs));
+  const deadline = setTimeout(() => server.close().closeAllConnections(), graceMs);
+  await closed;
+  clearTimeout(idle);
+  clearTimeout(deadline);
+  // Ends its timers too.
+  server.close();
+}
+
+async function answer(
+  gateway: Gateway,
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+  { lingerMs, unreadTimeoutMs }: { readonly lingerMs: number; readonly unreadTimeoutMs: number },
+): Promise<void> {
+  let onClose: HttpAnswer['onClose'];
+  try {
+    const url = addressOf(incoming);
+    const told = url === undefined ? unanswerable(incoming) : await gateway(new NodeRequest(incoming, outgoing, url));
+    onClose = told.onClose;
+    // A body that was refused unread is not waited for: the connection ends with the answer.
+    if (!incoming.complete) outgoing.setHeader('Connection', 'close');
+    const { body } = told;
+    if (body !== null && typeof body === 'object' && Symbol.asyncIterator in body) {
+      await sendStream(outgoing, told, body, unreadTimeoutMs);
+    } else {
+      await send(incoming, outgoing, { ...told, body }, { lingerMs, unreadTimeoutMs });
+    }
+  } catch {
+    // The gateway answers all failures itself; what is left are peers that went away.
+    outgoing.destroy();
+  } finally {
+    onClose?.();
+  }
+}
+
+/** A request of Node's server. What costs something and few ask for is made when it is asked for. */
+class NodeRequest implements HttpRequest {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: HttpHeaders;
+  readonly #incoming: IncomingMessage;
+  readonly #outgoing: ServerResponse;
+  #aborted: AbortController | undefined;
+
+  constructor(incoming: IncomingMessage, outgoing: ServerResponse, url: string) {
+    this.method = incoming.method ?? 'GET';
+    this.url = url;
+    this.headers = new NodeHeaders(incoming.headers);
+    this.#incoming = incoming;
+    this.#outgoing = outgoing;
+  }
+
+  get signal(): AbortSignal {
+    if (!this.#aborted) {
+      const aborted = (this.#aborted = new AbortController());
+      const outgoing = this.#outgoing;
+      if (outgoing.destroyed) aborted.abort();
+      // An abort makes an exception, which is not for nothing; an answer that has gone out needs none.
+      else outgoing.once('close', () => outgoing.writableFinished || aborted.abort());
+    }
+    return this.#aborted.signal;
+  }
+
+  get body(): AsyncIterable<Uint8Array> | null {
+    const { 'content-length': length, 'transfer-encoding': encoding } = this.#incoming.headers;
+    if (this.method === 'GET' || this.method === 'HEAD' || (length ?? encoding) === undefined) return null;
+    return chunksOf(this.#incoming);
+  }
+}
+
+/**
+ * The body as it comes. A reader who stops early does not end the connection, which has yet to be answered. Most bodies are there when they
+ * are asked for, and cost no turn: an iterator of the stream itself takes several, and listens to five events.
+ */
+async function* chunksOf(incoming: IncomingMessage): AsyncGenerator<Uint8Array, void, undefined> {
+  for (;;) {
+    const chunk: Uint8Array | null = incoming.read();
+    if (chunk !== null) yield chunk;
+    else if (incoming.complete) return;
+    else if (incoming.destroyed) throw new Error('the peer went away');
+    else await changeOf(incoming);
+  }
+}
+
+/** Until more has come, or nothing will. */
+function changeOf(incoming: IncomingMessage): Promise<void> {
+  return new Promise((resolve) => {
+    const events = ['readable', 'error', 'close'] as const;
+    const end = () => {
+      for (const event of events) incoming.off(event, end);
+      resolve();
+    };
+    for (const event of events) incoming.on(event, end);
+  });
+}
+
+class NodeHeaders implements HttpHeaders {
+  readonly #fields: IncomingHttpHeaders;
+
+  constructor(fields: IncomingHttpHeaders) {
+    this.#fields = fields;
+  }
+
+  get(name: string): string | null {
+    const value = this.#fields[name.toLowerCase()];
+    return value === undefined ? null : String(value);
+  }
+
+  has(name: string): boolean {
+    return this.#fields[name.toLowerCase()] !== undefined;
+  }
+}
+
+/** The address of a request; undefined when it has none: a target that is no address, a method such as TRACE. */
+function addressOf({ method = 'GET', url = '/' }: IncomingMessage): string | undefined {
+  // Only the path and query matter: whatever the Host header says, addresses are made from the configuration.
+  const target = url.startsWith('/') ? `http://gateway${url}` : url;
+  return !URL.canParse(target) || !/^https?:/i.test(target) || isForbidden(method) ? undefined : target;
+}
+
+/** Methods that fetch's `Request` does not take (Fetch standard, forbidden method). */
+function isForbidden(method: string): boolean {
+  return /^(?:CONNECT|TRACE|TRACK)$/i.test(method);
+}
+
+function unanswerable({ method = '' }: IncomingMessage): HttpAnswer {
+  const [status, error] = isForbidden(method)
+    ? [405, `${method} is not allowed here`]
+    : [400, 'the request target is not an address'];
+  return answerJson(
+    { error },
+    {
+      status,
+      headers: { 'X-Request-Id': randomUUID(), ...(status === 405 && { Allow: 'GET, HEAD, POST, PATCH, DELETE' }) },
+    },
+  );
+}
+
+const STATUS_OF_FAILURE: Readonly<Record<string, number>> = {
+  HPE_HEADER_OVERFLOW: 431,
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: 413,
+  ERR_HTTP_REQUEST_TIMEOUT: 408,
+};
+
+/** Answers what is no HTTP, or took too long, in the form of every error, and closes. */
+function refuse(error: NodeJS.ErrnoException, socket: Duplex & { _httpMessage?: ServerResponse | null }): void {
+  if (!socket.writable || error.code === 'ECONNRESET' || socket._httpMessage?.headersSent) {
+    socket.destroy();
+    return;
+  }
+  const status = STATUS_OF_FAILURE[error.code ?? ''] ?? 400;
+  const body = JSON.stringify({
+    error:
+      status === 408
+        ? 'the request took too long to arrive'
+        : 'the request is not well-formed HTTP, or its headers are too large',
+  });
+  const head = [
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
+    'Content-Type: application/json',
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    `X-Request-Id: ${randomUUID()}`,
+    'Connection: close',
+  ];
+  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`, () => socket.destroy());
+}

@@ -1,0 +1,42 @@
+import { DomainError } from '../../core/errors.ts';
+import type { Bounds } from '../bounds.ts';
+import { PART_LENGTH } from './send-response.ts';
+
+export interface UnreadAnswers {
+  /**
+   * Counts an answer until it has been read, or its reader is gone.
+   * @returns What to call then.
+   * @throws DomainError 503 with `Retry-After` when as much waits already as may.
+   */
+  hold(keyId: string | undefined, bytes: number): (() => void) | undefined;
+}
+
+/** Keeps readers that do not read from filling the memory. What leaves in one part is not worth counting. */
+export function createUnreadAnswers({
+  unreadBytesOfKey: maxOfKey,
+  unreadBytes: max,
+}: Pick<Bounds, 'unreadBytesOfKey' | 'unreadBytes'>): UnreadAnswers {
+  const bytesOf = new Map<string, number>();
+  let total = 0;
+  return {
+    hold(keyId = '', bytes) {
+      if (bytes <= PART_LENGTH) return undefined;
+      const ofKey = (bytesOf.get(keyId) ?? 0) + bytes;
+      if (ofKey > maxOfKey || total + bytes > max) {
+        const message = 'too many large answers wait to be read; read them first, or ask for smaller ones';
+        throw new DomainError('unavailable', message, { headers: { 'Retry-After': '1' } });
+      }
+      bytesOf.set(keyId, ofKey);
+      total += bytes;
+      let isHeld = true;
+      return () => {
+        if (!isHeld) return;
+        isHeld = false;
+        total -= bytes;
+        const left = (bytesOf.get(keyId) ?? 0) - bytes;
+        if (left > 0) bytesOf.set(keyId, left);
+        else bytesOf.delete(keyId);
+      };
+    },
+  };
+}

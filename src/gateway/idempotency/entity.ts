@@ -1,0 +1,37 @@
+import { type InferKyselyDB, defineEntity, p } from '@mikro-orm/postgresql';
+import type { Scope } from '../../core/operation.ts';
+import type { SecretPlace } from '../../core/secrets/secrets.ts';
+import { User } from '../../domains/users/entity.ts';
+
+const IdempotencyKeySchema = defineEntity({
+  name: 'IdempotencyKey',
+  tableName: 'idempotency_key',
+  properties: {
+    user: () => p.manyToOne(User).primary().deleteRule('cascade'),
+    /** SHA-256 of organization, key and response path: the key itself is the caller's, and is not kept. */
+    digest: p.text().primary(),
+    organizationId: p.uuid().nullable(),
+    /** SHA-256 of operation and input. */
+    fingerprint: p.text(),
+    /** What the API key could do that the answer was given to. */
+    scopes: p.array<Scope>(),
+    /** Whose request this is: one that took too long and was taken over does not answer for its successor. */
+    claim: p.uuid(),
+    /** Encrypted, since it may show a secret; null while the request runs outside of a transaction. */
+    answer: p.text().nullable(),
+    createdAt: p.datetime(),
+    expiresAt: p.datetime(),
+  },
+  indexes: [{ name: 'idempotency_key_expiry_index', properties: ['expiresAt'] }],
+});
+
+/** The answer to a request that carried an `Idempotency-Key`. */
+export class IdempotencyKey extends IdempotencyKeySchema.class {}
+IdempotencyKeySchema.setClass(IdempotencyKey);
+
+export type IdempotencyTables = InferKyselyDB<typeof IdempotencyKeySchema>;
+
+/** Where the answer of a key is sealed for. */
+export function placeOfAnswer(userId: string, digest: string): SecretPlace {
+  return { table: 'idempotency_key', row: `${userId} ${digest}`, field: 'answer' };
+}

@@ -1,0 +1,255 @@
+import { createHash } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { EntityManager } from '@mikro-orm/postgresql';
+import type { HttpHeaders } from '../../core/http/messages.ts';
+import { ConflictError, ForbiddenError, invalid, unauthenticated } from '../../core/errors.ts';
+import type { OperationContext, Scope } from '../../core/operation.ts';
+import { SecretError } from '../../core/secrets/secrets.ts';
+import { type Sql, sqlWithin } from '../../core/postgres/sql.ts';
+import type { Dependencies } from '../dependencies.ts';
+import { createTurns } from '../../core/keyed-queue.ts';
+import { placeOfAnswer } from './entity.ts';
+import { type KeyPlace, claimKey, giveUpClaim, keepAnswer, readAnswer, setLockTimeout } from './queries.ts';
+
+/**
+ * `Idempotency-Key`: a write that is sent again is not done again; it gets the answer it got. A key belongs to a user in an organization,
+ * for 24 hours from its request; `idempotency-upkeep.ts` takes it away then.
+ *
+ * Only success is stored. An error has changed nothing, so its request may be sent again, corrected or not, with the same key. The answer
+ * is stored by the transaction that makes the change: both are there, or neither, wherever a process dies. Twins of a request wait for it.
+ *
+ * Operations that ask other servers cannot be one transaction. Their key is claimed first and their answer stored last; when a process
+ * dies in between, twins are refused until the claim ends, and then the operation runs again.
+ */
+export interface Idempotency {
+  /**
+   * Runs `work`, or gives the stored answer of the same request.
+   * @throws ConflictError (409) when the key stands for another request, or its request still runs after 10 seconds; ForbiddenError (403)
+   * when the answer was given to an API key with scopes that this one lacks; whatever `work` throws.
+   */
+  run(request: KeyedRequest, work: (context: OperationContext) => Promise<Outcome>): Promise<Answered>;
+}
+
+export interface KeyedRequest {
+  readonly context: OperationContext;
+  readonly key: string;
+  /** Which part of the request, where it has several: the response path in GraphQL. */
+  readonly path: string;
+  /** What makes a request the same: the operation and its input. */
+  readonly operation: string;
+  readonly input: unknown;
+  /** Whether the operation asks other servers, so that no transaction may be open around it. */
+  readonly callsOut: boolean;
+}
+
+/** What came of the work, as text that the door can answer with, now and again. */
+export interface Outcome {
+  readonly text: string;
+  readonly isSuccess: boolean;
+}
+
+export interface Answered {
+  readonly text: string;
+  readonly isReplayed: boolean;
+}
+
+export const KEY_HEADER = 'Idempotency-Key';
+export const REPLAYED_HEADER = 'Idempotent-Replayed';
+export const MAX_KEY = 255;
+
+/** The key of a write; undefined when it has none. @throws ValidationError (400) unless it has 1 to 255 characters. */
+export function idempotencyKeyOf(headers: HttpHeaders): string | undefined {
+  const key = headers.get(KEY_HEADER);
+  if (key === null) return undefined;
+  if (key === '' || key.length > MAX_KEY) throw invalid(KEY_HEADER, `must be 1 to ${MAX_KEY} characters`);
+  return key;
+}
+
+const WAIT_MS = 10_000;
+const POLL_MS = 50;
+/**
+ * A claim lasts for this many times the bound of one piece of outbound work, so that no operation is run again while it still runs. An
+ * operation takes at most three in a row: it waits for another's token refresh, refreshes itself, and asks the server. The tools that its
+ * payload selects take three more. Two are left for the database.
+ */
+const CLAIM_IN_OUTBOUND_TIMEOUTS = 8;
+interface StoredAnswer {
+  readonly fingerprint: string;
+  readonly scopes: Scope[];
+  readonly answer: string | null;
+}
+
+/** A request with all that its row says of it. */
+interface Claim extends KeyedRequest {
+  readonly place: KeyPlace;
+  readonly fingerprint: string;
+  /** Of this attempt. */
+  readonly token: string;
+}
+
+type Work = (context: OperationContext) => Promise<Outcome>;
+
+/** `waitMs`: how long a twin waits for the answer of the request that runs. */
+export function createIdempotency(
+  {
+    database,
+    sql,
+    secrets,
+    now,
+    newId,
+    log,
+    outbound,
+  }: Pick<Dependencies, 'database' | 'sql' | 'secrets' | 'now' | 'newId' | 'log' | 'outbound'>,
+  { waitMs = WAIT_MS }: { readonly waitMs?: number } = {},
+): Idempotency {
+  // Twins in one process wait for their turn, and hold no connection to the database meanwhile.
+  const turns = createTurns();
+  const claimMs = CLAIM_IN_OUTBOUND_TIMEOUTS * outbound.totalTimeoutMs;
+
+  /** Undefined while another process has the claim. */
+  async function attempt(claim: Claim, work: Work, leftMs: number): Promise<Answered | undefined> {
+    const em = database.em.fork();
+    await em.begin();
+    try {
+      const transaction = sqlWithin(em);
+      if (!(await take(transaction, claim, leftMs))) {
+        const stored = await transaction.first(readAnswer(claim.place));
+        await em.rollback();
+        return stored && (await replay(claim, stored));
+      }
+      if (!claim.callsOut) return await runWithin(em, claim, work);
+      await em.commit();
+    } catch (error) {
+      // What has failed says why; that the connection is gone, too, adds nothing.
+      if (em.isInTransaction()) await em.rollback().catch(() => undefined);
+      throw error;
+    }
+    return runOutside(claim, work);
+  }
+
+  async function take(transaction: Sql, claim: Claim, leftMs: number): Promise<boolean> {
+    const { context, place, fingerprint, token } = claim;
+    const at = now();
+    const { organization, scopes } = context.actor;
+    const claimed = claimKey({
+      ...place,
+      organizationId: organization?.id ?? null,
+      fingerprint,
+      scopes: [...scopes],
+      claim: token,
+      createdAt: at,
+      expiresAt: new Date(at.getTime() + claimMs),
+    });
+    await transaction.all(setLockTimeout({ timeout: `${Math.max(1, Math.ceil(leftMs))}ms` }));
+    const taken = await transaction.all(claimed).catch((error: unknown) => {
+      const { code } = error as { code?: unknown };
+      if (code === LOCK_NOT_AVAILABLE) throw stillRunning();
+      // The account was deleted while the request was on its way.
+      throw code === FOREIGN_KEY_VIOLATION ? unauthenticated() : error;
+    });
+    await transaction.all(setLockTimeout({ timeout: '0' }));
+    return taken.length > 0;
+  }
+
+  /** The change and its answer in one transaction. What is told of it is told after the commit. */
+  async function runWithin(em: EntityManager, claim: Claim, work: Work): Promise<Answered> {
+    const { context } = claim;
+    const transaction = sqlWithin(em, context.budget);
+    const topics: string[] = [];
+    const notifier = { ...context.notifier, publish: (topic: string) => void topics.push(topic) };
+    const { text, isSuccess } = await work({ ...context, em, sql: transaction, notifier, turns: undefined });
+    if (isSuccess) {
+      await keep(sqlWithin(em), claim, text);
+      await em.commit();
+      topics.forEach((topic) => context.notifier.publish(topic));
+    } else {
+      await em.rollback();
+    }
+    return { text, isReplayed: false };
+  }
+
+  async function runOutside(claim: Claim, work: Work): Promise<Answered> {
+    const giveUp = () => sql.all(giveUpClaim({ ...claim.place, claim: claim.token }));
+    let outcome: Outcome;
+    try {
+      outcome = await work(claim.context);
+    } catch (error) {
+      await giveUp().catch((failure: unknown) => log.warn({ err: failure }, 'idempotency key not given up'));
+      throw error;
+    }
+    if (outcome.isSuccess) await keep(sql, claim, outcome.text);
+    else await giveUp();
+    return { text: outcome.text, isReplayed: false };
+  }
+
+  async function keep(connection: Sql, { place, token }: Claim, text: string): Promise<void> {
+    const answer = await secrets.seal(text, placeOfAnswer(place.userId, place.digest));
+    await connection.all(keepAnswer({ ...place, claim: token, answer }));
+  }
+
+  async function replay({ place, fingerprint, context }: Claim, stored: StoredAnswer): Promise<Answered | undefined> {
+    if (stored.fingerprint !== fingerprint)
+      throw new ConflictError(
+        'Idempotency-Key: stands for another request already; take a new key for each request, and the same one only to send it again',
+      );
+    if (stored.answer === null) return undefined;
+    const excess = stored.scopes.filter((scope) => !context.actor.scopes.has(scope));
+    if (excess.length > 0)
+      throw new ForbiddenError(
+        `Idempotency-Key: its answer was given to an API key with scopes that this one lacks: ${excess.join(', ')}`,
+      );
+    try {
+      return { text: await secrets.open(stored.answer, placeOfAnswer(place.userId, place.digest)), isReplayed: true };
+    } catch (error) {
+      if (!(error instanceof SecretError)) throw error;
+      log.error({ err: error }, 'stored answer cannot be opened');
+      throw new ConflictError('Idempotency-Key: the request was done, but its answer can no longer be read');
+    }
+  }
+
+  return {
+    async run(request, work) {
+      const deadline = performance.now() + waitMs;
+      const { actor } = request.context;
+      const digest = hash([actor.organization?.id ?? null, request.key, request.path]);
+      const claim: Claim = {
+        ...request,
+        place: { userId: actor.userId, digest },
+        fingerprint: hash([request.operation, request.input]),
+        token: newId(),
+      };
+      const release = await turns.take(`${actor.userId} ${digest}`, waitMs);
+      if (!release) throw stillRunning();
+      try {
+        for (;;) {
+          const answered = await attempt(claim, work, deadline - performance.now());
+          if (answered) return answered;
+          if (performance.now() > deadline) throw stillRunning();
+          await delay(POLL_MS);
+        }
+      } finally {
+        release();
+      }
+    },
+  };
+}
+
+// PostgreSQL's own codes (appendix A).
+const LOCK_NOT_AVAILABLE = '55P03';
+const FOREIGN_KEY_VIOLATION = '23503';
+
+function stillRunning(): ConflictError {
+  return new ConflictError(
+    'Idempotency-Key: a request with this key still runs; send it again later to get its answer',
+  );
+}
+
+/** SHA-256 of a value's JSON, in which the order of properties does not matter. */
+function hash(value: unknown): string {
+  return createHash('sha256').update(JSON.stringify(value, sorted)).digest('hex');
+}
+
+function sorted(_: string, value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  return Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)));
+}

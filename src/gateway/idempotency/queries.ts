@@ -1,0 +1,91 @@
+import { sql } from 'kysely';
+import type { Scope } from '../../core/operation.ts';
+import { prepared, queriesOn } from '../../core/postgres/queries.ts';
+import type { IdempotencyTables } from './entity.ts';
+
+const db = queriesOn<IdempotencyTables>();
+
+/** What identifies the answer to a request. */
+export interface KeyPlace {
+  readonly userId: string;
+  readonly digest: string;
+}
+
+/** A key with the attempt to answer it. */
+export interface ClaimedKey extends KeyPlace {
+  readonly claim: string;
+}
+
+interface NewClaim extends ClaimedKey {
+  readonly organizationId: string | null;
+  readonly fingerprint: string;
+  readonly scopes: Scope[];
+  readonly createdAt: Date;
+  readonly expiresAt: Date;
+}
+
+/**
+ * Claims a key. A claim that nobody has kept, and an answer that is over, are taken over. Twins wait here, for the first one's commit or
+ * rollback.
+ */
+export const claimKey = prepared<NewClaim>()((value) =>
+  db
+    .insertInto('idempotency_key')
+    .values({
+      user_id: value('userId'),
+      digest: value('digest'),
+      organization_id: value('organizationId'),
+      fingerprint: value('fingerprint'),
+      scopes: value('scopes'),
+      claim: value('claim'),
+      created_at: value('createdAt'),
+      expires_at: value('expiresAt'),
+    })
+    .onConflict((conflict) =>
+      conflict
+        .columns(['user_id', 'digest'])
+        .doUpdateSet((eb) => ({
+          fingerprint: eb.ref('excluded.fingerprint'),
+          scopes: eb.ref('excluded.scopes'),
+          claim: eb.ref('excluded.claim'),
+          answer: null,
+          created_at: eb.ref('excluded.created_at'),
+          expires_at: eb.ref('excluded.expires_at'),
+        }))
+        .whereRef('idempotency_key.expires_at', '<=', 'excluded.created_at'),
+    )
+    .returning('digest'),
+);
+
+/** The answer that is stored, or null while the first request runs. */
+export const readAnswer = prepared<KeyPlace>()((value) =>
+  db
+    .selectFrom('idempotency_key')
+    .select(['fingerprint', 'scopes', 'answer'])
+    .where('user_id', '=', value('userId'))
+    .where('digest', '=', value('digest')),
+);
+
+/** Stores the answer of the attempt that has the claim. */
+export const keepAnswer = prepared<ClaimedKey & { answer: string }>()((value) =>
+  db
+    .updateTable('idempotency_key')
+    .set({ answer: value('answer'), expires_at: sql<string>`created_at + interval '24 hours'` })
+    .where('user_id', '=', value('userId'))
+    .where('digest', '=', value('digest'))
+    .where('claim', '=', value('claim')),
+);
+
+/** Forgets a claim, so that the request can be sent again. */
+export const giveUpClaim = prepared<ClaimedKey>()((value) =>
+  db
+    .deleteFrom('idempotency_key')
+    .where('user_id', '=', value('userId'))
+    .where('digest', '=', value('digest'))
+    .where('claim', '=', value('claim')),
+);
+
+/** How long the statements of the transaction wait for locks; `0` is as long as it takes. */
+export const setLockTimeout = prepared<{ timeout: string }>()((value) =>
+  db.selectNoFrom(sql`set_config('lock_timeout', ${value('timeout')}, true)`.as('timeout')),
+);

@@ -1,0 +1,44 @@
+import { type HttpAnswer, answerWith } from '../../core/http/messages.ts';
+import type { OperationContext } from '../../core/operation.ts';
+import type { Route } from '../../core/http/route.ts';
+import { type Idempotency, REPLAYED_HEADER } from './idempotency.ts';
+
+/** How a REST write runs under an `Idempotency-Key`. */
+
+export interface KeyedCall {
+  readonly route: Route;
+  readonly context: OperationContext;
+  readonly key: string;
+  /** As it was given: what its schema adds may differ from time to time. */
+  readonly input: object;
+}
+
+interface StoredResponse {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+/** Answers with what `run` does, or with the same bytes as when the request came first. */
+export async function runWithKey(
+  idempotency: Idempotency,
+  { route, context, key, input }: KeyedCall,
+  run: (context: OperationContext) => Promise<HttpAnswer>,
+): Promise<HttpAnswer> {
+  const { operationId: operation, callsOut = false } = route;
+  const { text, isReplayed } = await idempotency.run(
+    { context, key, path: '', operation, input, callsOut },
+    async (inner) => {
+      const { status, headers, body } = await run(inner);
+      if (typeof body !== 'string' && body !== null) throw new TypeError('what a write answers is text');
+      const stored: StoredResponse = { status, headers, body: body ?? '' };
+      return { text: JSON.stringify(stored), isSuccess: status < 400 };
+    },
+  );
+  // Written above, now or then.
+  const { status, headers, body } = JSON.parse(text) as StoredResponse;
+  return answerWith(body === '' ? null : body, {
+    status,
+    headers: { ...headers, ...(isReplayed && { [REPLAYED_HEADER]: 'true' }) },
+  });
+}

@@ -1,0 +1,41 @@
+import type { EntityManager } from '@mikro-orm/postgresql';
+import { z } from 'zod';
+import type { Config } from '../core/config.ts';
+import { type JobHandler, jobHandler } from '../core/jobs.ts';
+import { deleteAuditEntries } from '../domains/audit-log/operations.ts';
+import { deleteExpiredUuids } from '../domains/event-occurrences/store.ts';
+import { deleteExpiredAuthorizations } from '../domains/mcp-connections/deletion.ts';
+import { deleteExpiredKeys } from './idempotency/maintenance.ts';
+
+/** Takes away a batch of what is over, in one statement. @returns how many rows; 0 when nothing is left. */
+type Chore = (em: EntityManager, at: Date, batch: number) => Promise<number>;
+
+const BATCH = 1_000;
+const DAY_MS = 86_400_000;
+
+/** What is kept for a time only, and is taken away once an hour. It may be cut off anywhere, and then goes on an hour later at the latest. */
+export function upkeepJob({ AUDIT_RETENTION_DAYS: days }: Pick<Config, 'AUDIT_RETENTION_DAYS'>): JobHandler {
+  const chores: Readonly<Record<string, Chore>> = {
+    'idempotency keys': deleteExpiredKeys,
+    'occurrence uuids': deleteExpiredUuids,
+    authorizations: deleteExpiredAuthorizations,
+    ...(days > 0 && {
+      'audit entries': (em, at, batch) => deleteAuditEntries(em, new Date(at.getTime() - days * DAY_MS), batch),
+    }),
+  };
+  return jobHandler({
+    queue: 'upkeep',
+    data: z.unknown(),
+    schedule: '17 * * * *',
+    run: async ({ em, now, signal, log }) => {
+      for (const [what, deleteSome] of Object.entries(chores)) {
+        let deleted = 0;
+        for (let count = BATCH; count > 0; deleted += count) {
+          signal.throwIfAborted();
+          count = await deleteSome(em.fork(), now(), BATCH);
+        }
+        if (deleted > 0) log.info({ what, deleted }, 'expired');
+      }
+    },
+  });
+}

@@ -1,0 +1,185 @@
+import { type HttpAnswer, type HttpRequest, answerJson, answerWith } from '../../core/http/messages.ts';
+import { DomainError, type ErrorKind, STATUS_OF, ValidationError, invalid } from '../../core/errors.ts';
+import { type Method, type Route, isWrite, takesBody } from '../../core/http/route.ts';
+import { NOT_KNOWN, parseInput } from '../../core/validation.ts';
+import type { Actor, OperationContext } from '../../core/operation.ts';
+import { readJson, requireObject } from '../http/request-body.ts';
+import { type Dependencies, operationContext, readingContext } from '../dependencies.ts';
+import { idempotencyKeyOf } from '../idempotency/idempotency.ts';
+import { runWithKey } from '../idempotency/rest.ts';
+import { inputJsonSchema } from './openapi.ts';
+import { describeRemoval, removedApiAt } from '../../domains/api-lifecycle/lifecycle.ts';
+import { routes } from '../routes.ts';
+
+/** A route that a request has met, with its path's parameters as they stand in the URL. */
+export interface Match {
+  readonly route: Route;
+  readonly parameters: Readonly<Record<string, string>>;
+}
+
+const TABLE = routes.map((route) => ({ route, segments: route.path.split('/') }));
+
+/**
+ * Finds the route of a request, before it is known who calls.
+ * @throws DomainError 410 for removed APIs, 404 for unknown paths, 405 with `Allow` for another method.
+ */
+export function matchRoute(method: string, path: string, now: Date): Match {
+  const removed = removedApiAt(path, now);
+  if (removed) throw new DomainError('gone', describeRemoval(removed));
+  const segments = path.split('/');
+  const onPath = TABLE.filter(
+    (row) =>
+      row.segments.length === segments.length &&
+      row.segments.every((part, index) => (part.startsWith(':') ? segments[index] !== '' : part === segments[index])),
+  );
+  if (onPath.length === 0) throw new DomainError('notFound', `there is nothing at ${path.slice(0, 200)}`);
+  // A HEAD is a GET whose body is not sent (RFC 9110, section 9.3.2).
+  const row = onPath.find(({ route }) => route.method === (method === 'HEAD' ? 'GET' : method));
+  if (!row)
+    throw methodNotAllowed(
+      method,
+      onPath.map(({ route }) => route.method),
+    );
+  return {
+    route: row.route,
+    parameters: Object.fromEntries(
+      row.segments.flatMap((part, index) => (part.startsWith(':') ? [[part.slice(1), segments[index] ?? '']] : [])),
+    ),
+  };
+}
+
+export function methodNotAllowed(method: string, allowed: readonly Method[]): DomainError {
+  const Allow = [...new Set(allowed.flatMap((name) => (name === 'GET' ? ['GET', 'HEAD'] : [name])))].join(', ');
+  return new DomainError('methodNotAllowed', `${method} is not allowed here; allowed: ${Allow}`, {
+    headers: { Allow },
+  });
+}
+
+function decode(name: string, segment: string): string {
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    throw invalid(name, 'is not valid percent-encoding');
+  }
+}
+
+/** Runs the operation of a route: path, query and body become its input, its result the documented document. It adds no rule. */
+export async function answerRest(
+  request: HttpRequest,
+  url: URL,
+  { route, parameters: encoded }: Match,
+  actor: Actor,
+  requestId: string,
+  dependencies: Dependencies,
+): Promise<HttpAnswer> {
+  if (isWrite(route) && !takesBody(route)) await refuseProperties(request);
+  const given = takesBody(route) ? await bodyOf(request, route) : queryOf(url.searchParams, route);
+  const parameters = Object.fromEntries(
+    Object.entries(encoded).map(([name, segment]) => [name, decode(name, segment)]),
+  );
+  // What the path says cannot be said otherwise: such a property is as unknown as any other.
+  const doubled = Object.keys(parameters).filter((name) => Object.hasOwn(given, name));
+  if (doubled.length > 0) throw unknownProperties(doubled);
+  const whole = { ...given, ...parameters };
+  const input = parseInput(route.input, whole);
+  const context = operationContext(dependencies, actor, requestId, request);
+  // A stream goes on reading, and closes its budget itself.
+  if (route.respond) return runRoute(route, readingContext(context, dependencies), input, request);
+  try {
+    if (!isWrite(route)) return await runRoute(route, readingContext(context, dependencies), input, request);
+    const key = idempotencyKeyOf(request.headers);
+    if (key === undefined) return await runRoute(route, context, input, request);
+    return await runWithKey(dependencies.idempotency, { route, context, key, input: whole }, (inner) =>
+      runRoute(route, inner, input, request),
+    );
+  } finally {
+    context.budget.close();
+  }
+}
+
+async function runRoute(
+  route: Route,
+  context: OperationContext,
+  input: unknown,
+  request: HttpRequest,
+): Promise<HttpAnswer> {
+  if (route.respond) return route.respond(context, input, request);
+  const result = await route.run(context, input);
+  const headers = { ...route.headers };
+  if (result === undefined) return answerWith(null, { status: route.status, headers });
+  return answerJson(result, { status: route.status, headers });
+}
+
+async function bodyOf(request: HttpRequest, route: Route): Promise<object> {
+  const body = await readJson(request);
+  return body === undefined && route.optionalBody ? {} : requireObject(body);
+}
+
+/** A write that takes no body may have an empty one; in it, as in every body, no property is known but those of the operation. */
+async function refuseProperties(request: HttpRequest): Promise<void> {
+  const body = await readJson(request);
+  const unknown = body === undefined ? [] : Object.keys(requireObject(body));
+  if (unknown.length > 0) throw unknownProperties(unknown);
+}
+
+function unknownProperties(names: readonly string[]): ValidationError {
+  return new ValidationError(names.map((name) => ({ path: [name], code: 'unknown_property', message: NOT_KNOWN })));
+}
+
+/** Query values are text; the schema says which of them are meant as numbers or booleans. */
+function queryOf(query: URLSearchParams, route: Route): object {
+  const types = queryTypes(route);
+  const names = new Set(query.keys());
+  const repeated = [...names].filter((name) => query.getAll(name).length > 1);
+  if (repeated.length > 0)
+    throw new ValidationError(
+      repeated.map((name) => ({ path: [name], code: 'repeated', message: 'must be given only once' })),
+    );
+  return Object.fromEntries([...names].map((name) => [name, typed(query.get(name) ?? '', types.get(name))]));
+}
+
+function typed(value: string, type: unknown): unknown {
+  if (type === 'integer' && /^-?\d+(?:\.\d+)?$/.test(value)) return Number(value);
+  if (type === 'boolean' && (value === 'true' || value === 'false')) return value === 'true';
+  return value;
+}
+
+const typesOf = new WeakMap<Route, ReadonlyMap<string, unknown>>();
+
+function queryTypes(route: Route): ReadonlyMap<string, unknown> {
+  let types = typesOf.get(route);
+  if (!types) {
+    const { properties = {} } = inputJsonSchema(route);
+    types = new Map(
+      Object.entries(properties).map(([name, schema]) => [name, typeof schema === 'object' ? schema.type : undefined]),
+    );
+    typesOf.set(route, types);
+  }
+  return types;
+}
+
+const CATEGORY_OF: Partial<Record<ErrorKind, string>> = {
+  unauthenticated: 'INVALID_AUTHENTICATION',
+  forbidden: 'MISSING_SCOPES',
+  notFound: 'OBJECT_NOT_FOUND',
+  gone: 'OBJECT_NOT_FOUND',
+  conflict: 'CONFLICT',
+  rateLimited: 'RATE_LIMITS',
+  internal: 'INTERNAL_ERROR',
+  remoteFailed: 'INTERNAL_ERROR',
+  unavailable: 'INTERNAL_ERROR',
+};
+
+/** The documented form of an error: `{error}` everywhere but under `/events/`. */
+export function answerRestError(error: DomainError, path: string, requestId: string): HttpAnswer {
+  const body = path.startsWith('/events/')
+    ? {
+        status: 'error',
+        message: error.message,
+        category: CATEGORY_OF[error.kind] ?? 'VALIDATION_ERROR',
+        correlationId: requestId,
+        errors: error.faults.map(({ path: where, code, message }) => ({ message, code, in: where.join('.') })),
+      }
+    : { error: error.message };
+  return answerJson(body, { status: STATUS_OF[error.kind], headers: error.headers });
+}

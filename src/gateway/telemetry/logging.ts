@@ -1,0 +1,35 @@
+import { type Logger, destination, pino } from 'pino';
+import type { Config } from '../../core/config.ts';
+
+/**
+ * JSON lines on standard output. Secrets are not logged in the first place: the lines hold what we put into them, by name. Only errors come
+ * from elsewhere, and what could carry a secret in them by accident is redacted.
+ */
+export function createLog(level: Config['LOG_LEVEL']) {
+  const options = {
+    level,
+    redact: {
+      paths: ['params', 'parameters', 'headers', 'authorization', 'key', 'hash', 'clientSecret', 'env', 'config'].map(
+        (field) => `err.${field}`,
+      ),
+      censor: '[redacted]',
+    },
+  };
+  // Written in pieces of 8 KiB, at the latest after a quarter of a second, and at the end of the process: a write for each line would
+  // cost more than the line.
+  const log = pino(options, destination({ sync: false, minLength: 8_192, periodicFlush: 250 }));
+  withholdWarnings(log);
+  return log;
+}
+
+/**
+ * Libraries warn on the console, and the MCP client does so in the words of the server it speaks to, which may hold anything: line breaks
+ * that look like lines of ours, or a secret that it was shown. Of such a warning the log has only whose it is.
+ */
+function withholdWarnings(log: Logger): void {
+  // oxlint-disable-next-line no-console -- the one place that libraries write to
+  console.warn = (text: unknown) => {
+    const library = typeof text === 'string' ? /^\[([a-z-]{1,40})\]/.exec(text)?.[1] : undefined;
+    log.warn({ library }, 'a library warns; its words are withheld, for a peer may have chosen them');
+  };
+}

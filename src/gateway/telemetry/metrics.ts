@@ -1,0 +1,112 @@
+import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client';
+import { QUEUES } from '../../core/jobs.ts';
+import type { Replicas } from '../../core/postgres/replicas.ts';
+
+export type Metrics = ReturnType<typeof createMetrics>;
+
+/** What is looked up when the metrics are asked for. */
+export interface MetricSources {
+  /** The pool of connections to the database. */
+  readonly pool: { readonly totalCount: number; readonly idleCount: number; readonly waitingCount: number };
+  /** Unfinished jobs by queue and state; those that are left out are none. */
+  readonly countJobs: () => Promise<readonly { queue: string; state: string; count: number }[]>;
+  readonly replicas?: Pick<Replicas, 'states'> | undefined;
+}
+
+const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
+const JOB_STATES = ['created', 'retry', 'active'] as const;
+
+/**
+ * The gateway's Prometheus metrics, in a registry of their own; `docs/operations.md` lists them. Labels are bounded: operations, fields of
+ * the schema, statuses and codes, never ids, hosts or texts of callers.
+ */
+export function createMetrics({ pool, countJobs, replicas }: MetricSources) {
+  const registry = new Registry();
+  const registers = [registry];
+  collectDefaultMetrics({ register: registry });
+  void new Gauge({
+    name: 'gateway_database_connections',
+    help: 'Connections of the pool that are in use and idle, and requests that wait for one.',
+    labelNames: ['state'] as const,
+    registers,
+    collect() {
+      this.set({ state: 'in_use' }, pool.totalCount - pool.idleCount);
+      this.set({ state: 'idle' }, pool.idleCount);
+      this.set({ state: 'waiting' }, pool.waitingCount);
+    },
+  });
+  void new Gauge({
+    name: 'gateway_jobs',
+    help: 'Unfinished jobs of all processes on the database, by queue and state; absent while the database is away.',
+    labelNames: ['queue', 'state'] as const,
+    registers,
+    async collect() {
+      this.reset();
+      const counts = await countJobs().catch(() => undefined);
+      if (!counts) return;
+      for (const queue of QUEUES) for (const state of JOB_STATES) this.set({ queue, state }, 0);
+      for (const { queue, state, count } of counts) this.set({ queue, state }, count);
+    },
+  });
+  if (replicas) addReplicas(registry, replicas);
+  return {
+    registry,
+    requests: new Counter({
+      name: 'gateway_requests_total',
+      help: 'Requests by door, operation and HTTP status.',
+      labelNames: ['door', 'operation', 'status'] as const,
+      registers,
+    }),
+    duration: new Histogram({
+      name: 'gateway_request_duration_seconds',
+      help: 'Time from the request to its answer, by door and operation.',
+      labelNames: ['door', 'operation'] as const,
+      buckets: SECONDS,
+      registers,
+    }),
+    fields: new Counter({
+      name: 'gateway_graphql_fields_total',
+      help: 'Fields of Query and Mutation that were asked for, by outcome: ok, or the code of the error.',
+      labelNames: ['field', 'outcome'] as const,
+      registers,
+    }),
+    cost: new Histogram({
+      name: 'gateway_graphql_cost',
+      help: 'Cost of GraphQL operations, in points.',
+      buckets: [1, 10, 100, 1000, 5000, 10_000, 20_000],
+      registers,
+    }),
+    tails: new Gauge({
+      name: 'gateway_tails_open',
+      help: 'Live answers that are being sent: event streams and subscriptions, by door.',
+      labelNames: ['door'] as const,
+      registers,
+    }),
+    outbound: new Histogram({
+      name: 'gateway_outbound_duration_seconds',
+      help: 'Time from a request to another server until its answer begins, by outcome: 2xx to 5xx, refused by our rules, failed.',
+      labelNames: ['outcome'] as const,
+      buckets: SECONDS,
+      registers,
+    }),
+    jobRuns: new Histogram({
+      name: 'gateway_job_duration_seconds',
+      help: 'Time that jobs ran in this process, by queue and outcome.',
+      labelNames: ['queue', 'outcome'] as const,
+      buckets: [0.01, 0.1, 1, 10, 60, 600, 3600],
+      registers,
+    }),
+  };
+}
+
+function addReplicas(registry: Registry, replicas: Pick<Replicas, 'states'>): void {
+  void new Gauge({
+    name: 'gateway_replica_usable',
+    help: 'Whether a read replica serves reads (1), or is away or too far behind (0), by host and port.',
+    labelNames: ['replica'] as const,
+    registers: [registry],
+    collect() {
+      for (const { replica, isUsable } of replicas.states()) this.set({ replica }, isUsable ? 1 : 0);
+    },
+  });
+}

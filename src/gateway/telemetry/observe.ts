@@ -1,0 +1,124 @@
+import type { HttpAnswer } from '../../core/http/messages.ts';
+import type { ObserveRun, Queue } from '../../core/jobs.ts';
+import { type ObserveExchange, OutboundError } from '../../core/outbound/outbound.ts';
+import { queriesOn } from '../../core/postgres/queries.ts';
+import type { Sql } from '../../core/postgres/sql.ts';
+import type { Span, SpanOptions, Tracing } from '../../core/tracing/tracing.ts';
+import type { Metrics } from './metrics.ts';
+
+/** What the gateway does is counted, timed and, where tracing is on, followed. */
+export interface Observers {
+  readonly metrics: Metrics;
+  readonly tracing: Tracing | undefined;
+}
+
+/** Within a span where tracing is on, and otherwise as it is. */
+export function traced<Result>(
+  tracing: Tracing | undefined,
+  options: SpanOptions,
+  work: (span: Span | undefined) => Promise<Result>,
+): Promise<Result> {
+  return tracing ? tracing.span(options, work) : work(undefined);
+}
+
+async function timed<Result>(
+  work: () => Promise<Result>,
+  observe: (seconds: number, end: { result: Result } | { error: unknown }) => void,
+): Promise<Result> {
+  const began = performance.now();
+  const since = () => (performance.now() - began) / 1000;
+  try {
+    const result = await work();
+    observe(since(), { result });
+    return result;
+  } catch (error) {
+    observe(since(), { error });
+    throw error;
+  }
+}
+
+/** A request to another server: of where it goes only the host is told. */
+export function observeOutbound({ metrics, tracing }: Observers): ObserveExchange {
+  return ({ method, host }, send) =>
+    traced(
+      tracing,
+      { name: method, kind: 'client', attributes: { 'http.request.method': method, 'server.address': host } },
+      (span) =>
+        timed(send, (seconds, end) => {
+          if ('result' in end) span?.set({ 'http.response.status_code': end.result.status });
+          metrics.outbound.observe({ outcome: outcomeOf(end) }, seconds);
+        }),
+    );
+}
+
+function outcomeOf(end: { result: Response } | { error: unknown }): string {
+  if ('result' in end) return `${Math.floor(end.result.status / 100)}xx`;
+  return end.error instanceof OutboundError && !end.error.isPassing ? 'refused' : 'failed';
+}
+
+export function observeJobs({ metrics, tracing }: Observers): ObserveRun {
+  return (queue, run) =>
+    traced(tracing, { name: `job ${queue}`, kind: 'internal' }, () =>
+      timed(run, (seconds, end) =>
+        metrics.jobRuns.observe({ queue, outcome: 'error' in end ? 'failed' : 'done' }, seconds),
+      ),
+    );
+}
+
+interface JobCount {
+  readonly queue: Queue;
+  readonly state: string;
+  readonly count: number;
+}
+
+/** The table of pg-boss, as far as it is read here. */
+interface JobTables {
+  readonly 'pgboss.job': { readonly name: Queue; readonly state: string };
+}
+
+export function countJobs(reader: Sql): Promise<JobCount[]> {
+  return reader.all(
+    queriesOn<JobTables>()
+      .selectFrom('pgboss.job')
+      .select(['name as queue', 'state', ({ fn }) => fn.countAll<number>().as('count')])
+      .where('state', 'in', ['created', 'retry', 'active'])
+      .groupBy(['name', 'state']),
+  );
+}
+
+/** An answer that goes on for long counts as open from its first piece to its end. */
+export function whileOpen(answer: HttpAnswer, change: (by: 1 | -1) => void): HttpAnswer {
+  const { body } = answer;
+  if (body === null || typeof body === 'string' || body instanceof Uint8Array) return answer;
+  return {
+    ...answer,
+    body: {
+      [Symbol.asyncIterator]() {
+        const pieces = body[Symbol.asyncIterator]();
+        let isOpen = true;
+        change(1);
+        const end = () => {
+          if (isOpen) change(-1);
+          isOpen = false;
+        };
+        return {
+          next: () =>
+            pieces.next().then(
+              (piece) => {
+                if (piece.done) end();
+                return piece;
+              },
+              (error: unknown) => {
+                end();
+                throw error;
+              },
+            ),
+          return: async (value?: unknown) => {
+            end();
+            return (await pieces.return?.(value)) ?? { done: true, value };
+          },
+        };
+      },
+    },
+  };
+}

@@ -1,0 +1,33 @@
+import type { Sql } from '../core/postgres/sql.ts';
+import { apiKeyTopic } from '../domains/api-keys/entity.ts';
+import { readKeyVersions } from '../domains/api-keys/operations.ts';
+import { topicOf } from '../domains/mcp-connections/status.ts';
+import { readConnectionVersions } from '../domains/mcp-connections/versions.ts';
+import { readSessionVersions, sessionTopic } from '../domains/sessions/operations.ts';
+
+interface Reading {
+  readonly sql: Sql;
+  readonly now: () => Date;
+}
+
+/** What can be followed live, by the topic that is published when it changes. */
+const FOLLOWED = [
+  { topicOf: sessionTopic, read: readSessionVersions },
+  { topicOf: apiKeyTopic, read: readKeyVersions },
+  { topicOf, read: readConnectionVersions },
+] as const;
+
+/** The present version of each topic, in one statement for each kind of topic that is followed. */
+export function versionsOf(reading: Reading): (topics: readonly string[]) => Promise<ReadonlyMap<string, string>> {
+  return async (topics) => {
+    const found = await Promise.all(
+      FOLLOWED.map(async ({ topicOf: topicOfId, read }) => {
+        const prefix = topicOfId('');
+        const ids = topics.flatMap((topic) => (topic.startsWith(prefix) ? [topic.slice(prefix.length)] : []));
+        const versions = ids.length > 0 ? await read(reading, ids) : new Map<string, string>();
+        return Array.from(versions, ([id, version]) => [topicOfId(id), version] as const);
+      }),
+    );
+    return new Map(found.flat());
+  };
+}

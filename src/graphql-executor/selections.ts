@@ -1,0 +1,110 @@
+import {
+  type DocumentNode,
+  type FieldNode,
+  type FragmentDefinitionNode,
+  type GraphQLField,
+  GraphQLIncludeDirective,
+  type GraphQLObjectType,
+  type GraphQLSchema,
+  GraphQLSkipDirective,
+  Kind,
+  type SelectionNode,
+  type SelectionSetNode,
+  TypeNameMetaFieldDef,
+  getDirectiveValues,
+  isAbstractType,
+  typeFromAST,
+} from 'graphql';
+import type { VariableValues } from './variables.ts';
+
+/** What the compiler leaves to the other executor. */
+export class NotCompiled extends Error {}
+
+/** Selections, over all types, beyond which a document is not compiled. */
+const MAX_FIELDS = 2000;
+
+/** What a document selects of objects, for these values of the variables that `@skip` and `@include` depend on. */
+export class Selections {
+  readonly fragments: Readonly<Record<string, FragmentDefinitionNode>>;
+  readonly #schema: GraphQLSchema;
+  readonly #variables: VariableValues;
+  #size = 0;
+
+  constructor(schema: GraphQLSchema, document: DocumentNode, variables: VariableValues) {
+    this.#schema = schema;
+    this.#variables = variables;
+    this.fragments = Object.fromEntries(
+      document.definitions.flatMap((node) => (node.kind === Kind.FRAGMENT_DEFINITION ? [[node.name.value, node]] : [])),
+    );
+  }
+
+  /** The fields of an object of the type by response name, as selection sets merge (GraphQL, section 6.3.2). */
+  fieldsOf(type: GraphQLObjectType, sets: readonly SelectionSetNode[]): Map<string, SelectedField> {
+    const fields = new Map<string, FieldNode[]>();
+    const spread = new Set<string>();
+    const visit = (selection: SelectionNode): void => {
+      if (!this.#isIncluded(selection)) return;
+      if (selection.kind === Kind.FIELD) {
+        const name = (selection.alias ?? selection.name).value;
+        fields.set(name, [...(fields.get(name) ?? []), selection]);
+        return;
+      }
+      if (selection.kind === Kind.FRAGMENT_SPREAD) {
+        if (spread.has(selection.name.value)) return;
+        spread.add(selection.name.value);
+      }
+      const fragment = selection.kind === Kind.FRAGMENT_SPREAD ? this.fragments[selection.name.value] : selection;
+      if (fragment && this.#applies(fragment.typeCondition, type)) fragment.selectionSet.selections.forEach(visit);
+    };
+    for (const { selections } of sets) selections.forEach(visit);
+    this.#size += fields.size;
+    // `__proto__` is no property like others.
+    if (this.#size > MAX_FIELDS || fields.has('__proto__')) throw new NotCompiled();
+    return new Map([...fields].map(([name, nodes]) => [name, { nodes, definition: definitionOf(type, nodes) }]));
+  }
+
+  #isIncluded(node: SelectionNode): boolean {
+    const { directives = [] } = node;
+    if (directives.length === 0) return true;
+    if (directives.some(({ name: { value } }) => value !== 'skip' && value !== 'include')) throw new NotCompiled();
+    return (
+      getDirectiveValues(GraphQLSkipDirective, node, this.#variables)?.['if'] !== true &&
+      getDirectiveValues(GraphQLIncludeDirective, node, this.#variables)?.['if'] !== false
+    );
+  }
+
+  #applies(condition: FragmentDefinitionNode['typeCondition'] | undefined, type: GraphQLObjectType): boolean {
+    if (!condition) return true;
+    const wanted = typeFromAST(this.#schema, condition);
+    return wanted === type || (isAbstractType(wanted) && this.#schema.isSubType(wanted, type));
+  }
+}
+
+/** A field of an answer: what is asked for under one name, which is one field of the schema. */
+export interface SelectedField {
+  readonly nodes: readonly FieldNode[];
+  readonly definition: GraphQLField<unknown, unknown>;
+}
+
+function definitionOf(type: GraphQLObjectType, [node]: readonly FieldNode[]): GraphQLField<unknown, unknown> {
+  const name = node?.name.value ?? '';
+  if (name === TypeNameMetaFieldDef.name) return TypeNameMetaFieldDef;
+  const field = type.getFields()[name];
+  // `__schema` and `__type`: introspection does not come often.
+  if (!field) throw new NotCompiled();
+  return field;
+}
+
+/** Names of the variables on which `@skip` and `@include` depend: what is compiled holds for their values alone. */
+export function conditionsOf(document: DocumentNode): string[] {
+  const names = new Set<string>();
+  const look = ({ selections }: SelectionSetNode): void => {
+    for (const selection of selections) {
+      for (const { arguments: given = [] } of selection.directives ?? [])
+        for (const { value } of given) if (value.kind === Kind.VARIABLE) names.add(value.name.value);
+      if (selection.kind !== Kind.FRAGMENT_SPREAD && selection.selectionSet) look(selection.selectionSet);
+    }
+  };
+  for (const definition of document.definitions) if ('selectionSet' in definition) look(definition.selectionSet);
+  return [...names].toSorted();
+}

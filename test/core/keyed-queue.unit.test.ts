@@ -1,0 +1,78 @@
+import { setImmediate } from 'node:timers/promises';
+import { queryObjects } from 'node:v8';
+import { expect, test } from 'vitest';
+import { createTurns } from '../../src/core/keyed-queue.ts';
+
+const WAIT_MS = 30_000;
+const range = (count: number) => Array.from({ length: count }, (_, index) => index);
+
+test('who takes turns under one name comes one at a time, in order; under another name nobody waits', async () => {
+  const turns = createTurns();
+  const seen: string[] = [];
+  await Promise.all(
+    range(50).map(async (index) => {
+      const end = await turns.take(index % 2 === 0 ? 'even' : 'odd', WAIT_MS);
+      seen.push(`${index} begins`);
+      // Whoever comes later has less to do, and would end first.
+      for (let steps = 50 - index; steps > 0; steps -= 1) await setImmediate();
+      seen.push(`${index} ends`);
+      end?.();
+    }),
+  );
+  for (const half of [0, 1]) {
+    const own = seen.filter((line) => Number.parseInt(line, 10) % 2 === half);
+    const inOrder = range(25).flatMap((place) => [`${place * 2 + half} begins`, `${place * 2 + half} ends`]);
+    expect(own).toEqual(inOrder);
+  }
+  expect(seen.slice(0, 2)).toEqual(['0 begins', '1 begins']);
+});
+
+test('whose turn does not come in time gets none, and those behind lose nothing by it', async () => {
+  const turns = createTurns();
+  const first = await turns.take('one', WAIT_MS);
+  const impatient = turns.take('one', 5);
+  const patient = turns.take('one', WAIT_MS);
+  expect(await impatient).toBeUndefined();
+  const order: string[] = [];
+  const later = patient.then((end) => {
+    order.push('patient');
+    end?.();
+  });
+  order.push('first');
+  first?.();
+  await later;
+  expect(order).toEqual(['first', 'patient']);
+  expect(await turns.take('one', 5)).toBeInstanceOf(Function);
+});
+
+test('the end of one turn does not let anybody past the next one', async () => {
+  const turns = createTurns();
+  const first = await turns.take('one', WAIT_MS);
+  const next = turns.take('one', WAIT_MS);
+  first?.();
+  const second = await next;
+  expect(await turns.take('one', 5)).toBeUndefined();
+  second?.();
+  expect(await turns.take('one', WAIT_MS)).toBeInstanceOf(Function);
+});
+
+test('whose turn came in time leaves no timer that would keep the process from ending', async () => {
+  const timers = () => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length;
+  const turns = createTurns();
+  const before = timers();
+  const all = range(100).map(async () => (await turns.take('one', WAIT_MS))?.());
+  expect(timers()).toBeGreaterThan(before + 50);
+  await Promise.all(all);
+  expect(timers()).toBeLessThan(before + 50);
+});
+
+test('a name that nobody waits for any more costs no memory', async () => {
+  // Counts after a garbage collection.
+  const promises = () => queryObjects(Promise, { format: 'count' });
+  const turns = createTurns();
+  const before = promises();
+  for (const index of range(1_000)) (await turns.take(`name ${index}`, WAIT_MS))?.();
+  await setImmediate();
+  expect(promises()).toBeLessThan(before + 500);
+  expect(await turns.take('name 0', WAIT_MS)).toBeInstanceOf(Function);
+});

@@ -1,0 +1,202 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type Outbound, createOutbound, isPublicAddress } from '../../../src/core/outbound/outbound.ts';
+import { outboundFailure as failure } from '../../support/fixtures/outbound.ts';
+import { Listener } from '../../support/peers/listener.ts';
+
+let victim: Listener;
+let other: Listener;
+let free: Outbound;
+beforeAll(async () => {
+  victim = await new Listener().start();
+  other = await new Listener().start();
+  free = createOutbound({ allowPrivateNetwork: true });
+});
+afterAll(async () => {
+  await free.close();
+  await victim.stop();
+  await other.stop();
+});
+
+/** Hosts as they are written in URLs; the port of the victim is added. */
+const HOSTILE_HOSTS = [
+  // loopback in all its spellings
+  '127.0.0.1',
+  '127.0.0.1.',
+  '127.1',
+  '127.0.1',
+  '127.255.255.254',
+  '2130706433',
+  '0x7f000001',
+  '0x7f.0x0.0x0.0x1',
+  '0x7f.1',
+  '017700000001',
+  '0177.0.0.1',
+  '0177.0.0.01',
+  '127.0.0.0x1',
+  '%31%32%37.0.0.1',
+  '１２７.０.０.１',
+  '127。0。0。1',
+  '[::1]',
+  '[0:0:0:0:0:0:0:1]',
+  '[0000::0001]',
+  // this host
+  '0.0.0.0',
+  '0',
+  '0.1.2.3',
+  '[::]',
+  // names of loopback
+  'localhost',
+  'LOCALHOST',
+  'localhost.',
+  'localhost..',
+  'app.localhost',
+  'app.localhost.',
+  'ⓛocalhost',
+  // private, shared, link-local, metadata services
+  '10.0.0.1',
+  '10.255.255.255',
+  '172.16.0.1',
+  '172.31.255.255',
+  '192.168.0.1',
+  '100.64.0.1',
+  '169.254.169.254',
+  '2852039166',
+  '0xa9fea9fe',
+  '[fe80::1]',
+  '[fc00::1]',
+  '[fd00:ec2::254]',
+  '[fec0::1]',
+  // multicast, broadcast, reserved, documentation, benchmarking
+  '224.0.0.1',
+  '239.255.255.250',
+  '255.255.255.255',
+  '240.0.0.1',
+  '192.0.0.1',
+  '192.0.2.1',
+  '198.51.100.1',
+  '203.0.113.1',
+  '198.18.0.1',
+  '192.88.99.1',
+  '[ff02::1]',
+  '[2001:db8::1]',
+  '[3fff::1]',
+  '[100::1]',
+  '[5f00::1]',
+  // IPv4 within IPv6: mapped, compatible, translated, NAT64, 6to4, Teredo
+  '[::ffff:127.0.0.1]',
+  '[::ffff:7f00:1]',
+  '[::ffff:8.8.8.8]',
+  '[::127.0.0.1]',
+  '[::ffff:0:127.0.0.1]',
+  '[64:ff9b::7f00:1]',
+  '[64:ff9b::127.0.0.1]',
+  '[64:ff9b:1::7f00:1]',
+  '[2002:7f00:1::]',
+  '[2001:0:7f00:1::]',
+  '[2001:10::1]',
+  '[2001:20::1]',
+  '[4000::1]',
+];
+
+describe('addresses that are not public are refused and never contacted', () => {
+  test('the table holds at least 60 hosts, all different', () => {
+    expect(new Set(HOSTILE_HOSTS).size).toBe(HOSTILE_HOSTS.length);
+    expect(HOSTILE_HOSTS.length).toBeGreaterThanOrEqual(60);
+  });
+
+  test.each(HOSTILE_HOSTS)('as the host of a URL: %s', async (host) => {
+    const asked: string[] = [];
+    const outbound = createOutbound({
+      allowPrivateNetwork: false,
+      resolve: async (name) => (asked.push(name), ['127.0.0.1']),
+    });
+    const before = victim.contacts;
+    for (const scheme of ['http', 'https']) {
+      const url = `${scheme}://${host}:${victim.port}/`;
+      expect((await failure(outbound.begin().fetch(url))).message).toMatch(/is not a public address$/);
+      expect((await failure(outbound.check(url))).isPassing).toBe(false);
+    }
+    expect({ contacts: victim.contacts - before, asked }).toEqual({ contacts: 0, asked: [] });
+    await outbound.close();
+  });
+
+  const hostileAnswers = HOSTILE_HOSTS.flatMap((host) => {
+    const { hostname } = new URL(`http://${host}`);
+    const address = hostname.replace(/^\[(.*)\]$/, '$1');
+    return /^[\d.]+$|:/.test(address) ? [address] : [];
+  });
+
+  test.each([...new Set(hostileAnswers)])('as an answer of DNS, alone and among public ones: %s', async (address) => {
+    expect(isPublicAddress(address)).toBe(false);
+    for (const answer of [[address], ['93.184.216.34', address], [address, '2606:2800:220:1::1']]) {
+      const outbound = createOutbound({ allowPrivateNetwork: false, resolve: async () => answer });
+      const before = victim.contacts;
+      expect((await failure(outbound.begin().fetch(`http://innocent.example:${victim.port}/`))).message).toBe(
+        'innocent.example is not a public address',
+      );
+      expect((await failure(outbound.check('https://innocent.example/'))).message).toBe(
+        'innocent.example is not a public address',
+      );
+      expect(victim.contacts - before).toBe(0);
+      await outbound.close();
+    }
+  });
+
+  test('a DNS answer that changes after the check: the address that is dialled is the one that was checked for this very connection', async () => {
+    const answers = [['93.184.216.34'], ['127.0.0.1']];
+    const outbound = createOutbound({ allowPrivateNetwork: false, resolve: async () => answers.shift() ?? [] });
+    const before = victim.contacts;
+    const url = `http://rebinding.example:${victim.port}/`;
+    await outbound.check(url);
+    expect((await failure(outbound.begin().fetch(url))).message).toBe('rebinding.example is not a public address');
+    expect(victim.contacts - before).toBe(0);
+    await outbound.close();
+  });
+
+  test('public addresses pass the check', async () => {
+    const outbound = createOutbound({
+      allowPrivateNetwork: false,
+      resolve: async () => ['93.184.216.34', '2606:2800:220:1::1'],
+    });
+    for (const url of [
+      'https://example.com/',
+      'http://8.8.8.8/',
+      'https://[2606:4700::1111]/',
+      'https://1.1.1.1:8443/mcp',
+    ])
+      expect((await outbound.check(url)).href).toBe(url);
+    await outbound.close();
+  });
+});
+
+describe('schemes, user information and ports', () => {
+  test.each([
+    'file:///etc/passwd',
+    'ftp://example.com/',
+    'gopher://127.0.0.1:70/',
+    'javascript:alert(1)',
+    'data:text/plain,x',
+    'unix:/run/x.sock',
+    'ws://example.com/',
+    'about:blank',
+  ])('only http and https: %s', async (url) => {
+    expect((await failure(free.begin().fetch(url))).message).toBe('only http and https addresses are requested');
+    expect((await failure(free.check(url))).isPassing).toBe(false);
+  });
+
+  test('no user information', async () => {
+    expect((await failure(free.begin().fetch(`http://user:pass@127.0.0.1:${victim.port}/`))).message).toBe(
+      `the address of 127.0.0.1:${victim.port} must not contain user information`,
+    );
+  });
+
+  test('ports of other protocols are not dialled (Fetch Standard, "bad port")', async () => {
+    expect((await failure(free.begin().fetch('http://127.0.0.1:25/'))).message).toBe(
+      'the port of 127.0.0.1:25 belongs to another protocol, and is never requested (Fetch Standard, section 2.9)',
+    );
+  });
+
+  test('text that is no URL', async () => {
+    expect((await failure(free.begin().fetch('http://'))).message).toBe('an address that is no URL was given');
+  });
+});

@@ -1,0 +1,187 @@
+import type { IncomingMessage } from 'node:http';
+import { gzipSync } from 'node:zlib';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type Outbound, createOutbound } from '../../../src/core/outbound/outbound.ts';
+import { outboundFailure as failure } from '../../support/fixtures/outbound.ts';
+import { Listener } from '../../support/peers/listener.ts';
+
+let victim: Listener;
+let other: Listener;
+let free: Outbound;
+beforeAll(async () => {
+  victim = await new Listener().start();
+  other = await new Listener().start();
+  free = createOutbound({ allowPrivateNetwork: true });
+});
+afterAll(async () => {
+  await free.close();
+  await victim.stop();
+  await other.stop();
+});
+
+describe('redirects', () => {
+  test('are followed within the origin, at most 3', async () => {
+    victim.handler = (request, response) => {
+      const left = Number(request.url?.slice(1));
+      if (left > 0) response.writeHead(302, { Location: `/${left - 1}` }).end();
+      else response.end('arrived');
+    };
+    expect(await (await free.begin().fetch(`${victim.url}/3`)).text()).toBe('arrived');
+    expect((await failure(free.begin().fetch(`${victim.url}/4`))).message).toBe(
+      `127.0.0.1:${victim.port} redirects more than 3 times`,
+    );
+  });
+
+  test.each([301, 302, 303, 307, 308])(
+    'a %d to the inside is refused, and the inside not contacted',
+    async (status) => {
+      // The way out is open for the first hop alone: what is stubbed here is the answer of DNS, and the victim is named by its address.
+      victim.handler = (_, response) => response.end('inside');
+      other.handler = (_, response) => response.writeHead(status, { Location: 'file:///etc/passwd' }).end();
+      expect((await failure(free.begin().fetch(other.url))).message).toBe(
+        'only http and https addresses are requested',
+      );
+      other.handler = (_, response) =>
+        response.writeHead(status, { Location: `http://user@127.0.0.1:${victim.port}/` }).end();
+      const before = victim.contacts;
+      expect((await failure(free.begin().fetch(other.url))).message).toMatch(/user information$/);
+      expect(victim.contacts - before).toBe(0);
+    },
+  );
+
+  test('to another origin carry neither Authorization nor any header of ours', async () => {
+    let seen: IncomingMessage['headers'] = {};
+    victim.handler = (request, response) => {
+      seen = request.headers;
+      response.end('ok');
+    };
+    other.handler = (_, response) => response.writeHead(302, { Location: victim.url }).end();
+    const headers = {
+      Authorization: 'Bearer secret',
+      'X-Api-Key': 'secret',
+      Cookie: 'secret=1',
+      Accept: 'application/json',
+    };
+    await (await free.begin().fetch(other.url, { headers })).text();
+    expect(seen.accept).toBe('application/json');
+    expect(JSON.stringify(seen)).not.toContain('secret');
+    // Within the origin they are kept.
+    victim.handler = (request, response) => {
+      if (request.url === '/') {
+        response.writeHead(302, { Location: '/again' }).end();
+        return;
+      }
+      seen = request.headers;
+      response.end('ok');
+    };
+    await (await free.begin().fetch(victim.url, { headers })).text();
+    expect({ authorization: seen.authorization, key: seen['x-api-key'] }).toEqual({
+      authorization: 'Bearer secret',
+      key: 'secret',
+    });
+  });
+
+  test.each([301, 302, 303, 307, 308])('a POST with a body is not sent to another origin (%d)', async (status) => {
+    other.handler = (_, response) => response.writeHead(status, { Location: victim.url }).end();
+    const before = victim.contacts;
+    const error = await failure(free.begin().fetch(other.url, { method: 'POST', body: 'client_secret=s' }));
+    expect(error.message).toBe(
+      `127.0.0.1:${other.port} redirects a POST request to 127.0.0.1:${victim.port}, which is not followed; use that address if it is the intended one`,
+    );
+    expect(victim.contacts - before).toBe(0);
+  });
+});
+
+describe('bounds', () => {
+  const bounded = createOutbound({ allowPrivateNetwork: true, totalTimeoutMs: 400 });
+  afterAll(() => bounded.close());
+
+  test('of one piece of work together no more than four times the bound, however they are cut', async () => {
+    victim.handler = (_, response) => void response.end('x'.repeat(900_000));
+    const work = free.begin();
+    const read = async (one = work) => (await one.fetch(`http://127.0.0.1:${victim.port}/`)).text();
+    for (let time = 0; time < 4; time += 1) expect(await read()).toHaveLength(900_000);
+    expect((await failure(read())).message).toBe(`127.0.0.1:${victim.port} answers with more than 1048576 bytes`);
+    expect(await read(free.begin())).toHaveLength(900_000);
+  });
+
+  test('a body over 1 MiB is cut off, announced or not', async () => {
+    victim.handler = (_, response) => response.end(Buffer.alloc(1024 * 1024 + 1));
+    const message = `127.0.0.1:${victim.port} answers with more than 1048576 bytes`;
+    expect((await failure(free.begin().fetch(victim.url))).message).toBe(message);
+    let sent = 0;
+    victim.handler = (_, response) => {
+      const write = () => {
+        while (!response.destroyed && response.write(Buffer.alloc(65_536))) sent += 65_536;
+      };
+      response.on('drain', write);
+      write();
+    };
+    const response = await free.begin().fetch(victim.url);
+    expect((await failure(response.text())).message).toBe(message);
+    expect(sent).toBeLessThan(64 * 1024 * 1024);
+    victim.handler = (_, answer) => answer.end(Buffer.alloc(1024 * 1024));
+    expect((await (await free.begin().fetch(victim.url)).arrayBuffer()).byteLength).toBe(1024 * 1024);
+  });
+
+  test('a small body that decompresses to more than 1 MiB is cut off', async () => {
+    const bomb = gzipSync(Buffer.alloc(64 * 1024 * 1024));
+    victim.handler = (_, response) =>
+      response.writeHead(200, { 'Content-Encoding': 'gzip', 'Content-Length': bomb.length }).end(bomb);
+    expect((await failure((await free.begin().fetch(victim.url)).text())).message).toMatch(
+      /answers with more than 1048576 bytes$/,
+    );
+  });
+
+  test('silence, and one byte at a time, end at the deadline', async () => {
+    victim.handler = () => undefined;
+    expect((await failure(bounded.begin().fetch(victim.url))).message).toBe(
+      `127.0.0.1:${victim.port} did not answer in time`,
+    );
+    victim.handler = (_, response) => {
+      response.write('a');
+      const dripping = setInterval(() => response.write('a'), 20);
+      response.on('close', () => clearInterval(dripping));
+    };
+    // Time enough for its beginning.
+    const response = await free.begin(3_000).fetch(victim.url);
+    expect((await failure(response.text())).message).toBe(`127.0.0.1:${victim.port} did not answer in time`);
+  });
+
+  test('the deadline is that of all requests of one piece of work together', async () => {
+    victim.handler = (_, response) => response.end('ok');
+    const work = bounded.begin();
+    const requests = async () => {
+      for (;;) await (await work.fetch(victim.url)).text();
+    };
+    expect((await failure(requests())).message).toMatch(/did not answer in time$/);
+  });
+
+  test('a refused connection, a reset and an answer that is no HTTP say so', async () => {
+    const gone = await new Listener().start();
+    const { url, port } = gone;
+    await gone.stop();
+    expect((await failure(free.begin().fetch(url))).message).toBe(`127.0.0.1:${port} cannot be reached (ECONNREFUSED)`);
+    victim.handler = (request) => request.socket.destroy();
+    expect((await failure(free.begin().fetch(victim.url))).message).toMatch(
+      /cannot be reached \((?:UND_ERR_SOCKET|ECONNRESET)\)$/,
+    );
+    victim.handler = (request) => void request.socket.end('SSH-2.0-OpenSSH\r\n');
+    expect((await failure(free.begin().fetch(victim.url))).message).toBe(
+      `the exchange with 127.0.0.1:${victim.port} failed`,
+    );
+  });
+
+  test('the answer is of the class that libraries test for', async () => {
+    victim.handler = (_, response) =>
+      response.writeHead(400, { 'Content-Type': 'application/json' }).end('{"error":"invalid_grant"}');
+    const response = await free.begin().fetch(victim.url);
+    expect(response).toBeInstanceOf(Response);
+    expect({ status: response.status, body: await response.json() }).toEqual({
+      status: 400,
+      body: { error: 'invalid_grant' },
+    });
+    victim.handler = (_, answer) => answer.writeHead(204).end();
+    expect((await free.begin().fetch(victim.url)).body).toBeNull();
+  });
+});

@@ -1,0 +1,131 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { StoredSecret, readSecrets, rotateSecrets, storeSecret } from '../../../src/core/secrets/secret-store.ts';
+import { type SecretBox, createSecretBox, parseEncryptionKeys } from '../../../src/core/secrets/secrets.ts';
+import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { dumpTables } from '../../support/fixtures/second-gateway.ts';
+
+let gateway: TestGateway;
+beforeAll(async () => {
+  gateway = await startTestGateway();
+});
+afterAll(() => gateway.close());
+beforeEach(() => em().nativeDelete(StoredSecret, {}));
+
+const em = () => gateway.dependencies.database.em.fork();
+const [A, B] = ['a', 'b'].map((id) => `${id}:${randomBytes(32).toString('base64')}`) as [string, string];
+const box = (...keys: string[]): SecretBox => createSecretBox(parseEncryptionKeys(keys.join(',')));
+const owner = (id: string = randomUUID()) => ({ table: 'mcp_connection', id, organizationId: randomUUID() });
+const store = (by: SecretBox, of: ReturnType<typeof owner>, field: string, secret: string) =>
+  em().transactional((transaction) => storeSecret(transaction, by, of, field, secret));
+const read = async (by: SecretBox, of: { table: string; id: string }) =>
+  Object.fromEntries(await readSecrets(em(), by, of));
+const staleIn = async (by: SecretBox) =>
+  (await em().find(StoredSecret, {})).filter(({ sealed }) => by.isStale(sealed)).length;
+
+describe('storing and reading', () => {
+  test('what was stored is read back by field, replaced by a later one, apart for each row, and nowhere in clear', async () => {
+    const [one, two] = [owner(), owner()];
+    await store(box(A), one, 'env.TOKEN', 'first-plaintext');
+    await store(box(A), one, 'env.TOKEN', 'second-plaintext');
+    await store(box(A), one, 'clientSecret', 'ünïcode-plaintext 😀\n');
+    await store(box(A), two, 'env.TOKEN', 'other-plaintext');
+    expect(await read(box(A), one)).toEqual({
+      'env.TOKEN': 'second-plaintext',
+      clientSecret: 'ünïcode-plaintext 😀\n',
+    });
+    expect(await read(box(A), two)).toEqual({ 'env.TOKEN': 'other-plaintext' });
+    expect(await read(box(A), owner())).toEqual({});
+    const dump = await dumpTables(gateway);
+    expect([dump.includes('clientSecret'), dump.includes('plaintext')]).toEqual([true, false]);
+  });
+
+  test('it is part of the caller’s transaction: a rollback leaves the earlier secret', async () => {
+    const of = owner();
+    await store(box(A), of, 'f', 'kept');
+    const failing = em().transactional(async (transaction) => {
+      await storeSecret(transaction, box(A), of, 'f', 'lost');
+      throw new Error('rolled back');
+    });
+    await expect(failing).rejects.toThrow('rolled back');
+    expect(await read(box(A), of)).toEqual({ f: 'kept' });
+  });
+
+  test('two rows, two fields or two tables whose ciphertexts were swapped are refused, naming the place and nothing else', async () => {
+    const [one, two] = [owner(), owner()];
+    await store(box(A), one, 'f', 'plaintext-1');
+    await store(box(A), one, 'g', 'plaintext-2');
+    await store(box(A), two, 'f', 'plaintext-3');
+    await store(box(A), { ...two, table: 'session' }, 'f', 'plaintext-4');
+    const moved = 'holds a value that was sealed for another place';
+    const swap = async (from: object, to: object) => {
+      const source = await em().findOneOrFail(StoredSecret, from);
+      await em().nativeUpdate(StoredSecret, to, { sealed: source.sealed });
+    };
+    await swap({ ownerId: two.id, ownerTable: 'mcp_connection' }, { ownerId: one.id, field: 'f' });
+    await expect(read(box(A), one)).rejects.toThrow(`Secret mcp_connection/${one.id}/f ${moved}`);
+    await swap({ ownerId: one.id, field: 'g' }, { ownerId: one.id, field: 'f' });
+    await expect(read(box(A), one)).rejects.toThrow(`Secret mcp_connection/${one.id}/f ${moved}`);
+    await swap({ ownerId: two.id, ownerTable: 'session' }, { ownerId: two.id, ownerTable: 'mcp_connection' });
+    await expect(read(box(A), two)).rejects.toThrow(`Secret mcp_connection/${two.id}/f ${moved}`);
+  });
+});
+
+describe('rotation', () => {
+  /** More than two batches of 200. */
+  const COUNT = 450;
+  async function fill(): Promise<ReturnType<typeof owner>[]> {
+    const owners = Array.from({ length: COUNT / 3 }, () => owner());
+    await em().transactional(async (transaction) => {
+      for (const of of owners)
+        for (const field of ['f', 'g', 'h']) await storeSecret(transaction, box(A), of, field, `${of.id} ${field}`);
+    });
+    return owners;
+  }
+
+  test('seals everything again under the first key, in batches; a second run changes nothing', async () => {
+    const owners = await fill();
+    gateway.statements.length = 0;
+    expect(await rotateSecrets(em(), box(B, A))).toBe(COUNT);
+    expect(gateway.statements.filter((statement) => /commit/i.test(statement))).toHaveLength(3);
+    for (const of of owners.slice(0, 20))
+      expect(await read(box(B), of)).toEqual({ f: `${of.id} f`, g: `${of.id} g`, h: `${of.id} h` });
+    expect(await staleIn(box(B))).toBe(0);
+    const before = await dumpTables(gateway);
+    expect(await rotateSecrets(em(), box(B, A))).toBe(0);
+    expect(await dumpTables(gateway)).toBe(before);
+  });
+
+  test('one that cannot be opened stops it and is named; earlier batches stay, and mended it goes on from there', async () => {
+    await fill();
+    const last = (
+      await em().find(StoredSecret, {}, { orderBy: { ownerTable: 'asc', ownerId: 'asc', field: 'asc' } })
+    ).at(-1);
+    const { ownerId = '', field = '', sealed = '' } = last ?? {};
+    await em().nativeUpdate(StoredSecret, { ownerId, field }, { sealed: `${sealed.slice(0, -6)}AAAAAA` });
+    await expect(rotateSecrets(em(), box(B, A))).rejects.toThrow(
+      `Secret mcp_connection/${ownerId}/${field} was altered`,
+    );
+    expect(await staleIn(box(B))).toBe(COUNT - 400);
+    await em().nativeUpdate(StoredSecret, { ownerId, field }, { sealed });
+    expect(await rotateSecrets(em(), box(B, A))).toBe(COUNT - 400);
+    expect(await staleIn(box(B))).toBe(0);
+  });
+
+  test('a key that is missing is named; two rotations at once, and writes beside them, lose nothing', async () => {
+    const owners = await fill();
+    await expect(rotateSecrets(em(), box(B))).rejects.toThrow(
+      'is sealed under a key "a", which is not among the encryption keys',
+    );
+    const writes = owners.slice(0, 30).map((of) => store(box(B, A), of, 'f', 'written meanwhile'));
+    const [first, second] = await Promise.all([
+      rotateSecrets(em(), box(B, A)),
+      rotateSecrets(em(), box(B, A)),
+      ...writes,
+    ]);
+    expect((first ?? 0) + (second ?? 0)).toBeLessThanOrEqual(COUNT);
+    expect(await staleIn(box(B))).toBe(0);
+    for (const of of owners.slice(0, 30))
+      expect(await read(box(B), of)).toEqual({ f: 'written meanwhile', g: `${of.id} g`, h: `${of.id} h` });
+  });
+});

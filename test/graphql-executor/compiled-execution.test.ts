@@ -1,0 +1,153 @@
+import { getOperationAST, getVariableValues, parse } from 'graphql';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { compileOperation } from '../../src/graphql-executor/compiler.ts';
+import { schema } from '../../src/gateway/schema.ts';
+import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
+import { createSession } from '../support/fixtures/sessions.ts';
+
+/** Documents that come again are compiled from the third time on; until then graphql's own executor answers. */
+const RUNS = 5;
+
+let gateway: TestGateway;
+let key: string;
+let sessionId: string;
+
+beforeAll(async () => {
+  gateway = await startTestGateway({ RATE_LIMIT_PER_MINUTE: '0' });
+  ({ key } = await gateway.createKey());
+  sessionId = await createSession(gateway, key);
+});
+afterAll(() => gateway.close());
+
+function isCompiled(query: string, variables: Record<string, unknown> = {}): boolean {
+  const document = parse(query);
+  const operation = getOperationAST(document);
+  if (!operation) return false;
+  const { variableValues } = getVariableValues(schema, operation.variableDefinitions ?? [], variables);
+  return variableValues !== undefined && compileOperation(schema, document, operation, variableValues) !== undefined;
+}
+
+/** The text of an answer, without what says which request it was. */
+async function ask(query: string, variables: object = {}): Promise<string> {
+  const response = await gateway.fetch('/graphql', {
+    method: 'POST',
+    headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' },
+    body: JSON.stringify({ query, variables }),
+  });
+  return (await response.text()).replace(/"extensions":\{"requestId".*$/, '');
+}
+
+describe('a document that comes again gets the same answer, byte for byte', () => {
+  const cases: [string, string, (() => Record<string, unknown>)?][] = [
+    [
+      'aliases, fields that merge, and their order',
+      '{ b: viewer { role } a: viewer { user { id ...U } user { email } } b: viewer { organization { slug } } __typename } fragment U on User { createdAt id }',
+    ],
+    [
+      'fragments on interfaces and types of a node',
+      `query($ids: [ID!]!) { nodes(ids: $ids) { __typename id ...S ... on Organization { name } ... on Node { again: id } } }
+       fragment S on Session { title state { current isQueued } events(first: 2) { edges { cursor node { eventType } } pageInfo { hasNextPage } totalCount } }`,
+      () => ({ ids: [btoa(`Session:${sessionId}`), btoa('Session:x'), 'nonsense'] }),
+    ],
+    [
+      'names that are words of the language',
+      '{ class: viewer { constructor: role this: __typename } toString: __typename }',
+    ],
+    ['what cannot be found', 'query($id: ID!) { session(id: $id) { id } viewer { role } }', () => ({ id: 'nobody' })],
+    [
+      'an error in a page below',
+      'query($first: Int) { viewer { organization { sessions(first: $first) { nodes { id } } } } }',
+      () => ({ first: 0 }),
+    ],
+    ['variables that do not fit', 'query($id: ID!) { session(id: $id) { id } }', () => ({ id: [1] })],
+    [
+      'defaults of variables and arguments',
+      'query($first: Int = 1) { viewer { organization { sessions(first: $first) { nodes { id } } } } }',
+    ],
+  ];
+  test.each(cases)('%s', async (_, query, variables) => {
+    const answers: string[] = [];
+    for (let run = 0; run < RUNS; run += 1) answers.push(await ask(query, variables?.()));
+    expect(answers).toEqual(answers.map(() => answers[0]));
+    expect(answers[0]).toMatch(/"(?:data|errors)"/);
+  });
+
+  test.each([{ b: null }, { b: null, c: false }, { b: false, c: null }])(
+    'with conditions that are null: %j',
+    async (variables) => {
+      const query = `query($b: Boolean = true, $c: Boolean = true) {
+        viewer { role @skip(if: $b) ... @include(if: $c) { user { id } } }
+        session(id: "00000000-0000-4000-8000-000000000000") { title @skip(if: $b) }
+      }`;
+      const answers: string[] = [];
+      for (let run = 0; run < RUNS; run += 1) answers.push(await ask(query, variables));
+      expect(answers).toEqual(answers.map(() => answers[0]));
+      expect(answers[0]).toContain('INVALID_INPUT');
+    },
+  );
+
+  test('of which those that can be answered are compiled', () => {
+    expect(cases.slice(0, 3).map(([, query, variables]) => isCompiled(query, variables?.()))).toEqual([
+      true,
+      true,
+      true,
+    ]);
+    // The name is no property like others; introspection seldom comes again.
+    expect(isCompiled('{ __proto__: __typename }')).toBe(false);
+    expect(isCompiled('{ __schema { description } }')).toBe(false);
+  });
+
+  test('and so do its parts under @skip and @include, for more combinations of variables than are compiled', async () => {
+    const email = expect.any(String);
+    const names = ['a', 'b', 'c', 'd', 'e'];
+    const query = `query(${names.map((name) => `$${name}: Boolean!`).join(', ')}) {
+      ${names.map((name, index) => `f${index}: __typename @include(if: $${name})`).join(' ')}
+      viewer @skip(if: $a) { ... @include(if: $b) { role } ...V @skip(if: $c) __typename }
+    } fragment V on Viewer { user { id email @include(if: $d) } }`;
+    for (let run = 0; run < 3; run += 1) {
+      for (let bits = 0; bits < 32; bits += 1) {
+        const on = Object.fromEntries(names.map((name, index) => [name, (bits & (1 << index)) !== 0]));
+        const { data } = await gateway.graphql<Record<string, unknown>>(key, query, on);
+        const user = { id: expect.any(String), ...(on['d'] && { email }) };
+        const viewer = { ...(on['b'] && { role: 'ADMIN' }), ...(!on['c'] && { user }), __typename: 'Viewer' };
+        expect(data).toEqual({
+          ...Object.fromEntries(names.flatMap((name, index) => (on[name] ? [[`f${index}`, 'Query']] : []))),
+          ...(!on['a'] && { viewer }),
+        });
+      }
+    }
+  });
+});
+
+describe('a mutation that comes again', () => {
+  const CREATE = `mutation($input: CreateSessionInput!, $first: Int) {
+    one: createSession(input: $input) { ...P } two: createSession(input: $input) { ...P }
+  } fragment P on CreateSessionPayload { session { title events(first: $first) { totalCount } } }`;
+  const titled = async (title: string) => {
+    const { data } = await gateway.graphql<{ viewer: { organization: { sessions: { totalCount: number } } } }>(
+      key,
+      'query($title: String!) { viewer { organization { sessions(filter: { title: $title }) { totalCount } } } }',
+      { title },
+    );
+    return data?.viewer.organization.sessions.totalCount;
+  };
+
+  test('is compiled, and each time its fields run once', async () => {
+    const variables = { input: { title: 'Runs well' }, first: 1 };
+    expect(isCompiled(CREATE, variables)).toBe(true);
+    const answers: string[] = [];
+    for (let run = 0; run < RUNS; run += 1) answers.push(await ask(CREATE, variables));
+    expect(answers).toEqual(answers.map(() => answers[0]));
+    expect(await titled('Runs well')).toBe(2 * RUNS);
+  });
+
+  test('also where their payload cannot be answered, which is told as ever', async () => {
+    const variables = { input: { title: 'Told badly' }, first: 0 };
+    const answers: string[] = [];
+    for (let run = 0; run < RUNS; run += 1) answers.push(await ask(CREATE, variables));
+    expect(answers).toEqual(answers.map(() => answers[0]));
+    expect(answers[0]).toContain('first: must be from 1 to 1000');
+    // The second does not begin, since the first must not be null, and leaves nothing to answer.
+    expect(await titled('Told badly')).toBe(RUNS);
+  });
+});

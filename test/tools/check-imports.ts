@@ -1,0 +1,13 @@
+import { glob, readFile } from 'node:fs/promises';
+import { type Import, cyclesOf, faultOf, importsOf } from './import-rules.ts';
+
+const imports: Import[] = [];
+for await (const file of glob('src/**/*.ts')) imports.push(...importsOf(file, await readFile(file, 'utf8')));
+const faults = imports.flatMap((entry) => {
+  const fault = faultOf(entry);
+  return fault === undefined ? [] : [`${entry.from}:${entry.line}: ${entry.to}: ${fault}`];
+});
+faults.push(...cyclesOf(imports).map((files) => `cycle: ${files.join(' → ')}`));
+for (const fault of faults) console.error(fault);
+if (faults.length > 0) process.exitCode = 1;
+else console.log(`${imports.length} imports follow the directions.`);
