@@ -18,7 +18,7 @@ const SHARED = ['test/conformance/package-lock.json', 'test/support/fixtures/{ga
 const RECORDED: Readonly<Record<string, readonly string[]>> = {
   'mcp-client.test.ts': [
     'src/domains/mcp-connections/**/*.ts',
-    'src/core/outbound/outbound.ts',
+    'src/core/outbound/*.ts',
     'test/conformance/{mcp-client.test,mcp-command,mcp-driver,loopback}.ts',
     'test/conformance/mcp-*.{yml,md}',
     ...SHARED,
@@ -26,8 +26,10 @@ const RECORDED: Readonly<Record<string, readonly string[]>> = {
   'openapi-oracle.test.ts': [
     'openapi.json',
     'src/domains/**/{rest,input}*.ts',
-    'src/core/{route,validation,errors,http,bounded-body}.ts',
-    'src/gateway/{body,rest*,routes,openapi,authenticate,idempotent-rest}.ts',
+    'src/core/{validation,errors}.ts',
+    'src/core/http/*.ts',
+    'src/gateway/routes.ts',
+    'src/gateway/{admission,http,idempotency,rest}/*.ts',
     'test/conformance/openapi-oracle.test.ts',
     'test/conformance/openapi/*.ts',
     ...SHARED,
