@@ -46,13 +46,14 @@ export interface ActingOrganization {
   readonly slug?: string | null;
 }
 
-/** Who calls: a key of a user, in at most one organization. */
+/** Who calls: a key of a user, acting in at most one organization. */
 export interface Actor {
   readonly keyId: string;
   readonly userId: string;
   readonly scopes: ReadonlySet<Scope>;
+  /** Undefined for an unbound key whose request names no organization, unless its user has exactly one. */
   readonly organization: ActingOrganization | undefined;
-  /** Whether the key belongs to the organization, so that it reaches that one alone. */
+  /** Whether the key is bound to the organization. An unbound key acts in any organization of its user, one for each request. */
   readonly isBound?: boolean;
   /** Where the database's log ended when the key was looked up: what was written by then is read, also on a replica. */
   readonly position?: number | undefined;
@@ -232,7 +233,7 @@ export function requireOrganization(actor: Actor, organizationId = actor.organiz
   if (organization.id !== organizationId) {
     throw invalid(
       '',
-      'a request reads in one organization: send the header X-Organization-Id with the id or slug of this one',
+      'a request acts in one organization: send the header X-Organization-Id with the id or slug of this one',
     );
   }
   return organization;

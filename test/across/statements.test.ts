@@ -147,7 +147,7 @@ function countAt(data: unknown, path: readonly string[]): number {
   return name === undefined ? 1 : countAt((data as Record<string, unknown>)[name], rest);
 }
 
-const OTHER_ORGANIZATION = /^a request reads in one organization: send the header X-Organization-Id/;
+const OTHER_ORGANIZATION = /^a request acts in one organization: send the header X-Organization-Id/;
 
 async function measure(
   place: Place,

@@ -1,5 +1,5 @@
 import type { HttpHeaders } from '../../core/http/messages.ts';
-import { notFound, unauthenticated } from '../../core/errors.ts';
+import { invalid, notFound, unauthenticated } from '../../core/errors.ts';
 import type { ActingOrganization, Actor } from '../../core/operation.ts';
 import { isWellFormedApiKey } from '../../domains/api-keys/key-format.ts';
 import { noteKeyUse } from '../../domains/api-keys/operations.ts';
@@ -13,7 +13,7 @@ export const ORGANIZATION_HEADER = 'X-Organization-Id';
  * Who calls, from the `Authorization` header alone (RFC 6750, section 2.1). Missing, malformed, unknown, expired and revoked keys look the
  * same; a malformed one costs no query. The key is looked up on every request, so that a revoked one is refused at once in every process.
  * `onKey` runs as soon as the key is known to be good, before anything else is looked at.
- * @throws DomainError 401; NotFoundError when `X-Organization-Id` names none of the user's organizations.
+ * @throws DomainError 401; as `chooseOrganization` for the header `X-Organization-Id`.
  */
 export async function authenticate(
   headers: HttpHeaders,
@@ -41,15 +41,21 @@ export async function authenticate(
   };
 }
 
-/** The key's organization; else the one that the header names; else the user's only one; else none. */
+/**
+ * The organization that a request acts in: that of a bound key; else the one that the header names; else the user's only one; else none.
+ * @throws ValidationError (400) when the header names another organization than that of the key; NotFoundError (404) when it names none of
+ * the user's.
+ */
 function chooseOrganization(
   { isBound, organizations }: KnownKey,
   wanted: string | null,
 ): ActingOrganization | undefined {
-  if (isBound || !wanted) return organizations.length === 1 ? organizations[0] : undefined;
+  const [only] = organizations;
+  if (!wanted) return organizations.length === 1 ? only : undefined;
   // A slug may have the form of an id; the id wins.
   const chosen =
     organizations.find(({ id }) => id === wanted.toLowerCase()) ?? organizations.find(({ slug }) => slug === wanted);
-  if (!chosen) throw notFound('organization');
-  return chosen;
+  if (chosen) return chosen;
+  if (isBound && only) throw invalid(ORGANIZATION_HEADER, `this key acts only in ${only.slug ?? only.id}`);
+  throw notFound('organization');
 }

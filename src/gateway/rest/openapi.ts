@@ -12,10 +12,10 @@ export function inputJsonSchema(route: Route): JsonSchema {
 }
 
 const DESCRIPTION_OF: Readonly<Record<number, string>> = {
-  400: 'The input breaks a rule, or organization information is missing.',
+  400: 'The input breaks a rule, organization information is missing, or `X-Organization-Id` names another organization than that of the key.',
   401: 'The API key is missing, malformed, unknown, expired or revoked.',
   403: 'The key lacks the scope, or the caller the role or subscription.',
-  404: 'Missing, deleted, or of somebody else; or `X-Organization-Id` names no organization of the user.',
+  404: "Missing, deleted, or of somebody else; or `X-Organization-Id` names none of the organizations of an unbound key's user.",
   409: 'The change does not fit the present state.',
   413: 'The body is over 4 MiB.',
   415: 'The body is not JSON.',
@@ -103,7 +103,7 @@ const PARAMETERS = {
     name: ORGANIZATION_HEADER,
     in: 'header',
     description:
-      "Id or slug of the organization to act in, for a key that is not bound to one; needed by a user of several. 404 when it is none of the user's.",
+      "Id or slug of the organization to act in. An unbound key needs it when its user has several organizations; 404 when it names none of them. A bound key needs none; 400 when it names anything but the key's organization.",
     schema: { type: 'string' },
   },
   [KEY_HEADER]: {

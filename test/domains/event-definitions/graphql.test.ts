@@ -167,7 +167,7 @@ describe('a caller with several organizations', () => {
     const { first, second } = await inTwo();
     const { data, errors } = await gateway.graphql(first.key, LIST, {}, { 'X-Organization-Id': second.organization });
     const message =
-      'a request reads in one organization: send the header X-Organization-Id with the id or slug of this one';
+      'a request acts in one organization: send the header X-Organization-Id with the id or slug of this one';
     expect({ data, errors: errors?.map((error) => [error.message, error.extensions?.['code']]) }).toEqual({
       data: null,
       errors: [[message, 'INVALID_INPUT']],

@@ -92,7 +92,7 @@ describe('viewer', () => {
       errors: [
         {
           message:
-            'a request reads in one organization: send the header X-Organization-Id with the id or slug of this one',
+            'a request acts in one organization: send the header X-Organization-Id with the id or slug of this one',
           extensions: { code: 'INVALID_INPUT' },
         },
       ],

@@ -173,12 +173,49 @@ describe('the organization of a request', () => {
   };
   const unbind = (keyId: string) => run('update api_key set organization_id = null where id = $1', [keyId]);
 
-  test('the one of the key, whatever the header says', async () => {
+  test('a bound key acts in its own, named by id, by slug, or not at all', async () => {
+    const one = await gateway.createKey();
+    await gateway.createKey({ email: one.email });
+    const expected = { organization: { slug: one.organization }, role: 'ADMIN' };
+    for (const header of [undefined, '', one.organization, one.organizationId, one.organizationId.toUpperCase()])
+      expect(await chosen(one.key, header)).toEqual(expected);
+  });
+
+  test('400: a bound key with a header that names anything else, before anything is read or written', async () => {
     const one = await gateway.createKey();
     const two = await gateway.createKey({ email: one.email });
-    const expected = { organization: { slug: one.organization }, role: 'ADMIN' };
-    for (const header of [undefined, two.organization, two.organizationId, randomUUID(), ''])
-      expect(await chosen(one.key, header)).toEqual(expected);
+    const foreign = await gateway.createKey();
+    const message = `X-Organization-Id: this key acts only in ${one.organization}`;
+    const names = [two.organization, two.organizationId, foreign.organization, foreign.organizationId, randomUUID()];
+    for (const header of [...names, 'no-such-org']) {
+      const headers = { 'X-Organization-Id': header, 'X-Request-Id': 'r1', 'Content-Type': 'application/json' };
+      const { body, wasRead } = untouched();
+      const rest = await send(gateway, 'POST', '/v1/mcp-connections', { key: one.key, headers, body });
+      expect([rest.status, rest.body, wasRead()]).toEqual([400, { error: message }, false]);
+      const asked = await send(gateway, 'POST', '/graphql', {
+        key: one.key,
+        headers,
+        body: '{"query":"{__typename}"}',
+      });
+      expect([asked.status, asked.body]).toEqual([
+        400,
+        {
+          errors: [{ message, extensions: { code: 'INVALID_INPUT', path: ['X-Organization-Id'] } }],
+          extensions: { requestId: 'r1' },
+        },
+      ]);
+    }
+  });
+
+  test('an unbound key of a user without an organization authenticates, and does what needs none', async () => {
+    const { key, keyId, userId } = await gateway.createKey();
+    await unbind(keyId);
+    await run('delete from membership where user_id = $1', [userId]);
+    expect(await chosen(key)).toEqual({ organization: null, role: null });
+    expect(await send(gateway, 'GET', DEFINITIONS, { key })).toMatchObject({ status: 400 });
+    expect(await gateway.rest('POST', '/v1/organizations', { key, body: { name: 'First' } })).toMatchObject({
+      status: 201,
+    });
   });
 
   test('else the one that the header names by id or slug; else the only one; else none', async () => {
