@@ -1,4 +1,5 @@
 import { builder } from '../core/graphql/builder.ts';
+import { withRefusableFields } from '../core/graphql/refusable.ts';
 import '../core/graphql/scalars.ts';
 import '../core/graphql/errors.ts';
 import '../core/graphql/nodes.ts';
@@ -17,4 +18,4 @@ import './graphql/viewer.ts';
 import '../domains/api-lifecycle/graphql.ts';
 
 /** The GraphQL schema: every noun's types, assembled once. */
-export const schema = builder.toSchema();
+export const schema = withRefusableFields(builder.toSchema());

@@ -4,6 +4,7 @@ import ErrorsPlugin from '@pothos/plugin-errors';
 import RelayPlugin from '@pothos/plugin-relay';
 import ValidationPlugin from '@pothos/plugin-validation';
 import type { OperationContext } from '../operation.ts';
+import { DEFAULT_PAGE_SIZE } from '../postgres/keyset.ts';
 import type { Timestamp } from '../postgres/sql.ts';
 import { toValidationError } from '../validation.ts';
 
@@ -65,7 +66,10 @@ export const builder = new SchemaBuilder<SchemaTypes>({
     hasPreviousPageFieldOptions: { description: 'Whether rows lie before this page.' },
     startCursorFieldOptions: { description: 'Cursor of the first row; null when the page is empty.' },
     endCursorFieldOptions: { description: 'Cursor of the last row; null when the page is empty.' },
-    firstArgOptions: { description: 'Page size, forward; 1 to 100 (events 1 to 1000), default 50.' },
+    firstArgOptions: {
+      description: 'Page size, forward; 1 to 100 (events 1 to 1000). The default does not count beside `last`.',
+      defaultValue: DEFAULT_PAGE_SIZE,
+    },
     afterArgOptions: { description: 'Only rows behind this cursor.' },
     lastArgOptions: { description: 'Page size, backward; 1 to 100 (events 1 to 1000). Not together with `first`.' },
     beforeArgOptions: { description: 'Only rows before this cursor.' },

@@ -1,6 +1,7 @@
+import type { FieldMap, ObjectFieldBuilder, ObjectRef } from '@pothos/core';
 import type { GraphQLResolveInfo } from 'graphql';
 import { type LoadBatch, resolveBatched } from './batches.ts';
-import { builder } from './builder.ts';
+import { type SchemaTypes, builder } from './builder.ts';
 import type { CountedPage, Page } from '../postgres/keyset.ts';
 import type { Columns } from '../postgres/columns.ts';
 
@@ -21,6 +22,27 @@ builder.globalConnectionField('totalCount', (t) =>
     resolve: (connection) => connection.total(),
   }),
 );
+
+type Types = PothosSchemaTypes.ExtendDefaultTypes<SchemaTypes>;
+type EdgeShape<Row> = Connection<Row>['edges'][number];
+
+/**
+ * The connection and edge types of an object type, which every list of it shares (Relay Cursor Connections Specification, sections 2 and 3):
+ * `t.connection({ type: Session, … }, SessionConnection)`. `edgeFields` are what belongs to the relation rather than to the object.
+ */
+export function connectionType<Row extends object>(
+  type: ObjectRef<Types, Row>,
+  { of, edgeFields }: { of: string; edgeFields?: (t: ObjectFieldBuilder<Types, EdgeShape<Row>>) => FieldMap },
+) {
+  const edge = builder.edgeObject({
+    type,
+    name: `${type.name}Edge`,
+    description: `A row in a list of ${of}.`,
+    // The shape of an edge is that of `toConnection`, which the plugin derives from the type.
+    ...(edgeFields && { fields: edgeFields }),
+  });
+  return builder.connectionObject({ type, name: `${type.name}Connection`, description: `A page of ${of}.` }, edge);
+}
 
 /** A page in the form of the Relay Cursor Connections Specification. Cursors are made when they are read: few ask for those of all rows. */
 export function toConnection<Row>({ page, total }: CountedPage<Row>): Connection<Row> {

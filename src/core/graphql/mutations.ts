@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { CALLS_OUT, type GraphQLContext, type SchemaTypes, builder, capitalize } from './builder.ts';
 import { ForbiddenError, ValidationError } from '../errors.ts';
 import { keyFromId } from './nodes.ts';
+import { PAYLOAD, type Requirements, describeRequirements } from './refusable.ts';
 
 type Types = PothosSchemaTypes.ExtendDefaultTypes<SchemaTypes>;
 /** Makes the fields of an input; for fields that several inputs share. */
@@ -14,6 +15,8 @@ type ErrorClass = new (...args: never[]) => Error;
 
 export interface MutationOptions<Schema extends z.ZodType, Result extends object> {
   readonly description: string;
+  /** What the caller must have; the description says so. */
+  readonly requires: Requirements;
   /** From the noun's `input.ts`: what REST accepts, too. */
   readonly schema: Schema;
   readonly input: (t: InputFields) => InputFieldMap;
@@ -30,7 +33,7 @@ export interface MutationOptions<Schema extends z.ZodType, Result extends object
 }
 
 /**
- * A mutation: `name(input: NameInput!): NameResult!`, where `union NameResult = NamePayload | ValidationError | …`. Its input is parsed by
+ * A mutation: `name(input: NameInput!): NameResult`, where `union NameResult = NamePayload | ValidationError | …`. Its input is parsed by
  * the same schema as REST's, and its operation is the same function.
  */
 export function mutation<Schema extends z.ZodType, Result extends object>(
@@ -46,12 +49,15 @@ export function mutation<Schema extends z.ZodType, Result extends object>(
   });
   const payloadType = builder.objectRef<Result>(`${capitalize(name)}Payload`).implement({
     description: `What \`${name}\` answers when it succeeds.`,
+    extensions: PAYLOAD,
     fields: options.payload,
   });
   builder.mutationField(name, (t) =>
     t.field({
       type: payloadType,
-      description: options.description,
+      // So that what goes wrong in one mutation leaves the others of the document their place in the answer.
+      nullable: true,
+      description: `${options.description} ${describeRequirements(options.requires)}`,
       ...(options.callsOut && { extensions: CALLS_OUT }),
       args: { input: t.arg({ type: inputType, required: true, description: 'All that the mutation takes.' }) },
       errors: {

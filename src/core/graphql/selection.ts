@@ -81,6 +81,9 @@ function collectField(
   const [step, ...rest] = path;
   if (step !== undefined) return name === step && node.selectionSet ? below(collecting, node, parent, rest) : true;
   if (parent.name === collecting.type) return addColumns(collecting, parent as GraphQLObjectType, name);
+  // What an edge says of the relation comes with the row.
+  if (parent.name === `${collecting.type}Edge` && name !== 'node' && name !== 'cursor')
+    return addColumns(collecting, parent as GraphQLObjectType, name);
   // Of an interface such as Node the object has its own fields.
   if (isAbstractType(parent)) {
     const type = collecting.info.schema.getType(collecting.type);

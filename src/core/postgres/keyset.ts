@@ -93,9 +93,18 @@ export function planPage<Row>(
 }
 
 function sizeOf(page: PageArguments, max: number): { backward: boolean; size: number } {
-  const backward = page.last != null;
-  if (backward && page.first != null) throw invalid('last', 'must not be given together with first');
+  const backward = isBackward(page);
   return { backward, size: checkSize(backward ? 'last' : 'first', page.last ?? page.first ?? DEFAULT_PAGE_SIZE, max) };
+}
+
+/**
+ * Whether a page is read from its end. `first` always has a value, since its default stands in the schema: that one does not contradict `last`.
+ * @throws ValidationError for both.
+ */
+export function isBackward({ first, last }: PageArguments): boolean {
+  if (last == null) return false;
+  if (first != null && first !== DEFAULT_PAGE_SIZE) throw invalid('last', 'must not be given together with first');
+  return true;
 }
 
 function toPage<Row>(

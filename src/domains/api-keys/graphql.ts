@@ -1,9 +1,10 @@
 import { builder } from '../../core/graphql/builder.ts';
-import { resolveList } from '../../core/graphql/connections.ts';
+import { connectionType, resolveList } from '../../core/graphql/connections.ts';
 import { ConflictError, NotFoundError } from '../../core/errors.ts';
 import { mutation } from '../../core/graphql/mutations.ts';
 import { nodeType, toGlobalId, uuidsOf } from '../../core/graphql/nodes.ts';
 import { SCOPES, type Scope } from '../../core/operation.ts';
+import { refusable } from '../../core/graphql/refusable.ts';
 import { needs, selectedColumns } from '../../core/graphql/selection.ts';
 import { OrganizationType } from '../organizations/graphql.ts';
 import { createApiKeyInput, renameApiKeyInput, revokeApiKeyInput } from './input.ts';
@@ -61,6 +62,8 @@ export const ApiKeyType = nodeType<ApiKeyRow>('ApiKey', {
   }),
 });
 
+const ApiKeyConnection = connectionType(ApiKeyType, { of: 'API keys' });
+
 builder.objectField(OrganizationType, 'apiKeys', (t) =>
   t.connection(
     {
@@ -73,7 +76,10 @@ builder.objectField(OrganizationType, 'apiKeys', (t) =>
           description: 'Whether to list revoked keys, too.',
         }),
       },
-      extensions: needs<{ id: string }>('id'),
+      extensions: {
+        ...refusable({ scope: 'api_keys.read', actingOrganization: true }),
+        ...needs<{ id: string }>('id'),
+      },
       resolve: ({ id: organizationId }, args, context, info) => {
         const { includeRevoked, ...page } = args;
         const selected = selectedColumns<ApiKeyRow>(info, 'ApiKey');
@@ -81,12 +87,12 @@ builder.objectField(OrganizationType, 'apiKeys', (t) =>
         return resolveList({ context, info, args }, organizationId, list, selected);
       },
     },
-    { description: 'A page of API keys.' },
-    { description: 'An API key in a list.' },
+    ApiKeyConnection,
   ),
 );
 
 mutation('createApiKey', {
+  requires: { scope: 'api_keys.write' },
   description:
     "Creates a key of the caller in their organization, with at most the calling key's scopes. At most 10 are active in an organization.",
   schema: createApiKeyInput,
@@ -111,6 +117,7 @@ mutation('createApiKey', {
 });
 
 mutation('renameApiKey', {
+  requires: { scope: 'api_keys.write' },
   description: 'Changes what a key is called.',
   schema: renameApiKeyInput,
   ids: { apiKeyId: 'ApiKey' },
@@ -126,6 +133,7 @@ mutation('renameApiKey', {
 });
 
 mutation('revokeApiKey', {
+  requires: { scope: 'api_keys.write' },
   description: 'Revokes an active key: no request that begins after the answer is accepted with it.',
   schema: revokeApiKeyInput,
   ids: { apiKeyId: 'ApiKey' },

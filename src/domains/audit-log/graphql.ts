@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import type { AuditSource } from '../../core/audit.ts';
 import { builder } from '../../core/graphql/builder.ts';
-import { resolveList } from '../../core/graphql/connections.ts';
+import { connectionType, resolveList } from '../../core/graphql/connections.ts';
 import { keyFromAnyId, keyFromId, toGlobalId } from '../../core/graphql/nodes.ts';
+import { refusable } from '../../core/graphql/refusable.ts';
 import { needs, selectedColumns } from '../../core/graphql/selection.ts';
 import { OrganizationType } from '../organizations/graphql.ts';
 import { UserType } from '../users/graphql.ts';
@@ -78,14 +79,18 @@ function withPlainIds(filter: unknown): unknown {
   return { ...rest, userId: keyFromId('User', userId), targetId: keyFromAnyId(targetId) };
 }
 
+const AuditEntryConnection = connectionType(AuditEntryType, { of: 'audit log entries' });
+
 builder.objectField(OrganizationType, 'auditLog', (t) =>
   t.connection(
     {
       type: AuditEntryType,
-      description:
-        'Who has changed what in it, latest first; for admins, with the scope `organizations.write`. Kept for a year unless configured otherwise.',
+      description: 'Who has changed what in it, latest first. Kept for a year unless configured otherwise.',
       args: { filter: t.arg({ type: FilterInput, description: 'Conditions.' }) },
-      extensions: needs<{ id: string }>('id'),
+      extensions: {
+        ...refusable({ scope: 'organizations.write', role: 'admin', actingOrganization: true }),
+        ...needs<{ id: string }>('id'),
+      },
       resolve: ({ id: organizationId }, args, context, info) => {
         const { filter, ...page } = args;
         const selected = selectedColumns<AuditEntryRow>(info, 'AuditEntry');
@@ -93,7 +98,6 @@ builder.objectField(OrganizationType, 'auditLog', (t) =>
         return resolveList({ context, info, args }, organizationId, list, selected);
       },
     },
-    { description: 'A page of the audit log.' },
-    { description: 'An entry in a page of the audit log.' },
+    AuditEntryConnection,
   ),
 );

@@ -1,10 +1,11 @@
 import { OWN_STATEMENT, OrderDirection, builder } from '../../core/graphql/builder.ts';
 import { resolveBatched } from '../../core/graphql/batches.ts';
-import { resolveConnection } from '../../core/graphql/connections.ts';
+import { connectionType, resolveConnection } from '../../core/graphql/connections.ts';
 import { NotFoundError } from '../../core/errors.ts';
 import { mutation } from '../../core/graphql/mutations.ts';
 import { nodeType, uuidsOf } from '../../core/graphql/nodes.ts';
 import { RawJson } from '../../core/text/raw-json.ts';
+import { refusable } from '../../core/graphql/refusable.ts';
 import { needs, selectedColumns } from '../../core/graphql/selection.ts';
 import { EVENT_NAME, EventDefinition } from '../event-definitions/graphql/types.ts';
 import type { EventDefinitionRow } from '../event-definitions/operations.ts';
@@ -82,6 +83,8 @@ const FilterInput = builder.inputType('EventOccurrenceFilter', {
   }),
 });
 
+const EventOccurrenceConnection = connectionType(EventOccurrenceType, { of: 'event occurrences' });
+
 builder.objectField(EventDefinition, 'occurrences', (t) =>
   t.connection(
     {
@@ -104,8 +107,7 @@ builder.objectField(EventDefinition, 'occurrences', (t) =>
         });
       },
     },
-    { description: 'A page of occurrences.' },
-    { description: 'An occurrence in a list.' },
+    EventOccurrenceConnection,
   ),
 );
 
@@ -163,7 +165,10 @@ builder.objectField(OrganizationType, 'monthlyOccurrenceUsage', (t) =>
   t.field({
     type: MonthlyUsageType,
     description: 'Event occurrences sent in this month, and the limit.',
-    extensions: OWN_STATEMENT,
+    extensions: {
+      ...OWN_STATEMENT,
+      ...refusable({ scope: 'behavioral_events.event_definitions.read_write', actingOrganization: true }),
+    },
     resolve: ({ id }, _, context) => readMonthlyUsage(context, id),
   }),
 );
@@ -190,6 +195,7 @@ const OccurrenceInput = builder.inputType('EventOccurrenceInput', {
 });
 
 mutation('sendEventOccurrences', {
+  requires: { scope: 'analytics.behavioral_events.send' },
   description: 'Sends occurrences of defined events: all are taken or none.',
   schema: sendEventOccurrencesInput,
   input: (t) => ({
@@ -213,6 +219,7 @@ const IdentifierInput = builder.inputType('ObjectIdentifierInput', {
 });
 
 mutation('registerObjectIdentifiers', {
+  requires: { scope: 'analytics.behavioral_events.send' },
   description:
     'Tells which records have which values of a unique property, so that custom matching links occurrences that are sent from now on.',
   schema: registerObjectIdentifiersInput,

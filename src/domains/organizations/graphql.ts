@@ -1,6 +1,6 @@
 import { resolveBatched } from '../../core/graphql/batches.ts';
 import { OWN_STATEMENT, builder } from '../../core/graphql/builder.ts';
-import { resolveConnection } from '../../core/graphql/connections.ts';
+import { connectionType, resolveConnection } from '../../core/graphql/connections.ts';
 import { ConflictError, NotFoundError } from '../../core/errors.ts';
 import { mutation } from '../../core/graphql/mutations.ts';
 import { nodeType, toGlobalId, uuidsOf } from '../../core/graphql/nodes.ts';
@@ -52,6 +52,8 @@ export const OrganizationType = nodeType<OrganizationRow>('Organization', {
   }),
 });
 
+export const OrganizationConnection = connectionType(OrganizationType, { of: 'organizations' });
+
 const MemberType = builder.objectRef<MemberRow>('OrganizationMember').implement({
   description: 'A user in an organization.',
   fields: (t) => ({
@@ -63,6 +65,18 @@ const MemberType = builder.objectRef<MemberRow>('OrganizationMember').implement(
     }),
     role: t.expose('role', { type: RoleEnum, description: 'What they may do.' }),
     joinedAt: t.expose('createdAt', { type: 'DateTime', description: 'When they became a member.' }),
+  }),
+});
+
+const OrganizationMemberConnection = connectionType(MemberType, {
+  of: 'members',
+  edgeFields: (t) => ({
+    role: t.field({
+      type: RoleEnum,
+      description: 'What the member may do in this organization.',
+      extensions: needs<MemberRow>('role'),
+      resolve: ({ node }) => node.role,
+    }),
   }),
 });
 
@@ -82,12 +96,12 @@ builder.objectField(OrganizationType, 'members', (t) =>
         });
       },
     },
-    { description: 'A page of members.' },
-    { description: 'A member in a list.' },
+    OrganizationMemberConnection,
   ),
 );
 
 mutation('createOrganization', {
+  requires: { scope: 'organizations.write' },
   description: 'Creates an organization and makes the caller its administrator.',
   schema: createOrganizationInput,
   input: (t) => ({
@@ -109,7 +123,8 @@ mutation('createOrganization', {
 });
 
 mutation('updateOrganization', {
-  description: "Changes name and logo of the caller's organization; for admins.",
+  requires: { scope: 'organizations.write', role: 'admin' },
+  description: "Changes name and logo of the caller's organization.",
   schema: updateOrganizationInput,
   ids: { organizationId: 'Organization' },
   input: (t) => ({
@@ -129,8 +144,8 @@ mutation('updateOrganization', {
 });
 
 mutation('addOrganizationMember', {
-  description:
-    "Makes a user a member of the caller's organization, and creates the user when the address is new; for admins.",
+  requires: { scope: 'organizations.write', role: 'admin' },
+  description: "Makes a user a member of the caller's organization, and creates the user when the address is new.",
   schema: addOrganizationMemberInput,
   input: (t) => ({
     email: t.string({ required: true, description: 'E-mail address of the user; compared without case.' }),
@@ -148,7 +163,8 @@ mutation('addOrganizationMember', {
 });
 
 mutation('changeOrganizationMemberRole', {
-  description: 'Changes what a member may do; the last admin stays one. For admins.',
+  requires: { scope: 'organizations.write', role: 'admin' },
+  description: 'Changes what a member may do; the last admin stays one.',
   schema: changeOrganizationMemberRoleInput,
   ids: { userId: 'User' },
   input: (t) => ({
@@ -167,8 +183,8 @@ mutation('changeOrganizationMemberRole', {
 });
 
 mutation('removeOrganizationMember', {
-  description:
-    "Ends a membership and revokes the member's keys of the organization; never of the last admin. For admins.",
+  requires: { scope: 'organizations.write', role: 'admin' },
+  description: "Ends a membership and revokes the member's keys of the organization; never of the last admin.",
   schema: removeOrganizationMemberInput,
   ids: { userId: 'User' },
   input: (t) => ({ userId: t.id({ required: true, description: 'Either id of the user.' }) }),

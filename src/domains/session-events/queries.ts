@@ -1,7 +1,7 @@
 import { type RawBuilder, type SelectQueryBuilder, type SqlBool, sql } from 'kysely';
 import type { LoadBatch } from '../../core/graphql/batches.ts';
 import { invalid } from '../../core/errors.ts';
-import type { PageArguments } from '../../core/postgres/keyset.ts';
+import { type PageArguments, isBackward } from '../../core/postgres/keyset.ts';
 import type { OperationContext, Role } from '../../core/operation.ts';
 import { type Readable, type RowOf, listOf, preparedByShape, queriesOn, snake } from '../../core/postgres/queries.ts';
 import { within } from '../../core/postgres/reach.ts';
@@ -247,8 +247,7 @@ export function eventToJson(row: SessionEventRow): string {
 
 /** Relay's arguments as a window; cursors are the ids that REST uses. One more than the page is read, to learn whether more follow. */
 export function windowOf(page: PageArguments, defaultSize: number): { window: SessionEventWindow; size: number } {
-  if (page.first != null && page.last != null) throw invalid('last', 'must not be given together with first');
-  const backward = page.last != null;
+  const backward = isBackward(page);
   const size = page.last ?? page.first ?? defaultSize;
   if (size < 1 || size > MAX_PAGE) throw invalid(backward ? 'last' : 'first', `must be from 1 to ${MAX_PAGE}`);
   return {

@@ -1,3 +1,4 @@
+import { refusable } from '../../core/graphql/refusable.ts';
 import { OWN_STATEMENT, builder } from '../../core/graphql/builder.ts';
 import { ConflictError, NotFoundError } from '../../core/errors.ts';
 import { mutation } from '../../core/graphql/mutations.ts';
@@ -56,7 +57,7 @@ builder.queryField('deletionJob', (t) =>
     type: DeletionJobType,
     nullable: true,
     description: "A deletion of the caller's own account; null when there is none of this id.",
-    extensions: OWN_STATEMENT,
+    extensions: { ...OWN_STATEMENT, ...refusable({ scope: 'users.delete' }) },
     args: { id: t.arg.id({ required: true, description: 'Either id of the deletion job.' }) },
     resolve: async (_, { id }, context, info) => {
       const ids = uuidsOf([String(keyFromId('DeletionJob', id))]);
@@ -76,6 +77,7 @@ const DeletionQuestionnaireInput = builder.inputType('DeletionQuestionnaireInput
 });
 
 mutation('deleteUser', {
+  requires: { scope: 'users.delete' },
   description:
     "Queues the permanent deletion of the caller's own account. Asking again answers the same job. Refused while the caller is the only admin of an organization that has other members.",
   schema: deleteUserInput,
@@ -96,6 +98,7 @@ mutation('deleteUser', {
 });
 
 mutation('cancelUserDeletion', {
+  requires: { scope: 'users.delete' },
   description: "Calls a deletion of the caller's account off, as long as it is queued: everything stays as it was.",
   schema: cancelUserDeletionInput,
   ids: { deletionJobId: 'DeletionJob' },

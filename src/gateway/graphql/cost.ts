@@ -198,14 +198,17 @@ function hasOwnStatement(
 }
 
 function pageSizeOf(field: GraphQLField<unknown, unknown>, node: FieldNode, costing: Costing): number {
-  const given = [argument('first', field, node, costing), argument('last', field, node, costing)];
+  const given = [argument('first', node, costing), argument('last', node, costing)];
   const sizes = given.filter((size) => typeof size === 'number');
-  return sizes.length === 0 ? DEFAULT_PAGE_SIZE : bounded(Math.max(...sizes));
+  if (sizes.length > 0) return bounded(Math.max(...sizes));
+  // A default counts only where neither is given.
+  const size = defaultOf('first', field);
+  return typeof size === 'number' ? size : DEFAULT_PAGE_SIZE;
 }
 
 function listSize(field: GraphQLField<unknown, unknown>, node: FieldNode, costing: Costing): number {
   const size = PLAIN_LIST_SIZE ** listLevels(field.type);
-  const ids = argument('ids', field, node, costing);
+  const ids = argument('ids', node, costing) ?? defaultOf('ids', field);
   return size > 1 && Array.isArray(ids) ? Math.max(size, ids.length) : size;
 }
 
@@ -214,17 +217,13 @@ function listLevels(type: GraphQLOutputType): number {
   return isListType(nullable) ? 1 + listLevels(nullable.ofType) : 0;
 }
 
-function argument(
-  name: string,
-  field: GraphQLField<unknown, unknown>,
-  node: FieldNode,
-  { variables }: Costing,
-): unknown {
+function argument(name: string, node: FieldNode, { variables }: Costing): unknown {
   const literal = node.arguments?.find((given) => given.name.value === name)?.value;
-  const value =
-    literal?.kind === Kind.VARIABLE ? variables.get(literal.name.value) : literal && valueFromASTUntyped(literal);
-  if (value !== undefined) return value;
-  const definition = field.args.find((arg) => arg.name === name);
+  return literal?.kind === Kind.VARIABLE ? variables.get(literal.name.value) : literal && valueFromASTUntyped(literal);
+}
+
+function defaultOf(name: string, { args }: GraphQLField<unknown, unknown>): unknown {
+  const definition = args.find((arg) => arg.name === name);
   const fallback = definition?.default;
   return fallback?.literal ? valueFromASTUntyped(fallback.literal) : (fallback?.value ?? definition?.defaultValue);
 }

@@ -5,7 +5,7 @@ import { ifKnown } from '../../core/postgres/columns.ts';
 import { selectedColumns } from '../../core/graphql/selection.ts';
 import { ApiKeyType, ScopeEnum } from '../../domains/api-keys/graphql.ts';
 import { type ApiKeyRow, readApiKeys } from '../../domains/api-keys/operations.ts';
-import { OrganizationType, RoleEnum } from '../../domains/organizations/graphql.ts';
+import { OrganizationConnection, OrganizationType, RoleEnum } from '../../domains/organizations/graphql.ts';
 import {
   type OrganizationRow,
   listOrganizations,
@@ -65,8 +65,7 @@ const ViewerType = builder.objectRef<Actor>('Viewer').implement({
           return resolveList({ context, info, args: page }, userId, list, selected);
         },
       },
-      { description: 'A page of organizations.' },
-      { description: 'An organization in a list.' },
+      OrganizationConnection,
     ),
   }),
 });

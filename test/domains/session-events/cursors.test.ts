@@ -35,12 +35,10 @@ async function restTail(query: string, headers: Record<string, string> = {}) {
 async function graphqlPage(after: string) {
   const query =
     'query($id: ID!, $after: String) { session(id: $id) { events(after: $after) { nodes { databaseId } } } }';
-  const { data, errors } = await gateway.graphql<{ session: { events: { nodes: { databaseId: number }[] } } | null }>(
-    key,
-    query,
-    { id, after },
-  );
-  return data?.session?.events.nodes.map(({ databaseId }) => databaseId) ?? [400, errors?.[0]?.message];
+  const { data, errors } = await gateway.graphql<{
+    session: { events: { nodes: { databaseId: number }[] } | null } | null;
+  }>(key, query, { id, after });
+  return data?.session?.events?.nodes.map(({ databaseId }) => databaseId) ?? [400, errors?.[0]?.message];
 }
 
 async function graphqlTail(after: string) {

@@ -1,15 +1,16 @@
+import { refusable } from '../../../core/graphql/refusable.ts';
 import type { GraphQLResolveInfo } from 'graphql';
 import { z } from 'zod';
 import { OWN_STATEMENT, OrderDirection, builder } from '../../../core/graphql/builder.ts';
 import { resolveBatched } from '../../../core/graphql/batches.ts';
-import { toConnection } from '../../../core/graphql/connections.ts';
+import { connectionType, toConnection } from '../../../core/graphql/connections.ts';
 import { ConflictError, NotFoundError } from '../../../core/errors.ts';
 import { mutation } from '../../../core/graphql/mutations.ts';
 import { keyFromId, toGlobalId } from '../../../core/graphql/nodes.ts';
 import type { OperationContext } from '../../../core/operation.ts';
 import { selectedColumns } from '../../../core/graphql/selection.ts';
 import { OrganizationType } from '../../organizations/graphql.ts';
-import { EVENT_NAME, EventDefinition } from './types.ts';
+import { EVENT_DEFINITIONS, EVENT_NAME, EventDefinition } from './types.ts';
 import {
   createEventDefinitionInput,
   eventDefinitionFilter,
@@ -60,11 +61,14 @@ const FilterInput = builder.inputType('EventDefinitionFilter', {
   }),
 });
 
+const EventDefinitionConnection = connectionType(EventDefinition, { of: 'event definitions' });
+
 builder.objectField(OrganizationType, 'eventDefinitions', (t) =>
   t.connection(
     {
       type: EventDefinition,
       description: 'Its event definitions, by name unless ordered otherwise.',
+      extensions: refusable({ ...EVENT_DEFINITIONS, actingOrganization: true }),
       args: {
         search: t.arg.string({
           description:
@@ -88,8 +92,7 @@ builder.objectField(OrganizationType, 'eventDefinitions', (t) =>
         );
       },
     },
-    { description: 'A page of event definitions.' },
-    { description: 'An event definition in a list.' },
+    EventDefinitionConnection,
   ),
 );
 
@@ -143,14 +146,14 @@ builder.queryFields((t) => ({
     type: EventDefinition,
     nullable: true,
     description: 'One event definition of the organization; null when there is none.',
-    extensions: OWN_STATEMENT,
+    extensions: { ...OWN_STATEMENT, ...refusable(EVENT_DEFINITIONS) },
     args: { name: t.arg.string({ required: true, description: EVENT_NAME, validate: eventName }) },
     resolve: (_, { name }, context, info) => orNull(readSelected(context, name, info)),
   }),
   eventDefinitionNamePreview: t.field({
     type: NamePreviewType,
     description: 'The name that a label would make, and whether it is free.',
-    extensions: OWN_STATEMENT,
+    extensions: { ...OWN_STATEMENT, ...refusable(EVENT_DEFINITIONS) },
     args: {
       label: t.arg.string({
         required: true,
@@ -164,7 +167,7 @@ builder.queryFields((t) => ({
     type: DeletionPreviewType,
     nullable: true,
     description: 'What deleting a definition would take away; null when there is none.',
-    extensions: OWN_STATEMENT,
+    extensions: { ...OWN_STATEMENT, ...refusable(EVENT_DEFINITIONS) },
     args: { eventName: t.arg.string({ required: true, description: EVENT_NAME, validate: eventName }) },
     resolve: async (_, input, context, info) => {
       const selected = selectedColumns<EventDefinitionRow>(info, 'EventDefinition', 'eventDefinition');
@@ -211,6 +214,7 @@ const CustomMatchingIdInput = builder.inputType('CustomMatchingIdInput', {
 });
 
 mutation('createEventDefinition', {
+  requires: EVENT_DEFINITIONS,
   description: 'Creates an event definition with its properties.',
   schema: createEventDefinitionInput,
   input: (t) => ({
@@ -240,6 +244,7 @@ mutation('createEventDefinition', {
 });
 
 mutation('updateEventDefinition', {
+  requires: EVENT_DEFINITIONS,
   description: 'Changes the label and description of an event definition; nothing else of it can change.',
   schema: updateEventDefinitionInput,
   ids: { eventName: 'EventDefinition' },
@@ -260,6 +265,7 @@ mutation('updateEventDefinition', {
 });
 
 mutation('deleteEventDefinition', {
+  requires: EVENT_DEFINITIONS,
   description: 'Deletes an event definition and its occurrences for ever; its name can never be used again.',
   schema: eventDefinitionReference,
   ids: { eventName: 'EventDefinition' },

@@ -1,6 +1,6 @@
 import { ConflictError, NotFoundError } from '../../../core/errors.ts';
 import { type PayloadFields, mutation } from '../../../core/graphql/mutations.ts';
-import { EVENT_NAME, EventDefinition } from './types.ts';
+import { EVENT_DEFINITIONS, EVENT_NAME, EventDefinition } from './types.ts';
 import {
   addEventPropertyInput,
   eventPropertyReference,
@@ -29,6 +29,7 @@ const withDefinition =
   });
 
 mutation('addEventProperty', {
+  requires: EVENT_DEFINITIONS,
   description: 'Adds a custom property to an event definition, which has at most 50.',
   schema: addEventPropertyInput,
   ids: { eventName: 'EventDefinition' },
@@ -42,6 +43,7 @@ mutation('addEventProperty', {
 });
 
 mutation('updateEventProperty', {
+  requires: EVENT_DEFINITIONS,
   description:
     'Changes label, description, and the options of an enumeration. Removing an option keeps it valid for past occurrences.',
   schema: updateEventPropertyInput,
@@ -59,6 +61,7 @@ mutation('updateEventProperty', {
 });
 
 mutation('replaceEventPropertyType', {
+  requires: EVENT_DEFINITIONS,
   description:
     'Gives a property another type: deletes it and creates it again under its name, in one transaction. Past occurrences keep their values.',
   schema: replaceEventPropertyTypeInput,
@@ -77,6 +80,7 @@ mutation('replaceEventPropertyType', {
 });
 
 mutation('deleteEventProperty', {
+  requires: EVENT_DEFINITIONS,
   description: 'Removes a custom property; past occurrences keep their values, and the name may be used again.',
   schema: eventPropertyReference,
   ids: { eventName: 'EventDefinition' },

@@ -1,9 +1,10 @@
 import { z } from 'zod';
 import { builder } from '../../../core/graphql/builder.ts';
-import { resolveList } from '../../../core/graphql/connections.ts';
+import { connectionType, resolveList } from '../../../core/graphql/connections.ts';
 import { ConflictError, NotFoundError, RemoteFailedError } from '../../../core/errors.ts';
 import { mutation } from '../../../core/graphql/mutations.ts';
 import { keyFromId, toGlobalId, uuidsOf } from '../../../core/graphql/nodes.ts';
+import { refusable } from '../../../core/graphql/refusable.ts';
 import { needs, selectedColumns } from '../../../core/graphql/selection.ts';
 import { OrganizationType } from '../../organizations/graphql.ts';
 import { authorizeMcpConnection } from '../oauth/operations.ts';
@@ -18,6 +19,8 @@ import { testMcpConnection } from '../tool-operations.ts';
 import { createMcpConnection, deleteMcpConnection, listMcpConnections, updateMcpConnection } from '../operations.ts';
 import { type McpConnectionRow, connectionRow } from '../queries.ts';
 import { AuthTypeEnum, McpServerType, RegistrationEnum, ServerInfoType, TypeEnum, VisibilityEnum } from './types.ts';
+
+const McpServerConnection = connectionType(McpServerType, { of: 'MCP connections' });
 
 builder.objectField(OrganizationType, 'mcpServers', (t) =>
   t.connection(
@@ -36,7 +39,10 @@ builder.objectField(OrganizationType, 'mcpServers', (t) =>
           validate: mcpConnectionFilter.shape.visibility,
         }),
       },
-      extensions: needs<{ id: string }>('id'),
+      extensions: {
+        ...refusable({ scope: 'mcp_connections.read', actingOrganization: true }),
+        ...needs<{ id: string }>('id'),
+      },
       resolve: ({ id: organizationId }, args, context, info) => {
         const { type, visibility, ...page } = args;
         const selected = selectedColumns<McpConnectionRow>(info, 'McpServer');
@@ -45,8 +51,7 @@ builder.objectField(OrganizationType, 'mcpServers', (t) =>
         return resolveList({ context, info, args }, organizationId, list, selected);
       },
     },
-    { description: 'A page of MCP connections.' },
-    { description: 'An MCP connection in a list.' },
+    McpServerConnection,
   ),
 );
 
@@ -145,6 +150,7 @@ const authorizationUrl = {
 } as const;
 
 mutation('createMcpServer', {
+  requires: { scope: 'mcp_connections.write' },
   callsOut: true,
   description:
     'Registers an MCP connection. A remote server is spoken to: it is connected, or its authorization begins; when it fails, nothing is left behind.',
@@ -172,6 +178,7 @@ mutation('createMcpServer', {
 });
 
 mutation('authorizeMcpServer', {
+  requires: { scope: 'mcp_connections.write' },
   callsOut: true,
   description: 'Connects a remote connection with what is stored, or begins its authorization.',
   schema: reference,
@@ -190,6 +197,7 @@ mutation('authorizeMcpServer', {
 });
 
 mutation('testMcpServer', {
+  requires: { scope: 'mcp_connections.write' },
   callsOut: true,
   description: 'Asks a remote server whether it answers with what is stored, and notes the outcome in its status.',
   schema: reference,
@@ -212,6 +220,7 @@ mutation('testMcpServer', {
 });
 
 mutation('updateMcpServer', {
+  requires: { scope: 'mcp_connections.write' },
   description:
     'Changes a connection; the server is not asked. A new `serverUrl` clears all credentials: nothing that was given for one server is shown to another.',
   schema: z.preprocess(
@@ -245,6 +254,7 @@ mutation('updateMcpServer', {
 });
 
 mutation('deleteMcpServer', {
+  requires: { scope: 'mcp_connections.write' },
   callsOut: true,
   description:
     'Deletes a connection with all its secrets, and revokes its tokens where the authorization server offers that (RFC 7009).',

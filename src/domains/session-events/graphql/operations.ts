@@ -1,8 +1,9 @@
 import { type GraphQLContext, builder } from '../../../core/graphql/builder.ts';
-import { toConnection } from '../../../core/graphql/connections.ts';
+import { connectionType, toConnection } from '../../../core/graphql/connections.ts';
 import { ConflictError, NotFoundError, notFound } from '../../../core/errors.ts';
 import { mutation } from '../../../core/graphql/mutations.ts';
 import { PROVES_PARENT, keyFromId, nodeType, uuidsOf } from '../../../core/graphql/nodes.ts';
+import { refusable } from '../../../core/graphql/refusable.ts';
 import { needs, selectedColumns } from '../../../core/graphql/selection.ts';
 import { resolveBatched } from '../../../core/graphql/batches.ts';
 import type { SessionRow } from '../../sessions/operations.ts';
@@ -65,6 +66,8 @@ const FilterInput = builder.inputType('SessionEventFilter', {
   }),
 });
 
+const SessionEventConnection = connectionType(SessionEventType, { of: 'session events' });
+
 builder.objectField(SessionType, 'events', (t) =>
   t.connection(
     {
@@ -72,7 +75,7 @@ builder.objectField(SessionType, 'events', (t) =>
       description:
         'Its recorded events, by ascending id; pages of 1 to 1000, which end early at 16 MiB of data. Cursors are the ids that REST uses.',
       args: { filter: t.arg({ type: FilterInput, description: 'Conditions.' }) },
-      extensions: { ...PROVES_PARENT, ...needs<SessionRow>('id') },
+      extensions: { ...refusable({ scope: 'sessions.read' }), ...PROVES_PARENT, ...needs<SessionRow>('id') },
       resolve: async ({ id }, { filter, ...page }, context, info) => {
         const selected = selectedColumns<SessionEventRow>(info, 'SessionEvent');
         const { pages, counts } = pagesOfSessionEvents(context, { filter: filter ?? {}, page, selected });
@@ -83,8 +86,7 @@ builder.objectField(SessionType, 'events', (t) =>
         return toConnection({ page: found, total: async () => (await total()) ?? 0 });
       },
     },
-    { description: 'A page of events.' },
-    { description: 'An event in a list.' },
+    SessionEventConnection,
   ),
 );
 
@@ -138,6 +140,7 @@ const RecordedEventInput = builder.inputType('RecordedEventInput', {
 });
 
 mutation('appendSessionEvents', {
+  requires: { scope: 'sessions.record' },
   description:
     'Appends events to the stream of a session, all or none. With a `batchId` a retry stores nothing and answers the same.',
   schema: appendSessionEventsInput,

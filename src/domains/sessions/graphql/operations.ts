@@ -1,8 +1,9 @@
 import { OWN_STATEMENT, OrderDirection, builder } from '../../../core/graphql/builder.ts';
-import { toConnection } from '../../../core/graphql/connections.ts';
+import { connectionType, toConnection } from '../../../core/graphql/connections.ts';
 import { ConflictError, NotFoundError } from '../../../core/errors.ts';
 import { type InputFields, mutation } from '../../../core/graphql/mutations.ts';
 import { isProvenBelow, keyFromId, uuidsOf } from '../../../core/graphql/nodes.ts';
+import { refusable } from '../../../core/graphql/refusable.ts';
 import { needs, selectedColumns } from '../../../core/graphql/selection.ts';
 import { OrganizationType } from '../../organizations/graphql.ts';
 import { SandboxSizeEnum, SessionModeEnum, SessionStateEnum, SessionTypeEnum, SessionVisibilityEnum } from './enums.ts';
@@ -44,6 +45,8 @@ const FilterInput = builder.inputType('SessionFilter', {
   }),
 });
 
+const SessionConnection = connectionType(SessionType, { of: 'sessions' });
+
 builder.objectField(OrganizationType, 'sessions', (t) =>
   t.connection(
     {
@@ -53,7 +56,10 @@ builder.objectField(OrganizationType, 'sessions', (t) =>
         filter: t.arg({ type: FilterInput, description: 'Conditions.' }),
         orderBy: t.arg({ type: OrderInput, description: 'By time of creation, descending, unless given.' }),
       },
-      extensions: needs<{ id: string }>('id'),
+      extensions: {
+        ...refusable({ scope: 'sessions.read', actingOrganization: true }),
+        ...needs<{ id: string }>('id'),
+      },
       resolve: async ({ id }, { filter, orderBy, ...page }, context, info) => {
         const order = {
           field: orderBy?.field ?? ('CREATED_AT' as const),
@@ -65,8 +71,7 @@ builder.objectField(OrganizationType, 'sessions', (t) =>
         );
       },
     },
-    { description: 'A page of sessions.' },
-    { description: 'A session in a list.' },
+    SessionConnection,
   ),
 );
 
@@ -75,7 +80,7 @@ builder.queryField('session', (t) =>
     type: SessionType,
     nullable: true,
     description: 'One session; null when there is none that the caller may read.',
-    extensions: OWN_STATEMENT,
+    extensions: { ...OWN_STATEMENT, ...refusable({ scope: 'sessions.read' }) },
     args: { id: t.arg.id({ required: true, description: 'Either id of the session.' }) },
     resolve: async (_, { id }, context, info) => {
       const [key] = uuidsOf([String(keyFromId('Session', id))]);
@@ -119,6 +124,7 @@ export const configurationFields = (t: InputFields) => ({
 });
 
 mutation('updateSession', {
+  requires: { scope: 'sessions.write' },
   description: 'Updates the configuration of a session. What is absent stays as it is; null clears what may be null.',
   schema: updateSessionInput,
   ids: { sessionId: 'Session' },
@@ -144,6 +150,7 @@ mutation('updateSession', {
 });
 
 mutation('pinSession', {
+  requires: { scope: 'sessions.write' },
   description: 'Pins a session to the top for everybody who reads it, or unpins it.',
   schema: pinSessionInput,
   ids: { sessionId: 'Session' },

@@ -65,6 +65,7 @@ const DiffSummaryInput = builder.inputType('DiffSummaryInput', {
 });
 
 mutation('createSession', {
+  requires: { scope: 'sessions.record' },
   description: 'Begins to record a session of the caller; it is queued. For agent runners.',
   schema: createSessionInput,
   input: (t) => ({
@@ -93,6 +94,7 @@ mutation('createSession', {
 });
 
 mutation('transitionSession', {
+  requires: { scope: 'sessions.record' },
   description:
     'Moves a session to another state: queued → in progress → completed, failed or cancelled; a finished one may be queued again.',
   schema: transitionSessionInput,
@@ -113,6 +115,7 @@ mutation('transitionSession', {
 });
 
 mutation('recordArtifact', {
+  requires: { scope: 'sessions.record' },
   description: 'Records something that a session has made; at most 1,000 a session.',
   schema: recordArtifactInput,
   ids: { sessionId: 'Session' },
@@ -156,6 +159,7 @@ const CodeRepositoryInput = builder.inputType('CodeRepositoryInput', {
 });
 
 mutation('recordPullRequest', {
+  requires: { scope: 'sessions.record' },
   description:
     'Records a pull request of an artifact, or brings the one with the same address up to date; at most 100 an artifact.',
   schema: recordPullRequestInput,

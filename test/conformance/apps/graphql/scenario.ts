@@ -56,8 +56,8 @@ export async function scenario(client: Client, word: string, sessionId: string) 
 }
 
 function created(result: CreateDefinitionMutation['createEventDefinition']) {
-  if (result.__typename === 'CreateEventDefinitionPayload') return result.eventDefinition;
-  throw new Error(`${result.code}: ${result.message}`);
+  if (result?.__typename === 'CreateEventDefinitionPayload' && result.eventDefinition) return result.eventDefinition;
+  throw new Error(result && 'code' in result ? `${result.code}: ${result.message}` : 'there is no answer');
 }
 
 /** What the types must refuse: an expectation that isn't met is an error. Never called. */
@@ -68,7 +68,7 @@ export async function misuse(client: Client) {
   await client.run(PageOfDefinitionsDocument, { first: '2', search: '' });
   const { createEventDefinition } = await client.run(CreateDefinitionDocument, { input: { label: 'x' } });
   // @ts-expect-error a result may be an error, which has no definition
-  const definition = createEventDefinition.eventDefinition;
+  const definition = createEventDefinition?.eventDefinition;
   // @ts-expect-error `node` may be null
   const id = (await client.run(ReadDefinitionDocument, { id: '' })).node.id;
   return { definition, id };

@@ -59,7 +59,7 @@ graphql`
     createSession(input: $input) {
       __typename
       ... on CreateSessionPayload {
-        session @appendNode(connections: $connections, edgeTypeName: "OrganizationSessionsConnectionEdge") {
+        session @appendNode(connections: $connections, edgeTypeName: "SessionEdge") {
           ...sessionList_row
         }
       }

@@ -43,7 +43,7 @@ graphql`
 graphql`
   subscription sessionPageFollowSubscription($sessionId: ID!, $after: String, $connections: [ID!]!) {
     sessionEvents(sessionId: $sessionId, after: $after)
-      @appendNode(connections: $connections, edgeTypeName: "SessionEventsConnectionEdge") {
+      @appendNode(connections: $connections, edgeTypeName: "SessionEventEdge") {
       ...sessionPage_event
     }
   }
