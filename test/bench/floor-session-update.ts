@@ -14,7 +14,6 @@ import {
 
 interface SessionRow {
   readonly id: string;
-  readonly htmlUrl: string | null;
   readonly state: string;
   readonly mode: string;
   readonly projectUuid: string | null;
@@ -35,7 +34,7 @@ const UPDATE_FOR_REST = update(
   '*',
   `select s.id, s.title, s.description, s.kind, s.session_type as "sessionType", s.mode, s.visibility, s.level, s.state, s.agent, s.agent_id as "agentId",
     s.artifact_type as "artifactType", s.base_branch as "baseBranch", s.branch_name as "branchName", s.target_branch as "targetBranch", s.project_id as "projectId",
-    s.sandbox_size as "sandboxSize", s.external_id as "externalId", s.external_url as "externalUrl", s.html_url as "htmlUrl", s.is_pinned as "isPinned",
+    s.sandbox_size as "sandboxSize", s.external_id as "externalId", s.external_url as "externalUrl", s.mcp_servers as "mcpServers", s.is_pinned as "isPinned",
     s.diff_summary as "diffSummary", s.source as "sessionSource", s.source_pull_request as "sourcePullRequest", s.created_at as "createdAt",
     s.updated_at as "updatedAt", s.last_queued_at as "lastQueuedAt", s.last_seen_at as "lastSeenAt", ${PROJECT} from s ${WITH_PROJECT}`,
 );
@@ -74,7 +73,7 @@ export async function restUpdate(
   const { projectUuid, projectName, projectIcon, projectColor, ...columns } = row;
   return {
     ...columns,
-    htmlUrl: htmlUrlOf(row, floor),
+    htmlUrl: htmlUrlOf(sessionId, floor),
     artifacts: (artifactsBySession(below, toPullRequest).get(sessionId) ?? []).map(
       ({ row: { artifactId, artifactType, artifactCreatedAt, artifactUpdatedAt }, pullRequests }) => ({
         id: artifactId,

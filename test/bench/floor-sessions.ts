@@ -4,7 +4,6 @@ import { type Caller, type Floor, globalId, spelt, speltOrNull } from './floor-c
 
 interface SessionRow {
   readonly id: string;
-  readonly htmlUrl: string | null;
   readonly state: string;
   readonly source: { readonly repositories: readonly Repository[]; readonly id: string; name: string; type: string };
   readonly sessionType: string;
@@ -38,7 +37,7 @@ export interface ArtifactRow {
 
 /** What the whole answer needs of a session, but for the id. */
 const WHOLE = `s.title, s.description, s.kind, s.session_type as "sessionType", s.mode, s.visibility, s.level, s.is_pinned as "isPinned",
-  s.base_branch as "baseBranch", s.branch_name as "branchName", s.target_branch as "targetBranch", s.html_url as "htmlUrl", s.created_at as "createdAt",
+  s.base_branch as "baseBranch", s.branch_name as "branchName", s.target_branch as "targetBranch", s.created_at as "createdAt",
   s.updated_at as "updatedAt", s.last_seen_at as "lastSeenAt", s.state, s.diff_summary as "diffSummary", s.source`;
 export const PROJECT = `p.id as "projectUuid", p.name as "projectName", p.icon as "projectIcon", p.color as "projectColor"`;
 export const WITH_PROJECT = `left join project p on p.organization_id = s.organization_id and p.id::text = s.project_id`;
@@ -131,8 +130,7 @@ export function stateOf(current: string) {
   };
 }
 
-export const htmlUrlOf = (row: { readonly id: string; readonly htmlUrl: string | null }, floor: Floor) =>
-  row.htmlUrl ?? `${floor.publicUrl}/sessions/${row.id}`;
+export const htmlUrlOf = (sessionId: string, floor: Floor) => `${floor.publicUrl}/sessions/${sessionId}`;
 
 function toSession(row: SessionRow, found: readonly FoundArtifact[], floor: Floor): object {
   const { id, source, projectUuid } = row;
@@ -150,7 +148,7 @@ function toSession(row: SessionRow, found: readonly FoundArtifact[], floor: Floo
     baseBranch: row['baseBranch'],
     branchName: row['branchName'],
     targetBranch: row['targetBranch'],
-    htmlUrl: htmlUrlOf(row, floor),
+    htmlUrl: htmlUrlOf(id, floor),
     createdAt: row['createdAt'],
     updatedAt: row['updatedAt'],
     lastSeenAt: row['lastSeenAt'],

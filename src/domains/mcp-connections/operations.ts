@@ -1,4 +1,5 @@
-import { ConflictError, invalid } from '../../core/errors.ts';
+import { ConflictError, type Fault, ValidationError } from '../../core/errors.ts';
+import { groupBy } from '../../core/group-by.ts';
 import type { CountedPage, PageArguments } from '../../core/postgres/keyset.ts';
 import type { Columns } from '../../core/postgres/columns.ts';
 import {
@@ -26,7 +27,7 @@ import {
   type McpConnectionRow,
   countConnections,
   findConnections,
-  findKnownReferences,
+  findReferenced,
   pageOfConnections,
 } from './queries.ts';
 import { topicOf } from './status.ts';
@@ -236,18 +237,41 @@ export async function listMcpConnections(
   };
 }
 
-/** @throws ValidationError naming the first that is neither the id nor the name of a connection that the caller can see. */
-export async function requireVisibleMcpConnections(
+/**
+ * The ids of the connections that references name, each once, in the order in which they are first named. A reference is an id, or a name that
+ * only one connection visible to the caller has.
+ * @throws ValidationError for every reference that is neither.
+ */
+export async function resolveMcpConnections(
   context: OperationContext,
   references: readonly string[],
   path: string,
-): Promise<void> {
-  if (references.length === 0) return;
-  const known = await findKnownReferences(context, references);
-  const index = references.findIndex((reference) => !known.has(reference));
-  if (index >= 0)
-    throw invalid(
-      `${path}.${index}`,
-      `${references[index]} is neither the id nor the name of an MCP connection that you can see`,
-    );
+): Promise<string[]> {
+  if (references.length === 0) return [];
+  const known = await findReferenced(context, references);
+  const ids = new Set(known.map(({ id }) => id));
+  const named = groupBy(known, ({ name }) => name);
+  const resolved = references.map((reference) => {
+    const id = reference.toLowerCase();
+    return ids.has(id) ? [id] : (named.get(reference) ?? []).map((connection) => connection.id);
+  });
+  const faults = resolved.flatMap((found, index) =>
+    found.length === 1 ? [] : [referenceFault(references[index] ?? '', found, [path, String(index)])],
+  );
+  if (faults.length > 0) throw new ValidationError(faults);
+  return [...new Set(resolved.flat())];
+}
+
+function referenceFault(reference: string, found: readonly string[], path: readonly string[]): Fault {
+  return found.length === 0
+    ? {
+        path,
+        code: 'not_found',
+        message: `${reference} is neither the id nor the name of an MCP connection that you can see`,
+      }
+    : {
+        path,
+        code: 'ambiguous',
+        message: `${reference} is the name of ${found.length} MCP connections; give an id: ${found.join(' or ')}`,
+      };
 }

@@ -15,18 +15,25 @@ export function targetOf({ id }: McpConnection): AuditTarget {
   return { type: 'McpServer', id };
 }
 
-/** Shared connections of the organization, and the caller's own. What others keep for themselves is not there. */
+/** The connections that a caller sees: the shared ones of the organization, and their own. */
 export function reachedBy(actor: Actor): Reach<Ownership> {
-  return {
-    all: { organizationId: requireOrganization(actor).id },
-    anyOf: [{ visibility: 'shared' }, { ownerId: actor.userId }],
-  };
+  return visibleTo({ organizationId: requireOrganization(actor).id, userId: actor.userId });
 }
 
-/** What decides who may see a connection. */
-interface Ownership {
-  readonly organizationId: string;
-  readonly ownerId: string | null;
+/** The same for a caller whose ids are known only when a prepared query runs. */
+export function visibleTo<Id>({ organizationId, userId }: Viewer<Id>): Reach<Ownership<Id>> {
+  return { all: { organizationId }, anyOf: [{ visibility: 'shared' }, { ownerId: userId }] };
+}
+
+interface Viewer<Id> {
+  readonly organizationId: Id;
+  readonly userId: Id;
+}
+
+/** What decides who may see a connection. `Id` is an id, or its place in a prepared query. */
+interface Ownership<Id = string> {
+  readonly organizationId: Id;
+  readonly ownerId: Id | null;
   readonly visibility: Visibility;
 }
 

@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import { z } from 'zod';
 import { type Ordering, type Page, type PageArguments, planPage } from '../../core/postgres/keyset.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import { type Readable, type RowOf, asRow, listOf, queriesOn, snake } from '../../core/postgres/queries.ts';
@@ -105,27 +106,25 @@ export function findConnections(
   return context.sql.all(connections.where('c.id', '=', sql<string>`any(${listOf('uuid', ids)})`));
 }
 
-/** Which of the texts are ids or names of connections that the caller can see. */
-export async function findKnownReferences(
+/** The connections that the caller sees and that one of the references names, by id or by name. */
+export function findReferenced(
   { sql: reader, actor }: OperationContext,
   references: readonly string[],
-): Promise<Set<string>> {
-  const lowered = references.map((reference) => reference.toLowerCase());
-  const rows = await reader.all(
+): Promise<Pick<McpConnectionRow, 'id' | 'name'>[]> {
+  const ids = references.filter((reference) => z.uuid().safeParse(reference).success);
+  return reader.all(
     db
       .selectFrom('mcp_connection as c')
       .select(['c.id', 'c.name'])
       .where(within(reachedBy(actor), 'c'))
       .where((eb) =>
         eb.or([
-          eb(sql<string>`c.id::text`, '=', sql<string>`any(${listOf('text', lowered)})`),
+          eb('c.id', '=', sql<string>`any(${listOf('uuid', ids)})`),
           eb('c.name', '=', sql<string>`any(${listOf('text', references)})`),
         ]),
-      ),
+      )
+      .orderBy('c.id'),
   );
-  const ids = new Set(rows.map(({ id }) => id));
-  const names = new Set(rows.map(({ name }) => name));
-  return new Set(references.filter((reference) => names.has(reference) || ids.has(reference.toLowerCase())));
 }
 
 /** A connection that was just written, as it will be read. */

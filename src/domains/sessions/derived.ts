@@ -1,4 +1,3 @@
-import type { SessionRow } from './queries.ts';
 import type { SessionState } from './vocabulary.ts';
 
 export interface SessionStateFlags {
@@ -22,7 +21,7 @@ export function stateFlags(current: SessionState): SessionStateFlags {
   };
 }
 
-/** Where people look at a session: the address that its recorder gave, else one made from ours. */
-export function htmlUrlOf({ id, htmlUrl }: Pick<SessionRow, 'id' | 'htmlUrl'>, publicUrl: string): string {
-  return htmlUrl ?? `${publicUrl}/sessions/${id}`;
+/** The page of a session in the console. */
+export function htmlUrlOf(sessionId: string, publicUrl: string): string {
+  return `${publicUrl}/sessions/${sessionId}`;
 }

@@ -85,9 +85,11 @@ const SessionSchema = defineEntity({
     /** Free text; names a project when it is the id of one. */
     projectId: p.text().nullable(),
     sandboxSize: p.enum(SANDBOX_SIZES).nullable(),
+    /** Ids of MCP connections, some of which may be deleted. */
     mcpServers: p.array(),
     externalId: p.text().nullable(),
     externalUrl: p.text().nullable(),
+    /** Of version 0.1, whose gateways read it while they are replaced; drop it with the next release. */
     htmlUrl: p.text().nullable(),
     isPinned: p.boolean(),
     diffSummary: p.json<DiffSummary>().nullable(),
@@ -189,6 +191,8 @@ export type SessionTables = InferKyselyDB<
   | typeof ArtifactSchema
   | typeof PullRequestSchema
 >;
-export const SESSION_COLUMNS = columnNames<SessionTables, 'session'>(SessionSchema, 'session');
+export const SESSION_COLUMNS = columnNames<SessionTables, 'session'>(SessionSchema, 'session').filter(
+  (name) => name !== 'htmlUrl',
+);
 export const ARTIFACT_COLUMNS = columnNames<SessionTables, 'artifact'>(ArtifactSchema, 'artifact');
 export const PULL_REQUEST_COLUMNS = columnNames<SessionTables, 'pull_request'>(PullRequestSchema, 'pull_request');

@@ -31,8 +31,9 @@ const projectId = shortText.overwrite((value) => (z.uuid().safeParse(value).succ
 const reasoningLevel = text({ min: 1, max: 100 });
 const objective = text({ max: 100_000 });
 
+export const MAX_MCP_SERVERS = 100;
 /** Ids or names of MCP connections. */
-const mcpServers = z.array(text({ min: 1, max: 1000 })).max(100);
+const mcpServers = z.array(text({ min: 1, max: 1000 })).max(MAX_MCP_SERVERS);
 
 /** Nothing is required: what is absent stays as it is, null clears what may be null. */
 export const updateSessionInput = z.strictObject({
@@ -108,7 +109,6 @@ export const createSessionInput = z.strictObject({
   mcpServers: withDefault(mcpServers, []),
   externalId: optional(shortText),
   externalUrl: optional(address),
-  htmlUrl: optional(address),
   source: optional(
     z.strictObject({
       id: optional(z.uuid()),

@@ -5,7 +5,7 @@ import type { CountedPage } from '../../core/postgres/keyset.ts';
 import { type OperationContext, auditEntry, requireOrganization, requireScope } from '../../core/operation.ts';
 import type { Columns } from '../../core/postgres/columns.ts';
 import { isLongerThan } from '../../core/validation.ts';
-import { requireVisibleMcpConnections } from '../mcp-connections/operations.ts';
+import { resolveMcpConnections } from '../mcp-connections/operations.ts';
 import { Session } from './entity.ts';
 import { MAX_DESCRIPTION, type PinSessionInput, type UpdateSessionInput } from './input.ts';
 import { requireChange } from './policy.ts';
@@ -86,21 +86,20 @@ export async function readSessionDetails(context: OperationContext, session: Ses
 
 /**
  * Changes the configuration of a session. `richContent` without `description` sets the description to its plain text.
+ * `mcpServers` replaces the connections that the caller sees; those that they do not see stay.
  * @throws NotFoundError when the caller cannot read the session; ForbiddenError when they can but may not change it; ValidationError when
  * an MCP server is none that the caller can see.
  */
 export async function updateSession(
   context: OperationContext,
-  { sessionId, ...changes }: UpdateSessionInput,
+  { sessionId, ...given }: UpdateSessionInput,
   selected?: Columns<SessionRow>,
 ): Promise<SessionRow> {
   requireScope(context.actor, 'sessions.write');
-  if (changes.mcpServers) await requireVisibleMcpServers(context, changes.mcpServers);
-  if (changes.richContent && changes.description === undefined) {
-    const description = describe(changes.richContent);
-    return changeSession(context, 'updateSession', sessionId, { ...changes, description }, selected);
-  }
-  return changeSession(context, 'updateSession', sessionId, changes, selected);
+  const mcpServers = given.mcpServers && (await resolveMcpConnections(context, given.mcpServers, 'mcpServers'));
+  const description =
+    given.richContent && given.description === undefined ? describe(given.richContent) : given.description;
+  return changeSession(context, 'updateSession', sessionId, { ...given, description, mcpServers }, selected);
 }
 
 /** The description that a rich-text document makes; null when its text is empty. */
@@ -187,11 +186,6 @@ export async function requireSessionChange(context: OperationContext, sessionId:
 async function refuse(context: OperationContext, sessionId: string): Promise<never> {
   await requireSessionChange(context, sessionId);
   throw new ConflictError('the session was changed by somebody else at the same time; try again');
-}
-
-/** @throws ValidationError naming the first that is neither the id nor the name of an MCP connection that the caller can see. */
-export function requireVisibleMcpServers(context: OperationContext, wanted: readonly string[]): Promise<void> {
-  return requireVisibleMcpConnections(context, wanted, 'mcpServers');
 }
 
 /** Loads a session for changing, and holds it. `what` is said to be missing when the caller cannot read it. */

@@ -6,7 +6,6 @@ import type { OperationContext, Role } from '../../core/operation.ts';
 import {
   type Readable,
   type RowOf,
-  columns,
   listOf,
   prepared,
   preparedByShape,
@@ -17,17 +16,22 @@ import { within } from '../../core/postgres/reach.ts';
 import { type Columns, withColumns } from '../../core/postgres/columns.ts';
 import { SESSION_COLUMNS, type SessionTables } from './entity.ts';
 import type { SessionFilter } from './input.ts';
+import { type McpServerViewer, replacedMcpServers, visibleMcpServers } from './mcp-servers.ts';
 import { callerOf, changeableBy, readableBy } from './policy.ts';
 
 const db = queriesOn<SessionTables>();
 type Tables = Readable<SessionTables>;
 
 /** Rows have the columns that were asked for; without a selection they have all. */
-export type SessionRow = RowOf<Tables['session']>;
+export type SessionRow = Omit<RowOf<Tables['session']>, 'htmlUrl'>;
 export type ProjectRow = Pick<RowOf<Tables['project']>, 'id' | 'name' | 'icon' | 'color'>;
 
 const sessionColumns = (asked: Columns<SessionRow>, ...always: (keyof SessionRow)[]) =>
   withColumns<SessionRow>(asked, SESSION_COLUMNS, 'id', ...always);
+
+/** Columns of the session `s`; of its MCP connections those that the caller sees. The query is cast to rows, whose names these are. */
+const selectionOf = (names: readonly (keyof SessionRow)[], viewer: McpServerViewer) =>
+  names.map((name) => (name === 'mcpServers' ? visibleMcpServers(viewer) : sql.ref(`s.${snake(name)}`)).as(name));
 
 const sessionsById = preparedByShape<{ ids: readonly string[]; organizationId: string; userId: string }>();
 
@@ -40,13 +44,15 @@ export async function findSessions(
   const { organizationId, userId, role } = callerOf(actor);
   const names = sessionColumns(asked);
   return reader.all(
-    sessionsById([role, ...names].join(), { ids, organizationId, userId }, (value) =>
-      db
+    sessionsById([role, ...names].join(), { ids, organizationId, userId }, (value) => {
+      const caller = { organizationId: value('organizationId'), userId: value('userId'), role };
+      return db
         .selectFrom('session as s')
-        .select(columns('s', names))
+        .select(selectionOf(names, caller))
         .where('s.id', '=', sql<string>`any(${value('ids')}::uuid[])`)
-        .where(within(readableBy({ organizationId: value('organizationId'), userId: value('userId'), role }), 's')),
-    ),
+        .where(within(readableBy(caller), 's'))
+        .$castTo<SessionRow>();
+    }),
   );
 }
 
@@ -124,7 +130,8 @@ export async function pageOfSessions(
       [role, plan.shape, ...conditions, '', ...names].join(),
       { ...filter, ...caller, ...plan.values },
       (value) => {
-        const query = db.selectFrom('session as s').select(columns('s', names));
+        const viewer = { organizationId: value('organizationId'), userId: value('userId') };
+        const query = db.selectFrom('session as s').select(selectionOf(names, viewer)).$castTo<SessionRow>();
         return plan.apply(sessionsOf(query, value, { role, conditions }), value);
       },
     ),
@@ -208,23 +215,25 @@ export async function updateSessionRow(
   const isMerged = changes.agentOptions != null;
   const values = { ...changes, ...auditValues(entry), sessionId, organizationId, userId };
   const statement = updates([role, isMerged, ...given, '', ...names].join(), values, (value) => {
+    const caller = { organizationId: value('organizationId'), userId: value('userId'), role };
     const written = given.map((name): [string, RawBuilder<never>] => {
       const place = value(name);
+      if (name === 'mcpServers') return [snake(name), sql`${replacedMcpServers(place, caller)}`];
       return [snake(name), sql<never>`${name === 'agentOptions' && isMerged ? mergedOptions(place) : place}`];
     });
-    const reach = changeableBy({ organizationId: value('organizationId'), userId: value('userId'), role });
     return db
       .with('changed', (query) =>
         query
           .updateTable('session as s')
           .set(Object.fromEntries(written))
           .where('s.id', '=', sql<string>`${value('sessionId')}`)
-          .where(within(reach, 's'))
-          .returning(columns('s', names)),
+          .where(within(changeableBy(caller), 's'))
+          .returning(selectionOf(names, caller)),
       )
       .with('recorded', () => auditInsert(value, 'changed'))
       .selectFrom('changed')
-      .selectAll();
+      .selectAll()
+      .$castTo<SessionRow>();
   });
   return reader.first(statement);
 }

@@ -15,7 +15,8 @@ import type {
   RecordPullRequestInput,
   TransitionSessionInput,
 } from './input.ts';
-import { describe, lockSession, requireVisibleMcpServers, sessionTopic } from './operations.ts';
+import { resolveMcpConnections } from '../mcp-connections/operations.ts';
+import { describe, lockSession, sessionTopic } from './operations.ts';
 import { type SessionRow, findSessions } from './queries.ts';
 import { NEXT_STATES, isFinished } from './vocabulary.ts';
 
@@ -38,7 +39,7 @@ const insertSession = write(
     const { em, actor, now, newId } = context;
     requireScope(actor, 'sessions.record');
     const organization = requireOrganization(actor);
-    await requireVisibleMcpServers(context, input.mcpServers);
+    const mcpServers = await resolveMcpConnections(context, input.mcpServers, 'mcpServers');
     const at = now();
     const { project, source, ...fields } = input;
     if (project)
@@ -49,6 +50,7 @@ const insertSession = write(
       );
     const session = em.create(Session, {
       ...fields,
+      mcpServers,
       id: newId(),
       organization: organization.id,
       creator: actor.userId,

@@ -43,7 +43,7 @@ describe('createSession', () => {
         targetBranch: x(500),
       },
     ],
-    [{ projectId: x(500), externalId: x(500), externalUrl: x(2048), htmlUrl: x(2048) }],
+    [{ projectId: x(500), externalId: x(500), externalUrl: x(2048) }],
     [{ source: { ...source, name: x(500), type: x(100), repositories: Array(100).fill(source.repositories[0]) } }],
     [
       {
@@ -74,8 +74,8 @@ describe('createSession', () => {
   test.each<[object, string]>([
     [{ title: '' }, 'title: must not be empty'],
     [{ externalUrl: 'javascript:alert(1)' }, 'externalUrl: must not be an address that runs a script'],
-    [{ htmlUrl: ' JAVA\tSCRIPT:alert(1)' }, 'htmlUrl: must not be an address that runs a script'],
-    [{ htmlUrl: 'data:text/html,x' }, 'htmlUrl: must not be an address that runs a script'],
+    [{ externalUrl: ' JAVA\tSCRIPT:alert(1)' }, 'externalUrl: must not be an address that runs a script'],
+    [{ externalUrl: 'data:text/html,x' }, 'externalUrl: must not be an address that runs a script'],
     [{ title: x(1001) }, 'title: must be at most 1000 characters'],
     [{ description: '' }, 'description: must not be empty'],
     [{ description: x(1_000_001) }, 'description: must be at most 1000000 characters'],

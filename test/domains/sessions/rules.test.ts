@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { STDIO, createConnection } from '../../support/fixtures/mcp-connections.ts';
 import {
   PROJECT_ID,
   PULL_REQUEST_ID,
@@ -45,6 +46,7 @@ describe('the document', () => {
       externalUrl: null,
       kind: 'agent',
       level: 0,
+      mcpServers: [],
       mode: 'normal',
       projectId: null,
       sandboxSize: null,
@@ -73,6 +75,7 @@ describe('the document', () => {
   test('both doors tell the same of a session that has everything', async () => {
     const { key } = await gateway.createKey();
     const agentId = randomUUID();
+    const server = await createConnection(gateway, key, STDIO);
     const id = await createSession(gateway, key, {
       description: 'What it does',
       kind: 'review',
@@ -92,7 +95,7 @@ describe('the document', () => {
       sandboxSize: 'XXL',
       externalId: 'E-1',
       externalUrl: 'https://example.com/e/1',
-      htmlUrl: 'https://example.com/s/1',
+      mcpServers: [server.body.connection.id],
       source: {
         id: SOURCE_ID,
         name: 'Chat',
@@ -119,7 +122,7 @@ describe('the document', () => {
     const { body } = await patch(key, id, {});
     const query = `query($id: ID!) { session(id: $id) {
       id: databaseId agent agentId artifactType baseBranch branchName targetBranch createdAt updatedAt lastQueuedAt lastSeenAt externalId externalUrl kind level mode
-      projectId sandboxSize sessionType title description visibility htmlUrl isPinned diffSummary { additions deletions }
+      projectId sandboxSize sessionType title description visibility htmlUrl mcpServers isPinned diffSummary { additions deletions }
       artifacts { id: databaseId type createdAt updatedAt pullRequests { id: databaseId url title status isDraft sourceBranch baseBranch headSha createdAt updatedAt agent
         diff { additions deletions data } author { avatarUrl login } codeRepository { id: databaseId name owner baseBranch provider } } }
       project { id: databaseId name icon color } sessionSource { id: databaseId name type repositories { id: databaseId name provider } }

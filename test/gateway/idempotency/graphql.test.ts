@@ -136,7 +136,7 @@ test('each field has a key of its own: a retry replays what was done, and runs w
     first: { __typename: 'CreateApiKeyPayload' },
     second: { __typename: 'ValidationError' },
   });
-  await gateway.rest('POST', '/v1/mcp-connections', {
+  const created = await gateway.rest<{ connection: { id: string } }>('POST', '/v1/mcp-connections', {
     key,
     body: { type: 'stdio', name: 'tracker', command: 'npx', visibility: 'personal' },
   });
@@ -144,7 +144,7 @@ test('each field has a key of its own: a retry replays what was done, and runs w
   expect(after).toMatchObject({ status: 200, replayed: null });
   expect(after.body.data).toEqual({
     first: before.body.data?.['first'],
-    second: { __typename: 'UpdateSessionPayload', session: { mcpServers: ['tracker'] } },
+    second: { __typename: 'UpdateSessionPayload', session: { mcpServers: [created.body.connection.id] } },
   });
   expect(await send(query, 'k-1')).toMatchObject({ replayed: 'true', data: after.data });
 });

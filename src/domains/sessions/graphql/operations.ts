@@ -120,7 +120,10 @@ export const configurationFields = (t: InputFields) => ({
   targetBranch: t.string({ description: '1 to 500 characters.' }),
   projectId: t.string({ description: '1 to 500 characters.' }),
   sandboxSize: t.field({ type: SandboxSizeEnum, description: 'How large a machine it runs on.' }),
-  mcpServers: t.stringList({ description: 'Ids or names of MCP connections that the caller can see, at most 100.' }),
+  mcpServers: t.stringList({
+    description:
+      'MCP connections that the caller can see, at most 100: each by its id, or by a name that only one of them has. Stored as ids, each once.',
+  }),
 });
 
 mutation('updateSession', {

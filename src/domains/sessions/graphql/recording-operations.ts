@@ -82,7 +82,6 @@ mutation('createSession', {
     project: t.field({ type: ProjectInput, description: 'Takes the place of `projectId`.' }),
     externalId: t.string({ description: '1 to 500 characters.' }),
     externalUrl: t.string({ description: 'At most 2048 characters.' }),
-    htmlUrl: t.string({ description: 'Where people look at it; at most 2048 characters.' }),
     source: t.field({ type: SourceInput, description: 'Where it comes from; the API when absent.' }),
     sourcePullRequest: t.field({ type: SourcePullRequestInput, description: 'The pull request it begins with.' }),
     diffSummary: t.field({ type: DiffSummaryInput, description: 'How much it has changed.' }),

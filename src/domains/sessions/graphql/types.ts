@@ -225,14 +225,15 @@ export const SessionType = nodeType<SessionRow>('Session', {
       description: 'How large a machine it runs on.',
     }),
     mcpServers: t.exposeStringList('mcpServers', {
-      description: 'Ids or names of the MCP connections that the agent may use.',
+      description:
+        'Ids of the MCP connections that the agent may use. Deleted ones, and personal ones of somebody else, are left out.',
     }),
     externalId: t.exposeString('externalId', { nullable: true, description: 'Its id in another system.' }),
     externalUrl: t.exposeString('externalUrl', { nullable: true, description: 'Its address in another system.' }),
     htmlUrl: t.string({
-      description: 'Where people look at it.',
-      extensions: needs<SessionRow>('id', 'htmlUrl'),
-      resolve: (row, _, { settings }) => htmlUrlOf(row, settings.publicUrl),
+      description: 'Address of its page in the console: `PUBLIC_URL/sessions/<databaseId>`.',
+      extensions: needs<SessionRow>('id'),
+      resolve: ({ id }, _, { settings }) => htmlUrlOf(id, settings.publicUrl),
     }),
     isPinned: t.exposeBoolean('isPinned', { description: 'Whether it is pinned to the top.' }),
     diffSummary: t.expose('diffSummary', {
