@@ -1,7 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { inspect } from 'node:util';
 import { type Config, ConfigurationError, readConfig } from './core/config.ts';
-import { isDatabaseAway, migrate } from './core/postgres/connections.ts';
+import { migrate } from './core/postgres/connections.ts';
+import { isDatabaseAway } from './core/postgres/failures.ts';
 import type { JobWorker } from './core/jobs.ts';
 import { type Assembly, assemble } from './gateway/assemble.ts';
 import { type IssuedKey, createDemoWorkspace } from './operator/demo-workspace.ts';

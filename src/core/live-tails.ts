@@ -1,8 +1,13 @@
 import type { Logger } from 'pino';
-import { isDatabaseAway } from './postgres/connections.ts';
+import { isDatabaseAway } from './postgres/failures.ts';
 import { DomainError } from './errors.ts';
 import type { Notifier } from './postgres/notifications.ts';
-import type { Actor } from './operation.ts';
+
+/** Who follows. */
+export interface Follower {
+  readonly keyId: string;
+  readonly organization: { readonly id: string } | undefined;
+}
 
 /** Requests that follow something and go on until it ends: streams of events and subscriptions. */
 export interface LiveTails {
@@ -10,7 +15,7 @@ export interface LiveTails {
    * Begins to follow topics: what the request reads, and the key it was made with. To be closed in any case; `signal` closes it, too.
    * @throws DomainError 429 when the key or the organization has as many as it may have in this process.
    */
-  open(actor: Actor, topics: readonly string[], signal: AbortSignal | undefined): LiveTail;
+  open(follower: Follower, topics: readonly string[], signal: AbortSignal | undefined): LiveTail;
 }
 
 export interface LiveTail {
@@ -77,7 +82,7 @@ export function createLiveTails(options: LiveTailsOptions): LiveTails {
     return next;
   }
 
-  function admit({ keyId, organization }: Actor): () => void {
+  function admit({ keyId, organization }: Follower): () => void {
     const bounds: [name: string, max: number, whose: string][] = [[keyId, options.maxOfKey, 'an API key']];
     if (organization) bounds.push([organization.id, options.maxOfOrganization, 'an organization']);
     for (const [name, max, whose] of bounds) {
@@ -92,8 +97,8 @@ export function createLiveTails(options: LiveTailsOptions): LiveTails {
   }
 
   return {
-    open(actor, topics, signal) {
-      const release = admit(actor);
+    open(follower, topics, signal) {
+      const release = admit(follower);
       let hasChanged = false;
       let isClosed = false;
       let wakeUp: (() => void) | undefined;

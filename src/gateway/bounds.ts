@@ -12,6 +12,9 @@ export interface Bounds {
   readonly tailsOfOrganization: number;
 }
 
+/** Points that one GraphQL operation may cost. */
+export const MAX_OPERATION_COST = 20_000;
+
 const MIB = 1024 * 1024;
 
 export const DEFAULT_BOUNDS: Bounds = {

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { isDatabaseAway, isDatabaseFull } from '../core/postgres/connections.ts';
+import { isDatabaseAway, isDatabaseFull } from '../core/postgres/failures.ts';
 import { DomainError } from '../core/errors.ts';
 
 /**

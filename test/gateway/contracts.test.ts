@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { z } from 'zod';
 import { openDatabase, pendingMigrations } from '../../src/core/postgres/connections.ts';
 import { CODE_OF, STATUS_OF } from '../../src/core/errors.ts';
-import { MAX_BODY_BYTES } from '../../src/gateway/http/request-body.ts';
+import { MAX_BODY_BYTES } from '../../src/core/http/request-body.ts';
 import { entities } from '../../src/gateway/entities.ts';
 import { EXAMPLES } from '../../src/gateway/pages/graphiql-examples.ts';
 import { LIMITS } from '../../src/gateway/graphql/limits.ts';

@@ -5,7 +5,7 @@ import RelayPlugin from '@pothos/plugin-relay';
 import ValidationPlugin from '@pothos/plugin-validation';
 import type { OperationContext } from '../operation.ts';
 import { DEFAULT_PAGE_SIZE } from '../postgres/keyset.ts';
-import type { Timestamp } from '../postgres/sql.ts';
+import type { Timestamp } from '../text/timestamps.ts';
 import { toValidationError } from '../validation.ts';
 
 /** What resolvers are given. */

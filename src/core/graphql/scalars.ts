@@ -1,7 +1,7 @@
 import { GraphQLError, Kind, type ValueNode } from 'graphql';
 import { z } from 'zod';
 import { builder } from './builder.ts';
-import { toIsoString } from '../postgres/sql.ts';
+import { toIsoString } from '../text/timestamps.ts';
 
 /** A scalar that arrives as text, in variables and in literals alike. */
 function textual(name: string, isValid: (text: string) => boolean, hint: string) {

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import type { Logger } from 'pino';
-import { isDatabaseAway } from './connections.ts';
+import { isDatabaseAway } from './failures.ts';
 import { DomainError } from '../errors.ts';
 import { type Run, runOn } from './sql.ts';
 import { WIRE_TYPES } from './wire-types.ts';

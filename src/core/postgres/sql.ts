@@ -146,11 +146,3 @@ function lengthOf(rows: readonly object[]): number {
   for (const row of rows) for (const value of Object.values(row)) if (typeof value === 'string') length += value.length;
   return length;
 }
-
-/** A moment: a Date of an entity, or the ISO 8601 text of a row. */
-export type Timestamp = Date | string;
-
-/** ISO 8601 in UTC with milliseconds. */
-export function toIsoString(moment: Timestamp): string {
-  return typeof moment === 'string' ? moment : moment.toISOString();
-}

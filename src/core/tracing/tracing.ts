@@ -33,6 +33,15 @@ export interface Span {
   fail(type: string): void;
 }
 
+/** Within a span where tracing is on, and otherwise as it is. */
+export function traced<Result>(
+  tracing: Tracing | undefined,
+  options: SpanOptions,
+  work: (span: Span | undefined) => Promise<Result>,
+): Promise<Result> {
+  return tracing ? tracing.span(options, work) : work(undefined);
+}
+
 export interface StatementObservers {
   readonly tracing: Tracing | undefined;
   /** Sees the text of every statement, those of transactions and the transactions' own included. */

@@ -1,7 +1,7 @@
 import { type InferKyselyDB, type Opt, defineEntity, p } from '@mikro-orm/postgresql';
 import { Organization } from '../organizations/entity.ts';
 import { User } from '../users/entity.ts';
-import type { AuthorizationServer } from './oauth/authorization-flow.ts';
+import type { AuthorizationServer } from './oauth/client.ts';
 import { STATUSES, type Status, standingOf } from './status.ts';
 
 export const TYPES = ['remote', 'stdio'] as const;

@@ -9,7 +9,7 @@ import {
   requireScope,
   write,
 } from '../../core/operation.ts';
-import { saveOutcome } from './oauth/operations.ts';
+import { type ConnectionResult, saveOutcome } from './oauth/operations.ts';
 import { connectRemote } from './remote/connect.ts';
 import { type Credentials, mergeNamed, readCredentials, storeClientSecret } from './credentials.ts';
 import { deleteConnectionRows } from './deletion.ts';
@@ -35,12 +35,6 @@ import { clientOf } from './oauth/tokens.ts';
 import { applyUpdate } from './update.ts';
 
 export { deleteAuthorizationsOf, deleteConnections, forgetConnectionOwner } from './deletion.ts';
-
-/** What creating and authorizing answer: the address is null unless its user has to authorize it. */
-export interface ConnectionResult {
-  readonly connection: McpConnection;
-  readonly authorizationUrl: string | null;
-}
 
 const CONFLICTS = { mcp_connection_shared_name_unique: nameTaken, mcp_connection_personal_name_unique: nameTaken };
 

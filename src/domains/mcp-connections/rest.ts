@@ -1,13 +1,13 @@
 import { z } from 'zod';
 import { answerJson } from '../../core/http/messages.ts';
 import { type PublicPage, route } from '../../core/http/route.ts';
-import { authorizeMcpConnection, completeAuthorization } from './oauth/operations.ts';
-import { callbackPage } from './oauth/callback-page.ts';
+import { type ConnectionResult, authorizeMcpConnection, completeAuthorization } from './oauth/operations.ts';
+import { callbackPage } from './rest-callback-page.ts';
 import { CALLBACK_PATH, CLIENT_METADATA_PATH, clientMetadataUrlOf } from './remote/connect.ts';
 import { AUTH_TYPES, TYPES, VISIBILITIES } from './entity.ts';
 import { createMcpConnectionInput, mcpConnectionReference } from './input.ts';
 import { clientMetadata } from './oauth/client.ts';
-import { type ConnectionResult, createMcpConnection } from './operations.ts';
+import { createMcpConnection } from './operations.ts';
 import { type McpConnectionRow, connectionRow } from './queries.ts';
 
 const tag = 'MCP connections';

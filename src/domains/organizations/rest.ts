@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { route } from '../../core/http/route.ts';
-import { toIsoString } from '../../core/postgres/sql.ts';
+import { toIsoString } from '../../core/text/timestamps.ts';
 import { createOrganizationInput } from './input.ts';
 import { createOrganization } from './operations.ts';
 

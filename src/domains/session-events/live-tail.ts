@@ -1,4 +1,4 @@
-import { isDatabaseAway } from '../../core/postgres/connections.ts';
+import { isDatabaseAway } from '../../core/postgres/failures.ts';
 import { notFound } from '../../core/errors.ts';
 import type { LiveTail } from '../../core/live-tails.ts';
 import { type OperationContext, requireScope } from '../../core/operation.ts';

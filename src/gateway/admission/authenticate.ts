@@ -1,13 +1,20 @@
+import type { Logger } from 'pino';
 import type { HttpHeaders } from '../../core/http/messages.ts';
 import { invalid, notFound, unauthenticated } from '../../core/errors.ts';
 import type { ActingOrganization, Actor } from '../../core/operation.ts';
 import { isWellFormedApiKey } from '../../domains/api-keys/key-format.ts';
 import { noteKeyUse } from '../../domains/api-keys/operations.ts';
-import type { Dependencies } from '../dependencies.ts';
-import type { KnownKey } from './api-key-lookup.ts';
+import type { Sql } from '../../core/postgres/sql.ts';
+import { ORGANIZATION_HEADER } from '../request-headers.ts';
+import type { FindKey, KnownKey } from './api-key-lookup.ts';
 
-/** Names the organization to act in, by id or slug. */
-export const ORGANIZATION_HEADER = 'X-Organization-Id';
+/** What authentication works with. */
+export interface AuthenticationParts {
+  readonly findKey: FindKey;
+  readonly sql: Sql;
+  readonly now: () => Date;
+  readonly log: Pick<Logger, 'warn'>;
+}
 
 /**
  * Who calls, from the `Authorization` header alone (RFC 6750, section 2.1). Missing, malformed, unknown, expired and revoked keys look the
@@ -17,7 +24,7 @@ export const ORGANIZATION_HEADER = 'X-Organization-Id';
  */
 export async function authenticate(
   headers: HttpHeaders,
-  { sql, now, findKey, log }: Dependencies,
+  { sql, now, findKey, log }: AuthenticationParts,
   onKey?: (keyId: string) => Promise<void>,
 ): Promise<Actor> {
   const key = /^Bearer +(\S+) *$/i.exec(headers.get('authorization') ?? '')?.[1];

@@ -1,7 +1,7 @@
 import { DomainError } from '../../core/errors.ts';
 import { prepared, queriesOn } from '../../core/postgres/queries.ts';
+import { MAX_OPERATION_COST } from '../bounds.ts';
 import type { Dependencies } from '../dependencies.ts';
-import { LIMITS } from '../graphql/limits.ts';
 import type { RateLimitTables } from './entity.ts';
 
 export interface RateLimits {
@@ -93,7 +93,7 @@ export function createRateLimits({
   log,
 }: Pick<Dependencies, 'config' | 'sql' | 'now' | 'log'>): RateLimits | undefined {
   if (limit === 0) return undefined;
-  const costLimit = Math.max(LIMITS.cost, limit * COST_PER_REQUEST);
+  const costLimit = Math.max(MAX_OPERATION_COST, limit * COST_PER_REQUEST);
   let lastSweep = 0;
 
   /** What is used up after this; undefined when it would be too much. */
@@ -141,14 +141,6 @@ export function createRateLimits({
       };
     },
   };
-}
-
-/** 429: an operation costs more than is left of the minute's budget. `advice` says what would make it cheaper. */
-export function costExceeded(cost: number, budget: CostBudget, advice: string): DomainError {
-  const { limit, remaining, resetSeconds } = budget;
-  const left = `of the key's ${limit} points a minute ${remaining} are left`;
-  const message = `The query costs ${cost}; ${left}. ${advice} The next minute begins in ${resetSeconds} s.`;
-  return new DomainError('rateLimited', message, { headers: retryAfter(budget) });
 }
 
 interface Minute {

@@ -21,13 +21,14 @@ import { createExecutor } from '../../graphql-executor/executor.ts';
 import { type CostedRequest, adviceFor, checkCost } from './cost.ts';
 import { createDocuments } from './persisted-documents.ts';
 import { masked, maskedStream, toGraphQLError, toHttpError, toJson, withoutFoundValue } from './errors.ts';
-import { createGraphQLObserver } from '../telemetry/graphql-observer.ts';
+import { createGraphQLObserver } from './observer.ts';
 import { LIMITS, checkDocument, explained, memoryOf, parseWithinLimits, withoutRepeats } from './limits.ts';
 import { isPlain, plainMediaType, readGraphQLRequest } from './request.ts';
-import { KEY_HEADER, REPLAYED_HEADER } from '../idempotency/idempotency.ts';
-import { executeWithKey } from '../idempotency/graphql.ts';
-import { type RateLimits, costExceeded } from '../admission/rate-limits.ts';
+import { KEY_HEADER, REPLAYED_HEADER } from '../request-headers.ts';
+import { executeWithKey } from './keyed-mutation.ts';
+import type { RateLimits } from '../admission/rate-limits.ts';
 import { schema } from '../schema.ts';
+import { costExceeded } from './pricing.ts';
 import { subscriptionBody } from './subscription-body.ts';
 
 /** What the door knows of a request; resolvers get the operation's context and nothing of the door. */

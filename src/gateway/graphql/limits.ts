@@ -15,6 +15,7 @@ import type {
   SelectionSetNode,
   VariableDefinitionNode,
 } from 'graphql';
+import { MAX_OPERATION_COST } from '../bounds.ts';
 
 /**
  * The numbers as they are published.
@@ -37,7 +38,7 @@ export const LIMITS = Object.freeze({
   operations: 1,
   /** Steps in which graphql compares fields that could overlap: its own number, which it does not tell. */
   comparisons: 500_000,
-  cost: 20_000,
+  cost: MAX_OPERATION_COST,
 });
 
 export type LimitCode =

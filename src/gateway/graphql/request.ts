@@ -1,7 +1,7 @@
 import type { GraphQLParams } from 'graphql-yoga';
 import type { HttpRequest } from '../../core/http/messages.ts';
 import { ValidationError, invalid } from '../../core/errors.ts';
-import { readJson, requireObject } from '../http/request-body.ts';
+import { readJson, requireObject } from '../../core/http/request-body.ts';
 import { LIMITS, limitError } from './limits.ts';
 
 /**

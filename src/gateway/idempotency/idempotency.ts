@@ -1,12 +1,13 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { EntityManager } from '@mikro-orm/postgresql';
-import type { HttpHeaders } from '../../core/http/messages.ts';
-import { ConflictError, ForbiddenError, invalid, unauthenticated } from '../../core/errors.ts';
+import type { Logger } from 'pino';
+import { ConflictError, ForbiddenError, unauthenticated } from '../../core/errors.ts';
 import type { OperationContext, Scope } from '../../core/operation.ts';
-import { SecretError } from '../../core/secrets/secrets.ts';
+import { type SecretBox, SecretError } from '../../core/secrets/secrets.ts';
 import { type Sql, sqlWithin } from '../../core/postgres/sql.ts';
-import type { Dependencies } from '../dependencies.ts';
+import type { Outbound } from '../../core/outbound/outbound.ts';
+import type { Database } from '../../core/postgres/connections.ts';
 import { createTurns } from '../../core/keyed-queue.ts';
 import { placeOfAnswer } from './entity.ts';
 import { type KeyPlace, claimKey, giveUpClaim, keepAnswer, readAnswer, setLockTimeout } from './queries.ts';
@@ -53,18 +54,6 @@ export interface Answered {
   readonly isReplayed: boolean;
 }
 
-export const KEY_HEADER = 'Idempotency-Key';
-export const REPLAYED_HEADER = 'Idempotent-Replayed';
-export const MAX_KEY = 255;
-
-/** The key of a write; undefined when it has none. @throws ValidationError (400) unless it has 1 to 255 characters. */
-export function idempotencyKeyOf(headers: HttpHeaders): string | undefined {
-  const key = headers.get(KEY_HEADER);
-  if (key === null) return undefined;
-  if (key === '' || key.length > MAX_KEY) throw invalid(KEY_HEADER, `must be 1 to ${MAX_KEY} characters`);
-  return key;
-}
-
 const WAIT_MS = 10_000;
 const POLL_MS = 50;
 /**
@@ -89,17 +78,19 @@ interface Claim extends KeyedRequest {
 
 type Work = (context: OperationContext) => Promise<Outcome>;
 
+export interface IdempotencyParts {
+  readonly database: Pick<Database, 'em'>;
+  readonly sql: Sql;
+  readonly secrets: SecretBox;
+  readonly outbound: Pick<Outbound, 'totalTimeoutMs'>;
+  readonly now: () => Date;
+  readonly newId: () => string;
+  readonly log: Pick<Logger, 'warn' | 'error'>;
+}
+
 /** `waitMs`: how long a twin waits for the answer of the request that runs. */
 export function createIdempotency(
-  {
-    database,
-    sql,
-    secrets,
-    now,
-    newId,
-    log,
-    outbound,
-  }: Pick<Dependencies, 'database' | 'sql' | 'secrets' | 'now' | 'newId' | 'log' | 'outbound'>,
+  { database, sql, secrets, now, newId, log, outbound }: IdempotencyParts,
   { waitMs = WAIT_MS }: { readonly waitMs?: number } = {},
 ): Idempotency {
   // Twins in one process wait for their turn, and hold no connection to the database meanwhile.

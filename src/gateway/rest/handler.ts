@@ -3,10 +3,10 @@ import { DomainError, type ErrorKind, STATUS_OF, ValidationError, invalid } from
 import { type Method, type Route, isWrite, takesBody } from '../../core/http/route.ts';
 import { NOT_KNOWN, parseInput } from '../../core/validation.ts';
 import type { Actor, OperationContext } from '../../core/operation.ts';
-import { readJson, requireObject } from '../http/request-body.ts';
+import { readJson, requireObject } from '../../core/http/request-body.ts';
 import { type Dependencies, operationContext, readingContext } from '../dependencies.ts';
-import { idempotencyKeyOf } from '../idempotency/idempotency.ts';
-import { runWithKey } from '../idempotency/rest.ts';
+import { idempotencyKeyOf } from '../request-headers.ts';
+import { runWithKey } from './keyed-call.ts';
 import { inputJsonSchema } from './openapi.ts';
 import { describeRemoval, removedApiAt } from '../../domains/api-lifecycle/lifecycle.ts';
 import { routes } from '../routes.ts';

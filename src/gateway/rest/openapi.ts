@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import { STATUS_OF } from '../../core/errors.ts';
 import { type Route, isWrite, pathParameters, takesBody } from '../../core/http/route.ts';
-import { ORGANIZATION_HEADER } from '../admission/authenticate.ts';
-import { KEY_HEADER, MAX_KEY, REPLAYED_HEADER } from '../idempotency/idempotency.ts';
+import { KEY_HEADER, MAX_KEY, ORGANIZATION_HEADER, REPLAYED_HEADER } from '../request-headers.ts';
 
 type JsonSchema = z.core.JSONSchema.JSONSchema;
 

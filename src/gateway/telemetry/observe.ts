@@ -3,22 +3,13 @@ import type { ObserveRun, Queue } from '../../core/jobs.ts';
 import { type ObserveExchange, OutboundError } from '../../core/outbound/outbound.ts';
 import { queriesOn } from '../../core/postgres/queries.ts';
 import type { Sql } from '../../core/postgres/sql.ts';
-import type { Span, SpanOptions, Tracing } from '../../core/tracing/tracing.ts';
+import { type Tracing, traced } from '../../core/tracing/tracing.ts';
 import type { Metrics } from './metrics.ts';
 
 /** What the gateway does is counted, timed and, where tracing is on, followed. */
 export interface Observers {
   readonly metrics: Metrics;
   readonly tracing: Tracing | undefined;
-}
-
-/** Within a span where tracing is on, and otherwise as it is. */
-export function traced<Result>(
-  tracing: Tracing | undefined,
-  options: SpanOptions,
-  work: (span: Span | undefined) => Promise<Result>,
-): Promise<Result> {
-  return tracing ? tracing.span(options, work) : work(undefined);
 }
 
 async function timed<Result>(

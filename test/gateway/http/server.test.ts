@@ -3,7 +3,7 @@ import { type Socket, connect } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Gateway } from '../../../src/gateway/gateway.ts';
 import { type RunningServer, type ServeOptions, serve } from '../../../src/gateway/http/server.ts';
-import { readJson } from '../../../src/gateway/http/request-body.ts';
+import { readJson } from '../../../src/core/http/request-body.ts';
 import { DomainError } from '../../../src/core/errors.ts';
 import { answerJson, answerWith } from '../../../src/core/http/messages.ts';
 

@@ -14,23 +14,12 @@ import {
 } from '@modelcontextprotocol/client';
 import { RemoteFailedError } from '../../../core/errors.ts';
 import type { Outbound, OutboundWork } from '../../../core/outbound/outbound.ts';
-import type { OAuthClient } from './client.ts';
+import type { AuthorizationServer, OAuthClient } from './client.ts';
 import { explainRemote } from '../remote/errors.ts';
 
 /** The requests of the Model Context Protocol's authorization specification. They store nothing; each failure is a 502 with its cause. */
 
 const WHO = 'the authorization server';
-
-/** What is kept of an authorization server's metadata (RFC 8414) and of the resource's (RFC 9728). */
-export interface AuthorizationServer {
-  readonly url: string;
-  readonly issuer: string;
-  readonly metadata: AuthorizationServerMetadata;
-  /** The resource indicator (RFC 8707). */
-  readonly resource: string;
-  /** What to ask for when its owner does not say. */
-  readonly scopesSupported: string | null;
-}
 
 const KEPT = [
   'issuer',

@@ -1,9 +1,19 @@
 import { type AuthorizationServerMetadata, registerClient } from '@modelcontextprotocol/client';
 import type { OutboundWork } from '../../../core/outbound/outbound.ts';
-import type { AuthorizationServer } from './authorization-flow.ts';
 import { MisconfiguredError, explainRemote } from '../remote/errors.ts';
 
 /** As whom we come to an authorization server. */
+
+/** What is kept of an authorization server's metadata (RFC 8414) and of the resource's (RFC 9728). */
+export interface AuthorizationServer {
+  readonly url: string;
+  readonly issuer: string;
+  readonly metadata: AuthorizationServerMetadata;
+  /** The resource indicator (RFC 8707). */
+  readonly resource: string;
+  /** What to ask for when its owner does not say. */
+  readonly scopesSupported: string | null;
+}
 
 /** A client of one authorization server; never shown to another. */
 export interface OAuthClient {

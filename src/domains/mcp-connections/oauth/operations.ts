@@ -18,11 +18,16 @@ import {
 import { McpAuthorization, McpConnection, type McpConnectionTables } from '../entity.ts';
 import type { McpConnectionReference } from '../input.ts';
 import { exchange } from './authorization-flow.ts';
-import type { ConnectionResult } from '../operations.ts';
 import { loadManaged, targetOf } from '../policy.ts';
 import { noteFailure } from '../remote/session.ts';
 import { AUTHORIZATION_LIFETIME_MS, topicOf } from '../status.ts';
 import { usableToken } from './tokens.ts';
+
+/** What creating and authorizing answer: the address is null unless its user has to authorize it. */
+export interface ConnectionResult {
+  readonly connection: McpConnection;
+  readonly authorizationUrl: string | null;
+}
 
 /** Writes down what came of connecting. Part of the caller's transaction. @returns the address where the user authorizes, if that is needed. */
 export async function saveOutcome(

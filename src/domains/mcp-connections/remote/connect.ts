@@ -4,15 +4,8 @@ import type { WorkContext } from '../../../core/operation.ts';
 import type { OutboundWork } from '../../../core/outbound/outbound.ts';
 import type { Credentials } from '../credentials.ts';
 import type { McpConnection } from '../entity.ts';
-import {
-  type AuthorizationServer,
-  begin,
-  chooseScope,
-  discover,
-  fetchClientToken,
-  requirePkce,
-} from '../oauth/authorization-flow.ts';
-import { type OAuthClient, chooseClient } from '../oauth/client.ts';
+import { begin, chooseScope, discover, fetchClientToken, requirePkce } from '../oauth/authorization-flow.ts';
+import { type AuthorizationServer, type OAuthClient, chooseClient } from '../oauth/client.ts';
 import { type Access, type ServerInfo, checkServer, withServer } from './client.ts';
 import { AuthorizationNeeded, MisconfiguredError, explainRemote } from './errors.ts';
 

@@ -7,7 +7,8 @@ import {
   type SelectionSetNode,
   getOperationAST,
 } from 'graphql';
-import { type Observers, traced } from './observe.ts';
+import { traced } from '../../core/tracing/tracing.ts';
+import type { Observers } from '../telemetry/observe.ts';
 
 interface Observed {
   /** `query session`, `mutation createSession,updateSession`: few in number, as those who ask choose among the schema's fields. */

@@ -1,5 +1,5 @@
-import type { HttpHeaders, HttpRequest } from '../../core/http/messages.ts';
-import { DomainError, invalid } from '../../core/errors.ts';
+import type { HttpHeaders, HttpRequest } from './messages.ts';
+import { DomainError, invalid } from '../errors.ts';
 
 /** Bodies over 4 MiB are refused, on both doors. */
 export const MAX_BODY_BYTES = 4 * 1024 * 1024;

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { type HttpAnswer, answerWith } from '../../../core/http/messages.ts';
-import type { CallbackResult } from './operations.ts';
+import { type HttpAnswer, answerWith } from '../../core/http/messages.ts';
+import type { CallbackResult } from './oauth/operations.ts';
 
 /** The page at the end of an authorization, for a browser: it loads nothing, runs nothing, and repeats nothing of the address it was opened with. */
 

@@ -24,8 +24,9 @@ import type { HttpHeaders } from '../../core/http/messages.ts';
 import type { GraphQLContext } from '../../core/graphql/builder.ts';
 import { RawJson, stringifyWithRawJson } from '../../core/text/raw-json.ts';
 import { toDomainError } from '../failures.ts';
-import { masked } from '../graphql/errors.ts';
-import { type Idempotency, type Outcome, idempotencyKeyOf } from './idempotency.ts';
+import type { Idempotency, Outcome } from '../idempotency/idempotency.ts';
+import { idempotencyKeyOf } from '../request-headers.ts';
+import { masked } from './errors.ts';
 
 /** How a GraphQL mutation runs under an `Idempotency-Key`. */
 

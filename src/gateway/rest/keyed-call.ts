@@ -1,7 +1,8 @@
 import { type HttpAnswer, answerWith } from '../../core/http/messages.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import type { Route } from '../../core/http/route.ts';
-import { type Idempotency, REPLAYED_HEADER } from './idempotency.ts';
+import type { Idempotency } from '../idempotency/idempotency.ts';
+import { REPLAYED_HEADER } from '../request-headers.ts';
 
 /** How a REST write runs under an `Idempotency-Key`. */
 
