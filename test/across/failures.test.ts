@@ -33,7 +33,7 @@ describe('failures', () => {
       });
       const graphql = await broken.graphql(issued.key, QUERY, {}, headers);
       expect(graphql).toMatchObject({
-        data: { viewer: { organization: null } },
+        data: { viewer: { organization: { slug: issued.organization, eventDefinitions: null } } },
         errors: [{ message, path: ['viewer', 'organization', 'eventDefinitions'], extensions: { code: 'INTERNAL' } }],
         extensions: { requestId: 'the-canary' },
       });

@@ -169,7 +169,16 @@ describe('a caller with several organizations', () => {
     const message =
       'a request acts in one organization: send the header X-Organization-Id with the id or slug of this one';
     expect({ data, errors: errors?.map((error) => [error.message, error.extensions?.['code']]) }).toEqual({
-      data: null,
+      data: {
+        viewer: {
+          organizations: {
+            nodes: [
+              { slug: first.organization, eventDefinitions: null },
+              { slug: second.organization, eventDefinitions: { nodes: [{ name: 'second' }] } },
+            ],
+          },
+        },
+      },
       errors: [[message, 'INVALID_INPUT']],
     });
   });
