@@ -129,8 +129,8 @@ export interface AuditTarget {
   readonly type: string;
   /** Null when it has changed several at once. */
   readonly id: string | null;
-  /** Where it belongs, if not to the organization that the caller acts in. */
-  readonly organizationId?: string | undefined;
+  /** The organization it belongs to; null for none. When absent, the one that the caller acts in. */
+  readonly organizationId?: string | null | undefined;
 }
 
 export interface WriteOptions<Input, Result> {
@@ -180,7 +180,7 @@ export function auditEntry(
   { type, id, organizationId }: AuditTarget,
 ): NewAuditEntry {
   const { actor, requestId } = context;
-  const target = { type, id, organizationId: organizationId ?? actor.organization?.id };
+  const target = { type, id, organizationId: organizationId === undefined ? actor.organization?.id : organizationId };
   if (actor.isOperator) return operatorEntry(context, operation, target);
   return { ...entryOf(context, operation, target), source: 'request', keyId: actor.keyId, requestId };
 }

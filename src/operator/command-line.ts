@@ -6,8 +6,8 @@ import { ROLES, type Role, SCOPES, type Scope } from '../core/operation.ts';
 export const USAGE = `Usage: npm run --silent cli -- <command>
 
   migrate                                      bring the database up to this version
-  keys create --email E --organization SLUG    issue an API key; creates user and organization when absent
-       [--role ${ROLES.join('|')}] [--scope S]...
+  keys create --email E [--organization SLUG]  issue an API key; creates user and organization when absent. Without an
+       [--role ${ROLES.join('|')}] [--scope S]...    organization the key is unbound: it acts in any organization of its user
   keys revoke ID                               revoke an API key
   subscriptions set --organization SLUG        change what an organization has subscribed to
        --family ${PRODUCT_FAMILIES.join('|')}
@@ -25,7 +25,7 @@ export type Command =
   | {
       readonly name: 'keys create';
       readonly email: string;
-      readonly organization: string;
+      readonly organization?: string;
       readonly role?: Role;
       readonly scopes?: readonly Scope[];
     }
@@ -48,13 +48,15 @@ const PARSERS: { readonly [Name in Command['name']]: (args: string[]) => Command
       scope: { type: 'string', multiple: true },
     });
     const email = required(values.email, '--email');
-    const organization = required(values.organization, '--organization');
+    const { organization } = values;
     if (!/^[^@\s]+@[^@\s]+$/.test(email)) throw new UsageError('--email: must be an e-mail address');
-    if (!/^[a-z0-9]+(?:-[a-z0-9]+)*$/.test(organization) || organization.length > 100) {
+    if (organization !== undefined && !isSlug(organization)) {
       throw new UsageError(
         '--organization: must be a slug: lowercase letters and digits in groups joined by single hyphens, at most 100 characters',
       );
     }
+    if (organization === undefined && values.role !== undefined)
+      throw new UsageError('--role: needs --organization, since it is the role in one');
     return {
       name: 'keys create',
       email,
@@ -130,6 +132,10 @@ function strictly<Result>(run: () => Result): Result {
   } catch (error) {
     throw new UsageError(error instanceof Error ? error.message.split('. ')[0] : String(error), { cause: error });
   }
+}
+
+function isSlug(text: string): boolean {
+  return /^[a-z0-9]+(?:-[a-z0-9]+)*$/.test(text) && text.length <= 100;
 }
 
 function required(value: string | undefined, name: string): string {

@@ -114,6 +114,10 @@ const ROUTES: Readonly<Record<string, Write>> = {
     run: () => w.rest('DELETE', `/broadcast/v1/broadcasts/${w.made['broadcast']}`),
     target: () => ['Broadcast', w.made['broadcast']],
   },
+  createApiKey: {
+    run: () => w.keep('created', w.rest('POST', '/v1/api-keys', { name: 'CI', scopes: ['social'] }), 'id'),
+    target: () => ['ApiKey', w.made['created']],
+  },
   revokeApiKey: {
     run: () => w.rest('DELETE', `/v1/api-keys/${w.made['key']}`),
     target: ofKey,

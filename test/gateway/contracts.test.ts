@@ -41,6 +41,7 @@ test('routes: method, path, operation, success, errors', () => {
     GET /broadcast/v1/channels/setting/publish/current listBroadcastChannels 200 | 400 401 403 404 429 500 503
     GET /events/2026-03/event-definitions searchEventDefinitions 200 | 400 401 403 404 429 500 503
     GET /events/2026-03/event-definitions/:eventName readEventDefinition 200 | 400 401 403 404 429 500 503
+    GET /v1/api-keys listApiKeys 200 | 400 401 403 404 429 500 503
     GET /v1/sessions/:sessionId/events listSessionEvents 200 | 400 401 403 404 429 500 503
     PATCH /events/2026-03/event-definitions/:eventName updateEventDefinition 200 | 400 401 403 404 409 413 415 429 500 503
     PATCH /events/2026-03/event-definitions/:eventName/property updateEventProperty 200 | 400 401 403 404 409 413 415 429 500 503
@@ -51,6 +52,7 @@ test('routes: method, path, operation, success, errors', () => {
     POST /events/2026-03/event-definitions/:eventName/property addEventProperty 201 | 400 401 403 404 409 413 415 429 500 503
     POST /events/2026-03/send sendEventOccurrence 204 | 400 401 403 404 409 413 415 429 500 503
     POST /events/2026-03/send/batch sendEventOccurrences 204 | 400 401 403 404 409 413 415 429 500 503
+    POST /v1/api-keys createApiKey 201 | 400 401 403 404 409 413 415 429 500 503
     POST /v1/mcp-connections createMcpConnection 201 | 400 401 403 404 409 413 415 429 500 502 503
     POST /v1/mcp-connections/:mcpConnectionId/authorize authorizeMcpConnection 200 | 400 401 403 404 409 413 415 429 500 502 503
     POST /v1/organizations createOrganization 201 | 400 401 403 404 409 413 415 429 500 503"

@@ -17,6 +17,10 @@ test.for([
     'keys create --email a@b --organization acme --role member --scope social --scope sessions.read'.split(' '),
     { name: 'keys create', email: 'a@b', organization: 'acme', role: 'member', scopes: ['social', 'sessions.read'] },
   ],
+  [
+    ['keys', 'create', '--email', 'a@example.com'],
+    { name: 'keys create', email: 'a@example.com', organization: undefined, role: undefined, scopes: undefined },
+  ],
   [['keys', 'revoke', ID], { name: 'keys revoke', keyId: ID }],
   [
     ['subscriptions', 'set', '--organization=acme', '--family=sales', '--level=free'],
@@ -32,7 +36,10 @@ test.for([
 
 test.for([
   [['keys', 'create', '--organization', 'acme'], '--email: is required'],
-  [['keys', 'create', '--email', 'a@example.com'], '--organization: is required'],
+  [
+    ['keys', 'create', '--email', 'a@example.com', '--role', 'admin'],
+    '--role: needs --organization, since it is the role in one',
+  ],
   [['keys', 'create', '--email', 'nobody', '--organization', 'acme'], '--email: must be an e-mail address'],
   [
     ['keys', 'create', '--email', 'a@example.com', '--organization', 'Not A Slug'],

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { z } from 'zod';
 import { PRODUCT_FAMILIES } from '../../src/core/config.ts';
-import { SCOPES } from '../../src/core/operation.ts';
+import { ROLES, SCOPES } from '../../src/core/operation.ts';
 import { createSecretBox, parseEncryptionKeys } from '../../src/core/secrets/secrets.ts';
 import { UsageError, parseCommandLine } from '../../src/operator/command-line.ts';
 import { runCommand } from '../../src/operator/commands.ts';
@@ -27,7 +27,11 @@ const issuedKey = z.strictObject({
   key: z.string().regex(/^wgk_[0-9A-Za-z]{36}$/),
   keyId: z.uuid(),
   userId: z.uuid(),
-  organizationId: z.uuid(),
+  organizationId: z.uuid().nullable(),
+  role: z.enum(ROLES).nullable(),
+  scopes: z.array(z.enum(SCOPES)),
+  createdUser: z.boolean(),
+  createdOrganization: z.boolean(),
 });
 
 const createKey = async (organization: string, options: string) =>
@@ -43,7 +47,12 @@ const keyState = (keyId: string) =>
   );
 
 test('seed creates the demo workspace once, and only in an empty database', async () => {
-  issuedKey.parse(await run('seed'));
+  const { key, ...demo } = issuedKey.parse(await run('seed'));
+  expect(demo).toMatchObject({ organizationId: null, role: null, createdUser: true, createdOrganization: true });
+  // Unbound, and at home in its user's only organization.
+  expect((await gateway.graphql(key, '{ viewer { role organization { slug } } }')).data).toEqual({
+    viewer: { role: 'ADMIN', organization: { slug: 'demo' } },
+  });
   expect(await run('seed')).toEqual({ seeded: false, reason: 'the database is not empty' });
 });
 
@@ -62,6 +71,23 @@ test('keys create: the first user of a new organization is its admin, the next a
   const kept = await createKey('acme', '--email bob@example.com --scope social');
   expect(await keyState(kept.keyId)).toEqual([{ ...ofBob, role: 'admin', scopes: ['social'] }]);
   expect([next.organizationId, raised.userId, kept.userId]).toEqual([first.organizationId, next.userId, next.userId]);
+});
+
+test('keys create says what it made: user, organization, role and scopes', async () => {
+  const made = await createKey('telling', '--email tell@example.com --scope social');
+  expect(made).toMatchObject({ role: 'admin', scopes: ['social'], createdUser: true, createdOrganization: true });
+  const again = await createKey('telling', '--email tell@example.com');
+  expect(again).toMatchObject({ role: 'admin', scopes: [...SCOPES], createdUser: false, createdOrganization: false });
+});
+
+test('keys create without an organization: an unbound key, which reaches each organization of its user', async () => {
+  const unbound = issuedKey.parse(await run('keys create --email nomad@example.com'));
+  expect(unbound).toMatchObject({ organizationId: null, role: null, createdUser: true, createdOrganization: false });
+  const slugs = async () =>
+    (await gateway.graphql(unbound.key, '{ viewer { organizations { nodes { slug } } } }')).data;
+  expect(await slugs()).toEqual({ viewer: { organizations: { nodes: [] } } });
+  await createKey('oasis', '--email nomad@example.com');
+  expect(await slugs()).toEqual({ viewer: { organizations: { nodes: [{ slug: 'oasis' }] } } });
 });
 
 test('keys create, many at once for one new organization: one organization, one admin', async () => {
@@ -118,7 +144,7 @@ test('every command that changes something is recorded in the audit log, without
   });
   const entries = await query(
     `select operation, target_type as type, target_id as target, count(*)::int from audit_entry
-      where source = 'command_line' and key_id is null and (organization_id = $1 or organization_id is null)
+      where source = 'command_line' and key_id is null and (organization_id = $1 or target_type = 'Secret')
       group by 1, 2, 3 order by min(occurred_at)`,
     [organizationId],
   );

@@ -47,8 +47,8 @@ test('without a command: the usage, and status 1; with --help status 0', async (
     "Usage: npm run --silent cli -- <command>
 
       migrate                                      bring the database up to this version
-      keys create --email E --organization SLUG    issue an API key; creates user and organization when absent
-           [--role admin|member] [--scope S]...
+      keys create --email E [--organization SLUG]  issue an API key; creates user and organization when absent. Without an
+           [--role admin|member] [--scope S]...    organization the key is unbound: it acts in any organization of its user
       keys revoke ID                               revoke an API key
       subscriptions set --organization SLUG        change what an organization has subscribed to
            --family marketing|sales|service|content|data|revenue

@@ -37,7 +37,8 @@ export const ScopeEnum = builder.enumType('Scope', {
 });
 
 export const ApiKeyType = nodeType<ApiKeyRow>('ApiKey', {
-  description: 'A credential of a user in an organization. The secret itself is shown once, when it is created.',
+  description:
+    'A credential of a user: bound to one organization, or unbound, and then it acts in any organization of its user. The secret itself is shown once, when it is created.',
   keyOf: ({ id }) => id,
   load: (context, keys, selected) => readApiKeys(context, uuidsOf(keys), selected),
   fields: (t) => ({
@@ -50,7 +51,7 @@ export const ApiKeyType = nodeType<ApiKeyRow>('ApiKey', {
     expiresAt: t.expose('expiresAt', {
       type: 'DateTime',
       nullable: true,
-      description: 'When it stops to authenticate; null for never.',
+      description: 'When the key expires; null for never.',
     }),
     lastUsedAt: t.expose('lastUsedAt', {
       type: 'DateTime',
@@ -94,14 +95,32 @@ builder.objectField(OrganizationType, 'apiKeys', (t) =>
 mutation('createApiKey', {
   requires: { scope: 'api_keys.write' },
   description:
-    "Creates a key of the caller in their organization, with at most the calling key's scopes. At most 10 are active in an organization.",
+    'Creates a key of the caller: for the organization that the request acts in, for `organizationId`, or for all of their organizations. It is never stronger than the calling key. A user has at most 25 active keys in an organization and 25 unbound ones. Needs the scope `api_keys.write`.',
   schema: createApiKeyInput,
+  ids: { organizationId: 'Organization' },
   input: (t) => ({
     name: t.string({ required: true, description: '1 to 100 characters.' }),
-    scopes: t.field({ type: [ScopeEnum], required: true, description: 'What it may do; at least one.' }),
-    expiresAt: t.field({ type: 'DateTime', description: 'When it stops to authenticate; never when absent.' }),
+    scopes: t.field({
+      type: [ScopeEnum],
+      required: true,
+      description: 'What it may do; at least one, and each of them a scope of the calling key.',
+    }),
+    expiresAt: t.field({
+      type: 'DateTime',
+      description:
+        'When the key expires, not after the calling key. When absent, it expires with the calling key, or never.',
+    }),
+    organizationId: t.id({
+      description:
+        "Either id of the organization that the key is bound to, one of the caller's; the one that the request acts in when absent.",
+    }),
+    allOrganizations: t.boolean({
+      defaultValue: false,
+      description:
+        'Whether the key is unbound: it acts in any organization of its user. Not together with `organizationId`.',
+    }),
   }),
-  errors: [ConflictError],
+  errors: [NotFoundError, ConflictError],
   run: async (context, input) => {
     const { apiKey, key } = await createApiKey(context, input);
     return { apiKey: apiKeyRow(apiKey), key };

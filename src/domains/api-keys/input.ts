@@ -1,21 +1,33 @@
 import { z } from 'zod';
 import { SCOPES } from '../../core/operation.ts';
-import { optional, text } from '../../core/validation.ts';
+import { listInput } from '../../core/lists.ts';
+import { optional, text, withDefault } from '../../core/validation.ts';
 
 const name = text({ min: 1, max: 100 });
 
-export const createApiKeyInput = z.strictObject({
-  name,
-  scopes: z
-    .array(z.enum(SCOPES))
-    .min(1)
-    .max(SCOPES.length)
-    .transform((scopes) => [...new Set(scopes)]),
-  expiresAt: optional(
-    z.iso.datetime({ offset: true, error: 'must be an ISO 8601 date and time' }).transform((value) => new Date(value)),
-  ),
-});
+export const createApiKeyInput = z
+  .strictObject({
+    name,
+    scopes: z
+      .array(z.enum(SCOPES))
+      .min(1)
+      .max(SCOPES.length)
+      .transform((scopes) => [...new Set(scopes)]),
+    expiresAt: optional(
+      z.iso
+        .datetime({ offset: true, error: 'must be an ISO 8601 date and time' })
+        .transform((value) => new Date(value)),
+    ),
+    organizationId: optional(z.uuid()),
+    allOrganizations: withDefault(z.boolean(), false),
+  })
+  .refine(({ organizationId, allOrganizations }) => organizationId === undefined || !allOrganizations, {
+    path: ['allOrganizations'],
+    message: 'must not be given together with organizationId',
+  });
 export type CreateApiKeyInput = z.output<typeof createApiKeyInput>;
+
+export const listApiKeysInput = z.strictObject({ ...listInput, includeRevoked: z.boolean().default(false) });
 
 export const renameApiKeyInput = z.strictObject({ apiKeyId: z.uuid(), name });
 export type RenameApiKeyInput = z.output<typeof renameApiKeyInput>;

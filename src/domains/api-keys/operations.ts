@@ -1,5 +1,5 @@
 import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
-import { ConflictError, ForbiddenError, invalid, notFound } from '../../core/errors.ts';
+import { ConflictError, ForbiddenError, invalid, notFound, unauthenticated } from '../../core/errors.ts';
 import type { CountedPage, PageArguments } from '../../core/postgres/keyset.ts';
 import {
   type AuditTarget,
@@ -12,7 +12,7 @@ import {
 import { filterOf } from '../../core/postgres/reach.ts';
 import type { Columns } from '../../core/postgres/columns.ts';
 import { Membership } from '../organizations/entity.ts';
-import { lockOrganization } from '../organizations/operations.ts';
+import { lockUser } from '../users/operations.ts';
 import { ApiKey, apiKeyTopic } from './entity.ts';
 import type { CreateApiKeyInput, RenameApiKeyInput, RevokeApiKeyInput } from './input.ts';
 import { generateApiKey, hashApiKey, previewApiKey } from './key-format.ts';
@@ -31,42 +31,92 @@ export { type ApiKeyRow, NOTED_EVERY, noteKeyUse, revokeKeys } from './queries.t
 
 export { readKeyVersions } from './queries.ts';
 
-/** Keys of one organization that are neither revoked nor expired. */
-export const MAX_ACTIVE_KEYS = 10;
+/** Keys of one user that are neither revoked nor expired: in one organization, and bound to none. */
+export const MAX_ACTIVE_KEYS = 25;
+
+/** A new key with its secret, which is stored nowhere. */
+export interface CreatedApiKey {
+  readonly apiKey: ApiKey;
+  readonly key: string;
+}
 
 /**
- * Creates a key of the caller, in the organization they act in. The key is in the answer and nowhere else.
- * @throws ForbiddenError when it would have a scope that the calling key lacks; ConflictError at the bound of active keys.
+ * Creates a key of the caller: for the organization they act in, for another one of theirs, or for all of theirs. It is never stronger than the
+ * calling key: without an expiry it expires when that one does.
+ * @throws ForbiddenError when it would have more scopes, a longer life or a wider reach than the calling key; NotFoundError when the caller is
+ * not a member of the organization; ConflictError at the bound of active keys.
  */
 export const createApiKey = write(
-  async (context, input: CreateApiKeyInput): Promise<{ apiKey: ApiKey; key: string }> => {
-    const { actor, now } = context;
+  async (context, { organizationId, allOrganizations, ...input }: CreateApiKeyInput): Promise<CreatedApiKey> => {
+    const { actor, em, now } = context;
     requireScope(actor, 'api_keys.write');
+    const boundTo = allOrganizations ? null : (organizationId ?? requireOrganization(actor).id);
+    if (actor.isBound && boundTo !== actor.organization?.id)
+      throw new ForbiddenError('a key that is bound to an organization creates keys for that one alone');
     const excess = input.scopes.filter((scope) => !actor.scopes.has(scope));
     if (excess.length > 0)
       throw new ForbiddenError(`a key cannot give scopes that it lacks itself: ${excess.join(', ')}`);
     if (input.expiresAt && input.expiresAt <= now()) throw invalid('expiresAt', 'must lie in the future');
-    const organization = requireOrganization(actor);
-    await lockOrganization(context.em, organization.id);
-    // A removal may have ended while this waited: it revoked the member's keys, and none may come after it.
-    const membership = await context.em.count(Membership, { organization: organization.id, user: actor.userId });
-    if (membership === 0) throw new ForbiddenError('the user of the API key is no longer a member of the organization');
-    return issueApiKey(context, { ...input, userId: actor.userId, organizationId: organization.id });
+    const expiresAt = await boundedExpiry(context, input.expiresAt);
+    await lockMaker(em, actor.userId);
+    if (boundTo !== null) await lockMembership(em, { userId: actor.userId, organizationId: boundTo });
+    return issueApiKey(context, { ...input, expiresAt, userId: actor.userId, organizationId: boundTo });
   },
   { operation: 'createApiKey', target: ({ apiKey }) => targetOf(apiKey) },
 );
 
-function targetOf({ id }: ApiKey): AuditTarget {
-  return { type: 'ApiKey', id };
+/** The entry of an unbound key belongs to no organization. */
+function targetOf({ id, organization }: ApiKey): AuditTarget {
+  return { type: 'ApiKey', id, organizationId: organization?.id ?? null };
 }
 
-/** Makes and stores a key, whoever asks: the caller has been authorized. Part of the caller's transaction. */
+/** The expiry of a key that the calling key makes. @throws ForbiddenError when that one expires before. */
+async function boundedExpiry(
+  { em, actor }: Pick<OperationContext, 'em' | 'actor'>,
+  wanted: Date | undefined,
+): Promise<Date | undefined> {
+  const maker = await em.findOne(ApiKey, { id: actor.keyId });
+  const latest = maker?.expiresAt ?? undefined;
+  if (latest && wanted && wanted > latest)
+    throw new ForbiddenError(`a key cannot outlive the key that creates it, which expires at ${latest.toISOString()}`);
+  return wanted ?? latest;
+}
+
+/** The keys of one user are created one after the other, and none while their account is being deleted. */
+async function lockMaker(em: EntityManager, userId: string): Promise<void> {
+  if (!(await lockUser(em, userId))) throw unauthenticated();
+}
+
+/** Whoever ends the membership waits for this transaction, and revokes the key that it creates. */
+async function lockMembership(
+  em: EntityManager,
+  { userId, organizationId }: { userId: string; organizationId: string },
+): Promise<void> {
+  const membership = await em.findOne(
+    Membership,
+    { organization: organizationId, user: userId },
+    { lockMode: LockMode.PESSIMISTIC_READ },
+  );
+  if (!membership) throw notFound('organization');
+}
+
+/**
+ * Creates and stores a key, for a caller who has been authorized. Part of the caller's transaction.
+ * @throws ConflictError at the bound of active keys.
+ */
 export async function issueApiKey(
   { em, now, newId }: Pick<OperationContext, 'em' | 'now' | 'newId'>,
-  given: { userId: string; organizationId: string; name: string; scopes: readonly Scope[]; expiresAt?: Date },
-): Promise<{ apiKey: ApiKey; key: string }> {
-  await lockOrganization(em, given.organizationId);
-  await refuseTooMany(em, given.organizationId, now());
+  given: {
+    readonly userId: string;
+    /** Null for an unbound key. */
+    readonly organizationId: string | null;
+    readonly name: string;
+    readonly scopes: readonly Scope[];
+    readonly expiresAt?: Date | undefined;
+  },
+): Promise<CreatedApiKey> {
+  await lockMaker(em, given.userId);
+  await refuseTooMany(em, given, now());
   const key = generateApiKey();
   const apiKey = em.create(ApiKey, {
     id: newId(),
@@ -83,14 +133,20 @@ export async function issueApiKey(
   return { apiKey, key };
 }
 
-async function refuseTooMany(em: EntityManager, organizationId: string, at: Date): Promise<void> {
+async function refuseTooMany(
+  em: EntityManager,
+  { userId, organizationId }: { userId: string; organizationId: string | null },
+  at: Date,
+): Promise<void> {
   const active = await em.count(ApiKey, {
+    user: userId,
     organization: organizationId,
     revokedAt: null,
     $or: [{ expiresAt: null }, { expiresAt: { $gt: at } }],
   });
-  if (active >= MAX_ACTIVE_KEYS)
-    throw new ConflictError(`an organization has at most ${MAX_ACTIVE_KEYS} active API keys; revoke one first`);
+  if (active < MAX_ACTIVE_KEYS) return;
+  const whose = organizationId === null ? 'that are bound to no organization' : 'in an organization';
+  throw new ConflictError(`a user has at most ${MAX_ACTIVE_KEYS} active API keys ${whose}; revoke one first`);
 }
 
 /** Changes what a key is called; what it may do never changes. */
@@ -135,7 +191,7 @@ async function loadApiKey({ em, actor }: OperationContext, id: string): Promise<
 }
 
 /**
- * Revokes the keys of a member who leaves the organization. Keys of no organization stay, but no longer reach this one.
+ * Revokes the keys of a member who leaves the organization. The unbound ones stay, but no longer reach this one.
  * @returns all that reach less than before. Part of the caller's transaction.
  */
 export async function revokeKeysOfMember(
@@ -148,7 +204,8 @@ export async function revokeKeysOfMember(
 }
 
 /**
- * The keys of the caller's organization, newest first: all of them for an admin, their own for a member. Revoked ones too when asked.
+ * The keys that the caller may see, newest first: those of the organization they act in (all of them for an administrator, their own for a
+ * member), and with an unbound key their own unbound ones. `organizationId` leaves the latter out. Revoked ones too when asked.
  * @throws ValidationError (400) when another organization is asked for than the one that the caller acts in.
  */
 export async function listApiKeys(
@@ -158,7 +215,7 @@ export async function listApiKeys(
   selected?: Columns<ApiKeyRow>,
 ): Promise<CountedPage<ApiKeyRow>> {
   requireScope(context.actor, 'api_keys.read');
-  requireOrganization(context.actor, filter.organizationId);
+  if (filter.organizationId !== undefined) requireOrganization(context.actor, filter.organizationId);
   return {
     page: await pageOfApiKeys(context, filter, page, selected),
     total: () => countApiKeys(context, filter),

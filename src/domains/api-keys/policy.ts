@@ -3,16 +3,21 @@ import type { Reach } from '../../core/postgres/reach.ts';
 
 /** What decides who may see and change a key. */
 interface Ownership {
+  /** Null for an unbound key. */
   readonly organizationId: string | null;
   readonly userId: string;
 }
 
-/** The caller's own keys, of the organization they act in or of none, and for an administrator all of the organization. */
-export function reachedBy({ userId, organization }: Actor): Reach<Ownership> {
-  const ofNone = { organizationId: null };
-  if (!organization) return { all: { userId, ...ofNone } };
-  const inOrganization = { organizationId: organization.id };
-  return organization.role === 'admin'
-    ? { all: {}, anyOf: [inOrganization, { userId, ...ofNone }] }
-    : { all: { userId }, anyOf: [inOrganization, ofNone] };
+/**
+ * The caller's own keys of the organization they act in, and for an administrator all keys of it; with an unbound key also the caller's own
+ * unbound keys. Nobody reaches the unbound keys of somebody else.
+ */
+export function reachedBy({ userId, organization, isBound }: Actor): Reach<Ownership> {
+  const unbound = { userId, organizationId: null };
+  if (!organization) return { all: unbound };
+  const inOrganization = {
+    organizationId: organization.id,
+    ...(organization.role !== 'admin' && { userId }),
+  };
+  return isBound ? { all: inOrganization } : { all: {}, anyOf: [inOrganization, unbound] };
 }

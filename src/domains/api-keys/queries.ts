@@ -43,19 +43,18 @@ const BY_CREATION: Ordering<ApiKeyRow> = {
 };
 
 export interface ApiKeyFilter {
-  readonly organizationId: string;
+  /** Only keys that are bound to this organization. */
+  readonly organizationId?: string;
   readonly includeRevoked: boolean;
 }
 
 function keysOf({ actor }: OperationContext, { organizationId, includeRevoked }: ApiKeyFilter) {
-  const keys = db
-    .selectFrom('api_key as k')
-    .where('k.organization_id', '=', organizationId)
-    .where(within(reachedBy(actor), 'k'));
+  let keys = db.selectFrom('api_key as k').where(within(reachedBy(actor), 'k'));
+  if (organizationId !== undefined) keys = keys.where('k.organization_id', '=', organizationId);
   return includeRevoked ? keys : keys.where('k.revoked_at', 'is', null);
 }
 
-/** The keys of the organization that the caller may see, newest first. */
+/** The keys that the caller may see, newest first. */
 export async function pageOfApiKeys(
   context: OperationContext,
   filter: ApiKeyFilter,
@@ -115,7 +114,7 @@ export async function revokeKeys(
   return (await revocation.returning('id').execute()).map(({ id }) => id);
 }
 
-/** The user's keys that are good in each of their organizations. */
+/** The active keys of the user that are bound to no organization. */
 export async function unboundKeysOf(em: EntityManager, userId: string): Promise<string[]> {
   const keys = await em
     .getKysely<Readable<ApiKeyTables>>()

@@ -1,16 +1,73 @@
 import { z } from 'zod';
 import { route } from '../../core/http/route.ts';
-import { revokeApiKeyInput } from './input.ts';
-import { revokeApiKey } from './operations.ts';
+import { listDocument, readList } from '../../core/lists.ts';
+import { SCOPES } from '../../core/operation.ts';
+import { createApiKeyInput, listApiKeysInput, revokeApiKeyInput } from './input.ts';
+import { createApiKey, listApiKeys, revokeApiKey } from './operations.ts';
+import { type ApiKeyRow, apiKeyRow } from './queries.ts';
 
+const tag = 'API keys';
+
+const apiKey = {
+  id: z.uuid(),
+  name: z.string(),
+  preview: z.string(),
+  scopes: z.array(z.enum(SCOPES)),
+  userId: z.uuid(),
+  organizationId: z.uuid().nullable(),
+  expiresAt: z.iso.datetime().nullable(),
+  lastUsedAt: z.iso.datetime().nullable(),
+  revokedAt: z.iso.datetime().nullable(),
+  createdAt: z.iso.datetime(),
+};
+const apiKeyDocument = z.strictObject(apiKey).meta({ id: 'ApiKey' });
+const createdApiKeyDocument = z.strictObject({ ...apiKey, key: z.string() }).meta({ id: 'CreatedApiKey' });
 const revokedApiKeyDocument = z.strictObject({ deleted: z.literal(true), id: z.uuid() }).meta({ id: 'ApiKeyDeletion' });
 
+function toApiKeyDocument(row: ApiKeyRow): z.input<typeof apiKeyDocument> {
+  const { id, name, preview, scopes, userId, organizationId, expiresAt, lastUsedAt, revokedAt, createdAt } = row;
+  return { id, name, preview, scopes, userId, organizationId, expiresAt, lastUsedAt, revokedAt, createdAt };
+}
+
 export const apiKeyRoutes = [
+  route({
+    method: 'GET',
+    path: '/v1/api-keys',
+    operationId: 'listApiKeys',
+    tag,
+    summary: 'List API keys, newest first.',
+    description:
+      "The keys of the organization that the request acts in: all of them for an administrator, their own for a member. With an unbound key also the caller's own unbound keys, whose `organizationId` is null. Needs the scope `api_keys.read`.",
+    input: listApiKeysInput,
+    output: listDocument(apiKeyDocument),
+    status: 200,
+    errors: [400],
+    run: (context, { includeRevoked, ...page }) =>
+      readList(page, (given) => listApiKeys(context, { includeRevoked }, given), toApiKeyDocument),
+  }),
+  route({
+    method: 'POST',
+    path: '/v1/api-keys',
+    operationId: 'createApiKey',
+    tag,
+    summary: 'Create an API key of the caller.',
+    description:
+      "For the organization that the request acts in; for `organizationId`, one of the caller's; or with `allOrganizations` an unbound key, which acts in any organization of its user. 403 where the key would be stronger than the calling one: more scopes, a later expiry, or, for a bound key, another organization. Without `expiresAt` it expires when the calling key does. A user has at most 25 active keys in an organization and 25 unbound ones (409). `key` is the secret, shown here and never again. Needs the scope `api_keys.write`.",
+    input: createApiKeyInput,
+    output: createdApiKeyDocument,
+    status: 201,
+    errors: [400, 404, 409],
+    examples: { input: { name: 'Continuous integration', scopes: ['sessions.read', 'sessions.record'] } },
+    run: async (context, input) => {
+      const created = await createApiKey(context, input);
+      return { ...toApiKeyDocument(apiKeyRow(created.apiKey)), key: created.key };
+    },
+  }),
   route({
     method: 'DELETE',
     path: '/v1/api-keys/:apiKeyId',
     operationId: 'revokeApiKey',
-    tag: 'API keys',
+    tag,
     summary: 'Revoke an active API key.',
     input: revokeApiKeyInput,
     output: revokedApiKeyDocument,

@@ -1,4 +1,4 @@
-import type { EntityManager } from '@mikro-orm/postgresql';
+import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
 import { ConflictError, notFound } from '../../core/errors.ts';
 import {
   type ActingOrganization,
@@ -36,7 +36,7 @@ export const addOrganizationMember = write(
     const { em, actor, now } = context;
     requireScope(actor, 'organizations.write');
     const organization = requireAdmin(actor);
-    const user = await findOrCreateUser(context, email);
+    const { user } = await findOrCreateUser(context, email);
     const membership = em.create(Membership, { organization: organization.id, user, role, createdAt: now() });
     return { organization, user, membership };
   },
@@ -89,10 +89,11 @@ export async function ensureMember(
   em: EntityManager,
   { organization, user }: { organization: Organization; user: User },
   { role, otherwise, at }: { role: Role | undefined; otherwise: Role; at: Date },
-): Promise<void> {
+): Promise<Membership> {
   const membership = await em.findOne(Membership, { organization, user });
-  if (!membership) em.create(Membership, { organization, user, role: role ?? otherwise, createdAt: at });
-  else if (role) membership.role = role;
+  if (!membership) return em.create(Membership, { organization, user, role: role ?? otherwise, createdAt: at });
+  if (role) membership.role = role;
+  return membership;
 }
 
 function memberOf({ user }: MemberChange): AuditTarget {
@@ -103,12 +104,14 @@ async function lockMember(em: EntityManager, actor: OperationContext['actor'], u
   requireScope(actor, 'organizations.write');
   const organization = requireAdmin(actor);
   await lockOrganization(em, organization.id);
+  // Waits for those who create a key in its name.
   const membership = await em.findOne(
     Membership,
     { organization: organization.id, user: userId },
-    { populate: ['user'] },
+    { lockMode: LockMode.PESSIMISTIC_WRITE },
   );
   if (!membership) throw notFound('member');
+  await em.populate(membership, ['user']);
   return { organization, membership };
 }
 

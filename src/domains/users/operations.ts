@@ -21,13 +21,11 @@ export function readUsers(
 export async function findOrCreateUser(
   { em, now, newId }: Pick<OperationContext, 'em' | 'now' | 'newId'>,
   email: string,
-): Promise<User> {
-  await em.upsert(
-    User,
-    { id: newId(), email, createdAt: now() },
-    { onConflictFields: ['email'], onConflictAction: 'ignore' },
-  );
-  return em.findOneOrFail(User, { email });
+): Promise<{ user: User; isNew: boolean }> {
+  const id = newId();
+  await em.upsert(User, { id, email, createdAt: now() }, { onConflictFields: ['email'], onConflictAction: 'ignore' });
+  const user = await em.findOneOrFail(User, { email });
+  return { user, isNew: user.id === id };
 }
 
 /**

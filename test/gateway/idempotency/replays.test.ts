@@ -59,6 +59,7 @@ const WRITES: Readonly<Record<string, () => Write | Promise<Write>>> = {
     ({ key } = first);
     return { method: 'DELETE', path: `/v1/api-keys/${second.keyId}` };
   },
+  createApiKey: () => ({ method: 'POST', path: '/v1/api-keys', body: { name: 'Robot', scopes: ['social'] } }),
   deleteUser: async () => {
     const issued = await gateway.createKey();
     ({ key } = issued);

@@ -1,0 +1,42 @@
+import { z } from 'zod';
+import { ValidationError } from './errors.ts';
+import type { CountedPage, PageArguments } from './postgres/keyset.ts';
+import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE } from './postgres/keyset.ts';
+import { text } from './validation.ts';
+
+/** Lists of the REST API: `limit` and `cursor` in the query, `{items, nextCursor}` in the answer. */
+
+/** The query parameters that every list takes. */
+export const listInput = {
+  limit: z.int().min(1).max(MAX_PAGE_SIZE).default(DEFAULT_PAGE_SIZE),
+  cursor: text({ min: 1, max: 4096 }).optional(),
+};
+
+export interface ListInput {
+  readonly limit: number;
+  readonly cursor?: string | undefined;
+}
+
+/** The document of a list. `nextCursor` is null at its end. */
+export function listDocument<Item extends z.ZodType>(item: Item) {
+  return z.strictObject({ items: z.array(item), nextCursor: z.string().nullable() });
+}
+
+/** Reads a page, and makes the document of it. @throws ValidationError (400) at `cursor` for what is no cursor of the list. */
+export async function readList<Row, Item>(
+  { limit, cursor }: ListInput,
+  list: (page: PageArguments) => Promise<CountedPage<Row>>,
+  toItem: (row: Row) => Item,
+): Promise<{ items: Item[]; nextCursor: string | null }> {
+  const { page } = await list({ first: limit, after: cursor }).catch(renameCursor);
+  const last = page.rows.at(-1);
+  return { items: page.rows.map(toItem), nextCursor: page.hasNextPage && last ? page.cursorOf(last) : null };
+}
+
+/** The argument is `after` in GraphQL, `cursor` in REST. */
+function renameCursor(error: unknown): never {
+  if (!(error instanceof ValidationError)) throw error;
+  throw new ValidationError(
+    error.faults.map((fault) => (fault.path[0] === 'after' ? { ...fault, path: ['cursor'] } : fault)),
+  );
+}
