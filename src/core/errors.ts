@@ -108,8 +108,10 @@ export class ForbiddenError extends DomainError {
 }
 
 export class NotFoundError extends DomainError {
-  constructor(message: string) {
-    super('notFound', message);
+  /** @param found The message, or one fault for each thing that is missing. */
+  constructor(found: string | readonly Fault[]) {
+    const message = typeof found === 'string' ? found : found.map(describe).join('; ');
+    super('notFound', message, typeof found === 'string' ? {} : { path: found[0]?.path, faults: found });
   }
 }
 

@@ -16,6 +16,11 @@ export function toValidationError(issues: readonly object[], root?: string): Val
   const faults = issues
     .flatMap((issue) => faultsOf(issue as z.core.$ZodIssue))
     .map((fault) => (fault.path[0] === root ? { ...fault, path: fault.path.slice(1) } : fault));
+  return invalidInput(faults);
+}
+
+/** The error for faults of an input, of which it reports at most 100. */
+export function invalidInput(faults: readonly Fault[]): ValidationError {
   const more = faults.length - MAX_FAULTS;
   // A body of 4 MiB can hold hundreds of thousands of faults, and would be answered with many times its size.
   return new ValidationError(

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { Config } from '../core/config.ts';
 import { type JobHandler, jobHandler } from '../core/jobs.ts';
 import { deleteAuditEntries } from '../domains/audit-log/operations.ts';
-import { deleteExpiredUuids } from '../domains/event-occurrences/store.ts';
+import { deleteExpiredUuids } from '../domains/event-occurrences/send-queries.ts';
 import { deleteExpiredAuthorizations } from '../domains/mcp-connections/deletion.ts';
 import { deleteExpiredKeys } from './idempotency/maintenance.ts';
 

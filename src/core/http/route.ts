@@ -9,6 +9,8 @@ export interface Route<Input extends z.ZodType = z.ZodType, Output extends z.Zod
   readonly method: Method;
   /** Segments that start with `:` are parameters. */
   readonly path: string;
+  /** Further paths that answer the same, for older clients. OpenAPI lists `path` alone. */
+  readonly aliases?: readonly string[];
   /** The operation's name, the same as its GraphQL mutation's. */
   readonly operationId: string;
   readonly tag: string;

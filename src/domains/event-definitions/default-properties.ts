@@ -36,7 +36,7 @@ const PAGE_CONTENT_TYPE_OPTIONS: readonly PropertyOption[] = [
 ];
 
 /**
- * The properties that every event definition has unless `includeDefaultProperties` is false, section 2.4, in its order.
+ * The properties that every event definition has unless `includeDefaultProperties` is false, in the order of section 2.4.
  * They do not count among the 50 custom properties, and cannot be changed or deleted.
  */
 export const DEFAULT_PROPERTIES: readonly DefaultProperty[] = [
@@ -78,3 +78,11 @@ export const DEFAULT_PROPERTIES: readonly DefaultProperty[] = [
   { name: 'svc_tracking_name', label: 'Tracking name', type: 'string', options: [] },
   { name: 'svc_parent_module_id', label: 'Parent Module ID', type: 'string', options: [] },
 ];
+
+const DEFAULT_NAMES: ReadonlySet<string> = new Set(DEFAULT_PROPERTIES.map(({ name }) => name));
+
+/** Older clients write `hs_city` for the default property `svc_city`. Every other name means itself. */
+export function propertyMeantBy(name: string): string {
+  const meant = name.replace(/^hs_/, 'svc_');
+  return DEFAULT_NAMES.has(meant) ? meant : name;
+}

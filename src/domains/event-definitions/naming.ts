@@ -1,20 +1,21 @@
 import { fold } from '../../core/text/fold.ts';
 import { cut, firstFree } from '../../core/text/numbered-names.ts';
+import { propertyMeantBy } from './default-properties.ts';
 
-/** The form of every event and property name, section 2.1: given or generated, it is immutable. */
+/** The form of every event and property name, given or generated (section 2.1). */
 export const NAME_PATTERN = /^[a-z][a-z0-9_]{0,49}$/;
 
 /** In characters, which are ASCII and so also bytes. */
 export const NAME_MAX_LENGTH = 50;
 
-/** Property names that start so belong to the default properties, section 2.4. */
+/** The prefix of the names of default properties (section 2.4). Custom properties cannot have it. */
 export const RESERVED_PREFIX = 'svc_';
 
 /**
  * The base name for a label: lower-cased, accents folded, every run of other characters one `_`, cut to 50.
  * Compatibility forms count as the character they stand for (`²` as `2`, a full-width `Ａ` as `a`), letters of
  * other scripts as other characters. A name that would not start with a letter gets `e_` (event) or `p_`
- * (property) in front; so does a property name with the reserved prefix.
+ * (property) in front; so does a property name that belongs to the default properties.
  *
  * The same label always gives the same name, and a generated name gives itself. Returns undefined when the label
  * leaves nothing, such as one of symbols alone.
@@ -29,10 +30,10 @@ export function nameFromLabel(label: string, kind: 'event' | 'property'): string
   return cut(startsWithLetter && !isReserved(words) ? words : `p_${words}`, '_', NAME_MAX_LENGTH);
 }
 
-/** As {@link nameFromLabel}, for a label that the input's schema let in because it leaves a name. */
+/** As {@link nameFromLabel}, for a label from which the schema of the input has already made a name. */
 export function baseNameFor(label: string, kind: 'event' | 'property'): string {
   const name = nameFromLabel(label, kind);
-  if (name === undefined) throw new Error('a label that leaves no name came past the schema');
+  if (name === undefined) throw new Error('the schema accepted a label that leaves no name');
   return name;
 }
 
@@ -45,13 +46,13 @@ export function firstFreeName(base: string, taken: ReadonlySet<string>): string 
   return firstFree(base, taken, { separator: '_', maxLength: NAME_MAX_LENGTH });
 }
 
-/** The name of a property without one of its own, beside those that are taken; never a reserved one. */
+/** A free name for a property that was given none. */
 export function freePropertyName(label: string, taken: ReadonlySet<string>): string {
   const base = baseNameFor(label, 'property');
-  // The followers of `svc` would be `svc_2`, `svc_3`, …, which are reserved.
+  // The numbered names of `svc` would be `svc_2`, `svc_3`, …, which are reserved.
   return firstFreeName(taken.has(base) && isReserved(`${base}_`) ? `p_${base}` : base, taken);
 }
 
 function isReserved(propertyName: string): boolean {
-  return propertyName.startsWith(RESERVED_PREFIX);
+  return propertyName.startsWith(RESERVED_PREFIX) || propertyMeantBy(propertyName) !== propertyName;
 }

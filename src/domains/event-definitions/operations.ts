@@ -1,5 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { ConflictError, invalid, notFound } from '../../core/errors.ts';
+import { requireUnchanged } from '../../core/expected-version.ts';
 import { enqueueJob } from '../../core/jobs.ts';
 import type { CountedPage } from '../../core/postgres/keyset.ts';
 import {
@@ -12,7 +13,9 @@ import {
 import { sqlWithin } from '../../core/postgres/sql.ts';
 import type { Columns } from '../../core/postgres/columns.ts';
 import { lockOrganization } from '../organizations/operations.ts';
-import { DEFAULT_PROPERTIES } from './default-properties.ts';
+import { defaultPropertiesOf } from './computed-fields.ts';
+import { DEFAULT_PROPERTIES, propertyMeantBy } from './default-properties.ts';
+import { referenceTo } from './definition-reference.ts';
 import { type CustomMatchingId, EventDefinition } from './entity.ts';
 import type {
   CreateEventDefinitionInput,
@@ -20,11 +23,9 @@ import type {
   SearchEventDefinitionsInput,
   UpdateEventDefinitionInput,
 } from './input.ts';
-import { lockDefinition } from './lock.ts';
 import { baseNameFor, firstFreeName, nameFromLabel } from './naming.ts';
 import { requireEventDefinitions } from './policy.ts';
 import { newProperties } from './property-operations.ts';
-import { defaultPropertiesOf } from './derived.ts';
 import {
   type EventDefinitionList,
   type EventDefinitionRow,
@@ -37,25 +38,30 @@ import {
   pageOfDefinitions,
 } from './queries.ts';
 import { type EventPropertyRow, customPropertiesOf } from './property-queries.ts';
-import { referenceTo } from './definition-reference.ts';
+import { lockDefinition } from './row-locks.ts';
 
-export { type HeldDefinition, holdDefinitions } from './locked-definitions.ts';
+// For other nouns.
+export { fullyQualifiedName } from './computed-fields.ts';
+export { propertyMeantBy } from './default-properties.ts';
+export { referenceTo } from './definition-reference.ts';
+export { deleteDefinitionRow, lockDefinitionsOf } from './organization-deletion.ts';
 export { definitionsOf, requireEventDefinitions } from './policy.ts';
-// What belongs to definitions that the caller has reached.
 export { countCustomProperties, customPropertiesOf } from './property-queries.ts';
 export type { EventDefinitionRow } from './queries.ts';
+export { type SharedDefinition, shareDefinitions } from './row-locks.ts';
 
 /**
- * Creates a definition with its properties. Without a name one is made from the label; names of deleted definitions are taken for ever.
+ * Creates a definition with its properties. Without a name it gets one that is made from its label. The names of deleted definitions
+ * are never free again.
  * @throws ConflictError when the given name is taken; ValidationError when custom matching names no fitting property.
  */
 export const createEventDefinition = write(
   async (context, input: CreateEventDefinitionInput): Promise<EventDefinition> => {
     const { em, actor, now, newId } = context;
     const organization = requireEventDefinitions(actor);
-    // Creations within an organization go one after the other, so that a generated name that is free here is still free at the insert.
+    // Creations within an organization wait for each other, so that a generated name that is free here is still free at the insert.
     await lockOrganization(em, organization.id);
-    // Before the definition is made: a query flushes what was made, and would then find the new definition itself.
+    // Before `em.create`: a query flushes new entities, and would then find the new definition itself.
     if (input.name !== undefined) await refuseTakenName(em, organization, input.name);
     const name = input.name ?? (await generateName(em, organization, input.label));
     const at = now();
@@ -66,7 +72,7 @@ export const createEventDefinition = write(
       label: input.label,
       description: input.description ?? null,
       primaryObject: input.primaryObject,
-      customMatchingId: input.customMatchingId ?? null,
+      customMatchingId: matchingOf(input),
       includeDefaultProperties: input.includeDefaultProperties,
       createdAt: at,
       updatedAt: at,
@@ -89,6 +95,12 @@ export const createEventDefinition = write(
 
 function targetOf({ id }: EventDefinition): AuditTarget {
   return { type: 'EventDefinition', id };
+}
+
+function matchingOf({ customMatchingId }: CreateEventDefinitionInput): CustomMatchingId | null {
+  if (!customMatchingId) return null;
+  const { targetObjectPropertyName, eventPropertyName } = customMatchingId.primaryObjectRule;
+  return { primaryObjectRule: { targetObjectPropertyName, eventPropertyName: propertyMeantBy(eventPropertyName) } };
 }
 
 async function generateName(em: EntityManager, organization: ActingOrganization, label: string): Promise<string> {
@@ -126,10 +138,14 @@ function checkCustomMatching(
   }
 }
 
-/** Changes label and description; nothing else of a definition can change. */
+/**
+ * Changes label and description. Nothing else of a definition can change.
+ * @throws ConflictError when the definition was changed since `expectedUpdatedAt`.
+ */
 export const updateEventDefinition = write(
-  async (context, { eventName, ...changes }: UpdateEventDefinitionInput) => {
+  async (context, { eventName, expectedUpdatedAt, ...changes }: UpdateEventDefinitionInput) => {
     const definition = await lockDefinition(context, eventName);
+    requireUnchanged(definition, { expectedUpdatedAt });
     if (Object.values(changes).some((value) => value !== undefined)) definition.update(changes, context.now());
     return definition;
   },
@@ -137,8 +153,8 @@ export const updateEventDefinition = write(
 );
 
 /**
- * Deletes a definition: it is gone at once, and its name can never be used again. The row stays, marked with `deletedAt`, both to keep
- * the name and to tell the purge of occurrences, which is queued by the same transaction, what to remove.
+ * Deletes a definition. Nobody finds it from then on, and its name can never be used again. The row stays with `deletedAt`, to reserve the
+ * name. A job, queued by the same transaction, deletes the occurrences.
  */
 export const deleteEventDefinition = write(
   async (context, { eventName }: EventDefinitionReference) => {
@@ -154,7 +170,7 @@ export const deleteEventDefinition = write(
   { operation: 'deleteEventDefinition', target: targetOf },
 );
 
-/** Whether there is such a definition, in whatever organization, that is not deleted. */
+/** Whether the definition exists, in any organization, and is not deleted. */
 export async function isInUse(em: EntityManager, definitionId: string): Promise<boolean> {
   return (await em.count(EventDefinition, { id: definitionId, deletedAt: null })) > 0;
 }
@@ -181,7 +197,7 @@ export async function readEventDefinitionWithProperties(
   return row ?? Promise.reject(notFound('event definition'));
 }
 
-/** Those of the ids that the caller may see, in no particular order. */
+/** The definitions with these ids that the caller may see, in any order. */
 export async function readEventDefinitionsByIds(
   context: OperationContext,
   ids: readonly string[],
@@ -192,9 +208,9 @@ export async function readEventDefinitionsByIds(
 }
 
 /**
- * Pages by keyset, in any of the orders, through the definitions of the organization that the caller acts in.
- * @param list `organizationId` is the one that is asked for, where the caller may know others beside the one they act in.
- * @throws ValidationError (400) when another organization is asked for.
+ * A page of the definitions of the acting organization.
+ * @param list `organizationId` is the organization that is asked for.
+ * @throws ValidationError (400) when that is not the acting organization.
  */
 export async function listEventDefinitions(
   context: OperationContext,
@@ -205,7 +221,7 @@ export async function listEventDefinitions(
   return { page: await pageOfDefinitions(context, list), total: () => countDefinitions(context, list.filter) };
 }
 
-/** The documented search: by name, forward, at most 500 a page. */
+/** The search of the REST API: ordered by name, pages of at most 500. */
 export function searchEventDefinitions(
   context: OperationContext,
   input: SearchEventDefinitionsInput,
@@ -218,7 +234,7 @@ export function searchEventDefinitions(
   });
 }
 
-/** All properties of definitions that the caller has reached, default ones first, by definition; one statement at most for the custom ones. */
+/** The properties of definitions that the caller may see, by definition id: default ones first. Takes at most one statement. */
 export async function readPropertiesOf(
   context: OperationContext,
   definitions: readonly EventDefinitionRow[],
@@ -234,16 +250,16 @@ export async function readPropertiesOf(
 }
 
 export interface NamePreview {
-  /** What the label makes; undefined when it leaves nothing. */
+  /** The name that is made from the label; undefined when the label has neither letters nor digits. */
   readonly name: string | undefined;
   readonly isFree: boolean;
   /** Why the name is not free. */
   readonly reason: string | undefined;
-  /** The name that a creation with this label would get now. */
+  /** The name that a creation with this label would get at present. */
   readonly nextFreeName: string | undefined;
 }
 
-/** What a creation without a name would make of the label, as things stand; it reserves nothing. */
+/** The name that a creation without a name would get. It is not reserved. */
 export async function previewEventDefinitionName(
   { sql, actor }: OperationContext,
   { label }: { label: string },
@@ -266,6 +282,3 @@ export async function previewEventDefinitionName(
     nextFreeName: firstFreeName(name, new Set(taken.map((definition) => definition.name))),
   };
 }
-
-// What the deletion of an organization does with its definitions.
-export { deleteDefinitionRow, lockDefinitionsOf } from './deletion.ts';

@@ -22,13 +22,13 @@ export function requireEventDefinitions(actor: Actor): ActingOrganization {
   return organization;
 }
 
-/** What decides who may see a definition. `Id` is an id, or the place of one in a prepared query. */
+/** The columns that decide who may see a definition. `Id` is an id, or the parameter for one in a prepared query. */
 export interface Existence<Id = string> {
   readonly organizationId: Id;
   readonly deletedAt: string | null;
 }
 
-/** The definitions of an organization, without those that are deleted: their rows stay to keep their names. */
+/** The definitions of an organization without the deleted ones, whose rows stay to reserve their names. */
 export function definitionsOf<Id>(organizationId: Id): Reach<Existence<Id>> {
   return { all: { organizationId, deletedAt: null } };
 }

@@ -1,21 +1,23 @@
 import { ConflictError, invalid, notFound } from '../../core/errors.ts';
 import { type AuditTarget, type OperationContext, write } from '../../core/operation.ts';
-import { DEFAULT_PROPERTIES } from './default-properties.ts';
+import { requireUnchanged } from '../../core/expected-version.ts';
+import { DEFAULT_PROPERTIES, propertyMeantBy } from './default-properties.ts';
 import { type EventDefinition, EventProperty } from './entity.ts';
+import { freePropertyName } from './naming.ts';
 import {
+  AT_LEAST_ONE_OPTION,
   type AddEventPropertyInput,
   type EventPropertyReference,
   MAX_CUSTOM_PROPERTIES,
   type PropertyDefinition,
   type ReplaceEventPropertyTypeInput,
   type UpdateEventPropertyInput,
-} from './input.ts';
-import { lockDefinition } from './lock.ts';
-import { freePropertyName } from './naming.ts';
+} from './property-input.ts';
+import { lockDefinition } from './row-locks.ts';
 
 type PropertyContext = Pick<OperationContext, 'em' | 'now' | 'newId'>;
 
-/** Properties for a new definition: names that were given, which differ, are kept; the others are made from their labels around them. */
+/** The properties of a new definition. Given names are kept, and the generated ones avoid them. */
 export function newProperties(
   definition: EventDefinition,
   inputs: readonly PropertyDefinition[],
@@ -52,8 +54,8 @@ function newProperty(
 }
 
 /**
- * Adds a custom property, at most 50 a definition; the definition is held meanwhile, so that the fifty-first never gets in.
- * @throws ConflictError when the given name is taken; ValidationError when the definition is full.
+ * Adds a custom property. A definition has at most 50; it is locked, so that of two fiftieth properties one is refused.
+ * @throws ConflictError when the given name is taken; ValidationError when the definition has 50 properties.
  */
 export const addEventProperty = write(
   async (context, { eventName, ...input }: AddEventPropertyInput) => {
@@ -83,34 +85,44 @@ export const addEventProperty = write(
   { operation: 'addEventProperty', target: targetOf },
 );
 
-/** Properties belong to their definition, which is what is changed. */
+/** The audit log names the definition, because its properties belong to it. */
 function targetOf({ definition }: { definition: EventDefinition }): AuditTarget {
   return { type: 'EventDefinition', id: definition.id };
 }
 
-/** Changes label, description, and the options of an enumeration; the type and the name stay. */
+/**
+ * Changes label, description, and the options of an enumeration. The type and the name stay.
+ * @throws ConflictError when the property was changed since `expectedUpdatedAt`.
+ */
 export const updateEventProperty = write(
-  async (context, { eventName, name, ...changes }: UpdateEventPropertyInput) => {
+  async (context, { eventName, name, expectedUpdatedAt, ...given }: UpdateEventPropertyInput) => {
     const { definition, property } = await loadProperty(context, eventName, name, 'changed');
-    if (changes.options !== undefined && property.type !== 'enumeration') {
-      throw invalid('options', `is only for the type enumeration; ${name} is of type ${property.type}`);
-    }
+    const changes = { ...given, options: newOptions(property, given.options) };
+    requireUnchanged(property, { expectedUpdatedAt });
     if (Object.values(changes).some((value) => value !== undefined)) property.update(changes, context.now());
     return { definition, property };
   },
   { operation: 'updateEventProperty', target: targetOf },
 );
 
+/** An empty list, as every property but an enumeration is answered with, means no options. */
+function newOptions({ name, type }: EventProperty, given: UpdateEventPropertyInput['options']) {
+  if (type === 'enumeration' && given?.length === 0) throw invalid('options', AT_LEAST_ONE_OPTION, 'too_small');
+  if (type === 'enumeration' || given === undefined) return given;
+  if (given.length > 0) throw invalid('options', `is only for the type enumeration; ${name} is of type ${type}`);
+  return undefined;
+}
+
 /**
- * Removes a custom property: occurrences sent from now on cannot carry it, past ones keep their values; the name may be used again.
+ * Removes a custom property. Occurrences that are sent from now on cannot carry it, past ones keep their values. The name is free again.
  * @throws ConflictError while custom matching uses it.
  */
 export const deleteEventProperty = write(
   async (context, { eventName, name }: EventPropertyReference) => {
     const { definition, property } = await loadProperty(context, eventName, name, 'deleted');
-    if (definition.matchesBy(name)) {
+    if (definition.matchesBy(property.name)) {
       throw new ConflictError(
-        `property ${name} is used by the custom matching of this event definition and cannot be deleted`,
+        `property ${property.name} is used by the custom matching of this event definition and cannot be deleted`,
       );
     }
     context.em.remove(property);
@@ -120,21 +132,22 @@ export const deleteEventProperty = write(
 );
 
 /**
- * Gives a property another type: deletes it and creates it again under its name, in one transaction. Label, description and place are
- * kept unless given.
+ * Gives a property another type: deletes it and creates it again under its name, in one transaction. It keeps its position, and its label
+ * and description unless others are given.
  * @throws ConflictError when custom matching uses it and the new type is neither string nor number.
  */
 export const replaceEventPropertyType = write(
   async (context, input: ReplaceEventPropertyTypeInput) => {
     const { em } = context;
     const { definition, property } = await loadProperty(context, input.eventName, input.name, 'replaced');
+    requireUnchanged(property, input);
     if (definition.matchesBy(property.name) && input.type !== 'string' && input.type !== 'number') {
       throw new ConflictError(
         `property ${property.name} is used by the custom matching of this event definition, which needs the type string or number`,
       );
     }
     em.remove(property);
-    // The name is unique: the old row goes before the new one comes.
+    // The name is unique, so the old row has to be deleted first.
     await em.flush();
     const replacement = newProperty(
       definition,
@@ -155,12 +168,13 @@ export const replaceEventPropertyType = write(
   { operation: 'replaceEventPropertyType', target: targetOf },
 );
 
-async function loadProperty(context: OperationContext, eventName: string, name: string, what: string) {
+async function loadProperty(context: OperationContext, eventName: string, given: string, what: string) {
+  const name = propertyMeantBy(given);
   const definition = await lockDefinition(context, eventName);
   if (definition.includeDefaultProperties && DEFAULT_PROPERTIES.some((property) => property.name === name)) {
     throw invalid('name', `${name} is a default property, which cannot be ${what}`);
   }
-  const property = name.includes('\0') ? null : await context.em.findOne(EventProperty, { definition, name });
+  const property = given.includes('\0') ? null : await context.em.findOne(EventProperty, { definition, name: given });
   if (!property) throw notFound('event property');
   return { definition, property };
 }

@@ -1,4 +1,4 @@
-/** The types a property may have, section 2.2. A property keeps its type for life. */
+/** The types a property may have, section 2.2. A property keeps its type. */
 export const PROPERTY_TYPES = ['bool', 'date', 'datetime', 'enumeration', 'number', 'string'] as const;
 
 export type PropertyType = (typeof PROPERTY_TYPES)[number];
@@ -13,8 +13,12 @@ export const FIELD_TYPE_OF = {
   string: 'text',
 } as const satisfies Record<PropertyType, string>;
 
-/** One choice of an enumeration: `value` is what occurrences carry, `label` what people read. */
+/** One choice of an enumeration: occurrences carry its `value`, people read its `label`. */
 export interface PropertyOption {
   readonly label: string;
   readonly value: string;
+  /** Kept for clients that send them; without meaning for the gateway. */
+  readonly displayOrder?: number | undefined;
+  readonly hidden?: boolean | undefined;
+  readonly description?: string | null | undefined;
 }

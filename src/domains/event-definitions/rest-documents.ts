@@ -1,12 +1,24 @@
 import { z } from 'zod';
 import type { OperationContext } from '../../core/operation.ts';
 import { requireOrganization } from '../../core/operation.ts';
-import { DEFAULT_ROWS, GROUP_NAME, displayOrder, fullyQualifiedName, isDefault, objectTypeId } from './derived.ts';
+import {
+  DEFAULT_ROWS,
+  GROUP_NAME,
+  displayOrder,
+  fullyQualifiedName,
+  isDefault,
+  objectTypeId,
+} from './computed-fields.ts';
 import { FIELD_TYPE_OF, PROPERTY_TYPES } from './property-types.ts';
 import type { EventDefinitionRow } from './queries.ts';
 import type { EventPropertyRow } from './property-queries.ts';
 
-/** The documents of REST. */
+/**
+ * The JSON documents of the REST API. Fields that are marked read-only are answered only: everything else of a document can be sent back to
+ * create the same object, and `label`, `description` and `options` to update it.
+ */
+
+const readOnly = { readOnly: true };
 
 const optionDocument = z.strictObject({
   label: z.string(),
@@ -21,25 +33,25 @@ export const propertyDocument = z
     name: z.string(),
     label: z.string(),
     type: z.enum(PROPERTY_TYPES),
-    fieldType: z.enum(['radio', 'date', 'select', 'number', 'text']),
+    fieldType: z.enum(['radio', 'date', 'select', 'number', 'text']).meta(readOnly),
     description: z.string().nullable(),
-    groupName: z.string(),
+    groupName: z.string().meta(readOnly),
     options: z.array(optionDocument),
-    displayOrder: z.int(),
-    isDefault: z.boolean(),
-    archived: z.literal(false),
-    createdAt: z.iso.datetime(),
-    updatedAt: z.iso.datetime(),
+    displayOrder: z.int().meta(readOnly),
+    isDefault: z.boolean().meta(readOnly),
+    archived: z.literal(false).meta(readOnly),
+    createdAt: z.iso.datetime().meta(readOnly),
+    updatedAt: z.iso.datetime().meta(readOnly),
   })
   .meta({ id: 'EventProperty' });
 
 export const definitionDocument = z
   .strictObject({
-    id: z.uuid(),
+    id: z.uuid().meta(readOnly),
     name: z.string(),
-    fullyQualifiedName: z.string(),
-    objectTypeId: z.string(),
-    labels: z.strictObject({ singular: z.string(), plural: z.null() }),
+    fullyQualifiedName: z.string().meta(readOnly),
+    objectTypeId: z.string().meta(readOnly),
+    labels: z.strictObject({ singular: z.string(), plural: z.null() }).meta(readOnly),
     label: z.string(),
     description: z.string().nullable(),
     primaryObject: z.string(),
@@ -49,12 +61,12 @@ export const definitionDocument = z
       })
       .nullable(),
     includeDefaultProperties: z.boolean(),
-    trackingType: z.literal('MANUAL'),
-    archived: z.literal(false),
-    associations: z.array(z.never()),
-    properties: z.array(propertyDocument),
-    createdAt: z.iso.datetime(),
-    updatedAt: z.iso.datetime(),
+    trackingType: z.literal('MANUAL').meta(readOnly),
+    archived: z.literal(false).meta(readOnly),
+    associations: z.array(z.never()).meta(readOnly),
+    properties: z.array(propertyDocument).meta(readOnly),
+    createdAt: z.iso.datetime().meta(readOnly),
+    updatedAt: z.iso.datetime().meta(readOnly),
   })
   .meta({ id: 'EventDefinition' });
 
@@ -84,16 +96,16 @@ export function toPropertyDocument(row: EventPropertyRow): z.input<typeof proper
 }
 
 function toOptionDocuments(options: EventPropertyRow['options']): z.input<typeof optionDocument>[] {
-  return options.map(({ label, value }, place) => ({
+  return options.map(({ label, value, displayOrder: order, hidden, description }, index) => ({
     label,
     value,
-    displayOrder: place,
-    hidden: false,
-    description: null,
+    displayOrder: order ?? index,
+    hidden: hidden ?? false,
+    description: description ?? null,
   }));
 }
 
-/** Of the default properties, which are the same for every definition; one of them has an option for each language. */
+/** Made once, since default properties are the same for every definition, and `svc_language` has an option for each language. */
 const DEFAULT_OPTIONS = new Map(DEFAULT_ROWS.map(({ options }) => [options, toOptionDocuments(options)]));
 
 export function toDefinitionDocument(

@@ -1,15 +1,14 @@
 import type { z } from 'zod';
 import type { OperationContext } from '../../core/operation.ts';
 import { route } from '../../core/http/route.ts';
+import type { Page } from '../../core/postgres/keyset.ts';
+import { defaultPropertiesOf } from './computed-fields.ts';
 import {
-  type UpdateEventPropertyInput,
-  addEventPropertyInput,
+  type SearchEventDefinitionsInput,
   createEventDefinitionInput,
   eventDefinitionReference,
-  eventPropertyReference,
   searchEventDefinitionsInput,
   updateEventDefinitionInput,
-  updateEventPropertyInput,
 } from './input.ts';
 import {
   createEventDefinition,
@@ -20,7 +19,13 @@ import {
   updateEventDefinition,
 } from './operations.ts';
 import { addEventProperty, deleteEventProperty, updateEventProperty } from './property-operations.ts';
-import { defaultPropertiesOf } from './derived.ts';
+import {
+  type UpdateEventPropertyInput,
+  addEventPropertyInput,
+  eventPropertyReferenceByPath,
+  updateEventPropertyByPathInput,
+  updateEventPropertyInput,
+} from './property-input.ts';
 import { propertyRow } from './property-queries.ts';
 import { type EventDefinitionRow, definitionRow } from './queries.ts';
 import {
@@ -31,14 +36,37 @@ import {
   toPropertyDocument,
 } from './rest-documents.ts';
 
-const E = '/events/2026-03/event-definitions';
 const tag = 'Event definitions';
+
+/** Clients that were made for the version before write `v3`. */
+const at = (path: string) => ({
+  path: `/events/2026-03/event-definitions${path}`,
+  aliases: [`/events/v3/event-definitions${path}`],
+});
 
 async function withProperties(
   context: OperationContext,
   row: EventDefinitionRow,
 ): Promise<z.input<typeof definitionDocument>> {
   return toDefinitionDocument(row, (await readPropertiesOf(context, [row])).get(row.id) ?? [], context);
+}
+
+function nextPage(
+  { settings }: OperationContext,
+  { searchString, includeProperties, limit, sortOrder }: SearchEventDefinitionsInput,
+  page: Page<EventDefinitionRow>,
+): Pick<z.input<typeof listDocument>, 'paging'> {
+  const last = page.rows.at(-1);
+  if (!page.hasNextPage || !last) return {};
+  const after = page.cursorOf(last);
+  const query = new URLSearchParams({
+    ...(searchString && { searchString }),
+    includeProperties: String(includeProperties),
+    limit: String(limit),
+    sortOrder,
+    after,
+  });
+  return { paging: { next: { after, link: `${settings.publicUrl}${at('').path}?${query}` } } };
 }
 
 const propertyExample = {
@@ -54,7 +82,7 @@ const changeProperty = async (context: OperationContext, input: UpdateEventPrope
 export const eventDefinitionRoutes = [
   route({
     method: 'POST',
-    path: E,
+    ...at(''),
     operationId: 'createEventDefinition',
     tag,
     summary: 'Create an event definition with its properties.',
@@ -67,7 +95,7 @@ export const eventDefinitionRoutes = [
   }),
   route({
     method: 'GET',
-    path: E,
+    ...at(''),
     operationId: 'searchEventDefinitions',
     tag,
     summary: 'List event definitions, or search them by name.',
@@ -79,23 +107,12 @@ export const eventDefinitionRoutes = [
       const { page, total } = await searchEventDefinitions(context, input);
       const properties = await readPropertiesOf(context, input.includeProperties ? page.rows : []);
       const results = page.rows.map((row) => toDefinitionDocument(row, properties.get(row.id) ?? [], context));
-      const last = page.rows.at(-1);
-      if (!page.hasNextPage || !last) return { results, total: await total() };
-      const after = page.cursorOf(last);
-      const { searchString, includeProperties, limit, sortOrder } = input;
-      const query = new URLSearchParams({
-        ...(searchString && { searchString }),
-        includeProperties: String(includeProperties),
-        limit: String(limit),
-        sortOrder,
-        after,
-      });
-      return { results, total: await total(), paging: { next: { after, link: `${E}?${query}` } } };
+      return { results, total: await total(), ...nextPage(context, input, page) };
     },
   }),
   route({
     method: 'GET',
-    path: `${E}/:eventName`,
+    ...at('/:eventName'),
     operationId: 'readEventDefinition',
     tag,
     summary: 'Read one event definition by name or fully qualified name.',
@@ -110,7 +127,7 @@ export const eventDefinitionRoutes = [
   }),
   route({
     method: 'PATCH',
-    path: `${E}/:eventName`,
+    ...at('/:eventName'),
     operationId: 'updateEventDefinition',
     tag,
     summary: 'Change the label and description of an event definition.',
@@ -123,10 +140,10 @@ export const eventDefinitionRoutes = [
   }),
   route({
     method: 'DELETE',
-    path: `${E}/:eventName`,
+    ...at('/:eventName'),
     operationId: 'deleteEventDefinition',
     tag,
-    summary: 'Delete an event definition for ever; its name can never be used again.',
+    summary: 'Delete an event definition and its occurrences. Its name can never be used again.',
     input: eventDefinitionReference,
     status: 204,
     errors: [400, 404],
@@ -134,7 +151,7 @@ export const eventDefinitionRoutes = [
   }),
   route({
     method: 'POST',
-    path: `${E}/:eventName/property`,
+    ...at('/:eventName/property'),
     operationId: 'addEventProperty',
     tag,
     summary: 'Add a property to an event definition.',
@@ -147,7 +164,7 @@ export const eventDefinitionRoutes = [
   }),
   route({
     method: 'PATCH',
-    path: `${E}/:eventName/property`,
+    ...at('/:eventName/property'),
     operationId: 'updateEventProperty',
     tag,
     summary: 'Change label, description, and the options of an enumeration; the property is named in the body.',
@@ -160,14 +177,11 @@ export const eventDefinitionRoutes = [
   }),
   route({
     method: 'PATCH',
-    path: `${E}/:eventName/property/:propertyName`,
+    ...at('/:eventName/property/:propertyName'),
     operationId: 'updateEventPropertyByPath',
     tag,
     summary: 'Change label, description, and the options of an enumeration; the property is named in the path.',
-    input: updateEventPropertyInput
-      .omit({ name: true })
-      .extend({ propertyName: updateEventPropertyInput.shape.name })
-      .transform(({ propertyName, ...input }) => ({ ...input, name: propertyName })),
+    input: updateEventPropertyByPathInput,
     output: propertyDocument,
     status: 200,
     errors: [400, 404],
@@ -176,14 +190,11 @@ export const eventDefinitionRoutes = [
   }),
   route({
     method: 'DELETE',
-    path: `${E}/:eventName/property/:propertyName`,
+    ...at('/:eventName/property/:propertyName'),
     operationId: 'deleteEventProperty',
     tag,
     summary: 'Remove a property; past occurrences keep their values.',
-    input: eventPropertyReference
-      .omit({ name: true })
-      .extend({ propertyName: eventPropertyReference.shape.name })
-      .transform(({ eventName, propertyName }) => ({ eventName, name: propertyName })),
+    input: eventPropertyReferenceByPath,
     status: 204,
     errors: [400, 404, 409],
     run: async (context, input) => void (await deleteEventProperty(context, input)),

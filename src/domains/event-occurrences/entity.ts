@@ -16,7 +16,8 @@ const EventOccurrenceSchema = defineEntity({
     utk: p.text().nullable(),
     /** The record it belongs to: as sent, or as custom matching found it. */
     objectId: p.text().nullable(),
-    uuid: p.uuid().nullable(),
+    /** The deduplication key of the client: any text, in spite of its name. */
+    uuid: p.text().nullable(),
     properties: p.json<Record<string, PropertyValue>>().columnType('json'),
   },
   indexes: [{ name: 'event_occurrence_object_index', properties: ['definitionId', 'objectId', 'occurredAt', 'id'] }],
@@ -24,8 +25,8 @@ const EventOccurrenceSchema = defineEntity({
 });
 
 /**
- * Something that occurred. Read as rows, never as entities; the table is partitioned by definition, and refers to it without a foreign key:
- * rows of a deleted definition are out of reach at once, and purged afterwards, by `definition_id`.
+ * An occurrence of an event. It is read as rows, never as an entity. The table is partitioned by definition and has no foreign key to it:
+ * queries join the definition, so rows of a deleted one are not found, and a job deletes them.
  */
 export class EventOccurrence extends EventOccurrenceSchema.class {}
 EventOccurrenceSchema.setClass(EventOccurrence);
@@ -35,15 +36,15 @@ const EventOccurrenceUuidSchema = defineEntity({
   tableName: 'event_occurrence_uuid',
   properties: {
     definitionId: p.uuid().primary(),
-    uuid: p.uuid().primary(),
+    uuid: p.text().primary(),
     organizationId: p.uuid(),
-    /** From here on the uuid counts as new. */
+    /** From this moment on the uuid counts as new. */
     expiresAt: p.datetime(),
   },
   indexes: [{ name: 'event_occurrence_uuid_expiry_index', properties: ['expiresAt'] }],
 });
 
-/** Remembers the uuid of an occurrence for a year. A table of its own: no constraint can tell years apart, nor span times of occurring. */
+/** The uuids of the last year. They are not a constraint on occurrences, because that could neither expire nor span times of occurring. */
 export class EventOccurrenceUuid extends EventOccurrenceUuidSchema.class {}
 EventOccurrenceUuidSchema.setClass(EventOccurrenceUuid);
 
@@ -61,7 +62,7 @@ const ObjectIdentifierSchema = defineEntity({
   },
 });
 
-/** Says which record has a value of a unique property, so that custom matching can link occurrences by it. */
+/** The record that has a value of a unique property. Custom matching links occurrences by it. */
 export class ObjectIdentifier extends ObjectIdentifierSchema.class {}
 ObjectIdentifierSchema.setClass(ObjectIdentifier);
 
@@ -76,7 +77,7 @@ const MonthlyOccurrenceCountSchema = defineEntity({
   },
 });
 
-/** How many occurrences an organization has sent in a month; its row is held by whoever adds to it. */
+/** How many occurrences an organization has sent in a month. */
 export class MonthlyOccurrenceCount extends MonthlyOccurrenceCountSchema.class {}
 MonthlyOccurrenceCountSchema.setClass(MonthlyOccurrenceCount);
 

@@ -50,7 +50,10 @@ const EventOccurrenceType = nodeType<EventOccurrenceRow>('EventOccurrence', {
       nullable: true,
       description: 'The record it is linked to: as sent, or as custom matching found it.',
     }),
-    uuid: t.expose('uuid', { type: 'UUID', nullable: true, description: 'The uuid it was sent with.' }),
+    uuid: t.exposeString('uuid', {
+      nullable: true,
+      description: 'Deduplication key that it was sent with; null when it had none.',
+    }),
     properties: t.field({
       type: 'JSON',
       description:
@@ -187,9 +190,9 @@ const OccurrenceInput = builder.inputType('EventOccurrenceInput', {
     utk: t.string({ description: 'Token of a visitor, for events of the primary object `CONTACT` alone.' }),
     objectId: t.string({ description: 'Id of the record; 1 to 255 characters. Not for `NO_OBJECT`.' }),
     occurredAt: t.field({ type: 'DateTime', description: 'When it occurred; now when absent.' }),
-    uuid: t.field({
-      type: 'UUID',
-      description: 'Counts once per definition within a year: sent again, the occurrence is dropped in silence.',
+    uuid: t.string({
+      description:
+        'Deduplication key, any text of 1 to 255 characters: a repeat for the same definition within a year is ignored.',
     }),
   }),
 });

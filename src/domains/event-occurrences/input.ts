@@ -1,17 +1,18 @@
 import { z } from 'zod';
+import { momentInput } from '../../core/moment-input.ts';
 import { optional, text } from '../../core/validation.ts';
 
-/** Occurrences of one call. */
+/** Occurrences of one request. */
 export const MAX_OCCURRENCES = 500;
 export const MAX_IDENTIFIERS = 1000;
-/** Days that can be counted at once. */
+/** Days of one request for counts per day. */
 export const MAX_DAYS = 366;
 
 const objectId = text({ min: 1, max: 255 });
 
 /**
- * A value for each property that the occurrence has; a `null` is a value that it has not. Whether names and values fit is decided by the
- * definition. Not a `z.record`, which would pass over `__proto__` in silence instead of refusing it like any unknown name.
+ * Values by property name; `null` is the same as absent. The definition decides which names and values are valid. This is not a `z.record`,
+ * because that ignores `__proto__` instead of refusing it as an unknown name.
  */
 const properties = z
   .unknown()
@@ -21,38 +22,32 @@ const properties = z
   .transform((value) => value as Readonly<Record<string, unknown>>)
   .meta({ type: 'object', additionalProperties: { type: ['string', 'number', 'boolean', 'null'] } });
 
-/** As `toISOString` writes it; PostgreSQL knows no year 0. */
-const moment = z.iso
-  .datetime({
-    offset: true,
-    error: 'must be an ISO 8601 date and time with its offset, such as 2026-03-01T10:20:30.500Z',
-  })
-  .transform((value) => new Date(value).toISOString())
-  .refine((value) => /^(?!0000)\d{4}-/.test(value), 'must be from the year 1 to 9999');
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
-/**
- * One occurrence. Which of `email`, `utk` and `objectId` it needs, or must not have, depends on the definition's primary object. A `uuid`
- * counts once per definition within a year: what comes with it again is dropped in silence, so that a retry is harmless.
- */
+/** One occurrence. The primary object of its definition decides which of `email`, `utk` and `objectId` it needs or must not have. */
 export const sendEventOccurrenceInput = z.strictObject({
   eventName: z.string().min(1, 'must not be empty').max(255, 'must be at most 255 characters'),
   properties,
-  /** Of a contact; compared without case. */
+  /** Address of a contact. Case is ignored. */
   email: optional(
     z
       .email('must be an e-mail address')
       .max(254)
       .transform((value) => value.toLowerCase()),
   ),
-  /** A visitor's token, for contacts whose address is not known yet. */
+  /** Token of a visitor, for contacts whose address is not known. */
   utk: optional(text({ min: 1, max: 255 })),
   objectId: optional(objectId),
-  occurredAt: optional(moment),
-  uuid: optional(z.uuid().toLowerCase()),
+  occurredAt: optional(momentInput()),
+  /**
+   * Deduplication key: a repeat for the same definition within a year is ignored, so that a retry is harmless. UUIDs are compared without
+   * case (RFC 9562), other texts exactly.
+   */
+  uuid: optional(text({ min: 1, max: 255 }).transform((value) => (UUID.test(value) ? value.toLowerCase() : value))),
 });
 export type SendEventOccurrenceInput = z.output<typeof sendEventOccurrenceInput>;
 
-/** All are taken or none. */
+/** All are accepted or none. */
 export const sendEventOccurrencesInput = z.strictObject({
   inputs: z.array(sendEventOccurrenceInput).min(1).max(MAX_OCCURRENCES),
 });
@@ -60,7 +55,7 @@ export type SendEventOccurrencesInput = z.output<typeof sendEventOccurrencesInpu
 
 const identifier = z.strictObject({ value: text({ min: 1, max: 500 }), objectId });
 
-/** Values of a unique property, and the records that have them: what custom matching looks up. */
+/** Values of a unique property and the records that have them. Custom matching looks them up. */
 export const registerObjectIdentifiersInput = z.strictObject({
   objectType: z
     .string()
@@ -78,14 +73,14 @@ export const registerObjectIdentifiersInput = z.strictObject({
 });
 export type RegisterObjectIdentifiersInput = z.output<typeof registerObjectIdentifiersInput>;
 
-/** Which occurrences of a definition to list or count; each absent, null, or given. */
+/** Conditions for listing or counting occurrences. All that are given must hold. */
 export const eventOccurrenceFilter = z.strictObject({
   objectId: objectId.nullish(),
   email: z.string().max(254, 'must be at most 254 characters').toLowerCase().nullish(),
-  occurredFrom: moment.nullish(),
-  occurredBefore: moment.nullish(),
+  occurredFrom: momentInput().nullish(),
+  occurredBefore: momentInput().nullish(),
 });
 export type EventOccurrenceFilter = z.output<typeof eventOccurrenceFilter>;
 
-export const occurrenceDaysInput = z.strictObject({ from: moment.nullish(), until: moment.nullish() });
+export const occurrenceDaysInput = z.strictObject({ from: momentInput().nullish(), until: momentInput().nullish() });
 export type OccurrenceDaysInput = z.output<typeof occurrenceDaysInput>;

@@ -1,4 +1,5 @@
-import { type NotFoundError, notFound } from '../../core/errors.ts';
+import { type Fault, NotFoundError } from '../../core/errors.ts';
+import { invalidInput } from '../../core/validation.ts';
 import {
   type AuditTarget,
   type OperationContext,
@@ -6,9 +7,8 @@ import {
   requireScope,
   write,
 } from '../../core/operation.ts';
-import { toValidationError } from '../../core/validation.ts';
-import { type HeldDefinition, holdDefinitions } from '../event-definitions/operations.ts';
-import { type CheckedOccurrence, type OccurrenceIssue, checkOccurrence } from './occurrence-validation.ts';
+import { type SharedDefinition, propertyMeantBy, shareDefinitions } from '../event-definitions/operations.ts';
+import { type CheckedOccurrence, checkOccurrence } from './occurrence-validation.ts';
 import type { RegisterObjectIdentifiersInput, SendEventOccurrenceInput, SendEventOccurrencesInput } from './input.ts';
 import {
   type NewOccurrence,
@@ -18,22 +18,24 @@ import {
   keyOf,
   storeIdentifiers,
   storeOccurrences,
-} from './store.ts';
+} from './send-queries.ts';
 
+// For other nouns.
+export { deleteIdentifiersOf } from './organization-deletion.ts';
 export { purgeOccurrences } from './purge.ts';
 
 /**
  * Sends one occurrence of a defined event.
- * @throws NotFoundError when there is no such event; ValidationError when identifiers or properties do not fit its definition; DomainError
- * 429 over the month's limit.
+ * @throws ValidationError when identifiers or properties do not fit the definition; NotFoundError when there is no such event; DomainError
+ * 429 when the month's limit is reached.
  */
 export async function sendEventOccurrence(context: OperationContext, input: SendEventOccurrenceInput): Promise<void> {
   await sendOne(context, { inputs: [input], pathOf: () => [] });
 }
 
 /**
- * Sends occurrences, of one event or of many: all are taken or none. Those whose uuid is known are dropped in silence and do not count.
- * @throws as `sendEventOccurrence`; faults are named with their place, as `inputs.3.properties.price`.
+ * Sends occurrences of one or several events. All are accepted or none. Those with a known uuid are ignored and do not count.
+ * @throws as `sendEventOccurrence`, with every fault of the batch at its place, as `inputs.3.properties.price`.
  */
 export async function sendEventOccurrences(
   context: OperationContext,
@@ -48,21 +50,21 @@ interface Sending {
   readonly pathOf: (index: number) => readonly string[];
 }
 
-interface Arrived extends CheckedOccurrence {
+interface Checked extends CheckedOccurrence {
   readonly input: SendEventOccurrenceInput;
-  readonly definition: HeldDefinition;
+  readonly definition: SharedDefinition;
 }
 
 /**
- * The definitions are held throughout, so an occurrence is either stored before its definition is deleted or refused after. The month's
- * count, which all of the organization wait for, comes last but one.
+ * The definitions are locked until the commit, so an occurrence is either stored before its definition is deleted or refused afterwards. The
+ * month's count is a row that all senders of the organization wait for, so it is written late.
  */
 async function send(context: OperationContext, sending: Sending): Promise<ReadonlySet<string>> {
   requireScope(context.actor, 'analytics.behavioral_events.send');
   const { id: organizationId } = requireOrganization(context.actor);
-  const arrived = await check(context, sending);
-  const fresh = await withoutKnown(context, organizationId, arrived);
-  // Events without records trigger and count, but are not kept: section 2.5.
+  const checked = await checkAll(context, sending);
+  const fresh = await withoutKnown(context, organizationId, checked);
+  // Occurrences without records count, but are not stored (section 2.5).
   const kept = fresh.filter(({ definition }) => definition.primaryObject !== 'NO_OBJECT');
   const objects = await findObjects(
     context,
@@ -75,7 +77,7 @@ async function send(context: OperationContext, sending: Sending): Promise<Readon
     organizationId,
     kept.map((one) => toRow(context, one, objects)),
   );
-  return new Set(arrived.map(({ definition }) => definition.id));
+  return new Set(checked.map(({ definition }) => definition.id));
 }
 
 const sendOne = write(send, { operation: 'sendEventOccurrence', target: definitionOf });
@@ -86,40 +88,44 @@ function definitionOf(definitionIds: ReadonlySet<string>): AuditTarget {
   return { type: 'EventDefinition', id: others.length > 0 ? null : id };
 }
 
-async function check(context: OperationContext, { inputs, pathOf }: Sending): Promise<Arrived[]> {
-  const definitions = await holdDefinitions(
+/** An occurrence without a definition is a fault like any other, unless it is the only kind: then the answer is 404. */
+async function checkAll(context: OperationContext, { inputs, pathOf }: Sending): Promise<Checked[]> {
+  const definitions = await shareDefinitions(
     context,
     inputs.map(({ eventName }) => eventName),
-    inputs.flatMap(({ properties }) => Object.keys(properties)),
+    inputs.flatMap(({ properties }) => Object.keys(properties).flatMap((name) => [name, propertyMeantBy(name)])),
   );
-  const arrived = inputs.map((input, index) => {
+  const faults: Fault[] = [];
+  const checked = inputs.flatMap((input, index) => {
+    const path = pathOf(index);
     const definition = definitions.get(input.eventName);
-    if (!definition) throw eventNotFound(pathOf(index));
-    return { input, definition, ...checkOccurrence(definition, input) };
+    if (!definition) {
+      faults.push({
+        path: path.length === 0 ? [] : [...path, 'eventName'],
+        code: NOT_FOUND,
+        message: 'event definition not found',
+      });
+      return [];
+    }
+    const one = { input, definition, ...checkOccurrence(definition, input) };
+    faults.push(...one.faults.map((fault) => ({ ...fault, path: [...path, ...fault.path] })));
+    return [one];
   });
-  const issues = arrived.flatMap(({ issues: own }, index) => own.map((issue) => placed(pathOf(index), issue)));
-  if (issues.length > 0) throw toValidationError(issues);
-  return arrived;
+  if (faults.length > 0)
+    throw faults.every(({ code }) => code === NOT_FOUND) ? new NotFoundError(faults) : invalidInput(faults);
+  return checked;
 }
 
-/** Told apart by its place, where several are sent. */
-function eventNotFound(path: readonly string[]): NotFoundError {
-  if (path.length === 0) return notFound('event definition');
-  return notFound(`${[...path, 'eventName'].join('.')}: event definition`);
-}
+const NOT_FOUND = 'not_found';
 
-function placed(path: readonly string[], issue: OccurrenceIssue): OccurrenceIssue {
-  return { ...issue, path: [...path, ...issue.path] };
-}
-
-/** Of occurrences with one uuid the first counts: the first of this call, if no earlier one is known. */
+/** Leaves out repeats: of the occurrences with one uuid, only the first counts. */
 async function withoutKnown(
   context: OperationContext,
   organizationId: string,
-  arrived: readonly Arrived[],
-): Promise<Arrived[]> {
-  const firsts = new Map<string, Arrived & { uuid: string }>();
-  for (const one of arrived) {
+  checked: readonly Checked[],
+): Promise<Checked[]> {
+  const firsts = new Map<string, Checked & { uuid: string }>();
+  for (const one of checked) {
     const { uuid } = one.input;
     const key = `${one.definition.id} ${uuid}`;
     if (uuid !== undefined && !firsts.has(key)) firsts.set(key, { ...one, uuid });
@@ -127,12 +133,12 @@ async function withoutKnown(
   const claims = [...firsts.values()].map(({ definition, uuid }) => ({ definitionId: definition.id, uuid }));
   const claimed = await claimUuids(context, organizationId, claims);
   const fresh = claimed.flatMap(({ definitionId, uuid }) => firsts.get(`${definitionId} ${uuid}`) ?? []);
-  return [...arrived.filter(({ input }) => input.uuid === undefined), ...fresh];
+  return [...checked.filter(({ input }) => input.uuid === undefined), ...fresh];
 }
 
 function toRow(
   { newId, now }: OperationContext,
-  { input, definition, properties, link }: Arrived,
+  { input, definition, properties, link }: Checked,
   objects: ReadonlyMap<string, string>,
 ): NewOccurrence {
   return {
@@ -148,9 +154,9 @@ function toRow(
 }
 
 /**
- * Tells which objects have which values of a unique property, for occurrences that are sent from now on: custom matching links an
- * occurrence to the object whose value equals the event property's, a number being written in decimals. A value that is registered
- * already then belongs to the object given now. An occurrence whose value nobody has is stored without an object.
+ * Registers which objects have which values of a unique property. Custom matching then links an occurrence to the object whose value equals
+ * the event property's value, a number being written in decimals. A value that is registered already moves to the given object. Occurrences
+ * that are stored stay as they are.
  */
 export const registerObjectIdentifiers = write(
   async (context, input: RegisterObjectIdentifiersInput) => {
@@ -160,6 +166,3 @@ export const registerObjectIdentifiers = write(
   },
   { operation: 'registerObjectIdentifiers', target: () => ({ type: 'ObjectIdentifier', id: null }) },
 );
-
-// What the deletion of an organization does with its identifiers.
-export { deleteIdentifiersOf } from './deletion.ts';

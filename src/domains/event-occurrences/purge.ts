@@ -7,8 +7,8 @@ import { isInUse } from '../event-definitions/operations.ts';
 import type { EventOccurrenceTables } from './entity.ts';
 
 /**
- * Occurrences of a deleted definition are out of reach at once; their rows go afterwards, by a job, in batches. The transaction that deletes
- * the definition queues it, and holds its row: what is being sent has come before, and is seen here, or finds no definition.
+ * Deletes the occurrences of a deleted definition in batches. The transaction that deletes the definition queues the job and locks the
+ * definition's row: an occurrence that is being sent is either committed before, so that the job sees it, or finds no definition.
  */
 
 const BATCH = 5_000;
@@ -26,7 +26,7 @@ export async function purgeOccurrences(em: EntityManager, definitionId: string):
       .limit(BATCH);
     const { numDeletedRows } = await db
       .deleteFrom(table)
-      // A definition has its rows in one partition, where their places identify them.
+      // The rows of a definition are in one partition, where `ctid` identifies them.
       .where('definition_id', '=', definitionId)
       .where(sql`ctid`, '=', sql`any(array(${batch}))`)
       .executeTakeFirst();

@@ -15,7 +15,7 @@ import {
   findOccurrences,
   pagesOfOccurrences,
 } from './queries.ts';
-import { monthOf, nextMonth } from './store.ts';
+import { monthOf, nextMonth } from './send-queries.ts';
 
 const DAY_MS = 86_400_000;
 const DEFAULT_DAYS = 30;

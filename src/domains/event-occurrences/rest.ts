@@ -4,6 +4,9 @@ import { sendEventOccurrence, sendEventOccurrences } from './operations.ts';
 
 const tag = 'Event occurrences';
 
+/** Clients that were made for the version before write `v3`. */
+const at = (path: string) => ({ path: `/events/2026-03${path}`, aliases: [`/events/v3${path}`] });
+
 const example = {
   eventName: 'checkout_started',
   email: 'ada@example.com',
@@ -15,12 +18,12 @@ const example = {
 export const eventOccurrenceRoutes = [
   route({
     method: 'POST',
-    path: '/events/2026-03/send',
+    ...at('/send'),
     operationId: 'sendEventOccurrence',
     tag,
     summary: 'Send one occurrence of a defined event.',
     description:
-      'An occurrence whose `uuid` is known for the definition for less than a year is dropped in silence. 429 also stands for the month’s limit of occurrences, with `Retry-After` until the next month.',
+      'An occurrence is ignored when one with its `uuid` was sent for the definition within the last year. 429 also means that the month’s limit of occurrences is reached; `Retry-After` is then the time until the next month.',
     input: sendEventOccurrenceInput,
     status: 204,
     errors: [400, 404, 429],
@@ -29,11 +32,12 @@ export const eventOccurrenceRoutes = [
   }),
   route({
     method: 'POST',
-    path: '/events/2026-03/send/batch',
+    ...at('/send/batch'),
     operationId: 'sendEventOccurrences',
     tag,
-    summary: `Send up to ${MAX_OCCURRENCES} occurrences: all are taken or none.`,
-    description: 'Faults are named with their place, as `inputs.3.properties.price`.',
+    summary: `Send up to ${MAX_OCCURRENCES} occurrences: all are accepted or none.`,
+    description:
+      'Faults of all occurrences are reported together, each at its place, as `inputs.3.properties.price`. 404 means that nothing but unknown events is wrong.',
     input: sendEventOccurrencesInput,
     status: 204,
     errors: [400, 404, 429],

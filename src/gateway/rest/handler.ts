@@ -17,7 +17,9 @@ export interface Match {
   readonly parameters: Readonly<Record<string, string>>;
 }
 
-const TABLE = routes.map((route) => ({ route, segments: route.path.split('/') }));
+const TABLE = routes.flatMap((route) =>
+  [route.path, ...(route.aliases ?? [])].map((path) => ({ route, segments: path.split('/') })),
+);
 
 /**
  * Finds the route of a request, before it is known who calls.
@@ -130,12 +132,15 @@ function unknownProperties(names: readonly string[]): ValidationError {
 function queryOf(query: URLSearchParams, route: Route): object {
   const types = queryTypes(route);
   const names = new Set(query.keys());
-  const repeated = [...names].filter((name) => query.getAll(name).length > 1);
+  const isList = (name: string) => types.get(name) === 'array';
+  const repeated = [...names].filter((name) => !isList(name) && query.getAll(name).length > 1);
   if (repeated.length > 0)
     throw new ValidationError(
       repeated.map((name) => ({ path: [name], code: 'repeated', message: 'must be given only once' })),
     );
-  return Object.fromEntries([...names].map((name) => [name, typed(query.get(name) ?? '', types.get(name))]));
+  return Object.fromEntries(
+    [...names].map((name) => [name, isList(name) ? query.getAll(name) : typed(query.get(name) ?? '', types.get(name))]),
+  );
 }
 
 function typed(value: string, type: unknown): unknown {

@@ -47,8 +47,9 @@ test('400: what is refused of a property, in the same words on both doors', asyn
   };
   await patch('', { label: 'X' });
   await patch('', { name: 'text', type: 'number' });
-  await patch('/text', { name: 'text', label: 'X' });
-  await patch('/kind', { options: [{ label: 1, value: null, hidden: true }] });
+  await patch('/text', { name: 'other', label: 'X' });
+  await patch('/kind', { options: [{ label: 1, value: null, hidden: 'yes', displayOrder: 0.5, colour: 1 }] });
+  await patch('/text', { options: A_AND_B });
   expect(messages).toMatchInlineSnapshot(`
     [
       "400 label: must not be empty; name: must start with a letter and contain only lowercase letters, digits and underscores; options: is only for the type enumeration, not for bool",
@@ -60,8 +61,9 @@ test('400: what is refused of a property, in the same words on both doors', asyn
       "400 options: must have values that differ from each other",
       "400 name: is required",
       "400 type: is not a known property",
-      "400 name: is not a known property",
-      "400 options.0.label: must be a string; options.0.value: must be a string; options.0.hidden: is not a known property",
+      "400 name: must be the name in the path, or absent",
+      "400 options.0.label: must be a string; options.0.value: must be a string; options.0.displayOrder: must be an integer; options.0.hidden: must be a boolean; options.0.colour: is not a known property",
+      "400 options: is only for the type enumeration; text is of type string",
     ]
   `);
   expect(done(await door.read('event')).properties.map(({ label }) => label)).toEqual(['Text', 'Kind']);

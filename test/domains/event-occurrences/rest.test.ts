@@ -39,16 +39,41 @@ test('POST /send takes one occurrence, and names faults without a place in a lis
   ]);
   const shapes = await gateway.rest<RestError>('POST', path, {
     key,
-    body: { eventName: name, occurredAt: 'yesterday', uuid: 'x', more: 1 },
+    body: { eventName: name, occurredAt: 'yesterday', uuid: 'x'.repeat(256), more: 1 },
   });
   expect(refusalOfRest(shapes).faults).toEqual([
     'properties: is required; it may be {}',
-    'occurredAt: must be an ISO 8601 date and time with its offset, such as 2026-03-01T10:20:30.500Z',
-    'uuid: must be a UUID',
+    'occurredAt: must be an ISO 8601 date and time with its offset, such as 2026-03-01T10:20:30.500Z, or a UNIX timestamp in milliseconds',
+    'uuid: must be at most 255 characters',
     'more: is not a known property',
   ]);
   const absent = await gateway.rest<RestError>('POST', path, { key, body: { eventName: 'absent', properties: {} } });
   expect([absent.status, absent.body.message]).toEqual([404, 'event definition not found']);
+});
+
+test('clients of the version before send to /events/v3, and moments may be timestamps', async () => {
+  const { key } = await gateway.createKey();
+  const eventName = await define(gateway, key, { propertyDefinitions: PROPERTIES });
+  const moments = [
+    Date.UTC(2026, 2, 1, 10, 20, 30, 500),
+    '1772360430501',
+    '2026-03-01T11:20:30.502+01:00',
+    '2026-03-01T10:20:30.503Z',
+  ];
+  const inputs = moments.map((occurredAt) => ({ eventName, email: 'a@example.com', properties: {}, occurredAt }));
+  const batch = await gateway.rest('POST', '/events/v3/send/batch', { key, body: { inputs: inputs.slice(1) } });
+  const single = await gateway.rest('POST', '/events/v3/send', { key, body: inputs[0] });
+  expect([batch.status, batch.text, single.status, single.text]).toEqual([204, '', 204, '']);
+  expect((await stored(gateway, key, eventName)).map(({ occurredAt }) => occurredAt)).toEqual(
+    [500, 501, 502, 503].map((milliseconds) => `2026-03-01T10:20:30.${milliseconds}Z`),
+  );
+  for (const occurredAt of [0.5, 1e300, '12:30', 8.64e15, -62135596800001]) {
+    const refused = await gateway.rest<RestError>('POST', '/events/v3/send', {
+      key,
+      body: { ...inputs[0], occurredAt },
+    });
+    expect([refused.status, refused.body.errors.map(({ in: where }) => where)]).toEqual([400, ['occurredAt']]);
+  }
 });
 
 test('429 over the month’s limit has Retry-After until the next month, and the documented form', async () => {

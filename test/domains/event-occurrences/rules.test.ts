@@ -1,6 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { DOORS, E, PROPERTIES, define, send, stored, usage } from '../../support/fixtures/event-occurrences.ts';
+import {
+  DOORS,
+  E,
+  type Input,
+  PROPERTIES,
+  define,
+  send,
+  stored,
+  usage,
+} from '../../support/fixtures/event-occurrences.ts';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
 import { dumpTables } from '../../support/fixtures/second-gateway.ts';
 
@@ -149,6 +158,75 @@ describe.each(DOORS)('through %s', (door) => {
       });
     }
     expect(await stored(gateway, key, name)).toEqual([]);
+  });
+
+  test('faults of several occurrences are reported together, unknown events among them, as 400', async () => {
+    const { key } = await gateway.createKey();
+    const name = await define(gateway, key, { propertyDefinitions: PROPERTIES });
+    const inputs = [
+      { eventName: 'absent', properties: {} },
+      { eventName: name, email: 'a@example.com', properties: { price: 'x' } },
+      { eventName: 'gone', properties: {} },
+    ];
+    expect(await send(gateway, door, key, inputs)).toEqual({
+      status: 400,
+      faults: [
+        'inputs.0.eventName: event definition not found',
+        'inputs.1.properties.price: must be a number with at most one decimal and 15 digits',
+        'inputs.2.eventName: event definition not found',
+      ],
+    });
+    const [absent, , gone] = inputs;
+    expect(await send(gateway, door, key, [absent ?? {}, gone ?? {}])).toMatchObject({ status: 404 });
+    expect(await stored(gateway, key, name)).toEqual([]);
+  });
+
+  test('a uuid is any text: it is kept, compared exactly, and a UUID without case', async () => {
+    const { key } = await gateway.createKey();
+    const name = await define(gateway, key);
+    const uuid = randomUUID();
+    const texts = ['order-123', 'Order-123', '☃ 注文', 'x'.repeat(255), uuid, uuid.toUpperCase(), 'order-123'];
+    gateway.setClock(new Date(AT));
+    expect(
+      await send(
+        gateway,
+        door,
+        key,
+        texts.map((text) => ({ eventName: name, email: 'a@example.com', properties: {}, uuid: text })),
+      ),
+    ).toBeUndefined();
+    const kept = (await stored(gateway, key, name)).map((occurrence) => String(occurrence['uuid']));
+    expect(kept.toSorted()).toEqual(texts.slice(0, 5).toSorted());
+  });
+
+  test('names with the prefix hs_ mean the default property of the same name', async () => {
+    const { key } = await gateway.createKey();
+    const name = await define(gateway, key, {
+      includeDefaultProperties: true,
+      propertyDefinitions: [{ label: 'Own', name: 'hs_own', type: 'string' }],
+    });
+    const bare = await define(gateway, key);
+    const one = (eventName: string, properties: Input) => ({ eventName, email: 'a@example.com', properties });
+    expect(
+      await send(gateway, door, key, [one(name, { hs_city: 'Bonn', hs_screen_width: 80, hs_own: 'kept' })]),
+    ).toBeUndefined();
+    expect((await stored(gateway, key, name)).map(({ properties }) => properties)).toEqual([
+      { svc_city: 'Bonn', svc_screen_width: 80, hs_own: 'kept' },
+    ]);
+    expect(
+      (
+        await send(gateway, door, key, [
+          one(name, { hs_city: 'Bonn', svc_city: 'Köln' }),
+          one(name, { hs_absent: 1, hs_screen_width: 'wide' }),
+          one(bare, { hs_city: 'Bonn' }),
+        ])
+      )?.faults,
+    ).toEqual([
+      'inputs.0.properties.hs_city: means svc_city, which is given too; send one of them',
+      'inputs.1.properties.hs_absent: is not a known property',
+      'inputs.1.properties.hs_screen_width: must be a number with at most one decimal and 15 digits',
+      'inputs.2.properties.hs_city: is not a known property',
+    ]);
   });
 
   test('a uuid counts once per definition: within a batch, over batches, and again after a year', async () => {

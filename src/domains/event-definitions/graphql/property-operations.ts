@@ -6,7 +6,7 @@ import {
   eventPropertyReference,
   replaceEventPropertyTypeInput,
   updateEventPropertyInput,
-} from '../input.ts';
+} from '../property-input.ts';
 import { EventProperty, EventPropertyType, OptionInput, newPropertyFields } from './property-types.ts';
 import {
   addEventProperty,

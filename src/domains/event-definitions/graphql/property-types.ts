@@ -1,7 +1,7 @@
 import { builder } from '../../../core/graphql/builder.ts';
 import type { InputFields } from '../../../core/graphql/mutations.ts';
 import { needs } from '../../../core/graphql/selection.ts';
-import { displayOrder, isDefault } from '../derived.ts';
+import { displayOrder, isDefault } from '../computed-fields.ts';
 import { FIELD_TYPE_OF, type PropertyOption, type PropertyType } from '../property-types.ts';
 import type { EventPropertyRow } from '../property-queries.ts';
 
@@ -38,6 +38,16 @@ const EventPropertyOptionType = builder.objectRef<PropertyOption>('EventProperty
   fields: (t) => ({
     label: t.exposeString('label', { description: 'What people read.' }),
     value: t.exposeString('value', { description: 'What occurrences carry; unique within the property.' }),
+    displayOrder: t.exposeInt('displayOrder', {
+      nullable: true,
+      description:
+        'Where clients show it among the options; null when it was not given. The gateway keeps the order of the list.',
+    }),
+    hidden: t.boolean({
+      description: 'Whether clients leave it out of select boxes. Occurrences may carry it all the same.',
+      resolve: ({ hidden }) => hidden ?? false,
+    }),
+    description: t.exposeString('description', { nullable: true, description: 'Free text; null when there is none.' }),
   }),
 });
 
@@ -78,7 +88,13 @@ export const OptionInput = builder.inputType('EventPropertyOptionInput', {
   description: 'One choice of an enumeration.',
   fields: (t) => ({
     label: t.string({ required: true, description: 'What people read.' }),
-    value: t.string({ required: true, description: 'What occurrences carry; unique within the property.' }),
+    value: t.string({
+      required: true,
+      description: 'What occurrences carry; 1 to 1000 characters, unique within the property.',
+    }),
+    displayOrder: t.int({ description: 'Where clients show it among the options.' }),
+    hidden: t.boolean({ description: 'Whether clients leave it out of select boxes.' }),
+    description: t.string({ description: 'Free text, at most 10,000 characters.' }),
   }),
 });
 

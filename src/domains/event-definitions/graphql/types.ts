@@ -4,7 +4,7 @@ import { nodeType, uuidsOf } from '../../../core/graphql/nodes.ts';
 import { requireOrganization } from '../../../core/operation.ts';
 import { type Requirements } from '../../../core/graphql/refusable.ts';
 import { needs, selectedColumns } from '../../../core/graphql/selection.ts';
-import { defaultPropertiesOf, fullyQualifiedName, objectTypeId } from '../derived.ts';
+import { defaultPropertiesOf, fullyQualifiedName, objectTypeId } from '../computed-fields.ts';
 import { customPropertiesOf, readEventDefinitionsByIds } from '../operations.ts';
 import { EventProperty } from './property-types.ts';
 import type { EventPropertyRow } from '../property-queries.ts';

@@ -2,7 +2,7 @@ import type { EntityManager } from '@mikro-orm/postgresql';
 import type { Readable } from '../../core/postgres/queries.ts';
 import type { EventOccurrenceTables } from './entity.ts';
 
-/** Deletes a batch of the object identifiers of an organization. @returns the objects. Part of the caller's transaction. */
+/** Deletes a batch of the object identifiers of an organization, in the caller's transaction. @returns their object ids. */
 export async function deleteIdentifiersOf(em: EntityManager, organizationId: string, batch: number): Promise<string[]> {
   const tables = em.getKysely<Readable<EventOccurrenceTables>>();
   const some = tables

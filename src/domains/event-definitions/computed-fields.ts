@@ -4,9 +4,9 @@ import { DEFAULT_PROPERTIES } from './default-properties.ts';
 import type { EventPropertyRow } from './property-queries.ts';
 import type { EventDefinitionRow } from './queries.ts';
 
-/** What follows from the stored columns. */
+/** Fields that are computed from the stored columns. */
 
-/** Properties are not grouped; REST names one group for all. */
+/** Properties are not grouped. The REST API answers one group for all of them. */
 export const GROUP_NAME = 'event_properties';
 
 export function fullyQualifiedName(
@@ -20,7 +20,7 @@ export function objectTypeId({ number }: Pick<EventDefinitionRow, 'number'>): st
   return `6-${number}`;
 }
 
-/** The positions of custom properties begin at 0; default properties have the ones before. */
+/** Custom properties have positions from 0; default properties have negative ones. */
 export function isDefault({ position }: Pick<EventPropertyRow, 'position'>): boolean {
   return position < 0;
 }
@@ -30,12 +30,12 @@ export function displayOrder({ position }: Pick<EventPropertyRow, 'position'>): 
   return DEFAULT_PROPERTIES.length + position;
 }
 
-/** Default properties are not stored. All but their times is the same for every definition, so they are made once. */
+/** Default properties are not stored. They differ between definitions only in their times, so the rest is made once. */
 export const DEFAULT_ROWS = DEFAULT_PROPERTIES.map((property, index) =>
   Object.freeze({ ...property, description: null, position: index - DEFAULT_PROPERTIES.length }),
 );
 
-/** The default properties of a definition, with the columns that were asked for. */
+/** The default properties of a definition, with the columns that are asked for. */
 export function defaultPropertiesOf(
   { includeDefaultProperties, createdAt }: Pick<EventDefinitionRow, 'includeDefaultProperties' | 'createdAt'>,
   asked?: Columns<EventPropertyRow>,

@@ -1,9 +1,9 @@
 import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
 import { EventDefinition } from './entity.ts';
 
-/** How definitions go with their organization. Each part runs in the caller's transaction. */
+/** Steps of the deletion of an organization. Each runs in the caller's transaction. */
 
-/** Locks a batch of the definitions of an organization, so that nothing is sent to them any more. @returns their ids. */
+/** Locks a batch of the definitions of an organization, so that no occurrences are sent to them. @returns their ids. */
 export async function lockDefinitionsOf(em: EntityManager, organizationId: string, batch: number): Promise<string[]> {
   const definitions = await em.find(
     EventDefinition,
@@ -13,7 +13,7 @@ export async function lockDefinitionsOf(em: EntityManager, organizationId: strin
   return definitions.map(({ id }) => id);
 }
 
-/** Deletes a definition with its properties. Its occurrences are gone by then. */
+/** Deletes a definition with its properties. Call it when its occurrences are deleted. */
 export async function deleteDefinitionRow(em: EntityManager, definitionId: string): Promise<void> {
   await em.nativeDelete(EventDefinition, { id: definitionId });
 }

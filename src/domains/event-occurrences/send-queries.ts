@@ -8,13 +8,16 @@ import type { EventOccurrenceTables } from './entity.ts';
 import type { RegisterObjectIdentifiersInput } from './input.ts';
 import type { PropertyValue } from './property-values.ts';
 
-/** The statements of a sending transaction. Rows go as one list for each column, so that a statement is the same for any number of them. */
+/**
+ * The statements of a transaction that sends occurrences or registers identifiers. Rows are sent as one array per column, so that the text of
+ * a statement does not depend on their number.
+ */
 
 type Work = Pick<OperationContext, 'em' | 'now'>;
 
 const tables = (em: EntityManager) => em.getKysely<Readable<EventOccurrenceTables>>();
 
-/** An occurrence as its row; what is undefined is null. */
+/** A row to insert; undefined becomes null. */
 export interface NewOccurrence {
   readonly id: string;
   readonly definitionId: string;
@@ -26,7 +29,7 @@ export interface NewOccurrence {
   readonly properties: Readonly<Record<string, PropertyValue>>;
 }
 
-/** The objects that have these values, by `keyOf` the link. */
+/** The ids of the objects that have these values, by `keyOf` the link. */
 export async function findObjects(
   { em }: Work,
   organizationId: string,
@@ -67,8 +70,8 @@ export interface Sent {
 }
 
 /**
- * Claims uuids for a year, each of which must stand in the list once. Whoever claims one first holds it until the end of its transaction,
- * and the others wait for that; they all go in one order, so that none waits in a circle.
+ * Claims uuids for a year; the list has each once. A second transaction that claims the same uuid waits for the first. All claim in one
+ * order, so that no two wait for each other.
  * @returns those that were free.
  */
 export async function claimUuids({ em, now }: Work, organizationId: string, uuids: readonly Sent[]): Promise<Sent[]> {
@@ -77,11 +80,13 @@ export async function claimUuids({ em, now }: Work, organizationId: string, uuid
   const expiresAt = new Date(at);
   expiresAt.setUTCFullYear(at.getUTCFullYear() + 1);
   const db = tables(em);
-  const lists = (['definitionId', 'uuid'] as const).map((name) =>
-    listOf(
-      'uuid',
-      uuids.map((sent) => sent[name]),
-    ),
+  const definitionIds = listOf(
+    'uuid',
+    uuids.map(({ definitionId }) => definitionId),
+  );
+  const texts = listOf(
+    'text',
+    uuids.map(({ uuid }) => uuid),
   );
   return db
     .insertInto('event_occurrence_uuid')
@@ -89,7 +94,9 @@ export async function claimUuids({ em, now }: Work, organizationId: string, uuid
     .expression(
       db
         .selectFrom(
-          sql<{ definition_id: string; uuid: string }>`unnest(${sql.join(lists)})`.as<'s'>(sql`s(definition_id, uuid)`),
+          sql<{ definition_id: string; uuid: string }>`unnest(${definitionIds}, ${texts})`.as<'s'>(
+            sql`s(definition_id, uuid)`,
+          ),
         )
         .select(['s.definition_id', 's.uuid'])
         .select([sql`${organizationId}::uuid`.as('organization_id'), sql`${expiresAt}::timestamptz`.as('expires_at')])
@@ -106,7 +113,7 @@ export async function claimUuids({ em, now }: Work, organizationId: string, uuid
     .execute();
 }
 
-/** Deletes a batch of the uuids whose year is over. @returns how many. */
+/** Deletes a batch of the uuids that were claimed more than a year ago. @returns how many. */
 export async function deleteExpiredUuids(em: EntityManager, at: Date, batch: number): Promise<number> {
   const db = tables(em);
   const { numDeletedRows } = await db
@@ -131,8 +138,8 @@ export async function deleteExpiredUuids(em: EntityManager, at: Date, batch: num
 }
 
 /**
- * Adds to the count of the organization's month (in UTC). The row is held until the end of the transaction, so the limit is exact.
- * @throws DomainError 429 with `Retry-After` when the month would then exceed `limit`; 0 is none.
+ * Adds to the count of the organization's month (in UTC). The row is locked until the commit, so the limit is exact.
+ * @throws DomainError 429 with `Retry-After` when the month would exceed `limit`; 0 means no limit.
  */
 export async function countOccurrences(
   { em, now }: Work,
@@ -142,7 +149,7 @@ export async function countOccurrences(
 ): Promise<void> {
   if (added === 0) return;
   const at = now();
-  // The first of the month has no row to add to.
+  // The first insert of a month has no row whose sum could be compared.
   if (limit > 0 && added > limit) throw overLimit(limit, at);
   const counted = await tables(em)
     .insertInto('monthly_occurrence_count')
@@ -188,7 +195,7 @@ export async function storeOccurrences(
     listOf('text', values('email')),
     listOf('text', values('utk')),
     listOf('text', values('objectId')),
-    listOf('uuid', values('uuid')),
+    listOf('text', values('uuid')),
     listOf(
       'text',
       values('properties').map((properties) => JSON.stringify(properties)),
@@ -215,7 +222,7 @@ export async function storeOccurrences(
 const COLUMNS = ['definition_id', 'occurred_at', 'id', 'email', 'utk', 'object_id', 'uuid'] as const;
 type NewRow = Readonly<Record<(typeof COLUMNS)[number] | 'properties', string | null>>;
 
-/** Registers which objects have which values. Rows go in one order, so that two calls with the same values do not wait for each other in a circle. */
+/** Inserts or updates identifiers in one order, so that no two transactions wait for each other. */
 export async function storeIdentifiers(
   { em, now }: Work,
   organizationId: string,

@@ -1,0 +1,16 @@
+import { ConflictError } from './errors.ts';
+
+/**
+ * Optimistic concurrency: a client sends the `updatedAt` that it has read, and its change is refused when somebody else's came before.
+ * Call it with the row locked.
+ * @throws ConflictError (409) for another moment than the stored one.
+ */
+export function requireUnchanged(
+  { updatedAt }: { readonly updatedAt: Date },
+  { expectedUpdatedAt }: { readonly expectedUpdatedAt?: string | null | undefined },
+): void {
+  if (expectedUpdatedAt == null || updatedAt.toISOString() === expectedUpdatedAt) return;
+  throw new ConflictError(`the object was changed at ${updatedAt.toISOString()}; read it again and repeat the change`, [
+    'expectedUpdatedAt',
+  ]);
+}

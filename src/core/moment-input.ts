@@ -1,0 +1,36 @@
+import { z } from 'zod';
+
+const RULE =
+  'must be an ISO 8601 date and time with its offset, such as 2026-03-01T10:20:30.500Z, or a UNIX timestamp in milliseconds';
+const ISO = z.iso.datetime({ offset: true });
+const TIMESTAMP = /^-?\d{1,15}$/;
+
+/**
+ * A moment, as ISO 8601 text with an offset or as a UNIX timestamp in milliseconds (a number, or its digits as text, since values of a query
+ * string are text). Its output is what `toISOString` writes.
+ */
+export function momentInput() {
+  return z
+    .union([z.string(), z.number()], RULE)
+    .meta({
+      anyOf: [
+        { type: 'string', format: 'date-time' },
+        { type: 'integer', format: 'int64' },
+      ],
+    })
+    .transform((value, context) => {
+      const moment = momentOf(value);
+      if (moment === undefined) context.addIssue({ code: 'custom', message: RULE });
+      // PostgreSQL has no year 0.
+      else if (!/^(?!0000)\d{4}-/.test(moment))
+        context.addIssue({ code: 'custom', message: 'must be from the year 1 to 9999' });
+      return moment ?? z.NEVER;
+    });
+}
+
+function momentOf(value: string | number): string | undefined {
+  if (typeof value === 'string' && ISO.safeParse(value).success) return new Date(value).toISOString();
+  const isTimestamp = typeof value === 'number' ? Number.isInteger(value) : TIMESTAMP.test(value);
+  const moment = new Date(isTimestamp ? Number(value) : Number.NaN);
+  return Number.isNaN(moment.getTime()) ? undefined : moment.toISOString();
+}

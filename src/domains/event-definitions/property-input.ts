@@ -1,0 +1,120 @@
+import { z } from 'zod';
+import { optional, text } from '../../core/validation.ts';
+import { propertyMeantBy } from './default-properties.ts';
+import { RESERVED_PREFIX } from './naming.ts';
+import { PROPERTY_TYPES } from './property-types.ts';
+import {
+  type Unchecked,
+  descriptionInput,
+  evenWithFaults,
+  expectedUpdatedAtInput,
+  labelMakesName,
+  nameInput,
+  referenceInput,
+} from './shared-input.ts';
+
+/** Custom properties of one definition. Default properties do not count (section 8). */
+export const MAX_CUSTOM_PROPERTIES = 50;
+
+const propertyName = nameInput
+  .refine(
+    (value) => !value.startsWith(RESERVED_PREFIX),
+    `must not start with ${RESERVED_PREFIX}, which is reserved for default properties`,
+  )
+  .refine((value) => propertyMeantBy(value) === value, {
+    error: ({ input }) =>
+      `must not be ${String(input)}, which means the default property ${propertyMeantBy(String(input))}`,
+  });
+
+const label = text({ min: 1, max: 50 });
+
+/** The fields beside `label` and `value` are kept and answered: what was read can be sent back. */
+const option = z.strictObject({
+  label: text({ min: 1, max: 1000 }),
+  value: text({ min: 1, max: 1000 }),
+  displayOrder: optional(z.int32()),
+  hidden: optional(z.boolean()),
+  description: descriptionInput.nullish(),
+});
+
+const options = z
+  .array(option)
+  .max(5000)
+  .refine(
+    (list) => new Set(list.map(({ value }) => value)).size === list.length,
+    'must have values that differ from each other',
+  )
+  .meta({ description: 'For the type `enumeration`, which needs at least one. Empty for every other type.' });
+
+/** Only an enumeration has options, and it has at least one (section 2.2). An empty list is the same as none. */
+function optionsFitType({ type, options: given }: Unchecked<'type' | 'options'>, context: z.RefinementCtx): void {
+  const isEmpty = Array.isArray(given) && given.length === 0;
+  const refuse = (message: string) => context.addIssue({ code: 'custom', path: ['options'], message });
+  if (type === 'enumeration') {
+    if (given == null) refuse('is required for the type enumeration, with at least one option');
+    else if (isEmpty) refuse(AT_LEAST_ONE_OPTION);
+  } else if (given != null && !isEmpty && PROPERTY_TYPES.some((known) => known === type)) {
+    refuse(`is only for the type enumeration, not for ${String(type)}`);
+  }
+}
+
+export const AT_LEAST_ONE_OPTION = 'must have at least 1 items';
+
+const propertyFields = {
+  label,
+  name: optional(propertyName),
+  type: z.enum(PROPERTY_TYPES),
+  description: optional(descriptionInput),
+  options: optional(options),
+};
+
+export const propertyDefinition = z
+  .strictObject(propertyFields)
+  .superRefine(optionsFitType, evenWithFaults)
+  .superRefine(labelMakesName('property', label), evenWithFaults);
+export type PropertyDefinition = z.output<typeof propertyDefinition>;
+
+export const addEventPropertyInput = z
+  .strictObject({ eventName: referenceInput, ...propertyFields })
+  .superRefine(optionsFitType, evenWithFaults)
+  .superRefine(labelMakesName('property', label), evenWithFaults);
+export type AddEventPropertyInput = z.output<typeof addEventPropertyInput>;
+
+export const updateEventPropertyInput = z.strictObject({
+  eventName: referenceInput,
+  name: referenceInput,
+  label: label.optional(),
+  description: descriptionInput.nullable().optional(),
+  options: options.optional(),
+  expectedUpdatedAt: expectedUpdatedAtInput,
+});
+export type UpdateEventPropertyInput = z.output<typeof updateEventPropertyInput>;
+
+/** The same with the name in the path. The body may repeat it. */
+export const updateEventPropertyByPathInput = updateEventPropertyInput
+  .extend({ propertyName: referenceInput, name: optional(referenceInput) })
+  .refine(({ propertyName: inPath, name }) => name === undefined || name === inPath, {
+    path: ['name'],
+    error: 'must be the name in the path, or absent',
+  })
+  .transform(({ propertyName: inPath, ...input }): UpdateEventPropertyInput => ({ ...input, name: inPath }));
+
+export const eventPropertyReference = z.strictObject({ eventName: referenceInput, name: referenceInput });
+export type EventPropertyReference = z.output<typeof eventPropertyReference>;
+
+export const eventPropertyReferenceByPath = z
+  .strictObject({ eventName: referenceInput, propertyName: referenceInput })
+  .transform(({ eventName, propertyName: name }): EventPropertyReference => ({ eventName, name }));
+
+export const replaceEventPropertyTypeInput = z
+  .strictObject({
+    eventName: referenceInput,
+    name: referenceInput,
+    type: z.enum(PROPERTY_TYPES),
+    label: optional(label),
+    description: descriptionInput.nullable().optional(),
+    options: optional(options),
+    expectedUpdatedAt: expectedUpdatedAtInput,
+  })
+  .superRefine(optionsFitType, evenWithFaults);
+export type ReplaceEventPropertyTypeInput = z.output<typeof replaceEventPropertyTypeInput>;
