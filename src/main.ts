@@ -7,6 +7,7 @@ import type { JobWorker } from './core/jobs.ts';
 import { type Assembly, assemble } from './gateway/assemble.ts';
 import { createDemoWorkspace } from './operator/demo-workspace.ts';
 import type { IssuedKey } from './operator/issue-key.ts';
+import { LINK_MINUTES } from './gateway/admission/sign-in-links.ts';
 import { createGateway } from './gateway/gateway.ts';
 import { startJobs } from './gateway/jobs.ts';
 import { createLog } from './gateway/telemetry/logging.ts';
@@ -26,7 +27,7 @@ async function main(config: Config): Promise<void> {
     stopOnSignal(assembly, server, jobs);
     // Last of all: its key is shown this once, so nothing may fail in between.
     const demo = assembly.embedded && (await createDemoWorkspace(assembly.dependencies));
-    process.stdout.write(welcome(server.url, demo));
+    process.stdout.write(welcome(server.url, demo, demo && assembly.dependencies.signInLinks.create(demo.keyId)));
   } catch (error) {
     await assembly.close();
     throw error;
@@ -73,12 +74,18 @@ function stopOnSignal(assembly: Assembly, server: RunningServer, jobs: JobWorker
   });
 }
 
-function welcome(url: string, demo: IssuedKey | undefined): string {
+function welcome(url: string, demo: IssuedKey | undefined, token: string | undefined): string {
   const key = demo?.key ?? '$KEY';
   const howToGetOne = 'npm run --silent cli -- keys create --email you@example.com --organization demo';
-  return `
+  const link = `
+  Open this and you are signed in (once, within ${LINK_MINUTES} minutes):
+
+    ${url}/sign-in?token=${token}
+`;
+  return `${token === undefined ? '' : link}
   Workspace gateway is ready.
 
+    Console         ${url}/
     GraphiQL        ${url}/graphql
     REST reference  ${url}/docs
     API key         ${demo ? `${demo.key}   (shown this once)` : `make one with: ${howToGetOne}`}

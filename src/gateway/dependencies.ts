@@ -28,7 +28,9 @@ import { type Bounds, DEFAULT_BOUNDS } from './bounds.ts';
 import { entities } from './entities.ts';
 import { toDomainError } from './failures.ts';
 import { type Idempotency, createIdempotency } from './idempotency/idempotency.ts';
-import { type FindKey, createKeys } from './admission/api-key-lookup.ts';
+import { type ApiKeyLookup, createKeys } from './admission/api-key-lookup.ts';
+import { type BrowserSessions, createBrowserSessions } from './admission/browser-session.ts';
+import { type SignInLinks, createSignInLinks } from './admission/sign-in-links.ts';
 import { versionsOf } from './topic-versions.ts';
 import { type Metrics, createMetrics } from './telemetry/metrics.ts';
 import { countJobs, observeOutbound } from './telemetry/observe.ts';
@@ -45,7 +47,9 @@ export interface Dependencies {
   readonly sql: Sql;
   /** Undefined without `DATABASE_REPLICA_URLS`. */
   readonly replicas: Replicas | undefined;
-  readonly findKey: FindKey;
+  readonly keys: ApiKeyLookup;
+  readonly browserSessions: BrowserSessions;
+  readonly signInLinks: SignInLinks;
   readonly notifier: Notifier;
   readonly turns: Turns;
   readonly secrets: SecretBox;
@@ -117,6 +121,7 @@ export async function createDependencies({
     log,
   });
   const bounds = { ...DEFAULT_BOUNDS, ...someBounds };
+  const address: Dependencies['address'] = {};
   const allTiming = { ...DEFAULT_TIMING, ...timing };
   const outbound = createOutbound({
     allowPrivateNetwork: config.ALLOW_PRIVATE_NETWORK,
@@ -134,14 +139,16 @@ export async function createDependencies({
     run,
     sql,
     replicas,
-    findKey: createKeys({ sql, replicas, now }),
+    keys: createKeys({ sql, replicas, now }),
+    browserSessions: createBrowserSessions({ secrets, now, publicUrl: () => publicUrlOf({ config, address }) }),
+    signInLinks: createSignInLinks({ now }),
     notifier,
     turns: createTurns(),
     secrets,
     outbound,
     trustedDocuments,
     idempotency: createIdempotency({ database, sql, secrets, now, newId: randomUUID, log, outbound }),
-    address: {},
+    address,
     log,
     metrics,
     tracing,
@@ -278,6 +285,9 @@ function settingsOf(dependencies: Dependencies): OperationSettings {
 }
 
 /** `PUBLIC_URL`, or the address that the gateway listens on. */
-function publicUrlOf({ config: { PUBLIC_URL, HOST, PORT }, address }: Dependencies): string {
+export function publicUrlOf({
+  config: { PUBLIC_URL, HOST, PORT },
+  address,
+}: Pick<Dependencies, 'config' | 'address'>): string {
   return PUBLIC_URL ?? address.url ?? `http://${HOST.includes(':') ? `[${HOST}]` : HOST}:${PORT}`;
 }

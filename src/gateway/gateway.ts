@@ -3,9 +3,11 @@ import type { Logger } from 'pino';
 import { answerBytes } from '../core/answer-size.ts';
 import { DomainError } from '../core/errors.ts';
 import { type HttpAnswer, type HttpHeaders, type HttpRequest, answerWith } from '../core/http/messages.ts';
+import { wantsHtml } from '../core/http/html-page.ts';
 import type { Actor } from '../core/operation.ts';
 import { type Span, traced } from '../core/tracing/tracing.ts';
-import { authenticate } from './admission/authenticate.ts';
+import type { KnownKey } from './admission/api-key-lookup.ts';
+import { authenticate, canAct } from './admission/authenticate.ts';
 import { createCors } from './http/cors.ts';
 import { type Dependencies, operationContext, publicContext } from './dependencies.ts';
 import { toDomainError } from './failures.ts';
@@ -14,8 +16,11 @@ import { answerGraphQLError } from './graphql/errors.ts';
 import { live, ready } from './http/health.ts';
 import { whileOpen } from './telemetry/observe.ts';
 import { openApiDocument } from './rest/openapi.ts';
-import { docsAsset, docsPage, graphiqlPage } from './pages/pages.ts';
+import { contracts } from './print-contracts.ts';
+import { errorPage } from './pages/error-page.ts';
+import { type Site, type SitePage, createSite } from './pages/site.ts';
 import { createRateLimits } from './admission/rate-limits.ts';
+import { isWellFormedApiKey } from '../domains/api-keys/key-format.ts';
 import { answerRest, answerRestError, matchRoute, methodNotAllowed } from './rest/handler.ts';
 import { publicPages, routes } from './routes.ts';
 import { createUnreadAnswers } from './http/unread-answers.ts';
@@ -54,6 +59,7 @@ export function createGateway(dependencies: Dependencies): Gateway {
   const graphql = createGraphQLDoor(dependencies, limits);
   const unread = createUnreadAnswers(dependencies.bounds);
   const openapi = Buffer.from(JSON.stringify(openApiDocument(routes)));
+  const site = openSite(dependencies);
 
   async function answer(passage: Passage): Promise<HttpAnswer> {
     const { request, url, requestId } = passage;
@@ -62,9 +68,9 @@ export function createGateway(dependencies: Dependencies): Gateway {
       passage.operation = 'preflight';
       return preflight;
     }
-    if (url.pathname === '/graphql') return answerGraphQL(passage);
     const page = (await answerPage(passage)) ?? (await answerPublicPage(passage));
     if (page) return page;
+    if (url.pathname === '/graphql') return answerGraphQL(passage);
     passage.door = 'rest';
     const match = matchRoute(request.method, url.pathname, dependencies.now());
     passage.operation = match.route.operationId;
@@ -84,15 +90,7 @@ export function createGateway(dependencies: Dependencies): Gateway {
   }
 
   async function answerGraphQL(passage: Passage): Promise<HttpAnswer> {
-    const { request, url, requestId } = passage;
-    if (
-      request.method === 'GET' &&
-      !url.searchParams.has('query') &&
-      request.headers.get('accept')?.includes('text/html')
-    ) {
-      passage.operation = 'graphiql';
-      return graphiqlPage();
-    }
+    const { request, requestId } = passage;
     passage.door = 'graphql';
     passage.operation = 'graphql';
     if (request.method !== 'GET' && request.method !== 'POST')
@@ -102,14 +100,21 @@ export function createGateway(dependencies: Dependencies): Gateway {
   }
 
   async function answerPage(passage: Passage): Promise<HttpAnswer | undefined> {
-    const { pathname } = passage.url;
-    const content =
-      pages[pathname] ?? (pathname.startsWith('/docs/') ? () => docsAsset(pathname.slice('/docs/'.length)) : undefined);
-    if (!content) return undefined;
-    passage.operation = pathname.startsWith('/docs') ? 'docs' : pathname.slice(1);
-    if (passage.request.method !== 'GET' && passage.request.method !== 'HEAD')
-      throw methodNotAllowed(passage.request.method, ['GET']);
-    return content();
+    const { request, url } = passage;
+    const plain = pages[url.pathname];
+    const page: SitePage | undefined = plain
+      ? { operation: url.pathname.slice(1), methods: { GET: plain } }
+      : site.find(request, url);
+    if (!page) return undefined;
+    passage.operation = page.operation;
+    const method = METHODS_OF_PAGES.find((name) => name === (request.method === 'HEAD' ? 'GET' : request.method));
+    const chosen = method && page.methods[method];
+    if (!chosen)
+      throw methodNotAllowed(
+        request.method,
+        METHODS_OF_PAGES.filter((name) => page.methods[name]),
+      );
+    return chosen(request, url);
   }
 
   async function answerPublicPage(passage: Passage): Promise<HttpAnswer | undefined> {
@@ -123,11 +128,9 @@ export function createGateway(dependencies: Dependencies): Gateway {
     return page.answer(publicContext(dependencies, requestId, request), url.searchParams);
   }
 
-  const pages: Readonly<Record<string, () => HttpAnswer | Promise<HttpAnswer>>> = {
-    '/': () => answerWith(null, { status: 303, headers: { Location: '/graphql' } }),
-    '/docs': docsPage,
-    '/openapi.json': () => answerWith(openapi, { headers: { 'Content-Type': 'application/json' } }),
-    '/health/live': live,
+  const pages: Readonly<Record<string, () => Promise<HttpAnswer>>> = {
+    '/openapi.json': async () => answerWith(openapi, { headers: { 'Content-Type': 'application/json' } }),
+    '/health/live': async () => live(),
     '/health/ready': () => ready(dependencies),
     '/metrics': async () =>
       answerWith(await metrics.registry.metrics(), { headers: { 'Content-Type': metrics.registry.contentType } }),
@@ -155,10 +158,7 @@ export function createGateway(dependencies: Dependencies): Gateway {
       onClose = unread.hold(passage.keyId, bytesOf(told.body));
     } catch (error) {
       const failure = toDomainError(error, passage.log);
-      told =
-        passage.url.pathname === '/graphql'
-          ? answerGraphQLError(failure, requestId)
-          : answerRestError(failure, passage.url.pathname, requestId);
+      told = answerError(failure, passage);
     }
     const seconds = (performance.now() - started) / 1000;
     const { door, operation, keyId } = passage;
@@ -206,6 +206,30 @@ export function createGateway(dependencies: Dependencies): Gateway {
       handle(request, span),
     );
   };
+}
+
+const METHODS_OF_PAGES = ['GET', 'POST'] as const;
+
+function openSite(dependencies: Dependencies): Site {
+  const { browserSessions: sessions, signInLinks: links, keys } = dependencies;
+  const usable = (known: KnownKey | undefined) => (known && canAct(known) ? known : undefined);
+  return createSite({
+    sessions,
+    links,
+    printSchema: contracts['schema.graphql'],
+    findKey: async (key) => (isWellFormedApiKey(key) ? usable(await keys.byKey(key)) : undefined),
+    findKeyById: async (keyId) => usable(await keys.byId(keyId)),
+  });
+}
+
+/** An error in the form of who asks: a GraphQL client, a person at a page, or a REST client. */
+function answerError(
+  failure: DomainError,
+  { request, url: { pathname }, door, operation, requestId }: Passage,
+): HttpAnswer {
+  if (pathname === '/graphql') return answerGraphQLError(failure, requestId);
+  const isPage = door === 'page' || operation === 'unknown';
+  return isPage && wantsHtml(request) ? errorPage(failure, requestId) : answerRestError(failure, pathname, requestId);
 }
 
 /**

@@ -4,7 +4,7 @@ import { routes } from './routes.ts';
 import { schema } from './schema.ts';
 
 /** The two published contracts as they are checked in. */
-export const contracts: Readonly<Record<string, () => string>> = {
+export const contracts = {
   'schema.graphql': () => `${printSchema(lexicographicSortSchema(schema))}\n`,
   'openapi.json': () => `${JSON.stringify(openApiDocument(routes), null, 2)}\n`,
-};
+} satisfies Readonly<Record<string, () => string>>;

@@ -71,11 +71,18 @@ describe('on a data directory of its own', () => {
   });
 
   test('the first start that succeeds prints one block, whose key works on both APIs', async () => {
-    const anonymous = first.output.stdout.replaceAll(first.url, 'URL').replaceAll(first.key, 'KEY');
+    const { stdout } = first.output;
+    const token = /token=([\w-]{43})\n/.exec(stdout)?.[1] ?? '';
+    const anonymous = stdout.replaceAll(first.url, 'URL').replaceAll(first.key, 'KEY').replace(token, 'TOKEN');
     expect(anonymous).toMatchInlineSnapshot(`
       "
+        Open this and you are signed in (once, within 10 minutes):
+
+          URL/sign-in?token=TOKEN
+
         Workspace gateway is ready.
 
+          Console         URL/
           GraphiQL        URL/graphql
           REST reference  URL/docs
           API key         KEY   (shown this once)
@@ -86,6 +93,8 @@ describe('on a data directory of its own', () => {
     `);
     expect(first.output.stderr).toBe('');
     expect(await throughBothApis(first)).toEqual(demoAnswers);
+    const signIn = () => fetch(`${first.url}/sign-in?token=${token}`, { redirect: 'manual' });
+    expect([(await signIn()).status, (await signIn()).status]).toEqual([303, 401]);
   });
 
   test('the key to the secrets is readable by its owner alone', async () => {
@@ -108,6 +117,7 @@ describe('on a data directory of its own', () => {
       "
         Workspace gateway is ready.
 
+          Console         URL/
           GraphiQL        URL/graphql
           REST reference  URL/docs
           API key         make one with: npm run --silent cli -- keys create --email you@example.com --organization demo

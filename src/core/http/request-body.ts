@@ -10,8 +10,8 @@ export const MAX_BODY_BYTES = 4 * 1024 * 1024;
  */
 export async function readJson(request: HttpRequest): Promise<unknown> {
   // An announced length is refused before anything is read.
-  if (Number(request.headers.get('content-length')) > MAX_BODY_BYTES) throw tooLarge();
-  const bytes = await readBytes(request.body);
+  if (Number(request.headers.get('content-length')) > MAX_BODY_BYTES) throw tooLarge(MAX_BODY_BYTES);
+  const bytes = await readBytes(request.body, MAX_BODY_BYTES);
   if (bytes.length === 0) return undefined;
   checkMediaType(request.headers);
   const text = decode(bytes);
@@ -20,6 +20,14 @@ export async function readJson(request: HttpRequest): Promise<unknown> {
   } catch {
     throw invalid('', 'the body is not well-formed JSON');
   }
+}
+
+/**
+ * The text of a body, whatever its media type.
+ * @throws DomainError 413 over the bound; 400 for what is no UTF-8.
+ */
+export async function readText(request: HttpRequest, maxBytes: number): Promise<string> {
+  return decode(await readBytes(request.body, maxBytes));
 }
 
 /** @throws ValidationError (400) for anything but a JSON object. */
@@ -60,14 +68,14 @@ function decode(bytes: Buffer): string {
   }
 }
 
-async function readBytes(body: HttpRequest['body']): Promise<Buffer> {
+async function readBytes(body: HttpRequest['body'], maxBytes: number): Promise<Buffer> {
   if (!body) return Buffer.alloc(0);
   const chunks: Uint8Array[] = [];
   let length = 0;
   try {
     for await (const chunk of body) {
       length += chunk.byteLength;
-      if (length > MAX_BODY_BYTES) throw tooLarge();
+      if (length > maxBytes) throw tooLarge(maxBytes);
       chunks.push(chunk);
     }
   } catch (error) {
@@ -77,6 +85,7 @@ async function readBytes(body: HttpRequest['body']): Promise<Buffer> {
   return chunks.length === 1 && Buffer.isBuffer(chunks[0]) ? chunks[0] : Buffer.concat(chunks);
 }
 
-function tooLarge(): DomainError {
-  return new DomainError('tooLarge', `the body must be at most ${MAX_BODY_BYTES} bytes (4 MiB)`);
+function tooLarge(maxBytes: number): DomainError {
+  const unit = maxBytes >= 1024 * 1024 ? `${maxBytes / 1024 / 1024} MiB` : `${maxBytes / 1024} KiB`;
+  return new DomainError('tooLarge', `the body must be at most ${maxBytes} bytes (${unit})`);
 }

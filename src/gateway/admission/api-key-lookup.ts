@@ -25,10 +25,16 @@ export interface KnownKey {
 /** Finds keys as they are now: undefined when it is unknown, expired or revoked. */
 export type FindKey = (key: string) => Promise<KnownKey | undefined>;
 
+/** Finds a key by what a caller sends, or by the id that a sign-in cookie names. */
+export interface ApiKeyLookup {
+  readonly byKey: FindKey;
+  readonly byId: FindKey;
+}
+
 const db = queriesOn<ApiKeyTables & OrganizationTables>();
 
-const findKeys = (withPosition: boolean) =>
-  prepared<{ hashes: readonly string[]; at: Date }>()((value) => {
+const findKeys = (by: 'hash' | 'id', withPosition: boolean) =>
+  prepared<{ wanted: readonly string[]; at: Date }>()((value) => {
     const keys = db
       .selectFrom('api_key as k')
       .select(['k.id as keyId', 'k.user_id as userId'])
@@ -66,7 +72,11 @@ const findKeys = (withPosition: boolean) =>
           .$notNull()
           .as('organizations'),
       ])
-      .where('k.hash', '=', sql<Buffer>`any(${value('hashes')}::bytea[])`)
+      .where((eb) =>
+        by === 'hash'
+          ? eb('k.hash', '=', sql<Buffer>`any(${value('wanted')}::bytea[])`)
+          : eb('k.id', '=', sql<string>`any(${value('wanted')}::uuid[])`),
+      )
       .where('k.revoked_at', 'is', null)
       .where((eb) =>
         eb.or([eb('k.expires_at', 'is', null), eb('k.expires_at', '>', sql<string>`${value('at')}::timestamptz`)]),
@@ -87,20 +97,31 @@ export function createKeys({
   readonly sql: Sql;
   readonly replicas: Replicas | undefined;
   readonly now: () => Date;
-}): FindKey {
-  const find = findKeys(replicas !== undefined);
+}): ApiKeyLookup {
+  const findByHash = findKeys('hash', replicas !== undefined);
+  const findById = findKeys('id', replicas !== undefined);
 
   async function findAll(keys: readonly string[]): Promise<(KnownKey | undefined)[]> {
     const hashes = new Map([...new Set(keys)].map((key) => [key, hashApiKey(key).toString('hex')]));
-    const rows = await reader.all(find({ hashes: [...hashes.values()].map((hash) => `\\x${hash}`), at: now() }));
-    const known = new Map(rows.map(({ hash, scopes, ...row }) => [hash, { ...row, scopes: new Set(scopes) }]));
+    const rows = await reader.all(findByHash({ wanted: [...hashes.values()].map((hash) => `\\x${hash}`), at: now() }));
+    const known = new Map(rows.map((row) => [row.hash, toKnownKey(row)]));
     return keys.map((key) => known.get(hashes.get(key) ?? ''));
   }
 
-  const loader = new DataLoader<string, KnownKey | undefined>(findAll, {
-    cache: false,
-    maxBatchSize: 1000,
-    batchScheduleFn: (send) => void setImmediate(send),
-  });
-  return (key) => loader.load(key);
+  async function findAllById(ids: readonly string[]): Promise<(KnownKey | undefined)[]> {
+    const rows = await reader.all(findById({ wanted: [...new Set(ids)], at: now() }));
+    const known = new Map(rows.map((row) => [row.keyId, toKnownKey(row)]));
+    return ids.map((id) => known.get(id));
+  }
+
+  const options = { cache: false, maxBatchSize: 1000, batchScheduleFn: (send: () => void) => void setImmediate(send) };
+  const byKey = new DataLoader(findAll, options);
+  const byId = new DataLoader(findAllById, options);
+  return { byKey: (key) => byKey.load(key), byId: (id) => byId.load(id) };
+}
+
+type KeyRow = Omit<KnownKey, 'scopes'> & { readonly scopes: readonly Scope[]; readonly hash: string };
+
+function toKnownKey({ keyId, userId, scopes, isBound, isStale, organizations, position }: KeyRow): KnownKey {
+  return { keyId, userId, scopes: new Set(scopes), isBound, isStale, organizations, position };
 }

@@ -6,32 +6,32 @@ import { isWellFormedApiKey } from '../../domains/api-keys/key-format.ts';
 import { noteKeyUse } from '../../domains/api-keys/operations.ts';
 import type { Sql } from '../../core/postgres/sql.ts';
 import { ORGANIZATION_HEADER } from '../request-headers.ts';
-import type { FindKey, KnownKey } from './api-key-lookup.ts';
+import type { ApiKeyLookup, KnownKey } from './api-key-lookup.ts';
+import type { BrowserSessions } from './browser-session.ts';
 
 /** What authentication works with. */
 export interface AuthenticationParts {
-  readonly findKey: FindKey;
+  readonly keys: ApiKeyLookup;
+  readonly browserSessions: BrowserSessions;
   readonly sql: Sql;
   readonly now: () => Date;
   readonly log: Pick<Logger, 'warn'>;
 }
 
 /**
- * Who calls, from the `Authorization` header alone (RFC 6750, section 2.1). Missing, malformed, unknown, expired and revoked keys look the
- * same; a malformed one costs no query. The key is looked up on every request, so that a revoked one is refused at once in every process.
- * `onKey` runs as soon as the key is known to be good, before anything else is looked at.
+ * Who calls, from the `Authorization` header (RFC 6750, section 2.1), or without one from the cookie of a signed-in browser. Missing,
+ * malformed, unknown, expired and revoked keys look the same; a malformed one costs no query. The key is looked up on every request, so that
+ * a revoked one is refused at once in every process. `onKey` runs as soon as the key is known to be good, before anything else is looked at.
  * @throws DomainError 401; as `chooseOrganization` for the header `X-Organization-Id`.
  */
 export async function authenticate(
   headers: HttpHeaders,
-  { sql, now, findKey, log }: AuthenticationParts,
+  parts: AuthenticationParts,
   onKey?: (keyId: string) => Promise<void>,
 ): Promise<Actor> {
-  const key = /^Bearer +(\S+) *$/i.exec(headers.get('authorization') ?? '')?.[1];
-  if (key === undefined || !isWellFormedApiKey(key)) throw unauthenticated();
-  const known = await findKey(key);
-  // A member who was removed takes the keys of that organization along.
-  if (!known || (known.isBound && known.organizations.length === 0)) throw unauthenticated();
+  const { sql, now, log } = parts;
+  const known = await findCaller(headers, parts);
+  if (!known || !canAct(known)) throw unauthenticated();
   await onKey?.(known.keyId);
   // Nobody is refused for want of it: a database that is full can still be read.
   if (known.isStale)
@@ -46,6 +46,30 @@ export async function authenticate(
     organization: chooseOrganization(known, headers.get(ORGANIZATION_HEADER)),
     position: known.position,
   };
+}
+
+async function findCaller(
+  headers: HttpHeaders,
+  { keys, browserSessions }: AuthenticationParts,
+): Promise<KnownKey | undefined> {
+  const authorization = headers.get('authorization');
+  if (authorization !== null) {
+    const key = /^Bearer +(\S+) *$/i.exec(authorization)?.[1];
+    return key === undefined || !isWellFormedApiKey(key) ? undefined : keys.byKey(key);
+  }
+  if (!headers.has('cookie')) return undefined;
+  const keyId = await browserSessions.keyIdOf(headers);
+  if (keyId === undefined) return undefined;
+  if (!browserSessions.isSameOrigin(headers)) throw unauthenticated(CROSS_ORIGIN);
+  return keys.byId(keyId);
+}
+
+const CROSS_ORIGIN =
+  'the sign-in cookie counts only for requests from a page of the gateway itself; send an API key in the Authorization header';
+
+/** A member who was removed takes the keys of that organization along. */
+export function canAct({ isBound, organizations }: KnownKey): boolean {
+  return !isBound || organizations.length > 0;
 }
 
 /**

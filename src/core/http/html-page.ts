@@ -1,0 +1,63 @@
+import { type HttpAnswer, answerWith } from './messages.ts';
+
+/**
+ * The content security policy of pages: everything comes from the gateway itself, no script or style is inline, and no page can be framed.
+ * `allow` adds to a directive what a page needs beyond that.
+ */
+export function contentSecurityPolicy(allow: Readonly<Record<string, string>> = {}): string {
+  const directives: Record<string, string> = {
+    'default-src': "'none'",
+    'script-src': "'self'",
+    'style-src': "'self'",
+    'img-src': "'self' data:",
+    'font-src': "'self' data:",
+    'connect-src': "'self'",
+    'base-uri': "'none'",
+    'form-action': "'self'",
+    'frame-ancestors': "'none'",
+  };
+  for (const [directive, sources] of Object.entries(allow))
+    directives[directive] = directives[directive] ? `${directives[directive]} ${sources}` : sources;
+  return Object.entries(directives)
+    .map(([directive, sources]) => `${directive} ${sources}`)
+    .join('; ');
+}
+
+/** A page that depends on who asks, so that no cache may keep it. */
+export function answerHtml(
+  html: string,
+  {
+    status = 200,
+    headers = {},
+  }: { readonly status?: number; readonly headers?: Readonly<Record<string, string>> } = {},
+): HttpAnswer {
+  return answerWith(html, {
+    status,
+    headers: {
+      'Content-Type': 'text/html; charset=utf-8',
+      'Content-Security-Policy': contentSecurityPolicy(),
+      'Cache-Control': 'no-store',
+      ...headers,
+    },
+  });
+}
+
+export function escapeHtml(text: string): string {
+  return text
+    .replaceAll('&', '&amp;')
+    .replaceAll('<', '&lt;')
+    .replaceAll('>', '&gt;')
+    .replaceAll('"', '&quot;')
+    .replaceAll("'", '&#39;');
+}
+
+/** Whether a browser asks for a page, rather than a program for data. */
+export function wantsHtml({
+  method,
+  headers,
+}: {
+  readonly method: string;
+  readonly headers: { get(name: string): string | null };
+}): boolean {
+  return (method === 'GET' || method === 'HEAD') && (headers.get('accept') ?? '').includes('text/html');
+}

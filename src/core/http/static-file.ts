@@ -1,0 +1,85 @@
+import { createHash } from 'node:crypto';
+import { promisify } from 'node:util';
+import { brotliCompress, constants, gzip } from 'node:zlib';
+import { type HttpAnswer, type HttpRequest, answerWith } from './messages.ts';
+
+/** Content that is the same for everybody: kept in memory, compressed once, validated by its hash. */
+export interface StaticFile {
+  /** The first 16 hexadecimal digits of the content's SHA-256. */
+  readonly hash: string;
+  readonly content: Buffer;
+  answer(request: Pick<HttpRequest, 'headers'>): Promise<HttpAnswer>;
+}
+
+interface StaticFileOptions {
+  /** A file whose address contains its hash never changes, so a browser need not ask again. */
+  readonly isImmutable?: boolean;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+const IMMUTABLE = 'public, max-age=31536000, immutable';
+const MIN_COMPRESSED_BYTES = 512;
+/** Above this size the best compression takes seconds, and saves little over the level below. */
+const LARGE_BYTES = 512 * 1024;
+
+export function staticFile(
+  content: Buffer | string,
+  type: string,
+  { isImmutable = false, headers = {} }: StaticFileOptions = {},
+): StaticFile {
+  const bytes = Buffer.from(content);
+  const hash = createHash('sha256').update(bytes).digest('hex').slice(0, 16);
+  // Weak, because all encodings share it (RFC 9110, section 8.8.1).
+  const etag = `W/"${hash}"`;
+  const common = {
+    'Content-Type': type,
+    'Cache-Control': isImmutable ? IMMUTABLE : 'no-cache',
+    ETag: etag,
+    Vary: 'Accept-Encoding',
+    ...headers,
+  };
+  const isCompressible = bytes.length >= MIN_COMPRESSED_BYTES && /^text\/|[/+](?:json|svg|xml|javascript)/.test(type);
+  const compressed = new Map<Encoding, Promise<Buffer>>();
+
+  return {
+    hash,
+    content: bytes,
+    async answer({ headers: asked }) {
+      if (matches(asked.get('if-none-match'), etag)) return answerWith(null, { status: 304, headers: common });
+      const encoding = isCompressible ? encodingFor(asked.get('accept-encoding') ?? '') : undefined;
+      if (!encoding) return answerWith(bytes, { headers: common });
+      const body = compressed.get(encoding) ?? compress(bytes, encoding);
+      compressed.set(encoding, body);
+      return answerWith(await body, { headers: { ...common, 'Content-Encoding': encoding } });
+    },
+  };
+}
+
+type Encoding = 'br' | 'gzip';
+
+/** The smallest encoding that the client takes (RFC 9110, section 12.5.3). */
+function encodingFor(accepted: string): Encoding | undefined {
+  const offers = accepted.split(',').map((offer) =>
+    offer
+      .trim()
+      .toLowerCase()
+      .split(/\s*;\s*/),
+  );
+  const takes = (name: Encoding) =>
+    offers.some(([coding, weight]) => coding === name && !/^q=0(?:\.0*)?$/.test(weight ?? ''));
+  return (['br', 'gzip'] as const).find(takes);
+}
+
+/** Weak comparison with any of a list of entity tags (RFC 9110, section 13.1.2). */
+function matches(tags: string | null, etag: string): boolean {
+  if (tags === null) return false;
+  return tags
+    .split(',')
+    .some((tag) => tag.trim() === '*' || tag.trim().replace(/^W\//, '') === etag.replace(/^W\//, ''));
+}
+
+function compress(bytes: Buffer, encoding: Encoding): Promise<Buffer> {
+  if (encoding === 'gzip') return promisify(gzip)(bytes, { level: constants.Z_BEST_COMPRESSION });
+  const quality = bytes.length > LARGE_BYTES ? 9 : constants.BROTLI_MAX_QUALITY;
+  return promisify(brotliCompress)(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: quality } });
+}

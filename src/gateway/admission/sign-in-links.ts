@@ -1,0 +1,36 @@
+import { createHash, randomBytes } from 'node:crypto';
+
+export const LINK_MINUTES = 10;
+
+/**
+ * One-time links that sign a browser in, such as the one that the first start prints. They live in the memory of the process that made them:
+ * a restart invalidates them.
+ */
+export interface SignInLinks {
+  /** The token of a link that signs in with a key, once, within 10 minutes. */
+  create(keyId: string): string;
+  /** The id of the key that a token signs in with; undefined when it is unknown, used or expired. */
+  redeem(token: string): string | undefined;
+}
+
+export function createSignInLinks({ now }: { readonly now: () => Date }): SignInLinks {
+  const links = new Map<string, { readonly keyId: string; readonly expiresAt: number }>();
+  return {
+    create(keyId) {
+      const token = randomBytes(32).toString('base64url');
+      links.set(hashOf(token), { keyId, expiresAt: now().getTime() + LINK_MINUTES * 60_000 });
+      return token;
+    },
+    redeem(token) {
+      const hash = hashOf(token);
+      const link = links.get(hash);
+      links.delete(hash);
+      return link && link.expiresAt > now().getTime() ? link.keyId : undefined;
+    },
+  };
+}
+
+/** A lookup by hash takes the same time however much of a guess is right. */
+function hashOf(token: string): string {
+  return createHash('sha256').update(token).digest('hex');
+}

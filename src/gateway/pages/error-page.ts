@@ -1,0 +1,27 @@
+import { answerHtml, escapeHtml } from '../../core/http/html-page.ts';
+import type { HttpAnswer } from '../../core/http/messages.ts';
+import type { DomainError } from '../../core/errors.ts';
+import { smallPage } from './layout.ts';
+
+const TITLES: Readonly<Record<number, string>> = {
+  401: 'Sign in first',
+  403: 'Not allowed',
+  404: 'There is no such page',
+  405: 'Not possible here',
+  410: 'Removed',
+  429: 'Too many requests',
+  503: 'Not available at the moment',
+};
+
+/** An error, for people who look at it in a browser. */
+export function errorPage({ status, message, headers }: DomainError, requestId: string): HttpAnswer {
+  const title = TITLES[status] ?? 'Something went wrong';
+  const html = smallPage(
+    title,
+    `<h1>${title}</h1>
+<p>${escapeHtml(message)}</p>
+<p class="soft">Status ${status}, request ${escapeHtml(requestId)}</p>
+<ul class="links"><li><a href="/">Console</a></li><li><a href="/graphql">GraphiQL</a></li><li><a href="/docs">REST reference</a></li></ul>`,
+  );
+  return answerHtml(html, { status, headers });
+}

@@ -1,0 +1,151 @@
+import { z } from 'zod';
+import { unauthenticated } from '../../core/errors.ts';
+import { answerHtml, escapeHtml } from '../../core/http/html-page.ts';
+import { type HttpAnswer, type HttpRequest, answerWith } from '../../core/http/messages.ts';
+import { readText } from '../../core/http/request-body.ts';
+import { parseInput } from '../../core/validation.ts';
+import type { BrowserSessions } from '../admission/browser-session.ts';
+import type { KnownKey } from '../admission/api-key-lookup.ts';
+import type { SignInLinks } from '../admission/sign-in-links.ts';
+import { smallPage } from './layout.ts';
+
+export interface SignInDependencies {
+  readonly sessions: BrowserSessions;
+  readonly links: SignInLinks;
+  /** The key as it is now; undefined when nobody can act with it. */
+  readonly findKey: (key: string) => Promise<KnownKey | undefined>;
+  readonly findKeyById: (keyId: string) => Promise<KnownKey | undefined>;
+}
+
+type SitePageAnswer = (request: HttpRequest, url: URL) => Promise<HttpAnswer>;
+
+const MAX_FORM_BYTES = 8 * 1024;
+
+const signInInput = z.strictObject({
+  key: z.string().max(1000, 'must be at most 1000 characters'),
+  next: z.string().max(2000, 'must be at most 2000 characters').optional(),
+});
+
+const WRONG_KEY = 'That key does not work: it is mistyped, expired or revoked. Check it, or use another one.';
+const WRONG_LINK = 'This link does not work any more. It signs in once, within 10 minutes. Use an API key instead.';
+const FOREIGN_FORM = 'Sign in on this page, not from another site.';
+
+/** Signs browsers in with an API key or a one-time link, and out again. */
+export function createSignIn({
+  sessions,
+  links,
+  findKey,
+  findKeyById,
+}: SignInDependencies): Readonly<Record<'show' | 'submit' | 'leave', SitePageAnswer>> {
+  async function signedIn(keyId: string, next: string): Promise<HttpAnswer> {
+    const headers = { 'Set-Cookie': await sessions.start(keyId), Location: next, 'Cache-Control': 'no-store' };
+    return answerWith(null, { status: 303, headers });
+  }
+
+  async function redeem(request: HttpRequest, token: string): Promise<HttpAnswer> {
+    // Browsers may open an address before its user does; that must not use the link up.
+    if (request.method === 'HEAD' || /prefetch/.test(request.headers.get('sec-purpose') ?? ''))
+      return answerWith(null, { status: 204, headers: { 'Cache-Control': 'no-store' } });
+    const keyId = links.redeem(token);
+    const known = keyId === undefined ? undefined : await findKeyById(keyId);
+    return known ? signedIn(known.keyId, '/') : signInPage({ fault: WRONG_LINK });
+  }
+
+  return {
+    /** GET `/sign-in`, with `token` the one-time link. */
+    show: async (request, { searchParams }) => {
+      const token = searchParams.get('token');
+      if (token !== null) return redeem(request, token);
+      const keyId = await sessions.keyIdOf(request.headers);
+      const known = keyId === undefined ? undefined : await findKeyById(keyId);
+      const next = localPath(searchParams.get('next') ?? '/');
+      return known ? signedInPage(next) : signInPage({ next });
+    },
+
+    /** POST `/sign-in`: the form, or the same as JSON for scripts of our pages. */
+    submit: async (request) => {
+      if (!mayComeFromHere(request, sessions)) return signInPage({ fault: FOREIGN_FORM, status: 403 });
+      const isForm = /^application\/x-www-form-urlencoded\b/i.test(request.headers.get('content-type') ?? '');
+      const text = await readText(request, MAX_FORM_BYTES);
+      const { key, next } = parseInput(
+        signInInput,
+        isForm ? Object.fromEntries(new URLSearchParams(text)) : json(text),
+      );
+      const known = await findKey(key.trim().replace(/^Bearer +/i, ''));
+      const target = localPath(next ?? '/');
+      if (known && isForm) return signedIn(known.keyId, target);
+      if (known) return answerWith(null, { status: 204, headers: { 'Set-Cookie': await sessions.start(known.keyId) } });
+      if (!isForm) throw unauthenticated(WRONG_KEY);
+      return signInPage({ fault: WRONG_KEY, next: target });
+    },
+
+    /** POST `/sign-out` */
+    leave: async (request) => {
+      if (!sessions.isSameOrigin(request.headers)) return signInPage({ fault: FOREIGN_FORM, status: 403 });
+      return answerWith(null, { status: 303, headers: { 'Set-Cookie': sessions.end(), Location: '/sign-in' } });
+    },
+  };
+}
+
+/** A program that is no browser says nothing of where a form comes from, and has no cookie that others could use. */
+function mayComeFromHere({ headers }: HttpRequest, sessions: BrowserSessions): boolean {
+  const site = headers.get('sec-fetch-site');
+  if (site === 'none' || (site === null && !headers.has('origin'))) return true;
+  return sessions.isSameOrigin(headers);
+}
+
+function json(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return {};
+  }
+}
+
+/** A path of this gateway, whatever the address asks for: a link must not lead from here to somewhere else. */
+function localPath(wanted: string): string {
+  const base = 'http://gateway';
+  if (!wanted.startsWith('/') || !URL.canParse(wanted, base)) return '/';
+  const { origin, pathname, search, hash } = new URL(wanted, base);
+  // Two slashes at the start would name a host.
+  return origin === base ? pathname.replace(/^\/+/, '/') + search + hash : '/';
+}
+
+function signInPage({
+  fault,
+  next = '/',
+  status = fault ? 401 : 200,
+}: {
+  readonly fault?: string;
+  readonly next?: string;
+  readonly status?: number;
+}): HttpAnswer {
+  const html = smallPage(
+    'Sign in',
+    `<h1>Sign in</h1>
+<p class="soft">With an API key, for 12 hours. The browser keeps an encrypted cookie, not the key.</p>
+<form method="post" action="/sign-in">
+  ${fault ? `<p class="notice" id="fault" role="alert">${fault}</p>` : ''}
+  <div class="field">
+    <label for="key">API key</label>
+    <input id="key" name="key" type="password" placeholder="wgk_…" required autofocus autocomplete="current-password" spellcheck="false"${fault ? ' aria-describedby="fault" aria-invalid="true"' : ''}>
+  </div>
+  <input type="hidden" name="next" value="${escapeHtml(next)}">
+  <button class="button wide" type="submit">Sign in</button>
+</form>
+<div class="help soft">No key yet? Make one on the gateway's machine:
+<pre>npm run --silent cli -- keys create --email you@example.com --organization demo</pre></div>`,
+  );
+  return answerHtml(html, { status });
+}
+
+function signedInPage(next: string): HttpAnswer {
+  const html = smallPage(
+    'Signed in',
+    `<h1>You are signed in</h1>
+<p class="soft">Until you sign out, the key is revoked, or 12 hours have passed.</p>
+<p><a class="button wide" href="${escapeHtml(next)}">Continue</a></p>
+<form method="post" action="/sign-out"><button class="button plain wide" type="submit">Sign out</button></form>`,
+  );
+  return answerHtml(html);
+}

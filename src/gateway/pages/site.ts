@@ -1,0 +1,60 @@
+import { DomainError } from '../../core/errors.ts';
+import { wantsHtml } from '../../core/http/html-page.ts';
+import { type HttpAnswer, type HttpRequest, answerWith } from '../../core/http/messages.ts';
+import { staticFile } from '../../core/http/static-file.ts';
+import { FAVICON, fileAt } from './files.ts';
+import { docsAsset, docsPage, graphiqlPage } from './pages.ts';
+import { type SignInDependencies, createSignIn } from './sign-in.ts';
+
+/** One address of the pages: its name in logs and metrics, and what answers each method. A GET answers HEAD, too. */
+export interface SitePage {
+  readonly operation: string;
+  readonly methods: Readonly<Partial<Record<'GET' | 'POST', (request: HttpRequest, url: URL) => Promise<HttpAnswer>>>>;
+}
+
+export interface Site {
+  /** The page that answers a request; undefined when the address belongs to an API. */
+  find(request: HttpRequest, url: URL): SitePage | undefined;
+}
+
+export interface SiteDependencies extends SignInDependencies {
+  /** The published GraphQL schema. */
+  readonly printSchema: () => string;
+}
+
+/** What a gateway serves to browsers: pages and their files. None of it needs a key, and nothing comes from another host. */
+export function createSite({ printSchema, ...signInDependencies }: SiteDependencies): Site {
+  const signIn = createSignIn(signInDependencies);
+  const schema = once(() => staticFile(printSchema(), 'application/graphql; charset=utf-8'));
+  const pages: Readonly<Record<string, SitePage>> = {
+    '/': get('home', async () => answerWith(null, { status: 303, headers: { Location: '/graphql' } })),
+    '/docs': get('docs', async () => docsPage()),
+    '/schema.graphql': get('schema', (request) => schema().answer(request)),
+    '/favicon.ico': get('favicon', (request) => fileOrNothing(FAVICON, request)),
+    '/sign-in': { operation: 'signIn', methods: { GET: signIn.show, POST: signIn.submit } },
+    '/sign-out': { operation: 'signOut', methods: { POST: signIn.leave } },
+  };
+  return {
+    find(request, { pathname }) {
+      if (pathname === '/graphql') return wantsHtml(request) ? get('graphiql', graphiqlPage) : undefined;
+      if (pathname.startsWith('/assets/')) return get('asset', () => fileOrNothing(pathname, request));
+      if (pathname.startsWith('/docs/')) return get('docs', () => docsAsset(pathname.slice('/docs/'.length)));
+      return Object.hasOwn(pages, pathname) ? pages[pathname] : undefined;
+    },
+  };
+}
+
+function get(operation: string, answer: (request: HttpRequest) => Promise<HttpAnswer>): SitePage {
+  return { operation, methods: { GET: answer } };
+}
+
+async function fileOrNothing(address: string, request: HttpRequest): Promise<HttpAnswer> {
+  const file = fileAt(address);
+  if (!file) throw new DomainError('notFound', `there is nothing at ${address.slice(0, 200)}`);
+  return file.answer(request);
+}
+
+function once<Value>(make: () => Value): () => Value {
+  let made: { readonly value: Value } | undefined;
+  return () => (made ??= { value: make() }).value;
+}

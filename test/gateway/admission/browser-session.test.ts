@@ -1,0 +1,234 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createSecretBox, parseEncryptionKeys } from '../../../src/core/secrets/secrets.ts';
+import { generateApiKey } from '../../../src/domains/api-keys/key-format.ts';
+import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+
+let gateway: TestGateway;
+beforeAll(async () => {
+  gateway = await startTestGateway({ PUBLIC_URL: 'http://gateway.example' });
+});
+afterAll(() => gateway.close());
+
+const SAME_ORIGIN = { 'Sec-Fetch-Site': 'same-origin' };
+const VIEWER = '{ viewer { organization { slug } } }';
+
+/** Sends the form of the sign-in page. */
+const submit = (fields: Record<string, string>, headers: Record<string, string> = {}) =>
+  gateway.fetch('/sign-in', { method: 'POST', body: new URLSearchParams(fields), headers });
+
+const cookieIn = (response: Response) => response.headers.get('set-cookie')?.split(';')[0] ?? '';
+
+async function signIn(): Promise<{ cookie: string; key: string; keyId: string; organization: string }> {
+  const { key, keyId, organization } = await gateway.createKey();
+  return { cookie: cookieIn(await submit({ key })), key, keyId, organization };
+}
+
+async function askAs(cookie: string, headers: Record<string, string> = SAME_ORIGIN) {
+  const response = await gateway.fetch('/graphql', {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json', Accept: 'application/json', Cookie: cookie, ...headers },
+    body: JSON.stringify({ query: VIEWER }),
+  });
+  return { status: response.status, body: await response.json() };
+}
+
+const answerOf = (slug: string) => ({
+  status: 200,
+  body: expect.objectContaining({ data: { viewer: { organization: { slug } } } }),
+});
+const REFUSED = { status: 401, body: expect.objectContaining({ errors: [expect.anything()] }) };
+
+describe('signing in', () => {
+  test('sets a cookie that scripts and other sites do not get, which names the key by its id and is encrypted', async () => {
+    const { key, keyId } = await gateway.createKey();
+    const response = await submit({ key, next: '/sessions' });
+    expect([response.status, response.headers.get('location')]).toEqual([303, '/sessions']);
+    const header = response.headers.get('set-cookie') ?? '';
+    expect(header).toMatch(/^workspace_session=[\w.-]+; Path=\/; Max-Age=43200; HttpOnly; SameSite=Strict$/);
+    const value = cookieIn(response).slice('workspace_session='.length);
+    const place = { table: 'browser_session', row: 'cookie', field: 'api_key' };
+    expect(JSON.parse(await gateway.dependencies.secrets.open(value, place))).toMatchObject({ keyId });
+    expect(Buffer.from(value.split('.')[3] ?? '', 'base64url').toString('latin1')).not.toContain(keyId);
+    expect(gateway.logged.join()).not.toContain(key);
+  });
+
+  test('under https the cookie is Secure, and bound to the host', async () => {
+    const other = await startTestGateway({ PUBLIC_URL: 'https://gateway.example' }, { beside: gateway });
+    const { key, organization } = await gateway.createKey();
+    const body = new URLSearchParams({ key });
+    const response = await other.fetch('/sign-in', { method: 'POST', body });
+    expect(response.headers.get('set-cookie')).toMatch(/^__Host-workspace_session=.*; SameSite=Strict; Secure$/);
+    const headers = { 'Content-Type': 'application/json', Cookie: cookieIn(response), Host: 'gateway.example' };
+    const ask = async (origin: string) => {
+      const init = { method: 'POST', headers: { ...headers, Origin: origin }, body: JSON.stringify({ query: VIEWER }) };
+      return (await other.fetch('/graphql', init)).status;
+    };
+    expect([await ask('https://gateway.example'), await ask('http://gateway.example')]).toEqual([200, 401]);
+    expect(organization).toBeDefined();
+    await other.close();
+  });
+
+  test('takes JSON from scripts, and a key with spaces or its scheme around it', async () => {
+    const { key } = await gateway.createKey();
+    const response = await gateway.fetch('/sign-in', {
+      method: 'POST',
+      body: JSON.stringify({ key: ` Bearer ${key}\n` }),
+    });
+    expect([response.status, await response.text()]).toEqual([204, '']);
+    expect((await askAs(cookieIn(response))).status).toBe(200);
+  });
+
+  test.each(['', 'wgk_short', generateApiKey()])('refuses %o with the form again, and sets no cookie', async (key) => {
+    const response = await submit({ key, next: '/"><script>' });
+    expect([response.status, response.headers.get('set-cookie')]).toEqual([401, null]);
+    const html = await response.text();
+    expect(html).toContain('That key does not work');
+    expect(html).not.toContain('<script>');
+  });
+
+  test.each([
+    '//evil.example',
+    '/\\evil.example',
+    '/.//evil.example',
+    'https://evil.example/',
+    'javascript:alert(1)',
+    '',
+  ])('leads nowhere else: %o', async (next) => {
+    const { key } = await gateway.createKey();
+    const location = (await submit({ key, next })).headers.get('location') ?? '';
+    expect(new URL(location, 'http://gateway.example').host).toBe('gateway.example');
+  });
+
+  test('a form of another site signs nobody in', async () => {
+    const { key } = await gateway.createKey();
+    for (const headers of [
+      { 'Sec-Fetch-Site': 'cross-site' },
+      { 'Sec-Fetch-Site': 'same-site' },
+      { Origin: 'http://evil.example' },
+    ] as Record<string, string>[])
+      expect(await submit({ key }, headers)).toMatchObject({ status: 403 });
+  });
+});
+
+describe('a signed-in browser', () => {
+  test('acts with its key on both APIs, and the header wins over the cookie', async () => {
+    const { cookie, organization } = await signIn();
+    expect(await askAs(cookie)).toEqual(answerOf(organization));
+    const rest = await gateway.rest('GET', '/events/2026-03/event-definitions', {
+      headers: { Cookie: cookie, ...SAME_ORIGIN },
+    });
+    expect(rest.status).toBe(200);
+    const other = await gateway.createKey();
+    expect(await askAs(cookie, { ...SAME_ORIGIN, Authorization: `Bearer ${other.key}` })).toEqual(
+      answerOf(other.organization),
+    );
+    expect(await askAs(cookie, { ...SAME_ORIGIN, Authorization: 'Bearer wrong' })).toEqual(REFUSED);
+  });
+
+  test('counts only from the same origin: Sec-Fetch-Site decides, else Origin; with neither it is refused', async () => {
+    const { cookie, organization } = await signIn();
+    for (const headers of [
+      SAME_ORIGIN,
+      { Origin: 'http://gateway.example' },
+      { Origin: 'http://localhost:4000', Host: 'localhost:4000' },
+    ] as Record<string, string>[])
+      expect(await askAs(cookie, headers)).toEqual(answerOf(organization));
+    for (const headers of [
+      {},
+      { 'Sec-Fetch-Site': 'cross-site' },
+      { 'Sec-Fetch-Site': 'same-site' },
+      { 'Sec-Fetch-Site': 'none' },
+      { 'Sec-Fetch-Site': 'cross-site', Origin: 'http://gateway.example' },
+      { Origin: 'http://evil.example', Host: 'gateway.example' },
+      { Origin: 'null' },
+    ] as Record<string, string>[])
+      expect(await askAs(cookie, headers)).toEqual(REFUSED);
+  });
+
+  test('is signed out at once when its key is revoked', async () => {
+    const { cookie, key, keyId } = await signIn();
+    expect((await askAs(cookie)).status).toBe(200);
+    await gateway.rest('DELETE', `/v1/api-keys/${keyId}`, { key });
+    expect(await askAs(cookie)).toEqual(REFUSED);
+  });
+
+  test('is signed out after 12 hours, and not before', async () => {
+    const { cookie } = await signIn();
+    const at = Date.now();
+    gateway.setClock(new Date(at + 12 * 3_600_000 - 60_000));
+    expect((await askAs(cookie)).status).toBe(200);
+    gateway.setClock(new Date(at + 12 * 3_600_000 + 60_000));
+    expect(await askAs(cookie)).toEqual(REFUSED);
+    gateway.setClock(undefined);
+  });
+
+  test('is known by a cookie of this gateway alone: what is altered, of other keys or of another place is nothing', async () => {
+    const { cookie, keyId } = await signIn();
+    const foreign = createSecretBox(parseEncryptionKeys(`test:${Buffer.alloc(32).toString('base64')}`));
+    const place = { table: 'browser_session', row: 'cookie', field: 'api_key' };
+    const content = JSON.stringify({ keyId, expiresAt: '2999-01-01T00:00:00.000Z' });
+    const forged = [
+      `${cookie.slice(0, -3)}AAA`,
+      'workspace_session=',
+      'workspace_session=a.b.c.d.e',
+      `workspace_session=${await foreign.seal(content, place)}`,
+      `workspace_session=${await gateway.dependencies.secrets.seal(content, { ...place, row: 'other' })}`,
+      `workspace_session=${keyId}`,
+    ];
+    for (const one of forged) expect(await askAs(one)).toEqual(REFUSED);
+  });
+
+  test('signs out from a page of the gateway alone', async () => {
+    const { cookie } = await signIn();
+    const leave = (headers: Record<string, string>) =>
+      gateway.fetch('/sign-out', { method: 'POST', headers: { Cookie: cookie, ...headers } });
+    expect((await leave({ 'Sec-Fetch-Site': 'cross-site' })).status).toBe(403);
+    expect((await leave({})).status).toBe(403);
+    const left = await leave(SAME_ORIGIN);
+    expect([left.status, left.headers.get('set-cookie')]).toEqual([
+      303,
+      'workspace_session=; Path=/; Max-Age=0; HttpOnly; SameSite=Strict',
+    ]);
+  });
+
+  test('sees that it is signed in, also after it came from another site', async () => {
+    const { cookie } = await signIn();
+    const page = await gateway.fetch('/sign-in', { headers: { Cookie: cookie, 'Sec-Fetch-Site': 'cross-site' } });
+    expect(await page.text()).toContain('You are signed in');
+  });
+});
+
+describe('a one-time link', () => {
+  const open = (token: string, init?: RequestInit) => gateway.fetch(`/sign-in?token=${token}`, init);
+  const create = async () => {
+    const { keyId, key, organization } = await gateway.createKey();
+    return { token: gateway.dependencies.signInLinks.create(keyId), key, keyId, organization };
+  };
+
+  test('signs in once', async () => {
+    const { token, organization } = await create();
+    const first = await open(token);
+    expect([first.status, first.headers.get('location')]).toEqual([303, '/']);
+    expect(await askAs(cookieIn(first))).toEqual(answerOf(organization));
+    const second = await open(token);
+    expect([second.status, second.headers.get('set-cookie')]).toEqual([401, null]);
+    expect(await second.text()).toContain('This link does not work any more');
+  });
+
+  test('is not used up by what only looks at it', async () => {
+    const { token } = await create();
+    await open(token, { method: 'HEAD' });
+    await open(token, { headers: { 'Sec-Purpose': 'prefetch;prerender' } });
+    expect((await open(token)).status).toBe(303);
+  });
+
+  test('works for 10 minutes, and for a key that stands', async () => {
+    const [late, revoked] = [await create(), await create()];
+    await gateway.rest('DELETE', `/v1/api-keys/${revoked.keyId}`, { key: revoked.key });
+    expect((await open(revoked.token)).status).toBe(401);
+    gateway.setClock(new Date(Date.now() + 10 * 60_000 + 1));
+    expect((await open(late.token)).status).toBe(401);
+    gateway.setClock(undefined);
+    expect((await open('unknown')).status).toBe(401);
+  });
+});
