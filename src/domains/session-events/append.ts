@@ -155,14 +155,3 @@ export function appendStatement(
       .select('base');
   });
 }
-
-/** The ids of a batch that was stored before. */
-export async function findBatch({ sql: reader }: OperationContext, sessionId: string, batchId: string) {
-  return reader.first(
-    db
-      .selectFrom('session_event_batch')
-      .select(['first_id as firstId', 'last_id as lastId'])
-      .where('session_id', '=', sessionId)
-      .where('batch_id', '=', batchId),
-  );
-}

@@ -2,9 +2,8 @@ import { z } from 'zod';
 import { NOT_STORABLE, isStorable, text, withDefault } from '../../core/validation.ts';
 
 /**
- * What is recorded of a session: workspace management API, section 6, and the decisions on section 4 ("event data"). The documented fields
- * are checked, fields that are not documented are kept, on every level, and the data stays as it was recorded, down to the order of its
- * fields. `null` is taken for every optional field, because recorders in many languages write it, and is kept too.
+ * The data of recorded events: workspace management API, section 6. Documented fields are checked for their type. Unknown fields, and unknown
+ * values of enumerated fields, are kept, because model providers add new ones. `null` is accepted for every optional field, and kept.
  */
 
 /** Bytes of one event's data as JSON in UTF-8: 1 MiB. */
@@ -19,26 +18,29 @@ export const RESPONSE_PHASES = ['commentary', 'final_answer'] as const;
 export const TOOL_RESULT_STATUSES = ['running', 'completed', 'error'] as const;
 
 const anyText = z.string().nullish();
-/** Of 32 bits with sign, as GraphQL's Int, so that whatever is recorded can be read. */
+/** Text with known values, beside which providers add others. */
+const oneOf = (known: readonly string[]) =>
+  z.string().meta({ description: `One of ${known.join(', ')}, or a value that a provider has added.` });
+/** Within 32 bits with sign, as GraphQL's Int. */
 const integer = z.int32().nullish();
 
 /** The documented fields: the shape that `eventData` is checked against, and that an answer's `eventData` has. */
 export const eventDataFields = z.looseObject({
   type: z.string().min(1, 'must not be empty'),
-  scope: z.looseObject({ kind: z.enum(SCOPE_KINDS), parentToolUseId: anyText, taskId: anyText }).nullish(),
+  scope: z.looseObject({ kind: oneOf(SCOPE_KINDS), parentToolUseId: anyText, taskId: anyText }).nullish(),
   source: anyText,
   providerEvent: z.boolean().nullish(),
-  delivery: z.enum(DELIVERIES).nullish(),
+  delivery: oneOf(DELIVERIES).nullish(),
   event: z.looseObject({ event: z.string(), message: z.string(), provider: anyText, messageId: anyText }).nullish(),
   index: integer,
   itemId: anyText,
   sequenceNumber: integer,
   accumulatedText: anyText,
-  deltaType: z.enum(DELTA_TYPES).nullish(),
-  responsePhase: z.enum(RESPONSE_PHASES).nullish(),
+  deltaType: oneOf(DELTA_TYPES).nullish(),
+  responsePhase: oneOf(RESPONSE_PHASES).nullish(),
   toolName: anyText,
   toolResult: z
-    .looseObject({ status: z.enum(TOOL_RESULT_STATUSES), output: anyText, exitCode: integer, error: anyText })
+    .looseObject({ status: oneOf(TOOL_RESULT_STATUSES), output: anyText, exitCode: integer, error: anyText })
     .nullish(),
   snapshotId: anyText,
   snapshotCreatedAt: anyText,

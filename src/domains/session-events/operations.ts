@@ -4,7 +4,8 @@ import type { Page, PageArguments } from '../../core/postgres/keyset.ts';
 import type { Columns } from '../../core/postgres/columns.ts';
 import { type OperationContext, auditEntry, requireScope } from '../../core/operation.ts';
 import { requireSessionChange, sessionTopic } from '../sessions/operations.ts';
-import { appendStatement, findBatch } from './append.ts';
+import { appendStatement } from './append.ts';
+import { findBatch, isSameBatch } from './batches.ts';
 import { idOf } from './cursor.ts';
 import {
   type AppendSessionEventsInput,
@@ -24,8 +25,10 @@ import {
 
 export interface SessionEventPage {
   readonly events: readonly SessionEventRow[];
-  /** Id of the last event of the page, or the cursor given when it is empty: a client can poll with it for ever. */
+  /** Id of the last event of the page, or the cursor given when it is empty, so that a client can always poll with it. */
   readonly nextCursor: string;
+  /** Whether more events are stored behind this page. */
+  readonly hasMore: boolean;
 }
 
 /**
@@ -38,10 +41,24 @@ export async function listSessionEvents(
   { sessionId, limit, cursor, messageId }: ListSessionEventsInput,
 ): Promise<SessionEventPage> {
   requireScope(context.actor, 'sessions.read');
-  const slice = await findSlice(context, sessionId, { messageId }, { after: idOf(cursor), limit });
+  const slice = await findSlice(context, sessionId, { messageId }, { after: idOf(cursor), limit: limit + 1 });
   if (!slice) throw notFound('session');
-  const { events } = slice;
-  return { events, nextCursor: String(events.at(-1)?.id ?? cursor) };
+  const events = slice.events.slice(0, limit);
+  const last = events.at(-1)?.id;
+  const hasMore =
+    slice.events.length > limit || (slice.isFull && (await hasEventsAfter(context, sessionId, { messageId }, last)));
+  return { events, nextCursor: String(last ?? cursor), hasMore };
+}
+
+/** Of a page that ended at its bound of bytes, what follows is not known. */
+async function hasEventsAfter(
+  context: OperationContext,
+  sessionId: string,
+  filter: SessionEventFilter,
+  after: number | undefined,
+): Promise<boolean> {
+  const next = await slicesOf(context, filter, { after, limit: 1 }, ['id'])([sessionId]);
+  return (next.get(sessionId)?.events.length ?? 0) > 0;
 }
 
 /** A list of events as GraphQL asks for it. */
@@ -123,7 +140,7 @@ export async function appendSessionEvents(
       throw error;
     }),
   );
-  if (!head) return replay(context, { sessionId, batchId, count: events.length });
+  if (!head) return replay(context, { sessionId, batchId, events });
   context.notifier.publish(sessionTopic(sessionId));
   return { sessionId, firstId: head.base + 1, lastId: head.base + events.length, isReplayed: false };
 }
@@ -155,18 +172,20 @@ function isBatchTwin(error: unknown): boolean {
   return error instanceof Error && 'constraint' in error && error.constraint === 'session_event_batch_pkey';
 }
 
-/** Nothing was stored: because the batch was stored before, because the session is finished, or because the caller may not. */
+/**
+ * Nothing was stored, because the batch was stored before, the session is finished, or the caller may not append.
+ * @throws ConflictError for other events than those that are stored under the batch id.
+ */
 async function replay(
   context: OperationContext,
-  { sessionId, batchId, count }: { sessionId: string; batchId: string | null; count: number },
+  { sessionId, batchId, events }: AppendSessionEventsInput,
 ): Promise<AppendedEvents> {
   await requireSessionChange(context, sessionId);
   const batch = batchId === null ? undefined : await findBatch(context, sessionId, batchId);
   if (!batch) throw new ConflictError('the session is finished; queue it again before recording events');
-  const { firstId, lastId } = batch;
-  if (lastId - firstId + 1 !== count)
-    throw new ConflictError(`stands for another batch, of ${lastId - firstId + 1} events`, ['batchId']);
-  return { sessionId, firstId, lastId, isReplayed: true };
+  if (!(await isSameBatch(context, sessionId, batch, events)))
+    throw new ConflictError('already used for other events; choose another batch id', ['batchId']);
+  return { sessionId, ...batch, isReplayed: true };
 }
 
 export { purgeEvents } from './purge.ts';

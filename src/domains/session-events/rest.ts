@@ -71,12 +71,22 @@ function wantsStream(headers: HttpHeaders): boolean {
 
 async function pageOf(context: OperationContext, input: ListSessionEventsInput): Promise<HttpAnswer> {
   try {
-    const { events, nextCursor } = await listSessionEvents(context, input);
+    const { events, nextCursor, hasMore } = await listSessionEvents(context, input);
     const body = `{"items":[${events.map(eventToJson).join(',')}],"nextCursor":"${nextCursor}"}`;
-    return answerJsonText(body);
+    return answerJsonText(body, { headers: hasMore ? { Link: nextLink(context, input, nextCursor) } : {} });
   } finally {
     context.budget.close();
   }
+}
+
+/** The address of the next page (RFC 8288), for clients that page to an end. */
+function nextLink(
+  { settings }: OperationContext,
+  { sessionId, limit, messageId }: ListSessionEventsInput,
+  cursor: string,
+): string {
+  const query = new URLSearchParams({ limit: String(limit), cursor, ...(messageId && { messageId }) });
+  return `<${settings.publicUrl}/v1/sessions/${sessionId}/events?${query}>; rel="next"`;
 }
 
 async function streamOf(

@@ -66,23 +66,20 @@ describe('event data', () => {
     expect(parseInput(eventData, { type: 'x', ...inner })).toBe(JSON.stringify({ type: 'x', ...inner }));
   });
 
-  test.each([
-    ['scope.kind', ['foreground', 'subagent', 'background']],
-    ['delivery', ['realtime', 'persist']],
-    ['deltaType', ['text_delta', 'input_json_delta']],
-    ['responsePhase', ['commentary', 'final_answer']],
-    ['toolResult.status', ['running', 'completed', 'error']],
-  ])('%s is one of the values decided, and no other', (path, values) => {
-    const dataOf = (value: unknown) => ({
-      type: 'x',
-      ...path
-        .split('.')
-        .reduceRight<object>((inner, field) => ({ [field]: Object.keys(inner).length > 0 ? inner : value }), {}),
-    });
-    for (const value of values) expect(faultOf(dataOf(value))).toBe('accepted');
-    const rule = `data.${path}: must be one of ${values.map((value) => JSON.stringify(value)).join(', ')}`;
-    for (const value of ['other', '', values[0]?.toUpperCase(), 1, ['a']]) expect(faultOf(dataOf(value))).toBe(rule);
-  });
+  test.each(['scope.kind', 'delivery', 'deltaType', 'responsePhase', 'toolResult.status'])(
+    '%s is kept whatever text it is, since providers add values, and must be text',
+    (path) => {
+      const dataOf = (value: unknown) => ({
+        type: 'x',
+        ...path
+          .split('.')
+          .reduceRight<object>((inner, field) => ({ [field]: Object.keys(inner).length > 0 ? inner : value }), {}),
+      });
+      for (const value of ['foreground', 'a value of tomorrow', '', 'x'.repeat(10_000)])
+        expect(parseInput(eventData, dataOf(value))).toBe(JSON.stringify(dataOf(value)));
+      for (const value of [1, ['a'], true]) expect(faultOf(dataOf(value))).toBe(`data.${path}: must be a string`);
+    },
+  );
 
   test.each([
     [null, 'data: must be an object'],
@@ -92,11 +89,11 @@ describe('event data', () => {
     [{}, 'data.type: is required'],
     [{ type: null }, 'data.type: must be a string'],
     [{ type: '' }, 'data.type: must not be empty'],
-    [{ type: 'x', scope: {} }, 'data.scope.kind: must be one of "foreground", "subagent", "background"'],
+    [{ type: 'x', scope: {} }, 'data.scope.kind: is required'],
     [{ type: 'x', scope: [] }, 'data.scope: must be an object'],
     [{ type: 'x', event: {} }, 'data.event.event: is required; data.event.message: is required'],
     [{ type: 'x', event: { event: 'a', message: null } }, 'data.event.message: must be a string'],
-    [{ type: 'x', toolResult: {} }, 'data.toolResult.status: must be one of "running", "completed", "error"'],
+    [{ type: 'x', toolResult: {} }, 'data.toolResult.status: is required'],
     [{ type: 'x', toolResult: { status: 'error', exitCode: 1.5 } }, 'data.toolResult.exitCode: must be an integer'],
     [{ type: 'x', index: '1' }, 'data.index: must be a number'],
     [{ type: 'x', sequenceNumber: 2 ** 31 }, 'data.sequenceNumber: must be at most 2147483647'],
@@ -280,11 +277,11 @@ describe('a recorded event', () => {
 
   test('is named by its place among the others, with all its faults', () => {
     expect(
-      messageOf(recorded({ type: 'x' }), recorded({ type: 'x', delivery: 'x' }, { eventType: '', extra: 1 }))
+      messageOf(recorded({ type: 'x' }), recorded({ type: 'x', delivery: 1 }, { eventType: '', extra: 1 }))
         .split('; ')
         .toSorted(),
     ).toEqual([
-      'events.1.eventData.delivery: must be one of "realtime", "persist"',
+      'events.1.eventData.delivery: must be a string',
       'events.1.eventType: must not be empty',
       'events.1.extra: is not a known property',
     ]);

@@ -82,8 +82,8 @@ test('a line that is wrong is named, nothing of its batch is stored, and once me
     ['[]', 'line 1200: must be an object'],
     ['{"eventType":"a","provider":"p","eventData":{}}', 'line 1200: eventData.type: is required'],
     [
-      '{"eventType":"a","provider":"p","eventData":{"type":"t","delivery":"x"}}',
-      'line 1200: eventData.delivery: must be one of "realtime", "persist"',
+      '{"eventType":"a","provider":"p","eventData":{"type":"t","delivery":1}}',
+      'line 1200: eventData.delivery: must be a string',
     ],
     ['{"eventType":"a","provider":"p","eventData":{"type":"t"},"id":1}', 'line 1200: id: is not a known property'],
     [Buffer.from([0x22, 0xff, 0x22]), 'line 1200: is not well-formed UTF-8'],

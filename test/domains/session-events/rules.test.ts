@@ -127,6 +127,27 @@ describe('pages', () => {
     expect((await list(empty, '?cursor=0')).body).toMatchObject({ items: [{ id: 1 }, { id: 2 }], nextCursor: '2' });
   });
 
+  test('Link names the next page while more events follow, and leads from the first to the last', async () => {
+    const first = await list(id, '?limit=400');
+    expect(first.headers.get('Link')).toBe(
+      `<http://127.0.0.1:4000/v1/sessions/${id}/events?limit=400&cursor=400>; rel="next"`,
+    );
+    const pages = [first];
+    for (let link = first.headers.get('Link'); link; link = pages.at(-1)?.headers.get('Link') ?? null) {
+      const { pathname, search } = new URL(/^<([^>]+)>; rel="next"$/.exec(link)?.[1] ?? '');
+      pages.push(await gateway.rest<EventPage>('GET', pathname + search, { key }));
+    }
+    expect(pages.map(({ body }) => [body.items.length, body.nextCursor])).toEqual([
+      [400, '400'],
+      [400, '800'],
+      [400, '1200'],
+    ]);
+    const ofMessage = await list(id, `?limit=100&messageId=${messageId}`);
+    expect(ofMessage.headers.get('Link')).toContain(`?limit=100&cursor=1100&messageId=${messageId}>`);
+    for (const end of ['?limit=200&cursor=1000', `?limit=200&messageId=${messageId}`, '?cursor=1200'])
+      expect([end, (await list(id, end)).headers.get('Link')]).toEqual([end, null]);
+  });
+
   test('messageId keeps that message alone, in whatever case it is written; the cursor stays where it was when none follow', async () => {
     const { body } = await list(id, `?messageId=${messageId.toUpperCase()}&limit=1000`);
     expect([body.items.map((event) => event.id), body.nextCursor]).toEqual([range(1001, 1200), '1200']);
@@ -186,6 +207,7 @@ test('a page ends at 16 MiB, and the next one begins there, on both doors and in
   const second = await list(id, `?limit=1000&cursor=${first.body.nextCursor}`);
   const pages = [first, second].map(({ body }) => body.items.map((item) => item.id));
   expect(pages).toEqual([range(1, 17), range(18, 24)]);
+  expect([first, second].map(({ headers }) => headers.has('Link'))).toEqual([true, false]);
   const ids = ({ nodes }: Connection) => nodes.map((node) => node.id);
   const forward = await connection(id, { first: 100 });
   const rest = await connection(id, { first: 100, after: forward.pageInfo.endCursor });
@@ -374,6 +396,44 @@ describe('filters and data over GraphQL', () => {
       },
     });
     expect(JSON.stringify(answer.data?.session.events.nodes[0]?.eventDataJson)).toBe(JSON.stringify(eventData));
+  });
+
+  test('what a newer provider sends is stored and read back byte for byte; GraphQL types what it knows of it', async () => {
+    const id = await createSession(gateway, key);
+    const eventData = {
+      type: 'thinking_delta',
+      scope: { kind: 'teammate', teamId: 't-1' },
+      delivery: 'batched',
+      deltaType: 'signature_delta',
+      responsePhase: 'reflection',
+      toolResult: { status: 'queued', position: 3 },
+      event: { event: 'thinking_delta', message: '{"signature":"…"}', provider: 'newest', budget: { tokens: 1024 } },
+      '': [],
+    };
+    const events = [{ eventType: 'thinking', provider: 'anthropic_2027', eventData }];
+    expect(await append(gateway, key, id, events)).toMatchObject({ __typename: 'AppendSessionEventsPayload' });
+    expect((await list(id)).text).toContain(`"eventData":${JSON.stringify(eventData)}`);
+    const query = `query($id: ID!) { session(id: $id) { events { nodes { eventType provider eventDataJson eventData {
+      type scope { kind } delivery deltaType responsePhase toolResult { status } event { event provider } } } } } }`;
+    const { data, errors } = await gateway.graphql<{ session: { events: { nodes: { eventDataJson: object }[] } } }>(
+      key,
+      query,
+      { id },
+    );
+    const typed = {
+      type: 'thinking_delta',
+      scope: { kind: null },
+      delivery: null,
+      deltaType: null,
+      responsePhase: null,
+      toolResult: { status: null },
+      event: { event: 'thinking_delta', provider: 'newest' },
+    };
+    expect([data?.session.events.nodes, errors]).toEqual([
+      [{ eventType: 'thinking', provider: 'anthropic_2027', eventDataJson: eventData, eventData: typed }],
+      undefined,
+    ]);
+    expect(JSON.stringify(data?.session.events.nodes[0]?.eventDataJson)).toBe(JSON.stringify(eventData));
   });
 
   test('the organization of the caller has no part in what strangers read', async () => {

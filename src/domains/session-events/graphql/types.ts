@@ -1,7 +1,20 @@
 import { builder } from '../../../core/graphql/builder.ts';
-import type { EventData } from '../event-data.ts';
+import {
+  DELIVERIES,
+  DELTA_TYPES,
+  type EventData,
+  RESPONSE_PHASES,
+  SCOPE_KINDS,
+  TOOL_RESULT_STATUSES,
+} from '../event-data.ts';
 
 type Part<Field extends keyof EventData> = NonNullable<EventData[Field]>;
+
+/** The value of an enumeration; null for one that a provider has added, which `eventDataJson` has. */
+function known<Value extends string>(values: readonly Value[], value: string | null | undefined): Value | null {
+  return values.find((each) => each === value) ?? null;
+}
+const UNLESS_KNOWN = 'Null for a value that is none of these; `eventDataJson` has it.';
 
 export const ScopeKindEnum = builder.enumType('EventScopeKind', {
   description: 'Who acts.',
@@ -48,7 +61,12 @@ const ToolStatusEnum = builder.enumType('ToolResultStatus', {
 const ScopeType = builder.objectRef<Part<'scope'>>('EventScope').implement({
   description: 'Who acts, and within what.',
   fields: (t) => ({
-    kind: t.expose('kind', { type: ScopeKindEnum, description: 'Who acts.' }),
+    kind: t.field({
+      type: ScopeKindEnum,
+      nullable: true,
+      description: `Who acts. ${UNLESS_KNOWN}`,
+      resolve: ({ kind }) => known(SCOPE_KINDS, kind),
+    }),
     parentToolUseId: t.exposeString('parentToolUseId', {
       nullable: true,
       description: 'The tool call that started it.',
@@ -70,7 +88,12 @@ const ProviderEventType = builder.objectRef<Part<'event'>>('ProviderEvent').impl
 const ToolResultType = builder.objectRef<Part<'toolResult'>>('ToolResult').implement({
   description: 'What came of a tool call.',
   fields: (t) => ({
-    status: t.expose('status', { type: ToolStatusEnum, description: 'Where it stands.' }),
+    status: t.field({
+      type: ToolStatusEnum,
+      nullable: true,
+      description: `The state of the tool call. ${UNLESS_KNOWN}`,
+      resolve: ({ status }) => known(TOOL_RESULT_STATUSES, status),
+    }),
     output: t.exposeString('output', { nullable: true, description: 'What it printed.' }),
     exitCode: t.exposeInt('exitCode', { nullable: true, description: 'How it ended.' }),
     error: t.exposeString('error', { nullable: true, description: 'Why it failed.' }),
@@ -87,7 +110,12 @@ export const EventDataType = builder.objectRef<EventData>('SessionEventData').im
       nullable: true,
       description: 'Whether the model provider sent it.',
     }),
-    delivery: t.expose('delivery', { type: DeliveryEnum, nullable: true, description: 'How it was delivered.' }),
+    delivery: t.field({
+      type: DeliveryEnum,
+      nullable: true,
+      description: `How it was delivered. ${UNLESS_KNOWN}`,
+      resolve: ({ delivery }) => known(DELIVERIES, delivery),
+    }),
     event: t.expose('event', { type: ProviderEventType, nullable: true, description: "The provider's own event." }),
     index: t.exposeInt('index', { nullable: true, description: 'Place of the block in the message.' }),
     itemId: t.exposeString('itemId', { nullable: true, description: 'The item it belongs to.' }),
@@ -96,11 +124,17 @@ export const EventDataType = builder.objectRef<EventData>('SessionEventData').im
       nullable: true,
       description: 'All text of the block so far.',
     }),
-    deltaType: t.expose('deltaType', { type: DeltaTypeEnum, nullable: true, description: 'What a delta adds to.' }),
-    responsePhase: t.expose('responsePhase', {
+    deltaType: t.field({
+      type: DeltaTypeEnum,
+      nullable: true,
+      description: `What a delta adds to. ${UNLESS_KNOWN}`,
+      resolve: ({ deltaType }) => known(DELTA_TYPES, deltaType),
+    }),
+    responsePhase: t.field({
       type: ResponsePhaseEnum,
       nullable: true,
-      description: 'Which part of the response it belongs to.',
+      description: `Which part of the response it belongs to. ${UNLESS_KNOWN}`,
+      resolve: ({ responsePhase }) => known(RESPONSE_PHASES, responsePhase),
     }),
     toolName: t.exposeString('toolName', { nullable: true, description: 'The tool that is called.' }),
     toolResult: t.expose('toolResult', {

@@ -1,0 +1,57 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { OperationContext } from '../../core/operation.ts';
+import { queriesOn } from '../../core/postgres/queries.ts';
+import type { SessionEventTables } from './entity.ts';
+import type { RecordedEvent } from './event-data.ts';
+import { type SessionEventRow, findSlice } from './queries.ts';
+
+/** Batches that were stored before, by the id that their recorder gave them. */
+
+const db = queriesOn<SessionEventTables>();
+
+export interface StoredBatch {
+  readonly firstId: number;
+  readonly lastId: number;
+}
+
+export async function findBatch(
+  { sql: reader }: OperationContext,
+  sessionId: string,
+  batchId: string,
+): Promise<StoredBatch | undefined> {
+  return reader.first(
+    db
+      .selectFrom('session_event_batch')
+      .select(['first_id as firstId', 'last_id as lastId'])
+      .where('session_id', '=', sessionId)
+      .where('batch_id', '=', batchId),
+  );
+}
+
+/** A batch is at most the body of a request, 4 MiB, and PostgreSQL gives its JSON back as it was stored. */
+const MAX_BYTES = 8 * 1024 * 1024;
+
+/** Whether the stored batch has these events: the same data by value, whatever the order of its fields. */
+export async function isSameBatch(
+  context: OperationContext,
+  sessionId: string,
+  { firstId, lastId }: StoredBatch,
+  events: readonly RecordedEvent[],
+): Promise<boolean> {
+  if (lastId - firstId + 1 !== events.length) return false;
+  const window = { after: firstId - 1, before: lastId + 1, limit: events.length, maxBytes: MAX_BYTES };
+  const stored = (await findSlice(context, sessionId, {}, window))?.events ?? [];
+  return stored.length === events.length && stored.every((row, index) => isSame(row, events[index]));
+}
+
+/** An event without a time was given that of its recording, so only a given time is compared. */
+function isSame(row: SessionEventRow, event: RecordedEvent | undefined): boolean {
+  return (
+    event !== undefined &&
+    row.eventType === event.eventType &&
+    row.provider === event.provider &&
+    row.messageId === (event.messageId?.toLowerCase() ?? null) &&
+    (event.createdAt === null || row.createdAt === event.createdAt) &&
+    (row.eventData === event.eventData || isDeepStrictEqual(JSON.parse(row.eventData), JSON.parse(event.eventData)))
+  );
+}
