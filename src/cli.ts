@@ -1,6 +1,6 @@
 import { readConfig } from './core/config.ts';
-import { migrate } from './core/postgres/connections.ts';
 import { assemble } from './gateway/assemble.ts';
+import { prepareDatabase } from './gateway/prepare-database.ts';
 import { createLog } from './gateway/telemetry/logging.ts';
 import { USAGE, parseCommandLine } from './operator/command-line.ts';
 import { runCommand } from './operator/commands.ts';
@@ -15,7 +15,7 @@ async function main(args: readonly string[]): Promise<void> {
   // Standard output is for the answer alone.
   const assembly = await assemble(config, createLog('silent'), { joinRunning: true });
   try {
-    await migrate(assembly.dependencies.database);
+    await prepareDatabase(assembly.dependencies);
     const answer = await runCommand(assembly.dependencies, command, process.stderr);
     process.stdout.write(`${JSON.stringify(answer)}\n`);
   } finally {

@@ -1,15 +1,15 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { inspect } from 'node:util';
 import { type Config, ConfigurationError, readConfig } from './core/config.ts';
-import { migrate } from './core/postgres/connections.ts';
-import { isDatabaseAway } from './core/postgres/failures.ts';
 import type { JobWorker } from './core/jobs.ts';
+import { VERSION } from './core/version.ts';
 import { type Assembly, assemble } from './gateway/assemble.ts';
 import { createDemoWorkspace } from './operator/demo-workspace.ts';
 import type { IssuedKey } from './operator/issue-key.ts';
 import { LINK_MINUTES } from './gateway/admission/sign-in-links.ts';
 import { createGateway } from './gateway/gateway.ts';
 import { startJobs } from './gateway/jobs.ts';
+import { checkSecrets, prepareDatabase } from './gateway/prepare-database.ts';
 import { createLog } from './gateway/telemetry/logging.ts';
 import { type RunningServer, serve } from './gateway/http/server.ts';
 
@@ -21,7 +21,8 @@ async function main(config: Config): Promise<void> {
   const log = createLog(config.LOG_LEVEL);
   const assembly = await assemble(config, log);
   try {
-    await migrate(assembly.dependencies.database).catch(databaseMustAnswer);
+    await prepareDatabase(assembly.dependencies);
+    await checkSecrets(assembly.dependencies);
     const server = await listen(assembly, config);
     const jobs = config.RUN_JOBS ? await startJobs(assembly.dependencies) : undefined;
     stopOnSignal(assembly, server, jobs);
@@ -46,15 +47,6 @@ async function listen({ dependencies }: Assembly, { HOST, PORT }: Config): Promi
       throw new ConfigurationError(`PORT: another program listens on port ${PORT} of ${HOST} already`, { cause });
     throw new ConfigurationError(`${code === 'EACCES' ? 'PORT' : 'HOST'}: ${message}`, { cause });
   }
-}
-
-function databaseMustAnswer(cause: unknown): never {
-  if (!(cause instanceof Error)) throw cause;
-  // PostgreSQL's class 28 is a refused login, 3D a database that does not exist.
-  const isRefused = 'code' in cause && /^(?:28|3D)/.test(String(cause.code));
-  if (isRefused || isDatabaseAway(cause))
-    throw new ConfigurationError(`DATABASE_URL: the database does not answer: ${cause.message}`, { cause });
-  throw cause;
 }
 
 /** Stop accepting, finish what runs, hand jobs back, close the database, exit 0. */
@@ -88,6 +80,7 @@ function welcome(url: string, demo: IssuedKey | undefined, token: string | undef
     Console         ${url}/
     GraphiQL        ${url}/graphql
     REST reference  ${url}/docs
+    Version         ${VERSION}
     API key         ${demo ? `${demo.key}   (shown this once)` : `make one with: ${howToGetOne}`}
 
     curl ${url}/events/2026-03/event-definitions -H "Authorization: Bearer ${key}"

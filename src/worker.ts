@@ -1,9 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { inspect } from 'node:util';
 import { type Config, ConfigurationError, readConfig } from './core/config.ts';
-import { migrate } from './core/postgres/connections.ts';
+import { VERSION } from './core/version.ts';
 import { assemble } from './gateway/assemble.ts';
 import { startJobs } from './gateway/jobs.ts';
+import { checkSecrets, prepareDatabase } from './gateway/prepare-database.ts';
 import { createLog } from './gateway/telemetry/logging.ts';
 
 /** A job gets this long after SIGTERM to reach its next safe point; it may be cut off anywhere. */
@@ -14,7 +15,8 @@ async function main(config: Config): Promise<void> {
   const log = createLog(config.LOG_LEVEL);
   const assembly = await assemble(config, log, { joinRunning: true });
   try {
-    await migrate(assembly.dependencies.database);
+    await prepareDatabase(assembly.dependencies);
+    await checkSecrets(assembly.dependencies);
     const worker = await startJobs(assembly.dependencies);
     let stopping: Promise<void> | undefined;
     const stop = async (code: number) => {
@@ -23,7 +25,7 @@ async function main(config: Config): Promise<void> {
     };
     for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void (stopping ??= stop(0)));
     void assembly.embedded?.exited.then(() => (stopping ??= stop(1)));
-    process.stdout.write('Worker is ready.\n');
+    process.stdout.write(`Worker is ready. Version ${VERSION}\n`);
   } catch (error) {
     await assembly.close();
     throw error;

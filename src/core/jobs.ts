@@ -118,6 +118,8 @@ export interface JobWorkerOptions {
   /** The context of one job, with a unit of work of its own. */
   readonly contextOf: (signal: AbortSignal) => JobContext;
   readonly log: Logger;
+  /** Sees errors of the queue, such as that the database is away. */
+  readonly onError?: (error: unknown) => void;
   /** Sees every run with what comes of it. */
   readonly observe?: ObserveRun;
 }
@@ -135,6 +137,7 @@ export async function startJobWorker({
   handlers,
   contextOf,
   log,
+  onError,
   observe = (_, run) => run(),
 }: JobWorkerOptions): Promise<JobWorker> {
   const boss = new PgBoss({
@@ -145,7 +148,13 @@ export async function startJobWorker({
     superviseIntervalSeconds: SUPERVISE_SECONDS,
     monitorIntervalSeconds: SUPERVISE_SECONDS,
   });
-  boss.on('error', (error) => log.warn({ err: error }, 'job queue'));
+  // Some come as plain copies of errors.
+  const report = (given: Error) => {
+    const error = given instanceof Error ? given : Object.assign(new Error(), given);
+    onError?.(error);
+    log.warn({ err: error }, 'job queue');
+  };
+  boss.on('error', report);
   boss.on('warning', ({ message, data }) => log.warn({ data }, message));
   await boss.start();
   const stopping = new AbortController();
@@ -161,7 +170,7 @@ export async function startJobWorker({
     if (handler.schedule !== undefined) await boss.schedule(handler.queue, handler.schedule, null, { missed: 'once' });
   }
   // A process that starts often follows one that has died.
-  void boss.supervise().catch((error: unknown) => log.warn({ err: error }, 'job queue'));
+  void boss.supervise().catch(report);
   return {
     async stop() {
       stopping.abort(new Error('the process stops'));

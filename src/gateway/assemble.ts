@@ -7,6 +7,7 @@ import {
   findRunningEmbeddedPostgres,
   startEmbeddedPostgres,
 } from '../core/postgres/embedded/server.ts';
+import { limitLines } from '../core/postgres/outages.ts';
 import { type SecretBox, createSecretBox, loadOrCreateKeyFile } from '../core/secrets/secrets.ts';
 import { type Dependencies, createDependencies } from './dependencies.ts';
 
@@ -45,11 +46,15 @@ export async function assemble(config: Config, log: Logger, { joinRunning = fals
   }
 }
 
+/** In a minute. With those about the database that is away they are the five lines that an outage may have. */
+const EMBEDDED_LINES = 3;
+
 function startEmbedded({ DATA_DIR }: Config, log: Logger): Promise<EmbeddedPostgres> {
+  const lines = limitLines(log, EMBEDDED_LINES);
   return startEmbeddedPostgres({
     dataDir: DATA_DIR,
     log: (line) => log.debug({ postgres: line }, 'postgres'),
-    report: (sentence) => log.warn(sentence),
+    report: (sentence) => lines.warn({}, sentence),
   }).catch(dataDirMustServe);
 }
 

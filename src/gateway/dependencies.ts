@@ -17,6 +17,7 @@ import {
 } from '../core/operation.ts';
 import { type Outbound, type OutboundOptions, createOutbound } from '../core/outbound/outbound.ts';
 import type { PublicContext } from '../core/http/route.ts';
+import { type Outages, watchOutages } from '../core/postgres/outages.ts';
 import { type Replicas, type ReplicasOptions, createReplicas } from '../core/postgres/replicas.ts';
 import type { SecretBox } from '../core/secrets/secrets.ts';
 import { type Run, type Sql, createSql, runOn } from '../core/postgres/sql.ts';
@@ -50,6 +51,7 @@ export interface Dependencies {
   readonly keys: ApiKeyLookup;
   readonly browserSessions: BrowserSessions;
   readonly signInLinks: SignInLinks;
+  readonly outages: Outages;
   readonly notifier: Notifier;
   readonly turns: Turns;
   readonly secrets: SecretBox;
@@ -111,6 +113,7 @@ export async function createDependencies({
   const database = await openDatabase({ url: databaseUrl, entities, waitMs, onPool });
   const trustedDocuments = await readTrustedDocuments(config.PERSISTED_OPERATIONS);
   const pool: Pool = await database.driver.getConnection().getNativeClient();
+  const outages = watchOutages(pool, { log });
   const run = runOn(pool);
   const sql = createSql({ run });
   const replicas = connectReplicas({ config, pool, run, log, onPool });
@@ -119,6 +122,7 @@ export async function createDependencies({
     url: listenUrl,
     sql,
     log,
+    onError: outages.note,
   });
   const bounds = { ...DEFAULT_BOUNDS, ...someBounds };
   const address: Dependencies['address'] = {};
@@ -142,6 +146,7 @@ export async function createDependencies({
     keys: createKeys({ sql, replicas, now }),
     browserSessions: createBrowserSessions({ secrets, now, publicUrl: () => publicUrlOf({ config, address }) }),
     signInLinks: createSignInLinks({ now }),
+    outages,
     notifier,
     turns: createTurns(),
     secrets,

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { isDatabaseAway, isDatabaseFull } from '../core/postgres/failures.ts';
+import { databaseTrouble } from '../core/postgres/failures.ts';
 import { DomainError } from '../core/errors.ts';
 
 /**
@@ -8,9 +8,10 @@ import { DomainError } from '../core/errors.ts';
  */
 export function toDomainError(error: unknown, log: Logger): DomainError {
   if (error instanceof DomainError) return error;
-  if (isDatabaseAway(error)) {
-    const isFull = isDatabaseFull(error);
-    log.warn({ err: error }, isFull ? 'database full' : 'database away');
+  const trouble = databaseTrouble(error);
+  if (trouble) {
+    const isFull = trouble === 'full';
+    log.warn({ err: error }, `database ${trouble}`);
     const message = isFull
       ? 'the database has no room left to write; try again later'
       : 'the database cannot be reached at the moment; try again';

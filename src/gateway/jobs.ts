@@ -8,12 +8,13 @@ import { upkeepJob } from './maintenance-job.ts';
 
 /** Works off the queues beside the requests of this process, or in a process of its own. */
 export function startJobs(dependencies: Dependencies): Promise<JobWorker> {
-  const { config, databaseUrl, log } = dependencies;
+  const { config, databaseUrl, log, outages } = dependencies;
   return startJobWorker({
     url: databaseUrl,
     handlers: [userDeletionJob, eventPurgeJob, mcpRefreshJob, upkeepJob(config)],
     contextOf: (signal) => ({ ...workContext(dependencies), log, signal }),
     log,
+    onError: outages.note,
     observe: observeJobs(dependencies),
   });
 }

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { pino } from 'pino';
 import { readConfig } from '../../src/core/config.ts';
-import { migrate } from '../../src/core/postgres/connections.ts';
+import { migrate } from '../../src/core/postgres/migrations.ts';
 import { startEmbeddedPostgres } from '../../src/core/postgres/embedded/server.ts';
 import { createSecretBox, parseEncryptionKeys } from '../../src/core/secrets/secrets.ts';
 import { createKeyFor } from '../../src/operator/issue-key.ts';

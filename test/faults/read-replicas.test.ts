@@ -1,6 +1,15 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type GatewayProcess, call, endProcesses, issueKey, startGateway } from '../support/processes/process.ts';
+import { join } from 'node:path';
+import {
+  type GatewayProcess,
+  call,
+  checkout,
+  endProcesses,
+  issueKey,
+  run,
+  startGateway,
+} from '../support/processes/process.ts';
 import { full, proof } from '../support/proof.ts';
 import { tail } from '../support/fixtures/sessions.ts';
 import { type PrimaryWithStandby, startPrimaryWithStandby } from '../support/processes/standby.ts';
@@ -8,6 +17,7 @@ import { type TcpProxy, startTcpProxy } from '../support/peers/tcp-proxy.ts';
 
 /** Two gateway processes on a primary with a real streaming standby: what is written through one is read through the other. */
 
+let env: Record<string, string>;
 let servers: PrimaryWithStandby;
 let proxy: TcpProxy;
 let key: string;
@@ -17,7 +27,7 @@ let two: GatewayProcess;
 beforeAll(async () => {
   servers = await startPrimaryWithStandby();
   proxy = await startTcpProxy(servers.standbyUrl);
-  const env = {
+  env = {
     DATABASE_URL: servers.primaryUrl,
     DATABASE_REPLICA_URLS: proxy.url,
     ENCRYPTION_KEYS: `k1:${randomBytes(32).toString('base64')}`,
@@ -196,4 +206,14 @@ test('a standby that dies, or falls silent, costs no request its answer, and is 
   isDone = true;
   await Promise.all(readers);
   expect([...statuses.keys()]).toEqual([200]);
+});
+
+test('a standby given as the primary: no start, and one line says so', async () => {
+  const command = [process.execPath, join(checkout, 'src/main.ts')];
+  expect(await run(command, { ...env, PORT: '0', DATABASE_URL: servers.standbyUrl })).toEqual({
+    code: 1,
+    stdout: '',
+    stderr:
+      'DATABASE_URL: the server is a standby, which cannot be written to; name the primary here, and standbys in DATABASE_REPLICA_URLS\n',
+  });
 });

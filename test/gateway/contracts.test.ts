@@ -2,7 +2,8 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { z } from 'zod';
-import { openDatabase, pendingMigrations } from '../../src/core/postgres/connections.ts';
+import { openDatabase } from '../../src/core/postgres/connections.ts';
+import { compareSchema } from '../../src/core/postgres/migrations.ts';
 import { CODE_OF, STATUS_OF } from '../../src/core/errors.ts';
 import { MAX_BODY_BYTES } from '../../src/core/http/request-body.ts';
 import { entities } from '../../src/gateway/entities.ts';
@@ -122,14 +123,14 @@ describe('migrations', () => {
         union all select indexdef from pg_indexes where schemaname = 'public' and tablename <> 'mikro_orm_migrations'
         union all select conrelid::regclass || ' ' || pg_get_constraintdef(oid) from pg_constraint where connamespace = 'public'::regnamespace
           and conrelid::regclass::text <> 'mikro_orm_migrations' order by 1`);
-    const all = await pendingMigrations(em);
+    const all = (await compareSchema(em)).pending;
     await database.migrator.up();
     const first = await catalog();
     expect(first.length).toBeGreaterThan(50);
-    expect(await pendingMigrations(em)).toEqual([]);
+    expect((await compareSchema(em)).pending).toEqual([]);
     await database.migrator.down({ to: 0 });
     expect(await catalog()).toEqual([]);
-    expect(await pendingMigrations(em)).toEqual(all);
+    expect((await compareSchema(em)).pending).toEqual(all);
     await database.migrator.up();
     expect(await catalog()).toEqual(first);
     await database.close();

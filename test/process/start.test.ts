@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { ConfigurationError, readConfig } from '../../src/core/config.ts';
 import { assemble } from '../../src/gateway/assemble.ts';
+import { VERSION } from '../../src/core/version.ts';
 import { createLog } from '../../src/gateway/telemetry/logging.ts';
 import { query } from '../support/processes/embedded-postgres.ts';
 import {
@@ -73,7 +74,11 @@ describe('on a data directory of its own', () => {
   test('the first start that succeeds prints one block, whose key works on both APIs', async () => {
     const { stdout } = first.output;
     const token = /token=([\w-]{43})\n/.exec(stdout)?.[1] ?? '';
-    const anonymous = stdout.replaceAll(first.url, 'URL').replaceAll(first.key, 'KEY').replace(token, 'TOKEN');
+    const anonymous = stdout
+      .replaceAll(first.url, 'URL')
+      .replaceAll(first.key, 'KEY')
+      .replace(token, 'TOKEN')
+      .replace(VERSION, 'VERSION');
     expect(anonymous).toMatchInlineSnapshot(`
       "
         Open this and you are signed in (once, within 10 minutes):
@@ -85,6 +90,7 @@ describe('on a data directory of its own', () => {
           Console         URL/
           GraphiQL        URL/graphql
           REST reference  URL/docs
+          Version         VERSION
           API key         KEY   (shown this once)
 
           curl URL/events/2026-03/event-definitions -H "Authorization: Bearer KEY"
@@ -113,13 +119,14 @@ describe('on a data directory of its own', () => {
   test('the next start keeps the data and prints no key; SIGTERM and SIGINT end a gateway with 0', async () => {
     expect(await first.end('SIGTERM')).toBe(0);
     const second = await startGateway({ DATA_DIR });
-    expect(second.output.stdout.replaceAll(second.url, 'URL')).toMatchInlineSnapshot(`
+    expect(second.output.stdout.replaceAll(second.url, 'URL').replace(VERSION, 'VERSION')).toMatchInlineSnapshot(`
       "
         Workspace gateway is ready.
 
           Console         URL/
           GraphiQL        URL/graphql
           REST reference  URL/docs
+          Version         VERSION
           API key         make one with: npm run --silent cli -- keys create --email you@example.com --organization demo
 
           curl URL/events/2026-03/event-definitions -H "Authorization: Bearer $KEY"
@@ -179,5 +186,5 @@ test('two gateways that start together on one fresh database migrate it once, an
     { migrated: true },
   ]);
   const states = await Promise.all(gateways.map(({ url }) => call(url, '', 'GET', '/health/ready')));
-  expect(states).toEqual(gateways.map(() => ({ status: 200, body: { status: 'ready' } })));
+  expect(states).toEqual(gateways.map(() => ({ status: 200, body: { status: 'ready', version: VERSION } })));
 });

@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import type { TestProject } from 'vitest/node';
-import { migrate, openDatabase } from '../../src/core/postgres/connections.ts';
+import { openDatabase } from '../../src/core/postgres/connections.ts';
+import { migrate } from '../../src/core/postgres/migrations.ts';
 import { startEmbeddedPostgres } from '../../src/core/postgres/embedded/server.ts';
 import { entities } from '../../src/gateway/entities.ts';
 

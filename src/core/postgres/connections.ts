@@ -1,18 +1,16 @@
-import { readdir } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
-import { type EntityClass, type EntityManager, MikroORM, UnderscoreNamingStrategy } from '@mikro-orm/postgresql';
+import { type EntityClass, MikroORM, UnderscoreNamingStrategy } from '@mikro-orm/postgresql';
 import { Migrator } from '@mikro-orm/migrations';
 import type { Pool, PoolClient } from 'pg';
-import { migrateJobs } from '../jobs.ts';
 import { WIRE_TYPES } from './wire-types.ts';
-import { watchPulse } from './liveness-check.ts';
+import { cut, watchPulse } from './liveness-check.ts';
 
 export type Database = MikroORM;
 
-const MIGRATIONS = fileURLToPath(new URL('../../../migrations', import.meta.url));
-/** Any constant will do, as long as every gateway takes the same: gateways that start together migrate one after the other. */
-const MIGRATION_LOCK = 4_021_956_313;
-/** So long a request waits for one of the pool's connections, or for a new one, or for a database that is silent, before it is answered 503. */
+/** The folder of the migrations. */
+export const MIGRATIONS = fileURLToPath(new URL('../../../migrations', import.meta.url));
+
+/** Maximum time a request waits for a database connection, or for a database that does not answer, before it gets a 503. */
 export const CONNECTION_WAIT_MS = 5_000;
 
 export interface DatabaseOptions {
@@ -42,20 +40,16 @@ export async function openDatabase({
     // Every request works on its own fork; the global manager is for start and stop alone.
     allowGlobalContext: false,
     forceUtcTimezone: true,
-    // A waiting statement or a forgotten transaction must end by itself, or a dead peer would hold its locks for ever.
     pool: { min: 0, max: poolMax, idleTimeoutMillis: 30_000 },
     driverOptions: {
       // With its parameters, such as `sslmode`.
       connectionString: url,
-      // Rows go out with the times as PostgreSQL writes them.
-      options: '-c TimeZone=UTC',
       connectionTimeoutMillis: waitMs,
-      statement_timeout: 30_000,
-      idle_in_transaction_session_timeout: 30_000,
       application_name: 'gateway',
       types: WIRE_TYPES,
       // With a connection end the statements prepared on it, among them those of texts that do not come any more.
       maxLifetimeSeconds: 600,
+      onConnect: (client: PoolClient) => setUpSession(client, waitMs),
       onPoolCreated: (pool: Pool) => {
         pool.on('connect', giveBackAlways);
         watchPulse(pool, waitMs);
@@ -74,6 +68,18 @@ export async function openDatabase({
   });
   Object.assign(database.em.getPlatform(), { marshallArray });
   return database;
+}
+
+/**
+ * Settings of a session. Rows are read with their times in UTC, as PostgreSQL writes them; and a waiting statement or a forgotten transaction
+ * must end by itself, or the locks of a dead client would stay.
+ */
+const SESSION = `set time zone 'UTC'; set statement_timeout = '30s'; set idle_in_transaction_session_timeout = '30s'`;
+
+/** Makes the settings by a statement ahead of all others: as startup parameters, some proxies and poolers would refuse them. */
+async function setUpSession(client: PoolClient, waitMs: number): Promise<void> {
+  const timer = setTimeout(() => cut(client), waitMs);
+  await client.query(SESSION).finally(() => clearTimeout(timer));
 }
 
 /**
@@ -106,34 +112,5 @@ function giveBackAlways(client: PoolClient): void {
       if (given[0] === 'rollback') return result.catch(endQuietly);
       return /^(?:begin|start transaction)\b/.test(given[0]) ? result.catch(giveBack) : result;
     },
-  });
-}
-
-/** Names of migrations that this code brings and the database lacks. */
-export async function pendingMigrations(em: EntityManager): Promise<string[]> {
-  const files = (await readdir(MIGRATIONS))
-    .filter((file) => /^Migration\d+.*\.ts$/.test(file))
-    .map((file) => file.replace(/\.ts$/, ''));
-  const [{ exists } = { exists: false }] = await em.execute<{ exists: boolean }[]>(
-    `select to_regclass('mikro_orm_migrations') is not null as exists`,
-  );
-  if (!exists) return files;
-  const done = await em.execute<{ name: string }[]>('select name from mikro_orm_migrations');
-  const names = new Set(done.map(({ name }) => name.replace(/\.ts$/, '')));
-  return files.filter((file) => !names.has(file));
-}
-
-/** Brings the schema up to this code, and that of the job queues. An up-to-date database costs some small statements. Safe to run in many processes at once. */
-export async function migrate(database: Database): Promise<void> {
-  if ((await pendingMigrations(database.em.fork())).length > 0) await migrateTables(database);
-  await migrateJobs(await database.driver.getConnection().getNativeClient());
-}
-
-async function migrateTables(database: Database): Promise<void> {
-  await database.em.fork().transactional(async (lock) => {
-    await lock.execute(`set local idle_in_transaction_session_timeout = 0`);
-    await lock.execute(`set local statement_timeout = 0`);
-    await lock.execute('select pg_advisory_xact_lock(?)', [MIGRATION_LOCK]);
-    await database.migrator.up();
   });
 }

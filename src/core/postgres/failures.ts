@@ -1,23 +1,33 @@
 import { ConnectionException } from '@mikro-orm/postgresql';
 
-/** What the database, its driver and the network fail with. */
+/**
+ * Why the database could not do what it was asked, where the statement is not to blame: it cannot be reached or written to, its disk is full, or
+ * it has no time or no connection left.
+ */
+export type DatabaseTrouble = 'away' | 'full' | 'busy';
 
-// PostgreSQL's class 08 (connection), 53 (out of connections, memory, disk), 57014 (took too long), 57P0x (shutting down, starting), and the network's own errors.
-const AWAY = /^(?:08\w{3}|53\w{3}|57014|57P0[1-5]|ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN)$/;
+// SQLSTATE class 08 (connection), 57P0x (shutting down, starting), 25006 (now a standby), and the network's own errors.
+const AWAY = /^(?:08\w{3}|57P0[1-5]|25006|ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENOTFOUND|EAI_AGAIN)$/;
 const AWAY_MESSAGE =
-  /timeout exceeded when trying to connect|Connection terminated|Client has encountered a connection error|Cannot use a pool after calling end/;
+  /Connection terminated|Client has encountered a connection error|Cannot use a pool after calling end/;
+// SQLSTATE class 53 (out of connections or memory) and 57014 (the statement took too long).
+const BUSY = /^(?:53\w{3}|57014)$/;
+const BUSY_MESSAGE = /timeout exceeded when trying to connect/;
+const DISK_FULL = '53100';
 
-/** Whether an error means that the database cannot be reached at the moment, or has run out of what it needs. */
-export function isDatabaseAway(error: unknown): boolean {
-  return causesOf(error).some(
-    (cause) =>
-      cause instanceof ConnectionException || AWAY_MESSAGE.test(cause.message) || AWAY.test(codeOf(cause) ?? ''),
-  );
+/** What is wrong with the database, as far as the error says; undefined for every other error. */
+export function databaseTrouble(error: unknown): DatabaseTrouble | undefined {
+  const causes = causesOf(error);
+  const codes = causes.map((cause) => codeOf(cause) ?? '');
+  if (codes.includes(DISK_FULL)) return 'full';
+  if (codes.some((code) => BUSY.test(code)) || causes.some(({ message }) => BUSY_MESSAGE.test(message))) return 'busy';
+  const isAway = causes.some((cause) => cause instanceof ConnectionException || AWAY_MESSAGE.test(cause.message));
+  return isAway || codes.some((code) => AWAY.test(code)) ? 'away' : undefined;
 }
 
-/** Whether it means that the database's disk is full: it may still be read. */
-export function isDatabaseFull(error: unknown): boolean {
-  return causesOf(error).some((cause) => codeOf(cause) === '53100');
+/** Whether an error means that the database cannot do at the moment what it was asked, and may be asked again later. */
+export function isDatabaseAway(error: unknown): boolean {
+  return databaseTrouble(error) !== undefined;
 }
 
 function causesOf(error: unknown): Error[] {

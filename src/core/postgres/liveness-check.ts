@@ -109,8 +109,8 @@ function bytesFrom(client: PoolClient): number {
   return socketOf(client).bytesRead;
 }
 
-/** Ends a connection without a word to the other side, which does not listen. */
-function cut(client: pg.Client | PoolClient): void {
+/** Closes a connection at once, without the usual last message: the other side does not answer. */
+export function cut(client: pg.Client | PoolClient): void {
   // The driver's own way out, `end`, would wait for the other side.
   socketOf(client).destroy();
 }

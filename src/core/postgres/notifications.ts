@@ -34,10 +34,12 @@ export interface NotifierOptions {
   readonly url: string;
   readonly sql: Sql;
   readonly log: Pick<Logger, 'warn'>;
+  /** Sees errors of the connection that listens. */
+  readonly onError?: (error: unknown) => void;
 }
 
 /** The connection that listens is opened with the first subscription. */
-export function createNotifier({ url, sql, log }: NotifierOptions): Notifier {
+export function createNotifier({ url, sql, log, onError }: NotifierOptions): Notifier {
   const listeners = new Map<string, Set<() => void>>();
   const outgoing = new Set<string>();
   /** Goes ahead of the topics: who publishes has woken its own listeners. */
@@ -77,6 +79,7 @@ export function createNotifier({ url, sql, log }: NotifierOptions): Notifier {
     // Both a failed start and a later loss end here, once.
     client.once('end', () => reconnect(client));
     client.on('error', (error) => {
+      onError?.(error);
       log.warn({ err: error }, 'listening connection lost');
       void client.end().catch(() => undefined);
     });
@@ -86,6 +89,7 @@ export function createNotifier({ url, sql, log }: NotifierOptions): Notifier {
       // What happened before this moment may have been missed.
       for (const topic of listeners.keys()) wake(topic);
     } catch (error) {
+      onError?.(error);
       log.warn({ err: error }, 'cannot listen');
       await client.end().catch(() => undefined);
       reconnect(client);

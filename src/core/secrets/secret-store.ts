@@ -1,6 +1,7 @@
 import { type EntityManager, type InferKyselyDB, LockMode, defineEntity, p } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
 import { type Readable, listOf } from '../postgres/queries.ts';
+import type { SealedColumn } from './secret-check.ts';
 import type { SecretBox, SecretPlace } from './secrets.ts';
 
 const StoredSecretSchema = defineEntity({
@@ -30,6 +31,14 @@ export interface SecretOwner {
 function placeOf(owner: Pick<SecretOwner, 'table' | 'id'>, field: string): SecretPlace {
   return { table: owner.table, row: owner.id, field };
 }
+
+/** Where the sealed values are, for the check at the start. */
+export const SECRET_COLUMN: SealedColumn = {
+  table: 'secret',
+  column: 'sealed',
+  keys: ['owner_table', 'owner_id', 'field'],
+  placeOf: ({ owner_table: table = '', owner_id: id = '', field = '' }) => placeOf({ table, id }, field),
+};
 
 /** Seals and stores a secret in place of an earlier one. Part of the caller's transaction. */
 export async function storeSecret(

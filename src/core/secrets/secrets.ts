@@ -47,6 +47,8 @@ export class SecretError extends Error {
 export interface SecretBox {
   /** The id of the key that `seal` uses. */
   readonly currentKeyId: string;
+  /** The ids of all keys that `open` knows. */
+  readonly keyIds: readonly string[];
   /**
    * Encrypts under the current key; two seals of one text differ. The initialization vectors are random, so one key
    * should be rotated before 2^32 seals (NIST SP 800-38D, section 8.3).
@@ -76,6 +78,7 @@ export function createSecretBox(keys: readonly EncryptionKey[]): SecretBox {
 
   return {
     currentKeyId: current.id,
+    keyIds: [...keysById.keys()],
 
     async seal(plaintext, { table, row, field }) {
       if (!plaintext.isWellFormed()) throw new TypeError('a secret must not contain a lone surrogate');

@@ -1,17 +1,18 @@
 import { type HttpAnswer, answerJson } from '../../core/http/messages.ts';
-import { pendingMigrations } from '../../core/postgres/connections.ts';
+import { compareSchema } from '../../core/postgres/migrations.ts';
+import { VERSION } from '../../core/version.ts';
 import type { Dependencies } from '../dependencies.ts';
 
 /** Whether the process runs; asks nothing else. */
 export function live(): HttpAnswer {
-  return answerJson({ status: 'live' });
+  return answerJson({ status: 'live', version: VERSION });
 }
 
 /** Whether requests can be served: the database answers, and its schema is the one this code needs. */
 export async function ready({ database, log }: Dependencies): Promise<HttpAnswer> {
   try {
-    const pending = await pendingMigrations(database.em.fork());
-    if (pending.length === 0) return answerJson({ status: 'ready' });
+    const { pending } = await compareSchema(database.em.fork());
+    if (pending.length === 0) return answerJson({ status: 'ready', version: VERSION });
     return notReady(`migrations are pending: ${pending.length}`);
   } catch (error) {
     log.warn({ err: error }, 'not ready');
@@ -20,5 +21,8 @@ export async function ready({ database, log }: Dependencies): Promise<HttpAnswer
 }
 
 function notReady(reason: string): HttpAnswer {
-  return answerJson({ status: 'not ready', error: reason }, { status: 503, headers: { 'Retry-After': '1' } });
+  return answerJson(
+    { status: 'not ready', version: VERSION, error: reason },
+    { status: 503, headers: { 'Retry-After': '1' } },
+  );
 }

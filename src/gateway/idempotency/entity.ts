@@ -1,5 +1,6 @@
 import { type InferKyselyDB, defineEntity, p } from '@mikro-orm/postgresql';
 import type { Scope } from '../../core/operation.ts';
+import type { SealedColumn } from '../../core/secrets/secret-check.ts';
 import type { SecretPlace } from '../../core/secrets/secrets.ts';
 import { User } from '../../domains/users/entity.ts';
 
@@ -35,3 +36,12 @@ export type IdempotencyTables = InferKyselyDB<typeof IdempotencyKeySchema>;
 export function placeOfAnswer(userId: string, digest: string): SecretPlace {
   return { table: 'idempotency_key', row: `${userId} ${digest}`, field: 'answer' };
 }
+
+/** The same for the check at the start. */
+export const ANSWER_COLUMN: SealedColumn = {
+  table: 'idempotency_key',
+  column: 'answer',
+  keys: ['user_id', 'digest'],
+  placeOf: ({ user_id: userId = '', digest = '' }) => placeOfAnswer(userId, digest),
+  condition: 'expires_at > now()',
+};

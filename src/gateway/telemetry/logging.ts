@@ -1,4 +1,5 @@
-import { type Logger, destination, pino } from 'pino';
+import { type LogFn, type Logger, destination, pino } from 'pino';
+import { databaseTrouble } from '../../core/postgres/failures.ts';
 import type { Config } from '../../core/config.ts';
 
 /**
@@ -8,6 +9,7 @@ import type { Config } from '../../core/config.ts';
 export function createLog(level: Config['LOG_LEVEL']) {
   const options = {
     level,
+    hooks: { logMethod: quietOutages() },
     redact: {
       paths: ['params', 'parameters', 'headers', 'authorization', 'key', 'hash', 'clientSecret', 'env', 'config'].map(
         (field) => `err.${field}`,
@@ -20,6 +22,29 @@ export function createLog(level: Config['LOG_LEVEL']) {
   const log = pino(options, destination({ sync: false, minLength: 8_192, periodicFlush: 250 }));
   withholdWarnings(log);
   return log;
+}
+
+const WARN = 40;
+const QUIET_MS = 60_000;
+
+/**
+ * Everything fails while the database is away, and the log would have a line with a stack for each failure. An outage has lines already
+ * (`watchOutages`), so its failures are logged at debug. A database that is full or busy gets one line a minute.
+ */
+function quietOutages() {
+  const lastLine = new Map<string, number>();
+  return function logMethod(this: Logger, given: Parameters<LogFn>, method: LogFn, level: number): void {
+    const [fields] = given as readonly unknown[];
+    const error = level >= WARN && typeof fields === 'object' && fields !== null && 'err' in fields && fields.err;
+    const trouble = error ? databaseTrouble(error) : undefined;
+    if (!trouble) return method.apply(this, given);
+    const now = performance.now();
+    if (trouble !== 'away' && now - (lastLine.get(trouble) ?? -QUIET_MS) >= QUIET_MS) {
+      lastLine.set(trouble, now);
+      return method.apply(this, given);
+    }
+    return this.debug(...given);
+  };
 }
 
 /**

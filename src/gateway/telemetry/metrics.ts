@@ -1,5 +1,6 @@
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client';
 import { QUEUES } from '../../core/jobs.ts';
+import { VERSION } from '../../core/version.ts';
 import type { Replicas } from '../../core/postgres/replicas.ts';
 
 export type Metrics = ReturnType<typeof createMetrics>;
@@ -24,6 +25,12 @@ export function createMetrics({ pool, countJobs, replicas }: MetricSources) {
   const registry = new Registry();
   const registers = [registry];
   collectDefaultMetrics({ register: registry });
+  new Gauge({
+    name: 'gateway_build_info',
+    help: 'Always 1; the labels are the versions of the gateway and of Node.js.',
+    labelNames: ['version', 'node'] as const,
+    registers,
+  }).set({ version: VERSION, node: process.versions.node }, 1);
   void new Gauge({
     name: 'gateway_database_connections',
     help: 'Connections of the pool that are in use and idle, and requests that wait for one.',

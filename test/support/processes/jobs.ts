@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { startJobs } from '../../../src/gateway/jobs.ts';
@@ -44,10 +43,10 @@ export interface WorkerProcess {
 }
 
 /** `npm run worker` on the gateway's database; it has said that it is ready. */
-export async function startWorkerProcess({ databaseUrl }: TestGateway): Promise<WorkerProcess> {
+export async function startWorkerProcess({ databaseUrl, encryptionKeys }: TestGateway): Promise<WorkerProcess> {
   const { child, output, exited } = start([process.execPath, ...NODE_ARGUMENTS, join(checkout, 'src/worker.ts')], {
     DATABASE_URL: databaseUrl,
-    ENCRYPTION_KEYS: `k1:${randomBytes(32).toString('base64')}`,
+    ENCRYPTION_KEYS: encryptionKeys,
     LOG_LEVEL: 'error',
   });
   await new Promise<void>((resolve, reject) => {

@@ -1,0 +1,123 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import pg, { type Pool } from 'pg';
+import type { Logger } from 'pino';
+import { databaseTrouble } from './failures.ts';
+
+/** Logs an outage of the database as two lines: one when it is away, one when it is back. */
+export interface Outages {
+  /** Takes an error from anywhere. One that may mean an outage has the database asked whether it is away. */
+  readonly note: (error: unknown) => void;
+}
+
+export interface OutageOptions {
+  readonly log: Pick<Logger, 'warn' | 'debug'>;
+  readonly searchMs?: number;
+}
+
+/** While the database is away, it is asked this often. */
+const SEARCH_MS = 500;
+/** A database that comes and goes gets this many lines in a minute; the others are logged at debug. */
+const MAX_LINES = 4;
+const MINUTE_MS = 60_000;
+
+/**
+ * Watches a pool. An error of a connection may concern that connection alone, so an outage is logged only when a new connection cannot be made
+ * either, or leads to a standby.
+ */
+export function watchOutages(pool: Pool, { log, searchMs = SEARCH_MS }: OutageOptions): Outages {
+  const lines = limitLines(log);
+  let isSearching = false;
+
+  async function search(): Promise<void> {
+    const began = performance.now();
+    let isAway = false;
+    while (!pool.ending) {
+      const cause = await ask(pool);
+      if (cause === undefined) break;
+      if (!isAway) lines.warn({ cause }, 'database away');
+      isAway = true;
+      await delay(searchMs, undefined, { ref: false });
+    }
+    if (isAway) lines.warn({ seconds: Math.round(performance.now() - began) / 1000 }, 'database back');
+  }
+
+  const note = (error: unknown) => {
+    if (isSearching || databaseTrouble(error) !== 'away') return;
+    isSearching = true;
+    void search().finally(() => (isSearching = false));
+  };
+
+  pool.on('connect', (client) => {
+    client.on('error', note);
+    const query = client.query.bind(client) as (...given: unknown[]) => unknown;
+    Object.assign(client, {
+      query(...given: unknown[]) {
+        const result = query(...given);
+        if (result instanceof Promise) result.catch(note);
+        return result;
+      },
+    });
+  });
+  const connect = pool.connect.bind(pool) as (...given: unknown[]) => unknown;
+  Object.assign(pool, {
+    connect(given?: (error: unknown, ...rest: unknown[]) => void) {
+      if (given) {
+        return connect((error: unknown, ...rest: unknown[]) => {
+          note(error);
+          given(error, ...rest);
+        });
+      }
+      const connected = connect() as Promise<unknown>;
+      connected.catch(note);
+      return connected;
+    },
+  });
+  return { note };
+}
+
+/** Asks on a new connection. @returns why the database cannot serve. */
+async function ask({ options }: Pool): Promise<string | undefined> {
+  // The types leave out `unref`.
+  const client = new pg.Client(options) as pg.Client & { unref(): void };
+  client.on('error', () => undefined);
+  client.unref();
+  try {
+    await client.connect();
+    const { rows } = await client.query<{ isStandby: boolean }>({
+      text: 'select pg_is_in_recovery() as "isStandby"',
+      query_timeout: options.connectionTimeoutMillis,
+    } as pg.QueryConfig);
+    return rows[0]?.isStandby === true ? 'the server is a standby' : undefined;
+  } catch (error) {
+    // A database that refuses a connection in words, such as that it has too many, is not away.
+    return databaseTrouble(error) === 'busy' ? undefined : sentenceOf(error);
+  } finally {
+    client.end().catch(() => undefined);
+  }
+}
+
+function sentenceOf(error: unknown): string {
+  // A host with several addresses fails with one error for each, and no message.
+  const causes = error instanceof AggregateError ? error.errors : [error];
+  return causes.map((cause: unknown) => (cause instanceof Error ? cause.message : String(cause))).join('; ');
+}
+
+/** A log for which only some lines a minute are warnings; a warning says how many lines before it were not. */
+export function limitLines(log: Pick<Logger, 'warn' | 'debug'>, max = MAX_LINES): Pick<Logger, 'warn'> {
+  let times: number[] = [];
+  let withheld = 0;
+  return {
+    warn(fields: object, message?: string) {
+      const now = performance.now();
+      times = times.filter((time) => now - time < MINUTE_MS);
+      if (times.length >= max) {
+        withheld += 1;
+        log.debug(fields, message);
+        return;
+      }
+      times.push(now);
+      log.warn(withheld > 0 ? { ...fields, withheld } : fields, message);
+      withheld = 0;
+    },
+  };
+}

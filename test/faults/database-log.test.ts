@@ -1,0 +1,96 @@
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/core/postgres/embedded/server.ts';
+import { join } from 'node:path';
+import { NODE_ARGUMENTS } from '../support/processes/node-arguments.ts';
+import {
+  call,
+  checkout,
+  endProcesses,
+  issueKey,
+  start,
+  startGateway,
+  temporaryDirectory,
+} from '../support/processes/process.ts';
+import { type TcpProxy, startTcpProxy } from '../support/peers/tcp-proxy.ts';
+import { proof } from '../support/proof.ts';
+
+/** What an outage leaves in the log of a gateway and of a worker, at the usual level. */
+
+let dataDir: string;
+let postgres: EmbeddedPostgres;
+let proxy: TcpProxy;
+beforeAll(async () => {
+  dataDir = await temporaryDirectory();
+  postgres = await startPostgres();
+  proxy = await startTcpProxy(postgres.url);
+});
+afterAll(async () => {
+  await endProcesses();
+  await proxy.close();
+  await postgres.stop();
+});
+
+const startPostgres = () =>
+  startEmbeddedPostgres({ dataDir, log: () => undefined, settings: { fsync: 'off', autovacuum: 'off' } });
+
+async function restart(meanwhile: () => Promise<void>): Promise<void> {
+  await postgres.stop();
+  await meanwhile();
+  postgres = await startPostgres();
+  proxy.setTarget(postgres.url);
+}
+
+interface Line {
+  readonly level: number;
+  readonly msg: string;
+  readonly cause?: string;
+}
+
+const WARN = 40;
+const warningsOf = (stdout: string): Line[] =>
+  stdout
+    .split('\n')
+    .filter((line) => line.startsWith('{'))
+    .map((line) => JSON.parse(line) as Line)
+    .filter(({ level }) => level >= WARN);
+
+test('outages leave two lines each, and at most five a minute, however many requests and jobs fail meanwhile', async () => {
+  const env = { DATABASE_URL: proxy.url, ENCRYPTION_KEYS: `k1:${randomBytes(32).toString('base64')}` };
+  const gateway = await startGateway({ ...env, RATE_LIMIT_PER_MINUTE: '0' });
+  const key = await issueKey(env);
+  const worker = start([process.execPath, ...NODE_ARGUMENTS, join(checkout, 'src/worker.ts')], env);
+  await expect.poll(() => worker.output.stdout).toContain('Worker is ready.');
+  const list = () => call(gateway.url, key, 'GET', '/events/2026-03/event-definitions');
+  const sayings = (stdout: string) => warningsOf(stdout).map(({ msg }) => msg);
+  let refused = 0;
+
+  async function outage(): Promise<void> {
+    await restart(async () => {
+      for (let times = 0; times < 50; times += 1) {
+        expect((await list()).status).toBe(503);
+        refused += 1;
+        await fetch(`${gateway.url}/health/ready`);
+      }
+    });
+    await expect.poll(async () => (await list()).status).toBe(200);
+  }
+
+  const began = performance.now();
+  await outage();
+  for (const { output } of [gateway, worker])
+    await expect.poll(() => sayings(output.stdout)).toEqual(['database away', 'database back']);
+  const [away] = warningsOf(gateway.output.stdout);
+  expect(away?.cause).toMatch(/ECONNREFUSED|Connection terminated|shutting down|ECONNRESET/);
+
+  for (let round = 0; round < 4; round += 1) await outage();
+  // Whatever is written late is written by then.
+  await gateway.end('SIGTERM');
+  const lines = sayings(gateway.output.stdout);
+  expect(lines.filter((line) => !/^database (?:away|back)$/.test(line))).toEqual([]);
+  const minutes = Math.ceil((performance.now() - began) / 60_000);
+  expect(lines.length).toBeLessThanOrEqual(5 * minutes);
+  proof('Log of outages', {
+    figures: { outages: 5, 'requests refused meanwhile': refused, 'lines at warn or above': lines.length },
+  });
+});
