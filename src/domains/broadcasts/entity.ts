@@ -3,8 +3,9 @@ import { columnNames } from '../../core/postgres/queries.ts';
 import { Organization } from '../organizations/entity.ts';
 
 export const BROADCAST_STATUSES = ['waiting', 'canceled', 'succeeded', 'failed'] as const;
+export type BroadcastStatus = (typeof BROADCAST_STATUSES)[number];
 
-/** What is published: a text, and whatever else the channel understands. */
+/** A text, and whatever else the channel understands. */
 export type BroadcastContent = Readonly<Record<string, unknown>> & { readonly body: string };
 
 const BroadcastChannelSchema = defineEntity({
@@ -23,7 +24,7 @@ const BroadcastChannelSchema = defineEntity({
   uniques: [{ name: 'broadcast_channel_key_unique', properties: ['organization', 'channelKey'] }],
 });
 
-/** Where broadcasts are published. */
+/** A destination of broadcasts. */
 export class BroadcastChannel extends BroadcastChannelSchema.class {}
 BroadcastChannelSchema.setClass(BroadcastChannel);
 
@@ -34,7 +35,7 @@ const BroadcastSchema = defineEntity({
     id: p.uuid().primary(),
     organization: () => p.manyToOne(Organization).deleteRule('cascade'),
     channel: () => p.manyToOne(BroadcastChannel).deleteRule('cascade'),
-    /** `json`, which takes every text that is JSON; `jsonb` refuses an escaped NUL. */
+    /** `json` and not `jsonb`, which refuses an escaped NUL. */
     content: p.json<BroadcastContent>().columnType('json'),
     status: p.enum(BROADCAST_STATUSES),
     triggerAt: p.datetime(),
@@ -45,7 +46,7 @@ const BroadcastSchema = defineEntity({
   indexes: [{ name: 'broadcast_created_index', properties: ['organization', 'createdAt', 'id'] }],
 });
 
-/** A message to be published at a time. */
+/** A message that is to be published at a certain time. */
 export class Broadcast extends BroadcastSchema.class {
   cancel(at: Date): void {
     this.status = 'canceled';

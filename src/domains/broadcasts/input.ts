@@ -1,34 +1,52 @@
 import { z } from 'zod';
+import { momentInput } from '../../core/moment-input.ts';
 import { optional, text } from '../../core/validation.ts';
-import { BROADCAST_STATUSES } from './entity.ts';
+import { BROADCAST_STATUSES, type BroadcastStatus } from './entity.ts';
 
 /** Bytes of a broadcast's content as JSON in UTF-8: 64 KiB. */
-export const MAX_CONTENT_BYTES = 64 * 1024;
-/** Levels of objects and arrays; the content itself is the first. */
-export const MAX_CONTENT_DEPTH = 20;
-export const DEFAULT_LIMIT = 100;
-export const MAX_LIMIT = 500;
+const MAX_CONTENT_BYTES = 64 * 1024;
+/** Levels of objects and arrays. The content itself is the first. */
+const MAX_CONTENT_DEPTH = 20;
+const DEFAULT_LIMIT = 100;
+const MAX_LIMIT = 500;
 
-/** The documented name of the parameter. */
+/** The parameter has its name from the documents. */
 export const broadcastReference = z.strictObject({ broadcast_guid: z.uuid() });
 export type BroadcastReference = z.output<typeof broadcastReference>;
 
 export const noInput = z.strictObject({});
 
-/** `after` is the `broadcastGuid` of the last broadcast seen. */
-export const listBroadcastsInput = z.strictObject({
-  status: z.enum(BROADCAST_STATUSES).optional(),
-  limit: z.int().min(1).max(MAX_LIMIT).default(DEFAULT_LIMIT),
-  after: z.uuid().optional(),
-});
+/** Spellings of a status that older clients use. */
+const OLDER_STATUS: Readonly<Record<string, BroadcastStatus>> = { success: 'succeeded', error_fatal: 'failed' };
+const STATUS_SPELLINGS = [...BROADCAST_STATUSES, 'success', 'error_fatal'] as const;
+const statusFilter = z
+  .enum(STATUS_SPELLINGS)
+  .transform((status) => OLDER_STATUS[status] ?? (status as BroadcastStatus));
+
+const limit = z.int().min(1).max(MAX_LIMIT);
+
+export const listBroadcastsInput = z
+  .strictObject({
+    status: statusFilter.meta({ description: '`success` means `succeeded`, `error_fatal` means `failed`.' }).optional(),
+    limit: limit.meta({ description: `At most so many; ${DEFAULT_LIMIT} when absent.` }).optional(),
+    count: limit.meta({ description: 'The older name of `limit`.' }).optional(),
+    since: momentInput().optional(),
+    withChannels: z.boolean().meta({ description: 'Whether each broadcast has its `channel`.' }).default(false),
+    after: z.uuid().meta({ description: '`broadcastGuid` of the last broadcast of the previous page.' }).optional(),
+  })
+  .refine(({ limit: given, count }) => given === undefined || count === undefined || given === count, {
+    path: ['count'],
+    error: 'must be the same as limit, or absent',
+  })
+  .transform(({ count, limit: given, ...input }) => ({ ...input, limit: given ?? count ?? DEFAULT_LIMIT }));
 export type ListBroadcastsInput = z.output<typeof listBroadcastsInput>;
 
-/** Fields beside `body` depend on the kind of channel: they are kept, and not looked at. */
+/** Fields beside `body` depend on the kind of channel. They are kept without being checked. */
 const content = z
   .looseObject({ body: text({ min: 1, max: 10_000 }) })
   .refine((value) => isWithin(value, MAX_CONTENT_DEPTH), {
     error: `must not be nested deeper than ${MAX_CONTENT_DEPTH} levels`,
-    // What is deeper cannot even be written out to be measured.
+    // `JSON.stringify` below overflows the stack for deeper values.
     abort: true,
   })
   .refine((value) => Buffer.byteLength(JSON.stringify(value)) <= MAX_CONTENT_BYTES, {
@@ -40,18 +58,17 @@ function isWithin(value: unknown, levels: number): boolean {
   return levels > 0 && Object.values(value).every((inner) => isWithin(inner, levels - 1));
 }
 
-/** Without `triggerAt` a broadcast is due at once. */
-export const createBroadcastInput = z.strictObject({
-  channelGuid: z.uuid(),
-  content,
-  triggerAt: optional(
-    z.iso
-      .datetime({
-        offset: true,
-        error: 'must be an ISO 8601 date and time with its offset, such as 2026-03-01T10:20:30.500Z',
-      })
-      .transform((value) => new Date(value))
-      .refine((value) => /^(?!0000)\d{4}-/.test(value.toISOString()), 'must be from the year 1 to 9999'),
-  ),
-});
+export const createBroadcastInput = z
+  .strictObject({
+    channelGuid: z.uuid(),
+    content,
+    triggerAt: optional(momentInput()),
+    status: optional(
+      z.enum([...STATUS_SPELLINGS, 'DRAFT', 'draft']).meta({
+        description:
+          'Accepted for older clients. A new broadcast is `waiting` in any case; that of a draft (`DRAFT`) says so in its `message`.',
+      }),
+    ),
+  })
+  .transform(({ status, ...input }) => ({ ...input, isDraft: status?.toUpperCase() === 'DRAFT' }));
 export type CreateBroadcastInput = z.output<typeof createBroadcastInput>;

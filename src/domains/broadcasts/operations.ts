@@ -18,24 +18,23 @@ export { deleteBroadcastsOf } from './queries.ts';
 const DEFAULT_CHANNEL = { channelKey: 'default', type: 'Default', name: 'Default channel', active: true } as const;
 
 /**
- * The channels that the organization can publish to, oldest first. Channels are set up nowhere, because publishing itself is not done here:
- * an organization has one, which is made when it first asks for its channels, and keeps its guid from then on.
+ * The channels of the organization, oldest first. No operation adds channels, because publishing is not done here: an organization has one,
+ * which is created when its channels are first listed.
  */
 export async function listBroadcastChannels(context: OperationContext): Promise<BroadcastChannelRow[]> {
-  const organizationId = reach(context);
+  const organizationId = requireBroadcasts(context);
   const channels = await findChannels(context.sql, organizationId);
   if (channels.length > 0) return channels;
   await addDefaultChannel(context, organizationId);
-  // A replica may not have it yet.
+  // A replica may not have received it.
   return findChannels(context.sql.primary, organizationId);
 }
 
-function reach({ actor }: OperationContext): string {
+function requireBroadcasts({ actor }: OperationContext): string {
   requireScope(actor, 'social');
   return requireOrganization(actor).id;
 }
 
-/** Whoever comes second at once finds the first one's. */
 const addDefaultChannel = write(
   async ({ em, now, newId }, organization: string): Promise<string | undefined> => {
     const at = now();
@@ -53,32 +52,42 @@ const addDefaultChannel = write(
   },
 );
 
+export interface ListedBroadcast extends BroadcastRow {
+  /** Undefined unless it is asked for. */
+  readonly channel: BroadcastChannelRow | undefined;
+}
+
 /**
- * The broadcasts of the organization, newest first, cancelled ones included; behind the one whose guid is `after`.
+ * The broadcasts of the organization, newest first, canceled ones included.
  * @throws ValidationError when `after` is no broadcast of the organization.
  */
-export async function listBroadcasts(context: OperationContext, input: ListBroadcastsInput): Promise<BroadcastRow[]> {
-  const organizationId = reach(context);
+export async function listBroadcasts(
+  context: OperationContext,
+  { withChannels, ...input }: ListBroadcastsInput,
+): Promise<ListedBroadcast[]> {
+  const organizationId = requireBroadcasts(context);
   if (input.after !== undefined && !(await findBroadcast(context.sql, organizationId, input.after))) {
     throw invalid('after', 'must be the broadcastGuid of a broadcast', 'invalid_cursor');
   }
-  return findBroadcasts(context.sql, organizationId, input);
+  const broadcasts = await findBroadcasts(context.sql, organizationId, input);
+  const channels = withChannels ? await findChannels(context.sql, organizationId) : [];
+  return broadcasts.map((row) => ({ ...row, channel: channels.find(({ id }) => id === row.channelId) }));
 }
 
 /** @throws NotFoundError for a missing and a foreign broadcast alike. */
 export async function readBroadcast(context: OperationContext, input: BroadcastReference): Promise<BroadcastRow> {
-  const row = await findBroadcast(context.sql, reach(context), input.broadcast_guid);
+  const row = await findBroadcast(context.sql, requireBroadcasts(context), input.broadcast_guid);
   if (!row) throw notFound('broadcast');
   return row;
 }
 
 /**
- * Stores a broadcast, waiting for its time.
+ * Stores a broadcast with the status `waiting`, due at once unless it has another time.
  * @throws ValidationError when it names no channel of the organization.
  */
 export const createBroadcast = write(
   async (context, input: CreateBroadcastInput): Promise<BroadcastRow> => {
-    const organization = reach(context);
+    const organization = requireBroadcasts(context);
     const { em, now, newId } = context;
     const channel = await em.findOne(BroadcastChannel, { id: input.channelGuid, organization });
     if (!channel) throw invalid('channelGuid', 'must be the channelGuid of one of the organization’s channels');
@@ -89,10 +98,10 @@ export const createBroadcast = write(
       channel,
       content: input.content,
       status: 'waiting',
-      triggerAt: input.triggerAt ?? at,
+      triggerAt: input.triggerAt === undefined ? at : new Date(input.triggerAt),
       createdAt: at,
       userUpdatedAt: at,
-      message: null,
+      message: input.isDraft ? DRAFT_MESSAGE : null,
     });
     em.persist(broadcast);
     return broadcastRow(broadcast);
@@ -100,13 +109,15 @@ export const createBroadcast = write(
   { operation: 'createBroadcast', target: ({ id }) => ({ type: 'Broadcast', id }) },
 );
 
+const DRAFT_MESSAGE = 'Created as a draft.';
+
 /**
- * Cancels a broadcast: it stays, with the status `canceled`, and is not published. Cancelling twice is the same as once.
- * @throws NotFoundError for a missing and a foreign one alike; ConflictError when it has been published, or that has failed.
+ * Cancels a broadcast: it stays, with the status `canceled`, and is not published. Canceling again changes nothing.
+ * @throws NotFoundError for a missing and a foreign one alike; ConflictError when it was published or that failed.
  */
 export const cancelBroadcast = write(
   async (context, { broadcast_guid: id }: BroadcastReference): Promise<void> => {
-    const organization = reach(context);
+    const organization = requireBroadcasts(context);
     const broadcast = await context.em.findOne(
       Broadcast,
       { id, organization },

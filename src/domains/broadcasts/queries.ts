@@ -22,7 +22,7 @@ export function findChannels(reader: Sql, organizationId: string): Promise<Broad
   );
 }
 
-/** Adds a channel unless the organization has one with the same key: of two at once the second finds the first one's. @returns its id. */
+/** Adds a channel. @returns its id, or undefined when the organization has a channel with the same key. */
 export async function addChannel(
   em: EntityManager,
   { organizationId, channelKey, createdAt, updatedAt, ...channel }: NewChannel,
@@ -54,14 +54,15 @@ const broadcastsOf = (organizationId: string) =>
     .select(columns('b', BROADCAST_COLUMNS))
     .where('b.organization_id', '=', organizationId);
 
-/** The broadcasts of an organization, newest first; behind the one with the id `after`. */
+/** The broadcasts of an organization after the one with the id `after`, newest first. */
 export function findBroadcasts(
   reader: Sql,
   organizationId: string,
-  { status, after, limit }: ListBroadcastsInput,
+  { status, since, after, limit }: Omit<ListBroadcastsInput, 'withChannels'>,
 ): Promise<BroadcastRow[]> {
   let broadcasts = broadcastsOf(organizationId);
   if (status !== undefined) broadcasts = broadcasts.where('b.status', '=', status);
+  if (since !== undefined) broadcasts = broadcasts.where('b.created_at', '>=', since);
   if (after !== undefined) {
     const last = db.selectFrom('broadcast as l').select(['l.created_at', 'l.id']).where('l.id', '=', after);
     broadcasts = broadcasts.where((eb) =>
@@ -75,12 +76,12 @@ export function findBroadcast(reader: Sql, organizationId: string, id: string): 
   return reader.first(broadcastsOf(organizationId).where('b.id', '=', id));
 }
 
-/** A broadcast that was just written, as it will be read. */
+/** The row of a broadcast that was just written. */
 export function broadcastRow({ organization, channel, ...properties }: Broadcast): BroadcastRow {
   return asRow({ ...properties, organizationId: organization.id, channelId: channel.id }, BROADCAST_COLUMNS);
 }
 
-/** Deletes a batch of the broadcasts of an organization. @returns their ids. Part of the caller's transaction. */
+/** Deletes a batch of the broadcasts of an organization, in the caller's transaction. @returns their ids. */
 export async function deleteBroadcastsOf(em: EntityManager, organizationId: string, batch: number): Promise<string[]> {
   const tables = em.getKysely<Tables>();
   const some = tables.selectFrom('broadcast').select('id').where('organization_id', '=', organizationId).limit(batch);

@@ -3,6 +3,7 @@ import { route } from '../../core/http/route.ts';
 import { BROADCAST_STATUSES } from './entity.ts';
 import { broadcastReference, createBroadcastInput, listBroadcastsInput, noInput } from './input.ts';
 import {
+  type ListedBroadcast,
   cancelBroadcast,
   createBroadcast,
   listBroadcastChannels,
@@ -12,8 +13,8 @@ import {
 import type { BroadcastChannelRow, BroadcastRow } from './queries.ts';
 
 /**
- * The social publishing API (custom event definition API, section 9): deprecated, stable, and REST only. The date in `Deprecation` (RFC 9745,
- * section 2.1) is that of the version that marked it so, 2026-03; there is no `Sunset`, because it keeps working.
+ * The social publishing API (custom event definition API, section 9): deprecated, stable, and REST only. `Deprecation` (RFC 9745, section 2.1)
+ * has the date of the version that deprecated it, 2026-03. There is no `Sunset`, because it keeps working.
  */
 const common = {
   tag: 'Social publishing (deprecated)',
@@ -35,16 +36,20 @@ const channelDocument = z
   })
   .meta({ id: 'BroadcastChannel' });
 
+const readOnly = { readOnly: true };
+
 const broadcastDocument = z
   .strictObject({
-    broadcastGuid: z.uuid(),
+    broadcastGuid: z.uuid().meta(readOnly),
     channelGuid: z.uuid(),
     content: z.looseObject({ body: z.string() }),
     status: z.enum(BROADCAST_STATUSES),
     triggerAt: z.iso.datetime(),
-    createdAt: z.iso.datetime(),
-    userUpdatedAt: z.iso.datetime(),
-    message: z.string().nullable(),
+    createdAt: z.iso.datetime().meta(readOnly),
+    userUpdatedAt: z.iso.datetime().meta(readOnly),
+    message: z.string().nullable().meta(readOnly),
+    /** Only in a list `withChannels`. */
+    channel: channelDocument.meta(readOnly).optional(),
   })
   .meta({ id: 'Broadcast' });
 
@@ -53,7 +58,7 @@ function toChannelDocument(row: BroadcastChannelRow): z.input<typeof channelDocu
   return { channelGuid: id, channelKey, type, name, active, createdAt, updatedAt };
 }
 
-function toBroadcastDocument(row: BroadcastRow): z.input<typeof broadcastDocument> {
+function toBroadcastDocument(row: BroadcastRow & Partial<ListedBroadcast>): z.input<typeof broadcastDocument> {
   return {
     broadcastGuid: row.id,
     channelGuid: row.channelId,
@@ -63,6 +68,7 @@ function toBroadcastDocument(row: BroadcastRow): z.input<typeof broadcastDocumen
     createdAt: row.createdAt,
     userUpdatedAt: row.userUpdatedAt,
     message: row.message,
+    ...(row.channel && { channel: toChannelDocument(row.channel) }),
   };
 }
 
@@ -86,7 +92,7 @@ export const broadcastRoutes = [
     operationId: 'listBroadcasts',
     summary: 'List broadcasts, newest first.',
     description:
-      '`after` is the `broadcastGuid` of the last broadcast seen; a page with fewer than `limit` is the last.',
+      'A page with fewer broadcasts than `limit` is the last one. `since` lists what was created at that moment or later.',
     input: listBroadcastsInput,
     output: z.array(broadcastDocument),
     status: 200,
@@ -99,6 +105,7 @@ export const broadcastRoutes = [
     path: '/broadcast/v1/broadcasts',
     operationId: 'createBroadcast',
     summary: 'Create a broadcast on one of the channels.',
+    description: 'Without `triggerAt` it is due at once. Publishing itself is not done by the gateway.',
     input: createBroadcastInput,
     output: broadcastDocument,
     status: 201,

@@ -152,6 +152,46 @@ test('the list is newest first, in pages that give each broadcast once, and by s
   expect(await guids('waiting')).toHaveLength(6);
 });
 
+test('older clients create with a timestamp and a status, and list by count, since and success, with channels', async () => {
+  const { key } = await gateway.createKey();
+  gateway.setClock(NOW);
+  const triggerAt = Date.UTC(2026, 3, 1, 10);
+  const first = await create(key, { triggerAt, status: 'waiting' });
+  expect(first).toMatchObject({ triggerAt: '2026-04-01T10:00:00.000Z', status: 'waiting', message: null });
+  gateway.setClock(new Date(NOW.getTime() + 1000));
+  const draft = await create(key, { triggerAt: String(triggerAt), status: 'DRAFT' });
+  expect(draft).toMatchObject({ ...first, ...draft, status: 'waiting', message: 'Created as a draft.' });
+  const published = 'update broadcast set status = $1 where id = $2';
+  await gateway.dependencies.sql.query(published, ['succeeded', first.broadcastGuid]);
+
+  const list = async (query: string) => (await call<Broadcast[]>(key, 'GET', `${BROADCASTS}?${query}`)).body;
+  const guids = async (query: string) => (await list(query)).map(({ broadcastGuid }) => broadcastGuid);
+  expect(await guids('status=success')).toEqual([first.broadcastGuid]);
+  expect(await guids('status=error_fatal')).toEqual([]);
+  expect(await guids('count=1')).toEqual([draft.broadcastGuid]);
+  expect(await guids('count=1&limit=1')).toEqual([draft.broadcastGuid]);
+  for (const since of [NOW.getTime() + 1000, new Date(NOW.getTime() + 1000).toISOString()])
+    expect(await guids(`since=${since}`)).toEqual([draft.broadcastGuid]);
+  expect(await guids(`since=${NOW.getTime()}`)).toEqual([draft.broadcastGuid, first.broadcastGuid]);
+  const channel = (await call<Channel[]>(key, 'GET', CHANNELS)).body[0];
+  expect(await list('withChannels=true&status=waiting')).toEqual([{ ...draft, channel }]);
+  expect(await list('withChannels=false&status=waiting')).toEqual([draft]);
+});
+
+test('what is read can be sent back to create the same broadcast, without what is documented as read-only', async () => {
+  const { key } = await gateway.createKey();
+  type Schemas = { Broadcast: { properties: Record<string, { readOnly?: boolean }> } };
+  const openapi = await gateway.rest<{ components: { schemas: Schemas } }>('GET', '/openapi.json');
+  const { properties } = openapi.body.components.schemas.Broadcast;
+  const { broadcastGuid } = await create(key, { content: { body: 'x', photoUrl: 'https://example.com/p.png' } });
+  for (const status of ['waiting', 'canceled', 'succeeded', 'failed']) {
+    await gateway.dependencies.sql.query('update broadcast set status = $1 where id = $2', [status, broadcastGuid]);
+    const { body } = await call<Record<string, unknown>>(key, 'GET', `${BROADCASTS}/${broadcastGuid}`);
+    const writable = Object.fromEntries(Object.entries(body).filter(([name]) => properties[name]?.readOnly !== true));
+    expect(await create(key, writable)).toMatchObject({ ...writable, status: 'waiting' });
+  }
+});
+
 describe('refusals are {"error"}, and marked as deprecated, too', () => {
   test('400: a create that breaks rules', async () => {
     const [{ key }, stranger] = [await gateway.createKey(), await gateway.createKey()];
@@ -167,8 +207,8 @@ describe('refusals are {"error"}, and marked as deprecated, too', () => {
     expect(await refusal({ channelGuid: foreign, content })).toBe(noChannel);
     expect(await refusal({ channelGuid: randomUUID(), content })).toBe(noChannel);
     expect(await refusal({})).toBe('channelGuid: is required; content: is required');
-    expect(await refusal({ channelGuid: 'x', content: { body: '' }, status: 'succeeded' })).toBe(
-      'channelGuid: must be a UUID; content.body: must not be empty; status: is not a known property',
+    expect(await refusal({ channelGuid: 'x', content: { body: '' }, status: 'published', title: 'x' })).toBe(
+      'channelGuid: must be a UUID; content.body: must not be empty; status: must be one of "waiting", "canceled", "succeeded", "failed", "success", "error_fatal", "DRAFT", "draft"; title: is not a known property',
     );
     expect(await refusal({ channelGuid, content: { body: 'x', more: 'y'.repeat(65_536) } })).toBe(
       'content: must be at most 65536 bytes (64 KiB) as JSON in UTF-8',
@@ -188,7 +228,11 @@ describe('refusals are {"error"}, and marked as deprecated, too', () => {
       'after: must be the broadcastGuid of a broadcast',
     );
     expect(await refusal(`${BROADCASTS}?status=gone`)).toBe(
-      'status: must be one of "waiting", "canceled", "succeeded", "failed"',
+      'status: must be one of "waiting", "canceled", "succeeded", "failed", "success", "error_fatal"',
+    );
+    expect(await refusal(`${BROADCASTS}?limit=2&count=3`)).toBe('count: must be the same as limit, or absent');
+    expect(await refusal(`${BROADCASTS}?count=0&withChannels=1`)).toBe(
+      'count: must be at least 1; withChannels: must be a boolean',
     );
     expect(await refusal(`${BROADCASTS}/1`)).toBe('broadcast_guid: must be a UUID');
     expect(await refusal(`${CHANNELS}?x=1`)).toBe('x: is not a known property');
