@@ -3,7 +3,7 @@ import { isWrite } from '../../src/core/http/route.ts';
 import { routes } from '../../src/gateway/routes.ts';
 import { caseFaults } from '../support/completeness.ts';
 import { AT, type AuditWorld, type Write, auditRows, startAuditWorld } from '../support/fixtures/audit-log.ts';
-import { createSession } from '../support/fixtures/sessions.ts';
+import { createSession, eventsOf } from '../support/fixtures/sessions.ts';
 
 /** Every route that writes, one after the other in one workspace: each leaves exactly one entry, which says who, what and when. */
 
@@ -17,6 +17,8 @@ beforeAll(async () => {
     'apiKey',
     'databaseId',
   );
+  const spare = { stdio: { name: 'spare', command: 'npx' } };
+  await w.keep('spare', w.mutate('createMcpServer', spare, 'mcpServer { databaseId }'), 'mcpServer', 'databaseId');
 });
 afterAll(() => w.stop());
 
@@ -96,6 +98,22 @@ const ROUTES: Readonly<Record<string, Write>> = {
         'authorizationUrl',
       ),
     target: ofServer,
+  },
+  updateMcpConnection: {
+    run: () => w.rest('PATCH', `/v1/mcp-connections/${w.made['server']}`, { name: 'another' }),
+    target: ofServer,
+  },
+  deleteMcpConnection: {
+    run: () => w.rest('DELETE', `/v1/mcp-connections/${w.made['spare']}`),
+    target: () => ['McpServer', w.made['spare']],
+  },
+  createSession: {
+    run: () => w.keep('begun', w.rest('POST', '/v1/sessions', { title: 'Begun' }), 'id'),
+    target: () => ['Session', w.made['begun']],
+  },
+  appendSessionEvents: {
+    run: () => w.rest('POST', `/v1/sessions/${w.made['session']}/events`, { events: eventsOf(1) }),
+    target: ofSession,
   },
   updateSession: {
     run: () => w.rest('PATCH', `/v1/sessions/${w.made['session']}`, { title: 'Again' }),

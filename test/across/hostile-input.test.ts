@@ -42,7 +42,7 @@ function* variants(
 describe('hostile input to every route', () => {
   const withBody = routes.filter((route) => takesBody(route) && !route.optionalBody);
   /** Objects whose keys are the caller's own. */
-  const OPEN = /(?:^|\.)(?:env|headers|attrs|richContent.*|properties|content)$/;
+  const OPEN = /(?:^|\.)(?:env|headers|attrs|richContent.*|properties|content|eventData)$/;
 
   test.each(withBody.map((route) => [route.operationId, route] as const))(
     '%s: unknown properties at every depth, __proto__ and constructor too, are 400 and pollute nothing',

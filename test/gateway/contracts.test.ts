@@ -36,6 +36,7 @@ test('routes: method, path, operation, success, errors', () => {
     DELETE /events/2026-03/event-definitions/:eventName deleteEventDefinition 204 | 400 401 403 404 409 413 415 429 500 503
     DELETE /events/2026-03/event-definitions/:eventName/property/:propertyName deleteEventProperty 204 | 400 401 403 404 409 413 415 429 500 503
     DELETE /v1/api-keys/:apiKeyId revokeApiKey 200 | 400 401 403 404 409 413 415 429 500 503
+    DELETE /v1/mcp-connections/:mcpConnectionId deleteMcpConnection 204 | 400 401 403 404 409 413 415 429 500 503
     DELETE /v1/users/:userId deleteUser 202 | 400 401 403 404 409 413 415 429 500 503
     GET /broadcast/v1/broadcasts listBroadcasts 200 | 400 401 403 404 429 500 503
     GET /broadcast/v1/broadcasts/:broadcast_guid readBroadcast 200 | 400 401 403 404 429 500 503
@@ -45,10 +46,15 @@ test('routes: method, path, operation, success, errors', () => {
     GET /events/event-occurrences/2026-03 searchEventOccurrences 200 | 400 401 403 404 429 500 503
     GET /events/event-occurrences/2026-03/event-types listEventTypes 200 | 400 401 403 404 429 500 503
     GET /v1/api-keys listApiKeys 200 | 400 401 403 404 429 500 503
+    GET /v1/mcp-connections listMcpConnections 200 | 400 401 403 404 429 500 503
+    GET /v1/mcp-connections/:mcpConnectionId readMcpConnection 200 | 400 401 403 404 429 500 503
+    GET /v1/sessions listSessions 200 | 400 401 403 404 429 500 503
+    GET /v1/sessions/:sessionId readSession 200 | 400 401 403 404 429 500 503
     GET /v1/sessions/:sessionId/events listSessionEvents 200 | 400 401 403 404 429 500 503
     PATCH /events/2026-03/event-definitions/:eventName updateEventDefinition 200 | 400 401 403 404 409 413 415 429 500 503
     PATCH /events/2026-03/event-definitions/:eventName/property updateEventProperty 200 | 400 401 403 404 409 413 415 429 500 503
     PATCH /events/2026-03/event-definitions/:eventName/property/:propertyName updateEventPropertyByPath 200 | 400 401 403 404 409 413 415 429 500 503
+    PATCH /v1/mcp-connections/:mcpConnectionId updateMcpConnection 200 | 400 401 403 404 409 413 415 429 500 503
     PATCH /v1/sessions/:sessionId updateSession 200 | 400 401 403 404 409 413 415 429 500 503
     POST /broadcast/v1/broadcasts createBroadcast 201 | 400 401 403 404 409 413 415 429 500 503
     POST /events/2026-03/event-definitions createEventDefinition 201 | 400 401 403 404 409 413 415 429 500 503
@@ -58,7 +64,9 @@ test('routes: method, path, operation, success, errors', () => {
     POST /v1/api-keys createApiKey 201 | 400 401 403 404 409 413 415 429 500 503
     POST /v1/mcp-connections createMcpConnection 201 | 400 401 403 404 409 413 415 429 500 502 503
     POST /v1/mcp-connections/:mcpConnectionId/authorize authorizeMcpConnection 200 | 400 401 403 404 409 413 415 429 500 502 503
-    POST /v1/organizations createOrganization 201 | 400 401 403 404 409 413 415 429 500 503"
+    POST /v1/organizations createOrganization 201 | 400 401 403 404 409 413 415 429 500 503
+    POST /v1/sessions createSession 201 | 400 401 403 404 409 413 415 429 500 503
+    POST /v1/sessions/:sessionId/events appendSessionEvents 201 | 400 401 403 404 409 413 415 429 500 503"
   `);
 });
 

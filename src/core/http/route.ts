@@ -61,6 +61,11 @@ export function route<Input extends z.ZodType, Output extends z.ZodType>(row: Ro
   return row;
 }
 
+/** Marks a property of an answer that no request takes, so that clients leave it out of what they send back. */
+export function readOnly<Schema extends z.ZodType>(schema: Schema): Schema {
+  return schema.meta({ readOnly: true });
+}
+
 /** Names of the path's parameters, in order. */
 export function pathParameters(path: string): string[] {
   return path.split('/').flatMap((segment) => (segment.startsWith(':') ? [segment.slice(1)] : []));

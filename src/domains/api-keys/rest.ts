@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { route } from '../../core/http/route.ts';
+import { readOnly, route } from '../../core/http/route.ts';
 import { listDocument, readList } from '../../core/lists.ts';
 import { SCOPES } from '../../core/operation.ts';
 import { createApiKeyInput, listApiKeysInput, revokeApiKeyInput } from './input.ts';
@@ -9,19 +9,19 @@ import { type ApiKeyRow, apiKeyRow } from './queries.ts';
 const tag = 'API keys';
 
 const apiKey = {
-  id: z.uuid(),
+  id: readOnly(z.uuid()),
   name: z.string(),
-  preview: z.string(),
+  preview: readOnly(z.string()),
   scopes: z.array(z.enum(SCOPES)),
-  userId: z.uuid(),
+  userId: readOnly(z.uuid()),
   organizationId: z.uuid().nullable(),
   expiresAt: z.iso.datetime().nullable(),
-  lastUsedAt: z.iso.datetime().nullable(),
-  revokedAt: z.iso.datetime().nullable(),
-  createdAt: z.iso.datetime(),
+  lastUsedAt: readOnly(z.iso.datetime().nullable()),
+  revokedAt: readOnly(z.iso.datetime().nullable()),
+  createdAt: readOnly(z.iso.datetime()),
 };
 const apiKeyDocument = z.strictObject(apiKey).meta({ id: 'ApiKey' });
-const createdApiKeyDocument = z.strictObject({ ...apiKey, key: z.string() }).meta({ id: 'CreatedApiKey' });
+const createdApiKeyDocument = z.strictObject({ ...apiKey, key: readOnly(z.string()) }).meta({ id: 'CreatedApiKey' });
 const revokedApiKeyDocument = z.strictObject({ deleted: z.literal(true), id: z.uuid() }).meta({ id: 'ApiKeyDeletion' });
 
 function toApiKeyDocument(row: ApiKeyRow): z.input<typeof apiKeyDocument> {

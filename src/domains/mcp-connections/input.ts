@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { listInput } from '../../core/lists.ts';
 import { NOT_KNOWN, httpUri, optional, text, withDefault } from '../../core/validation.ts';
 import { AUTH_TYPES, OAUTH_REGISTRATIONS, VISIBILITIES, TYPES } from './entity.ts';
 
@@ -181,14 +182,17 @@ export type RemoteInput = z.output<typeof remoteConnection>;
 export const mcpConnectionReference = z.strictObject({ mcpConnectionId: z.uuid() });
 export type McpConnectionReference = z.output<typeof mcpConnectionReference>;
 
-/** Absent keeps. Headers and variables merge by name, null removes one. Fields of the other type or of another authType are refused. */
+/**
+ * Absent keeps. Headers and variables merge by name, null removes one. Fields of the other type or of another authType are refused, but for the
+ * null that they have in answers.
+ */
 export const updateMcpConnectionInput = z.strictObject({
   mcpConnectionId: z.uuid(),
   name: name.optional(),
-  command: command.optional(),
-  args: args.optional(),
+  command: command.nullable().optional(),
+  args: args.nullable().optional(),
   env: named(envValue.nullable(), noFault).optional(),
-  serverUrl: serverUrl.optional(),
+  serverUrl: serverUrl.nullable().optional(),
   headers: named(headerValue.nullable(), headerFault).optional(),
   clientId: clientId.optional(),
   clientSecret: clientSecret.optional(),
@@ -202,3 +206,10 @@ export const mcpConnectionFilter = z.strictObject({
   visibility: z.enum(VISIBILITIES).nullish(),
 });
 export type McpConnectionFilter = z.output<typeof mcpConnectionFilter>;
+
+/** The query of a list over REST. */
+export const listMcpConnectionsInput = z.strictObject({
+  ...listInput,
+  type: z.enum(TYPES).optional(),
+  visibility: z.enum(VISIBILITIES).optional(),
+});

@@ -1,4 +1,4 @@
-import { ConflictError, type Fault, ValidationError } from '../../core/errors.ts';
+import { ConflictError, type Fault, ValidationError, notFound } from '../../core/errors.ts';
 import { groupBy } from '../../core/group-by.ts';
 import type { CountedPage, PageArguments } from '../../core/postgres/keyset.ts';
 import type { Columns } from '../../core/postgres/columns.ts';
@@ -214,13 +214,22 @@ export async function readMcpConnections(
   return findConnections(context, ids, selected);
 }
 
+/** One connection. @throws NotFoundError when there is none that the caller sees. */
+export async function readMcpConnection(
+  context: OperationContext,
+  { mcpConnectionId }: McpConnectionReference,
+): Promise<McpConnectionRow> {
+  const [row] = await readMcpConnections(context, [mcpConnectionId]);
+  return row ?? Promise.reject(notFound('MCP connection'));
+}
+
 /**
  * The connections of the organization that the caller acts in and may see, by name.
  * @throws ValidationError (400) when another organization is asked for.
  */
 export async function listMcpConnections(
   context: OperationContext,
-  { organizationId, filter, page }: { organizationId: string; filter: McpConnectionFilter; page: PageArguments },
+  { organizationId, filter, page }: { organizationId?: string; filter: McpConnectionFilter; page: PageArguments },
   selected?: Columns<McpConnectionRow>,
 ): Promise<CountedPage<McpConnectionRow>> {
   requireScope(context.actor, 'mcp_connections.read');

@@ -1,32 +1,44 @@
 import { z } from 'zod';
 import { answerJson } from '../../core/http/messages.ts';
-import { type PublicPage, route } from '../../core/http/route.ts';
+import { type PublicPage, readOnly, route } from '../../core/http/route.ts';
+import { listDocument, readList } from '../../core/lists.ts';
 import { type ConnectionResult, authorizeMcpConnection, completeAuthorization } from './oauth/operations.ts';
 import { callbackPage } from './rest-callback-page.ts';
 import { CALLBACK_PATH, CLIENT_METADATA_PATH, clientMetadataUrlOf } from './remote/connect.ts';
 import { AUTH_TYPES, TYPES, VISIBILITIES } from './entity.ts';
-import { createMcpConnectionInput, mcpConnectionReference } from './input.ts';
+import {
+  createMcpConnectionInput,
+  listMcpConnectionsInput,
+  mcpConnectionReference,
+  updateMcpConnectionInput,
+} from './input.ts';
 import { clientMetadata } from './oauth/client.ts';
-import { createMcpConnection } from './operations.ts';
+import {
+  createMcpConnection,
+  deleteMcpConnection,
+  listMcpConnections,
+  readMcpConnection,
+  updateMcpConnection,
+} from './operations.ts';
 import { type McpConnectionRow, connectionRow } from './queries.ts';
 
 const tag = 'MCP connections';
 
 const connectionDocument = z
   .strictObject({
-    id: z.uuid(),
+    id: readOnly(z.uuid()),
     name: z.string(),
-    type: z.enum(TYPES),
-    visibility: z.enum(VISIBILITIES),
+    type: readOnly(z.enum(TYPES)),
+    visibility: readOnly(z.enum(VISIBILITIES)),
     serverUrl: z.string().nullable(),
-    connectedAt: z.iso.datetime().nullable(),
+    connectedAt: readOnly(z.iso.datetime().nullable()),
     args: z.array(z.string()).nullable(),
-    authType: z.enum(AUTH_TYPES).nullable(),
+    authType: readOnly(z.enum(AUTH_TYPES).nullable()),
     command: z.string().nullable(),
-    createdAt: z.iso.datetime(),
-    updatedAt: z.iso.datetime(),
-    envKeys: z.array(z.string()),
-    headerKeys: z.array(z.string()),
+    createdAt: readOnly(z.iso.datetime()),
+    updatedAt: readOnly(z.iso.datetime()),
+    envKeys: readOnly(z.array(z.string())),
+    headerKeys: readOnly(z.array(z.string())),
   })
   .meta({ id: 'McpConnection' });
 
@@ -58,6 +70,21 @@ function toResultDocument({ connection, authorizationUrl }: ConnectionResult): z
 
 export const mcpConnectionRoutes = [
   route({
+    method: 'GET',
+    path: '/v1/mcp-connections',
+    operationId: 'listMcpConnections',
+    tag,
+    summary: 'List the MCP connections that the caller sees, by name.',
+    description:
+      'The shared connections of the organization and the personal ones of the caller. Needs the scope `mcp_connections.read`.',
+    input: listMcpConnectionsInput,
+    output: listDocument(connectionDocument),
+    status: 200,
+    errors: [400],
+    run: (context, { limit, cursor, ...filter }) =>
+      readList({ limit, cursor }, (page) => listMcpConnections(context, { filter, page }), toConnectionDocument),
+  }),
+  route({
     method: 'POST',
     path: '/v1/mcp-connections',
     operationId: 'createMcpConnection',
@@ -86,6 +113,49 @@ export const mcpConnectionRoutes = [
     errors: [400, 403, 404, 409, 500, 502],
     optionalBody: true,
     run: async (context, input) => toResultDocument(await authorizeMcpConnection(context, input)),
+  }),
+  route({
+    method: 'GET',
+    path: '/v1/mcp-connections/:mcpConnectionId',
+    operationId: 'readMcpConnection',
+    tag,
+    summary: 'Read an MCP connection.',
+    description: 'Of headers and environment variables the names alone. Needs the scope `mcp_connections.read`.',
+    input: mcpConnectionReference,
+    output: connectionDocument,
+    status: 200,
+    errors: [400, 404],
+    run: async (context, input) => toConnectionDocument(await readMcpConnection(context, input)),
+  }),
+  route({
+    method: 'PATCH',
+    path: '/v1/mcp-connections/:mcpConnectionId',
+    operationId: 'updateMcpConnection',
+    optionalBody: true,
+    tag,
+    summary: 'Update an MCP connection; its server is not asked.',
+    description:
+      'A missing field stays as it is. `env` and `headers` are merged by name; `null` removes one. A new `serverUrl` or `clientId` clears what was authorized. Fields of the other type are refused, except `null`. Shared connections are changed by administrators, personal ones by their owner. Needs the scope `mcp_connections.write`.',
+    input: updateMcpConnectionInput,
+    output: connectionDocument,
+    status: 200,
+    errors: [400, 404, 409],
+    examples: { input: { name: 'Issue tracker', serverUrl: 'https://mcp.example.com/mcp' } },
+    run: async (context, input) => toConnectionDocument(connectionRow(await updateMcpConnection(context, input))),
+  }),
+  route({
+    method: 'DELETE',
+    path: '/v1/mcp-connections/:mcpConnectionId',
+    operationId: 'deleteMcpConnection',
+    tag,
+    callsOut: true,
+    summary: 'Delete an MCP connection with its secrets.',
+    description:
+      'Its tokens are revoked where the authorization server offers that, and it leaves the lists of all sessions. Needs the scope `mcp_connections.write`.',
+    input: mcpConnectionReference,
+    status: 204,
+    errors: [400, 404],
+    run: async (context, input) => void (await deleteMcpConnection(context, input)),
   }),
 ];
 

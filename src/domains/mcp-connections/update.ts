@@ -12,6 +12,9 @@ const OF_AUTH: Readonly<Record<AuthType, readonly string[]>> = {
   static_headers: ['serverUrl', 'headers'],
 };
 
+/** Null in an answer where they are of the other type of connection, and taken back as that. */
+const NEVER_NULL: ReadonlySet<string> = new Set(['command', 'args', 'serverUrl']);
+
 /** Applies what is given to a locked connection. Part of the caller's transaction. @throws ValidationError for fields of another kind of connection, and for a removal of all headers. */
 export async function applyUpdate(
   { em, secrets, now }: OperationContext,
@@ -22,15 +25,15 @@ export async function applyUpdate(
   if (Object.values(changes).every((value) => value === undefined)) return;
   refuseStrangeFields(connection, changes);
   if (changes.name !== undefined) connection.name = changes.name;
-  if (changes.command !== undefined) connection.command = changes.command;
-  if (changes.args !== undefined) connection.args = changes.args;
+  if (changes.command != null) connection.command = changes.command;
+  if (changes.args != null) connection.args = changes.args;
   if (changes.env)
     connection.envKeys = await mergeNamed(em, secrets, connection, {
       kind: 'env',
       changes: changes.env,
       names: connection.envKeys,
     });
-  const moves = changes.serverUrl !== undefined && changes.serverUrl !== connection.serverUrl;
+  const moves = changes.serverUrl != null && changes.serverUrl !== connection.serverUrl;
   if (moves) await leaveServer({ em }, connection, changes.serverUrl ?? '');
   if (changes.scope !== undefined) {
     connection.scope = changes.scope;
@@ -90,16 +93,15 @@ function refuseStrangeFields(connection: McpConnection, changes: object): void {
       ? OF_REMOTE
       : [...OF_STDIO, ...OF_REMOTE.filter((field) => authType != null && !OF_AUTH[authType].includes(field))];
   const kind = type === 'stdio' ? 'a stdio connection' : `authType ${authType}`;
-  const faults = Object.entries(changes).flatMap(([field, value]) =>
-    value === undefined || !strange.includes(field)
-      ? []
-      : [
-          {
-            path: [field],
-            code: 'custom',
-            message: `must not be given for ${(OF_STDIO as readonly string[]).includes(field) ? 'a remote connection' : kind}`,
-          },
-        ],
-  );
+  const messageFor = (field: string, value: unknown) => {
+    const isStrange = strange.includes(field);
+    if (value === null) return !isStrange && NEVER_NULL.has(field) ? 'must not be null' : undefined;
+    if (value === undefined || !isStrange) return undefined;
+    return `must not be given for ${(OF_STDIO as readonly string[]).includes(field) ? 'a remote connection' : kind}`;
+  };
+  const faults = Object.entries(changes).flatMap(([field, value]: [string, unknown]) => {
+    const message = messageFor(field, value);
+    return message === undefined ? [] : [{ path: [field], code: 'custom', message }];
+  });
   if (faults.length > 0) throw new ValidationError(faults);
 }

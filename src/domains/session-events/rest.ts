@@ -7,11 +7,11 @@ import {
   answerWith,
 } from '../../core/http/messages.ts';
 import type { OperationContext } from '../../core/operation.ts';
-import { route } from '../../core/http/route.ts';
+import { readOnly, route } from '../../core/http/route.ts';
 import { cursorId, idOf } from './cursor.ts';
 import { eventDataFields } from './event-data.ts';
-import { type ListSessionEventsInput, listSessionEventsInput } from './input.ts';
-import { listSessionEvents } from './operations.ts';
+import { type ListSessionEventsInput, appendSessionEventsInput, listSessionEventsInput } from './input.ts';
+import { appendSessionEvents, listSessionEvents } from './operations.ts';
 import { eventToJson } from './queries.ts';
 import { toEventStream } from './event-stream.ts';
 import { tailSessionEvents } from './live-tail.ts';
@@ -21,11 +21,11 @@ const LAST_ID_HEADER = 'Last-Event-ID';
 
 const sessionEventDocument = z
   .strictObject({
-    id: z.int(),
+    id: readOnly(z.int()),
     createdAt: z.iso.datetime(),
     eventType: z.string(),
     messageId: z.uuid().nullable(),
-    sessionId: z.uuid(),
+    sessionId: readOnly(z.uuid()),
     provider: z.string(),
     eventData: eventDataFields,
   })
@@ -34,6 +34,15 @@ const sessionEventDocument = z
 const pageDocument = z
   .strictObject({ items: z.array(sessionEventDocument), nextCursor: z.string() })
   .meta({ id: 'SessionEventPage' });
+
+const appendedDocument = z
+  .strictObject({
+    sessionId: z.uuid(),
+    firstId: z.int().meta({ description: 'Id of the first event of the batch.' }),
+    lastId: z.int().meta({ description: 'Id of the last event of the batch: the cursor behind it.' }),
+    isReplayed: z.boolean().meta({ description: 'Whether the batch was stored before.' }),
+  })
+  .meta({ id: 'AppendedEvents' });
 
 export const sessionEventRoutes = [
   route({
@@ -62,6 +71,32 @@ export const sessionEventRoutes = [
     run: () => Promise.reject(new Error('answered by respond')),
     respond: async (context, input, request) =>
       wantsStream(request.headers) ? streamOf(context, input, request) : pageOf(context, input),
+  }),
+  route({
+    method: 'POST',
+    path: '/v1/sessions/:sessionId/events',
+    operationId: 'appendSessionEvents',
+    tag: 'Sessions',
+    summary: 'Append events to the stream of a session.',
+    description:
+      'For agent runners. All events are stored, or none; they are numbered in their order. With a `batchId` a retry is harmless: the same batch again stores nothing and answers the stored ids, other events under a known `batchId` are 409, and so is a finished session. A body has at most 4 MiB. Needs the scope `sessions.record`.',
+    input: appendSessionEventsInput,
+    output: appendedDocument,
+    status: 201,
+    errors: [400, 403, 404, 409],
+    examples: {
+      input: {
+        batchId: 'run-7-batch-1',
+        events: [
+          {
+            eventType: 'content_block_delta',
+            provider: 'anthropic',
+            eventData: { type: 'content_block_delta', delivery: 'realtime', deltaType: 'text_delta', index: 0 },
+          },
+        ],
+      },
+    },
+    run: appendSessionEvents,
   }),
 ];
 

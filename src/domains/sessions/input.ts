@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { listInput } from '../../core/lists.ts';
 import { optional, text, withDefault } from '../../core/validation.ts';
 import { richTextDocument } from './rich-text.ts';
 import {
@@ -164,3 +165,23 @@ export const sessionFilter = z.strictObject({
   title: text({ max: 1000 }).nullish(),
 });
 export type SessionFilter = z.output<typeof sessionFilter>;
+
+export const sessionReference = z.strictObject({ sessionId: uuid });
+export type SessionReference = z.output<typeof sessionReference>;
+
+const conditions = <Item extends z.ZodType>(item: Item, meaning: string) =>
+  z.array(item).max(100).optional().meta({ description: meaning });
+
+/** The query of a list over REST: the filter of GraphQL, in which a condition with several values is given once for each of them. */
+export const listSessionsInput = z.strictObject({
+  ...listInput,
+  state: conditions(z.enum(SESSION_STATES), 'In any of these states.'),
+  sessionType: conditions(z.enum(SESSION_TYPES), 'Of any of these types.'),
+  mode: conditions(z.enum(MODES), 'In any of these modes.'),
+  visibility: conditions(z.enum(VISIBILITIES), 'With any of these visibilities.'),
+  projectId: conditions(projectId, 'In any of these projects.'),
+  isPinned: z.boolean().optional().meta({ description: 'Only pinned sessions, or only the others.' }),
+  title: text({ max: 1000 }).optional().meta({ description: 'Only titles that contain this; case is ignored.' }),
+  orderBy: z.enum(['createdAt', 'updatedAt', 'lastSeenAt']).default('createdAt'),
+  sortOrder: z.enum(['ASC', 'DESC']).default('DESC'),
+});

@@ -1,5 +1,4 @@
 import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
-import { z } from 'zod';
 import { ConflictError, invalid, notFound } from '../../core/errors.ts';
 import type { CountedPage } from '../../core/postgres/keyset.ts';
 import { type OperationContext, auditEntry, requireOrganization, requireScope } from '../../core/operation.ts';
@@ -9,9 +8,7 @@ import { resolveMcpConnections } from '../mcp-connections/operations.ts';
 import { Session } from './entity.ts';
 import { MAX_DESCRIPTION, type PinSessionInput, type UpdateSessionInput } from './input.ts';
 import { requireChange } from './policy.ts';
-import { type ArtifactRow, type PullRequestRow, artifactsOf, pullRequestsOf } from './artifact-queries.ts';
 import {
-  type ProjectRow,
   type SessionChanges,
   type SessionList,
   type SessionRow,
@@ -19,7 +16,6 @@ import {
   findSessions,
   findStreamHead,
   pageOfSessions,
-  projectsOf,
   updateSessionRow,
 } from './queries.ts';
 import { type RichTextDocument, toPlainText } from './rich-text.ts';
@@ -62,27 +58,6 @@ export type { SessionRow } from './queries.ts';
 // What belongs to sessions that the caller has reached. Projects are found by their id.
 export { artifactsOf, pullRequestsOf } from './artifact-queries.ts';
 export { projectsOf, readSessionVersions } from './queries.ts';
-
-/** A session with all that REST answers with it. */
-export interface SessionDetails {
-  readonly session: SessionRow;
-  readonly artifacts: readonly ArtifactRow[];
-  /** By artifact. */
-  readonly pullRequests: ReadonlyMap<string, readonly PullRequestRow[]>;
-  readonly project: ProjectRow | undefined;
-}
-
-export async function readSessionDetails(context: OperationContext, session: SessionRow): Promise<SessionDetails> {
-  const { id, projectId } = session;
-  const artifacts = (await artifactsOf(context)([id])).get(id) ?? [];
-  const pullRequests =
-    artifacts.length > 0 ? await pullRequestsOf(context)(artifacts.map((artifact) => artifact.id)) : new Map();
-  const [project] =
-    projectId !== null && z.uuid().safeParse(projectId).success
-      ? (await projectsOf(context)([projectId])).values()
-      : [];
-  return { session, artifacts, pullRequests, project };
-}
 
 /**
  * Changes the configuration of a session. `richContent` without `description` sets the description to its plain text.

@@ -1,213 +1,95 @@
-import { z } from 'zod';
-import type { OperationContext } from '../../core/operation.ts';
 import { route } from '../../core/http/route.ts';
-import { updateSessionInput } from './input.ts';
-import { htmlUrlOf, stateFlags } from './derived.ts';
-import { type SessionDetails, readSessionDetails, updateSession } from './operations.ts';
-import type { ArtifactRow, PullRequestRow } from './artifact-queries.ts';
-import {
-  ARTIFACT_TYPES,
-  MODES,
-  PROJECT_COLORS,
-  PROJECT_ICONS,
-  PULL_REQUEST_STATUSES,
-  SANDBOX_SIZES,
-  SESSION_STATES,
-  SESSION_TYPES,
-  VISIBILITIES,
-} from './vocabulary.ts';
+import { listDocument, readList } from '../../core/lists.ts';
+import type { OperationContext } from '../../core/operation.ts';
+import { readSession, readSessionDetails } from './details.ts';
+import { createSessionInput, listSessionsInput, sessionReference, updateSessionInput } from './input.ts';
+import { listSessions, updateSession } from './operations.ts';
+import type { SessionRow } from './queries.ts';
+import { createSession } from './recording-operations.ts';
+import { sessionDocument, toSessionDocument } from './rest-documents.ts';
 
-const dateTime = z.iso.datetime();
-const count = z.int();
+const tag = 'Sessions';
 
-const pullRequestDocument = z
-  .strictObject({
-    id: z.uuid(),
-    url: z.string(),
-    title: z.string(),
-    status: z.enum(PULL_REQUEST_STATUSES),
-    isDraft: z.boolean(),
-    sourceBranch: z.string(),
-    baseBranch: z.string(),
-    headSha: z.string(),
-    createdAt: dateTime,
-    updatedAt: dateTime,
-    agent: z.string(),
-    diff: z.strictObject({ additions: count, deletions: count, data: z.string() }),
-    author: z.strictObject({ avatarUrl: z.string(), login: z.string() }),
-    codeRepository: z.strictObject({
-      id: z.uuid(),
-      name: z.string(),
-      owner: z.string(),
-      baseBranch: z.string(),
-      provider: z.string(),
-    }),
-  })
-  .meta({ id: 'PullRequest' });
-
-const artifactDocument = z
-  .strictObject({
-    id: z.uuid(),
-    type: z.enum(ARTIFACT_TYPES),
-    createdAt: dateTime,
-    updatedAt: dateTime,
-    pullRequests: z.array(pullRequestDocument),
-  })
-  .meta({ id: 'Artifact' });
-
-const sessionDocument = z
-  .strictObject({
-    id: z.uuid(),
-    agent: z.string().nullable(),
-    agentId: z.uuid().nullable(),
-    artifactType: z.enum(ARTIFACT_TYPES).nullable(),
-    baseBranch: z.string().nullable(),
-    branchName: z.string().nullable(),
-    targetBranch: z.string().nullable(),
-    createdAt: dateTime,
-    updatedAt: dateTime,
-    lastQueuedAt: dateTime.nullable(),
-    lastSeenAt: dateTime,
-    externalId: z.string().nullable(),
-    externalUrl: z.string().nullable(),
-    kind: z.string(),
-    level: count,
-    mcpServers: z.array(z.uuid()),
-    mode: z.enum(MODES),
-    projectId: z.string().nullable(),
-    sandboxSize: z.enum(SANDBOX_SIZES).nullable(),
-    sessionType: z.enum(SESSION_TYPES),
-    title: z.string(),
-    description: z.string().nullable(),
-    visibility: z.enum(VISIBILITIES),
-    htmlUrl: z.string(),
-    isPinned: z.boolean(),
-    diffSummary: z.strictObject({ additions: count, deletions: count }).nullable(),
-    artifacts: z.array(artifactDocument),
-    project: z
-      .strictObject({ id: z.uuid(), name: z.string(), icon: z.enum(PROJECT_ICONS), color: z.enum(PROJECT_COLORS) })
-      .nullable(),
-    sessionSource: z.strictObject({
-      id: z.uuid(),
-      name: z.string(),
-      type: z.string(),
-      repositories: z.array(z.strictObject({ id: z.uuid(), name: z.string(), provider: z.string() })),
-    }),
-    sourcePullRequest: z
-      .strictObject({
-        id: z.uuid(),
-        url: z.string(),
-        title: z.string(),
-        status: z.enum(PULL_REQUEST_STATUSES),
-        isDraft: z.boolean(),
-      })
-      .nullable(),
-    state: z.strictObject({
-      isQueued: z.boolean(),
-      isCancelled: z.boolean(),
-      isCompleted: z.boolean(),
-      isFailed: z.boolean(),
-      inProgress: z.boolean(),
-      current: z.enum(SESSION_STATES),
-    }),
-  })
-  .meta({ id: 'Session' });
-
-function toPullRequestDocument({
-  id,
-  url,
-  title,
-  status,
-  isDraft,
-  sourceBranch,
-  baseBranch,
-  headSha,
-  createdAt,
-  updatedAt,
-  agent,
-  diff,
-  author,
-  codeRepository,
-}: PullRequestRow) {
-  return {
-    id,
-    url,
-    title,
-    status,
-    isDraft,
-    sourceBranch,
-    baseBranch,
-    headSha,
-    createdAt: createdAt,
-    updatedAt: updatedAt,
-    agent,
-    diff,
-    author,
-    codeRepository,
-  };
+async function toDocuments(context: OperationContext, sessions: readonly SessionRow[]) {
+  const details = await readSessionDetails(context, sessions);
+  return details.map((each) => toSessionDocument(each, context.settings.publicUrl));
 }
 
-function toArtifactDocument(
-  { id, type, createdAt, updatedAt }: ArtifactRow,
-  pullRequests: readonly PullRequestRow[],
-): z.input<typeof artifactDocument> {
-  return {
-    id,
-    type,
-    createdAt: createdAt,
-    updatedAt: updatedAt,
-    pullRequests: pullRequests.map(toPullRequestDocument),
-  };
+async function toDocument(context: OperationContext, session: SessionRow) {
+  const [document] = await toDocuments(context, [session]);
+  if (!document) throw new Error('a session without its document');
+  return document;
 }
 
-function toSessionDocument(
-  { session: row, artifacts, pullRequests, project }: SessionDetails,
-  { settings }: OperationContext,
-): z.input<typeof sessionDocument> {
-  return {
-    id: row.id,
-    agent: row.agent,
-    agentId: row.agentId,
-    artifactType: row.artifactType,
-    baseBranch: row.baseBranch,
-    branchName: row.branchName,
-    targetBranch: row.targetBranch,
-    createdAt: row.createdAt,
-    updatedAt: row.updatedAt,
-    lastQueuedAt: row.lastQueuedAt,
-    lastSeenAt: row.lastSeenAt,
-    externalId: row.externalId,
-    externalUrl: row.externalUrl,
-    kind: row.kind,
-    level: row.level,
-    mcpServers: [...row.mcpServers],
-    mode: row.mode,
-    projectId: row.projectId,
-    sandboxSize: row.sandboxSize,
-    sessionType: row.sessionType,
-    title: row.title,
-    description: row.description,
-    visibility: row.visibility,
-    htmlUrl: htmlUrlOf(row.id, settings.publicUrl),
-    isPinned: row.isPinned,
-    diffSummary: row.diffSummary,
-    artifacts: artifacts.map((artifact) => toArtifactDocument(artifact, pullRequests.get(artifact.id) ?? [])),
-    project: project ?? null,
-    sessionSource: { ...row.source, repositories: [...row.source.repositories] },
-    sourcePullRequest: row.sourcePullRequest,
-    state: stateFlags(row.state),
-  };
-}
+const ORDERS = { createdAt: 'CREATED_AT', updatedAt: 'UPDATED_AT', lastSeenAt: 'LAST_SEEN_AT' } as const;
 
 export const sessionRoutes = [
+  route({
+    method: 'GET',
+    path: '/v1/sessions',
+    operationId: 'listSessions',
+    tag,
+    summary: 'List the sessions that the caller can read.',
+    description:
+      'Public sessions of the organization and the private ones of the caller; an administrator also sees the private ones of others. Newest first unless `orderBy` and `sortOrder` say otherwise. Needs the scope `sessions.read`.',
+    input: listSessionsInput,
+    output: listDocument(sessionDocument),
+    status: 200,
+    errors: [400],
+    run: async (context, { limit, cursor, orderBy, sortOrder, ...filter }) => {
+      const order = { field: ORDERS[orderBy], direction: sortOrder };
+      const page = await readList(
+        { limit, cursor },
+        (given) => listSessions(context, { filter, order, page: given }),
+        (session) => session,
+      );
+      return { ...page, items: await toDocuments(context, page.items) };
+    },
+  }),
+  route({
+    method: 'POST',
+    path: '/v1/sessions',
+    operationId: 'createSession',
+    tag,
+    summary: 'Begin to record a session.',
+    description:
+      'For agent runners. The session belongs to the caller, is `queued`, and has no events. Without `project`, `projectId` is free text. Needs the scope `sessions.record`.',
+    input: createSessionInput,
+    output: sessionDocument,
+    status: 201,
+    errors: [400],
+    examples: {
+      input: {
+        title: 'Mend the flaky checkout test',
+        agent: 'coder',
+        baseBranch: 'main',
+        source: { name: 'Issue 12', type: 'issue' },
+      },
+    },
+    run: async (context, input) => toDocument(context, await createSession(context, input)),
+  }),
+  route({
+    method: 'GET',
+    path: '/v1/sessions/:sessionId',
+    operationId: 'readSession',
+    tag,
+    summary: 'Read a session.',
+    description: 'With its artifacts, their pull requests, and its project. Needs the scope `sessions.read`.',
+    input: sessionReference,
+    output: sessionDocument,
+    status: 200,
+    errors: [400, 404],
+    run: async (context, input) => toDocument(context, await readSession(context, input)),
+  }),
   route({
     method: 'PATCH',
     path: '/v1/sessions/:sessionId',
     operationId: 'updateSession',
     optionalBody: true,
-    tag: 'Sessions',
+    tag,
     summary: 'Update the configuration of a session.',
-    description: 'What is absent stays as it is; null clears what may be null. An empty body changes nothing.',
+    description:
+      'A missing field stays as it is; `null` clears a field that may be null. An empty body changes nothing. `mcpServers` takes ids and names; the answer has ids. The creator of the session and administrators can change it. Needs the scope `sessions.write`.',
     input: updateSessionInput,
     output: sessionDocument,
     status: 200,
@@ -215,9 +97,6 @@ export const sessionRoutes = [
     examples: {
       input: { title: 'Mend the flaky checkout test', mode: 'planning', sandboxSize: 'large', visibility: 'public' },
     },
-    run: async (context, input) => {
-      const session = await updateSession(context, input);
-      return toSessionDocument(await readSessionDetails(context, session), context);
-    },
+    run: async (context, input) => toDocument(context, await updateSession(context, input)),
   }),
 ];

@@ -13,7 +13,8 @@ import {
   storedAnswers,
 } from '../../support/fixtures/idempotency.ts';
 import { dumpTables } from '../../support/fixtures/second-gateway.ts';
-import { createSession } from '../../support/fixtures/sessions.ts';
+import { createConnection } from '../../support/fixtures/mcp-connections.ts';
+import { createSession, eventsOf } from '../../support/fixtures/sessions.ts';
 import { type Peer, mcpHandler, startPeer } from '../../support/peers/mcp-server.ts';
 
 /** `Idempotency-Key` on REST: what is sent again is not done again, and gets the same bytes. */
@@ -47,6 +48,10 @@ async function definitionWithProperty(): Promise<string> {
   return body.name;
 }
 
+async function connectionId(): Promise<string> {
+  return (await createConnection(gateway, key, createRemote(server.origin).body)).body.connection.id;
+}
+
 /** One of every write. */
 const WRITES: Readonly<Record<string, () => Write | Promise<Write>>> = {
   createOrganization: () => ({ method: 'POST', path: '/v1/organizations', body: { name: 'Acme' } }),
@@ -70,11 +75,22 @@ const WRITES: Readonly<Record<string, () => Write | Promise<Write>>> = {
     };
   },
   createMcpConnection: () => createRemote(server.origin),
-  authorizeMcpConnection: async () => {
-    const { body } = createRemote(server.origin);
-    const created = await gateway.rest<{ connection: { id: string } }>('POST', '/v1/mcp-connections', { key, body });
-    return { method: 'POST', path: `/v1/mcp-connections/${created.body.connection.id}/authorize` };
-  },
+  authorizeMcpConnection: async () => ({
+    method: 'POST',
+    path: `/v1/mcp-connections/${await connectionId()}/authorize`,
+  }),
+  updateMcpConnection: async () => ({
+    method: 'PATCH',
+    path: `/v1/mcp-connections/${await connectionId()}`,
+    body: { name: 'Renamed' },
+  }),
+  deleteMcpConnection: async () => ({ method: 'DELETE', path: `/v1/mcp-connections/${await connectionId()}` }),
+  createSession: () => ({ method: 'POST', path: '/v1/sessions', body: { title: 'Mend the test' } }),
+  appendSessionEvents: async () => ({
+    method: 'POST',
+    path: `/v1/sessions/${await createSession(gateway, key)}/events`,
+    body: { events: eventsOf(2) },
+  }),
   updateSession: async () => ({
     method: 'PATCH',
     path: `/v1/sessions/${await createSession(gateway, key)}`,

@@ -1,0 +1,51 @@
+import { z } from 'zod';
+import { notFound } from '../../core/errors.ts';
+import type { OperationContext } from '../../core/operation.ts';
+import { type ArtifactRow, type PullRequestRow, artifactsOf, pullRequestsOf } from './artifact-queries.ts';
+import type { SessionReference } from './input.ts';
+import { readSessions } from './operations.ts';
+import { type ProjectRow, type SessionRow, projectsOf } from './queries.ts';
+
+/** Sessions with what REST answers together with them. */
+
+export interface SessionDetails {
+  readonly session: SessionRow;
+  readonly artifacts: readonly ArtifactDetails[];
+  readonly project: ProjectRow | undefined;
+}
+
+export interface ArtifactDetails extends ArtifactRow {
+  readonly pullRequests: readonly PullRequestRow[];
+}
+
+/** One session. @throws NotFoundError when there is none that the caller may read. */
+export async function readSession(context: OperationContext, { sessionId }: SessionReference): Promise<SessionRow> {
+  const [session] = await readSessions(context, [sessionId]);
+  return session ?? Promise.reject(notFound('session'));
+}
+
+/** The details of sessions that the caller has reached, in their order: three statements, however many sessions they are. */
+export async function readSessionDetails(
+  context: OperationContext,
+  sessions: readonly SessionRow[],
+): Promise<SessionDetails[]> {
+  const projectIds = new Set(sessions.flatMap(({ projectId }) => (isUuid(projectId) ? [projectId] : [])));
+  const [artifacts, projects] = await Promise.all([
+    sessions.length > 0 ? artifactsOf(context)(sessions.map(({ id }) => id)) : undefined,
+    projectIds.size > 0 ? projectsOf(context)([...projectIds]) : undefined,
+  ]);
+  const artifactIds = Array.from(artifacts?.values() ?? []).flatMap((rows) => rows.map(({ id }) => id));
+  const pullRequests = artifactIds.length > 0 ? await pullRequestsOf(context)(artifactIds) : undefined;
+  return sessions.map((session) => ({
+    session,
+    artifacts: (artifacts?.get(session.id) ?? []).map((artifact) => ({
+      ...artifact,
+      pullRequests: pullRequests?.get(artifact.id) ?? [],
+    })),
+    project: session.projectId === null ? undefined : projects?.get(session.projectId),
+  }));
+}
+
+function isUuid(value: string | null): value is string {
+  return z.uuid().safeParse(value).success;
+}

@@ -1,0 +1,169 @@
+import { z } from 'zod';
+import { readOnly } from '../../core/http/route.ts';
+import type { PullRequestRow } from './artifact-queries.ts';
+import { htmlUrlOf, stateFlags } from './derived.ts';
+import type { ArtifactDetails, SessionDetails } from './details.ts';
+import {
+  ARTIFACT_TYPES,
+  MODES,
+  PROJECT_COLORS,
+  PROJECT_ICONS,
+  PULL_REQUEST_STATUSES,
+  SANDBOX_SIZES,
+  SESSION_STATES,
+  SESSION_TYPES,
+  VISIBILITIES,
+} from './vocabulary.ts';
+
+/** The JSON of sessions over REST: workspace management API, section 2.2. What a PATCH does not take is marked as read-only. */
+
+const dateTime = z.iso.datetime();
+const count = z.int();
+
+const pullRequestDocument = z
+  .strictObject({
+    id: z.uuid(),
+    url: z.string(),
+    title: z.string(),
+    status: z.enum(PULL_REQUEST_STATUSES),
+    isDraft: z.boolean(),
+    sourceBranch: z.string(),
+    baseBranch: z.string(),
+    headSha: z.string(),
+    createdAt: dateTime,
+    updatedAt: dateTime,
+    agent: z.string(),
+    diff: z.strictObject({ additions: count, deletions: count, data: z.string() }),
+    author: z.strictObject({ avatarUrl: z.string(), login: z.string() }),
+    codeRepository: z.strictObject({
+      id: z.uuid(),
+      name: z.string(),
+      owner: z.string(),
+      baseBranch: z.string(),
+      provider: z.string(),
+    }),
+  })
+  .meta({ id: 'PullRequest' });
+
+const artifactDocument = z
+  .strictObject({
+    id: z.uuid(),
+    type: z.enum(ARTIFACT_TYPES),
+    createdAt: dateTime,
+    updatedAt: dateTime,
+    pullRequests: z.array(pullRequestDocument),
+  })
+  .meta({ id: 'Artifact' });
+
+const projectDocument = z.strictObject({
+  id: z.uuid(),
+  name: z.string(),
+  icon: z.enum(PROJECT_ICONS),
+  color: z.enum(PROJECT_COLORS),
+});
+
+const sourceDocument = z.strictObject({
+  id: z.uuid(),
+  name: z.string(),
+  type: z.string(),
+  repositories: z.array(z.strictObject({ id: z.uuid(), name: z.string(), provider: z.string() })),
+});
+
+const sourcePullRequestDocument = z.strictObject({
+  id: z.uuid(),
+  url: z.string(),
+  title: z.string(),
+  status: z.enum(PULL_REQUEST_STATUSES),
+  isDraft: z.boolean(),
+});
+
+const stateDocument = z.strictObject({
+  isQueued: z.boolean(),
+  isCancelled: z.boolean(),
+  isCompleted: z.boolean(),
+  isFailed: z.boolean(),
+  inProgress: z.boolean(),
+  current: z.enum(SESSION_STATES),
+});
+
+export const sessionDocument = z
+  .strictObject({
+    id: readOnly(z.uuid()),
+    agent: z.string().nullable(),
+    agentId: readOnly(z.uuid().nullable()),
+    artifactType: readOnly(z.enum(ARTIFACT_TYPES).nullable()),
+    baseBranch: z.string().nullable(),
+    branchName: z.string().nullable(),
+    targetBranch: z.string().nullable(),
+    createdAt: readOnly(dateTime),
+    updatedAt: readOnly(dateTime),
+    lastQueuedAt: readOnly(dateTime.nullable()),
+    lastSeenAt: readOnly(dateTime),
+    externalId: readOnly(z.string().nullable()),
+    externalUrl: readOnly(z.string().nullable()),
+    kind: readOnly(z.string()),
+    level: count,
+    mcpServers: z.array(z.uuid()).meta({
+      description:
+        'Ids of the MCP connections that the agent may use. Deleted ones, and personal ones of somebody else, are left out.',
+    }),
+    mode: z.enum(MODES),
+    projectId: z.string().nullable(),
+    sandboxSize: z.enum(SANDBOX_SIZES).nullable(),
+    sessionType: readOnly(z.enum(SESSION_TYPES)),
+    title: z.string(),
+    description: z.string().nullable(),
+    visibility: z.enum(VISIBILITIES),
+    htmlUrl: readOnly(z.string()).meta({ description: 'Its page in the console.' }),
+    isPinned: readOnly(z.boolean()),
+    diffSummary: readOnly(z.strictObject({ additions: count, deletions: count }).nullable()),
+    artifacts: readOnly(z.array(artifactDocument)),
+    project: readOnly(projectDocument.nullable()),
+    sessionSource: readOnly(sourceDocument),
+    sourcePullRequest: readOnly(sourcePullRequestDocument.nullable()),
+    state: readOnly(stateDocument),
+  })
+  .meta({ id: 'Session' });
+
+function toPullRequestDocument({
+  artifactId: _artifactId,
+  organizationId: _organizationId,
+  ...pullRequest
+}: PullRequestRow): z.input<typeof pullRequestDocument> {
+  return pullRequest;
+}
+
+function toArtifactDocument({
+  id,
+  type,
+  createdAt,
+  updatedAt,
+  pullRequests,
+}: ArtifactDetails): z.input<typeof artifactDocument> {
+  return { id, type, createdAt, updatedAt, pullRequests: pullRequests.map(toPullRequestDocument) };
+}
+
+export function toSessionDocument(
+  { session, artifacts, project }: SessionDetails,
+  publicUrl: string,
+): z.input<typeof sessionDocument> {
+  const {
+    organizationId: _organizationId,
+    creatorId: _creatorId,
+    richContent: _richContent,
+    agentOptions: _agentOptions,
+    source,
+    state,
+    mcpServers,
+    ...fields
+  } = session;
+  return {
+    ...fields,
+    mcpServers: [...mcpServers],
+    htmlUrl: htmlUrlOf(session.id, publicUrl),
+    artifacts: artifacts.map(toArtifactDocument),
+    project: project ?? null,
+    sessionSource: { ...source, repositories: [...source.repositories] },
+    state: stateFlags(state),
+  };
+}
