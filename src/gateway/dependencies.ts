@@ -16,7 +16,6 @@ import {
   type WorkContext,
 } from '../core/operation.ts';
 import { type Outbound, type OutboundOptions, createOutbound } from '../core/outbound/outbound.ts';
-import type { PublicContext } from '../core/http/route.ts';
 import { type Outages, watchOutages } from '../core/postgres/outages.ts';
 import { type Replicas, type ReplicasOptions, createReplicas } from '../core/postgres/replicas.ts';
 import type { SecretBox } from '../core/secrets/secrets.ts';
@@ -256,11 +255,6 @@ export function operationContext(
     outbound,
     settings: settingsOf(dependencies),
   };
-}
-
-/** The context of work without a caller: of pages that need no key. */
-export function publicContext(dependencies: Dependencies, requestId: string, request: HttpRequest): PublicContext {
-  return { ...workContext(dependencies), signal: request.signal, requestId };
 }
 
 /** The context of work that no request asks for, with a unit of work of its own. */

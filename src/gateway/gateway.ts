@@ -3,13 +3,15 @@ import type { Logger } from 'pino';
 import { answerBytes } from '../core/answer-size.ts';
 import { DomainError } from '../core/errors.ts';
 import { type HttpAnswer, type HttpHeaders, type HttpRequest, answerWith } from '../core/http/messages.ts';
+import { readForm } from '../core/http/request-body.ts';
 import { wantsHtml } from '../core/http/html-page.ts';
 import type { Actor } from '../core/operation.ts';
 import { type Span, traced } from '../core/tracing/tracing.ts';
 import type { KnownKey } from './admission/api-key-lookup.ts';
 import { authenticate, canAct } from './admission/authenticate.ts';
 import { createCors } from './http/cors.ts';
-import { type Dependencies, operationContext, publicContext } from './dependencies.ts';
+import { type Dependencies, operationContext } from './dependencies.ts';
+import { publicContext } from './public-context.ts';
 import { toDomainError } from './failures.ts';
 import { createGraphQLDoor } from './graphql/handler.ts';
 import { answerGraphQLError } from './graphql/errors.ts';
@@ -124,8 +126,11 @@ export function createGateway(dependencies: Dependencies): Gateway {
     passage.operation = page.operationId;
     // What opens such a page to look at it, without reading it, must not use up what it stands for: HEAD runs nothing.
     if (request.method === 'HEAD') return answerWith(null);
-    if (request.method !== 'GET') throw methodNotAllowed(request.method, ['GET']);
-    return page.answer(publicContext(dependencies, requestId, request), url.searchParams);
+    const context = publicContext(dependencies, requestId, request);
+    if (request.method === 'GET') return page.answer(context, url.searchParams);
+    if (request.method !== 'POST' || !page.submit)
+      throw methodNotAllowed(request.method, page.submit ? ['GET', 'POST'] : ['GET']);
+    return page.submit(context, await readForm(request));
   }
 
   const pages: Readonly<Record<string, () => Promise<HttpAnswer>>> = {

@@ -3,6 +3,7 @@ import { isWrite } from '../../src/core/http/route.ts';
 import { routes } from '../../src/gateway/routes.ts';
 import { caseFaults } from '../support/completeness.ts';
 import { AT, type AuditWorld, type Write, auditRows, startAuditWorld } from '../support/fixtures/audit-log.ts';
+import { visit } from '../support/fixtures/mcp-connections.ts';
 import { createSession, eventsOf } from '../support/fixtures/sessions.ts';
 
 /** Every route that writes, one after the other in one workspace: each leaves exactly one entry, which says who, what and when. */
@@ -161,8 +162,9 @@ test('completing an authorization counts for whoever began it', async () => {
   w.gateway.setClock(AT);
   const before = await auditRows(w.gateway);
   const url = w.oauth.consent(w.made['authorizationUrl'] ?? '');
-  const page = await w.gateway.fetch(url.pathname + url.search, { headers: { 'X-Request-Id': 'callback' } });
-  expect(page.status).toBe(200);
+  const requestId = { 'X-Request-Id': 'callback' };
+  const fetch: typeof w.gateway.fetch = (target, init) => w.gateway.fetch(target, { ...init, headers: requestId });
+  expect((await visit({ fetch }, url)).status).toBe(200);
   const { keyId, organizationId } = w.admin;
   expect((await auditRows(w.gateway)).slice(before.length)).toMatchObject([
     { operation: 'completeMcpAuthorization', targetId: w.made['server'], keyId, organizationId, requestId: 'callback' },

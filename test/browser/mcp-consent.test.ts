@@ -75,6 +75,15 @@ async function consent(authorizationUrl: string, { agree = true } = {}): Promise
   return page;
 }
 
+/** Presses a button of the page that asks whose connection it is. */
+async function decide(page: Page, button: 'Connect' | 'Do not connect'): Promise<Page> {
+  const answered = page.waitForResponse((response) => response.request().method() === 'POST');
+  await page.getByRole('button', { name: button, exact: true }).click();
+  await answered;
+  await page.locator('.next').waitFor();
+  return page;
+}
+
 /** Faults that axe-core finds. Its script is run in a copy of the page without the policy that lets nothing run. */
 async function faultsOf(page: Page): Promise<string[]> {
   const context = await browser.newContext({ bypassCSP: true });
@@ -132,6 +141,10 @@ test('create → address → consent → connected → tools → expired → ref
     nextAction: 'COMPLETE_AUTHORIZATION',
   });
   const page = await consent(authorizationUrl);
+  await shown(page, 'confirmation');
+  expect(await page.locator('main').innerText()).toMatch(/Is this your connection\?[^]*Issue tracker[^]*@example\.com/);
+  expect(await faultsOf(page)).toEqual([]);
+  await decide(page, 'Connect');
   await shown(page, 'connected');
   expect(await page.locator('main').innerText()).toMatch(
     /Connected\s+The MCP connection “Issue tracker” is connected\.\s+You can close this window\./,
@@ -163,9 +176,10 @@ test('create → address → consent → connected → tools → expired → ref
 
   gateway.setClock(undefined);
   const again = await gateway.rest<Created>('POST', `/v1/mcp-connections/${connection.id}/authorize`, { key });
-  await consent(again.body.authorizationUrl);
+  await decide(await consent(again.body.authorizationUrl), 'Connect');
   expect(await read(connection.id, 'status tools { name }')).toEqual({ status: 'CONNECTED', tools });
 
+  // The form is sent again.
   await page.reload();
   await shown(page, 'reloaded');
   expect(await page.locator('main').innerText()).toMatch(/^Nothing to complete\s+This authorization is not known/m);
@@ -192,7 +206,33 @@ test('who declines is told so, in light and dark and on a narrow screen, and can
   });
 
   const again = await gateway.rest<Created>('POST', `/v1/mcp-connections/${connection.id}/authorize`, { key });
-  await consent(again.body.authorizationUrl);
+  const asked = await consent(again.body.authorizationUrl);
+  await asked.emulateMedia({ colorScheme: 'dark' });
+  await asked.setViewportSize({ width: 340, height: 640 });
+  await shown(asked, 'confirmation-dark-narrow');
+  expect(await faultsOf(asked)).toEqual([]);
+  await decide(asked, 'Connect');
   expect(await read(connection.id, 'status')).toEqual({ status: 'CONNECTED' });
   expect(requested).toEqual([]);
+});
+
+test('somebody else who is sent the link, and says no, gives nothing away', async () => {
+  const { authorizationUrl, connection } = await create('Trap');
+  const page = await decide(await consent(authorizationUrl), 'Do not connect');
+  expect(await page.locator('main').innerText()).toContain('it was declined before it was completed');
+  expect(await read(connection.id, 'status connectedAt')).toEqual({
+    status: 'AUTHORIZATION_REQUIRED',
+    connectedAt: null,
+  });
+});
+
+test('in the browser of the user who asked, signed in, nothing is asked', async () => {
+  const { authorizationUrl } = await create('Known');
+  const page = await person.newPage();
+  await page.goto(`${server.url}/sign-in`);
+  await page.getByLabel('API key').fill(key);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.waitForURL((url) => url.pathname !== '/sign-in');
+  const connected = await consent(authorizationUrl);
+  expect(await connected.locator('main').innerText()).toContain('The MCP connection “Known” is connected.');
 });

@@ -7,6 +7,7 @@ import { McpConnection } from '../../src/domains/mcp-connections/entity.ts';
 import { useServer } from '../../src/domains/mcp-connections/remote/session.ts';
 import { workContext } from '../../src/gateway/dependencies.ts';
 import type { TestGateway } from '../support/fixtures/gateway.ts';
+import { visit } from '../support/fixtures/mcp-connections.ts';
 
 /**
  * What a user of the gateway does with an MCP server: creates a connection, follows `authorizationUrl` to the consent and back, asks for the
@@ -61,9 +62,8 @@ export async function startDriver(gateway: TestGateway): Promise<Driver> {
     const { headers } = await fetch(authorizationUrl, { redirect: 'manual' });
     const back = new URL(headers.get('location') ?? 'missing:');
     if (back.pathname !== CALLBACK) throw new Error(`led to ${back.href}`);
-    const page = await gateway.fetch(back.pathname + back.search);
-    const shown = await page.text();
-    if (page.status !== 200 && !shown.includes(ASKED_AGAIN)) throw new Error(/<p>.*/.exec(shown)?.[0] ?? shown);
+    const { status, text } = await visit(gateway, back);
+    if (status !== 200 && !text.includes(ASKED_AGAIN)) throw new Error(/<p>.*/.exec(text)?.[0] ?? text);
   }
 
   async function readTools(id: string): Promise<Tool[]> {

@@ -5,6 +5,7 @@ import { json } from 'node:stream/consumers';
 import { afterEach, expect, inject, test } from 'vitest';
 import { z } from 'zod';
 import { findRunningEmbeddedPostgres } from '../../src/core/postgres/embedded/server.ts';
+import { visit } from '../support/fixtures/mcp-connections.ts';
 import { startOAuthFixture } from '../support/peers/mcp-authorization-server.ts';
 import { consentByForms, startOidcFixture } from '../support/peers/mcp-oidc-server.ts';
 import { startPeer } from '../support/peers/mcp-server.ts';
@@ -28,6 +29,13 @@ afterEach(async () => {
 });
 
 const created = z.object({ authorizationUrl: z.string().nullable(), connection: z.object({ id: z.string() }) });
+
+function browserOf({ url }: GatewayProcess) {
+  return {
+    fetch: (path: string | Request, init?: RequestInit) =>
+      fetch(new URL(typeof path === 'string' ? path : path.url, url), init),
+  };
+}
 
 function useServer({ url }: GatewayProcess, key: string, id: string) {
   const mutation =
@@ -64,7 +72,7 @@ test('two processes, 10 concurrent uses each, of a token that has expired: a cer
   });
   const { authorizationUrl, connection } = created.parse(answer.body);
   const back = await consentByForms(authorizationUrl ?? '');
-  expect((await fetch(back)).status).toBe(200);
+  expect((await visit(browserOf(one), back)).status).toBe(200);
   expect(fixture.refreshes()).toBe(0);
   await age(env.DATABASE_URL, connection.id, 3_600);
   const outcomes = await Promise.all(
@@ -163,9 +171,9 @@ test('after every kind of use no secret is in the files of the database, its wri
     const databaseUrl = await findRunningEmbeddedPostgres(dataDir);
     await age(databaseUrl ?? '', connection.id, fixture.tokenLifetimeS);
   };
-  const page = await fetch(fixture.consent(authorizationUrl ?? ''));
+  const page = await visit(browserOf(gateway), fixture.consent(authorizationUrl ?? ''));
   expect(page.status).toBe(200);
-  answers.push(await page.text());
+  answers.push(page.text);
   await expire();
   await use(connection.id);
   expect(fixture.tokenRequests.at(-1)?.get('grant_type')).toBe('refresh_token');

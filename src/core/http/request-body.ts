@@ -1,5 +1,5 @@
 import type { HttpHeaders, HttpRequest } from './messages.ts';
-import { DomainError, invalid } from '../errors.ts';
+import { DomainError, ForbiddenError, invalid } from '../errors.ts';
 
 /** Bodies over 4 MiB are refused, on both doors. */
 export const MAX_BODY_BYTES = 4 * 1024 * 1024;
@@ -28,6 +28,21 @@ export async function readJson(request: HttpRequest): Promise<unknown> {
  */
 export async function readText(request: HttpRequest, maxBytes: number): Promise<string> {
   return decode(await readBytes(request.body, maxBytes));
+}
+
+const MAX_FORM_BYTES = 64 * 1024;
+
+/**
+ * The fields of a form that a page of the gateway sent (HTML, section 4.10.21).
+ * @throws DomainError 403 when the browser says that another site sent it; 415 for what is no form; 413 over 64 KiB.
+ */
+export async function readForm(request: HttpRequest): Promise<URLSearchParams> {
+  const site = request.headers.get('sec-fetch-site');
+  if (site !== null && site !== 'same-origin' && site !== 'none')
+    throw new ForbiddenError('this form must be sent from a page of the gateway itself');
+  if (!/^application\/x-www-form-urlencoded\b/i.test(request.headers.get('content-type') ?? ''))
+    throw new DomainError('unsupportedMediaType', 'the body must be sent as application/x-www-form-urlencoded');
+  return new URLSearchParams(await readText(request, MAX_FORM_BYTES));
 }
 
 /** @throws ValidationError (400) for anything but a JSON object. */

@@ -46,14 +46,20 @@ export interface Route<Input extends z.ZodType = z.ZodType, Output extends z.Zod
 export type PublicContext = Omit<
   OperationContext,
   'actor' | 'authenticateAgain' | 'toDomainError' | 'turns' | 'timing' | 'liveTails' | 'budget'
->;
+> & {
+  /** The user that the browser is signed in as; undefined without a valid cookie, wherever the request comes from. */
+  readonly signedInUserId: () => Promise<string | undefined>;
+};
 
-/** A page for which no key is needed, because what it may do stands in its query. Answers GET. */
+/** A page for which no key is needed, because what it may do stands in its query or its form. */
 export interface PublicPage {
   readonly path: string;
   /** Names it in logs and metrics. */
   readonly operationId: string;
+  /** Answers GET. */
   readonly answer: (context: PublicContext, query: URLSearchParams) => Promise<HttpAnswer>;
+  /** Answers POST of its form, unless another site sent it. */
+  readonly submit?: (context: PublicContext, form: URLSearchParams) => Promise<HttpAnswer>;
 }
 
 /** Keeps the types of input and output together while a row is written, and lets them go for the table. */

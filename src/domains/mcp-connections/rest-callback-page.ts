@@ -1,12 +1,16 @@
 import { createHash } from 'node:crypto';
+import { escapeHtml } from '../../core/http/html-page.ts';
 import { type HttpAnswer, answerWith } from '../../core/http/messages.ts';
+import type { CallbackAnswer } from './oauth/confirmation.ts';
 import type { CallbackResult } from './oauth/operations.ts';
+import { CALLBACK_PATH } from './remote/connect.ts';
 
-/** The page at the end of an authorization, for a browser: it loads nothing, runs nothing, and repeats nothing of the address it was opened with. */
+/** The pages at the end of an authorization, for a browser: they load nothing and run nothing, and show nothing of the address they were opened with. */
 
 const STYLE = `
 :root{color-scheme:light dark;--page:#f3f4f6;--card:#fff;--text:#1c2128;--soft:#57606a;--line:#d8dee4;--mark:#1a7f37}
 .failed{--mark:#b42318}
+.asking{--mark:#1f5fa8}
 *{box-sizing:border-box}
 body{margin:0;min-height:100vh;display:grid;place-items:center;padding:1.5rem;background:var(--page);color:var(--text);font:16px/1.55 system-ui,sans-serif}
 main{width:100%;max-width:34rem;padding:2.25rem 2.5rem;background:var(--card);border:1px solid var(--line);border-top:4px solid var(--mark);border-radius:10px}
@@ -14,21 +18,28 @@ h1{display:flex;align-items:center;gap:.7rem;margin:0 0 1rem;font-size:1.45rem;l
 .mark{flex:none;display:grid;place-items:center;width:2rem;height:2rem;border-radius:50%;background:var(--mark);color:#fff;font-size:1.1rem}
 p{margin:.75rem 0 0;overflow-wrap:anywhere}
 .next{margin-top:1.5rem;padding-top:1.25rem;border-top:1px solid var(--line);color:var(--soft)}
+dl{display:grid;grid-template-columns:auto 1fr;gap:.35rem 1.25rem;margin:1.25rem 0 0}
+dt{color:var(--soft)}
+dd{margin:0;overflow-wrap:anywhere}
+form{display:flex;flex-wrap:wrap;gap:.75rem;margin-top:1.75rem}
+button{padding:.6rem 1.25rem;border:1px solid var(--mark);border-radius:6px;background:var(--mark);color:#fff;font:inherit;cursor:pointer}
+button.plain{border-color:var(--line);background:none;color:inherit}
+button:focus-visible{outline:3px solid var(--mark);outline-offset:2px}
 code{display:inline-block;font:.86em ui-monospace,monospace}
-@media (prefers-color-scheme:dark){:root{--page:#0d1117;--card:#161b22;--text:#e6edf3;--soft:#9ea7b3;--line:#30363d;--mark:#238636}.failed{--mark:#d1372a}}
+@media (prefers-color-scheme:dark){:root{--page:#0d1117;--card:#161b22;--text:#e6edf3;--soft:#9ea7b3;--line:#30363d;--mark:#238636}.failed{--mark:#d1372a}.asking{--mark:#2f6fbb}}
 `;
 
-const HEADERS = {
-  'Content-Type': 'text/html; charset=utf-8',
-  'Content-Security-Policy': `default-src 'none'; style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
-  'Cache-Control': 'no-store',
-};
+function headersFor(formAction: "'none'" | "'self'") {
+  return {
+    'Content-Type': 'text/html; charset=utf-8',
+    'Content-Security-Policy': `default-src 'none'; style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'; base-uri 'none'; form-action ${formAction}; frame-ancestors 'none'`,
+    'Cache-Control': 'no-store',
+  };
+}
 
-export function callbackPage(result: CallbackResult): HttpAnswer {
-  const isConnected = result.kind === 'connected';
-  const title = titleOf(result);
-  const html = `<!doctype html>
-<html lang="en"${isConnected ? '' : ' class="failed"'}>
+function pageOf(title: string, mark: string, card: string, className = ''): string {
+  return `<!doctype html>
+<html lang="en"${className && ` class="${className}"`}>
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width">
@@ -37,14 +48,43 @@ export function callbackPage(result: CallbackResult): HttpAnswer {
 </head>
 <body>
 <main>
-<h1><span class="mark" aria-hidden="true">${isConnected ? '✓' : '!'}</span>${title}</h1>
-<p>${escapeHtml(sayWhat(result))}</p>
-<p class="next">${isConnected ? 'You can close this window.' : TRY_AGAIN}</p>
+<h1><span class="mark" aria-hidden="true">${mark}</span>${title}</h1>
+${card}
 </main>
 </body>
 </html>
 `;
-  return answerWith(html, { status: isConnected ? 200 : 400, headers: HEADERS });
+}
+
+export function callbackPage(result: CallbackResult): HttpAnswer {
+  const isConnected = result.kind === 'connected';
+  const card = `<p>${escapeHtml(sayWhat(result))}</p>
+<p class="next">${isConnected ? 'You can close this window.' : TRY_AGAIN}</p>`;
+  const html = pageOf(titleOf(result), isConnected ? '✓' : '!', card, isConnected ? '' : 'failed');
+  return answerWith(html, { status: isConnected ? 200 : 400, headers: headersFor("'none'") });
+}
+
+/** Asks whether the connection is that of the person who looks at it. Sent back to the address it was opened with. */
+export function confirmationPage({
+  asked,
+  confirmation,
+}: Extract<CallbackAnswer, { kind: 'unconfirmed' }>): HttpAnswer {
+  const facts = [
+    ['Organization', asked.organization],
+    ['Connection', asked.connection],
+    ['MCP server', asked.server],
+    ['Asked for by', asked.user],
+  ];
+  const card = `<p>Your access will be stored on this connection. Go on only if you asked for it yourself.</p>
+<dl>
+${facts.map(([term = '', value = '']) => `<dt>${term}</dt><dd>${escapeHtml(value)}</dd>`).join('\n')}
+</dl>
+<form method="post" action="${CALLBACK_PATH}">
+<input type="hidden" name="confirmation" value="${escapeHtml(confirmation)}">
+<button name="decision" value="connect">Connect</button>
+<button class="plain" name="decision" value="decline">Do not connect</button>
+</form>`;
+  return answerWith(pageOf('Is this your connection?', '?', card, 'asking'), { headers: headersFor("'self'") });
 }
 
 const TRY_AGAIN =
@@ -61,13 +101,4 @@ function sayWhat(result: CallbackResult): string {
   return result.name === null
     ? result.reason
     : `The MCP connection “${result.name}” was not connected: ${result.reason}.`;
-}
-
-function escapeHtml(text: string): string {
-  return text
-    .replaceAll('&', '&amp;')
-    .replaceAll('<', '&lt;')
-    .replaceAll('>', '&gt;')
-    .replaceAll('"', '&quot;')
-    .replaceAll("'", '&#39;');
 }

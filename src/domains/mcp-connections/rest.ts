@@ -2,8 +2,9 @@ import { z } from 'zod';
 import { answerJson } from '../../core/http/messages.ts';
 import { type PublicPage, readOnly, route } from '../../core/http/route.ts';
 import { listDocument, readList } from '../../core/lists.ts';
-import { type ConnectionResult, authorizeMcpConnection, completeAuthorization } from './oauth/operations.ts';
-import { callbackPage } from './rest-callback-page.ts';
+import { answerCallback, confirmAuthorization, declineAuthorization } from './oauth/confirmation.ts';
+import { type ConnectionResult, authorizeMcpConnection } from './oauth/operations.ts';
+import { callbackPage, confirmationPage } from './rest-callback-page.ts';
 import { CALLBACK_PATH, CLIENT_METADATA_PATH, clientMetadataUrlOf } from './remote/connect.ts';
 import { AUTH_TYPES, TYPES, VISIBILITIES } from './entity.ts';
 import {
@@ -170,7 +171,12 @@ export const mcpConnectionPages: readonly PublicPage[] = [
         // RFC 6749, section 3.1: a parameter occurs at most once.
         return values.length === 1 && (values[0]?.length ?? 0) <= 8192 ? values[0] : undefined;
       });
-      return callbackPage(await completeAuthorization(context, { state: state ?? '', code, error, iss }));
+      const answer = await answerCallback(context, { state: state ?? '', code, error, iss });
+      return answer.kind === 'unconfirmed' ? confirmationPage(answer) : callbackPage(answer);
+    },
+    submit: async (context, form) => {
+      const run = form.get('decision') === 'decline' ? declineAuthorization : confirmAuthorization;
+      return callbackPage(await run(context, form.get('confirmation') ?? ''));
     },
   },
   {

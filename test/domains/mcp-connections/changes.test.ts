@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
-import { createConnection } from '../../support/fixtures/mcp-connections.ts';
+import { createConnection, visit } from '../../support/fixtures/mcp-connections.ts';
 import { type OAuthFixture, startOAuthFixture } from '../../support/peers/mcp-authorization-server.ts';
 
 let gateway: TestGateway;
@@ -55,7 +55,7 @@ describe('the subscription', () => {
     };
     await until('"status":"PENDING_AUTHORIZATION"');
     const url = fixture.consent(created.body.authorizationUrl ?? '');
-    expect((await second.fetch(url.pathname + url.search)).status).toBe(200);
+    expect((await visit(second, url)).status).toBe(200);
     await until('"status":"CONNECTED"');
     await second.graphql(
       key,

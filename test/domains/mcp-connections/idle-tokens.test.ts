@@ -3,6 +3,7 @@ import { enqueueJob, startJobWorker } from '../../../src/core/jobs.ts';
 import { mcpRefreshJob } from '../../../src/domains/mcp-connections/oauth/token-refresh-job.ts';
 import { workContext } from '../../../src/gateway/dependencies.ts';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { visit } from '../../support/fixtures/mcp-connections.ts';
 import { type OAuthFixture, startOAuthFixture } from '../../support/peers/mcp-authorization-server.ts';
 import { mcpHandler } from '../../support/peers/mcp-server.ts';
 
@@ -41,7 +42,7 @@ async function begin(): Promise<Created> {
 
 async function complete(authorizationUrl: string): Promise<void> {
   const back = fixture.consent(authorizationUrl);
-  expect((await one.fetch(back.pathname + back.search)).status).toBe(200);
+  expect((await visit(one, back)).status).toBe(200);
 }
 
 async function connect(): Promise<string> {

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { visit } from '../../support/fixtures/mcp-connections.ts';
 import { type OidcFixture, consentByForms, startOidcFixture } from '../../support/peers/mcp-oidc-server.ts';
 
 /** The whole flow against an authorization server that others wrote and had certified. */
@@ -25,8 +26,8 @@ test('registration, consent, resource, rotation: connected, and one refresh unde
   );
   expect(created).toMatchObject({ status: 201 });
   const back = await consentByForms(created.body.authorizationUrl);
-  const page = await gateway.fetch(back.pathname + back.search);
-  expect({ status: page.status, text: await page.text() }).toEqual({
+  const { status, text } = await visit(gateway, back);
+  expect({ status, text }).toEqual({
     status: 200,
     text: expect.stringContaining('is connected'),
   });

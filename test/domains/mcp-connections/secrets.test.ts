@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { open, visit } from '../../support/fixtures/mcp-connections.ts';
 import { type OAuthFixture, startOAuthFixture } from '../../support/peers/mcp-authorization-server.ts';
 import { mcpHandler, startPeer } from '../../support/peers/mcp-server.ts';
 
@@ -121,7 +122,7 @@ test('after every kind of use, no secret is in the database in clear, in the log
   for (const body of [{ name: 'e' }, { name: 'f', clientId: 'mine', clientSecret: 'my-client-secret-4444' }]) {
     const created = await rest('/v1/mcp-connections', { ...body, serverUrl: fixture.serverUrl });
     const url = fixture.consent(created.body.authorizationUrl);
-    answers.push(await (await gateway.fetch(url.pathname + url.search)).text());
+    answers.push((await open(gateway, url)).text, (await visit(gateway, url)).text);
     const { id } = created.body.connection;
     await graphql(TEST, { id });
     gateway.setClock(new Date(Date.now() + 3_700_000));

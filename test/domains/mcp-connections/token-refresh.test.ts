@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { visit } from '../../support/fixtures/mcp-connections.ts';
 import { type OAuthFixture, startOAuthFixture } from '../../support/peers/mcp-authorization-server.ts';
 
 let one: TestGateway;
@@ -32,7 +33,7 @@ async function connect(): Promise<string> {
     },
   );
   const url = fixture.consent(created.body.authorizationUrl);
-  expect((await one.fetch(url.pathname + url.search)).status).toBe(200);
+  expect((await visit(one, url)).status).toBe(200);
   return created.body.connection.id;
 }
 
@@ -194,7 +195,7 @@ test.each(Object.entries(STALE))(
     fixture.revokeAll();
     const again = await two.rest<{ authorizationUrl: string }>('POST', `/v1/mcp-connections/${id}/authorize`, { key });
     const url = fixture.consent(again.body.authorizationUrl);
-    expect((await two.fetch(url.pathname + url.search)).status).toBe(200);
+    expect((await visit(two, url)).status).toBe(200);
     const authorized = await storedOf(id);
     expect(authorized.row).toMatchObject({ status: 'CONNECTED', token_version: 2 });
     held.resolve();

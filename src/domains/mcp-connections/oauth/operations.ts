@@ -131,6 +131,8 @@ export interface Callback {
   readonly code: string | undefined;
   readonly error: string | undefined;
   readonly iss: string | undefined;
+  /** Whether the person who was asked to confirm it has declined. */
+  readonly isDeclined?: boolean;
 }
 
 /** What the user is told. Nothing of it comes from the address that was opened. */
@@ -138,7 +140,7 @@ export type CallbackResult =
   | { readonly kind: 'connected'; readonly name: string }
   | { readonly kind: 'failed'; readonly name: string | null; readonly reason: string };
 
-const UNKNOWN: CallbackResult = {
+export const UNKNOWN: CallbackResult = {
   kind: 'failed',
   name: null,
   reason:
@@ -229,10 +231,11 @@ async function fail({ em, now, notifier }: WorkContext, connection: McpConnectio
 async function redeem(
   context: WorkContext,
   { connection, client, codeVerifier, redirectUri }: Taken,
-  { code, error, iss }: Callback,
+  { code, error, iss, isDeclined }: Callback,
 ): Promise<OAuthTokens> {
   const server = connection.authorizationServer;
   if (!server) throw notFound('MCP connection');
+  if (isDeclined) throw new DomainError('remoteFailed', 'it was declined before it was completed');
   if (code === undefined) {
     validateIssuer(server, iss);
     throw new DomainError(

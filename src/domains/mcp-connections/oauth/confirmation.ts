@@ -1,0 +1,97 @@
+import { z } from 'zod';
+import type { PublicContext } from '../../../core/http/route.ts';
+import { queriesOn } from '../../../core/postgres/queries.ts';
+import { SecretError } from '../../../core/secrets/secrets.ts';
+import type { OrganizationTables } from '../../organizations/entity.ts';
+import type { UserTables } from '../../users/entity.ts';
+import type { McpConnectionTables } from '../entity.ts';
+import { hashState } from '../remote/connect.ts';
+import { type Callback, type CallbackResult, UNKNOWN, completeAuthorization } from './operations.ts';
+
+/**
+ * An authorization link belongs to the user who asked for it. Otherwise somebody could send their own link to another person, whose tokens
+ * would then be stored on the sender's connection. So the callback completes at once only in a browser that is signed in as that user;
+ * elsewhere it shows whose connection it is, and completes when that page has been confirmed.
+ */
+
+/** What is shown before an authorization is completed. */
+export interface AskedAuthorization {
+  readonly organization: string;
+  readonly connection: string;
+  /** Origin of the MCP server. */
+  readonly server: string;
+  /** Who asked for the authorization. */
+  readonly user: string;
+}
+
+/** What came of it, or what has to be confirmed first. */
+export type CallbackAnswer =
+  | CallbackResult
+  | { readonly kind: 'unconfirmed'; readonly asked: AskedAuthorization; readonly confirmation: string };
+
+const db = queriesOn<McpConnectionTables & OrganizationTables & UserTables>();
+
+const askedBy = (stateHash: Buffer, at: string) =>
+  db
+    .selectFrom('mcp_authorization as a')
+    .innerJoin('mcp_connection as c', 'c.id', 'a.connection_id')
+    .innerJoin('organization as o', 'o.id', 'a.organization_id')
+    .innerJoin('user_account as u', 'u.id', 'a.user_id')
+    .select(['a.user_id as userId', 'c.name as connection', 'c.server_url as serverUrl', 'o.name as organization'])
+    .select(['u.email as email', 'u.name as name'])
+    .where('a.state_hash', '=', stateHash)
+    .where('a.expires_at', '>', at);
+
+/** Answers the browser that comes back from the authorization server. A refusal needs no confirmation: nothing is stored. */
+export async function answerCallback(context: PublicContext, callback: Callback): Promise<CallbackAnswer> {
+  if (callback.code === undefined) return completeAuthorization(context, callback);
+  const found = await context.sql.primary.first(askedBy(hashState(callback.state), context.now().toISOString()));
+  if (!found) return UNKNOWN;
+  if ((await context.signedInUserId()) === found.userId) return completeAuthorization(context, callback);
+  const { organization, connection, serverUrl, email, name } = found;
+  const asked = {
+    organization,
+    connection,
+    server: new URL(serverUrl ?? '').origin,
+    user: name !== null && email !== null ? `${name} (${email})` : (email ?? name ?? 'a deleted account'),
+  };
+  return { kind: 'unconfirmed', asked, confirmation: await sealCallback(context, callback) };
+}
+
+/**
+ * Completes an authorization whose page has been confirmed. The confirmation serves once, because the authorization does; nobody can make one
+ * but this gateway, for what it has shown.
+ */
+export async function confirmAuthorization(context: PublicContext, confirmation: string): Promise<CallbackResult> {
+  const callback = await openCallback(context, confirmation);
+  return callback ? completeAuthorization(context, callback) : UNKNOWN;
+}
+
+/** Ends an authorization that the person in front of the page does not want to complete. */
+export async function declineAuthorization(context: PublicContext, confirmation: string): Promise<CallbackResult> {
+  const callback = await openCallback(context, confirmation);
+  if (!callback) return UNKNOWN;
+  return completeAuthorization(context, { ...callback, code: undefined, isDeclined: true });
+}
+
+const PLACE = { table: 'mcp_authorization', row: 'confirmation', field: 'callback' };
+
+const sealedCallback = z.strictObject({
+  state: z.string(),
+  code: z.string(),
+  iss: z.string().optional(),
+});
+
+function sealCallback({ secrets }: PublicContext, { state, code, iss }: Callback): Promise<string> {
+  return secrets.seal(JSON.stringify({ state, code, iss }), PLACE);
+}
+
+async function openCallback({ secrets }: PublicContext, confirmation: string): Promise<Callback | undefined> {
+  try {
+    const { state, code, iss } = sealedCallback.parse(JSON.parse(await secrets.open(confirmation, PLACE)));
+    return { state, code, iss, error: undefined };
+  } catch (error) {
+    if (error instanceof SecretError) return undefined;
+    throw error;
+  }
+}
