@@ -18,6 +18,20 @@ const SHARED_STATE = [
   'test/gateway/idempotency/*.test.ts',
 ];
 
+/** What depends on connections to the database: these files run once more, through a pooler. */
+const CONNECTIONS = [
+  'test/core/jobs.test.ts',
+  'test/core/postgres/*.test.ts',
+  'test/domains/session-events/{append,crowd,import,subscription,tail,tail-bounds}.test.ts',
+  'test/domains/{event-definitions,event-occurrences,organizations,user-deletions}/races.test.ts',
+  'test/domains/event-occurrences/rules.test.ts',
+  'test/domains/mcp-connections/token-refresh.test.ts',
+  'test/domains/sessions/{lists,lock-order,update}.test.ts',
+  'test/domains/user-deletions/job.test.ts',
+  'test/gateway/admission/rate-limits.test.ts',
+  'test/gateway/idempotency/*.test.ts',
+];
+
 /** In full, as `npm run proof` runs them, many tests take minutes. */
 const TIMEOUT_MS = process.env['PROOF'] === 'full' ? 900_000 : 60_000;
 
@@ -52,6 +66,18 @@ export default defineConfig({
           env: { GATEWAYS: '2' },
           globalSetup: ['test/support/global-setup.ts'],
           setupFiles: ['test/support/single-process-only.ts'],
+        },
+      },
+      // Needs PgBouncer: `npm run test:pooled`.
+      {
+        extends: true,
+        test: {
+          name: 'pooled',
+          include: CONNECTIONS,
+          exclude: UNIT,
+          env: { POOLER: '1' },
+          setupFiles: ['test/support/without-pooler-only.ts'],
+          globalSetup: ['test/support/global-setup.ts'],
         },
       },
       // Needs Chromium: `npm run test:browser`.

@@ -82,6 +82,10 @@ const environment = z.object({
     .default('127.0.0.1'),
   PORT: wholeNumber(65_535).default(4000),
   DATABASE_URL: z.string().refine(isPostgresUrl, 'must be a postgresql:// URL').optional(),
+  /** What kind of pooler `DATABASE_URL` leads to: `transaction` gives each transaction another connection of the server. */
+  DATABASE_POOLER: z.enum(['transaction'], 'must be transaction').optional(),
+  /** The database without the pooler, for `LISTEN` and migrations. */
+  DATABASE_DIRECT_URL: z.string().refine(isPostgresUrl, 'must be a postgresql:// URL').optional(),
   DATABASE_REPLICA_URLS: z
     .string()
     .transform((value) => value.split(','))
@@ -145,6 +149,11 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
   }
   if (result.data.PERSISTED_OPERATIONS_MODE === 'only' && !result.data.PERSISTED_OPERATIONS)
     throw new ConfigurationError('PERSISTED_OPERATIONS: is required with PERSISTED_OPERATIONS_MODE=only');
+  if (result.data.DATABASE_POOLER && !result.data.DATABASE_DIRECT_URL) {
+    throw new ConfigurationError(
+      'DATABASE_DIRECT_URL: is required with DATABASE_POOLER; name the database without the pooler, for LISTEN and migrations',
+    );
+  }
   if (result.data.DATABASE_URL && !result.data.ENCRYPTION_KEYS) {
     throw new ConfigurationError(
       'ENCRYPTION_KEYS: is required with DATABASE_URL; make one with: echo "k1:$(head -c 32 /dev/urandom | base64)"',

@@ -105,17 +105,18 @@ export async function createDependencies({
   databaseWaitMs: waitMs,
   timing,
   bounds: someBounds,
-  listenUrl = databaseUrl,
+  listenUrl = config.DATABASE_DIRECT_URL ?? databaseUrl,
 }: DependencyOptions): Promise<Dependencies> {
   const tracing = await openTracing(config, log);
   const onPool = tracing || onSql ? (pool: Pool) => observeStatements(pool, { tracing, onSql }) : undefined;
-  const database = await openDatabase({ url: databaseUrl, entities, waitMs, onPool });
+  const isPooled = config.DATABASE_POOLER !== undefined;
+  const database = await openDatabase({ url: databaseUrl, entities, isPooled, waitMs, onPool });
   const trustedDocuments = await readTrustedDocuments(config.PERSISTED_OPERATIONS);
   const pool: Pool = await database.driver.getConnection().getNativeClient();
   const outages = watchOutages(pool, { log });
-  const run = runOn(pool);
+  const run = runOn(pool, { canPrepare: !isPooled });
   const sql = createSql({ run });
-  const replicas = connectReplicas({ config, pool, run, log, onPool });
+  const replicas = connectReplicas({ config, pool, run, log, onPool, canPrepare: !isPooled });
   const metrics = createMetrics({ pool, countJobs: () => countJobs(sql), replicas });
   const notifier = createNotifier({
     url: listenUrl,
@@ -183,10 +184,10 @@ function connectReplicas({
   config: { DATABASE_REPLICA_URLS: urls },
   pool: { options: poolOptions },
   run: primary,
-  log,
-  onPool,
-}: Pick<Dependencies, 'config' | 'run' | 'log'> & Pick<ReplicasOptions, 'onPool'> & { readonly pool: Pool }) {
-  return urls.length === 0 ? undefined : createReplicas({ urls, primary, poolOptions, log, onPool });
+  ...options
+}: Pick<Dependencies, 'config' | 'run'> &
+  Pick<ReplicasOptions, 'log' | 'onPool' | 'canPrepare'> & { readonly pool: Pool }) {
+  return urls.length === 0 ? undefined : createReplicas({ urls, primary, poolOptions, ...options });
 }
 
 /** The same context for a request that only reads. */

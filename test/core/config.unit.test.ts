@@ -34,6 +34,8 @@ test('every variable is read', () => {
       HOST: '::1',
       PORT: '65535',
       DATABASE_URL: 'postgres://user:password@127.0.0.1/gateway',
+      DATABASE_POOLER: 'transaction',
+      DATABASE_DIRECT_URL: 'postgresql://127.0.0.1/direct',
       DATABASE_REPLICA_URLS: 'postgres://127.0.0.1/a,postgresql://127.0.0.1/b',
       DATA_DIR: '/data',
       PUBLIC_URL: 'https://gateway.example.com/api//',
@@ -56,6 +58,8 @@ test('every variable is read', () => {
     HOST: '::1',
     PORT: 65_535,
     DATABASE_URL: 'postgres://user:password@127.0.0.1/gateway',
+    DATABASE_POOLER: 'transaction',
+    DATABASE_DIRECT_URL: 'postgresql://127.0.0.1/direct',
     DATABASE_REPLICA_URLS: ['postgres://127.0.0.1/a', 'postgresql://127.0.0.1/b'],
     DATA_DIR: '/data',
     PUBLIC_URL: 'https://gateway.example.com/api',
@@ -101,6 +105,8 @@ describe('a bad value is refused with one line that names the variable and does 
     ['HOST', 'a_b', HOST],
     ['HOST', 'a'.repeat(254), HOST],
     ['DATABASE_URL', 'mysql://127.0.0.1/x', 'must be a postgresql:// URL'],
+    ['DATABASE_POOLER', 'session', 'must be transaction'],
+    ['DATABASE_DIRECT_URL', '127.0.0.1', 'must be a postgresql:// URL'],
     ['DATABASE_REPLICA_URLS', 'postgres://127.0.0.1/a,nonsense', REPLICAS],
     ['PUBLIC_URL', 'ftp://127.0.0.1', BASE_URL],
     ['PUBLIC_URL', 'https://me:secret@example.com', BASE_URL],
@@ -137,5 +143,13 @@ test('DATABASE_URL needs ENCRYPTION_KEYS, and the message says how to make one',
       message:
         'ENCRYPTION_KEYS: is required with DATABASE_URL; make one with: echo "k1:$(head -c 32 /dev/urandom | base64)"',
     }),
+  );
+});
+
+test('DATABASE_POOLER needs DATABASE_DIRECT_URL', () => {
+  expect(() => readConfig({ DATABASE_POOLER: 'transaction' })).toThrow(
+    new ConfigurationError(
+      'DATABASE_DIRECT_URL: is required with DATABASE_POOLER; name the database without the pooler, for LISTEN and migrations',
+    ),
   );
 });

@@ -1,17 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/core/postgres/embedded/server.ts';
-import { join } from 'node:path';
-import { NODE_ARGUMENTS } from '../support/processes/node-arguments.ts';
-import {
-  call,
-  checkout,
-  endProcesses,
-  issueKey,
-  start,
-  startGateway,
-  temporaryDirectory,
-} from '../support/processes/process.ts';
+import { startWorker } from '../support/processes/jobs.ts';
+import { call, endProcesses, issueKey, startGateway, temporaryDirectory } from '../support/processes/process.ts';
 import { type TcpProxy, startTcpProxy } from '../support/peers/tcp-proxy.ts';
 import { proof } from '../support/proof.ts';
 
@@ -59,8 +50,7 @@ test('outages leave two lines each, and at most five a minute, however many requ
   const env = { DATABASE_URL: proxy.url, ENCRYPTION_KEYS: `k1:${randomBytes(32).toString('base64')}` };
   const gateway = await startGateway({ ...env, RATE_LIMIT_PER_MINUTE: '0' });
   const key = await issueKey(env);
-  const worker = start([process.execPath, ...NODE_ARGUMENTS, join(checkout, 'src/worker.ts')], env);
-  await expect.poll(() => worker.output.stdout).toContain('Worker is ready.');
+  const worker = await startWorker(env);
   const list = () => call(gateway.url, key, 'GET', '/events/2026-03/event-definitions');
   const sayings = (stdout: string) => warningsOf(stdout).map(({ msg }) => msg);
   let refused = 0;

@@ -7,6 +7,7 @@ import { openDatabase } from '../../src/core/postgres/connections.ts';
 import { migrate } from '../../src/core/postgres/migrations.ts';
 import { startEmbeddedPostgres } from '../../src/core/postgres/embedded/server.ts';
 import { entities } from '../../src/gateway/entities.ts';
+import { startPgBouncer } from './processes/pgbouncer.ts';
 
 declare module 'vitest' {
   export interface ProvidedContext {
@@ -14,6 +15,8 @@ declare module 'vitest' {
     serverUrl: string;
     /** A migrated, empty database; each test file works on a copy. */
     templateDatabase: string;
+    /** The same server through a pooler; empty but in the project `pooled`. */
+    poolerUrl: string;
   }
 }
 
@@ -35,9 +38,12 @@ export default async function setup(project: TestProject): Promise<() => Promise
   const database = await openDatabase({ url: databaseUrl(serverUrl, templateDatabase), entities });
   await migrate(database);
   await database.close(true);
+  const pooler = project.config.env?.['POOLER'] ? await startPgBouncer(serverUrl) : undefined;
+  project.provide('poolerUrl', pooler?.through(serverUrl) ?? '');
   project.provide('serverUrl', serverUrl);
   project.provide('templateDatabase', templateDatabase);
   return async () => {
+    await pooler?.close();
     await onServer(serverUrl, `drop database if exists ${templateDatabase} with (force)`);
     await postgres?.stop();
     await rm(dataDir, { recursive: true, force: true });

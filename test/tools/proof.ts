@@ -8,7 +8,15 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import type { Proof } from '../support/proof.ts';
 
-const SCRIPTS = ['test', 'test:several', 'test:faults', 'test:browser', 'test:conformance', 'test:proof'];
+const SCRIPTS = [
+  'test',
+  'test:several',
+  'test:pooled',
+  'test:faults',
+  'test:browser',
+  'test:conformance',
+  'test:proof',
+];
 const root = new URL('../..', import.meta.url).pathname;
 const document = join(root, 'docs/proof.md');
 const { values, positionals } = parseArgs({ options: { from: { type: 'string' } }, allowPositionals: true });

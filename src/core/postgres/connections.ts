@@ -16,6 +16,8 @@ export const CONNECTION_WAIT_MS = 5_000;
 export interface DatabaseOptions {
   readonly url: string;
   readonly entities: EntityClass<object>[];
+  /** Whether `url` leads to a pooler that gives each transaction another connection: then nothing may depend on a session. */
+  readonly isPooled?: boolean;
   readonly poolMax?: number;
   readonly waitMs?: number | undefined;
   /** Sees every pool before its first connection. */
@@ -26,6 +28,7 @@ export interface DatabaseOptions {
 export async function openDatabase({
   url,
   entities,
+  isPooled = false,
   poolMax = 20,
   waitMs = CONNECTION_WAIT_MS,
   onPool,
@@ -49,8 +52,9 @@ export async function openDatabase({
       types: WIRE_TYPES,
       // With a connection end the statements prepared on it, among them those of texts that do not come any more.
       maxLifetimeSeconds: 600,
-      onConnect: (client: PoolClient) => setUpSession(client, waitMs),
+      ...(!isPooled && { onConnect: (client: PoolClient) => setUpSession(client, waitMs) }),
       onPoolCreated: (pool: Pool) => {
+        if (isPooled) pool.on('connect', boundStatements);
         pool.on('connect', giveBackAlways);
         watchPulse(pool, waitMs);
         onPool?.(pool);
@@ -70,16 +74,34 @@ export async function openDatabase({
   return database;
 }
 
+const STATEMENT_MS = 30_000;
+
 /**
- * Settings of a session. Rows are read with their times in UTC, as PostgreSQL writes them; and a waiting statement or a forgotten transaction
- * must end by itself, or the locks of a dead client would stay.
+ * Settings of a session. Times are read fastest in UTC; and a waiting statement or a forgotten transaction must end by itself, or the locks of a
+ * dead client would stay.
  */
-const SESSION = `set time zone 'UTC'; set statement_timeout = '30s'; set idle_in_transaction_session_timeout = '30s'`;
+const SESSION = `set time zone 'UTC'; set statement_timeout = ${STATEMENT_MS}; set idle_in_transaction_session_timeout = ${STATEMENT_MS}`;
 
 /** Makes the settings by a statement ahead of all others: as startup parameters, some proxies and poolers would refuse them. */
 async function setUpSession(client: PoolClient, waitMs: number): Promise<void> {
   const timer = setTimeout(() => cut(client), waitMs);
   await client.query(SESSION).finally(() => clearTimeout(timer));
+}
+
+/**
+ * Behind a pooler there is no session to set a timeout for, so the client gives a statement up: it closes the connection, and the pooler
+ * then closes its own, which rolls back.
+ */
+function boundStatements(client: PoolClient): void {
+  const query: (...given: unknown[]) => unknown = client.query.bind(client);
+  Object.assign(client, {
+    query: (...given: unknown[]) => {
+      const result = query(...given);
+      if (!(result instanceof Promise)) return result;
+      const timer = setTimeout(() => cut(client), STATEMENT_MS);
+      return result.finally(() => clearTimeout(timer));
+    },
+  });
 }
 
 /**

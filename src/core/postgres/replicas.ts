@@ -23,6 +23,8 @@ export interface ReplicasOptions {
   /** Those of the primary's pool: rows come in the same form from everywhere. */
   readonly poolOptions: pg.PoolConfig;
   readonly log: Pick<Logger, 'info' | 'warn'>;
+  /** Of connections to standbys: see `runOn`. */
+  readonly canPrepare?: boolean;
   /** Sees the pool of each before its first connection. */
   readonly onPool?: ((pool: pg.Pool) => void) | undefined;
 }
@@ -95,7 +97,10 @@ export function createReplicas({ urls, ...options }: ReplicasOptions): Replicas 
 
 type Replica = ReturnType<typeof createReplica>;
 
-function createReplica(url: string, { poolOptions, log, onPool }: Omit<ReplicasOptions, 'urls' | 'primary'>) {
+function createReplica(
+  url: string,
+  { poolOptions, log, canPrepare, onPool }: Omit<ReplicasOptions, 'urls' | 'primary'>,
+) {
   const { host } = new URL(url);
   const pool = openPool(url, { ...poolOptions, connectionTimeoutMillis: SILENCE_MS });
   onPool?.(pool);
@@ -106,7 +111,7 @@ function createReplica(url: string, { poolOptions, log, onPool }: Omit<ReplicasO
     connectionTimeoutMillis: SILENCE_MS,
     query_timeout: SILENCE_MS,
   });
-  const run = runOn(pool);
+  const run = runOn(pool, { canPrepare });
   const running = new Set<(reason: unknown) => void>();
   let replayed = -1;
   let state: 'unknown' | 'usable' | 'behind' | 'lost' = 'unknown';

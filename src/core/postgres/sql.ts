@@ -58,11 +58,17 @@ export function createSql({ run, onPrimary = run, attempt = run, budget }: RunOp
 const MAX_TEXTS = 500;
 const USES_BEFORE_PREPARING = 2;
 
+export interface RunOnOptions {
+  /** Whether statements may be prepared on a connection, for the next one that uses it. */
+  readonly canPrepare?: boolean;
+}
+
 /** Statements over a pool's connections, prepared on each connection when they come again. */
-export function runOn(pool: Pool): Run {
+export function runOn(pool: Pool, { canPrepare = true }: RunOnOptions = {}): Run {
   const known = new LRUCache<string, { uses: number; readonly name: string }>({ max: MAX_TEXTS });
   let made = 0;
   const nameOf = (text: string) => {
+    if (!canPrepare) return undefined;
     let entry = known.get(text);
     if (!entry) known.set(text, (entry = { uses: 0, name: `r${(made += 1)}` }));
     entry.uses += 1;

@@ -3,8 +3,21 @@ import pg from 'pg';
 /** How the driver makes values of what PostgreSQL sends, which is text. */
 export type Parse = (text: string) => unknown;
 
-/** `2026-03-01 10:20:30.5+00`, in a session whose time zone is UTC, as ISO 8601 with milliseconds. */
+/** `2026-03-01 10:20:30.5+00`, or in JSON `2026-03-01T10:20:30.5+00:00`, as ISO 8601 in UTC with milliseconds. */
 export function toIso(text: string): string {
+  return text.endsWith('+00') || text.endsWith('+00:00') ? toIsoInUtc(text) : toIsoFromOffset(text);
+}
+
+/** The same for a session with another time zone, as behind a pooler. Offsets of earlier centuries have seconds. */
+function toIsoFromOffset(text: string): string {
+  const [offset = '', sign, hours = 0, minutes = 0, seconds = 0] =
+    /([+-])(\d\d)(?::(\d\d))?(?::(\d\d))?$/.exec(text) ?? [];
+  const offsetMs = (Number(hours) * 3600 + Number(minutes) * 60 + Number(seconds)) * 1000;
+  const local = Date.parse(toIsoInUtc(`${text.slice(0, text.length - offset.length)}+00`));
+  return new Date(sign === '-' ? local + offsetMs : local - offsetMs).toISOString();
+}
+
+function toIsoInUtc(text: string): string {
   // Most moments have six digits behind the point, or none.
   const point = text.indexOf('.', 19);
   if (point !== 19) return `${text.slice(0, 10)}T${text.slice(11, 19)}.000Z`;

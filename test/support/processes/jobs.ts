@@ -38,17 +38,21 @@ export async function skipPause({ dependencies }: TestGateway): Promise<void> {
 }
 
 export interface WorkerProcess {
+  /** What it has written so far. */
+  readonly output: { readonly stdout: string };
   /** Resolves with the exit status; null after a signal. */
   end(signal: NodeJS.Signals): Promise<number | null>;
 }
 
 /** `npm run worker` on the gateway's database; it has said that it is ready. */
-export async function startWorkerProcess({ databaseUrl, encryptionKeys }: TestGateway): Promise<WorkerProcess> {
-  const { child, output, exited } = start([process.execPath, ...NODE_ARGUMENTS, join(checkout, 'src/worker.ts')], {
-    DATABASE_URL: databaseUrl,
-    ENCRYPTION_KEYS: encryptionKeys,
-    LOG_LEVEL: 'error',
-  });
+export function startWorkerProcess({ databaseUrl, encryptionKeys }: TestGateway): Promise<WorkerProcess> {
+  return startWorker({ DATABASE_URL: databaseUrl, ENCRYPTION_KEYS: encryptionKeys, LOG_LEVEL: 'error' });
+}
+
+/** `npm run worker` with these variables; it has said that it is ready. */
+export async function startWorker(env: Record<string, string>): Promise<WorkerProcess> {
+  const command = [process.execPath, ...NODE_ARGUMENTS, join(checkout, 'src/worker.ts')];
+  const { child, output, exited } = start(command, env);
   await new Promise<void>((resolve, reject) => {
     child.stdout.on('data', () => {
       if (output.stdout.includes('Worker is ready.')) resolve();
@@ -56,6 +60,7 @@ export async function startWorkerProcess({ databaseUrl, encryptionKeys }: TestGa
     void exited.then((code) => reject(new Error(`the worker ended with ${code}: ${output.stdout}${output.stderr}`)));
   });
   return {
+    output,
     async end(signal) {
       child.kill(signal);
       return exited;

@@ -1,7 +1,5 @@
 // A primary with a streaming standby: two PostgreSQL servers, the second a copy of the first that replays its log.
-import { once } from 'node:events';
 import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
@@ -13,6 +11,7 @@ import {
   spawnSupervised,
 } from '../../../src/core/postgres/embedded/process.ts';
 import { startEmbeddedPostgres } from '../../../src/core/postgres/embedded/server.ts';
+import { freePort } from './ports.ts';
 import { startTcpProxy } from '../peers/tcp-proxy.ts';
 
 export interface PrimaryWithStandby {
@@ -126,12 +125,4 @@ function withPort(url: string, port: number): string {
   const changed = new URL(url);
   changed.port = `${port}`;
   return changed.href;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }
