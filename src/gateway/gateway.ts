@@ -34,7 +34,7 @@ interface Passage {
   readonly request: HttpRequest;
   readonly url: URL;
   readonly requestId: string;
-  door: 'graphql' | 'rest' | 'page';
+  api: 'graphql' | 'rest' | 'page';
   operation: string;
   keyId?: string;
   /** What the answer says of the key's rate limit. */
@@ -73,7 +73,7 @@ export function createGateway(dependencies: Dependencies): Gateway {
     const page = (await answerPage(passage)) ?? (await answerPublicPage(passage));
     if (page) return page;
     if (url.pathname === '/graphql') return answerGraphQL(passage);
-    passage.door = 'rest';
+    passage.api = 'rest';
     const match = matchRoute(request.method, url.pathname, dependencies.now());
     passage.operation = match.route.operationId;
     passage.routeHeaders = match.route.headers;
@@ -93,7 +93,7 @@ export function createGateway(dependencies: Dependencies): Gateway {
 
   async function answerGraphQL(passage: Passage): Promise<HttpAnswer> {
     const { request, requestId } = passage;
-    passage.door = 'graphql';
+    passage.api = 'graphql';
     passage.operation = 'graphql';
     if (request.method !== 'GET' && request.method !== 'POST')
       throw new DomainError('methodNotAllowed', 'GraphQL takes GET and POST', { headers: { Allow: 'GET, POST' } });
@@ -149,7 +149,7 @@ export function createGateway(dependencies: Dependencies): Gateway {
       request,
       url: new URL(request.url),
       requestId,
-      door: 'page',
+      api: 'page',
       operation: 'unknown',
       // Few requests write more than their one line.
       get log() {
@@ -166,10 +166,10 @@ export function createGateway(dependencies: Dependencies): Gateway {
       told = answerError(failure, passage);
     }
     const seconds = (performance.now() - started) / 1000;
-    const { door, operation, keyId } = passage;
+    const { api, operation, keyId } = passage;
     const { status } = told;
-    metrics.requests.inc({ door, operation, status });
-    metrics.duration.observe({ door, operation }, seconds);
+    metrics.requests.inc({ api, operation, status });
+    metrics.duration.observe({ api, operation }, seconds);
     span?.rename(`${request.method} ${operation}`);
     span?.set({ 'http.response.status_code': status, 'gateway.request_id': requestId });
     if (status >= 500) span?.fail(String(status));
@@ -179,7 +179,7 @@ export function createGateway(dependencies: Dependencies): Gateway {
         traceId: span?.traceId,
         method: request.method,
         path: passage.url.pathname,
-        door,
+        api,
         operation,
         status,
         ms: Math.round(seconds * 1e6) / 1000,
@@ -201,7 +201,7 @@ export function createGateway(dependencies: Dependencies): Gateway {
       onClose?.();
       return { status, headers, body: null };
     }
-    return whileOpen({ status, headers, body: told.body, onClose }, (by) => metrics.tails.inc({ door }, by));
+    return whileOpen({ status, headers, body: told.body, onClose }, (by) => metrics.tails.inc({ api }, by));
   }
 
   if (!tracing) return (request) => handle(request);
@@ -230,10 +230,10 @@ function openSite(dependencies: Dependencies): Site {
 /** An error in the form of who asks: a GraphQL client, a person at a page, or a REST client. */
 function answerError(
   failure: DomainError,
-  { request, url: { pathname }, door, operation, requestId }: Passage,
+  { request, url: { pathname }, api, operation, requestId }: Passage,
 ): HttpAnswer {
   if (pathname === '/graphql') return answerGraphQLError(failure, requestId);
-  const isPage = door === 'page' || operation === 'unknown';
+  const isPage = api === 'page' || operation === 'unknown';
   return isPage && wantsHtml(request) ? errorPage(failure, requestId) : answerRestError(failure, pathname, requestId);
 }
 

@@ -1,132 +1,140 @@
 import {
   type DocumentNode,
   type GraphQLAbstractType,
-  GraphQLError,
   type GraphQLLeafType,
   type GraphQLObjectType,
   type GraphQLOutputType,
   type GraphQLSchema,
   type OperationDefinitionNode,
-  OperationTypeNode,
   TypeNameMetaFieldDef,
+  defaultFieldResolver,
   defaultTypeResolver,
   isLeafType,
   isListType,
   isNonNullType,
   isObjectType,
 } from 'graphql';
-import {
-  type Complete,
-  type CompiledOperation,
-  type OperationCode,
-  type ResolvedField,
-  completeLeaf,
-  giveUp,
-  isObject,
-  runOperation,
-} from './compiled-operation.ts';
-import { NotCompiled, type SelectedField, Selections } from './selections.ts';
+import { type Complete, checkObject, checkValue, completeLeaf } from './leaves.ts';
+import { NotCompiled, giveUp } from './outcome.ts';
+import { type Execution, type InformedField, type Path, type QueryCode, type RunResult, runQuery } from './running.ts';
+import { type SelectedField, Selections } from './selections.ts';
 import type { VariableValues } from './variables.ts';
 
+export interface CompiledQuery {
+  readonly run: (execution: Execution) => RunResult | Promise<RunResult>;
+  /** Characters of code. */
+  readonly size: number;
+}
+
 /**
- * Compiles operations to JavaScript that makes their answer (GraphQL, section 6) where all goes well. Where it does not, be it that a
- * resolver fails, a value is missing or of another kind, or something turns up that is not foreseen here, it gives up, and graphql's own
- * executor has its turn: so nothing here words an error, and a null never spreads to its parent. What is left is short, and an object of the
- * answer is one literal: no closure, path or error location is made for a field.
+ * Compiles a query to JavaScript that makes its answer (GraphQL, section 6) as long as nothing is wrong and nothing unforeseen turns up.
+ * Then it gives up, so that nothing here words an error and no null spreads to its parent. What remains is short: an object of the answer
+ * is one literal, and a field needs no closure, path or error location.
  *
- * Undefined for operations that are not compiled: subscriptions, and what is too large or odd. What is compiled holds for the values of the
- * variables that `conditionsOf` names.
+ * The code holds for the values of the variables that `conditionsOf` names.
+ * @throws NotCompiled for what is too large or odd.
  */
-export function compileOperation(
+export function compileQuery(
   schema: GraphQLSchema,
   document: DocumentNode,
   operation: OperationDefinitionNode,
   variables: VariableValues,
-): CompiledOperation | undefined {
-  const type = schema.getRootType(operation.operation);
-  if (!type || operation.operation === OperationTypeNode.SUBSCRIPTION) return undefined;
+): CompiledQuery {
+  const type = schema.getQueryType();
+  if (!type) throw new NotCompiled('invalid_request');
   const selections = new Selections(schema, document, variables);
-  const isMutation = operation.operation === OperationTypeNode.MUTATION;
-  try {
-    const compiler = new Compiler(schema, selections);
-    const code = compiler.compile(type, operation, isMutation);
-    const { fragments } = selections;
-    const statics = { schema, fragments, operation };
-    return { run: (execution) => runOperation(code, { execution, statics, isMutation }), size: code.size };
-  } catch (error) {
-    // What is wrong with the operation, such as a condition that is null, the other executor says.
-    if (error instanceof NotCompiled || error instanceof GraphQLError) return undefined;
-    throw error;
-  }
+  const { code, size } = new Compiler(schema, selections).compile(type, operation);
+  const statics = { schema, fragments: selections.fragments, operation };
+  return { run: (execution) => runQuery(code, execution, statics), size };
 }
 
 /** Code that completes a value (section 6.4.3), given code that reads it once. */
 type CompletionOf = (value: string) => string;
 
+/** Where a value comes from: a field, through a resolver or as a property. */
+interface Origin {
+  readonly field: SelectedField;
+  /** The path of the value; undefined below a list. */
+  readonly path: Path | undefined;
+  /** The index of the field among those that have an `info`. */
+  readonly index: () => number;
+}
+
 /**
- * Writes the code: functions that refer to each other by name. In it `x` is the execution, `s` the object that a field stands in, `v` a
+ * Writes the code: functions that refer to each other by name. In it `x` is the execution, `s` the object that a field belongs to, `v` a
  * value, and `r` what is answered for it.
  */
 class Compiler {
   readonly #schema: GraphQLSchema;
   readonly #selections: Selections;
   readonly #functions: string[] = [];
-  readonly #resolved: ResolvedField[] = [];
+  readonly #fields: InformedField[] = [];
   readonly #types: (GraphQLObjectType | GraphQLAbstractType)[] = [];
   readonly #leaves = new Map<GraphQLLeafType, Complete>();
+  readonly #nodes: SelectedField['nodes'][] = [];
 
   constructor(schema: GraphQLSchema, selections: Selections) {
     this.#schema = schema;
     this.#selections = selections;
   }
 
-  compile(type: GraphQLObjectType, { selectionSet }: OperationDefinitionNode, isMutation: boolean): OperationCode {
-    const fields = [...this.#selections.fieldsOf(type, [selectionSet])];
-    const root = fields.map(([name, field]) => this.#rootField(type, name, field, isMutation));
+  compile(type: GraphQLObjectType, { selectionSet }: OperationDefinitionNode): { code: QueryCode; size: number } {
+    const selected = [...this.#selections.fieldsOf(type, [selectionSet])];
+    const root = selected.map(([name, field]) => this.#rootField(type, name, field));
     const leaves = [...this.#leaves.values()];
-    const code = `'use strict';
+    const resolvers = this.#fields.map(({ definition }) => definition.resolve ?? defaultFieldResolver);
+    const text = `'use strict';
 const isPromise = (value) => typeof value === 'object' && value !== null && typeof value.then === 'function';
-const required = (value) => (value === null ? giveUp() : value);
-${this.#resolved.map((_, index) => `const resolve${index} = resolved[${index}].definition.resolve;`).join('\n')}
+const required = (value) => (value === null ? giveUp('null_value') : value);
+const isTrue = (is, x) => is === true || (is !== false && typeof is?.then === 'function' ? x.untyped(is) : Boolean(is));
+${resolvers.map((_, index) => `const resolve${index} = resolvers[${index}];`).join('\n')}
 ${leaves.map((_, index) => `const leaf${index} = leaves[${index}];`).join('\n')}
 ${this.#functions.join('\n')}
-return { makeAnswer: () => ({ ${fields.map(([name]) => `${name}: null`).join(', ')} }), putFields: [${root.join(', ')}] };`;
-    // Made of numbers, and of names of the schema and the language: letters, digits and underscores.
-    // oxlint-disable-next-line typescript/no-implied-eval
-    const make = new Function('resolved', 'leaves', 'types', 'resolveType', 'giveUp', 'isObject', code) as (
-      ...given: unknown[]
-    ) => Pick<OperationCode, 'makeAnswer' | 'putFields'>;
-    return {
-      ...make(this.#resolved, leaves, this.#types, defaultTypeResolver, giveUp, isObject),
-      resolved: this.#resolved,
-      size: code.length,
+return { makeAnswer: () => ({ ${selected.map(([name]) => `${name}: null`).join(', ')} }), putFields: [${root.join(', ')}] };`;
+    const given = {
+      resolvers,
+      leaves,
+      types: this.#types,
+      nodes: this.#nodes,
+      defaultTypeResolver,
+      giveUp,
+      checkObject,
+      checkValue,
     };
+    // The text has no part of a request in it: only numbers, and names of the schema and the language, which are letters, digits and underscores.
+    // oxlint-disable-next-line typescript/no-implied-eval
+    const make = new Function(...Object.keys(given), text) as (
+      ...parts: unknown[]
+    ) => Pick<QueryCode, 'makeAnswer' | 'putFields'>;
+    return { code: { ...make(...Object.values(given)), fields: this.#fields }, size: text.length };
   }
 
-  #rootField(type: GraphQLObjectType, name: string, field: SelectedField, isMutation: boolean): string {
+  #rootField(type: GraphQLObjectType, name: string, field: SelectedField): string {
     if (field.definition === TypeNameMetaFieldDef) return `(x, r) => { r.${name} = "${type.name}"; }`;
-    return `(x, r) => ${this.#resolvedField(type, name, field, isMutation)}(x.rootValue, x, r)`;
+    const path = { prev: undefined, key: name, typename: type.name };
+    return `(x, r) => ${this.#resolvedField(type, name, field, path)}(x.rootValue, x, r)`;
   }
 
   /** The name of a function that puts a resolved field of `s` into `r`. */
-  #resolvedField(parentType: GraphQLObjectType, name: string, field: SelectedField, isSettled = false): string {
-    if (!field.definition.resolve) throw new NotCompiled();
-    const index = this.#resolved.push({ ...field, parentType }) - 1;
-    const complete = this.#completion(field.definition.type, field, index);
-    const call = `resolve${index}(s, x.args(${index}), x.context, x.info(${index}))`;
+  #resolvedField(parentType: GraphQLObjectType, name: string, field: SelectedField, path: Path | undefined): string {
+    const index = this.#fields.push({ ...field, parentType, path }) - 1;
+    const complete = this.#completion(field.definition.type, { field, path, index: () => index });
     return this.#function(
       'field',
       's, x, r',
-      `const v = ${isSettled ? `x.settle("${name}", () => ${call})` : call};
-  if (isPromise(v)) x.wait(v, (v) => { r.${name} = ${complete('v')}; });
-  else r.${name} = ${complete('v')};`,
+      `try {
+    const v = resolve${index}(s, x.args(${index}), x.context, x.info(${index}));
+    if (isPromise(v)) x.wait(${index}, v, (v) => { r.${name} = ${complete('v')}; });
+    else r.${name} = ${complete('v')};
+  } catch (error) {
+    throw x.fail(${index}, error);
+  }`,
     );
   }
 
-  /** `index` is that of the resolved field which the value comes from, be it through properties. */
-  #completion(type: GraphQLOutputType, field: SelectedField, index: number): CompletionOf {
+  #completion(type: GraphQLOutputType, origin: Origin): CompletionOf {
     if (isNonNullType(type)) {
-      const complete = this.#completion(type.ofType, field, index);
+      const complete = this.#completion(type.ofType, origin);
       return (value) => `required(${complete(value)})`;
     }
     if (isLeafType(type)) {
@@ -134,69 +142,95 @@ return { makeAnswer: () => ({ ${fields.map(([name]) => `${name}: null`).join(', 
       return (value) => `${name}(${value})`;
     }
     const name = isListType(type)
-      ? this.#list(type.ofType, field, index)
+      ? this.#list(type.ofType, { ...origin, path: undefined })
       : isObjectType(type)
-        ? this.#object(type, field, index)
-        : this.#abstract(type, field, index);
+        ? this.#object(type, origin)
+        : this.#abstract(type, origin);
     return (value) => `${name}(${value}, x)`;
   }
 
-  #list(type: GraphQLOutputType, field: SelectedField, index: number): string {
-    const complete = this.#completion(type, field, index);
+  #list(type: GraphQLOutputType, origin: Origin): string {
+    const complete = this.#completion(type, origin);
     return this.#function(
       'list',
       'v, x',
       `if (v === null || v === undefined) return null;
-  if (!Array.isArray(v)) return giveUp();
-  const r = [];
-  for (let i = 0; i < v.length; i += 1) r.push(${complete('v[i]')});
-  return r;`,
+  try {
+    if (!Array.isArray(v)) return giveUp('not_an_array');
+    const r = [];
+    for (let i = 0; i < v.length; i += 1) r.push(${complete('v[i]')});
+    return r;
+  } catch (error) {
+    throw x.drop(v, ${this.#nodesOf(origin)}, error);
+  }`,
     );
   }
 
-  #object(type: GraphQLObjectType, { nodes }: SelectedField, index: number): string {
-    const sets = nodes.flatMap(({ selectionSet }) => selectionSet ?? []);
-    const later: string[] = [];
-    const properties = [...this.#selections.fieldsOf(type, sets)].map(([name, field]) => {
+  #object(type: GraphQLObjectType, origin: Origin): string {
+    const sets = origin.field.nodes.flatMap(({ selectionSet }) => selectionSet ?? []);
+    const resolved: string[] = [];
+    let hasProperties = false;
+    const literal = [...this.#selections.fieldsOf(type, sets)].map(([name, field]) => {
       const { definition } = field;
       if (definition === TypeNameMetaFieldDef) return `${name}: "${type.name}"`;
-      if (!definition.resolve)
-        return `${name}: ${this.#completion(definition.type, field, index)(`s.${definition.name}`)}`;
-      later.push(`${this.#resolvedField(type, name, field)}(s, x, r);`);
-      return `${name}: null`;
+      const path = origin.path && { prev: origin.path, key: name, typename: type.name };
+      if (definition.resolve) {
+        resolved.push(`${this.#resolvedField(type, name, field, path)}(s, x, r);`);
+        return `${name}: null`;
+      }
+      hasProperties = true;
+      const index = onceMade(() => this.#fields.push({ ...field, parentType: type, path }) - 1);
+      return `${name}: ${this.#completion(definition.type, { field, path, index })(`s.${definition.name}`)}`;
     });
-    const isOther = type.isTypeOf && `${this.#type(type)}.isTypeOf(s, x.context, x.info(${index})) !== true`;
+    const isType = type.isTypeOf
+      ? `if (!isTrue(${this.#type(type)}.isTypeOf(s, x.context, x.info(${origin.index()})), x)) giveUp('unresolved_type');`
+      : '';
     return this.#function(
       'object',
       's, x',
       `if (s === null || s === undefined) return null;
-  if (!isObject(s)${isOther ? ` || ${isOther}` : ''}) return giveUp();
-  const r = { ${properties.join(', ')} };
-  ${later.join('\n  ')}
-  return r;`,
+  try {
+    ${hasProperties ? 'checkObject' : 'checkValue'}(s);
+    ${isType}
+    const r = { ${literal.join(', ')} };
+    ${resolved.join('\n    ')}
+    return r;
+  } catch (error) {
+    throw x.drop(s, ${this.#nodesOf(origin)}, error);
+  }`,
     );
   }
 
-  #abstract(type: GraphQLAbstractType, field: SelectedField, index: number): string {
+  #abstract(type: GraphQLAbstractType, origin: Origin): string {
     const cases = this.#schema
       .getPossibleTypes(type)
-      .map((possible) => `case "${possible.name}": return ${this.#object(possible, field, index)}(v, x);`);
+      .map((possible) => `case "${possible.name}": return ${this.#object(possible, origin)}(v, x);`);
     const given = this.#type(type);
-    const resolveType = type.resolveType ? `${given}.resolveType` : 'resolveType';
+    const resolveType = type.resolveType ? `${given}.resolveType` : 'defaultTypeResolver';
     return this.#function(
       'abstract',
       'v, x',
       `if (v === null || v === undefined) return null;
-  if (!isObject(v)) return giveUp();
-  switch (${resolveType}(v, x.context, x.info(${index}), ${given})) {
-    ${cases.join('\n    ')}
-    default: return giveUp();
+  try {
+    checkValue(v);
+    const t = ${resolveType}(v, x.context, x.info(${origin.index()}), ${given});
+    switch (t) {
+      ${cases.join('\n      ')}
+      default: return x.untyped(t);
+    }
+  } catch (error) {
+    throw x.drop(v, ${this.#nodesOf(origin)}, error);
   }`,
     );
   }
 
   #type(type: GraphQLObjectType | GraphQLAbstractType): string {
     return `types[${this.#types.push(type) - 1}]`;
+  }
+
+  #nodesOf({ field }: Origin): string {
+    const known = this.#nodes.indexOf(field.nodes);
+    return `nodes[${known < 0 ? this.#nodes.push(field.nodes) - 1 : known}]`;
   }
 
   #leaf(type: GraphQLLeafType): string {
@@ -209,4 +243,9 @@ return { makeAnswer: () => ({ ${fields.map(([name]) => `${name}: null`).join(', 
     this.#functions.push(`function ${name}(${parameters}) {\n  ${body}\n}`);
     return name;
   }
+}
+
+function onceMade(make: () => number): () => number {
+  let made: number | undefined;
+  return () => (made ??= make());
 }

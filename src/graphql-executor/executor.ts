@@ -2,126 +2,251 @@ import {
   type DocumentNode,
   type ExecutionArgs,
   type ExecutionResult,
+  type GraphQLError,
   type GraphQLSchema,
-  type OperationDefinitionNode,
+  OperationTypeNode,
+  type ValidatedExecutionArgs,
   execute,
-  getOperationAST,
-  getVariableValues,
+  executeRootSelectionSet,
+  validateExecutionArgs,
 } from 'graphql';
 import { LRUCache } from 'lru-cache';
-import type { GraphQLContext } from '../core/graphql/builder.ts';
-import type { CompiledOperation, Execution } from './compiled-operation.ts';
-import { compileOperation } from './compiler.ts';
-import { memoryOf } from '../gateway/graphql/limits.ts';
+import { type CompiledQuery, compileQuery } from './compiler.ts';
+import { memoryOf, tokensOf } from './document-size.ts';
+import { type ExecutionPath, type GaveUpReason, NotCompiled, type NotCompiledReason } from './outcome.ts';
+import type { RunResult } from './running.ts';
 import { conditionsOf } from './selections.ts';
+import { isTraced } from './tracing-channels.ts';
 import { type CoerceVariables, type VariableValues, compileVariables } from './variables.ts';
 
-type Executor = (args: ExecutionArgs) => Promise<ExecutionResult> | ExecutionResult;
+export interface ExecutorOptions {
+  /** Called for each execution with how it went, why it was not compiled code alone, and the field (`Query.session`) where that gave up. */
+  readonly onExecution?: OnExecution;
+  /** Called after compiled code has given up on a query, before graphql executes it. */
+  readonly beforeRetry?: (args: ExecutionArgs) => void;
+  /** A query is compiled once it has come more often than this: compiling costs as much as some executions. */
+  readonly runsBeforeCompiling?: number;
+  /** Bytes of memory for compiled code and the documents that it belongs to; what was not used for longest is dropped first. */
+  readonly maxBytes?: number;
+}
 
-/** A document is compiled when it comes for the third time: compiling costs as much as some executions. */
+export type OnExecution = (
+  path: ExecutionPath,
+  reason: NotCompiledReason | GaveUpReason | undefined,
+  field?: string,
+) => void;
+
+export type MaybePromise<Value> = Value | Promise<Value>;
+export type Execute = (args: ExecutionArgs) => MaybePromise<ExecutionResult>;
+
 const RUNS_BEFORE_COMPILING = 2;
-/** Compiling takes time that grows with the document; what people and programs write is far below this. */
-const MAX_TOKENS_TO_COMPILE = 1000;
-/** A document is compiled for as many combinations of what its `@skip` and `@include` depend on. */
+const MAX_BYTES = 64 * 1024 * 1024;
+/** What people and programs write is far below this; the time that compiling takes grows with it. */
+const MAX_TOKENS = 1000;
+/** An operation is compiled for as many combinations of what its `@skip` and `@include` depend on. */
 const MAX_VARIANTS = 16;
-/** Bytes of memory for compiled code, a character of which takes some ten, and the documents it belongs to; what was not asked for longest goes first. */
-const MAX_COMPILED_BYTES = 64 * 1024 * 1024;
+/** Of memory, for a character of code. */
 const BYTES_A_CHARACTER = 10;
+/** After giving up again and again, compiled code is tried once in so many executions. */
+const MAX_PAUSE = 1024;
 
-/** An operation of a document. */
+/** What compiled code does as graphql does; an execution with anything else is graphql's. */
+const SUPPORTED_ARGS: ReadonlySet<string> = new Set([
+  'schema',
+  'document',
+  'rootValue',
+  'contextValue',
+  'variableValues',
+  'operationName',
+]);
+
+/** An operation of a document. It lives as long as the document, and so holds nothing of a request. */
 interface Plan {
+  /** What graphql needs to execute it, but for what differs from request to request. */
+  readonly validated: Omit<ValidatedExecutionArgs, keyof RequestArgs>;
+  readonly coerceVariables: CoerceVariables;
   /** Variables on whose values the selections depend. */
   readonly conditions: readonly string[];
-  /** Once graphql has coerced its variables. */
-  coerceVariables?: CoerceVariables;
-  /** By those values. */
+  /** By those values; the one used last is the last. */
   readonly variants: Map<string, Variant>;
+  /** Why it is never compiled. */
+  readonly refusal: NotCompiledReason | undefined;
 }
+
+interface Planned {
+  readonly plan: Plan;
+  readonly variables?: VariableValues;
+}
+
+type RequestArgs = Pick<ValidatedExecutionArgs, 'rootValue' | 'contextValue' | 'variableValues' | 'rawVariableValues'>;
 
 interface Variant {
   runs: number;
+  refusal?: NotCompiledReason;
+  /** How often it has given up without a success in between. */
+  failures: number;
+  /** Executions until it is tried again. */
+  pause: number;
 }
 
-/**
- * Executes operations, those that come again as compiled code. Plans live as long as their parsed document, and so are bounded with the
- * cache of documents; a document that comes once costs nothing more than its execution.
- *
- * Where compiled code gives up, graphql's own executor runs the operation again and words the errors: it alone says them as the
- * specification has them. Reading twice changes nothing; and what the fields of a mutation have come to is kept, so that none runs twice.
- */
-export function createExecutor(schema: GraphQLSchema): Executor {
-  const plans = new WeakMap<OperationDefinitionNode, Plan>();
-  const compiled = new LRUCache<Variant, CompiledOperation>({
-    maxSize: MAX_COMPILED_BYTES,
-    dispose: (_, variant) => void (variant.runs = 0),
-  });
-  settleOnce(schema);
+/** An executor for the queries of one schema; see README.md for what it promises. */
+export function createExecutor(schema: GraphQLSchema, options: ExecutorOptions = {}): Execute {
+  const executor = new Executor(schema, options);
+  return (args) => executor.execute(args);
+}
 
-  function planOf(operation: OperationDefinitionNode, document: DocumentNode): Plan {
-    let plan = plans.get(operation);
-    if (!plan) plans.set(operation, (plan = { conditions: conditionsOf(document), variants: new Map() }));
-    return plan;
+class Executor {
+  readonly #schema: GraphQLSchema;
+  readonly #options: ExecutorOptions;
+  readonly #isIncremental: boolean;
+  readonly #plans = new WeakMap<DocumentNode, Map<string, Plan>>();
+  readonly #compiled: LRUCache<Variant, CompiledQuery>;
+
+  constructor(schema: GraphQLSchema, options: ExecutorOptions) {
+    this.#schema = schema;
+    this.#options = options;
+    this.#isIncremental = Boolean(schema.getDirective('defer') ?? schema.getDirective('stream'));
+    this.#compiled = new LRUCache({
+      maxSize: options.maxBytes ?? MAX_BYTES,
+      dispose: (_, variant) => void (variant.runs = 0),
+    });
   }
 
-  function variablesFor(
-    plan: Plan,
-    { variableDefinitions = [] }: OperationDefinitionNode,
-    inputs: NonNullable<ExecutionArgs['variableValues']>,
-  ): VariableValues | undefined {
-    if (plan.coerceVariables) return plan.coerceVariables(inputs);
-    const { variableValues } = getVariableValues(schema, variableDefinitions, inputs);
-    if (variableValues) plan.coerceVariables = compileVariables(schema, variableDefinitions, variableValues);
-    return variableValues;
+  execute(args: ExecutionArgs): MaybePromise<ExecutionResult> {
+    const unsupported = this.#unsupported(args);
+    if (unsupported) return this.#interpret(unsupported, () => execute(args));
+    const planned = this.#planOf(args);
+    if ('errors' in planned) return this.#interpret('invalid_request', () => planned);
+    const { plan } = planned;
+    const variables = planned.variables ?? plan.coerceVariables(args.variableValues ?? {});
+    // graphql says what is wrong with them.
+    if (!variables) return this.#interpret('invalid_request', () => execute(args));
+    return this.#executePlan(plan, args, variables);
   }
 
-  function compiledFor(
-    { conditions, variants }: Plan,
-    operation: OperationDefinitionNode,
-    document: DocumentNode,
-    variables: VariableValues,
-  ): CompiledOperation | undefined {
-    const key = conditions.map((name) => String(variables.coerced[name])).join();
-    let variant = variants.get(key);
-    if (!variant) {
-      if (variants.size === MAX_VARIANTS) return undefined;
-      variants.set(key, (variant = { runs: 0 }));
+  #executePlan(plan: Plan, args: ExecutionArgs, variables: VariableValues): MaybePromise<ExecutionResult> {
+    const variant = plan.refusal ?? this.#variantOf(plan, variables);
+    const code = typeof variant === 'string' ? variant : this.#codeOf(variant, plan, variables);
+    if (typeof variant === 'string' || typeof code === 'string') {
+      return this.#interpret(typeof code === 'string' ? code : 'new', () => interpret(plan, args, variables));
     }
+    const answer = (result: RunResult) => {
+      if ('data' in result) return this.#succeeded(variant, result.data);
+      this.#failed(variant);
+      this.#options.onExecution?.('gave_up', result.gaveUp.reason, result.gaveUp.field);
+      this.#options.beforeRetry?.(args);
+      // Resolvers may have changed the values that the variables had.
+      return interpret(plan, args, plan.coerceVariables(args.variableValues ?? {}) ?? variables);
+    };
+    const result = code.run({ rootValue: args.rootValue, context: args.contextValue, variables });
+    return result instanceof Promise ? result.then(answer) : answer(result);
+  }
+
+  #interpret(reason: NotCompiledReason, run: () => MaybePromise<ExecutionResult>): MaybePromise<ExecutionResult> {
+    this.#options.onExecution?.('interpreted', reason);
+    return run();
+  }
+
+  #unsupported(args: ExecutionArgs): NotCompiledReason | undefined {
+    if (args.schema !== this.#schema) return 'other_schema';
+    if (this.#isIncremental) return 'incremental_schema';
+    for (const name in args) {
+      if (!SUPPORTED_ARGS.has(name) && args[name as keyof ExecutionArgs] != null) return 'execution_options';
+    }
+    return isTraced() ? 'traced' : undefined;
+  }
+
+  /** The plan of an operation; when that is made, with the variables of this request, or the errors that graphql finds. */
+  #planOf(args: ExecutionArgs): Planned | { errors: readonly GraphQLError[] } {
+    let plans = this.#plans.get(args.document);
+    const known = plans?.get(args.operationName ?? '');
+    if (known) return { plan: known };
+    const result = validateExecutionArgs(args);
+    if (!('schema' in result)) return { errors: result };
+    const { rootValue: _1, contextValue: _2, variableValues: variables, rawVariableValues: _3, ...validated } = result;
+    const { document, operation } = validated;
+    const plan: Plan = {
+      validated,
+      coerceVariables: compileVariables(this.#schema, operation.variableDefinitions ?? [], variables),
+      conditions: conditionsOf(document),
+      variants: new Map(),
+      refusal: refusalOf(document, operation.operation),
+    };
+    if (!plans) this.#plans.set(document, (plans = new Map<string, Plan>()));
+    plans.set(args.operationName ?? '', plan);
+    return { plan, variables };
+  }
+
+  #variantOf({ conditions, variants }: Plan, { coerced }: VariableValues): Variant | NotCompiledReason {
+    let key = '';
+    for (const name of conditions) {
+      const value = coerced[name];
+      if (value !== true && value !== false) return 'condition';
+      key += value ? '1' : '0';
+    }
+    const variant = variants.get(key) ?? { runs: 0, failures: 0, pause: 0 };
+    variants.delete(key);
+    variants.set(key, variant);
+    if (variants.size > MAX_VARIANTS) this.#forgetOldest(variants);
+    return variant;
+  }
+
+  #forgetOldest(variants: Map<string, Variant>): void {
+    const [oldest] = variants;
+    if (!oldest) return;
+    const [key, variant] = oldest;
+    variants.delete(key);
+    this.#compiled.delete(variant);
+  }
+
+  #codeOf(variant: Variant, plan: Plan, variables: VariableValues): CompiledQuery | NotCompiledReason {
+    if (variant.refusal) return variant.refusal;
+    if (variant.pause > 0) {
+      variant.pause -= 1;
+      return 'gives_up';
+    }
+    const code = this.#compiled.get(variant);
+    if (code) return code;
     variant.runs += 1;
-    if (variant.runs === RUNS_BEFORE_COMPILING + 1) {
-      const made = compileOperation(schema, document, operation, variables);
-      if (made) compiled.set(variant, made, { size: BYTES_A_CHARACTER * made.size + memoryOf(document) });
-    }
-    return compiled.get(variant);
+    if (variant.runs <= (this.#options.runsBeforeCompiling ?? RUNS_BEFORE_COMPILING)) return 'new';
+    return this.#compile(variant, plan, variables);
   }
 
-  return async (args) => {
-    const { document, operationName, variableValues, rootValue } = args;
-    const operation = getOperationAST(document, operationName);
-    if (!operation || (document.tokenCount ?? Infinity) > MAX_TOKENS_TO_COMPILE) return execute(args);
-    const plan = planOf(operation, document);
-    const variables = variablesFor(plan, operation, variableValues ?? {});
-    const code = variables && compiledFor(plan, operation, document, variables);
-    if (!code) return execute(args);
-    const context = args.contextValue as GraphQLContext;
-    const settled: Execution['settled'] = new Map();
-    context.isTentative = true;
+  #compile(variant: Variant, { validated }: Plan, variables: VariableValues): CompiledQuery | NotCompiledReason {
+    const { document, operation } = validated;
     try {
-      return { data: await code.run({ rootValue, context, variables, settled }) };
-    } catch {
-      context.settled = settled;
-      context.isTentative = false;
-      // What was read for nothing does not count.
-      context.budget.renew();
-      return execute(args);
+      const code = compileQuery(this.#schema, document, operation, variables);
+      this.#compiled.set(variant, code, { size: BYTES_A_CHARACTER * code.size + memoryOf(document) });
+      return code;
+    } catch (error) {
+      return (variant.refusal = error instanceof NotCompiled ? error.reason : 'compiler_failed');
     }
-  };
+  }
+
+  #succeeded(variant: Variant, data: Record<string, unknown>): ExecutionResult {
+    variant.failures = 0;
+    this.#options.onExecution?.('compiled', undefined);
+    return { data };
+  }
+
+  /** What gives up again and again costs hardly more than graphql alone: the pauses between two trials double. */
+  #failed(variant: Variant): void {
+    variant.failures += 1;
+    variant.pause = Math.min(2 ** variant.failures, MAX_PAUSE);
+  }
 }
 
-/** Has the fields of mutations that have been run in a context answer what they came to. */
-function settleOnce(schema: GraphQLSchema): void {
-  for (const field of Object.values(schema.getMutationType()?.getFields() ?? {})) {
-    const { resolve } = field;
-    field.resolve = (source, args, context: GraphQLContext, info) =>
-      context.settled?.get(String(info.path.key)) ?? resolve?.(source, args, context, info);
-  }
+function interpret(
+  { validated }: Plan,
+  { rootValue, contextValue, variableValues: rawVariableValues }: ExecutionArgs,
+  variableValues: VariableValues,
+): MaybePromise<ExecutionResult> {
+  return executeRootSelectionSet({ ...validated, rootValue, contextValue, variableValues, rawVariableValues });
+}
+
+function refusalOf(document: DocumentNode, operation: OperationTypeNode): NotCompiledReason | undefined {
+  // A mutation runs once.
+  if (operation === OperationTypeNode.MUTATION) return 'mutation';
+  if (operation === OperationTypeNode.SUBSCRIPTION) return 'subscription';
+  return tokensOf(document) > MAX_TOKENS ? 'too_large' : undefined;
 }

@@ -2,6 +2,7 @@ import {
   type DocumentNode,
   type FieldNode,
   type FragmentDefinitionNode,
+  type GraphQLDirective,
   type GraphQLField,
   GraphQLIncludeDirective,
   type GraphQLObjectType,
@@ -15,10 +16,8 @@ import {
   isAbstractType,
   typeFromAST,
 } from 'graphql';
+import { NotCompiled } from './outcome.ts';
 import type { VariableValues } from './variables.ts';
-
-/** What the compiler leaves to the other executor. */
-export class NotCompiled extends Error {}
 
 /** Selections, over all types, beyond which a document is not compiled. */
 const MAX_FIELDS = 2000;
@@ -33,23 +32,30 @@ export class Selections {
   constructor(schema: GraphQLSchema, document: DocumentNode, variables: VariableValues) {
     this.#schema = schema;
     this.#variables = variables;
-    this.fragments = Object.fromEntries(
-      document.definitions.flatMap((node) => (node.kind === Kind.FRAGMENT_DEFINITION ? [[node.name.value, node]] : [])),
-    );
+    const fragments = Object.create(null) as Record<string, FragmentDefinitionNode>;
+    for (const node of document.definitions) {
+      if (node.kind !== Kind.FRAGMENT_DEFINITION) continue;
+      if (node.variableDefinitions?.length) throw new NotCompiled('fragment_arguments');
+      fragments[node.name.value] = node;
+    }
+    this.fragments = fragments;
   }
 
   /** The fields of an object of the type by response name, as selection sets merge (GraphQL, section 6.3.2). */
   fieldsOf(type: GraphQLObjectType, sets: readonly SelectionSetNode[]): Map<string, SelectedField> {
-    const fields = new Map<string, FieldNode[]>();
+    const fields = new Map<string, [FieldNode, ...FieldNode[]]>();
     const spread = new Set<string>();
     const visit = (selection: SelectionNode): void => {
       if (!this.#isIncluded(selection)) return;
       if (selection.kind === Kind.FIELD) {
         const name = (selection.alias ?? selection.name).value;
-        fields.set(name, [...(fields.get(name) ?? []), selection]);
+        const same = fields.get(name);
+        if (same) same.push(selection);
+        else fields.set(name, [selection]);
         return;
       }
       if (selection.kind === Kind.FRAGMENT_SPREAD) {
+        if (selection.arguments?.length) throw new NotCompiled('fragment_arguments');
         if (spread.has(selection.name.value)) return;
         spread.add(selection.name.value);
       }
@@ -59,18 +65,29 @@ export class Selections {
     for (const { selections } of sets) selections.forEach(visit);
     this.#size += fields.size;
     // `__proto__` is no property like others.
-    if (this.#size > MAX_FIELDS || fields.has('__proto__')) throw new NotCompiled();
+    if (this.#size > MAX_FIELDS) throw new NotCompiled('too_large');
+    if (fields.has('__proto__')) throw new NotCompiled('response_name');
     return new Map([...fields].map(([name, nodes]) => [name, { nodes, definition: definitionOf(type, nodes) }]));
   }
 
   #isIncluded(node: SelectionNode): boolean {
     const { directives = [] } = node;
     if (directives.length === 0) return true;
-    if (directives.some(({ name: { value } }) => value !== 'skip' && value !== 'include')) throw new NotCompiled();
+    if (directives.some(({ name: { value } }) => value !== 'skip' && value !== 'include'))
+      throw new NotCompiled('directive');
     return (
-      getDirectiveValues(GraphQLSkipDirective, node, this.#variables)?.['if'] !== true &&
-      getDirectiveValues(GraphQLIncludeDirective, node, this.#variables)?.['if'] !== false
+      this.#conditionOf(GraphQLSkipDirective, node) !== true &&
+      this.#conditionOf(GraphQLIncludeDirective, node) !== false
     );
+  }
+
+  #conditionOf(directive: GraphQLDirective, node: SelectionNode): unknown {
+    try {
+      return getDirectiveValues(directive, node, this.#variables)?.['if'];
+    } catch {
+      // graphql says what is wrong with it.
+      throw new NotCompiled('condition');
+    }
   }
 
   #applies(condition: FragmentDefinitionNode['typeCondition'] | undefined, type: GraphQLObjectType): boolean {
@@ -82,16 +99,15 @@ export class Selections {
 
 /** A field of an answer: what is asked for under one name, which is one field of the schema. */
 export interface SelectedField {
-  readonly nodes: readonly FieldNode[];
+  readonly nodes: readonly [FieldNode, ...FieldNode[]];
   readonly definition: GraphQLField<unknown, unknown>;
 }
 
-function definitionOf(type: GraphQLObjectType, [node]: readonly FieldNode[]): GraphQLField<unknown, unknown> {
-  const name = node?.name.value ?? '';
+function definitionOf(type: GraphQLObjectType, [node]: SelectedField['nodes']): GraphQLField<unknown, unknown> {
+  const name = node.name.value;
   if (name === TypeNameMetaFieldDef.name) return TypeNameMetaFieldDef;
   const field = type.getFields()[name];
-  // `__schema` and `__type`: introspection does not come often.
-  if (!field) throw new NotCompiled();
+  if (!field) throw new NotCompiled(name.startsWith('__') ? 'introspection' : 'unknown_field');
   return field;
 }
 

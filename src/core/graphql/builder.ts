@@ -12,10 +12,6 @@ import { toValidationError } from '../validation.ts';
 export interface GraphQLContext extends OperationContext {
   /** Told when the operation of a mutation has succeeded, since its typed errors are data, too. */
   readonly onSuccess?: () => void;
-  /** Whether all is run once more without this should an error turn up, so that a parent may be taken for granted (`isProvenBelow`). */
-  isTentative?: boolean;
-  /** What fields of the mutation have come to already, by response name, where it is run once more. */
-  settled?: ReadonlyMap<string, Promise<unknown>>;
 }
 
 /** Marks fields that ask other servers, so that no transaction may be open around them. */

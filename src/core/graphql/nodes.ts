@@ -1,12 +1,5 @@
 import type { FieldMap, ObjectFieldBuilder, ObjectRef } from '@pothos/core';
-import {
-  type FieldNode,
-  type GraphQLNamedType,
-  type GraphQLResolveInfo,
-  Kind,
-  getNamedType,
-  isObjectType,
-} from 'graphql';
+import type { GraphQLResolveInfo } from 'graphql';
 import { z } from 'zod';
 import { type GraphQLContext, OWN_STATEMENT, type SchemaTypes, builder } from './builder.ts';
 import { DomainError } from '../errors.ts';
@@ -60,7 +53,7 @@ export function nodeType<Row extends object>(
     fields: (t) => ({
       id: t.id({
         description: 'Opaque id, unique over all types; `node` finds the object by it.',
-        extensions: { ...FROM_KEY, columns: keyColumns },
+        extensions: { columns: keyColumns },
         resolve: (row) => toGlobalId(name, keyOf(row)),
       }),
       ...fields(t),
@@ -69,38 +62,6 @@ export function nodeType<Row extends object>(
 }
 
 const ID_ALONE: readonly never[] = ['id' as never];
-
-/** Marks a field that follows from the key of the object it stands in. */
-export const FROM_KEY = { fromKey: true };
-/** Marks a field that raises an error unless the caller may see the object it stands in. */
-export const PROVES_PARENT = { provesParent: true };
-
-const proven = new WeakMap<FieldNode, boolean>();
-
-/**
- * Whether an object need not be read for the field that answers it: all that is selected of it follows from its key, and some of it is
- * found only where the object is. So a page of a list below an object costs no statement for the object.
- */
-export function isProvenBelow({ fieldNodes, returnType }: GraphQLResolveInfo): boolean {
-  const [field] = fieldNodes;
-  if (!field || fieldNodes.length > 1) return false;
-  let isProven = proven.get(field);
-  if (isProven === undefined) proven.set(field, (isProven = proves(field, getNamedType(returnType))));
-  return isProven;
-}
-
-function proves({ selectionSet }: FieldNode, type: GraphQLNamedType): boolean {
-  if (!selectionSet || !isObjectType(type)) return false;
-  const marks = selectionSet.selections.map((selection) =>
-    selection.kind === Kind.FIELD && !selection.directives?.length
-      ? type.getFields()[selection.name.value]?.extensions
-      : undefined,
-  );
-  return (
-    marks.every((mark) => mark?.['fromKey'] === true || mark?.['provesParent'] === true) &&
-    marks.some((mark) => mark?.['provesParent'] === true)
-  );
-}
 
 /**
  * Objects by global id, in the order asked. Malformed ids, unknown types, missing rows, rows of somebody else, and types for which the

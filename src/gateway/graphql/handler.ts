@@ -10,7 +10,6 @@ import {
   validate,
 } from 'graphql';
 import { type GraphQLParams, type Plugin, createYoga } from 'graphql-yoga';
-import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
 import { isSurelyLarger } from '../../core/answer-size.ts';
 import { type HttpAnswer, type HttpHeaders, type HttpRequest, answerWith } from '../../core/http/messages.ts';
@@ -19,10 +18,11 @@ import type { OperationContext } from '../../core/operation.ts';
 import { type Dependencies, followingContext, readingContext } from '../dependencies.ts';
 import { createExecutor } from '../../graphql-executor/executor.ts';
 import { type CostedRequest, adviceFor, checkCost } from './cost.ts';
+import { createKnownDocuments } from './known-documents.ts';
 import { createDocuments } from './persisted-documents.ts';
 import { masked, maskedStream, toGraphQLError, toHttpError, toJson, withoutFoundValue } from './errors.ts';
 import { createGraphQLObserver } from './observer.ts';
-import { LIMITS, checkDocument, explained, memoryOf, parseWithinLimits, withoutRepeats } from './limits.ts';
+import { LIMITS, checkDocument, explained, parseWithinLimits, withoutRepeats } from './limits.ts';
 import { isPlain, plainMediaType, readGraphQLRequest } from './request.ts';
 import { KEY_HEADER, REPLAYED_HEADER } from '../request-headers.ts';
 import { executeWithKey } from './keyed-mutation.ts';
@@ -75,7 +75,15 @@ export type GraphQLDoor = (
 export function createGraphQLDoor(dependencies: Dependencies, limits: RateLimits | undefined): GraphQLDoor {
   const { config, metrics, tracing, idempotency, trustedDocuments, log: gatewayLog } = dependencies;
   const findDocument = createDocuments(trustedDocuments, config.PERSISTED_OPERATIONS_MODE);
-  const run = createExecutor(schema);
+  const run = createExecutor(schema, {
+    onExecution: (path, reason, field) => {
+      metrics.executions.inc({ path });
+      if (path === 'interpreted') metrics.interpretations.inc({ reason });
+      if (reason) gatewayLog.debug({ path, reason, field }, 'graphql execution');
+    },
+    // What was read for nothing does not count.
+    beforeRetry: ({ contextValue }) => (contextValue as OperationContext).budget.renew(),
+  });
   const observe = createGraphQLObserver({ metrics, tracing });
   const known = createKnownDocuments();
 
@@ -257,10 +265,8 @@ export function createGraphQLDoor(dependencies: Dependencies, limits: RateLimits
 }
 
 const MAX_VALIDATION_ERRORS = 20;
-
 const FORGETFUL = { get: () => undefined, set: () => undefined };
 
-/** Yoga's context is the server's, and more. */
 function asServer(context: unknown): ServerContext {
   return context as ServerContext;
 }
@@ -286,9 +292,4 @@ function isRunAtOnce(document: DocumentNode, operationName: string | undefined):
 /** Every answer says which request it was and what it cost. */
 function told({ operation, cost }: ServerContext): Record<string, unknown> {
   return { requestId: operation.requestId, ...(cost && { cost }) };
-}
-
-/** Valid documents by their text, bounded by the memory they hold, which one could otherwise fill. */
-export function createKnownDocuments(): LRUCache<string, DocumentNode> {
-  return new LRUCache({ maxSize: 32 * 1024 * 1024, sizeCalculation: memoryOf });
 }

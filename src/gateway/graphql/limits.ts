@@ -253,12 +253,6 @@ export function withoutRepeats(document: DocumentNode): DocumentNode {
   });
 }
 
-/** Bytes of memory that a parsed document takes at most, with its text: 470 a token, and 100 a comment. */
-export function memoryOf({ tokenCount = LIMITS.tokens, loc }: DocumentNode): number {
-  const text = loc?.source.body ?? '';
-  return 470 * tokenCount + 100 * text.split('#').length + 2 * text.length + 1000;
-}
-
 /** Validation's error with the number that it leaves out. */
 export function explained(error: GraphQLError): GraphQLError {
   if (error.message !== 'Validation aborted.') return error;

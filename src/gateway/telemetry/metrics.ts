@@ -17,60 +17,49 @@ export interface MetricSources {
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 const JOB_STATES = ['created', 'retry', 'active'] as const;
 
+type Registers = readonly [Registry];
+
 /**
  * The gateway's Prometheus metrics, in a registry of their own; `docs/operations.md` lists them. Labels are bounded: operations, fields of
  * the schema, statuses and codes, never ids, hosts or texts of callers.
  */
 export function createMetrics({ pool, countJobs, replicas }: MetricSources) {
   const registry = new Registry();
-  const registers = [registry];
+  const registers = [registry] as const;
   collectDefaultMetrics({ register: registry });
-  new Gauge({
-    name: 'gateway_build_info',
-    help: 'Always 1; the labels are the versions of the gateway and of Node.js.',
-    labelNames: ['version', 'node'] as const,
-    registers,
-  }).set({ version: VERSION, node: process.versions.node }, 1);
-  void new Gauge({
-    name: 'gateway_database_connections',
-    help: 'Connections of the pool that are in use and idle, and requests that wait for one.',
-    labelNames: ['state'] as const,
-    registers,
-    collect() {
-      this.set({ state: 'in_use' }, pool.totalCount - pool.idleCount);
-      this.set({ state: 'idle' }, pool.idleCount);
-      this.set({ state: 'waiting' }, pool.waitingCount);
-    },
-  });
-  void new Gauge({
-    name: 'gateway_jobs',
-    help: 'Unfinished jobs of all processes on the database, by queue and state; absent while the database is away.',
-    labelNames: ['queue', 'state'] as const,
-    registers,
-    async collect() {
-      this.reset();
-      const counts = await countJobs().catch(() => undefined);
-      if (!counts) return;
-      for (const queue of QUEUES) for (const state of JOB_STATES) this.set({ queue, state }, 0);
-      for (const { queue, state, count } of counts) this.set({ queue, state }, count);
-    },
-  });
-  if (replicas) addReplicas(registry, replicas);
+  addBuildInfo(registers);
+  addPool(registers, pool);
+  addJobs(registers, countJobs);
+  if (replicas) addReplicas(registers, replicas);
+  return { registry, ...requestMetrics(registers), ...graphqlMetrics(registers), ...workMetrics(registers) };
+}
+
+function requestMetrics([...registers]: Registers) {
   return {
-    registry,
     requests: new Counter({
       name: 'gateway_requests_total',
-      help: 'Requests by door, operation and HTTP status.',
-      labelNames: ['door', 'operation', 'status'] as const,
+      help: 'Requests by API, operation and HTTP status.',
+      labelNames: ['api', 'operation', 'status'] as const,
       registers,
     }),
     duration: new Histogram({
       name: 'gateway_request_duration_seconds',
-      help: 'Time from the request to its answer, by door and operation.',
-      labelNames: ['door', 'operation'] as const,
+      help: 'Time from the request to its answer, by API and operation.',
+      labelNames: ['api', 'operation'] as const,
       buckets: SECONDS,
       registers,
     }),
+    tails: new Gauge({
+      name: 'gateway_tails_open',
+      help: 'Live answers that are being sent: event streams and subscriptions, by API.',
+      labelNames: ['api'] as const,
+      registers,
+    }),
+  };
+}
+
+function graphqlMetrics([...registers]: Registers) {
+  return {
     fields: new Counter({
       name: 'gateway_graphql_fields_total',
       help: 'Fields of Query and Mutation that were asked for, by outcome: ok, or the code of the error.',
@@ -83,12 +72,23 @@ export function createMetrics({ pool, countJobs, replicas }: MetricSources) {
       buckets: [1, 10, 100, 1000, 5000, 10_000, 20_000],
       registers,
     }),
-    tails: new Gauge({
-      name: 'gateway_tails_open',
-      help: 'Live answers that are being sent: event streams and subscriptions, by door.',
-      labelNames: ['door'] as const,
+    executions: new Counter({
+      name: 'gateway_graphql_executions_total',
+      help: 'Executions of queries and mutations: by compiled code, interpreted, or interpreted after compiled code gave up.',
+      labelNames: ['path'] as const,
       registers,
     }),
+    interpretations: new Counter({
+      name: 'gateway_graphql_interpretations_total',
+      help: 'Executions that were interpreted from the start, by the reason why they were not compiled.',
+      labelNames: ['reason'] as const,
+      registers,
+    }),
+  };
+}
+
+function workMetrics([...registers]: Registers) {
+  return {
     outbound: new Histogram({
       name: 'gateway_outbound_duration_seconds',
       help: 'Time from a request to another server until its answer begins, by outcome: 2xx to 5xx, refused by our rules, failed.',
@@ -106,12 +106,51 @@ export function createMetrics({ pool, countJobs, replicas }: MetricSources) {
   };
 }
 
-function addReplicas(registry: Registry, replicas: Pick<Replicas, 'states'>): void {
+function addBuildInfo([...registers]: Registers): void {
+  new Gauge({
+    name: 'gateway_build_info',
+    help: 'Always 1; the labels are the versions of the gateway and of Node.js.',
+    labelNames: ['version', 'node'] as const,
+    registers,
+  }).set({ version: VERSION, node: process.versions.node }, 1);
+}
+
+function addPool([...registers]: Registers, pool: MetricSources['pool']): void {
+  void new Gauge({
+    name: 'gateway_database_connections',
+    help: 'Connections of the pool that are in use and idle, and requests that wait for one.',
+    labelNames: ['state'] as const,
+    registers,
+    collect() {
+      this.set({ state: 'in_use' }, pool.totalCount - pool.idleCount);
+      this.set({ state: 'idle' }, pool.idleCount);
+      this.set({ state: 'waiting' }, pool.waitingCount);
+    },
+  });
+}
+
+function addJobs([...registers]: Registers, countJobs: MetricSources['countJobs']): void {
+  void new Gauge({
+    name: 'gateway_jobs',
+    help: 'Unfinished jobs of all processes on the database, by queue and state; absent while the database is away.',
+    labelNames: ['queue', 'state'] as const,
+    registers,
+    async collect() {
+      this.reset();
+      const counts = await countJobs().catch(() => undefined);
+      if (!counts) return;
+      for (const queue of QUEUES) for (const state of JOB_STATES) this.set({ queue, state }, 0);
+      for (const { queue, state, count } of counts) this.set({ queue, state }, count);
+    },
+  });
+}
+
+function addReplicas([...registers]: Registers, replicas: Pick<Replicas, 'states'>): void {
   void new Gauge({
     name: 'gateway_replica_usable',
     help: 'Whether a read replica serves reads (1), or is away or too far behind (0), by host and port.',
     labelNames: ['replica'] as const,
-    registers: [registry],
+    registers,
     collect() {
       for (const { replica, isUsable } of replicas.states()) this.set({ replica }, isUsable ? 1 : 0);
     },

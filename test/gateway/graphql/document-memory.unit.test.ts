@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
-import { createKnownDocuments } from '../../../src/gateway/graphql/handler.ts';
-import { LIMITS, memoryOf, parseWithinLimits } from '../../../src/gateway/graphql/limits.ts';
+import { createKnownDocuments } from '../../../src/gateway/graphql/known-documents.ts';
+import { memoryOf } from '../../../src/graphql-executor/document-size.ts';
+import { LIMITS, parseWithinLimits } from '../../../src/gateway/graphql/limits.ts';
 
 const BOUND_BYTES = 32 * 1024 * 1024;
 

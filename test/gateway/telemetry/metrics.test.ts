@@ -24,7 +24,7 @@ async function metrics(): Promise<Map<string, number>> {
 
 const value = async (series: string) => (await metrics()).get(series);
 
-test('requests by door, operation and status; GraphQL fields by the code of what came of them, whatever they are called', async () => {
+test('requests by API, operation and status; GraphQL fields by the code of what came of them, whatever they are called', async () => {
   const narrow = await gateway.createKey({ scopes: ['sessions.read'] });
   await gateway.rest('GET', '/events/2026-03/event-definitions', { key });
   await gateway.rest('GET', '/events/2026-03/event-definitions', { key: narrow.key });
@@ -32,11 +32,11 @@ test('requests by door, operation and status; GraphQL fields by the code of what
   await gateway.graphql(key, unknown);
   await gateway.graphql(narrow.key, 'query Any { eventDefinition(name: "x") { id } }');
   const seen = await metrics();
-  const operation = 'door="rest",operation="searchEventDefinitions"';
+  const operation = 'api="rest",operation="searchEventDefinitions"';
   expect(seen.get(`gateway_requests_total{${operation},status="200"}`)).toBe(1);
   expect(seen.get(`gateway_requests_total{${operation},status="403"}`)).toBe(1);
   expect(seen.get(`gateway_request_duration_seconds_count{${operation}}`)).toBe(2);
-  expect(seen.get('gateway_requests_total{door="graphql",operation="graphql",status="200"}')).toBe(2);
+  expect(seen.get('gateway_requests_total{api="graphql",operation="graphql",status="200"}')).toBe(2);
   expect(seen.get('gateway_graphql_fields_total{field="Query.viewer",outcome="ok"}')).toBe(1);
   expect(seen.get('gateway_graphql_fields_total{field="Query.session",outcome="ok"}')).toBe(1);
   expect(seen.get('gateway_graphql_fields_total{field="Query.eventDefinition",outcome="FORBIDDEN"}')).toBe(1);
@@ -83,7 +83,7 @@ test('unfinished jobs by queue and state', async () => {
   expect(await value('gateway_jobs{queue="event-purge",state="active"}')).toBe(0);
 });
 
-test('live answers count from their beginning to their end, on both doors', async () => {
+test('live answers count from their beginning to their end, on both APIs', async () => {
   const id = await createSession(gateway, key);
   const rest = await tail(gateway, key, id);
   const graphql = await subscribe(
@@ -94,8 +94,8 @@ test('live answers count from their beginning to their end, on both doors', asyn
   );
   await Promise.all([rest.next(), graphql.next()]);
   const open = async () => [
-    await value('gateway_tails_open{door="rest"}'),
-    await value('gateway_tails_open{door="graphql"}'),
+    await value('gateway_tails_open{api="rest"}'),
+    await value('gateway_tails_open{api="graphql"}'),
   ];
   expect(await open()).toEqual([1, 1]);
   await rest.close();

@@ -80,7 +80,7 @@ const TRACE = '0af7651916cd43dd8448eb211c80319c';
 const PARENT = 'b7ad6b7169203331';
 const traced = { traceparent: `00-${TRACE}-${PARENT}-01` };
 
-test('a REST request is followed from the door through its operation to SQL, beneath the caller’s own span; no value leaves', async () => {
+test('a REST request is followed from its arrival through its operation to SQL, beneath the caller’s own span; no value leaves', async () => {
   const { key } = await gateway.createKey();
   const id = await createSession(gateway, key);
   const { status } = await gateway.rest('PATCH', `/v1/sessions/${id}`, {
@@ -97,9 +97,9 @@ test('a REST request is followed from the door through its operation to SQL, ben
   expect(beneath).toContain('    client UPDATE session');
   expect(beneath.every((line) => line.startsWith('    client '))).toBe(true);
   expect(lines).toHaveLength(ours.length);
-  const door = ours.find(({ kind }) => kind === 2);
-  expect(attribute(door, 'http.response.status_code')).toBe(200);
-  expect(attribute(door, 'gateway.request_id')).toBe('request-1');
+  const arrival = ours.find(({ kind }) => kind === 2);
+  expect(attribute(arrival, 'http.response.status_code')).toBe(200);
+  expect(attribute(arrival, 'gateway.request_id')).toBe('request-1');
   const sent = received.map((one) => one.text).join('');
   for (const secret of ['canary', key, id, key.slice(4, 12)]) expect(sent).not.toContain(secret);
   expect(sent).toContain('workspace-gateway');

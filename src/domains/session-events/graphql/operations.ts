@@ -1,9 +1,10 @@
 import { type GraphQLContext, builder } from '../../../core/graphql/builder.ts';
-import { connectionType, toConnection } from '../../../core/graphql/connections.ts';
+import { type Connection, connectionType, toConnection } from '../../../core/graphql/connections.ts';
 import { ConflictError, NotFoundError, notFound } from '../../../core/errors.ts';
 import { mutation } from '../../../core/graphql/mutations.ts';
-import { PROVES_PARENT, keyFromId, nodeType, uuidsOf } from '../../../core/graphql/nodes.ts';
+import { keyFromId, nodeType, uuidsOf } from '../../../core/graphql/nodes.ts';
 import { refusable } from '../../../core/graphql/refusable.ts';
+import { CHECKS_PARENT, takeRead } from '../../../core/graphql/read-through.ts';
 import { needs, selectedColumns } from '../../../core/graphql/selection.ts';
 import { resolveBatched } from '../../../core/graphql/batches.ts';
 import type { SessionRow } from '../../sessions/operations.ts';
@@ -75,8 +76,11 @@ builder.objectField(SessionType, 'events', (t) =>
       description:
         'Its recorded events, by ascending id; pages of 1 to 1000, which end early at 16 MiB of data. Cursors are the ids that REST uses.',
       args: { filter: t.arg({ type: FilterInput, description: 'Conditions.' }) },
-      extensions: { ...refusable({ scope: 'sessions.read' }), ...PROVES_PARENT, ...needs<SessionRow>('id') },
-      resolve: async ({ id }, { filter, ...page }, context, info) => {
+      extensions: { ...refusable({ scope: 'sessions.read' }), ...CHECKS_PARENT, ...needs<SessionRow>('id') },
+      resolve: async (session, { filter, ...page }, context, info) => {
+        const read = takeRead(session, info);
+        if (read) return read as Connection<SessionEventRow>;
+        const { id } = session;
         const selected = selectedColumns<SessionEventRow>(info, 'SessionEvent');
         const { pages, counts } = pagesOfSessionEvents(context, { filter: filter ?? {}, page, selected });
         const args = { filter, ...page };

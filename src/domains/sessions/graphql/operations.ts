@@ -2,8 +2,9 @@ import { OWN_STATEMENT, OrderDirection, builder } from '../../../core/graphql/bu
 import { connectionType, toConnection } from '../../../core/graphql/connections.ts';
 import { ConflictError, NotFoundError } from '../../../core/errors.ts';
 import { type InputFields, mutation } from '../../../core/graphql/mutations.ts';
-import { isProvenBelow, keyFromId, uuidsOf } from '../../../core/graphql/nodes.ts';
+import { keyFromId, uuidsOf } from '../../../core/graphql/nodes.ts';
 import { refusable } from '../../../core/graphql/refusable.ts';
+import { readThrough } from '../../../core/graphql/read-through.ts';
 import { needs, selectedColumns } from '../../../core/graphql/selection.ts';
 import { OrganizationType } from '../../organizations/graphql.ts';
 import { SandboxSizeEnum, SessionModeEnum, SessionStateEnum, SessionTypeEnum, SessionVisibilityEnum } from './enums.ts';
@@ -85,8 +86,12 @@ builder.queryField('session', (t) =>
     resolve: async (_, { id }, context, info) => {
       const [key] = uuidsOf([String(keyFromId('Session', id))]);
       if (key === undefined) return null;
-      if (context.isTentative && isProvenBelow(info)) return { id: key } as SessionRow;
-      return (await readSessions(context, [key], selectedColumns(info, 'Session')))[0] ?? null;
+      const columns = selectedColumns<SessionRow>(info, 'Session');
+      if (columns?.join() === 'id') {
+        const session = await readThrough({ id: key } as SessionRow, context, info);
+        if (session !== undefined) return session;
+      }
+      return (await readSessions(context, [key], columns))[0] ?? null;
     },
   }),
 );

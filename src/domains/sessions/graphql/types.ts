@@ -16,7 +16,7 @@ import {
 import type { ArtifactRow, PullRequestRow } from '../artifact-queries.ts';
 import type { ProjectRow, SessionRow } from '../queries.ts';
 import { type SessionStateFlags, htmlUrlOf, stateFlags } from '../derived.ts';
-import { FROM_KEY, nodeType, uuidsOf } from '../../../core/graphql/nodes.ts';
+import { nodeType, uuidsOf } from '../../../core/graphql/nodes.ts';
 import { artifactsOf, projectsOf, pullRequestsOf, readSessions } from '../operations.ts';
 
 const NONE: readonly never[] = [];
@@ -174,7 +174,7 @@ export const SessionType = nodeType<SessionRow>('Session', {
   keyOf: ({ id }) => id,
   load: (context, keys, selected) => readSessions(context, uuidsOf(keys), selected),
   fields: (t) => ({
-    databaseId: t.expose('id', { type: 'UUID', description: 'The id that REST uses.', extensions: FROM_KEY }),
+    databaseId: t.expose('id', { type: 'UUID', description: 'The id that REST uses.' }),
     title: t.exposeString('title', { description: '1 to 1000 characters.' }),
     description: t.exposeString('description', { nullable: true, description: 'What it is about, as plain text.' }),
     richContent: t.expose('richContent', {

@@ -1,0 +1,33 @@
+import { type FieldNode, type GraphQLField, Kind, getArgumentValues } from 'graphql';
+import type { VariableValues } from './variables.ts';
+
+export type Arguments = Readonly<Record<string, unknown>>;
+
+/** Makes the arguments of a field for its next object. */
+export type NextArguments = () => Arguments;
+
+const NONE: Arguments = Object.freeze(Object.create(null) as Arguments);
+
+/**
+ * The arguments of a field in one execution (GraphQL, section 6.4.1). Each object that the field is resolved for gets arguments of its own,
+ * since a resolver may change what it is given; values of variables and defaults are shared, as they are by graphql.
+ */
+export function argumentsOf(
+  definition: GraphQLField<unknown, unknown>,
+  node: FieldNode,
+  variables: VariableValues,
+): NextArguments {
+  if (definition.args.length === 0) return () => NONE;
+  const coerce = () => getArgumentValues(definition, node, variables);
+  const first = coerce();
+  const isMadeAnew = node.arguments?.some(
+    ({ name, value }) => value.kind !== Kind.VARIABLE && typeof first[name.value] === 'object' && first[name.value],
+  );
+  if (isMadeAnew) return coerce;
+  const entries = Object.entries(first);
+  return () => {
+    const copy = Object.create(null) as Record<string, unknown>;
+    for (const [name, value] of entries) copy[name] = value;
+    return copy;
+  };
+}

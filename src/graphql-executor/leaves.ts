@@ -1,0 +1,59 @@
+import {
+  GraphQLBoolean,
+  GraphQLFloat,
+  GraphQLID,
+  GraphQLInt,
+  type GraphQLLeafType,
+  GraphQLString,
+  isEnumType,
+} from 'graphql';
+import { giveUp } from './outcome.ts';
+import { silence } from './silence.ts';
+
+/** Makes what is answered for a value; null for none. */
+export type Complete = (value: unknown) => unknown;
+
+/** Completes leaves (GraphQL, section 6.4.3). Most values are already what they are to be. */
+export function completeLeaf(type: GraphQLLeafType): Complete {
+  const convert = (value: unknown) => {
+    if (value === null || value === undefined) return null;
+    checkValue(value);
+    return coerce(type, value) ?? giveUp('invalid_leaf');
+  };
+  if (type === GraphQLString || type === GraphQLID)
+    return (value) => (typeof value === 'string' ? value : convert(value));
+  if (type === GraphQLBoolean) return (value) => (typeof value === 'boolean' ? value : convert(value));
+  if (type === GraphQLInt)
+    return (value) => (typeof value === 'number' && (value | 0) === value ? value : convert(value));
+  if (type === GraphQLFloat) return (value) => (Number.isFinite(value) ? value : convert(value));
+  if (!isEnumType(type)) return convert;
+  // Others, such as a function that stands for an enum's value, are not answered as they are.
+  const plain = type.getValues().filter(({ value }) => /^(?:string|number|symbol)$/.test(typeof value));
+  const names = new Map(plain.map(({ name, value }) => [value as unknown, name]));
+  return (value) => names.get(value) ?? convert(value);
+}
+
+function coerce(type: GraphQLLeafType, value: unknown): unknown {
+  try {
+    return type.coerceOutputValue(value);
+  } catch {
+    return giveUp('invalid_leaf');
+  }
+}
+
+/** Refuses what is not a value yet: what is to be called, waited for, or thrown. */
+export function checkValue(value: unknown): void {
+  if (typeof value === 'function') giveUp('function_value');
+  if (typeof value !== 'object' || value === null) return;
+  if (value instanceof Error) giveUp('error_value');
+  if ('then' in value && typeof value.then === 'function') {
+    silence(value, [], {});
+    giveUp('nested_promise');
+  }
+}
+
+/** Refuses, also, what has no properties. */
+export function checkObject(value: unknown): void {
+  checkValue(value);
+  if (typeof value !== 'object') giveUp('not_an_object');
+}

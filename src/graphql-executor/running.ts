@@ -1,0 +1,193 @@
+import type { FieldNode, GraphQLObjectType, GraphQLResolveInfo } from 'graphql';
+import { type NextArguments, argumentsOf } from './arguments.ts';
+import { type GaveUpReason, GivenUp, giveUp } from './outcome.ts';
+import type { SelectedField } from './selections.ts';
+import { silence } from './silence.ts';
+import type { VariableValues } from './variables.ts';
+
+/** What compiled code runs with: one execution of a query, and the values that it waits for. */
+
+export type Answer = Record<string, unknown>;
+
+/** What one execution is given. */
+export interface Execution {
+  readonly rootValue: unknown;
+  readonly context: unknown;
+  readonly variables: VariableValues;
+}
+
+export type Path = GraphQLResolveInfo['path'];
+
+/** A field that a resolver, or a function that finds types, is given the `info` of. */
+export interface InformedField extends SelectedField {
+  readonly parentType: GraphQLObjectType;
+  /** Where it is in the answer; undefined below a list, where it is in several places. */
+  readonly path: Path | undefined;
+}
+
+export interface QueryCode {
+  /** An answer with room for its fields, in their order. */
+  readonly makeAnswer: () => Answer;
+  /** For each field of the root, what puts it in its place. */
+  readonly putFields: readonly ((running: Running, answer: Answer) => void)[];
+  readonly fields: readonly InformedField[];
+}
+
+export interface GaveUp {
+  readonly reason: GaveUpReason;
+  /** `Query.session` */
+  readonly field: string;
+}
+
+export type RunResult = { readonly data: Answer } | { readonly gaveUp: GaveUp };
+
+export type Statics = Pick<GraphQLResolveInfo, 'schema' | 'fragments' | 'operation'>;
+
+export function runQuery(code: QueryCode, execution: Execution, statics: Statics): RunResult | Promise<RunResult> {
+  return new Running(code.fields, execution, statics).run(code);
+}
+
+/** One execution, as the compiled code sees it. Fields are known by their index. */
+export class Running {
+  readonly rootValue: unknown;
+  readonly context: unknown;
+  readonly #variables: VariableValues;
+  readonly #fields: readonly InformedField[];
+  readonly #statics: Statics;
+  readonly #arguments: NextArguments[] = [];
+  readonly #infos: GraphQLResolveInfo[] = [];
+  #open = 0;
+  #end: (() => void) | undefined;
+  #gaveUp: GaveUp | undefined;
+  #abort: AbortController | undefined;
+
+  constructor(fields: readonly InformedField[], { rootValue, context, variables }: Execution, statics: Statics) {
+    this.rootValue = rootValue;
+    this.context = context;
+    this.#variables = variables;
+    this.#fields = fields;
+    this.#statics = statics;
+  }
+
+  run({ makeAnswer, putFields }: QueryCode): RunResult | Promise<RunResult> {
+    const data = makeAnswer();
+    const resultOf = (): RunResult => {
+      this.#abort?.abort();
+      return this.#gaveUp ? { gaveUp: this.#gaveUp } : { data };
+    };
+    try {
+      for (const putField of putFields) putField(this, data);
+    } catch {
+      // Noted by `fail` where it was thrown.
+      return resultOf();
+    }
+    if (this.#open === 0 || this.#gaveUp) return resultOf();
+    return new Promise((resolve) => {
+      this.#end = () => resolve(resultOf());
+    });
+  }
+
+  /** The arguments of a field for its next object. */
+  args(index: number): object {
+    const next = (this.#arguments[index] ??= this.#argumentsOf(this.#field(index)));
+    return next();
+  }
+
+  #argumentsOf({ definition, nodes: [node] }: InformedField): NextArguments {
+    try {
+      return argumentsOf(definition, node, this.#variables);
+    } catch {
+      return giveUp('invalid_arguments');
+    }
+  }
+
+  #field(index: number): InformedField {
+    const field = this.#fields[index];
+    if (!field) throw new RangeError('compiled code names a field that does not exist');
+    return field;
+  }
+
+  /** What the resolvers of a field are told, the same for all of its objects. */
+  info(index: number): GraphQLResolveInfo {
+    return (this.#infos[index] ??= this.#infoOf(index, this.#field(index)));
+  }
+
+  #infoOf(index: number, { definition, nodes, parentType, path }: InformedField): GraphQLResolveInfo {
+    const pathOf = () => path ?? this.#refusePath(index);
+    return {
+      ...this.#statics,
+      fieldName: definition.name,
+      fieldNodes: nodes,
+      returnType: definition.type,
+      parentType,
+      rootValue: this.rootValue,
+      variableValues: this.#variables,
+      get path() {
+        return pathOf();
+      },
+      getAbortSignal: () => (this.#abort ??= new AbortController()).signal,
+      getAsyncHelpers: () => ({ promiseAll: this.#promiseAll, track: this.#track }),
+    };
+  }
+
+  /** Noted at once: the resolver may catch the error. */
+  #refusePath(index: number): never {
+    this.fail(index, new GivenUp('path'));
+    return giveUp('path');
+  }
+
+  readonly #promiseAll = <Value>(values: readonly (PromiseLike<Value> | Value)[]): Promise<Value[]> => {
+    const all = Promise.all(values);
+    all.catch(() => this.#track(values));
+    return all;
+  };
+
+  readonly #track = (values: readonly unknown[]): void => {
+    for (const value of values) silence(value, [], this.#statics.fragments);
+  };
+
+  /** Has a value put in its place once it is there. */
+  wait(index: number, value: PromiseLike<unknown>, put: (value: unknown) => void): void {
+    this.#open += 1;
+    const promise = value instanceof Promise ? value : Promise.resolve(value);
+    promise.then(
+      (came: unknown) => {
+        if (this.#gaveUp) {
+          silence(came, this.#field(index).nodes, this.#statics.fragments);
+          return;
+        }
+        try {
+          put(came);
+        } catch (error) {
+          this.fail(index, error);
+        }
+        this.#open -= 1;
+        if (this.#open === 0 || this.#gaveUp) this.#end?.();
+      },
+      (error: unknown) => {
+        this.fail(index, error);
+        this.#end?.();
+      },
+    );
+  }
+
+  /** Notes why the execution ends. @returns the error, to be thrown on. */
+  fail(index: number, error: unknown): unknown {
+    const { parentType, definition } = this.#field(index);
+    const reason = error instanceof GivenUp ? error.reason : 'threw';
+    this.#gaveUp ??= { reason, field: `${parentType.name}.${definition.name}` };
+    return error;
+  }
+
+  /** Takes care of what has been read in part. @returns the error, to be thrown on. */
+  drop(value: unknown, nodes: readonly FieldNode[], error: unknown): unknown {
+    silence(value, nodes, this.#statics.fragments);
+    return error;
+  }
+
+  /** A type that cannot be told without waiting, or is not one of the possible ones. */
+  untyped(found: unknown): never {
+    this.#track([found]);
+    return giveUp('unresolved_type');
+  }
+}
