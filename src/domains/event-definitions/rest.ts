@@ -38,10 +38,10 @@ import {
 
 const tag = 'Event definitions';
 
-/** Clients that were made for the version before write `v3`. */
+/** Clients of the version before write `v3`; the reference of some clients writes `custom`. */
 const at = (path: string) => ({
   path: `/events/2026-03/event-definitions${path}`,
-  aliases: [`/events/v3/event-definitions${path}`],
+  aliases: [`/events/v3/event-definitions${path}`, `/events/custom/2026-03/event-definitions${path}`],
 });
 
 async function withProperties(
