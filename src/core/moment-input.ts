@@ -4,6 +4,11 @@ const RULE =
   'must be an ISO 8601 date and time with its offset, such as 2026-03-01T10:20:30.500Z, or a UNIX timestamp in milliseconds';
 const ISO = z.iso.datetime({ offset: true });
 const TIMESTAMP = /^-?\d{1,15}$/;
+const FORMS = [
+  { type: 'string', format: 'date-time' },
+  { type: 'string', pattern: TIMESTAMP.source },
+  { type: 'integer', format: 'int64' },
+] as const;
 
 /**
  * A moment, as ISO 8601 text with an offset or as a UNIX timestamp in milliseconds (a number, or its digits as text, since values of a query
@@ -12,12 +17,7 @@ const TIMESTAMP = /^-?\d{1,15}$/;
 export function momentInput() {
   return z
     .union([z.string(), z.number()], RULE)
-    .meta({
-      anyOf: [
-        { type: 'string', format: 'date-time' },
-        { type: 'integer', format: 'int64' },
-      ],
-    })
+    .meta({ anyOf: [...FORMS] })
     .transform((value, context) => {
       const moment = momentOf(value);
       if (moment === undefined) context.addIssue({ code: 'custom', message: RULE });

@@ -9,7 +9,7 @@ import {
   MonthlyOccurrenceCount,
   ObjectIdentifier,
 } from '../domains/event-occurrences/entity.ts';
-import { McpAuthorization, McpConnection } from '../domains/mcp-connections/entity.ts';
+import { McpAuthorization, McpConnection, McpTokenRevocation } from '../domains/mcp-connections/entity.ts';
 import { Membership, Organization } from '../domains/organizations/entity.ts';
 import { SessionEvent, SessionEventBatch } from '../domains/session-events/entity.ts';
 import { Artifact, Project, PullRequest, Session, SessionStream } from '../domains/sessions/entity.ts';
@@ -32,6 +32,7 @@ export const entities = [
   MonthlyOccurrenceCount,
   McpConnection,
   McpAuthorization,
+  McpTokenRevocation,
   Project,
   Session,
   Artifact,

@@ -1,6 +1,7 @@
 import { type JobWorker, startJobWorker } from '../core/jobs.ts';
 import { eventPurgeJob } from '../domains/event-occurrences/purge.ts';
 import { mcpRefreshJob } from '../domains/mcp-connections/oauth/token-refresh-job.ts';
+import { mcpTokenRevocationJob } from '../domains/mcp-connections/oauth/token-revocation.ts';
 import { userDeletionJob } from '../domains/user-deletions/deletion-job.ts';
 import { type Dependencies, workContext } from './dependencies.ts';
 import { observeJobs } from './telemetry/observe.ts';
@@ -11,7 +12,7 @@ export function startJobs(dependencies: Dependencies): Promise<JobWorker> {
   const { config, databaseUrl, log, outages } = dependencies;
   return startJobWorker({
     url: databaseUrl,
-    handlers: [userDeletionJob, eventPurgeJob, mcpRefreshJob, upkeepJob(config)],
+    handlers: [userDeletionJob, eventPurgeJob, mcpRefreshJob, mcpTokenRevocationJob, upkeepJob(config)],
     contextOf: (signal) => ({ ...workContext(dependencies), log, signal }),
     log,
     onError: outages.note,

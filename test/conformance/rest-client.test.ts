@@ -59,6 +59,7 @@ test('a generated REST client does every documented operation, and its types fit
     eventIds: [1, 2, 3, 4, 5],
     found: [true],
     changed: 'Order sent',
+    sent: [2.5, 2.5],
     custom: ['weight: number', 'carrier: enumeration'],
     gone: { category: 'OBJECT_NOT_FOUND', status: 404 },
     broadcasts: ['We are open.'],

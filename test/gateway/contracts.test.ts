@@ -43,6 +43,8 @@ test('routes: method, path, operation, success, errors', () => {
     GET /broadcast/v1/channels/setting/publish/current listBroadcastChannels 200 | 400 401 403 404 429 500 503
     GET /events/2026-03/event-definitions searchEventDefinitions 200 | 400 401 403 404 429 500 503
     GET /events/2026-03/event-definitions/:eventName readEventDefinition 200 | 400 401 403 404 429 500 503
+    GET /events/event-occurrences/2026-03 searchEventOccurrences 200 | 400 401 403 404 429 500 503
+    GET /events/event-occurrences/2026-03/event-types listEventTypes 200 | 400 401 403 404 429 500 503
     GET /v1/api-keys listApiKeys 200 | 400 401 403 404 429 500 503
     GET /v1/mcp-connections listMcpConnections 200 | 400 401 403 404 429 500 503
     GET /v1/mcp-connections/:mcpConnectionId readMcpConnection 200 | 400 401 403 404 429 500 503

@@ -3,6 +3,22 @@ import { columnNames } from '../../core/postgres/queries.ts';
 import { Organization } from '../organizations/entity.ts';
 import { PROPERTY_TYPES, type PropertyOption } from './property-types.ts';
 
+/** The documented kinds of object. The name of a custom object is allowed beside them (section 2.1). */
+export const PRIMARY_OBJECTS = [
+  'APPOINTMENT',
+  'COMPANY',
+  'CONTACT',
+  'COURSE',
+  'DEAL',
+  'LEAD',
+  'LISTING',
+  'ORDER',
+  'PROJECT',
+  'SERVICE',
+  'TICKET',
+  'NO_OBJECT',
+] as const;
+
 export interface CustomMatchingId {
   readonly primaryObjectRule: { readonly targetObjectPropertyName: string; readonly eventPropertyName: string };
 }
@@ -13,7 +29,7 @@ const EventDefinitionSchema = defineEntity({
   properties: {
     id: p.uuid().primary(),
     organization: () => p.manyToOne(Organization).deleteRule('cascade'),
-    /** Counts definitions; the object type id is `6-<number>`. */
+    /** Numbers the definitions of all organizations. The object type id is `6-<number>`. */
     number: p.integer().generated('identity').$type<Opt<number>>(),
     name: p.text(),
     label: p.text(),
@@ -23,7 +39,7 @@ const EventDefinitionSchema = defineEntity({
     includeDefaultProperties: p.boolean(),
     createdAt: p.datetime(),
     updatedAt: p.datetime(),
-    /** Set once. The row stays for ever, because its name can never be used again. */
+    /** Set once. The row stays, because its name can never be used again. */
     deletedAt: p.datetime().nullable(),
   },
   uniques: [
@@ -76,7 +92,7 @@ const EventPropertySchema = defineEntity({
   uniques: [{ name: 'event_property_name_unique', properties: ['definition', 'name'] }],
 });
 
-/** A custom property of a definition. Default properties are not stored: they are the same everywhere. */
+/** A custom property of a definition. Default properties are not stored, because they are the same for every definition. */
 export class EventProperty extends EventPropertySchema.class {
   update(
     changes: { label?: string; description?: string | null; options?: readonly PropertyOption[] },

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { optional, text, withDefault } from '../../core/validation.ts';
+import { PRIMARY_OBJECTS } from './entity.ts';
 import { MAX_CUSTOM_PROPERTIES, propertyDefinition } from './property-input.ts';
 import {
   type Unchecked,
@@ -10,22 +11,6 @@ import {
   nameInput,
   referenceInput,
 } from './shared-input.ts';
-
-/** The documented kinds of object. The name of a custom object is allowed beside them (section 2.1). */
-export const PRIMARY_OBJECTS = [
-  'APPOINTMENT',
-  'COMPANY',
-  'CONTACT',
-  'COURSE',
-  'DEAL',
-  'LEAD',
-  'LISTING',
-  'ORDER',
-  'PROJECT',
-  'SERVICE',
-  'TICKET',
-  'NO_OBJECT',
-] as const;
 
 const label = text({ min: 1, max: 100 });
 

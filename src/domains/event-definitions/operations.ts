@@ -13,7 +13,7 @@ import {
 import { sqlWithin } from '../../core/postgres/sql.ts';
 import type { Columns } from '../../core/postgres/columns.ts';
 import { lockOrganization } from '../organizations/operations.ts';
-import { defaultPropertiesOf } from './computed-fields.ts';
+import { defaultPropertiesOf, fullyQualifiedName } from './computed-fields.ts';
 import { DEFAULT_PROPERTIES, propertyMeantBy } from './default-properties.ts';
 import { referenceTo } from './definition-reference.ts';
 import { type CustomMatchingId, EventDefinition } from './entity.ts';
@@ -35,6 +35,7 @@ import {
   findDefinitionWithProperties,
   findDefinitions,
   namesLike,
+  namesOfDefinitions,
   pageOfDefinitions,
 } from './queries.ts';
 import { type EventPropertyRow, customPropertiesOf } from './property-queries.ts';
@@ -43,7 +44,6 @@ import { lockDefinition } from './row-locks.ts';
 // For other nouns.
 export { fullyQualifiedName } from './computed-fields.ts';
 export { propertyMeantBy } from './default-properties.ts';
-export { referenceTo } from './definition-reference.ts';
 export { deleteDefinitionRow, lockDefinitionsOf } from './organization-deletion.ts';
 export { definitionsOf, requireEventDefinitions } from './policy.ts';
 export { countCustomProperties, customPropertiesOf } from './property-queries.ts';
@@ -219,6 +219,13 @@ export async function listEventDefinitions(
   requireEventDefinitions(context.actor);
   requireOrganization(context.actor, organizationId);
   return { page: await pageOfDefinitions(context, list), total: () => countDefinitions(context, list.filter) };
+}
+
+/** The fully qualified names of all events of the acting organization, in order. */
+export async function listEventTypes({ actor, sql }: OperationContext): Promise<string[]> {
+  const organization = requireEventDefinitions(actor);
+  const definitions = await sql.all(namesOfDefinitions(organization));
+  return definitions.map((definition) => fullyQualifiedName(definition, organization));
 }
 
 /** The search of the REST API: ordered by name, pages of at most 500. */

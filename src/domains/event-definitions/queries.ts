@@ -239,6 +239,14 @@ export async function countDefinitions(
   return (await reader.first(statement))?.count ?? 0;
 }
 
+export function namesOfDefinitions(organization: ActingOrganization) {
+  return db
+    .selectFrom('event_definition as d')
+    .select('d.name')
+    .where(within(definitionsOf(organization.id), 'd'))
+    .orderBy('d.name');
+}
+
 /** Names like `base`, those of deleted definitions included. The shortening that makes room for a number stays within the last ten characters. */
 export function namesLike(organization: ActingOrganization, base: string) {
   return db

@@ -3,8 +3,14 @@ import { invalid } from '../../core/errors.ts';
 import type { Page } from '../../core/postgres/keyset.ts';
 import { type OperationContext, requireOrganization, requireScope } from '../../core/operation.ts';
 import type { Columns } from '../../core/postgres/columns.ts';
-import { requireEventDefinitions } from '../event-definitions/operations.ts';
+import {
+  fullyQualifiedName,
+  propertyMeantBy,
+  readEventDefinition,
+  requireEventDefinitions,
+} from '../event-definitions/operations.ts';
 import { type EventOccurrenceFilter, MAX_DAYS, type OccurrenceDaysInput } from './input.ts';
+import type { PropertyValue } from './property-values.ts';
 import {
   type EventOccurrenceRow,
   type OccurrenceKey,
@@ -15,18 +21,55 @@ import {
   findOccurrences,
   pagesOfOccurrences,
 } from './queries.ts';
+import type { SearchEventOccurrencesInput } from './search-input.ts';
+import { type FoundOccurrence, pageOfFoundOccurrences } from './search-queries.ts';
 import { monthOf, nextMonth } from './send-queries.ts';
 
 const DAY_MS = 86_400_000;
 const DEFAULT_DAYS = 30;
 
-/** Pages through the occurrences of each of the definitions by the time at which they occurred. Those of a deleted definition are none. */
+/** A page of the occurrences of each definition, by the time of occurring. A deleted definition has none. */
 export function listEventOccurrences(
   context: OperationContext,
   list: OccurrenceList,
 ): LoadBatch<string, Page<EventOccurrenceRow>> {
   requireEventDefinitions(context.actor);
   return pagesOfOccurrences(context, list);
+}
+
+export interface SearchedOccurrence extends Omit<FoundOccurrence, 'eventName' | 'properties'> {
+  /** The fully qualified name of the event. */
+  readonly eventType: string;
+  readonly properties: Readonly<Record<string, PropertyValue>>;
+}
+
+/**
+ * A page of the occurrences of one event, or of all events of the acting organization.
+ * @throws NotFoundError when there is no such event.
+ */
+export async function searchEventOccurrences(
+  context: OperationContext,
+  { eventType, ...search }: SearchEventOccurrencesInput,
+): Promise<{ page: Page<FoundOccurrence>; occurrences: readonly SearchedOccurrence[] }> {
+  const organization = requireEventDefinitions(context.actor);
+  const definition =
+    eventType === undefined ? undefined : await readEventDefinition(context, { eventName: eventType }, []);
+  const page = await pageOfFoundOccurrences(context, {
+    ...search,
+    definitionId: definition?.id,
+    propertyValues: search.propertyValues.map(([name, value]) => [propertyMeantBy(name), value]),
+  });
+  const wanted = search.properties && new Set(search.properties.map(propertyMeantBy));
+  const occurrences = page.rows.map(({ eventName, properties, ...row }) => {
+    const values = JSON.parse(properties) as SearchedOccurrence['properties'];
+    const kept = Object.entries(values).filter(([name]) => !wanted || wanted.has(name));
+    return {
+      ...row,
+      eventType: fullyQualifiedName({ name: eventName }, organization),
+      properties: Object.fromEntries(kept),
+    };
+  });
+  return { page, occurrences };
 }
 
 /** How many occurrences each of the definitions has. */
@@ -38,7 +81,7 @@ export function countEventOccurrences(
   return countsOfOccurrences(context, filter);
 }
 
-/** Those of the occurrences that the caller may see. */
+/** The occurrences with these keys that the caller may see. */
 export async function readEventOccurrences(
   context: OperationContext,
   keys: readonly OccurrenceKey[],
@@ -55,9 +98,9 @@ export interface DayCount {
 }
 
 /**
- * Occurrences of each of the definitions by day of occurring, in UTC: every day from the one of `from` to the one of `until`, both included, also
- * those without any. Without bounds the last 30 days.
- * @throws ValidationError when these are more than 366 days, or none.
+ * How many occurrences each definition has on each day in UTC, from the day of `from` to the day of `until`. Days without occurrences are
+ * included. Without bounds it counts the last 30 days.
+ * @throws ValidationError for more than 366 days, or none.
  */
 export function countOccurrencesByDay(
   context: OperationContext,
@@ -92,12 +135,12 @@ export interface MonthlyUsage {
   /** `YYYY-MM`, in UTC. */
   readonly month: string;
   readonly count: number;
-  /** Null when there is none. */
+  /** Null when there is no limit. */
   readonly limit: number | null;
   readonly resetsAt: Date;
 }
 
-/** What the organization has sent in this month, and may. */
+/** How many occurrences the organization has sent in this month, and how many it may send. */
 export async function readMonthlyUsage(context: OperationContext, organizationId: string): Promise<MonthlyUsage> {
   requireScope(context.actor, 'behavioral_events.event_definitions.read_write');
   requireOrganization(context.actor, organizationId);

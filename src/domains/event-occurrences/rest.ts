@@ -1,11 +1,85 @@
+import { z } from 'zod';
 import { route } from '../../core/http/route.ts';
+import type { OperationContext } from '../../core/operation.ts';
+import { listEventTypes } from '../event-definitions/operations.ts';
 import { MAX_OCCURRENCES, sendEventOccurrenceInput, sendEventOccurrencesInput } from './input.ts';
 import { sendEventOccurrence, sendEventOccurrences } from './operations.ts';
+import { type SearchedOccurrence, searchEventOccurrences } from './read-operations.ts';
+import { type SearchEventOccurrencesInput, searchEventOccurrencesInput } from './search-input.ts';
 
 const tag = 'Event occurrences';
 
 /** Clients that were made for the version before write `v3`. */
 const at = (path: string) => ({ path: `/events/2026-03${path}`, aliases: [`/events/v3${path}`] });
+
+/** Clients write the address of the list with and without a slash at its end. */
+const OCCURRENCES = '/events/event-occurrences/2026-03';
+const OLDER = '/events/v3/events';
+
+const occurrenceDocument = z
+  .strictObject({
+    id: z.uuid(),
+    eventType: z.string(),
+    objectType: z.string(),
+    objectId: z.string().nullable(),
+    occurredAt: z.iso.datetime(),
+    properties: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()])),
+  })
+  .meta({ id: 'EventOccurrence' });
+
+const occurrenceListDocument = z
+  .strictObject({
+    results: z.array(occurrenceDocument),
+    paging: z
+      .strictObject({
+        next: z.strictObject({ after: z.string(), link: z.url() }).optional(),
+        prev: z.strictObject({ before: z.string(), link: z.url() }).optional(),
+      })
+      .optional(),
+  })
+  .meta({ id: 'EventOccurrenceList' });
+
+function toOccurrenceDocument(found: SearchedOccurrence): z.input<typeof occurrenceDocument> {
+  const { id, eventType, primaryObject: objectType, objectId, occurredAt, properties } = found;
+  return { id, eventType, objectType, objectId, occurredAt, properties };
+}
+
+type Searched = Awaited<ReturnType<typeof searchEventOccurrences>>;
+
+/** The pages around one, each as the cursor and as an address with the same conditions. */
+function pagingOf(
+  { settings }: OperationContext,
+  search: SearchEventOccurrencesInput,
+  { page }: Searched,
+): Pick<z.input<typeof occurrenceListDocument>, 'paging'> {
+  const [first, last] = [page.rows.at(0), page.rows.at(-1)];
+  const linkTo = (cursor: Readonly<Record<string, string>>) =>
+    `${settings.publicUrl}${OCCURRENCES}?${new URLSearchParams([...queryOf(search), ...Object.entries(cursor)])}`;
+  const after = page.hasNextPage && last ? page.cursorOf(last) : undefined;
+  const before = page.hasPreviousPage && first ? page.cursorOf(first) : undefined;
+  if (after === undefined && before === undefined) return {};
+  return {
+    paging: {
+      ...(after !== undefined && { next: { after, link: linkTo({ after }) } }),
+      ...(before !== undefined && { prev: { before, link: linkTo({ before }) } }),
+    },
+  };
+}
+
+function queryOf(search: SearchEventOccurrencesInput): [string, string][] {
+  const { eventType, objectType, objectId, occurredAfter, occurredBefore, direction, page } = search;
+  const single = { eventType, objectType, objectId, occurredAfter, occurredBefore, sort: direction };
+  return [
+    ...Object.entries(single).flatMap(([name, value]): [string, string][] =>
+      value === undefined ? [] : [[name, value]],
+    ),
+    ...(search.ids ?? []).map((id): [string, string] => ['id', id]),
+    ...(search.properties ?? []).map((name): [string, string] => ['properties', name]),
+    ...search.propertyValues.map(([name, value]): [string, string] => [`property.${name}`, value]),
+    ...search.objectPropertyValues.map(([name, value]): [string, string] => [`objectProperty.${name}`, value]),
+    ['limit', String(page.limit)],
+  ];
+}
 
 const example = {
   eventName: 'checkout_started',
@@ -45,5 +119,36 @@ export const eventOccurrenceRoutes = [
     run: async (context, input) => {
       await sendEventOccurrences(context, input);
     },
+  }),
+  route({
+    method: 'GET',
+    path: OCCURRENCES,
+    aliases: [`${OCCURRENCES}/`, OLDER, `${OLDER}/`],
+    operationId: 'searchEventOccurrences',
+    tag,
+    summary: 'List event occurrences by the moment of occurring, the latest first.',
+    description:
+      'All conditions must hold. Beside the named parameters, `property.<name>` compares the value of an event property, and `objectProperty.<name>` finds the record by a registered identifier (for a contact also by `email`); it needs `objectType`. Occurrences of `NO_OBJECT` events are not stored.',
+    input: searchEventOccurrencesInput,
+    output: occurrenceListDocument,
+    status: 200,
+    errors: [400, 404],
+    run: async (context, input) => {
+      const searched = await searchEventOccurrences(context, input);
+      return { results: searched.occurrences.map(toOccurrenceDocument), ...pagingOf(context, input, searched) };
+    },
+  }),
+  route({
+    method: 'GET',
+    path: `${OCCURRENCES}/event-types`,
+    aliases: [`${OCCURRENCES}/event-types/`, `${OLDER}/event-types`, `${OLDER}/event-types/`],
+    operationId: 'listEventTypes',
+    tag,
+    summary: 'List the fully qualified names of all events.',
+    input: z.strictObject({}),
+    output: z.strictObject({ eventTypes: z.array(z.string()) }).meta({ id: 'EventTypes' }),
+    status: 200,
+    errors: [400],
+    run: async (context) => ({ eventTypes: await listEventTypes(context) }),
   }),
 ];

@@ -4,26 +4,36 @@ import { type Readable, listOf } from '../../core/postgres/queries.ts';
 import { deleteSecretsOf } from '../../core/secrets/secret-store.ts';
 import { AUTHORIZATION_TABLE, CONNECTION_TABLE } from './credentials.ts';
 import type { McpConnectionTables } from './entity.ts';
+import { type RevocationContext, queueRevocations } from './oauth/token-revocation.ts';
 
 /** How connections and authorizations go, with their secrets. Each part runs in the caller's transaction. */
 
 const tablesOf = (em: EntityManager) => em.getKysely<Readable<McpConnectionTables>>();
 
-/** Which connections: by organization, or those that somebody keeps for themselves. */
-export type WhoseConnections = { readonly organizationId: string } | { readonly personalOf: string };
+/** Which connections: of an organization, those that somebody keeps for themselves, or both. */
+export interface WhoseConnections {
+  readonly organizationId?: string;
+  readonly personalOf?: string;
+}
 
 /**
- * Deletes a batch of connections. Rows are locked before their secrets go: a token that is being renewed is stored before, or finds no connection.
+ * Deletes a batch of connections, and queues the revocation of their tokens. Rows are locked before their secrets go: a token that is being
+ * renewed is stored before, or finds no connection.
  * @returns their ids.
  */
-export async function deleteConnections(em: EntityManager, whose: WhoseConnections, batch: number): Promise<string[]> {
-  const connections = tablesOf(em).selectFrom('mcp_connection').select('id').orderBy('id').limit(batch).forUpdate();
-  const some =
-    'organizationId' in whose
-      ? connections.where('organization_id', '=', whose.organizationId)
-      : connections.where('owner_id', '=', whose.personalOf).where('visibility', '=', 'personal');
+export async function deleteConnections(
+  context: RevocationContext,
+  { organizationId, personalOf }: WhoseConnections,
+  batch: number,
+): Promise<string[]> {
+  const { em } = context;
+  let some = tablesOf(em).selectFrom('mcp_connection').select('id').orderBy('id').limit(batch).forUpdate();
+  if (organizationId !== undefined) some = some.where('organization_id', '=', organizationId);
+  if (personalOf !== undefined) some = some.where('owner_id', '=', personalOf).where('visibility', '=', 'personal');
   const ids = (await some.execute()).map(({ id }) => id);
-  if (ids.length > 0) await deleteConnectionRows(em, ids);
+  if (ids.length === 0) return [];
+  await queueRevocations(context, ids);
+  await deleteConnectionRows(em, ids);
   return ids;
 }
 

@@ -150,4 +150,21 @@ const McpAuthorizationSchema = defineEntity({
 export class McpAuthorization extends McpAuthorizationSchema.class {}
 McpAuthorizationSchema.setClass(McpAuthorization);
 
+const McpTokenRevocationSchema = defineEntity({
+  name: 'McpTokenRevocation',
+  tableName: 'mcp_token_revocation',
+  properties: {
+    id: p.uuid().primary(),
+    /** No relation: it outlives the organization by a few hours at most. */
+    organizationId: p.uuid(),
+    authorizationServer: p.json<AuthorizationServer>(),
+    attempts: p.integer(),
+    createdAt: p.datetime(),
+  },
+});
+
+/** Tokens of a deleted connection that are still to be revoked at their server. */
+export class McpTokenRevocation extends McpTokenRevocationSchema.class {}
+McpTokenRevocationSchema.setClass(McpTokenRevocation);
+
 export type McpConnectionTables = InferKyselyDB<typeof McpConnectionSchema | typeof McpAuthorizationSchema>;

@@ -10,7 +10,6 @@ import {
 } from '../../core/operation.ts';
 import type { Role } from '../../core/operation.ts';
 import { apiKeyTopic } from '../api-keys/entity.ts';
-import { revokeKeysOfMember } from '../api-keys/operations.ts';
 import type { User } from '../users/entity.ts';
 import { findOrCreateUser } from '../users/operations.ts';
 import { Membership, type Organization } from './entity.ts';
@@ -19,6 +18,7 @@ import type {
   ChangeOrganizationMemberRoleInput,
   RemoveOrganizationMemberInput,
 } from './input.ts';
+import { endMembership } from './membership-end.ts';
 import { lockOrganization } from './operations.ts';
 
 export interface MemberChange {
@@ -74,11 +74,11 @@ export async function removeOrganizationMember(
 }
 
 const removeMember = write(
-  async ({ em, actor, now }, { userId }: RemoveOrganizationMemberInput) => {
+  async (context, { userId }: RemoveOrganizationMemberInput) => {
+    const { em, actor } = context;
     const { organization, membership } = await lockMember(em, actor, userId);
     await refuseLastAdmin(em, membership);
-    em.remove(membership);
-    const keyIds = await revokeKeysOfMember(em, { organizationId: organization.id, userId }, now());
+    const keyIds = await endMembership(context, membership);
     return { change: { organization, membership, user: membership.user }, keyIds };
   },
   { operation: 'removeOrganizationMember', target: ({ change }) => memberOf(change) },

@@ -80,14 +80,11 @@ async function sweep(context: JobContext, deletionJobId: string): Promise<void> 
   }
 }
 
-async function exhaust(
-  { em, signal, notifier }: JobContext,
-  step: Step,
-  target: Parameters<Step['run']>[1],
-): Promise<void> {
+async function exhaust(context: JobContext, step: Step, target: Parameters<Step['run']>[1]): Promise<void> {
+  const { em, signal, notifier } = context;
   for (;;) {
     signal.throwIfAborted();
-    const ids = await em.fork().transactional((transaction) => step.run(transaction, target));
+    const ids = await em.fork().transactional((transaction) => step.run({ ...context, em: transaction }, target));
     if (ids.length === 0) return;
     // Who follows a session that is gone is told so.
     if (step.endsSessions) for (const id of ids) notifier.publish(sessionTopic(id));
@@ -112,7 +109,8 @@ async function purge({ em, signal }: JobContext, deletionJobId: string): Promise
  * locked nothing can refer to them any more, so what is found now is all there is.
  * @returns whether the deletion is over.
  */
-async function finish({ em, now }: JobContext, id: string): Promise<boolean> {
+async function finish(context: JobContext, id: string): Promise<boolean> {
+  const { em, now } = context;
   return em.fork().transactional(async (transaction) => {
     const job = await lockJob(transaction, id);
     if (job?.state !== 'running') return true;
@@ -122,10 +120,11 @@ async function finish({ em, now }: JobContext, id: string): Promise<boolean> {
       await lockOrganization(transaction, organizationId, { forDeletion: true });
     job.addEmptied((await leaveOrganizations(transaction, userId)).emptied);
     let found = job.emptiedOrganizations.length - emptiedOrganizations.length;
-    for (const step of USER_STEPS) found += (await step.run(transaction, { deletionJobId: id, id: userId })).length;
+    const inTransaction = { ...context, em: transaction };
+    for (const step of USER_STEPS) found += (await step.run(inTransaction, { deletionJobId: id, id: userId })).length;
     for (const organizationId of emptiedOrganizations) {
       for (const step of ORGANIZATION_STEPS)
-        found += (await step.run(transaction, { deletionJobId: id, id: organizationId })).length;
+        found += (await step.run(inTransaction, { deletionJobId: id, id: organizationId })).length;
     }
     if (found > 0) return false;
     for (const organizationId of emptiedOrganizations) await deleteOrganizationRow(transaction, organizationId);

@@ -5,6 +5,7 @@ import { deleteDefinitionRow, lockDefinitionsOf } from '../event-definitions/ope
 import { deleteIdentifiersOf, purgeOccurrences } from '../event-occurrences/operations.ts';
 import { deleteAuthorizationsOf, deleteConnections, forgetConnectionOwner } from '../mcp-connections/operations.ts';
 import { type WhoseSessions, deleteSessions, forgetSessionCreator } from '../sessions/operations.ts';
+import type { WorkContext } from '../../core/operation.ts';
 import { DeletedSession } from './entity.ts';
 
 /**
@@ -25,10 +26,13 @@ export interface Target {
   readonly id: string;
 }
 
+/** What a step works with: the transaction, and what keeps secrets. */
+export type StepContext = Pick<WorkContext, 'em' | 'secrets' | 'now' | 'newId'>;
+
 export interface Step {
   readonly name: string;
   /** @returns the ids of the rows that it found. */
-  readonly run: (em: EntityManager, target: Target) => Promise<readonly string[]>;
+  readonly run: (context: StepContext, target: Target) => Promise<readonly string[]>;
   /** Whether what it finds are sessions, which somebody may follow. */
   readonly endsSessions?: boolean;
 }
@@ -37,29 +41,32 @@ export interface Step {
 export const USER_STEPS: readonly Step[] = [
   {
     name: 'private sessions',
-    run: (em, { id, deletionJobId }) => removeSessions(em, { privateOf: id }, deletionJobId),
+    run: ({ em }, { id, deletionJobId }) => removeSessions(em, { privateOf: id }, deletionJobId),
     endsSessions: true,
   },
-  { name: 'public sessions', run: (em, { id }) => forgetSessionCreator(em, id, BATCH) },
-  { name: 'personal connections', run: (em, { id }) => deleteConnections(em, { personalOf: id }, SMALL_BATCH) },
-  { name: 'shared connections', run: (em, { id }) => forgetConnectionOwner(em, id, BATCH) },
-  { name: 'authorizations', run: (em, { id }) => deleteAuthorizationsOf(em, id, BATCH) },
+  { name: 'public sessions', run: ({ em }, { id }) => forgetSessionCreator(em, id, BATCH) },
+  {
+    name: 'personal connections',
+    run: (context, { id }) => deleteConnections(context, { personalOf: id }, SMALL_BATCH),
+  },
+  { name: 'shared connections', run: ({ em }, { id }) => forgetConnectionOwner(em, id, BATCH) },
+  { name: 'authorizations', run: ({ em }, { id }) => deleteAuthorizationsOf(em, id, BATCH) },
   // Who has done something is known by their keys, which go with the account; this is what was done to them.
-  { name: 'audit entries', run: (em, { id }) => forgetUserInEntries(em, id, BATCH) },
+  { name: 'audit entries', run: ({ em }, { id }) => forgetUserInEntries(em, id, BATCH) },
 ];
 
 /** What an organization holds that is too much for one transaction; the rest goes with its row. */
 export const ORGANIZATION_STEPS: readonly Step[] = [
   {
     name: 'sessions',
-    run: (em, { id, deletionJobId }) => removeSessions(em, { organizationId: id }, deletionJobId),
+    run: ({ em }, { id, deletionJobId }) => removeSessions(em, { organizationId: id }, deletionJobId),
     endsSessions: true,
   },
-  { name: 'connections', run: (em, { id }) => deleteConnections(em, { organizationId: id }, SMALL_BATCH) },
-  { name: 'event definitions', run: (em, { id }) => deleteDefinitions(em, id) },
-  { name: 'object identifiers', run: (em, { id }) => deleteIdentifiersOf(em, id, BATCH) },
-  { name: 'broadcasts', run: (em, { id }) => deleteBroadcastsOf(em, id, BATCH) },
-  { name: 'audit entries', run: (em, { id }) => deleteEntriesOf(em, id, BATCH) },
+  { name: 'connections', run: (context, { id }) => deleteConnections(context, { organizationId: id }, SMALL_BATCH) },
+  { name: 'event definitions', run: ({ em }, { id }) => deleteDefinitions(em, id) },
+  { name: 'object identifiers', run: ({ em }, { id }) => deleteIdentifiersOf(em, id, BATCH) },
+  { name: 'broadcasts', run: ({ em }, { id }) => deleteBroadcastsOf(em, id, BATCH) },
+  { name: 'audit entries', run: ({ em }, { id }) => deleteEntriesOf(em, id, BATCH) },
 ];
 
 /** Sessions vanish at once with all but their events, and are noted, so that the events follow. */

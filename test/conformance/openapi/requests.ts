@@ -109,6 +109,12 @@ const KNOWN_IN: Readonly<Record<string, typeof KNOWN>> = {
   updateEventProperty: { name: reference('propertyName') },
   listBroadcasts: { after: reference('broadcast_guid') },
   searchEventDefinitions: { after: reference('listCursor') },
+  searchEventOccurrences: {
+    eventType: reference('eventName'),
+    objectType: fc.constantFrom('contact', 'COMPANY'),
+    properties: fc.constantFrom('amount', 'absent'),
+    sort: fc.constantFrom('ASCENDING', 'DESCENDING'),
+  },
 };
 
 export function requestsOf(operation: Operation, document: Document): fc.Arbitrary<GeneratedRequest> {

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { DEFAULT_PROPERTIES } from '../../../src/domains/event-definitions/default-properties.ts';
-import { PRIMARY_OBJECTS } from '../../../src/domains/event-definitions/input.ts';
+import { PRIMARY_OBJECTS } from '../../../src/domains/event-definitions/entity.ts';
 import { type Door, E, done, doorsOf, refused, settled } from '../../support/fixtures/event-definitions.ts';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
 

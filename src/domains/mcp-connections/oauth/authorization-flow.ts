@@ -179,18 +179,21 @@ export function fetchClientToken(
   });
 }
 
-/** Revokes a token where the server offers that (RFC 7009). Whether it worked makes no difference to us. */
+/**
+ * Revokes a token where the server offers that (RFC 7009).
+ * @returns whether there is nothing more to do: false when the server did not answer, or failed.
+ */
 export async function revoke(
   work: OutboundWork,
   { metadata }: AuthorizationServer,
   client: OAuthClient,
   token: string,
-): Promise<void> {
+): Promise<boolean> {
   const endpoint =
     'revocation_endpoint' in metadata && typeof metadata.revocation_endpoint === 'string'
       ? metadata.revocation_endpoint
       : undefined;
-  if (endpoint === undefined) return;
+  if (endpoint === undefined) return true;
   const headers: Record<string, string> = { 'Content-Type': 'application/x-www-form-urlencoded' };
   const body = new URLSearchParams({ token });
   const { client_id: id, client_secret: secret } = client;
@@ -204,8 +207,11 @@ export async function revoke(
     body.set('client_id', id);
     if (secret !== undefined) body.set('client_secret', secret);
   }
-  await work
-    .fetch(endpoint, { method: 'POST', headers, body: body.toString() })
-    .then((response) => response.body?.cancel())
-    .catch(() => undefined);
+  try {
+    const response = await work.fetch(endpoint, { method: 'POST', headers, body: body.toString() });
+    await response.body?.cancel();
+    return response.status < 500;
+  } catch {
+    return false;
+  }
 }

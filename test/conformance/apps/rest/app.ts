@@ -84,6 +84,9 @@ export async function useEverything({ url, key, userId, sessionId, otherKeyId, m
   const occurrence = { eventName, email: 'ada@example.com', properties: { weight: 2.5, carrier: 'bike' } };
   good(await client.POST('/events/2026-03/send', { body: occurrence }));
   good(await client.POST('/events/2026-03/send/batch', { body: { inputs: [occurrence, occurrence] } }));
+  const occurrences = '/events/event-occurrences/2026-03';
+  const sent = good(await client.GET(occurrences, { params: { query: { eventType: eventName, limit: 2 } } }));
+  good(await client.GET(`${occurrences}/event-types`));
   good(await client.DELETE(byPath, { params: { path: propertyPath } }));
   const read = good(await client.GET(one, { params: { path } }));
   good(await client.DELETE(one, { params: { path } }));
@@ -117,6 +120,7 @@ export async function useEverything({ url, key, userId, sessionId, otherKeyId, m
       eventIds,
       found: found.results.map(({ properties }) => properties.some(({ name }) => name === 'weight')),
       changed: changed.label,
+      sent: sent.results.map(({ properties }) => properties['weight']),
       custom: read.properties.filter(({ isDefault }) => !isDefault).map(({ name, type }) => `${name}: ${type}`),
       gone: { category: gone.error?.category, status: gone.response.status },
       broadcasts: broadcasts.map(({ content }) => content.body),

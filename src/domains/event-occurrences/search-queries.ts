@@ -1,0 +1,130 @@
+import { type Expression, type SqlBool, expressionBuilder, sql } from 'kysely';
+import { type Ordering, type Page, planPage } from '../../core/postgres/keyset.ts';
+import { type OperationContext, requireOrganization } from '../../core/operation.ts';
+import { type Readable, listOf, queriesOn } from '../../core/postgres/queries.ts';
+import { within } from '../../core/postgres/reach.ts';
+import type { EventDefinitionTables } from '../event-definitions/entity.ts';
+import { definitionsOf } from '../event-definitions/operations.ts';
+import type { EventOccurrenceTables } from './entity.ts';
+import type { SearchEventOccurrencesInput } from './search-input.ts';
+
+/** The search over the occurrences of all definitions of an organization. */
+
+const db = queriesOn<EventOccurrenceTables & EventDefinitionTables>();
+type Tables = Readable<EventOccurrenceTables & EventDefinitionTables>;
+
+export interface FoundOccurrence {
+  readonly id: string;
+  readonly occurredAt: string;
+  readonly objectId: string | null;
+  /** JSON text. */
+  readonly properties: string;
+  readonly eventName: string;
+  readonly primaryObject: string;
+}
+
+export type OccurrenceSearch = Omit<SearchEventOccurrencesInput, 'eventType'> & {
+  /** The only definition to look at; all of the organization when undefined. */
+  readonly definitionId: string | undefined;
+};
+
+const eb = expressionBuilder<Tables & { o: Tables['event_occurrence'] }, 'o'>();
+
+/** PostgreSQL takes no NUL, which no stored text has. */
+const asText = (value: string): string => value.replaceAll('\0', ' ');
+
+/** The conditions on `event_occurrence as o`. */
+function conditions(organizationId: string, search: OccurrenceSearch): Expression<SqlBool> {
+  const { objectId, occurredAfter, occurredBefore, ids, propertyValues } = search;
+  return eb.and([
+    ...(objectId === undefined ? [] : [eb('o.object_id', '=', objectId)]),
+    ...(occurredAfter === undefined ? [] : [eb('o.occurred_at', '>', occurredAfter)]),
+    ...(occurredBefore === undefined ? [] : [eb('o.occurred_at', '<', occurredBefore)]),
+    ...(ids === undefined ? [] : [hasId(ids)]),
+    ...propertyValues.map(
+      ([name, value]) => sql<SqlBool>`${sql.ref('o.properties')} ->> ${asText(name)} = ${asText(value)}`,
+    ),
+    ...objectConditions(organizationId, search),
+  ]);
+}
+
+function hasId(ids: readonly string[]): Expression<SqlBool> {
+  // A UUID is stored in lower case.
+  const given = sql<string>`any(${listOf('text', [...ids, ...ids.map((id) => id.toLowerCase())])})`;
+  return eb.or([eb(sql<string>`o.id::text`, '=', given), eb('o.uuid', '=', given)]);
+}
+
+/** The object that has these values of its properties, as they were registered. A contact is known by its address, too. */
+function objectConditions(
+  organizationId: string,
+  { objectType, objectPropertyValues }: OccurrenceSearch,
+): Expression<SqlBool>[] {
+  return objectPropertyValues.map(([name, value]) => {
+    const registered = db
+      .selectFrom('object_identifier as i')
+      .select('i.object_id')
+      .where('i.organization_id', '=', organizationId)
+      .where('i.object_type', '=', objectType ?? '')
+      .where('i.property_name', '=', asText(name))
+      .where('i.value', '=', asText(value));
+    const isObject = eb('o.object_id', '=', registered);
+    if (objectType !== 'CONTACT' || name !== 'email') return isObject;
+    return eb.or([isObject, eb('o.email', '=', asText(value).toLowerCase())]);
+  });
+}
+
+/**
+ * A page of the occurrences. Of each definition the keys of one page are read from the index; only the rows of the page that results are read
+ * whole.
+ */
+export async function pageOfFoundOccurrences(
+  { actor, sql: reader }: OperationContext,
+  search: OccurrenceSearch,
+): Promise<Page<FoundOccurrence>> {
+  const { id: organizationId } = requireOrganization(actor);
+  const { definitionId, objectType, direction, page } = search;
+  const ordering: Ordering<FoundOccurrence> = {
+    name: `EVENT_OCCURRENCE_${direction}`,
+    direction,
+    columns: [
+      { sql: 'o.occurred_at', type: 'timestamptz', of: (row) => row.occurredAt },
+      { sql: 'o.id', type: 'uuid', of: (row) => row.id },
+    ],
+  };
+  const { limit, after, before } = page;
+  const plan = planPage(ordering, before === undefined ? { first: limit, after } : { last: limit, before }, limit);
+  const keys = plan.apply(
+    db
+      .selectFrom('event_definition as d')
+      .crossJoinLateral((definition) =>
+        plan
+          .apply(
+            definition
+              .selectFrom('event_occurrence as o')
+              .select(['o.definition_id', 'o.occurred_at', 'o.id'])
+              .whereRef('o.definition_id', '=', 'd.id')
+              .where(conditions(organizationId, search)),
+          )
+          .as('o'),
+      )
+      .select(['o.definition_id', 'o.occurred_at', 'o.id', 'd.name', 'd.primary_object', plan.place.as('place')])
+      .where(within(definitionsOf(organizationId), 'd'))
+      .$if(definitionId !== undefined, (query) => query.where('d.id', '=', definitionId ?? ''))
+      .$if(objectType !== undefined, (query) => query.where('d.primary_object', '=', objectType ?? '')),
+  );
+  const rows = await reader.all(
+    db
+      .selectFrom(keys.as('k'))
+      .innerJoin('event_occurrence as o', (join) =>
+        join
+          .onRef('o.definition_id', '=', 'k.definition_id')
+          .onRef('o.occurred_at', '=', 'k.occurred_at')
+          .onRef('o.id', '=', 'k.id'),
+      )
+      .select(['o.id', 'o.occurred_at as occurredAt', 'o.object_id as objectId'])
+      .select(['k.name as eventName', 'k.primary_object as primaryObject'])
+      .select(sql<string>`o.properties::text`.as('properties'))
+      .orderBy('k.place'),
+  );
+  return plan.toPage(rows);
+}

@@ -1,0 +1,92 @@
+import type { EntityManager } from '@mikro-orm/postgresql';
+import { z } from 'zod';
+import { enqueueJob, jobHandler } from '../../../core/jobs.ts';
+import type { WorkContext } from '../../../core/operation.ts';
+import { deleteSecrets, readSecrets, storeSecret } from '../../../core/secrets/secret-store.ts';
+import { SecretError } from '../../../core/secrets/secrets.ts';
+import { readCredentials } from '../credentials.ts';
+import { McpConnection, McpTokenRevocation } from '../entity.ts';
+import { revoke } from './authorization-flow.ts';
+import type { OAuthClient } from './client.ts';
+import { clientOf } from './tokens.ts';
+
+/**
+ * Tokens of connections that were deleted along with something else are revoked at their server by a job (RFC 7009), since no transaction may
+ * wait for a server. Until then they are kept, encrypted like every secret.
+ */
+
+const QUEUE = 'mcp-token-revocation';
+const TABLE = 'mcp_token_revocation';
+const GRANT = 'grant';
+/** Together they take some three hours; a server that is away for longer keeps its tokens until they expire. */
+const ATTEMPTS = 11;
+const FIRST_PAUSE_SECONDS = 5;
+
+interface Grant {
+  readonly client: OAuthClient;
+  readonly token: string;
+}
+
+export type RevocationContext = Pick<WorkContext, 'em' | 'secrets' | 'now' | 'newId'>;
+
+/** Keeps the tokens of connections that are about to be deleted, and queues their revocation. Part of the caller's transaction. */
+export async function queueRevocations(
+  { em, secrets, now, newId }: RevocationContext,
+  connectionIds: readonly string[],
+): Promise<void> {
+  const connections = await em.find(
+    McpConnection,
+    { id: { $in: [...connectionIds] }, authType: { $in: ['oauth', 'client_credentials'] } },
+    { disableIdentityMap: true },
+  );
+  for (const connection of connections) {
+    const grant = await grantOf(em, secrets, connection);
+    if (!grant || !connection.authorizationServer) continue;
+    const id = newId();
+    const { authorizationServer } = connection;
+    const organizationId = connection.organization.id;
+    await em.insert(McpTokenRevocation, { id, organizationId, authorizationServer, attempts: 0, createdAt: now() });
+    await storeSecret(em, secrets, { table: TABLE, id, organizationId }, GRANT, JSON.stringify(grant));
+    await enqueueJob(em, QUEUE, { id, data: { revocationId: id }, delaySeconds: 0 });
+  }
+}
+
+async function grantOf(
+  em: EntityManager,
+  secrets: WorkContext['secrets'],
+  connection: McpConnection,
+): Promise<Grant | undefined> {
+  try {
+    const { tokens, registration, clientSecret } = await readCredentials(em, secrets, connection.id);
+    const client = clientOf(connection, connection.authorizationServer, registration, clientSecret);
+    return tokens && client && { client, token: tokens.refreshToken ?? tokens.accessToken };
+  } catch (error) {
+    // What cannot be opened any more cannot be revoked, and is deleted all the same.
+    if (error instanceof SecretError) return undefined;
+    throw error;
+  }
+}
+
+/** Revokes the tokens of one connection. A server that does not answer is asked again later, a few times. */
+export const mcpTokenRevocationJob = jobHandler({
+  queue: QUEUE,
+  data: z.strictObject({ revocationId: z.uuid() }),
+  run: async ({ em, secrets, outbound, newId }, { revocationId: id }) => {
+    const revocation = await em.fork().findOne(McpTokenRevocation, { id });
+    if (!revocation) return;
+    const stored = (await readSecrets(em.fork(), secrets, { table: TABLE, id })).get(GRANT);
+    const grant = stored === undefined ? undefined : (JSON.parse(stored) as Grant);
+    const isSettled =
+      !grant || (await revoke(outbound.begin(), revocation.authorizationServer, grant.client, grant.token));
+    await em.fork().transactional(async (transaction) => {
+      if (isSettled || revocation.attempts + 1 >= ATTEMPTS) {
+        await deleteSecrets(transaction, { table: TABLE, id });
+        await transaction.nativeDelete(McpTokenRevocation, { id });
+        return;
+      }
+      await transaction.nativeUpdate(McpTokenRevocation, { id }, { attempts: revocation.attempts + 1 });
+      const delaySeconds = FIRST_PAUSE_SECONDS * 2 ** revocation.attempts;
+      await enqueueJob(transaction, QUEUE, { id: newId(), data: { revocationId: id }, delaySeconds });
+    });
+  },
+});
