@@ -1,25 +1,58 @@
-import { readFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { existsSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
 import { type StaticFile, staticFile } from '../../core/http/static-file.ts';
 
-/** The files of the pages, each at an address that contains its hash, so that browsers keep it. */
-
+/** The files of the pages, each at an address that contains a hash of its content, so that browsers keep it. */
 const files = new Map<string, StaticFile>();
-
-/** Publishes a file, and returns its address. */
-export function publish(name: string, content: Buffer | string, type: string): string {
-  const file = staticFile(content, type, { isImmutable: true });
-  const address = `/assets/${file.hash}/${name}`;
-  files.set(address, file);
-  return address;
-}
 
 export function fileAt(address: string): StaticFile | undefined {
   return files.get(address);
 }
 
-function publishOwn(name: string, type: string): string {
-  return publish(name, readFileSync(new URL(`files/${name}`, import.meta.url)), type);
+/** Publishes a file at an address, which must change with its content. */
+export function publishAt(address: string, content: Buffer | string, type: string): string {
+  files.set(address, staticFile(content, type, { isImmutable: true }));
+  return address;
 }
 
-export const BASE_STYLE = publishOwn('base.css', 'text/css; charset=utf-8');
-export const FAVICON = publishOwn('favicon.svg', 'image/svg+xml');
+const TYPES: Readonly<Record<string, string>> = {
+  css: 'text/css; charset=utf-8',
+  js: 'text/javascript; charset=utf-8',
+  svg: 'image/svg+xml',
+  png: 'image/png',
+};
+
+/** Publishes a file by its name, and returns its address. */
+export function publish(name: string, content: Buffer): string {
+  const hash = createHash('sha256').update(content).digest('hex').slice(0, 16);
+  return publishAt(
+    `/assets/${hash}/${name}`,
+    content,
+    TYPES[name.split('.').at(-1) ?? ''] ?? 'application/octet-stream',
+  );
+}
+
+/** Publishes a file of ours. */
+export function publishOwn(name: string): string {
+  return publish(name, readFileSync(new URL(`files/${name}`, import.meta.url)));
+}
+
+const resolve = createRequire(import.meta.url).resolve;
+
+/** The text of a file of a package, also of one that the package does not export. The link to its source map, which is not served, is left out. */
+export function readFromPackage(path: string): string {
+  const [, name = '', rest = ''] = /^((?:@[^/]+\/)?[^/]+)\/(.+)$/.exec(path) ?? [];
+  const folder = (resolve.paths(name) ?? []).map((modules) => join(modules, name)).find(existsSync);
+  if (folder === undefined) throw new Error(`the package ${name} is not installed`);
+  const content = readFileSync(join(folder, rest), 'utf8');
+  return content.replace(/\n\/[/*]# sourceMappingURL=.*\s*$/, '\n');
+}
+
+export function publishFromPackage(path: string): string {
+  return publish(path.split('/').at(-1) ?? path, Buffer.from(readFromPackage(path)));
+}
+
+export const BASE_STYLE = publishOwn('base.css');
+export const FAVICON = publishOwn('favicon.svg');

@@ -1,7 +1,8 @@
 import { DomainError } from '../../core/errors.ts';
 import { wantsHtml } from '../../core/http/html-page.ts';
-import { type HttpAnswer, type HttpRequest, answerWith } from '../../core/http/messages.ts';
+import type { HttpAnswer, HttpRequest } from '../../core/http/messages.ts';
 import { staticFile } from '../../core/http/static-file.ts';
+import { consolePage, isConsolePath } from './console.ts';
 import { FAVICON, fileAt } from './files.ts';
 import { docsAsset, docsPage, graphiqlPage } from './pages.ts';
 import { type SignInDependencies, createSignIn } from './sign-in.ts';
@@ -27,15 +28,20 @@ export function createSite({ printSchema, ...signInDependencies }: SiteDependenc
   const signIn = createSignIn(signInDependencies);
   const schema = once(() => staticFile(printSchema(), 'application/graphql; charset=utf-8'));
   const pages: Readonly<Record<string, SitePage>> = {
-    '/': get('home', async () => answerWith(null, { status: 303, headers: { Location: '/graphql' } })),
     '/docs': get('docs', async () => docsPage()),
     '/schema.graphql': get('schema', (request) => schema().answer(request)),
     '/favicon.ico': get('favicon', (request) => fileOrNothing(FAVICON, request)),
     '/sign-in': { operation: 'signIn', methods: { GET: signIn.show, POST: signIn.submit } },
     '/sign-out': { operation: 'signOut', methods: { POST: signIn.leave } },
   };
+  const console = get('console', async (request) => {
+    const keyId = await signInDependencies.sessions.keyIdOf(request.headers);
+    const known = keyId === undefined ? undefined : await signInDependencies.findKeyById(keyId);
+    return consolePage(new URL(request.url), known !== undefined);
+  });
   return {
     find(request, { pathname }) {
+      if (pathname === '/' || (isConsolePath(pathname) && wantsHtml(request))) return console;
       if (pathname === '/graphql') return wantsHtml(request) ? get('graphiql', graphiqlPage) : undefined;
       if (pathname.startsWith('/assets/')) return get('asset', () => fileOrNothing(pathname, request));
       if (pathname.startsWith('/docs/')) return get('docs', () => docsAsset(pathname.slice('/docs/'.length)));

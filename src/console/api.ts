@@ -1,0 +1,146 @@
+import { OPERATIONS, type OperationName } from './operations.ts';
+import type { Answers, Variables } from './operation-types.ts';
+
+export interface Fault {
+  readonly message: string;
+  readonly path?: readonly (string | number)[];
+}
+
+/** Data may be there beside faults: fields that were refused are null, and their faults have their paths. */
+export interface Answer<Data> {
+  readonly data: Data | null;
+  readonly faults: readonly Fault[];
+}
+
+const ORGANIZATION = 'console.organization';
+
+/** The organization to act in, for keys of several: kept in this browser. */
+export const organization = {
+  get: () => localStorage.getItem(ORGANIZATION),
+  set: (id: string) => localStorage.setItem(ORGANIZATION, id),
+  clear: () => localStorage.removeItem(ORGANIZATION),
+};
+
+interface SendOptions {
+  readonly accept: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly signal?: AbortSignal;
+}
+
+function send(name: OperationName, variables: object, { accept, headers, signal }: SendOptions): Promise<Response> {
+  const chosen = organization.get();
+  return fetch('/graphql', {
+    signal,
+    method: 'POST',
+    headers: {
+      'Content-Type': 'application/json',
+      Accept: accept,
+      ...(chosen && { 'X-Organization-Id': chosen }),
+      ...headers,
+    },
+    body: JSON.stringify({ query: OPERATIONS[name], operationName: name, variables }),
+  });
+}
+
+interface Body {
+  readonly data?: unknown;
+  readonly errors?: readonly Fault[];
+}
+
+/** Runs a query or mutation with the sign-in cookie. Without a valid sign-in the browser goes to the sign-in page. */
+export async function run<Name extends OperationName>(
+  name: Name,
+  variables: Variables[Name],
+): Promise<Answer<Answers[Name]>> {
+  try {
+    const response = await send(name, variables, { accept: 'application/graphql-response+json, application/json' });
+    if (response.status === 401) return signInAgain();
+    // The organization that this browser remembers is not one of this key.
+    if ([400, 404].includes(response.status) && organization.get() !== null && name === 'Viewer') {
+      organization.clear();
+      return await run(name, variables);
+    }
+    const { data, errors = [] } = (await response.json()) as Body;
+    return { data: (data ?? null) as Answers[Name] | null, faults: errors };
+  } catch (error) {
+    return { data: null, faults: [{ message: `The gateway cannot be reached (${String(error)}).` }] };
+  }
+}
+
+function signInAgain(): Promise<never> {
+  location.assign(`/sign-in?next=${encodeURIComponent(location.pathname + location.search)}`);
+  return new Promise(() => undefined);
+}
+
+export interface Follower<Data> {
+  /** Called with the answer and with the event's id, where it has one. */
+  readonly onData: (data: Data) => void;
+  readonly onState: (state: 'live' | 'reconnecting' | 'ended') => void;
+}
+
+const RETRY_MS = 2000;
+
+/**
+ * Follows a subscription over server-sent events until it ends or is stopped. A lost connection is made again, with the id of the last event
+ * (`Last-Event-ID`), so that nothing is skipped or repeated.
+ * @returns what stops it
+ */
+export function follow<Name extends OperationName>(
+  name: Name,
+  variables: Variables[Name],
+  { onData, onState }: Follower<Answers[Name]>,
+): () => void {
+  const stopped = new AbortController();
+  let lastId: string | undefined;
+  const attempt = async (): Promise<void> => {
+    const headers: Record<string, string> = lastId === undefined ? {} : { 'Last-Event-ID': lastId };
+    const response = await send(name, variables, { accept: 'text/event-stream', headers, signal: stopped.signal });
+    if (response.status === 401) await signInAgain();
+    if (!response.ok || !response.body) throw new Error(`status ${response.status}`);
+    onState('live');
+    for await (const { event, data, id } of eventsOf(response.body)) {
+      if (id !== '') lastId = id;
+      if (event === 'complete') return;
+      const body = JSON.parse(data) as Body;
+      if (body.data) onData(body.data as Answers[Name]);
+      else throw new Error(body.errors?.[0]?.message ?? 'no data');
+    }
+    throw new Error('the stream was cut');
+  };
+  const loop = async (): Promise<void> => {
+    while (!stopped.signal.aborted) {
+      try {
+        await attempt();
+        return onState('ended');
+      } catch {
+        if (stopped.signal.aborted) return;
+        onState('reconnecting');
+        await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+      }
+    }
+  };
+  void loop();
+  return () => stopped.abort();
+}
+
+/** Server-sent events (HTML standard, section 9.2.6), as far as GraphQL over server-sent events uses them. */
+async function* eventsOf(body: ReadableStream<Uint8Array<ArrayBuffer>>) {
+  let rest = '';
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    const blocks = (rest + value).split('\n\n');
+    rest = blocks.pop() ?? '';
+    for (const block of blocks) {
+      const field = (key: string) =>
+        block
+          .split('\n')
+          .filter((line) => line.startsWith(`${key}:`))
+          .map((line) => line.slice(key.length + 1).trimStart())
+          .join('\n');
+      if (field('event') !== '' || field('data') !== '')
+        yield { event: field('event'), data: field('data'), id: field('id') };
+    }
+  }
+}

@@ -1,0 +1,156 @@
+import { type VNode, render } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
+import { organization } from './api.ts';
+import { ApiKeysPage } from './api-keys-page.ts';
+import { AuditLogPage } from './audit-log-page.ts';
+import { EventDefinitionPage, EventDefinitionsPage } from './event-definitions-page.ts';
+import { useQuery } from './hooks.ts';
+import { html } from './html.ts';
+import { McpConnectionsPage } from './mcp-connections-page.ts';
+import { MembersPage } from './members-page.ts';
+import { Empty, Faults, PageFrame, personOf } from './parts.ts';
+import { SessionPage } from './session-page.ts';
+import { SessionsPage } from './sessions-page.ts';
+import { UsagePage } from './usage-page.ts';
+
+const PAGES = [
+  ['/sessions', 'Sessions'],
+  ['/event-definitions', 'Event definitions'],
+  ['/mcp-connections', 'MCP connections'],
+  ['/api-keys', 'API keys'],
+  ['/members', 'Members'],
+  ['/audit-log', 'Audit log'],
+  ['/usage', 'Usage'],
+] as const;
+
+function pageAt(path: string): VNode {
+  const [, section = '', name] = path.split('/');
+  if (name) {
+    if (section === 'sessions') return html`<${SessionPage} key=${name} id=${decodeURIComponent(name)} />`;
+    if (section === 'event-definitions')
+      return html`<${EventDefinitionPage} key=${name} name=${decodeURIComponent(name)} />`;
+  }
+  switch (section) {
+    case '':
+    case 'sessions':
+      return html`<${SessionsPage} />`;
+    case 'event-definitions':
+      return html`<${EventDefinitionsPage} />`;
+    case 'mcp-connections':
+      return html`<${McpConnectionsPage} />`;
+    case 'api-keys':
+      return html`<${ApiKeysPage} />`;
+    case 'members':
+      return html`<${MembersPage} />`;
+    case 'audit-log':
+      return html`<${AuditLogPage} />`;
+    case 'usage':
+      return html`<${UsagePage} />`;
+    default:
+      return html`<${PageFrame} title="Not found"><${Empty}>There is no such page.<//><//>`;
+  }
+}
+
+/** The address of the page, followed without loading the console again. */
+function usePath(): string {
+  const [path, setPath] = useState(location.pathname);
+  useEffect(() => {
+    const moved = () => setPath(location.pathname);
+    const clicked = (event: MouseEvent) => {
+      const link = (event.target as Element).closest('a');
+      const isPlain = event.button === 0 && !event.metaKey && !event.ctrlKey && !event.shiftKey && !event.altKey;
+      if (!link || !isPlain || link.origin !== location.origin || !isConsolePath(link.pathname)) return;
+      if (link.pathname === location.pathname && link.hash !== '') return;
+      event.preventDefault();
+      history.pushState(null, '', link.href);
+      moved();
+      scrollTo(0, 0);
+    };
+    addEventListener('popstate', moved);
+    document.addEventListener('click', clicked);
+    return () => {
+      removeEventListener('popstate', moved);
+      document.removeEventListener('click', clicked);
+    };
+  }, []);
+  return path;
+}
+
+function isConsolePath(path: string): boolean {
+  return path === '/' || PAGES.some(([prefix]) => path === prefix || path.startsWith(`${prefix}/`));
+}
+
+function Console(): VNode {
+  const path = usePath();
+  const { data, faults, isLoading } = useQuery('Viewer', {});
+  const viewer = data?.viewer;
+  useEffect(() => {
+    const name = PAGES.find(([prefix]) => path.startsWith(prefix))?.[1] ?? 'Sessions';
+    document.title = `${name} – Workspace gateway`;
+    document.querySelector<HTMLElement>('#page-title')?.focus({ preventScroll: true });
+  }, [path]);
+  const organizations = viewer?.organizations?.nodes ?? [];
+  const needsChoice = !isLoading && viewer && !viewer.organization && organizations.length > 0;
+  if (needsChoice && organizations[0]) choose(organizations[0].databaseId);
+  return html`<div class="console">
+    <header class="side">
+      <a class="brand" href="/"
+        ><img
+          src=${document.querySelector<HTMLLinkElement>('link[rel=icon]')?.href}
+          alt=""
+          width="26"
+          height="26"
+        />Workspace gateway</a
+      >
+      ${
+        organizations.length > 1
+          ? html`<label class="organization"
+              ><span class="visually-hidden">Organization</span>
+              <select
+                value=${viewer?.organization?.databaseId}
+                onChange=${(event: Event) => choose((event.target as HTMLSelectElement).value)}
+              >
+                ${organizations.map(({ databaseId, name }) => html`<option value=${databaseId}>${name}</option>`)}
+              </select></label
+            >`
+          : html`<p class="organization">${viewer?.organization?.name}</p>`
+      }
+      <nav aria-label="Console">
+        <ul>
+          ${PAGES.map(([href, name]) => html`<li><a href=${href} aria-current=${path.startsWith(href) || (path === '/' && href === '/sessions') ? 'page' : undefined}>${name}</a></li>`)}
+        </ul>
+      </nav>
+      <div class="side-foot">
+        <ul>
+          <li><a href="/graphql">GraphiQL</a></li>
+          <li><a href="/docs">REST reference</a></li>
+        </ul>
+        <p class="soft">${viewer?.user && personOf(viewer.user)}</p>
+        <form method="post" action="/sign-out"><button class="button small plain" type="submit">Sign out</button></form>
+      </div>
+    </header>
+    <main id="content">
+      ${!viewer && !isLoading && html`<${Faults} faults=${faults} />`}
+      ${
+        viewer && !viewer.organization && organizations.length === 0
+          ? html`<${PageFrame} title="No organization yet"
+              ><${Empty} command='mutation { createOrganization(input: { name: "Example Works" }) { __typename } }'
+                >You belong to no organization. Create one in <a href="/graphql">GraphiQL</a>:<//
+              ><//
+            >`
+          : viewer && pageAt(path)
+      }
+    </main>
+  </div>`;
+}
+
+function choose(id: string): void {
+  organization.set(id);
+  location.reload();
+}
+
+const root = document.querySelector('#console');
+if (root) {
+  root.replaceChildren();
+  render(html`<${Console} />`, root);
+}

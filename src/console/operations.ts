@@ -1,0 +1,150 @@
+/**
+ * Every GraphQL operation of the console. `npm run contracts` writes the types of their variables and answers into operation-types.ts.
+ */
+const SESSION_ROW = `
+  id databaseId title visibility isPinned agent updatedAt createdAt
+  state { current } project { name }`;
+
+const EVENT = `
+  databaseId createdAt eventType messageId
+  eventData {
+    type deltaType responsePhase accumulatedText itemId index toolName
+    scope { kind } toolResult { status output error exitCode } event { event message }
+  }`;
+
+const MCP_SERVER = `
+  id databaseId name type visibility status statusReason nextAction serverUrl command lastCheckedAt connectedAt
+  tokenExpiresAt`;
+
+const API_KEY = `
+  id databaseId name preview scopes createdAt expiresAt lastUsedAt revokedAt`;
+
+const FAULT = '... on Error { message } ... on ValidationError { faults { path message } }';
+
+export const OPERATIONS = {
+  Viewer: `query Viewer {
+    viewer {
+      user { id name email }
+      role
+      organization { id databaseId name slug }
+      organizations(first: 100) { nodes { id databaseId name slug } }
+    }
+  }`,
+
+  Sessions: `query Sessions($first: Int!, $after: String, $filter: SessionFilter) {
+    viewer { organization { id sessions(first: $first, after: $after, filter: $filter, orderBy: { field: UPDATED_AT, direction: DESC }) {
+      nodes { ${SESSION_ROW} }
+      pageInfo { hasNextPage endCursor }
+    } } }
+  }`,
+
+  Session: `query Session($id: ID!) {
+    session(id: $id) {
+      ${SESSION_ROW}
+      description mode sessionType baseBranch branchName targetBranch lastSeenAt externalUrl
+      diffSummary { additions deletions }
+      artifacts { databaseId type createdAt pullRequests { databaseId title url status diff { additions deletions } } }
+    }
+  }`,
+
+  SessionEvents: `query SessionEvents($id: ID!, $first: Int, $after: String, $last: Int, $before: String) {
+    session(id: $id) { id state { current } events(first: $first, after: $after, last: $last, before: $before) {
+      nodes { ${EVENT} }
+      pageInfo { hasNextPage hasPreviousPage startCursor endCursor }
+    } }
+  }`,
+
+  SessionEventJson: `query SessionEventJson($id: ID!, $after: String!) {
+    session(id: $id) { id events(first: 1, after: $after) { nodes { databaseId eventDataJson } } }
+  }`,
+
+  FollowSession: `subscription FollowSession($id: ID!, $after: String) {
+    sessionEvents(sessionId: $id, after: $after) { ${EVENT} }
+  }`,
+
+  RenameSession: `mutation RenameSession($id: ID!, $title: String!) {
+    updateSession(input: { sessionId: $id, title: $title }) { __typename ... on UpdateSessionPayload { session { id title } } ${FAULT} }
+  }`,
+
+  PinSession: `mutation PinSession($id: ID!, $isPinned: Boolean!) {
+    pinSession(input: { sessionId: $id, isPinned: $isPinned }) { __typename ... on PinSessionPayload { session { id isPinned } } ${FAULT} }
+  }`,
+
+  EventDefinitions: `query EventDefinitions($first: Int!, $after: String, $search: String) {
+    viewer { organization { id eventDefinitions(first: $first, after: $after, search: $search) {
+      nodes { id name fullyQualifiedName label description primaryObject properties { isDefault } }
+      pageInfo { hasNextPage endCursor }
+    } } }
+  }`,
+
+  EventDefinition: `query EventDefinition($name: String!) {
+    eventDefinition(name: $name) {
+      id name fullyQualifiedName label description primaryObject includeDefaultProperties createdAt updatedAt
+      properties { name label type fieldType isDefault options { value label } }
+      occurrencesPerDay { day count }
+      occurrences(first: 20) { nodes { id occurredAt objectId email properties } }
+    }
+  }`,
+
+  McpServers: `query McpServers($first: Int!, $after: String) {
+    viewer { organization { id mcpServers(first: $first, after: $after) {
+      nodes { ${MCP_SERVER} }
+      pageInfo { hasNextPage endCursor }
+    } } }
+  }`,
+
+  AuthorizeMcpServer: `mutation AuthorizeMcpServer($id: ID!) {
+    authorizeMcpServer(input: { mcpServerId: $id }) {
+      __typename ... on AuthorizeMcpServerPayload { authorizationUrl mcpServer { ${MCP_SERVER} } } ${FAULT}
+    }
+  }`,
+
+  TestMcpServer: `mutation TestMcpServer($id: ID!) {
+    testMcpServer(input: { mcpServerId: $id }) { __typename ... on TestMcpServerPayload { mcpServer { ${MCP_SERVER} } } ${FAULT} }
+  }`,
+
+  ApiKeys: `query ApiKeys($first: Int!, $after: String) {
+    viewer { apiKey { id scopes } organization { id apiKeys(first: $first, after: $after) {
+      nodes { ${API_KEY} }
+      pageInfo { hasNextPage endCursor }
+    } } }
+  }`,
+
+  CreateApiKey: `mutation CreateApiKey($name: String!, $scopes: [Scope!]!) {
+    createApiKey(input: { name: $name, scopes: $scopes }) {
+      __typename ... on CreateApiKeyPayload { key apiKey { ${API_KEY} } } ${FAULT}
+    }
+  }`,
+
+  RevokeApiKey: `mutation RevokeApiKey($id: ID!) {
+    revokeApiKey(input: { apiKeyId: $id }) { __typename ${FAULT} }
+  }`,
+
+  Members: `query Members($first: Int!, $after: String) {
+    viewer { role organization { id
+      members(first: $first, after: $after) {
+        edges { role node { joinedAt user { id name email } } }
+        pageInfo { hasNextPage endCursor }
+      }
+    } }
+  }`,
+
+  AuditLog: `query AuditLog($first: Int!, $after: String) {
+    viewer { organization { id auditLog(first: $first, after: $after) {
+      nodes { databaseId occurredAt operation source targetType targetId requestId user { name email } }
+      pageInfo { hasNextPage endCursor }
+    } } }
+  }`,
+
+  Usage: `query Usage {
+    viewer { organization { id name memberCount
+      monthlyOccurrenceUsage { month count limit resetsAt }
+      sessions(first: 1) { totalCount }
+      mcpServers(first: 1) { totalCount }
+      eventDefinitions(first: 1) { totalCount }
+      apiKeys(first: 1) { totalCount }
+    } }
+  }`,
+} as const;
+
+export type OperationName = keyof typeof OPERATIONS;

@@ -1,0 +1,164 @@
+import type { ComponentChildren, VNode } from 'preact';
+import { useState } from 'preact/hooks';
+import type { Fault } from './api.ts';
+import type { Pages } from './hooks.ts';
+import { html } from './html.ts';
+
+/** The parts that pages are made of. */
+
+const UNITS = [
+  ['year', 31_536_000],
+  ['month', 2_592_000],
+  ['day', 86_400],
+  ['hour', 3600],
+  ['minute', 60],
+] as const;
+const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto' });
+const exact = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'medium' });
+
+export function Time({ at }: { readonly at: string | null | undefined }): VNode {
+  if (!at) return html`<span class="soft">–</span>`;
+  const seconds = (Date.parse(at) - Date.now()) / 1000;
+  const [unit, size] = UNITS.find(([, length]) => Math.abs(seconds) >= length) ?? ['second', 1];
+  return html`<time datetime=${at} title=${exact.format(new Date(at))}
+    >${relative.format(Math.round(seconds / size), unit)}</time
+  >`;
+}
+
+const TONES: Readonly<Record<string, string>> = {
+  COMPLETED: 'good',
+  CONNECTED: 'good',
+  FAILED: 'bad',
+  UNREACHABLE: 'bad',
+  MISCONFIGURED: 'bad',
+  IN_PROGRESS: 'busy',
+  PENDING_AUTHORIZATION: 'warn',
+  AUTHORIZATION_REQUIRED: 'warn',
+};
+
+/** A value of an enumeration as words: `IN_PROGRESS` as "In progress". */
+export function wordsOf(value: string): string {
+  const words = value.toLowerCase().replaceAll('_', ' ');
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}
+
+export function Badge({ value }: { readonly value: string }): VNode {
+  return html`<span class="badge ${TONES[value] ?? ''}">${wordsOf(value)}</span>`;
+}
+
+export function personOf(
+  user: { readonly name: string | null; readonly email: string | null } | null | undefined,
+): string {
+  return user?.name ?? user?.email ?? 'deleted account';
+}
+
+export function Faults({ faults }: { readonly faults: readonly Fault[] }): VNode | null {
+  if (faults.length === 0) return null;
+  const messages = [...new Set(faults.map(({ message }) => message))];
+  return html`<div class="notice" role="alert">${messages.map((message) => html`<p>${message}</p>`)}</div>`;
+}
+
+interface PageProps {
+  readonly title: string;
+  readonly intro?: string;
+  readonly actions?: ComponentChildren;
+  readonly children?: ComponentChildren;
+}
+
+export function PageFrame({ title, intro, actions, children }: PageProps): VNode {
+  return html`<section aria-labelledby="page-title">
+    <div class="page-head">
+      <div>
+        <h1 id="page-title" tabindex="-1">${title}</h1>
+        ${intro && html`<p class="soft">${intro}</p>`}
+      </div>
+      ${actions && html`<div class="actions">${actions}</div>`}
+    </div>
+    ${children}
+  </section>`;
+}
+
+/** What to do next where there is nothing yet, with the command that does it. */
+export function Empty({
+  children,
+  command,
+}: {
+  readonly children: ComponentChildren;
+  readonly command?: string;
+}): VNode {
+  return html`<div class="empty">
+    <p>${children}</p>
+    ${command && html`<pre tabindex="0">${command}</pre>`}
+  </div>`;
+}
+
+interface ListProps<Row> {
+  readonly list: Pages<Row>;
+  readonly head: readonly string[];
+  readonly row: (row: Row) => VNode;
+  readonly empty: VNode;
+  readonly label: string;
+}
+
+/** A table of a list, with its faults, its empty state and a button for the next page. */
+export function List<Row>({ list, head, row, empty, label }: ListProps<Row>): VNode {
+  const { rows, faults, isLoading, hasMore, loadMore } = list;
+  const table = html`<div class="table-frame">
+    <table aria-label=${label} aria-busy=${isLoading}>
+      <thead>
+        <tr>
+          ${head.map((name) => html`<th scope="col">${name}</th>`)}
+        </tr>
+      </thead>
+      <tbody>
+        ${rows.map((each) => row(each))}
+      </tbody>
+    </table>
+  </div>`;
+  return html`<div>
+    <${Faults} faults=${faults} />
+    ${rows.length > 0 ? table : isLoading ? html`<p class="soft" role="status">Loading…</p>` : faults.length === 0 && empty}
+    ${hasMore && html`<button class="button plain more" disabled=${isLoading} onClick=${loadMore}>Load more</button>`}
+  </div>`;
+}
+
+interface ActionProps {
+  readonly label: string;
+  /** Asked before it is done, where it cannot be taken back. */
+  readonly confirm?: string;
+  readonly isPlain?: boolean;
+  /** Answers what went wrong. */
+  readonly run: () => Promise<string | undefined>;
+}
+
+/** A button that does one thing, and says why it could not. */
+export function Action({ label, confirm, isPlain = true, run }: ActionProps): VNode {
+  const [isBusy, setBusy] = useState(false);
+  const [fault, setFault] = useState<string>();
+  const act = async () => {
+    if (confirm !== undefined && !globalThis.confirm(confirm)) return;
+    setBusy(true);
+    setFault(await run());
+    setBusy(false);
+  };
+  return html`<span class="action">
+    <button class="button small ${isPlain ? 'plain' : ''}" disabled=${isBusy} onClick=${act}>${label}</button>
+    ${fault !== undefined && html`<span class="fault" role="alert">${fault}</span>`}
+  </span>`;
+}
+
+/** A secret that is shown once, with a button that copies it. */
+export function Secret({ label, value }: { readonly label: string; readonly value: string }): VNode {
+  const [isCopied, setCopied] = useState(false);
+  const copy = async () => {
+    await navigator.clipboard.writeText(value);
+    setCopied(true);
+  };
+  return html`<div class="secret" role="status">
+    <p>${label} It is shown once: keep it now.</p>
+    <div class="row">
+      <code tabindex="0">${value}</code
+      ><button class="button small plain" onClick=${copy}>${isCopied ? 'Copied' : 'Copy'}</button>
+    </div>
+  </div>`;
+}

@@ -1,0 +1,84 @@
+import type { VNode } from 'preact';
+import { memo } from './memo.ts';
+import { useState } from 'preact/hooks';
+import { run } from './api.ts';
+import { html } from './html.ts';
+import { Badge } from './parts.ts';
+import type { TimelineItem } from './timeline.ts';
+
+interface RowProps {
+  readonly item: TimelineItem;
+  readonly sessionId: string;
+  readonly isWanted: boolean;
+}
+
+const clock = new Intl.DateTimeFormat('en', { hour: '2-digit', minute: '2-digit', second: '2-digit', hour12: false });
+
+export const TimelineRow = memo(function Row({ item, sessionId, isWanted }: RowProps): VNode {
+  const scope = item.scope === null || item.scope === 'FOREGROUND' ? null : item.scope.toLowerCase();
+  const isError = (item.kind === 'tool' && item.status === 'ERROR') || (item.kind === 'note' && item.isError);
+  const classes = ['item', item.kind, isError && 'error', isWanted && 'wanted', scope].filter(Boolean).join(' ');
+  return html`<li id=${`event-${item.id}`} class=${classes}>
+    <div class="item-head">
+      <a class="anchor" href=${`/sessions/${sessionId}#event-${item.id}`} title=${`Event ${item.id}`}
+        >${clock.format(new Date(item.at))}</a
+      >
+      ${scope !== null && html`<span class="scope">${scope}</span>`}
+      ${item.kind === 'message' && item.isFinal && html`<span class="scope final">final answer</span>`}
+    </div>
+    <div class="item-body"><${Body} item=${item} /><${Raw} sessionId=${sessionId} id=${item.lastId} /></div>
+  </li>`;
+});
+
+function Body({ item }: { readonly item: TimelineItem }): VNode {
+  if (item.kind === 'message') return html`<p class="text">${item.text}</p>`;
+  if (item.kind === 'note') return html`<p class="note">${item.label}</p>`;
+  const { name, input, status, output, error, exitCode } = item;
+  return html`<details class="tool" open=${status === 'ERROR'}>
+    <summary>
+      <code class="tool-name">${name}</code>
+      <span class="tool-input">${summaryOf(input)}</span>
+      ${status !== null && html`<${Badge} value=${status === 'RUNNING' ? 'IN_PROGRESS' : status === 'ERROR' ? 'FAILED' : status} />`}
+    </summary>
+    ${input !== '' && html`<pre tabindex="0" aria-label="Input">${prettyOf(input)}</pre>`}
+    ${error !== null && html`<p class="fault">${error}${exitCode !== null && ` (exit code ${exitCode})`}</p>`}
+    ${output !== '' && html`<pre tabindex="0" aria-label="Output">${output}</pre>`}
+  </details>`;
+}
+
+/** One line of a tool's input: its values without the braces. */
+function summaryOf(input: string): string {
+  return Object.values(objectOf(input) ?? { input })
+    .map(String)
+    .join(' ')
+    .slice(0, 200);
+}
+
+function prettyOf(input: string): string {
+  const value = objectOf(input);
+  return value ? JSON.stringify(value, null, 2) : input;
+}
+
+function objectOf(text: string): object | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The last event of an item as it was recorded. */
+function Raw({ sessionId, id }: { readonly sessionId: string; readonly id: number }): VNode {
+  const [json, setJson] = useState<string>();
+  const show = async () => {
+    if (json !== undefined) return setJson(undefined);
+    const { data, faults } = await run('SessionEventJson', { id: sessionId, after: String(id - 1) });
+    const event = data?.session?.events?.nodes[0];
+    return setJson(event ? JSON.stringify(event.eventDataJson, null, 2) : (faults[0]?.message ?? 'The event is gone.'));
+  };
+  return html`<div class="raw">
+    <button class="link" onClick=${show} aria-expanded=${json !== undefined}>event ${id}</button>
+    ${json !== undefined && html`<pre tabindex="0">${json}</pre>`}
+  </div>`;
+}

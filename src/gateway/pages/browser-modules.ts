@@ -1,0 +1,65 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { stripTypeScriptTypes } from 'node:module';
+import { publishAt, readFromPackage } from './files.ts';
+
+/** The addresses of modules that a browser loads. */
+export interface BrowserModules {
+  /** The module to start with. */
+  readonly main: string;
+  /** All of them, for the browser to load at once instead of import by import. */
+  readonly all: readonly string[];
+}
+
+/**
+ * Publishes TypeScript modules of a folder as JavaScript: the types are removed, nothing is bundled or minified. `packages` are the modules of
+ * packages that they import by name, with the file of each. All share one address, made from their contents, so that browsers keep them.
+ */
+export function publishModules(
+  folder: URL,
+  names: readonly [main: string, ...others: string[]],
+  packages: Readonly<Record<string, string>> = {},
+): BrowserModules {
+  const fileOf = new Map(Object.keys(packages).map((name) => [name, `${name.replaceAll('/', '-')}.js`]));
+  const contents = new Map<string, string>();
+  for (const name of names) {
+    const source = readFileSync(new URL(name, folder), 'utf8');
+    contents.set(name.replace(/\.ts$/, '.js'), withAddresses(withoutTypes(source), fileOf));
+  }
+  for (const [name, file] of Object.entries(packages))
+    contents.set(fileOf.get(name) ?? name, withAddresses(readFromPackage(file), fileOf));
+  const hash = createHash('sha256')
+    .update(JSON.stringify([...contents]))
+    .digest('hex')
+    .slice(0, 16);
+  const addresses = [...contents].map(([name, content]) =>
+    publishAt(`/assets/${hash}/${name}`, content, 'text/javascript; charset=utf-8'),
+  );
+  return { main: addresses[0] ?? '', all: addresses };
+}
+
+/** Imports name files beside the module, as a browser asks for them. */
+function withAddresses(code: string, fileOf: ReadonlyMap<string, string>): string {
+  return code.replaceAll(
+    /(\b(?:from|import)\s*\(?\s*)(['"])([^'"\n]+)\2/g,
+    (whole, before: string, quote: string, path: string) => {
+      const file = path.startsWith('./')
+        ? path.replace(/\.ts$/, '.js')
+        : fileOf.has(path)
+          ? `./${fileOf.get(path)}`
+          : undefined;
+      return file === undefined ? whole : before + quote + file + quote;
+    },
+  );
+}
+
+/** Node.js warns on standard error that this function is experimental: nobody who starts a gateway can do anything about it. */
+function withoutTypes(source: string): string {
+  const emitWarning = process.emitWarning.bind(process);
+  process.emitWarning = () => undefined;
+  try {
+    return stripTypeScriptTypes(source, { mode: 'strip' });
+  } finally {
+    process.emitWarning = emitWarning;
+  }
+}

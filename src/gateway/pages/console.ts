@@ -1,0 +1,50 @@
+import { readFileSync, readdirSync } from 'node:fs';
+import { answerHtml } from '../../core/http/html-page.ts';
+import { type HttpAnswer, answerWith } from '../../core/http/messages.ts';
+import { publishModules } from './browser-modules.ts';
+import { publish } from './files.ts';
+import { layout } from './layout.ts';
+
+const FOLDER = new URL('../../console/', import.meta.url);
+
+/** The modules of the packages that the console is made with. */
+const PACKAGES = {
+  preact: 'preact/dist/preact.mjs',
+  'preact/hooks': 'preact/hooks/dist/hooks.mjs',
+  htm: 'htm/dist/htm.module.js',
+};
+
+const SECTIONS = /^\/(?:$|(?:sessions|event-definitions|mcp-connections|api-keys|members|audit-log|usage)(?:\/|$))/;
+/** Read by people who have no account yet. */
+const PUBLIC = '/invitations/accept';
+
+export function isConsolePath(pathname: string): boolean {
+  return SECTIONS.test(pathname) || pathname === PUBLIC;
+}
+
+/** The console: one page for all its addresses. It needs a sign-in, but for accepting an invitation. */
+export function consolePage({ pathname, search }: URL, isSignedIn: boolean): HttpAnswer {
+  if (!isSignedIn && pathname !== PUBLIC) {
+    const next = encodeURIComponent(pathname + search);
+    return answerWith(null, {
+      status: 303,
+      headers: { Location: `/sign-in?next=${next}`, 'Cache-Control': 'no-store' },
+    });
+  }
+  const { style, main, modules } = (assets ??= publishAssets());
+  const head = [
+    `<link rel="stylesheet" href="${style}">`,
+    ...modules.map((address) => `<link rel="modulepreload" href="${address}">`),
+    `<script type="module" src="${main}"></script>`,
+  ].join('\n    ');
+  const body = `<div id="console"${isSignedIn ? ' data-signed-in' : ''}><noscript>The console needs JavaScript. Everything it shows is in the GraphQL API at /graphql.</noscript></div>`;
+  return answerHtml(layout({ title: 'Workspace gateway', head, body }));
+}
+
+let assets: ReturnType<typeof publishAssets> | undefined;
+
+function publishAssets() {
+  const others = readdirSync(FOLDER).filter((name) => name.endsWith('.ts') && name !== 'main.ts');
+  const { main, all } = publishModules(FOLDER, ['main.ts', ...others], PACKAGES);
+  return { style: publish('console.css', readFileSync(new URL('console.css', FOLDER))), main, modules: all };
+}

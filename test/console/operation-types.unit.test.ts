@@ -1,0 +1,18 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { OPERATIONS } from '../../src/console/operations.ts';
+import { schema } from '../../src/gateway/schema.ts';
+import { checkout } from '../support/processes/process.ts';
+import { consoleTypes } from '../tools/console-types.ts';
+
+test("the types of the console's operations are those of the schema; mend with: npm run contracts", async () => {
+  const file = await readFile(join(checkout, 'src/console/operation-types.ts'), 'utf8');
+  expect(file).toBe(consoleTypes(schema, OPERATIONS));
+});
+
+test('an operation that the schema does not have is named', () => {
+  expect(() => consoleTypes(schema, { Wrong: '{ viewer { nickname } }' })).toThrow(
+    'src/console/operations.ts, Wrong: Cannot query field "nickname" on type "Viewer".',
+  );
+});
