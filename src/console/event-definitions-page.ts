@@ -85,7 +85,7 @@ export function EventDefinitionPage({ name }: { readonly name: string }): VNode 
     ${
       occurrences.length === 0
         ? html`<${Empty}>Nothing has been recorded for this event yet.<//>`
-        : html`<div class="table-frame">
+        : html`<div class="table-frame" role="region" aria-label="Latest occurrences" tabindex="0">
             <table aria-label="Latest occurrences">
               <thead>
                 <tr>
@@ -108,7 +108,7 @@ export function EventDefinitionPage({ name }: { readonly name: string }): VNode 
           </div>`
     }
     <h2>Properties</h2>
-    <div class="table-frame">
+    <div class="table-frame" role="region" aria-label="Properties" tabindex="0">
       <table aria-label="Properties">
         <thead>
           <tr>

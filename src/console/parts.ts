@@ -103,7 +103,7 @@ interface ListProps<Row> {
 /** A table of a list, with its faults, its empty state and a button for the next page. */
 export function List<Row>({ list, head, row, empty, label }: ListProps<Row>): VNode {
   const { rows, faults, isLoading, hasMore, loadMore } = list;
-  const table = html`<div class="table-frame">
+  const table = html`<div class="table-frame" role="region" aria-label=${label} tabindex="0">
     <table aria-label=${label} aria-busy=${isLoading}>
       <thead>
         <tr>
