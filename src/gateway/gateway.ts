@@ -10,7 +10,7 @@ import { type Span, traced } from '../core/tracing/tracing.ts';
 import type { KnownKey } from './admission/api-key-lookup.ts';
 import { authenticate, canAct } from './admission/authenticate.ts';
 import { createCors } from './http/cors.ts';
-import { type Dependencies, operationContext } from './dependencies.ts';
+import { type Dependencies, operationContext, publicUrlOf } from './dependencies.ts';
 import { publicContext } from './public-context.ts';
 import { toDomainError } from './failures.ts';
 import { createGraphQLDoor } from './graphql/handler.ts';
@@ -60,7 +60,7 @@ export function createGateway(dependencies: Dependencies): Gateway {
   const limits = createRateLimits(dependencies);
   const graphql = createGraphQLDoor(dependencies, limits);
   const unread = createUnreadAnswers(dependencies.bounds);
-  const openapi = Buffer.from(JSON.stringify(openApiDocument(routes)));
+  const openapi = createOpenApiFile();
   const site = openSite(dependencies);
 
   async function answer(passage: Passage): Promise<HttpAnswer> {
@@ -134,7 +134,8 @@ export function createGateway(dependencies: Dependencies): Gateway {
   }
 
   const pages: Readonly<Record<string, () => Promise<HttpAnswer>>> = {
-    '/openapi.json': async () => answerWith(openapi, { headers: { 'Content-Type': 'application/json' } }),
+    '/openapi.json': async () =>
+      answerWith(openapi(publicUrlOf(dependencies)), { headers: { 'Content-Type': 'application/json' } }),
     '/health/live': async () => live(),
     '/health/ready': () => ready(dependencies),
     '/metrics': async () =>
@@ -254,4 +255,14 @@ function discard(body: HttpAnswer['body']): void {
 function requestIdOf(headers: HttpHeaders): string {
   const given = headers.get('x-request-id');
   return given !== null && /^[A-Za-z0-9._-]{1,128}$/.test(given) ? given : randomUUID();
+}
+
+/** The bytes of openapi.json, which names the address of the gateway: known only once it listens. */
+function createOpenApiFile(): (publicUrl: string) => Buffer {
+  let known: { readonly publicUrl: string; readonly bytes: Buffer } | undefined;
+  return (publicUrl) => {
+    if (known?.publicUrl !== publicUrl)
+      known = { publicUrl, bytes: Buffer.from(JSON.stringify(openApiDocument(routes, publicUrl))) };
+    return known.bytes;
+  };
 }

@@ -33,11 +33,14 @@ export interface Route<Input extends z.ZodType = z.ZodType, Output extends z.Zod
     readonly description: string;
     readonly schema: object;
   }[];
+  /** Headers that some answers of `respond` carry, as OpenAPI describes headers. */
+  readonly answerHeaders?: Readonly<Record<string, { readonly description: string; readonly schema: object }>>;
   /** Headers that every answer carries, such as those of a deprecation. */
   readonly headers?: Readonly<Record<string, string>>;
-  readonly examples?: { readonly input?: object; readonly output?: object };
+  /** What OpenAPI shows of a body and of an answer. Every operation that takes or answers one has it. */
+  readonly examples?: { readonly input?: object; readonly output?: z.input<Output> };
   readonly run: (context: OperationContext, input: z.output<Input>) => Promise<z.input<Output> | void>;
-  /** Answers in place of `run` where the document is made as text, or streamed. Another media type than JSON is named in `mediaTypes`. */
+  /** Answers in place of `run` where the document is made as text, or streamed. `mediaTypes` describes each media type beside JSON. */
   readonly respond?: (context: OperationContext, input: z.output<Input>, request: HttpRequest) => Promise<HttpAnswer>;
   readonly mediaTypes?: Readonly<Record<string, string>>;
 }

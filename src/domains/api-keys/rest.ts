@@ -24,6 +24,19 @@ const apiKeyDocument = z.strictObject(apiKey).meta({ id: 'ApiKey' });
 const createdApiKeyDocument = z.strictObject({ ...apiKey, key: readOnly(z.string()) }).meta({ id: 'CreatedApiKey' });
 const revokedApiKeyDocument = z.strictObject({ deleted: z.literal(true), id: z.uuid() }).meta({ id: 'ApiKeyDeletion' });
 
+const apiKeyExample: z.input<typeof apiKeyDocument> = {
+  id: '9b1deb4d-3b7d-4bad-9bdd-2b0d7b3dcb6d',
+  name: 'Continuous integration',
+  preview: 'wgk_ab12…yz',
+  scopes: ['sessions.read', 'sessions.record'],
+  userId: '4c8a1d2e-7b3f-4e6a-8c9d-0e1f2a3b4c5d',
+  organizationId: '1f0e9d8c-7b6a-4f5e-8d3c-2b1a09f8e7d6',
+  expiresAt: null,
+  lastUsedAt: '2026-03-01T10:20:30.500Z',
+  revokedAt: null,
+  createdAt: '2026-02-01T08:00:00.000Z',
+};
+
 function toApiKeyDocument(row: ApiKeyRow): z.input<typeof apiKeyDocument> {
   const { id, name, preview, scopes, userId, organizationId, expiresAt, lastUsedAt, revokedAt, createdAt } = row;
   return { id, name, preview, scopes, userId, organizationId, expiresAt, lastUsedAt, revokedAt, createdAt };
@@ -42,6 +55,7 @@ export const apiKeyRoutes = [
     output: listDocument(apiKeyDocument),
     status: 200,
     errors: [400],
+    examples: { output: { items: [apiKeyExample], nextCursor: null } },
     run: (context, { includeRevoked, ...page }) =>
       readList(page, (given) => listApiKeys(context, { includeRevoked }, given), toApiKeyDocument),
   }),
@@ -57,7 +71,10 @@ export const apiKeyRoutes = [
     output: createdApiKeyDocument,
     status: 201,
     errors: [400, 404, 409],
-    examples: { input: { name: 'Continuous integration', scopes: ['sessions.read', 'sessions.record'] } },
+    examples: {
+      input: { name: 'Continuous integration', scopes: ['sessions.read', 'sessions.record'] },
+      output: { ...apiKeyExample, lastUsedAt: null, key: 'wgk_ab12yJ7nQm0PzKd4Xs9TfVbRhLcGwEo3u1Ayz' },
+    },
     run: async (context, input) => {
       const created = await createApiKey(context, input);
       return { ...toApiKeyDocument(apiKeyRow(created.apiKey)), key: created.key };
@@ -69,10 +86,13 @@ export const apiKeyRoutes = [
     operationId: 'revokeApiKey',
     tag,
     summary: 'Revoke an active API key.',
+    description:
+      'It stops to authenticate at once. Members revoke their own keys, administrators those of the organization, and a key may revoke itself. Needs the scope `api_keys.write`.',
     input: revokeApiKeyInput,
     output: revokedApiKeyDocument,
     status: 200,
     errors: [400, 404, 500],
+    examples: { output: { deleted: true, id: apiKeyExample.id } },
     run: async (context, input) => ({ deleted: true as const, id: (await revokeApiKey(context, input)).id }),
   }),
 ];

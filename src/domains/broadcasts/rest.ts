@@ -72,6 +72,27 @@ function toBroadcastDocument(row: BroadcastRow & Partial<ListedBroadcast>): z.in
   };
 }
 
+const channelExample: z.input<typeof channelDocument> = {
+  channelGuid: '6f1c1a0e-5f0b-4c58-9f0a-1d5f7c0f6a11',
+  channelKey: 'blog:1',
+  type: 'blog',
+  name: 'Blog',
+  active: true,
+  createdAt: '2026-03-01T10:20:30.500Z',
+  updatedAt: '2026-03-01T10:20:30.500Z',
+};
+
+const broadcastExample: z.input<typeof broadcastDocument> = {
+  broadcastGuid: 'c56a4180-65aa-42ec-a945-5fd21dec0538',
+  channelGuid: channelExample.channelGuid,
+  content: { body: 'We are open again.' },
+  status: 'waiting',
+  triggerAt: '2026-04-01T08:00:00.000Z',
+  createdAt: '2026-03-01T10:20:30.500Z',
+  userUpdatedAt: '2026-03-01T10:20:30.500Z',
+  message: null,
+};
+
 export const broadcastRoutes = [
   route({
     ...common,
@@ -79,10 +100,12 @@ export const broadcastRoutes = [
     path: '/broadcast/v1/channels/setting/publish/current',
     operationId: 'listBroadcastChannels',
     summary: 'List the channels that can be published to.',
+    description: 'An organization without a channel is given one at the first call.',
     input: noInput,
     output: z.array(channelDocument),
     status: 200,
     errors: [400],
+    examples: { output: [channelExample] },
     run: async (context) => (await listBroadcastChannels(context)).map(toChannelDocument),
   }),
   route({
@@ -97,6 +120,7 @@ export const broadcastRoutes = [
     output: z.array(broadcastDocument),
     status: 200,
     errors: [400],
+    examples: { output: [broadcastExample] },
     run: async (context, input) => (await listBroadcasts(context, input)).map(toBroadcastDocument),
   }),
   route({
@@ -112,6 +136,7 @@ export const broadcastRoutes = [
     errors: [400],
     examples: {
       input: { channelGuid: '6f1c1a0e-5f0b-4c58-9f0a-1d5f7c0f6a11', content: { body: 'We are open again.' } },
+      output: broadcastExample,
     },
     run: async (context, input) => toBroadcastDocument(await createBroadcast(context, input)),
   }),
@@ -121,10 +146,12 @@ export const broadcastRoutes = [
     path: '/broadcast/v1/broadcasts/:broadcast_guid',
     operationId: 'readBroadcast',
     summary: 'Read one broadcast.',
+    description: 'Also one that was canceled.',
     input: broadcastReference,
     output: broadcastDocument,
     status: 200,
     errors: [400, 404],
+    examples: { output: broadcastExample },
     run: async (context, input) => toBroadcastDocument(await readBroadcast(context, input)),
   }),
   route({
@@ -133,6 +160,7 @@ export const broadcastRoutes = [
     path: '/broadcast/v1/broadcasts/:broadcast_guid',
     operationId: 'cancelBroadcast',
     summary: 'Cancel a broadcast that is waiting; it stays readable as canceled.',
+    description: 'Refused with 409 in any other state.',
     input: broadcastReference,
     status: 204,
     errors: [400, 404, 409],

@@ -35,6 +35,7 @@ import {
   toDefinitionDocument,
   toPropertyDocument,
 } from './rest-documents.ts';
+import { definitionExample, listExample, newPropertyExample, propertyExample } from './rest-examples.ts';
 
 const tag = 'Event definitions';
 
@@ -69,13 +70,6 @@ function nextPage(
   return { paging: { next: { after, link: `${settings.publicUrl}${at('').path}?${query}` } } };
 }
 
-const propertyExample = {
-  label: 'Cart total',
-  name: 'cart_total',
-  type: 'number',
-  description: 'Sum of all items in the cart.',
-};
-
 const changeProperty = async (context: OperationContext, input: UpdateEventPropertyInput) =>
   toPropertyDocument(propertyRow((await updateEventProperty(context, input)).property));
 
@@ -86,11 +80,16 @@ export const eventDefinitionRoutes = [
     operationId: 'createEventDefinition',
     tag,
     summary: 'Create an event definition with its properties.',
+    description:
+      'Without `name` one is made from the label. A name can never be used again, also when its definition is deleted. A definition has at most 50 properties beside the default ones.',
     input: createEventDefinitionInput,
     output: definitionDocument,
     status: 201,
     errors: [400, 409],
-    examples: { input: { label: 'Checkout started', propertyDefinitions: [propertyExample] } },
+    examples: {
+      input: { label: 'Checkout started', propertyDefinitions: [newPropertyExample] },
+      output: definitionExample,
+    },
     run: async (context, input) => withProperties(context, definitionRow(await createEventDefinition(context, input))),
   }),
   route({
@@ -99,10 +98,13 @@ export const eventDefinitionRoutes = [
     operationId: 'searchEventDefinitions',
     tag,
     summary: 'List event definitions, or search them by name.',
+    description:
+      'Sorted by name. Without `includeProperties` the list of properties is empty. Follow `paging.next.link` until it is absent.',
     input: searchEventDefinitionsInput,
     output: listDocument,
     status: 200,
     errors: [400],
+    examples: { output: listExample },
     run: async (context, input) => {
       const { page, total } = await searchEventDefinitions(context, input);
       const properties = await readPropertiesOf(context, input.includeProperties ? page.rows : []);
@@ -116,10 +118,12 @@ export const eventDefinitionRoutes = [
     operationId: 'readEventDefinition',
     tag,
     summary: 'Read one event definition by name or fully qualified name.',
+    description: 'With all its properties, the default ones first.',
     input: eventDefinitionReference,
     output: definitionDocument,
     status: 200,
     errors: [400, 404],
+    examples: { output: definitionExample },
     run: async (context, input) => {
       const { customProperties, ...row } = await readEventDefinitionWithProperties(context, input);
       return toDefinitionDocument(row, [...defaultPropertiesOf(row), ...customProperties], context);
@@ -131,11 +135,19 @@ export const eventDefinitionRoutes = [
     operationId: 'updateEventDefinition',
     tag,
     summary: 'Change the label and description of an event definition.',
+    description: 'A missing field stays as it is. Everything else of a definition is fixed.',
     input: updateEventDefinitionInput,
     output: definitionDocument,
     status: 200,
     errors: [400, 404],
-    examples: { input: { label: 'Checkout begun', description: null } },
+    examples: {
+      input: { label: 'Checkout begun', description: null },
+      output: {
+        ...definitionExample,
+        label: 'Checkout begun',
+        labels: { singular: 'Checkout begun', plural: null },
+      },
+    },
     run: async (context, input) => withProperties(context, definitionRow(await updateEventDefinition(context, input))),
   }),
   route({
@@ -144,6 +156,7 @@ export const eventDefinitionRoutes = [
     operationId: 'deleteEventDefinition',
     tag,
     summary: 'Delete an event definition and its occurrences. Its name can never be used again.',
+    description: 'It answers 404 at once; its occurrences are removed by a job.',
     input: eventDefinitionReference,
     status: 204,
     errors: [400, 404],
@@ -155,11 +168,13 @@ export const eventDefinitionRoutes = [
     operationId: 'addEventProperty',
     tag,
     summary: 'Add a property to an event definition.',
+    description:
+      'Without `name` one is made from the label. `options` is required for an enumeration, and for no other type.',
     input: addEventPropertyInput,
     output: propertyDocument,
     status: 201,
     errors: [400, 404, 409],
-    examples: { input: propertyExample },
+    examples: { input: newPropertyExample, output: propertyExample },
     run: async (context, input) => toPropertyDocument(propertyRow((await addEventProperty(context, input)).property)),
   }),
   route({
@@ -168,11 +183,15 @@ export const eventDefinitionRoutes = [
     operationId: 'updateEventProperty',
     tag,
     summary: 'Change label, description, and the options of an enumeration; the property is named in the body.',
+    description: 'The type of a property never changes. An option that is removed stays valid for past occurrences.',
     input: updateEventPropertyInput,
     output: propertyDocument,
     status: 200,
     errors: [400, 404],
-    examples: { input: { name: 'cart_total', label: 'Total of the cart' } },
+    examples: {
+      input: { name: 'cart_total', label: 'Total of the cart' },
+      output: { ...propertyExample, label: 'Total of the cart' },
+    },
     run: changeProperty,
   }),
   route({
@@ -181,11 +200,12 @@ export const eventDefinitionRoutes = [
     operationId: 'updateEventPropertyByPath',
     tag,
     summary: 'Change label, description, and the options of an enumeration; the property is named in the path.',
+    description: 'The same as the update that names the property in its body.',
     input: updateEventPropertyByPathInput,
     output: propertyDocument,
     status: 200,
     errors: [400, 404],
-    examples: { input: { label: 'Total of the cart' } },
+    examples: { input: { label: 'Total of the cart' }, output: { ...propertyExample, label: 'Total of the cart' } },
     run: changeProperty,
   }),
   route({
@@ -194,6 +214,8 @@ export const eventDefinitionRoutes = [
     operationId: 'deleteEventProperty',
     tag,
     summary: 'Remove a property; past occurrences keep their values.',
+    description:
+      'Refused with 409 while the custom matching id of the definition uses it. Default properties cannot be removed.',
     input: eventPropertyReferenceByPath,
     status: 204,
     errors: [400, 404, 409],

@@ -89,6 +89,15 @@ const example = {
   uuid: '6f1c1a0e-5f0b-4c58-9f0a-1d5f7c0f6a11',
 };
 
+const occurrenceExample: z.input<typeof occurrenceDocument> = {
+  id: '6f1c1a0e-5f0b-4c58-9f0a-1d5f7c0f6a11',
+  eventType: 'pe1_checkout_started',
+  objectType: 'CONTACT',
+  objectId: '1001',
+  occurredAt: '2026-03-01T10:20:30.500Z',
+  properties: { cart_total: 99.5 },
+};
+
 export const eventOccurrenceRoutes = [
   route({
     method: 'POST',
@@ -133,6 +142,7 @@ export const eventOccurrenceRoutes = [
     output: occurrenceListDocument,
     status: 200,
     errors: [400, 404],
+    examples: { output: { results: [occurrenceExample] } },
     run: async (context, input) => {
       const searched = await searchEventOccurrences(context, input);
       return { results: searched.occurrences.map(toOccurrenceDocument), ...pagingOf(context, input, searched) };
@@ -145,10 +155,12 @@ export const eventOccurrenceRoutes = [
     operationId: 'listEventTypes',
     tag,
     summary: 'List the fully qualified names of all events.',
+    description: 'The values that `eventType` of the list of occurrences takes.',
     input: z.strictObject({}),
     output: z.strictObject({ eventTypes: z.array(z.string()) }).meta({ id: 'EventTypes' }),
     status: 200,
     errors: [400],
+    examples: { output: { eventTypes: [occurrenceExample.eventType] } },
     run: async (context) => ({ eventTypes: await listEventTypes(context) }),
   }),
 ];

@@ -43,9 +43,30 @@ const connectionDocument = z
   })
   .meta({ id: 'McpConnection' });
 
+const connectionExample: z.input<typeof connectionDocument> = {
+  id: '8d0f6f3e-0c55-4f0b-9d3c-6a1b2c3d4e5f',
+  name: 'Issue tracker',
+  type: 'remote',
+  visibility: 'shared',
+  serverUrl: 'https://mcp.example.com/mcp',
+  connectedAt: '2026-03-01T10:20:31.000Z',
+  args: null,
+  authType: 'oauth',
+  command: null,
+  createdAt: '2026-03-01T10:20:30.500Z',
+  updatedAt: '2026-03-01T10:20:31.000Z',
+  envKeys: [],
+  headerKeys: [],
+};
+
 const resultDocument = z
   .strictObject({ authorizationUrl: z.url().nullable(), connection: connectionDocument })
   .meta({ id: 'McpConnectionResult' });
+
+const resultExample: z.input<typeof resultDocument> = {
+  authorizationUrl: 'https://auth.example.com/authorize?response_type=code&client_id=abc&state=xyz',
+  connection: { ...connectionExample, connectedAt: null },
+};
 
 function toConnectionDocument(row: McpConnectionRow): z.input<typeof connectionDocument> {
   return {
@@ -82,6 +103,7 @@ export const mcpConnectionRoutes = [
     output: listDocument(connectionDocument),
     status: 200,
     errors: [400],
+    examples: { output: { items: [connectionExample], nextCursor: null } },
     run: (context, { limit, cursor, ...filter }) =>
       readList({ limit, cursor }, (page) => listMcpConnections(context, { filter, page }), toConnectionDocument),
   }),
@@ -91,13 +113,14 @@ export const mcpConnectionRoutes = [
     operationId: 'createMcpConnection',
     tag,
     callsOut: true,
-    summary:
-      'Register an MCP connection: a stdio command, which is stored only, or a remote server, which is connected or begins its authorization.',
+    summary: 'Create an MCP connection.',
+    description:
+      'The body has one of two shapes, chosen by `type`, whose absence means `remote`. A stdio command is stored and never run. A remote server is spoken to: it is connected at once, or its authorization begins and `authorizationUrl` is set; when it fails (502), nothing is left behind. Shared connections are created by administrators. Needs the scope `mcp_connections.write`.',
     input: createMcpConnectionInput,
     output: resultDocument,
     status: 201,
     errors: [400, 403, 404, 409, 500, 502],
-    examples: { input: { name: 'Issue tracker', serverUrl: 'https://mcp.example.com/mcp' } },
+    examples: { input: { name: 'Issue tracker', serverUrl: 'https://mcp.example.com/mcp' }, output: resultExample },
     run: async (context, input) => toResultDocument(await createMcpConnection(context, input)),
   }),
   route({
@@ -106,13 +129,15 @@ export const mcpConnectionRoutes = [
     operationId: 'authorizeMcpConnection',
     tag,
     callsOut: true,
-    summary:
-      'Connect a remote connection, or begin its authorization; `authorizationUrl` is set when its user has to authorize it.',
+    summary: 'Connect or authorize a remote MCP connection.',
+    description:
+      'Connects with what is stored, or begins an authorization: `authorizationUrl` is then the address at which the user grants access within 10 minutes. 409 for a stdio connection. Needs the scope `mcp_connections.write`.',
     input: mcpConnectionReference,
     output: resultDocument,
     status: 200,
     errors: [400, 403, 404, 409, 500, 502],
     optionalBody: true,
+    examples: { output: resultExample },
     run: async (context, input) => toResultDocument(await authorizeMcpConnection(context, input)),
   }),
   route({
@@ -126,6 +151,7 @@ export const mcpConnectionRoutes = [
     output: connectionDocument,
     status: 200,
     errors: [400, 404],
+    examples: { output: connectionExample },
     run: async (context, input) => toConnectionDocument(await readMcpConnection(context, input)),
   }),
   route({
@@ -141,7 +167,7 @@ export const mcpConnectionRoutes = [
     output: connectionDocument,
     status: 200,
     errors: [400, 404, 409],
-    examples: { input: { name: 'Issue tracker', serverUrl: 'https://mcp.example.com/mcp' } },
+    examples: { input: { name: 'Issue tracker' }, output: connectionExample },
     run: async (context, input) => toConnectionDocument(connectionRow(await updateMcpConnection(context, input))),
   }),
   route({

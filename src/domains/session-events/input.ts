@@ -9,18 +9,20 @@ export const MAX_BATCH = 1000;
 
 /** Topics of notifications are compared as text, so ids have one spelling. */
 const sessionId = z.uuid().toLowerCase();
-const digits = z.string().regex(/^\d+$/, 'must be digits alone');
+const DIGITS = 'must be a whole number';
+const RANGE = `must be from 1 to ${MAX_PAGE}`;
 
-/** The documented page: `limit` and `cursor` are strings of digits; the cursor is the id of the last event seen. */
+/** The documented page. The cursor is the id of the last event seen, as a string of digits. */
 export const listSessionEventsInput = z.strictObject({
   sessionId,
-  limit: digits
-    .transform(Number)
-    .refine((limit) => limit >= 1 && limit <= MAX_PAGE, `must be from 1 to ${MAX_PAGE}`)
-    .prefault(String(DEFAULT_PAGE))
-    .meta({ description: `How many events; 1 to ${MAX_PAGE}.` }),
+  limit: z
+    .int(DIGITS)
+    .min(1, RANGE)
+    .max(MAX_PAGE, RANGE)
+    .default(DEFAULT_PAGE)
+    .meta({ description: 'How many events.' }),
   cursor: cursorSchema.prefault('0').meta({ description: 'Id of the last event seen, as `nextCursor` has it.' }),
-  messageId: z.uuid().optional(),
+  messageId: z.uuid().optional().meta({ description: 'Only events of this message.' }),
 });
 export type ListSessionEventsInput = z.output<typeof listSessionEventsInput>;
 

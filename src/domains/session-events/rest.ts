@@ -35,6 +35,24 @@ const pageDocument = z
   .strictObject({ items: z.array(sessionEventDocument), nextCursor: z.string() })
   .meta({ id: 'SessionEventPage' });
 
+const eventExample: z.input<typeof sessionEventDocument> = {
+  id: 42,
+  createdAt: '2026-03-01T10:20:31.000Z',
+  eventType: 'content_block_delta',
+  messageId: '3f2a8c1e-5b7d-4e9f-8a1b-2c3d4e5f6a7b',
+  sessionId: '0c2f8f0e-5a0f-4c0c-9a5e-2f1d6b7c8a10',
+  provider: 'anthropic',
+  eventData: {
+    type: 'content_block_delta',
+    scope: { kind: 'foreground' },
+    delivery: 'realtime',
+    deltaType: 'text_delta',
+    responsePhase: 'commentary',
+    accumulatedText: 'The timer fires before',
+    index: 0,
+  },
+};
+
 const appendedDocument = z
   .strictObject({
     sessionId: z.uuid(),
@@ -52,7 +70,7 @@ export const sessionEventRoutes = [
     tag: 'Sessions',
     summary: 'List the recorded events of a session, or follow them live.',
     description:
-      'Ascending by id. `nextCursor` is the id of the last event seen, also for an empty page, so that it can be polled with for ever; only an empty page is the end, since one with more than 16 MiB of data ends early. With `Accept: text/event-stream` the events behind `cursor`, or `Last-Event-ID`, are sent and then new ones as they are recorded; the stream ends with `event: end` when the session is finished.',
+      'Ascending by id. `nextCursor` is the id of the last event of the page, or the cursor given when the page is empty, so that you can poll with it. `Link` with `rel="next"` is there only while more events follow. A page ends early when its events reach 16 MiB.\n\nWith `Accept: text/event-stream` this is the live tail: server-sent events with the events after `cursor` or `Last-Event-ID`, then each new one as it is recorded, until `event: end` when the session is finished. Needs the scope `sessions.read`.',
     input: listSessionEventsInput,
     output: pageDocument,
     status: 200,
@@ -60,13 +78,20 @@ export const sessionEventRoutes = [
     headerParameters: [
       {
         name: LAST_ID_HEADER,
-        description: 'Of a stream alone: id of the last event seen, which takes the place of `cursor`.',
+        description: 'For the live tail alone: id of the last event seen, which takes the place of `cursor`.',
         schema: { type: 'string', pattern: '^\\d+$' },
       },
     ],
+    examples: { output: { items: [eventExample], nextCursor: '42' } },
     mediaTypes: {
       'text/event-stream':
-        'Each event as `id:` and `data:`, a comment every 8 s, `event: end` at the end; `event: error` with `{"error": …}` when there is no more to see.',
+        'Each event as `id:` and `data:`, a comment every 8 seconds, `event: end` at the end of the session, `event: error` with `{"error": "…"}` when there is no more to see.',
+    },
+    answerHeaders: {
+      Link: {
+        description: 'The address of the next page, with `rel="next"` (RFC 8288); absent when no more events follow.',
+        schema: { type: 'string' },
+      },
     },
     run: () => Promise.reject(new Error('answered by respond')),
     respond: async (context, input, request) =>
@@ -95,6 +120,7 @@ export const sessionEventRoutes = [
           },
         ],
       },
+      output: { sessionId: eventExample.sessionId, firstId: 42, lastId: 42, isReplayed: false },
     },
     run: appendSessionEvents,
   }),

@@ -6,6 +6,7 @@ import { createSessionInput, listSessionsInput, sessionReference, updateSessionI
 import { listSessions, updateSession } from './operations.ts';
 import type { SessionRow } from './queries.ts';
 import { createSession } from './recording-operations.ts';
+import { sessionExample } from './rest-examples.ts';
 import { sessionDocument, toSessionDocument } from './rest-documents.ts';
 
 const tag = 'Sessions';
@@ -36,6 +37,7 @@ export const sessionRoutes = [
     output: listDocument(sessionDocument),
     status: 200,
     errors: [400],
+    examples: { output: { items: [sessionExample], nextCursor: null } },
     run: async (context, { limit, cursor, orderBy, sortOrder, ...filter }) => {
       const order = { field: ORDERS[orderBy], direction: sortOrder };
       const page = await readList(
@@ -65,6 +67,7 @@ export const sessionRoutes = [
         baseBranch: 'main',
         source: { name: 'Issue 12', type: 'issue' },
       },
+      output: sessionExample,
     },
     run: async (context, input) => toDocument(context, await createSession(context, input)),
   }),
@@ -79,6 +82,7 @@ export const sessionRoutes = [
     output: sessionDocument,
     status: 200,
     errors: [400, 404],
+    examples: { output: sessionExample },
     run: async (context, input) => toDocument(context, await readSession(context, input)),
   }),
   route({
@@ -96,6 +100,7 @@ export const sessionRoutes = [
     errors: [400, 403, 404, 409, 500],
     examples: {
       input: { title: 'Mend the flaky checkout test', mode: 'planning', sandboxSize: 'large', visibility: 'public' },
+      output: sessionExample,
     },
     run: async (context, input) => toDocument(context, await updateSession(context, input)),
   }),

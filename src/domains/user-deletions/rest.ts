@@ -15,7 +15,7 @@ export const userDeletionRoutes = [
     tag: 'Users',
     summary: "Queue the permanent deletion of the caller's account.",
     description:
-      'Only the own account can be deleted. Asking again answers the same job; once it has run, the key answers 401. Refused with 409 while the caller is the only admin of an organization that has other members.',
+      'You can delete only your own account. Asking again answers the same job; once it has run, the key answers 401. 409 while the caller is the only administrator of an organization that has other members. Needs the scope `users.delete`.',
     input: deleteUserInput,
     output: userDeletionDocument,
     status: 202,
@@ -23,6 +23,11 @@ export const userDeletionRoutes = [
     optionalBody: true,
     examples: {
       input: { deletionQuestionnaire: { reasons: ['no longer needed'], submittedAt: '2026-03-01T10:20:30.000Z' } },
+      output: {
+        deletionJobId: 'a3bb189e-8bf9-4888-9912-ace4e6543002',
+        deletionQueued: true,
+        id: '4c8a1d2e-7b3f-4e6a-8c9d-0e1f2a3b4c5d',
+      },
     },
     run: async (context, input) => {
       const { id, userId } = await deleteUser(context, input);

@@ -7,7 +7,7 @@ import { readJson, requireObject } from '../../core/http/request-body.ts';
 import { type Dependencies, operationContext, readingContext } from '../dependencies.ts';
 import { idempotencyKeyOf } from '../request-headers.ts';
 import { runWithKey } from './keyed-call.ts';
-import { inputJsonSchema } from './openapi.ts';
+import { inputJsonSchema } from './openapi-schemas.ts';
 import { describeRemoval, removedApiAt } from '../../domains/api-lifecycle/lifecycle.ts';
 import { routes } from '../routes.ts';
 
@@ -144,7 +144,7 @@ function queryOf(query: URLSearchParams, route: Route): object {
 }
 
 function typed(value: string, type: unknown): unknown {
-  if (type === 'integer' && /^-?\d+(?:\.\d+)?$/.test(value)) return Number(value);
+  if (type === 'integer' && /^-?\d+$/.test(value)) return Number(value);
   if (type === 'boolean' && (value === 'true' || value === 'false')) return value === 'true';
   return value;
 }

@@ -1,70 +1,17 @@
-import { z } from 'zod';
 import { STATUS_OF } from '../../core/errors.ts';
 import { type Route, isWrite, pathParameters, takesBody } from '../../core/http/route.ts';
 import { KEY_HEADER, MAX_KEY, ORGANIZATION_HEADER, REPLAYED_HEADER } from '../request-headers.ts';
+import { ERROR_SCHEMAS, describedError, errorExample, errorStatuses, familyOf } from './openapi-errors.ts';
+import { INTRODUCTION, TAGS } from './openapi-introduction.ts';
+import { type JsonSchema, inputJsonSchema, outputJsonSchema, withSharedDefinitions } from './openapi-schemas.ts';
 
-type JsonSchema = z.core.JSONSchema.JSONSchema;
+/** The OpenAPI document of the REST API, made from the table of routes. */
 
-/** The JSON Schema of what a route takes, from its own zod schema. */
-export function inputJsonSchema(route: Route): JsonSchema {
-  return z.toJSONSchema(route.input, { io: 'input' });
-}
+/** Where a gateway listens that was not told otherwise. */
+const DEFAULT_URL = 'http://127.0.0.1:4000';
 
-const DESCRIPTION_OF: Readonly<Record<number, string>> = {
-  400: 'The input breaks a rule, organization information is missing, or `X-Organization-Id` names another organization than that of the key.',
-  401: 'The API key is missing, malformed, unknown, expired or revoked.',
-  403: 'The key lacks the scope, or the caller the role or subscription.',
-  404: "Missing, deleted, or of somebody else; or `X-Organization-Id` names none of the organizations of an unbound key's user.",
-  409: 'The change does not fit the present state.',
-  413: 'The body is over 4 MiB.',
-  415: 'The body is not JSON.',
-  429: 'Too many requests, or too many occurrences in this month.',
-  500: 'A failure of the gateway.',
-  502: 'The remote MCP server failed.',
-  503: 'The gateway cannot serve at the moment.',
-};
-
-const ERROR_SCHEMAS = {
-  Error: {
-    type: 'object',
-    properties: { error: { type: 'string' } },
-    required: ['error'],
-    additionalProperties: false,
-  },
-  EventsError: {
-    type: 'object',
-    properties: {
-      status: { const: 'error' },
-      message: { type: 'string' },
-      category: {
-        enum: [
-          'VALIDATION_ERROR',
-          'OBJECT_NOT_FOUND',
-          'CONFLICT',
-          'MISSING_SCOPES',
-          'INVALID_AUTHENTICATION',
-          'RATE_LIMITS',
-          'INTERNAL_ERROR',
-        ],
-      },
-      correlationId: { type: 'string', description: 'The request id.' },
-      errors: {
-        type: 'array',
-        items: {
-          type: 'object',
-          properties: { message: { type: 'string' }, code: { type: 'string' }, in: { type: 'string' } },
-          required: ['message', 'code', 'in'],
-          additionalProperties: false,
-        },
-      },
-    },
-    required: ['status', 'message', 'category', 'correlationId', 'errors'],
-    additionalProperties: false,
-  },
-} as const;
-
-/** The OpenAPI 3.1 document of the REST table: every operation with exactly the errors it can answer. */
-export function openApiDocument(routes: readonly Route[]): object {
+/** The OpenAPI 3.1 document of the routes, for the address at which the gateway is reached. */
+export function openApiDocument(routes: readonly Route[], publicUrl: string = DEFAULT_URL): object {
   const schemas: Record<string, unknown> = { ...ERROR_SCHEMAS };
   const responses: Record<string, unknown> = {};
   const paths: Record<string, Record<string, unknown>> = {};
@@ -72,17 +19,19 @@ export function openApiDocument(routes: readonly Route[]): object {
     const path = route.path.replaceAll(/:(\w+)/g, '{$1}');
     (paths[path] ??= {})[route.method.toLowerCase()] = operation(route, schemas, responses);
   }
+  const used = new Set(routes.map(({ tag }) => tag));
   return {
     openapi: '3.1.0',
     info: {
       title: 'Workspace gateway',
       version: '1.0.0',
-      description:
-        'MCP connections, API keys, sessions, organizations and users under `/v1`; custom event definitions under `/events/2026-03`.',
+      description: INTRODUCTION,
+      contact: { name: 'The operator of this gateway', url: `${publicUrl}/docs` },
       license: { name: 'MIT', identifier: 'MIT' },
     },
-    servers: [{ url: '/' }],
+    servers: [{ url: publicUrl }],
     security: [{ apiKey: [] }],
+    tags: TAGS.filter(({ name }) => used.has(name)),
     paths,
     components: {
       securitySchemes: {
@@ -109,7 +58,7 @@ const PARAMETERS = {
     name: KEY_HEADER,
     in: 'header',
     description:
-      'Sent again with the same key within 24 hours, the request is not done again: its answer comes again, with `Idempotent-Replayed: true`. Errors are not stored.',
+      'Makes a retry safe: for 24 hours the same key with the same input answers what the first request answered, with `Idempotent-Replayed: true`. Errors are not stored.',
     schema: { type: 'string', minLength: 1, maxLength: MAX_KEY },
   },
 };
@@ -122,14 +71,17 @@ const HEADERS = {
     description: "Names the request in logs: the caller's own `X-Request-Id` where it is sane, else a new one.",
     schema: { type: 'string' },
   },
-  'WWW-Authenticate': { description: 'The scheme that would serve (RFC 6750).', schema: { const: 'Bearer' } },
+  'WWW-Authenticate': {
+    description: 'The scheme that would serve (RFC 6750).',
+    schema: { type: 'string', const: 'Bearer' },
+  },
   'RateLimit-Limit': { description: 'Requests that the key may make a minute; unless limits are off.', schema: count },
   'RateLimit-Remaining': { description: 'How many of them are left.', schema: count },
   'RateLimit-Reset': { description: 'Seconds until the next minute begins.', schema: count },
   'Retry-After': { description: 'Seconds to wait before trying again.', schema: count },
   [REPLAYED_HEADER]: {
     description: 'On the stored answer of an earlier request with the same `Idempotency-Key`.',
-    schema: { const: 'true' },
+    schema: { type: 'string', const: 'true' },
   },
   Deprecation: { description: 'Since when the operation is deprecated (RFC 9745).', schema: { type: 'string' } },
   Link: { description: 'Where the deprecation is described.', schema: { type: 'string' } },
@@ -148,7 +100,10 @@ function headersOf(route: Route, status: number): object {
     ...(status === route.status && isWrite(route) ? ([REPLAYED_HEADER] as const) : []),
     ...(Object.keys(route.headers ?? {}) as HeaderName[]),
   ];
-  return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
+  return {
+    ...Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }])),
+    ...(status === route.status && route.answerHeaders),
+  };
 }
 
 function operation(route: Route, schemas: Record<string, unknown>, responses: Record<string, unknown>): object {
@@ -158,18 +113,23 @@ function operation(route: Route, schemas: Record<string, unknown>, responses: Re
   const required = new Set(input.required ?? []);
   const parameters = properties
     .filter(([name]) => inPath.has(name) || !takesBody(route))
-    .map(([name, schema]) => ({
-      name,
-      in: inPath.has(name) ? 'path' : 'query',
-      required: inPath.has(name) || required.has(name),
-      schema,
-    }));
+    .map(([name, schema]) => {
+      const { description, ...rest } = typeof schema === 'object' ? schema : {};
+      return {
+        name,
+        in: inPath.has(name) ? 'path' : 'query',
+        ...(description !== undefined && { description }),
+        required: inPath.has(name) || required.has(name),
+        schema: rest,
+      };
+    });
   return {
     operationId: route.operationId,
     tags: [route.tag],
     summary: route.summary,
     ...(route.description && { description: route.description }),
     ...(route.headers?.['Deprecation'] && { deprecated: true }),
+    ...(route.mediaTypes && { 'x-other-media-types': route.mediaTypes }),
     parameters: [
       ...parameters,
       ...(route.headerParameters ?? []).map((parameter) => ({ ...parameter, in: 'header' })),
@@ -200,70 +160,38 @@ function bodySchema(input: JsonSchema, inPath: ReadonlySet<string>): object {
 }
 
 function success(route: Route, schemas: Record<string, unknown>): object {
-  const { output, status, examples, mediaTypes = {} } = route;
+  const { output, status, examples } = route;
   const headers = headersOf(route, status);
   if (!output) return { description: 'Done; there is no body.', headers };
-  const { $schema: _, ...schema } = withSharedDefinitions(
-    z.toJSONSchema(output, { io: 'output', reused: 'inline' }),
-    schemas,
-  );
+  const { $schema: _, ...schema } = withSharedDefinitions(outputJsonSchema(output), schemas);
   return {
-    description: status === 201 ? 'Created.' : 'Done.',
+    description: status === STATUS_OF_CREATION ? 'Created.' : 'Done.',
     headers,
-    content: {
-      'application/json': { schema, ...example(examples?.output) },
-      ...Object.fromEntries(
-        Object.entries(mediaTypes).map(([type, description]) => [type, { schema: { type: 'string', description } }]),
-      ),
-    },
+    content: { 'application/json': { schema, ...example(examples?.output) } },
   };
 }
 
-/** Moves the definitions of a schema among those that all share, where its references then lead. */
-function withSharedDefinitions({ $defs = {}, ...schema }: JsonSchema, schemas: Record<string, unknown>): JsonSchema {
-  const shared: { schema: JsonSchema; $defs: Record<string, JsonSchema> } = JSON.parse(
-    JSON.stringify({ schema, $defs }).replaceAll('#/$defs/', '#/components/schemas/'),
-  );
-  for (const [name, definition] of Object.entries(shared.$defs)) schemas[name] = withoutId(definition);
-  return shared.schema;
-}
+const STATUS_OF_CREATION = 201;
 
-function withoutId(schema: JsonSchema): JsonSchema {
-  const { id: _, ...rest } = schema;
-  return rest;
-}
-
-function example(value: object | undefined): object {
-  return value ? { example: value } : {};
-}
-
-/**
- * Those of the operation, and those that every request can get: 401 and 403 by the security scheme, 404 by the organization's header, 409 by
- * the idempotency key of a write, 413 and 415 where a body is read, 429, 500, 503.
- */
-export function errorStatuses(route: Route): number[] {
-  const common = [
-    STATUS_OF.unauthenticated,
-    STATUS_OF.forbidden,
-    STATUS_OF.notFound,
-    STATUS_OF.rateLimited,
-    STATUS_OF.internal,
-    STATUS_OF.unavailable,
-  ];
-  const ofWrites = [STATUS_OF.tooLarge, STATUS_OF.unsupportedMediaType, STATUS_OF.conflict];
-  return [...new Set([...route.errors, ...common, ...(isWrite(route) ? ofWrites : [])])].toSorted((a, b) => a - b);
+function example(value: unknown): object {
+  return value === undefined ? {} : { example: value };
 }
 
 /** Answers that operations share, among the components. */
 function errorResponses(route: Route, responses: Record<string, unknown>): object {
-  const schema = route.path.startsWith('/events/') ? 'EventsError' : 'Error';
+  const family = familyOf(route);
   return Object.fromEntries(
     errorStatuses(route).map((status) => {
-      const name = `${route.headers ? 'Deprecated' : ''}${schema}${status}`;
+      const name = `${route.headers ? 'Deprecated' : ''}${family}${status}`;
       responses[name] ??= {
-        description: DESCRIPTION_OF[status],
+        description: describedError(status).description,
         headers: headersOf(route, status),
-        content: { 'application/json': { schema: { $ref: `#/components/schemas/${schema}` } } },
+        content: {
+          'application/json': {
+            schema: { $ref: `#/components/schemas/${family}` },
+            example: errorExample(family, status),
+          },
+        },
       };
       return [status, { $ref: `#/components/responses/${name}` }];
     }),

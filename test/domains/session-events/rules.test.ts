@@ -157,16 +157,16 @@ describe('pages', () => {
     expect((await list(id, `?cursor=${beyond}`)).body).toEqual({ items: [], nextCursor: beyond });
   });
 
-  const digits = 'must be digits alone';
+  const whole = 'must be a whole number';
   const ofEvent = 'must be the id of an event: digits alone';
   test.each([
     ['?limit=0', 'limit: must be from 1 to 1000'],
     ['?limit=1001', 'limit: must be from 1 to 1000'],
-    ['?limit=', `limit: ${digits}`],
-    ['?limit=abc', `limit: ${digits}`],
-    ['?limit=-1', `limit: ${digits}`],
-    ['?limit=1.5', `limit: ${digits}`],
-    ['?limit=%D9%A3', `limit: ${digits}`],
+    ['?limit=', `limit: ${whole}`],
+    ['?limit=abc', `limit: ${whole}`],
+    ['?limit=-1', 'limit: must be from 1 to 1000'],
+    ['?limit=1.5', `limit: ${whole}`],
+    ['?limit=%D9%A3', `limit: ${whole}`],
     ['?cursor=', `cursor: ${ofEvent}`],
     ['?cursor=x', `cursor: ${ofEvent}`],
     ['?cursor=-1', `cursor: ${ofEvent}`],

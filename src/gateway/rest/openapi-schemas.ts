@@ -1,0 +1,47 @@
+import { z } from 'zod';
+import type { Route } from '../../core/http/route.ts';
+
+/** JSON Schemas of what routes take and answer, from their zod schemas. */
+
+export type JsonSchema = z.core.JSONSchema.JSONSchema;
+
+export function inputJsonSchema(route: Route): JsonSchema {
+  return z.toJSONSchema(route.input, { io: 'input', override: simplify });
+}
+
+export function outputJsonSchema(output: z.ZodType): JsonSchema {
+  return z.toJSONSchema(output, { io: 'output', reused: 'inline', override: simplify });
+}
+
+/** Formats whose pattern says nothing more, and makes tools show examples that nobody would send. */
+const KNOWN_FORMATS: ReadonlySet<unknown> = new Set(['uuid', 'date-time', 'email']);
+
+/** Leaves out what a reader does not need: the bounds of safe integers, patterns of known formats, and `null` within `null`. */
+function simplify({ jsonSchema }: { jsonSchema: JsonSchema }): void {
+  if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
+  if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
+  if (KNOWN_FORMATS.has(jsonSchema.format)) delete jsonSchema.pattern;
+  const [inner, nothing, ...others] = jsonSchema.anyOf ?? [];
+  if (others.length === 0 && isNull(nothing) && isObject(inner) && inner.anyOf?.some(isNull))
+    jsonSchema.anyOf = inner.anyOf;
+}
+
+const isObject = (schema: unknown): schema is JsonSchema => typeof schema === 'object' && schema !== null;
+const isNull = (schema: unknown) => isObject(schema) && schema.type === 'null';
+
+/** Moves the definitions of a schema among those that all share, where its references then lead. */
+export function withSharedDefinitions(
+  { $defs = {}, ...schema }: JsonSchema,
+  schemas: Record<string, unknown>,
+): JsonSchema {
+  const shared: { schema: JsonSchema; $defs: Record<string, JsonSchema> } = JSON.parse(
+    JSON.stringify({ schema, $defs }).replaceAll('#/$defs/', '#/components/schemas/'),
+  );
+  for (const [name, definition] of Object.entries(shared.$defs)) schemas[name] = withoutId(definition);
+  return shared.schema;
+}
+
+function withoutId(schema: JsonSchema): JsonSchema {
+  const { id: _, ...rest } = schema;
+  return rest;
+}
