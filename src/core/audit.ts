@@ -52,6 +52,60 @@ export interface NewAuditEntry {
   readonly requestId: string;
 }
 
+/** What an operation has changed: the GraphQL type of it (or its noun, where REST alone knows it), and the id that REST uses. */
+export interface AuditTarget {
+  readonly type: string;
+  /** Null when it has changed several at once. */
+  readonly id: string | null;
+  /** The organization it belongs to; null for none. When absent, the one that the caller acts in. */
+  readonly organizationId?: string | null | undefined;
+}
+
+/** What of a caller is written down. */
+interface AuditedActor {
+  readonly isOperator?: boolean;
+  readonly keyId: string | null;
+  readonly organization: { readonly id: string } | undefined;
+}
+
+interface Clock {
+  readonly now: () => Date;
+  readonly newId: () => string;
+}
+
+/** The line of an operation in the audit log. */
+export function auditEntry(
+  context: Clock & { readonly actor: AuditedActor; readonly requestId: string },
+  operation: string,
+  { type, id, organizationId }: AuditTarget,
+): NewAuditEntry {
+  const { actor, requestId } = context;
+  const target = { type, id, organizationId: organizationId === undefined ? actor.organization?.id : organizationId };
+  if (actor.isOperator) return operatorEntry(context, operation, target);
+  return { ...entryOf(context, operation, target), source: 'request', keyId: actor.keyId, requestId };
+}
+
+/** Likewise, of somebody at the command line. */
+export function operatorEntry(clock: Clock, operation: string, target: AuditTarget): NewAuditEntry {
+  return { ...entryOf(clock, operation, target), source: 'command_line', keyId: null, requestId: 'command-line' };
+}
+
+/** Likewise, of a job. */
+export function jobEntry(clock: Clock, jobId: string, operation: string, target: AuditTarget): NewAuditEntry {
+  return { ...entryOf(clock, operation, target), source: 'job', keyId: null, requestId: jobId };
+}
+
+function entryOf({ now, newId }: Clock, operation: string, { type, id, organizationId }: AuditTarget) {
+  return {
+    occurredAt: now(),
+    id: newId(),
+    organizationId: organizationId ?? null,
+    operation,
+    targetType: type,
+    targetId: id,
+  };
+}
+
 const audit = queriesOn<AuditTables>();
 
 const COLUMNS: readonly { name: keyof AuditTables['audit_entry']; type: string; property: keyof NewAuditEntry }[] = [

@@ -3,7 +3,7 @@ import {
   ForeignKeyConstraintViolationException,
   UniqueConstraintViolationException,
 } from '@mikro-orm/postgresql';
-import { type NewAuditEntry, recordAudit } from './audit.ts';
+import { type AuditTarget, auditEntry, recordAudit } from './audit.ts';
 import type { LiveTails } from './live-tails.ts';
 import type { Notifier } from './postgres/notifications.ts';
 import type { Outbound } from './outbound/outbound.ts';
@@ -124,16 +124,47 @@ export interface OperationSettings {
 
 export type Operation<Input, Result> = (context: OperationContext, input: Input) => Promise<Result>;
 
-/** What an operation has changed: the GraphQL type of it (or its noun, where REST alone knows it), and the id that REST uses. */
-export interface AuditTarget {
-  readonly type: string;
-  /** Null when it has changed several at once. */
-  readonly id: string | null;
-  /** The organization it belongs to; null for none. When absent, the one that the caller acts in. */
-  readonly organizationId?: string | null | undefined;
+/**
+ * What an operation needs of its caller, whatever its input is. Both APIs check it before they read the input, and the operation checks it
+ * itself.
+ */
+export interface Access {
+  /** The scopes that the key needs, all of them. */
+  readonly scopes: readonly Scope[];
+  /** Whether it works in the acting organization; 400 for a caller without one. */
+  readonly inOrganization: boolean;
+  /** The role that the caller needs there. */
+  readonly role?: 'admin';
+  /** The subscription that the organization needs. */
+  readonly subscription?: {
+    readonly isMetBy: (subscriptions: Subscriptions) => boolean;
+    /** What a caller without it is answered. */
+    readonly message: string;
+    /** The sentence of a description. */
+    readonly description: string;
+  };
+}
+
+/** An operation that checks its access, and shows what it is. */
+export interface Guarded<Args extends readonly unknown[], Result> {
+  (context: OperationContext, ...args: Args): Promise<Result>;
+  readonly access: Access;
+}
+
+/** An operation that checks what it needs of its caller before it does anything. */
+export function guarded<Args extends readonly unknown[], Result>(
+  access: Access,
+  run: (context: OperationContext, ...args: Args) => Promise<Result>,
+): Guarded<Args, Result> {
+  const checked = async (context: OperationContext, ...args: Args) => {
+    requireAccess(context.actor, access);
+    return run(context, ...args);
+  };
+  return Object.assign(checked, { access });
 }
 
 export interface WriteOptions<Input, Result> {
+  readonly access: Access;
   /** The name of the operation in the audit log. */
   readonly operation: string;
   /** What the audit log says was changed; undefined when nothing was. */
@@ -148,9 +179,9 @@ export interface WriteOptions<Input, Result> {
  */
 export function write<Input, Result>(
   run: Operation<Input, Result>,
-  { operation, target, conflicts = {} }: WriteOptions<Input, Result>,
-): Operation<Input, Result> {
-  return async (context, input) => {
+  { access, operation, target, conflicts = {} }: WriteOptions<Input, Result>,
+): Guarded<[Input], Result> {
+  return guarded(access, async (context: OperationContext, input: Input) => {
     try {
       return await context.em.transactional(async (em) => {
         const result = await run({ ...context, em }, input);
@@ -163,47 +194,7 @@ export function write<Input, Result>(
       if (error instanceof ForeignKeyConstraintViolationException) await context.authenticateAgain();
       throw conflictOf(error, conflicts)?.(input) ?? error;
     }
-  };
-}
-
-/** What of a caller is written down. */
-type AuditedActor = Pick<Actor, 'isOperator'> & {
-  readonly keyId: string | null;
-  readonly organization: { readonly id: string } | undefined;
-};
-type Clock = Pick<OperationContext, 'now' | 'newId'>;
-
-/** The line of an operation in the audit log. */
-export function auditEntry(
-  context: Clock & { readonly actor: AuditedActor; readonly requestId: string },
-  operation: string,
-  { type, id, organizationId }: AuditTarget,
-): NewAuditEntry {
-  const { actor, requestId } = context;
-  const target = { type, id, organizationId: organizationId === undefined ? actor.organization?.id : organizationId };
-  if (actor.isOperator) return operatorEntry(context, operation, target);
-  return { ...entryOf(context, operation, target), source: 'request', keyId: actor.keyId, requestId };
-}
-
-/** Likewise, of somebody at the command line. */
-export function operatorEntry(clock: Clock, operation: string, target: AuditTarget): NewAuditEntry {
-  return { ...entryOf(clock, operation, target), source: 'command_line', keyId: null, requestId: 'command-line' };
-}
-
-/** Likewise, of a job. */
-export function jobEntry(clock: Clock, jobId: string, operation: string, target: AuditTarget): NewAuditEntry {
-  return { ...entryOf(clock, operation, target), source: 'job', keyId: null, requestId: jobId };
-}
-
-function entryOf({ now, newId }: Clock, operation: string, { type, id, organizationId }: AuditTarget) {
-  return {
-    occurredAt: now(),
-    id: newId(),
-    organizationId: organizationId ?? null,
-    operation,
-    targetType: type,
-    targetId: id,
-  };
+  });
 }
 
 function conflictOf<Input>(error: unknown, conflicts: Readonly<Record<string, (input: Input) => DomainError>>) {
@@ -211,6 +202,22 @@ function conflictOf<Input>(error: unknown, conflicts: Readonly<Record<string, (i
   // The driver's own `constraint` field is copied onto the exception.
   const { constraint } = error as { constraint?: string };
   return constraint === undefined ? undefined : conflicts[constraint];
+}
+
+/**
+ * `organizationId` is the one that is asked for, where the caller may know others beside the one they act in.
+ * @throws ForbiddenError (403) without scope, role or subscription; ValidationError (400) when the caller acts in no organization, or another.
+ */
+export function requireAccess(
+  actor: Actor,
+  { scopes, inOrganization, role, subscription }: Access,
+  organizationId?: string,
+): void {
+  for (const scope of scopes) requireScope(actor, scope);
+  if (!inOrganization) return;
+  const organization = requireOrganization(actor, organizationId);
+  if (role === 'admin') requireAdmin(actor);
+  if (subscription && !subscription.isMetBy(organization.subscriptions)) throw new ForbiddenError(subscription.message);
 }
 
 /** @throws ForbiddenError (403) when the key lacks the scope. */

@@ -75,6 +75,7 @@ export function createGateway(dependencies: Dependencies): Gateway {
     if (url.pathname === '/graphql') return answerGraphQL(passage);
     passage.api = 'rest';
     const match = matchRoute(request.method, url.pathname, dependencies.now());
+    if (match instanceof DomainError) return refuseAddress(passage, match);
     passage.operation = match.route.operationId;
     passage.routeHeaders = match.route.headers;
     const actor = await admit(passage);
@@ -83,12 +84,23 @@ export function createGateway(dependencies: Dependencies): Gateway {
     );
   }
 
-  /** Who calls, and that they may call now: 401, then 429, both before the body is read. */
-  function admit(passage: Passage): Promise<Actor> {
+  /** Who calls, and that they may call now: 401, then 429, then an address that serves nothing, all before the body is read. */
+  function admit(passage: Passage, badAddress?: DomainError): Promise<Actor> {
     return authenticate(passage.request.headers, dependencies, async (keyId) => {
       passage.keyId = keyId;
       passage.limitHeaders = await limits?.countRequest(keyId);
+      if (badAddress) throw badAddress;
     });
+  }
+
+  /**
+   * Which addresses of the APIs exist is answered only to callers with a key. Everybody else gets 401, but for removed APIs, for OPTIONS, which
+   * browsers send without a key, and for people at a page.
+   */
+  async function refuseAddress(passage: Passage, error: DomainError): Promise<never> {
+    const { request } = passage;
+    if (error.kind !== 'gone' && request.method !== 'OPTIONS' && !wantsHtml(request)) await admit(passage, error);
+    throw error;
   }
 
   async function answerGraphQL(passage: Passage): Promise<HttpAnswer> {
@@ -96,7 +108,10 @@ export function createGateway(dependencies: Dependencies): Gateway {
     passage.api = 'graphql';
     passage.operation = 'graphql';
     if (request.method !== 'GET' && request.method !== 'POST')
-      throw new DomainError('methodNotAllowed', 'GraphQL takes GET and POST', { headers: { Allow: 'GET, POST' } });
+      return refuseAddress(
+        passage,
+        new DomainError('methodNotAllowed', 'GraphQL takes GET and POST', { headers: { Allow: 'GET, POST' } }),
+      );
     const actor = await admit(passage);
     return graphql(request, operationContext(dependencies, actor, requestId, request), passage);
   }

@@ -1,8 +1,8 @@
 import { stat } from 'node:fs/promises';
 import { LockMode } from '@mikro-orm/postgresql';
-import { recordAudit } from '../core/audit.ts';
+import { recordAudit, operatorEntry } from '../core/audit.ts';
 import { DomainError } from '../core/errors.ts';
-import { operatorEntry } from '../core/operation.ts';
+
 import { type ProgressStream, createProgress } from './progress.ts';
 import { rotateSecrets } from '../core/secrets/secret-store.ts';
 import { ApiKey, apiKeyTopic } from '../domains/api-keys/entity.ts';

@@ -1,5 +1,5 @@
-import { recordAudit } from '../core/audit.ts';
-import { type Role, SCOPES, type Scope, operatorEntry } from '../core/operation.ts';
+import { recordAudit, operatorEntry } from '../core/audit.ts';
+import { type Role, SCOPES, type Scope } from '../core/operation.ts';
 import type { Dependencies } from '../gateway/dependencies.ts';
 import { issueApiKey } from '../domains/api-keys/operations.ts';
 import { ensureMember } from '../domains/organizations/member-operations.ts';

@@ -3,6 +3,7 @@ import DataloaderPlugin from '@pothos/plugin-dataloader';
 import ErrorsPlugin from '@pothos/plugin-errors';
 import RelayPlugin from '@pothos/plugin-relay';
 import ValidationPlugin from '@pothos/plugin-validation';
+import './access-plugin.ts';
 import type { OperationContext } from '../operation.ts';
 import { DEFAULT_PAGE_SIZE } from '../postgres/keyset.ts';
 import type { Timestamp } from '../text/timestamps.ts';
@@ -47,7 +48,7 @@ const PAGE_DESCRIPTIONS = {
 
 /** The one builder that every noun's `graphql.ts` adds its types to. It holds no types itself. */
 export const builder = new SchemaBuilder<SchemaTypes>({
-  plugins: [ErrorsPlugin, RelayPlugin, DataloaderPlugin, ValidationPlugin],
+  plugins: [ErrorsPlugin, 'access', RelayPlugin, DataloaderPlugin, ValidationPlugin],
   defaultFieldNullability: false,
   relay: {
     nodeQueryOptions: false,

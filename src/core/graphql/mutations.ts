@@ -4,7 +4,8 @@ import { z } from 'zod';
 import { CALLS_OUT, type GraphQLContext, type SchemaTypes, builder, capitalize } from './builder.ts';
 import { ForbiddenError, ValidationError } from '../errors.ts';
 import { keyFromId } from './nodes.ts';
-import { PAYLOAD, type Requirements, describeRequirements } from './refusable.ts';
+import type { Access } from '../operation.ts';
+import { PAYLOAD, describeAccess } from './refusable.ts';
 
 type Types = PothosSchemaTypes.ExtendDefaultTypes<SchemaTypes>;
 /** Makes the fields of an input; for fields that several inputs share. */
@@ -15,8 +16,8 @@ type ErrorClass = new (...args: never[]) => Error;
 
 export interface MutationOptions<Schema extends z.ZodType, Result extends object> {
   readonly description: string;
-  /** What the caller must have; the description says so. */
-  readonly requires: Requirements;
+  /** That of the operation: checked before the input is validated, and named in the description. */
+  readonly access: Access;
   /** From the noun's `input.ts`: what REST accepts, too. */
   readonly schema: Schema;
   readonly input: (t: InputFields) => InputFieldMap;
@@ -57,8 +58,8 @@ export function mutation<Schema extends z.ZodType, Result extends object>(
       type: payloadType,
       // So that what goes wrong in one mutation leaves the others of the document their place in the answer.
       nullable: true,
-      description: `${options.description} ${describeRequirements(options.requires)}`,
-      ...(options.callsOut && { extensions: CALLS_OUT }),
+      description: `${options.description} ${describeAccess(options.access)}`,
+      extensions: { access: options.access, ...(options.callsOut && CALLS_OUT) },
       args: { input: t.arg({ type: inputType, required: true, description: 'All that the mutation takes.' }) },
       errors: {
         types: [ValidationError, ForbiddenError, ...errors],

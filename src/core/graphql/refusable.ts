@@ -1,33 +1,38 @@
 import { type GraphQLSchema, getNamedType, getNullableType, isCompositeType, isObjectType } from 'graphql';
-import type { Scope } from '../operation.ts';
+import type { Access } from '../operation.ts';
 
-/** What a caller must have for a field or a mutation, beside what the objects around it need. */
-export interface Requirements {
-  readonly scope?: Scope;
-  readonly role?: 'admin';
-  /** Whether the organization needs a subscription that includes custom events. */
-  readonly subscription?: true;
-  /** Whether it is answered only of the organization that the request acts in. */
-  readonly actingOrganization?: true;
+/** How a field can be refused beside by its access. */
+export interface Refusal {
+  /** Whether it is a field of an organization that is answered only of the one that the request acts in. */
+  readonly actingOrganization: boolean;
 }
 
 /**
- * Marks a field that can be refused by itself: by scope, role, subscription or acting organization. It is nullable, so that its siblings are
- * answered beside the error at its path, and its description says what it needs.
+ * Marks a field that can be refused by itself: by scope, role, subscription or acting organization. It is checked before its arguments are
+ * validated; it is nullable, so that its siblings are answered beside the error at its path; and its description says what it needs.
  */
-export function refusable(requirements: Requirements): { readonly refusable: Requirements } {
-  return { refusable: requirements };
+export function refusable(
+  access: Access,
+  { actingOrganization = false }: Partial<Refusal> = {},
+): { readonly access: Access; readonly refusable: Refusal } {
+  return {
+    access: actingOrganization ? { ...access, inOrganization: true } : access,
+    refusable: { actingOrganization },
+  };
 }
 
 /** Marks the payload type of a mutation, whose objects are nullable: a committed write is visible whatever fails below it. */
 export const PAYLOAD = { payload: true };
 
 /** What is needed, in sentences for a description. */
-export function describeRequirements({ scope, role, subscription, actingOrganization }: Requirements): string {
+export function describeAccess(
+  { scopes, role, subscription }: Access,
+  { actingOrganization }: Partial<Refusal> = {},
+): string {
   return [
-    scope && `Needs the scope \`${scope}\`.`,
+    ...scopes.map((scope) => `Needs the scope \`${scope}\`.`),
     role && 'Needs the role `ADMIN`.',
-    subscription && 'Needs a subscription of level `professional` or higher in at least one product family.',
+    subscription?.description,
     actingOrganization && 'Answered only of the organization that the request acts in.',
   ]
     .filter(Boolean)
@@ -41,17 +46,25 @@ export function describeRequirements({ scope, role, subscription, actingOrganiza
 export function withRefusableFields(schema: GraphQLSchema): GraphQLSchema {
   for (const type of Object.values(schema.getTypeMap()).filter(isObjectType)) {
     for (const field of Object.values(type.getFields())) {
-      const requirements = requirementsOf(field);
-      if (requirements)
-        field.description = `${field.description} ${describeRequirements(requirements)} Null with an error otherwise.`;
+      const refusal = refusalOf(field);
+      const access = accessOf(field);
+      if (refusal && access)
+        field.description = `${field.description} ${describeAccess(access, refusal)} Null with an error otherwise.`;
       const isObject = isCompositeType(getNamedType(field.type));
-      if (requirements || (type.extensions['payload'] === true && isObject)) field.type = getNullableType(field.type);
+      if (refusal || (type.extensions['payload'] === true && isObject)) field.type = getNullableType(field.type);
     }
   }
   return schema;
 }
 
-/** What a field is refused without; undefined for one that is not refused by itself. */
-export function requirementsOf({ extensions }: { readonly extensions: object }): Requirements | undefined {
-  return 'refusable' in extensions ? (extensions.refusable as Requirements) : undefined;
+/** How a field is refused by itself; undefined for one that is not. */
+export function refusalOf({ extensions }: { readonly extensions?: object | null }): Refusal | undefined {
+  const marked: { readonly refusable?: Refusal } | null | undefined = extensions;
+  return marked?.refusable;
+}
+
+/** What a field or mutation needs of the caller, where it says so. */
+export function accessOf({ extensions }: { readonly extensions?: object | null }): Access | undefined {
+  const declared: { readonly access?: Access } | null | undefined = extensions;
+  return declared?.access;
 }

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import type { HttpAnswer, HttpRequest } from './messages.ts';
-import type { OperationContext } from '../operation.ts';
+import type { Access, OperationContext } from '../operation.ts';
 
 export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
 
@@ -13,6 +13,8 @@ export interface Route<Input extends z.ZodType = z.ZodType, Output extends z.Zod
   readonly aliases?: readonly string[];
   /** The operation's name, the same as its GraphQL mutation's. */
   readonly operationId: string;
+  /** That of the operation: checked before the input is read. */
+  readonly access: Access;
   readonly tag: string;
   readonly summary: string;
   readonly description?: string;

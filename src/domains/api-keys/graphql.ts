@@ -78,7 +78,7 @@ builder.objectField(OrganizationType, 'apiKeys', (t) =>
         }),
       },
       extensions: {
-        ...refusable({ scope: 'api_keys.read', actingOrganization: true }),
+        ...refusable(listApiKeys.access, { actingOrganization: true }),
         ...needs<{ id: string }>('id'),
       },
       resolve: ({ id: organizationId }, args, context, info) => {
@@ -93,7 +93,7 @@ builder.objectField(OrganizationType, 'apiKeys', (t) =>
 );
 
 mutation('createApiKey', {
-  requires: { scope: 'api_keys.write' },
+  access: createApiKey.access,
   description:
     'Creates a key of the caller: for the organization that the request acts in, for `organizationId`, or for all of their organizations. It is never stronger than the calling key. A user has at most 25 active keys in an organization and 25 unbound ones. Needs the scope `api_keys.write`.',
   schema: createApiKeyInput,
@@ -136,7 +136,7 @@ mutation('createApiKey', {
 });
 
 mutation('renameApiKey', {
-  requires: { scope: 'api_keys.write' },
+  access: renameApiKey.access,
   description: 'Changes what a key is called.',
   schema: renameApiKeyInput,
   ids: { apiKeyId: 'ApiKey' },
@@ -152,7 +152,7 @@ mutation('renameApiKey', {
 });
 
 mutation('revokeApiKey', {
-  requires: { scope: 'api_keys.write' },
+  access: revokeApiKey.access,
   description: 'Revokes an active key: no request that begins after the answer is accepted with it.',
   schema: revokeApiKeyInput,
   ids: { apiKeyId: 'ApiKey' },

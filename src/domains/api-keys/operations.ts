@@ -2,13 +2,14 @@ import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
 import { ConflictError, ForbiddenError, invalid, notFound, unauthenticated } from '../../core/errors.ts';
 import type { CountedPage, PageArguments } from '../../core/postgres/keyset.ts';
 import {
-  type AuditTarget,
   type OperationContext,
   type Scope,
+  guarded,
   requireOrganization,
   requireScope,
   write,
 } from '../../core/operation.ts';
+import { type AuditTarget } from '../../core/audit.ts';
 import { filterOf } from '../../core/postgres/reach.ts';
 import type { Columns } from '../../core/postgres/columns.ts';
 import { Membership } from '../organizations/entity.ts';
@@ -16,7 +17,7 @@ import { lockUser } from '../users/operations.ts';
 import { ApiKey, apiKeyTopic } from './entity.ts';
 import type { CreateApiKeyInput, RenameApiKeyInput, RevokeApiKeyInput } from './input.ts';
 import { generateApiKey, hashApiKey, previewApiKey } from './key-format.ts';
-import { reachedBy } from './policy.ts';
+import { READ_API_KEYS, WRITE_API_KEYS, reachedBy } from './policy.ts';
 import {
   type ApiKeyFilter,
   type ApiKeyRow,
@@ -49,7 +50,6 @@ export interface CreatedApiKey {
 export const createApiKey = write(
   async (context, { organizationId, allOrganizations, ...input }: CreateApiKeyInput): Promise<CreatedApiKey> => {
     const { actor, em, now } = context;
-    requireScope(actor, 'api_keys.write');
     const boundTo = allOrganizations ? null : (organizationId ?? requireOrganization(actor).id);
     if (actor.isBound && boundTo !== actor.organization?.id)
       throw new ForbiddenError('a key that is bound to an organization creates keys for that one alone');
@@ -62,7 +62,7 @@ export const createApiKey = write(
     if (boundTo !== null) await lockMembership(em, { userId: actor.userId, organizationId: boundTo });
     return issueApiKey(context, { ...input, expiresAt, userId: actor.userId, organizationId: boundTo });
   },
-  { operation: 'createApiKey', target: ({ apiKey }) => targetOf(apiKey) },
+  { access: WRITE_API_KEYS, operation: 'createApiKey', target: ({ apiKey }) => targetOf(apiKey) },
 );
 
 /** The entry of an unbound key belongs to no organization. */
@@ -156,18 +156,21 @@ export const renameApiKey = write(
     key.rename(name);
     return key;
   },
-  { operation: 'renameApiKey', target: targetOf },
+  { access: WRITE_API_KEYS, operation: 'renameApiKey', target: targetOf },
 );
 
 /**
  * Revokes a key, which may be the calling one: no request that begins after the answer is accepted with it.
  * @throws NotFoundError when it is unknown, revoked already, of another organization, or of another member and the caller is no admin.
  */
-export async function revokeApiKey(context: OperationContext, input: RevokeApiKeyInput): Promise<ApiKey> {
-  const key = await markRevoked(context, input);
-  context.notifier.publish(apiKeyTopic(key.id));
-  return key;
-}
+export const revokeApiKey = guarded(
+  WRITE_API_KEYS,
+  async (context: OperationContext, input: RevokeApiKeyInput): Promise<ApiKey> => {
+    const key = await markRevoked(context, input);
+    context.notifier.publish(apiKeyTopic(key.id));
+    return key;
+  },
+);
 
 const markRevoked = write(
   async (context, { apiKeyId }: RevokeApiKeyInput) => {
@@ -175,11 +178,10 @@ const markRevoked = write(
     key.revoke(context.now());
     return key;
   },
-  { operation: 'revokeApiKey', target: targetOf },
+  { access: WRITE_API_KEYS, operation: 'revokeApiKey', target: targetOf },
 );
 
 async function loadApiKey({ em, actor }: OperationContext, id: string): Promise<ApiKey> {
-  requireScope(actor, 'api_keys.write');
   // Locked, so that of two callers who revoke at once one finds it revoked already.
   const key = await em.findOne(
     ApiKey,
@@ -208,19 +210,21 @@ export async function revokeKeysOfMember(
  * member), and with an unbound key their own unbound ones. `organizationId` leaves the latter out. Revoked ones too when asked.
  * @throws ValidationError (400) when another organization is asked for than the one that the caller acts in.
  */
-export async function listApiKeys(
-  context: OperationContext,
-  filter: ApiKeyFilter,
-  page: PageArguments,
-  selected?: Columns<ApiKeyRow>,
-): Promise<CountedPage<ApiKeyRow>> {
-  requireScope(context.actor, 'api_keys.read');
-  if (filter.organizationId !== undefined) requireOrganization(context.actor, filter.organizationId);
-  return {
-    page: await pageOfApiKeys(context, filter, page, selected),
-    total: () => countApiKeys(context, filter),
-  };
-}
+export const listApiKeys = guarded(
+  READ_API_KEYS,
+  async (
+    context: OperationContext,
+    filter: ApiKeyFilter,
+    page: PageArguments,
+    selected?: Columns<ApiKeyRow>,
+  ): Promise<CountedPage<ApiKeyRow>> => {
+    if (filter.organizationId !== undefined) requireOrganization(context.actor, filter.organizationId);
+    return {
+      page: await pageOfApiKeys(context, filter, page, selected),
+      total: () => countApiKeys(context, filter),
+    };
+  },
+);
 
 /** Those of the ids that the caller may see, revoked ones included. A key may always see itself. */
 export async function readApiKeys(

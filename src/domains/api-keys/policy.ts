@@ -1,5 +1,9 @@
-import type { Actor } from '../../core/operation.ts';
+import type { Access, Actor } from '../../core/operation.ts';
 import type { Reach } from '../../core/postgres/reach.ts';
+
+/** An unbound key reads and changes the unbound keys of its user without acting in an organization. */
+export const READ_API_KEYS: Access = { scopes: ['api_keys.read'], inOrganization: false };
+export const WRITE_API_KEYS: Access = { scopes: ['api_keys.write'], inOrganization: false };
 
 /** What decides who may see and change a key. */
 interface Ownership {

@@ -47,6 +47,7 @@ export const apiKeyRoutes = [
     method: 'GET',
     path: '/v1/api-keys',
     operationId: 'listApiKeys',
+    access: listApiKeys.access,
     tag,
     summary: 'List API keys, newest first.',
     description:
@@ -63,6 +64,7 @@ export const apiKeyRoutes = [
     method: 'POST',
     path: '/v1/api-keys',
     operationId: 'createApiKey',
+    access: createApiKey.access,
     tag,
     summary: 'Create an API key of the caller.',
     description:
@@ -84,6 +86,7 @@ export const apiKeyRoutes = [
     method: 'DELETE',
     path: '/v1/api-keys/:apiKeyId',
     operationId: 'revokeApiKey',
+    access: revokeApiKey.access,
     tag,
     summary: 'Revoke an active API key.',
     description:

@@ -88,7 +88,7 @@ builder.objectField(OrganizationType, 'auditLog', (t) =>
       description: 'Who has changed what in it, latest first. Kept for a year unless configured otherwise.',
       args: { filter: t.arg({ type: FilterInput, description: 'Conditions.' }) },
       extensions: {
-        ...refusable({ scope: 'organizations.write', role: 'admin', actingOrganization: true }),
+        ...refusable(listAuditEntries.access, { actingOrganization: true }),
         ...needs<{ id: string }>('id'),
       },
       resolve: ({ id: organizationId }, args, context, info) => {

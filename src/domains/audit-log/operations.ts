@@ -1,7 +1,8 @@
 import type { CountedPage, PageArguments } from '../../core/postgres/keyset.ts';
-import { type OperationContext, requireAdmin, requireOrganization, requireScope } from '../../core/operation.ts';
+import { type OperationContext, guarded, requireOrganization } from '../../core/operation.ts';
 import type { Columns } from '../../core/postgres/columns.ts';
 import type { AuditLogFilter } from './input.ts';
+import { READ_AUDIT_LOG } from './policy.ts';
 import { type AuditEntryRow, countEntries, pageOfEntries } from './queries.ts';
 
 export { deleteAuditEntries, deleteEntriesOf, forgetUserInEntries } from './queries.ts';
@@ -11,16 +12,17 @@ export { deleteAuditEntries, deleteEntriesOf, forgetUserInEntries } from './quer
  * @throws ForbiddenError for callers who are not admins, and for keys without `organizations.write`; ValidationError (400) when another
  * organization is asked for.
  */
-export async function listAuditEntries(
-  context: OperationContext,
-  { organizationId, filter, page }: { organizationId: string; filter: AuditLogFilter; page: PageArguments },
-  selected?: Columns<AuditEntryRow>,
-): Promise<CountedPage<AuditEntryRow>> {
-  requireScope(context.actor, 'organizations.write');
-  requireOrganization(context.actor, organizationId);
-  requireAdmin(context.actor);
-  return {
-    page: await pageOfEntries(context, organizationId, filter, page, selected),
-    total: () => countEntries(context, organizationId, filter),
-  };
-}
+export const listAuditEntries = guarded(
+  READ_AUDIT_LOG,
+  async (
+    context: OperationContext,
+    { organizationId, filter, page }: { organizationId: string; filter: AuditLogFilter; page: PageArguments },
+    selected?: Columns<AuditEntryRow>,
+  ): Promise<CountedPage<AuditEntryRow>> => {
+    requireOrganization(context.actor, organizationId);
+    return {
+      page: await pageOfEntries(context, organizationId, filter, page, selected),
+      total: () => countEntries(context, organizationId, filter),
+    };
+  },
+);

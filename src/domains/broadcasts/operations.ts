@@ -1,8 +1,9 @@
 import { LockMode } from '@mikro-orm/postgresql';
 import { ConflictError, invalid, notFound } from '../../core/errors.ts';
-import { type OperationContext, requireOrganization, requireScope, write } from '../../core/operation.ts';
+import { type OperationContext, guarded, requireOrganization, write } from '../../core/operation.ts';
 import { Broadcast, BroadcastChannel } from './entity.ts';
 import type { BroadcastReference, CreateBroadcastInput, ListBroadcastsInput } from './input.ts';
+import { PUBLISH } from './policy.ts';
 import {
   type BroadcastChannelRow,
   type BroadcastRow,
@@ -21,19 +22,17 @@ const DEFAULT_CHANNEL = { channelKey: 'default', type: 'Default', name: 'Default
  * The channels of the organization, oldest first. No operation adds channels, because publishing is not done here: an organization has one,
  * which is created when its channels are first listed.
  */
-export async function listBroadcastChannels(context: OperationContext): Promise<BroadcastChannelRow[]> {
-  const organizationId = requireBroadcasts(context);
-  const channels = await findChannels(context.sql, organizationId);
-  if (channels.length > 0) return channels;
-  await addDefaultChannel(context, organizationId);
-  // A replica may not have received it.
-  return findChannels(context.sql.primary, organizationId);
-}
-
-function requireBroadcasts({ actor }: OperationContext): string {
-  requireScope(actor, 'social');
-  return requireOrganization(actor).id;
-}
+export const listBroadcastChannels = guarded(
+  PUBLISH,
+  async (context: OperationContext): Promise<BroadcastChannelRow[]> => {
+    const { id } = requireOrganization(context.actor);
+    const channels = await findChannels(context.sql, id);
+    if (channels.length > 0) return channels;
+    await addDefaultChannel(context, id);
+    // A replica may not have received it.
+    return findChannels(context.sql.primary, id);
+  },
+);
 
 const addDefaultChannel = write(
   async ({ em, now, newId }, organization: string): Promise<string | undefined> => {
@@ -47,6 +46,7 @@ const addDefaultChannel = write(
     });
   },
   {
+    access: PUBLISH,
     operation: 'addBroadcastChannel',
     target: (id) => (id === undefined ? undefined : { type: 'BroadcastChannel', id }),
   },
@@ -61,25 +61,28 @@ export interface ListedBroadcast extends BroadcastRow {
  * The broadcasts of the organization, newest first, canceled ones included.
  * @throws ValidationError when `after` is no broadcast of the organization.
  */
-export async function listBroadcasts(
-  context: OperationContext,
-  { withChannels, ...input }: ListBroadcastsInput,
-): Promise<ListedBroadcast[]> {
-  const organizationId = requireBroadcasts(context);
-  if (input.after !== undefined && !(await findBroadcast(context.sql, organizationId, input.after))) {
-    throw invalid('after', 'must be the broadcastGuid of a broadcast', 'invalid_cursor');
-  }
-  const broadcasts = await findBroadcasts(context.sql, organizationId, input);
-  const channels = withChannels ? await findChannels(context.sql, organizationId) : [];
-  return broadcasts.map((row) => ({ ...row, channel: channels.find(({ id }) => id === row.channelId) }));
-}
+export const listBroadcasts = guarded(
+  PUBLISH,
+  async (context: OperationContext, { withChannels, ...input }: ListBroadcastsInput): Promise<ListedBroadcast[]> => {
+    const { id: organizationId } = requireOrganization(context.actor);
+    if (input.after !== undefined && !(await findBroadcast(context.sql, organizationId, input.after))) {
+      throw invalid('after', 'must be the broadcastGuid of a broadcast', 'invalid_cursor');
+    }
+    const broadcasts = await findBroadcasts(context.sql, organizationId, input);
+    const channels = withChannels ? await findChannels(context.sql, organizationId) : [];
+    return broadcasts.map((row) => ({ ...row, channel: channels.find(({ id }) => id === row.channelId) }));
+  },
+);
 
 /** @throws NotFoundError for a missing and a foreign broadcast alike. */
-export async function readBroadcast(context: OperationContext, input: BroadcastReference): Promise<BroadcastRow> {
-  const row = await findBroadcast(context.sql, requireBroadcasts(context), input.broadcast_guid);
-  if (!row) throw notFound('broadcast');
-  return row;
-}
+export const readBroadcast = guarded(
+  PUBLISH,
+  async (context: OperationContext, input: BroadcastReference): Promise<BroadcastRow> => {
+    const row = await findBroadcast(context.sql, requireOrganization(context.actor).id, input.broadcast_guid);
+    if (!row) throw notFound('broadcast');
+    return row;
+  },
+);
 
 /**
  * Stores a broadcast with the status `waiting`, due at once unless it has another time.
@@ -87,7 +90,7 @@ export async function readBroadcast(context: OperationContext, input: BroadcastR
  */
 export const createBroadcast = write(
   async (context, input: CreateBroadcastInput): Promise<BroadcastRow> => {
-    const organization = requireBroadcasts(context);
+    const { id: organization } = requireOrganization(context.actor);
     const { em, now, newId } = context;
     const channel = await em.findOne(BroadcastChannel, { id: input.channelGuid, organization });
     if (!channel) throw invalid('channelGuid', 'must be the channelGuid of one of the organization’s channels');
@@ -106,7 +109,7 @@ export const createBroadcast = write(
     em.persist(broadcast);
     return broadcastRow(broadcast);
   },
-  { operation: 'createBroadcast', target: ({ id }) => ({ type: 'Broadcast', id }) },
+  { access: PUBLISH, operation: 'createBroadcast', target: ({ id }) => ({ type: 'Broadcast', id }) },
 );
 
 const DRAFT_MESSAGE = 'Created as a draft.';
@@ -117,7 +120,7 @@ const DRAFT_MESSAGE = 'Created as a draft.';
  */
 export const cancelBroadcast = write(
   async (context, { broadcast_guid: id }: BroadcastReference): Promise<void> => {
-    const organization = requireBroadcasts(context);
+    const { id: organization } = requireOrganization(context.actor);
     const broadcast = await context.em.findOne(
       Broadcast,
       { id, organization },
@@ -130,5 +133,5 @@ export const cancelBroadcast = write(
     }
     broadcast.cancel(context.now());
   },
-  { operation: 'cancelBroadcast', target: (_, { broadcast_guid: id }) => ({ type: 'Broadcast', id }) },
+  { access: PUBLISH, operation: 'cancelBroadcast', target: (_, { broadcast_guid: id }) => ({ type: 'Broadcast', id }) },
 );

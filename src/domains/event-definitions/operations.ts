@@ -3,13 +3,8 @@ import { ConflictError, invalid, notFound } from '../../core/errors.ts';
 import { requireUnchanged } from '../../core/expected-version.ts';
 import { enqueueJob } from '../../core/jobs.ts';
 import type { CountedPage } from '../../core/postgres/keyset.ts';
-import {
-  type ActingOrganization,
-  type AuditTarget,
-  type OperationContext,
-  write,
-  requireOrganization,
-} from '../../core/operation.ts';
+import { type ActingOrganization, type OperationContext, write, requireOrganization } from '../../core/operation.ts';
+import { type AuditTarget } from '../../core/audit.ts';
 import { sqlWithin } from '../../core/postgres/sql.ts';
 import type { Columns } from '../../core/postgres/columns.ts';
 import { lockOrganization } from '../organizations/operations.ts';
@@ -24,7 +19,7 @@ import type {
   UpdateEventDefinitionInput,
 } from './input.ts';
 import { baseNameFor, firstFreeName, nameFromLabel } from './naming.ts';
-import { requireEventDefinitions } from './policy.ts';
+import { EVENT_DEFINITIONS, requireEventDefinitions } from './policy.ts';
 import { newProperties } from './property-operations.ts';
 import {
   type EventDefinitionList,
@@ -87,6 +82,7 @@ export const createEventDefinition = write(
     return definition;
   },
   {
+    access: EVENT_DEFINITIONS,
     operation: 'createEventDefinition',
     target: targetOf,
     conflicts: { event_definition_name_unique: (input) => nameTaken(input.name ?? '') },
@@ -149,7 +145,7 @@ export const updateEventDefinition = write(
     if (Object.values(changes).some((value) => value !== undefined)) definition.update(changes, context.now());
     return definition;
   },
-  { operation: 'updateEventDefinition', target: targetOf },
+  { access: EVENT_DEFINITIONS, operation: 'updateEventDefinition', target: targetOf },
 );
 
 /**
@@ -167,7 +163,7 @@ export const deleteEventDefinition = write(
     });
     return definition;
   },
-  { operation: 'deleteEventDefinition', target: targetOf },
+  { access: EVENT_DEFINITIONS, operation: 'deleteEventDefinition', target: targetOf },
 );
 
 /** Whether the definition exists, in any organization, and is not deleted. */

@@ -1,25 +1,34 @@
 import { SUBSCRIPTION_LEVELS } from '../../core/config.ts';
-import { ForbiddenError } from '../../core/errors.ts';
 import type { Reach } from '../../core/postgres/reach.ts';
-import { type ActingOrganization, type Actor, requireOrganization, requireScope } from '../../core/operation.ts';
+import {
+  type Access,
+  type ActingOrganization,
+  type Actor,
+  requireAccess,
+  requireOrganization,
+} from '../../core/operation.ts';
 
 const PROFESSIONAL = SUBSCRIPTION_LEVELS.indexOf('professional');
 
 /**
  * Who may use event definitions (section 5): a key with the scope, in an organization that holds a subscription at professional level or
  * higher in at least one product family.
- * @throws ForbiddenError (403); ValidationError (400) when the caller acts in no organization.
  */
+export const EVENT_DEFINITIONS: Access = {
+  scopes: ['behavioral_events.event_definitions.read_write'],
+  inOrganization: true,
+  subscription: {
+    isMetBy: (subscriptions) =>
+      Object.values(subscriptions).some((level) => SUBSCRIPTION_LEVELS.indexOf(level) >= PROFESSIONAL),
+    description: 'Needs a subscription of level `professional` or higher in at least one product family.',
+    message: 'event definitions need a subscription at professional level or higher in at least one product family',
+  },
+};
+
+/** @throws ForbiddenError (403); ValidationError (400) when the caller acts in no organization. */
 export function requireEventDefinitions(actor: Actor): ActingOrganization {
-  requireScope(actor, 'behavioral_events.event_definitions.read_write');
-  const organization = requireOrganization(actor);
-  const levels = Object.values(organization.subscriptions).map((level) => SUBSCRIPTION_LEVELS.indexOf(level));
-  if (!levels.some((level) => level >= PROFESSIONAL)) {
-    throw new ForbiddenError(
-      'event definitions need a subscription at professional level or higher in at least one product family',
-    );
-  }
-  return organization;
+  requireAccess(actor, EVENT_DEFINITIONS);
+  return requireOrganization(actor);
 }
 
 /** The columns that decide who may see a definition. `Id` is an id, or the parameter for one in a prepared query. */

@@ -1,5 +1,6 @@
 import { ConflictError, invalid, notFound } from '../../core/errors.ts';
-import { type AuditTarget, type OperationContext, write } from '../../core/operation.ts';
+import { type OperationContext, write } from '../../core/operation.ts';
+import { type AuditTarget } from '../../core/audit.ts';
 import { requireUnchanged } from '../../core/expected-version.ts';
 import { DEFAULT_PROPERTIES, propertyMeantBy } from './default-properties.ts';
 import { type EventDefinition, EventProperty } from './entity.ts';
@@ -13,6 +14,7 @@ import {
   type ReplaceEventPropertyTypeInput,
   type UpdateEventPropertyInput,
 } from './property-input.ts';
+import { EVENT_DEFINITIONS } from './policy.ts';
 import { lockDefinition } from './row-locks.ts';
 
 type PropertyContext = Pick<OperationContext, 'em' | 'now' | 'newId'>;
@@ -82,7 +84,7 @@ export const addEventProperty = write(
     em.persist(property);
     return { definition, property };
   },
-  { operation: 'addEventProperty', target: targetOf },
+  { access: EVENT_DEFINITIONS, operation: 'addEventProperty', target: targetOf },
 );
 
 /** The audit log names the definition, because its properties belong to it. */
@@ -102,7 +104,7 @@ export const updateEventProperty = write(
     if (Object.values(changes).some((value) => value !== undefined)) property.update(changes, context.now());
     return { definition, property };
   },
-  { operation: 'updateEventProperty', target: targetOf },
+  { access: EVENT_DEFINITIONS, operation: 'updateEventProperty', target: targetOf },
 );
 
 /** An empty list, as every property but an enumeration is answered with, means no options. */
@@ -128,7 +130,7 @@ export const deleteEventProperty = write(
     context.em.remove(property);
     return { definition, property };
   },
-  { operation: 'deleteEventProperty', target: targetOf },
+  { access: EVENT_DEFINITIONS, operation: 'deleteEventProperty', target: targetOf },
 );
 
 /**
@@ -165,7 +167,7 @@ export const replaceEventPropertyType = write(
     em.persist(replacement);
     return { definition, property: replacement };
   },
-  { operation: 'replaceEventPropertyType', target: targetOf },
+  { access: EVENT_DEFINITIONS, operation: 'replaceEventPropertyType', target: targetOf },
 );
 
 async function loadProperty(context: OperationContext, eventName: string, given: string, what: string) {

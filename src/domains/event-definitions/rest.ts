@@ -26,6 +26,7 @@ import {
   updateEventPropertyByPathInput,
   updateEventPropertyInput,
 } from './property-input.ts';
+import { EVENT_DEFINITIONS } from './policy.ts';
 import { propertyRow } from './property-queries.ts';
 import { type EventDefinitionRow, definitionRow } from './queries.ts';
 import {
@@ -78,6 +79,7 @@ export const eventDefinitionRoutes = [
     method: 'POST',
     ...at(''),
     operationId: 'createEventDefinition',
+    access: EVENT_DEFINITIONS,
     tag,
     summary: 'Create an event definition with its properties.',
     description:
@@ -96,6 +98,7 @@ export const eventDefinitionRoutes = [
     method: 'GET',
     ...at(''),
     operationId: 'searchEventDefinitions',
+    access: EVENT_DEFINITIONS,
     tag,
     summary: 'List event definitions, or search them by name.',
     description:
@@ -116,6 +119,7 @@ export const eventDefinitionRoutes = [
     method: 'GET',
     ...at('/:eventName'),
     operationId: 'readEventDefinition',
+    access: EVENT_DEFINITIONS,
     tag,
     summary: 'Read one event definition by name or fully qualified name.',
     description: 'With all its properties, the default ones first.',
@@ -133,6 +137,7 @@ export const eventDefinitionRoutes = [
     method: 'PATCH',
     ...at('/:eventName'),
     operationId: 'updateEventDefinition',
+    access: EVENT_DEFINITIONS,
     tag,
     summary: 'Change the label and description of an event definition.',
     description: 'A missing field stays as it is. Everything else of a definition is fixed.',
@@ -154,6 +159,7 @@ export const eventDefinitionRoutes = [
     method: 'DELETE',
     ...at('/:eventName'),
     operationId: 'deleteEventDefinition',
+    access: EVENT_DEFINITIONS,
     tag,
     summary: 'Delete an event definition and its occurrences. Its name can never be used again.',
     description: 'It answers 404 at once; its occurrences are removed by a job.',
@@ -166,6 +172,7 @@ export const eventDefinitionRoutes = [
     method: 'POST',
     ...at('/:eventName/property'),
     operationId: 'addEventProperty',
+    access: EVENT_DEFINITIONS,
     tag,
     summary: 'Add a property to an event definition.',
     description:
@@ -181,6 +188,7 @@ export const eventDefinitionRoutes = [
     method: 'PATCH',
     ...at('/:eventName/property'),
     operationId: 'updateEventProperty',
+    access: EVENT_DEFINITIONS,
     tag,
     summary: 'Change label, description, and the options of an enumeration; the property is named in the body.',
     description: 'The type of a property never changes. An option that is removed stays valid for past occurrences.',
@@ -198,6 +206,7 @@ export const eventDefinitionRoutes = [
     method: 'PATCH',
     ...at('/:eventName/property/:propertyName'),
     operationId: 'updateEventPropertyByPath',
+    access: EVENT_DEFINITIONS,
     tag,
     summary: 'Change label, description, and the options of an enumeration; the property is named in the path.',
     description: 'The same as the update that names the property in its body.',
@@ -212,6 +221,7 @@ export const eventDefinitionRoutes = [
     method: 'DELETE',
     ...at('/:eventName/property/:propertyName'),
     operationId: 'deleteEventProperty',
+    access: EVENT_DEFINITIONS,
     tag,
     summary: 'Remove a property; past occurrences keep their values.',
     description:

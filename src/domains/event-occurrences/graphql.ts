@@ -17,6 +17,7 @@ import {
   registerObjectIdentifiersInput,
   sendEventOccurrencesInput,
 } from './input.ts';
+import { READ_USAGE } from './policy.ts';
 import { registerObjectIdentifiers, sendEventOccurrences } from './operations.ts';
 import {
   type DayCount,
@@ -170,7 +171,7 @@ builder.objectField(OrganizationType, 'monthlyOccurrenceUsage', (t) =>
     description: 'Event occurrences sent in this month, and the limit.',
     extensions: {
       ...OWN_STATEMENT,
-      ...refusable({ scope: 'behavioral_events.event_definitions.read_write', actingOrganization: true }),
+      ...refusable(READ_USAGE, { actingOrganization: true }),
     },
     resolve: ({ id }, _, context) => readMonthlyUsage(context, id),
   }),
@@ -198,7 +199,7 @@ const OccurrenceInput = builder.inputType('EventOccurrenceInput', {
 });
 
 mutation('sendEventOccurrences', {
-  requires: { scope: 'analytics.behavioral_events.send' },
+  access: sendEventOccurrences.access,
   description: 'Sends occurrences of defined events: all are taken or none.',
   schema: sendEventOccurrencesInput,
   input: (t) => ({
@@ -222,7 +223,7 @@ const IdentifierInput = builder.inputType('ObjectIdentifierInput', {
 });
 
 mutation('registerObjectIdentifiers', {
-  requires: { scope: 'analytics.behavioral_events.send' },
+  access: registerObjectIdentifiers.access,
   description:
     'Tells which records have which values of a unique property, so that custom matching links occurrences that are sent from now on.',
   schema: registerObjectIdentifiersInput,

@@ -1,15 +1,11 @@
 import { type Fault, NotFoundError } from '../../core/errors.ts';
 import { invalidInput } from '../../core/validation.ts';
-import {
-  type AuditTarget,
-  type OperationContext,
-  requireOrganization,
-  requireScope,
-  write,
-} from '../../core/operation.ts';
+import { type OperationContext, guarded, requireOrganization, write } from '../../core/operation.ts';
+import { type AuditTarget } from '../../core/audit.ts';
 import { type SharedDefinition, propertyMeantBy, shareDefinitions } from '../event-definitions/operations.ts';
 import { type CheckedOccurrence, checkOccurrence } from './occurrence-validation.ts';
 import type { RegisterObjectIdentifiersInput, SendEventOccurrenceInput, SendEventOccurrencesInput } from './input.ts';
+import { SEND_OCCURRENCES } from './policy.ts';
 import {
   type NewOccurrence,
   claimUuids,
@@ -29,21 +25,24 @@ export { purgeOccurrences } from './purge.ts';
  * @throws ValidationError when identifiers or properties do not fit the definition; NotFoundError when there is no such event; DomainError
  * 429 when the month's limit is reached.
  */
-export async function sendEventOccurrence(context: OperationContext, input: SendEventOccurrenceInput): Promise<void> {
-  await sendOne(context, { inputs: [input], pathOf: () => [] });
-}
+export const sendEventOccurrence = guarded(
+  SEND_OCCURRENCES,
+  async (context: OperationContext, input: SendEventOccurrenceInput): Promise<void> => {
+    await sendOne(context, { inputs: [input], pathOf: () => [] });
+  },
+);
 
 /**
  * Sends occurrences of one or several events. All are accepted or none. Those with a known uuid are ignored and do not count.
  * @throws as `sendEventOccurrence`, with every fault of the batch at its place, as `inputs.3.properties.price`.
  */
-export async function sendEventOccurrences(
-  context: OperationContext,
-  { inputs }: SendEventOccurrencesInput,
-): Promise<{ acceptedCount: number }> {
-  await sendMany(context, { inputs, pathOf: (index) => ['inputs', String(index)] });
-  return { acceptedCount: inputs.length };
-}
+export const sendEventOccurrences = guarded(
+  SEND_OCCURRENCES,
+  async (context: OperationContext, { inputs }: SendEventOccurrencesInput): Promise<{ acceptedCount: number }> => {
+    await sendMany(context, { inputs, pathOf: (index) => ['inputs', String(index)] });
+    return { acceptedCount: inputs.length };
+  },
+);
 
 interface Sending {
   readonly inputs: readonly SendEventOccurrenceInput[];
@@ -60,7 +59,6 @@ interface Checked extends CheckedOccurrence {
  * month's count is a row that all senders of the organization wait for, so it is written late.
  */
 async function send(context: OperationContext, sending: Sending): Promise<ReadonlySet<string>> {
-  requireScope(context.actor, 'analytics.behavioral_events.send');
   const { id: organizationId } = requireOrganization(context.actor);
   const checked = await checkAll(context, sending);
   const fresh = await withoutKnown(context, organizationId, checked);
@@ -80,8 +78,8 @@ async function send(context: OperationContext, sending: Sending): Promise<Readon
   return new Set(checked.map(({ definition }) => definition.id));
 }
 
-const sendOne = write(send, { operation: 'sendEventOccurrence', target: definitionOf });
-const sendMany = write(send, { operation: 'sendEventOccurrences', target: definitionOf });
+const sendOne = write(send, { access: SEND_OCCURRENCES, operation: 'sendEventOccurrence', target: definitionOf });
+const sendMany = write(send, { access: SEND_OCCURRENCES, operation: 'sendEventOccurrences', target: definitionOf });
 
 function definitionOf(definitionIds: ReadonlySet<string>): AuditTarget {
   const [id = null, ...others] = definitionIds;
@@ -160,9 +158,12 @@ function toRow(
  */
 export const registerObjectIdentifiers = write(
   async (context, input: RegisterObjectIdentifiersInput) => {
-    requireScope(context.actor, 'analytics.behavioral_events.send');
     await storeIdentifiers(context, requireOrganization(context.actor).id, input);
     return { registeredCount: input.identifiers.length };
   },
-  { operation: 'registerObjectIdentifiers', target: () => ({ type: 'ObjectIdentifier', id: null }) },
+  {
+    access: SEND_OCCURRENCES,
+    operation: 'registerObjectIdentifiers',
+    target: () => ({ type: 'ObjectIdentifier', id: null }),
+  },
 );

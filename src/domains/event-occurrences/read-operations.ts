@@ -1,7 +1,7 @@
 import type { LoadBatch } from '../../core/graphql/batches.ts';
 import { invalid } from '../../core/errors.ts';
 import type { Page } from '../../core/postgres/keyset.ts';
-import { type OperationContext, requireOrganization, requireScope } from '../../core/operation.ts';
+import { type OperationContext, requireAccess, requireOrganization } from '../../core/operation.ts';
 import type { Columns } from '../../core/postgres/columns.ts';
 import {
   fullyQualifiedName,
@@ -11,6 +11,7 @@ import {
 } from '../event-definitions/operations.ts';
 import { type EventOccurrenceFilter, MAX_DAYS, type OccurrenceDaysInput } from './input.ts';
 import type { PropertyValue } from './property-values.ts';
+import { READ_USAGE } from './policy.ts';
 import {
   type EventOccurrenceRow,
   type OccurrenceKey,
@@ -142,7 +143,7 @@ export interface MonthlyUsage {
 
 /** How many occurrences the organization has sent in this month, and how many it may send. */
 export async function readMonthlyUsage(context: OperationContext, organizationId: string): Promise<MonthlyUsage> {
-  requireScope(context.actor, 'behavioral_events.event_definitions.read_write');
+  requireAccess(context.actor, READ_USAGE);
   requireOrganization(context.actor, organizationId);
   const at = context.now();
   const month = monthOf(at);

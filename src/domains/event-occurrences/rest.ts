@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { EVENT_DEFINITIONS } from '../event-definitions/policy.ts';
 import { route } from '../../core/http/route.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import { listEventTypes } from '../event-definitions/operations.ts';
@@ -103,6 +104,7 @@ export const eventOccurrenceRoutes = [
     method: 'POST',
     ...at('/send'),
     operationId: 'sendEventOccurrence',
+    access: sendEventOccurrence.access,
     tag,
     summary: 'Send one occurrence of a defined event.',
     description:
@@ -117,6 +119,7 @@ export const eventOccurrenceRoutes = [
     method: 'POST',
     ...at('/send/batch'),
     operationId: 'sendEventOccurrences',
+    access: sendEventOccurrences.access,
     tag,
     summary: `Send up to ${MAX_OCCURRENCES} occurrences: all are accepted or none.`,
     description:
@@ -134,6 +137,7 @@ export const eventOccurrenceRoutes = [
     path: OCCURRENCES,
     aliases: [`${OCCURRENCES}/`, OLDER, `${OLDER}/`],
     operationId: 'searchEventOccurrences',
+    access: EVENT_DEFINITIONS,
     tag,
     summary: 'List event occurrences by the moment of occurring, the latest first.',
     description:
@@ -153,6 +157,7 @@ export const eventOccurrenceRoutes = [
     path: `${OCCURRENCES}/event-types`,
     aliases: [`${OCCURRENCES}/event-types/`, `${OLDER}/event-types`, `${OLDER}/event-types/`],
     operationId: 'listEventTypes',
+    access: EVENT_DEFINITIONS,
     tag,
     summary: 'List the fully qualified names of all events.',
     description: 'The values that `eventType` of the list of occurrences takes.',

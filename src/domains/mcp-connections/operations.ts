@@ -5,8 +5,8 @@ import type { Columns } from '../../core/postgres/columns.ts';
 import {
   type ActingOrganization,
   type OperationContext,
+  guarded,
   requireOrganization,
-  requireScope,
   write,
 } from '../../core/operation.ts';
 import { type ConnectionResult, saveOutcome } from './oauth/operations.ts';
@@ -22,7 +22,7 @@ import type {
   UpdateMcpConnectionInput,
 } from './input.ts';
 import { revoke } from './oauth/authorization-flow.ts';
-import { loadManaged, requireManager, targetOf } from './policy.ts';
+import { READ_MCP_CONNECTIONS, WRITE_MCP_CONNECTIONS, loadManaged, requireManager, targetOf } from './policy.ts';
 import {
   type McpConnectionRow,
   countConnections,
@@ -43,6 +43,7 @@ function nameTaken({ name = '' }: { name?: string }): ConflictError {
 }
 
 const CREATION = {
+  access: WRITE_MCP_CONNECTIONS,
   operation: 'createMcpConnection',
   target: ({ connection }: ConnectionResult) => targetOf(connection),
   conflicts: CONFLICTS,
@@ -53,28 +54,28 @@ const CREATION = {
  * connected at once, or an authorization begins; when it fails, nothing is left behind.
  * @throws ForbiddenError for a shared one when the caller is no admin; ConflictError when the name is taken; RemoteFailedError.
  */
-export async function createMcpConnection(
-  context: OperationContext,
-  input: CreateMcpConnectionInput,
-): Promise<ConnectionResult> {
-  const organization = requireManager(context.actor, input.visibility);
-  if (input.type === 'stdio') return storeStdio(context, input);
-  await refuseTakenName(context, organization, input);
-  const outcome = await connectRemote(context, context.outbound.begin(), serverOf(input), credentialsOf(input));
-  return write(async (inner, { headers = {}, clientSecret }: RemoteInput) => {
-    const connection = newConnection(inner, organization, input);
-    inner.em.persist(connection);
-    // The row goes first, for what refers to it.
-    await inner.em.flush();
-    connection.headerKeys = await mergeNamed(inner.em, inner.secrets, connection, {
-      kind: 'header',
-      changes: headers,
-      names: [],
-    });
-    if (clientSecret !== undefined) await storeClientSecret(inner.em, inner.secrets, connection, clientSecret);
-    return { connection, authorizationUrl: await saveOutcome(inner, connection, outcome, context.actor) };
-  }, CREATION)(context, input);
-}
+export const createMcpConnection = guarded(
+  WRITE_MCP_CONNECTIONS,
+  async (context: OperationContext, input: CreateMcpConnectionInput): Promise<ConnectionResult> => {
+    const organization = requireManager(context.actor, input.visibility);
+    if (input.type === 'stdio') return storeStdio(context, input);
+    await refuseTakenName(context, organization, input);
+    const outcome = await connectRemote(context, context.outbound.begin(), serverOf(input), credentialsOf(input));
+    return write(async (inner, { headers = {}, clientSecret }: RemoteInput) => {
+      const connection = newConnection(inner, organization, input);
+      inner.em.persist(connection);
+      // The row goes first, for what refers to it.
+      await inner.em.flush();
+      connection.headerKeys = await mergeNamed(inner.em, inner.secrets, connection, {
+        kind: 'header',
+        changes: headers,
+        names: [],
+      });
+      if (clientSecret !== undefined) await storeClientSecret(inner.em, inner.secrets, connection, clientSecret);
+      return { connection, authorizationUrl: await saveOutcome(inner, connection, outcome, context.actor) };
+    }, CREATION)(context, input);
+  },
+);
 
 const storeStdio = write(
   async (context, input: Extract<CreateMcpConnectionInput, { type: 'stdio' }>): Promise<ConnectionResult> => {
@@ -157,14 +158,14 @@ function newConnection(
  * Changes a connection; no server is asked. A new address, and a new client, end what was authorized: credentials are never shown to
  * another server than the one that they were given for.
  */
-export async function updateMcpConnection(
-  context: OperationContext,
-  input: UpdateMcpConnectionInput,
-): Promise<McpConnection> {
-  const connection = await update(context, input);
-  context.notifier.publish(topicOf(connection.id));
-  return connection;
-}
+export const updateMcpConnection = guarded(
+  WRITE_MCP_CONNECTIONS,
+  async (context: OperationContext, input: UpdateMcpConnectionInput): Promise<McpConnection> => {
+    const connection = await update(context, input);
+    context.notifier.publish(topicOf(connection.id));
+    return connection;
+  },
+);
 
 const update = write(
   async (context, input: UpdateMcpConnectionInput) => {
@@ -172,23 +173,23 @@ const update = write(
     await applyUpdate(context, connection, input);
     return connection;
   },
-  { operation: 'updateMcpConnection', target: targetOf, conflicts: CONFLICTS },
+  { access: WRITE_MCP_CONNECTIONS, operation: 'updateMcpConnection', target: targetOf, conflicts: CONFLICTS },
 );
 
 /** Deletes a connection with all its secrets, then revokes its tokens at the server where that is offered (RFC 7009). */
-export async function deleteMcpConnection(
-  context: OperationContext,
-  { mcpConnectionId }: McpConnectionReference,
-): Promise<McpConnection> {
-  const { connection, credentials } = await remove(context, { mcpConnectionId });
-  context.notifier.publish(topicOf(connection.id));
-  const { tokens, registration, clientSecret } = credentials;
-  const server = connection.authorizationServer;
-  const client = clientOf(connection, server, registration, clientSecret);
-  if (server && client && tokens)
-    await revoke(context.outbound.begin(REVOCATION_MS), server, client, tokens.refreshToken ?? tokens.accessToken);
-  return connection;
-}
+export const deleteMcpConnection = guarded(
+  WRITE_MCP_CONNECTIONS,
+  async (context: OperationContext, { mcpConnectionId }: McpConnectionReference): Promise<McpConnection> => {
+    const { connection, credentials } = await remove(context, { mcpConnectionId });
+    context.notifier.publish(topicOf(connection.id));
+    const { tokens, registration, clientSecret } = credentials;
+    const server = connection.authorizationServer;
+    const client = clientOf(connection, server, registration, clientSecret);
+    if (server && client && tokens)
+      await revoke(context.outbound.begin(REVOCATION_MS), server, client, tokens.refreshToken ?? tokens.accessToken);
+    return connection;
+  },
+);
 
 /** The connection is gone already; a slow server is not waited for. */
 const REVOCATION_MS = 5_000;
@@ -200,45 +201,46 @@ const remove = write(
     await deleteConnectionRows(em, [connection.id]);
     return { connection, credentials };
   },
-  { operation: 'deleteMcpConnection', target: ({ connection }) => targetOf(connection) },
+  { access: WRITE_MCP_CONNECTIONS, operation: 'deleteMcpConnection', target: ({ connection }) => targetOf(connection) },
 );
 
 /** Those of the ids that the caller may see. */
-export async function readMcpConnections(
-  context: OperationContext,
-  ids: readonly string[],
-  selected?: Columns<McpConnectionRow>,
-): Promise<McpConnectionRow[]> {
-  requireScope(context.actor, 'mcp_connections.read');
-  requireOrganization(context.actor);
-  return findConnections(context, ids, selected);
-}
+export const readMcpConnections = guarded(
+  READ_MCP_CONNECTIONS,
+  (
+    context: OperationContext,
+    ids: readonly string[],
+    selected?: Columns<McpConnectionRow>,
+  ): Promise<McpConnectionRow[]> => findConnections(context, ids, selected),
+);
 
 /** One connection. @throws NotFoundError when there is none that the caller sees. */
-export async function readMcpConnection(
-  context: OperationContext,
-  { mcpConnectionId }: McpConnectionReference,
-): Promise<McpConnectionRow> {
-  const [row] = await readMcpConnections(context, [mcpConnectionId]);
-  return row ?? Promise.reject(notFound('MCP connection'));
-}
+export const readMcpConnection = guarded(
+  READ_MCP_CONNECTIONS,
+  async (context: OperationContext, { mcpConnectionId }: McpConnectionReference): Promise<McpConnectionRow> => {
+    const [row] = await findConnections(context, [mcpConnectionId]);
+    return row ?? Promise.reject(notFound('MCP connection'));
+  },
+);
 
 /**
  * The connections of the organization that the caller acts in and may see, by name.
  * @throws ValidationError (400) when another organization is asked for.
  */
-export async function listMcpConnections(
-  context: OperationContext,
-  { organizationId, filter, page }: { organizationId?: string; filter: McpConnectionFilter; page: PageArguments },
-  selected?: Columns<McpConnectionRow>,
-): Promise<CountedPage<McpConnectionRow>> {
-  requireScope(context.actor, 'mcp_connections.read');
-  requireOrganization(context.actor, organizationId);
-  return {
-    page: await pageOfConnections(context, filter, page, selected),
-    total: () => countConnections(context, filter),
-  };
-}
+export const listMcpConnections = guarded(
+  READ_MCP_CONNECTIONS,
+  async (
+    context: OperationContext,
+    { organizationId, filter, page }: { organizationId?: string; filter: McpConnectionFilter; page: PageArguments },
+    selected?: Columns<McpConnectionRow>,
+  ): Promise<CountedPage<McpConnectionRow>> => {
+    requireOrganization(context.actor, organizationId);
+    return {
+      page: await pageOfConnections(context, filter, page, selected),
+      total: () => countConnections(context, filter),
+    };
+  },
+);
 
 /**
  * The ids of the connections that references name, each once, in the order in which they are first named. A reference is an id, or a name that

@@ -1,14 +1,13 @@
 import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
 import { ForbiddenError, notFound } from '../../core/errors.ts';
-import {
-  type ActingOrganization,
-  type Actor,
-  type AuditTarget,
-  requireOrganization,
-  requireScope,
-} from '../../core/operation.ts';
+import { type Access, type ActingOrganization, type Actor, requireOrganization } from '../../core/operation.ts';
+import { type AuditTarget } from '../../core/audit.ts';
 import { type Reach, filterOf } from '../../core/postgres/reach.ts';
 import { McpConnection, type Visibility } from './entity.ts';
+
+export const READ_MCP_CONNECTIONS: Access = { scopes: ['mcp_connections.read'], inOrganization: true };
+/** Shared connections need the role admin beside. */
+export const WRITE_MCP_CONNECTIONS: Access = { scopes: ['mcp_connections.write'], inOrganization: true };
 
 /** GraphQL knows connections by this name. */
 export function targetOf({ id }: McpConnection): AuditTarget {
@@ -39,7 +38,6 @@ interface Ownership<Id = string> {
 
 /** @throws ForbiddenError when the caller may see such connections but not manage them. */
 export function requireManager(actor: Actor, visibility: Visibility): ActingOrganization {
-  requireScope(actor, 'mcp_connections.write');
   const organization = requireOrganization(actor);
   if (visibility === 'shared' && organization.role !== 'admin')
     throw new ForbiddenError('only an admin of the organization manages shared MCP connections');
@@ -56,7 +54,6 @@ export async function loadManaged(
   id: string,
   { lock = false } = {},
 ): Promise<McpConnection> {
-  requireScope(actor, 'mcp_connections.write');
   const connection = await em.findOne(
     McpConnection,
     { $and: [{ id }, filterOf<McpConnection>(reachedBy(actor))] },

@@ -1,12 +1,12 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { LRUCache } from 'lru-cache';
 import { ConflictError, invalid, notFound } from '../../core/errors.ts';
-import { type Actor, type OperationContext, requireScope, write } from '../../core/operation.ts';
+import { type Actor, type OperationContext, guarded, write } from '../../core/operation.ts';
 import type { Outbound } from '../../core/outbound/outbound.ts';
 import { filterOf } from '../../core/postgres/reach.ts';
 import { McpConnection } from './entity.ts';
 import type { McpConnectionReference } from './input.ts';
-import { reachedBy, targetOf } from './policy.ts';
+import { WRITE_MCP_CONNECTIONS, reachedBy, targetOf } from './policy.ts';
 import { type ServerInfo, type Tool, checkServer, listTools } from './remote/client.ts';
 import type { McpConnectionRow } from './queries.ts';
 import { useServer } from './remote/session.ts';
@@ -14,20 +14,23 @@ import { useServer } from './remote/session.ts';
 /** Operations that ask the live server. */
 
 /** Asks the server whether it answers with what is stored, and notes the outcome. For everybody who sees the connection. */
-export async function testMcpConnection(
-  context: OperationContext,
-  { mcpConnectionId }: McpConnectionReference,
-): Promise<{ connection: McpConnection; info: ServerInfo }> {
-  requireScope(context.actor, 'mcp_connections.write');
-  const connection = await loadVisible(context.em.fork(), context.actor, mcpConnectionId);
-  if (connection.type === 'stdio')
-    throw new ConflictError('a stdio connection is only stored; there is nothing to test');
-  const info = await useServer(context, connection, checkServer);
-  return { connection: await recordTest(context, mcpConnectionId), info };
-}
+export const testMcpConnection = guarded(
+  WRITE_MCP_CONNECTIONS,
+  async (
+    context: OperationContext,
+    { mcpConnectionId }: McpConnectionReference,
+  ): Promise<{ connection: McpConnection; info: ServerInfo }> => {
+    const connection = await loadVisible(context.em.fork(), context.actor, mcpConnectionId);
+    if (connection.type === 'stdio')
+      throw new ConflictError('a stdio connection is only stored; there is nothing to test');
+    const info = await useServer(context, connection, checkServer);
+    return { connection: await recordTest(context, mcpConnectionId), info };
+  },
+);
 
 /** The outcome stands on the row by now. */
 const recordTest = write(({ em, actor }, id: string) => loadVisible(em, actor, id), {
+  access: WRITE_MCP_CONNECTIONS,
   operation: 'testMcpConnection',
   target: targetOf,
 });

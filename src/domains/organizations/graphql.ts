@@ -101,7 +101,7 @@ builder.objectField(OrganizationType, 'members', (t) =>
 );
 
 mutation('createOrganization', {
-  requires: { scope: 'organizations.write' },
+  access: createOrganization.access,
   description: 'Creates an organization and makes the caller its administrator.',
   schema: createOrganizationInput,
   input: (t) => ({
@@ -123,7 +123,7 @@ mutation('createOrganization', {
 });
 
 mutation('updateOrganization', {
-  requires: { scope: 'organizations.write', role: 'admin' },
+  access: updateOrganization.access,
   description: "Changes name and logo of the caller's organization.",
   schema: updateOrganizationInput,
   ids: { organizationId: 'Organization' },
@@ -144,7 +144,7 @@ mutation('updateOrganization', {
 });
 
 mutation('addOrganizationMember', {
-  requires: { scope: 'organizations.write', role: 'admin' },
+  access: addOrganizationMember.access,
   description: "Makes a user a member of the caller's organization, and creates the user when the address is new.",
   schema: addOrganizationMemberInput,
   input: (t) => ({
@@ -163,7 +163,7 @@ mutation('addOrganizationMember', {
 });
 
 mutation('changeOrganizationMemberRole', {
-  requires: { scope: 'organizations.write', role: 'admin' },
+  access: changeOrganizationMemberRole.access,
   description: 'Changes what a member may do; the last admin stays one.',
   schema: changeOrganizationMemberRoleInput,
   ids: { userId: 'User' },
@@ -183,7 +183,7 @@ mutation('changeOrganizationMemberRole', {
 });
 
 mutation('removeOrganizationMember', {
-  requires: { scope: 'organizations.write', role: 'admin' },
+  access: removeOrganizationMember.access,
   description: "Ends a membership and revokes the member's keys of the organization; never of the last admin.",
   schema: removeOrganizationMemberInput,
   ids: { userId: 'User' },

@@ -2,12 +2,12 @@ import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
 import { ConflictError, notFound } from '../../core/errors.ts';
 import {
   type ActingOrganization,
-  type AuditTarget,
   type OperationContext,
-  requireAdmin,
-  requireScope,
+  guarded,
+  requireOrganization,
   write,
 } from '../../core/operation.ts';
+import { type AuditTarget } from '../../core/audit.ts';
 import type { Role } from '../../core/operation.ts';
 import { apiKeyTopic } from '../api-keys/entity.ts';
 import type { User } from '../users/entity.ts';
@@ -20,6 +20,7 @@ import type {
 } from './input.ts';
 import { endMembership } from './membership-end.ts';
 import { lockOrganization } from './operations.ts';
+import { ADMINISTER_ORGANIZATION } from './policy.ts';
 
 export interface MemberChange {
   readonly organization: ActingOrganization;
@@ -34,13 +35,13 @@ export interface MemberChange {
 export const addOrganizationMember = write(
   async (context, { email, role }: AddOrganizationMemberInput): Promise<MemberChange> => {
     const { em, actor, now } = context;
-    requireScope(actor, 'organizations.write');
-    const organization = requireAdmin(actor);
+    const organization = requireOrganization(actor);
     const { user } = await findOrCreateUser(context, email);
     const membership = em.create(Membership, { organization: organization.id, user, role, createdAt: now() });
     return { organization, user, membership };
   },
   {
+    access: ADMINISTER_ORGANIZATION,
     operation: 'addOrganizationMember',
     target: memberOf,
     conflicts: {
@@ -57,21 +58,21 @@ export const changeOrganizationMemberRole = write(
     membership.role = role;
     return { organization, membership, user: membership.user };
   },
-  { operation: 'changeOrganizationMemberRole', target: memberOf },
+  { access: ADMINISTER_ORGANIZATION, operation: 'changeOrganizationMemberRole', target: memberOf },
 );
 
 /**
  * Ends a membership; the member's keys of the organization are revoked with it.
  * @throws ConflictError when the organization would be left without an admin.
  */
-export async function removeOrganizationMember(
-  context: OperationContext,
-  input: RemoveOrganizationMemberInput,
-): Promise<MemberChange> {
-  const { change, keyIds } = await removeMember(context, input);
-  for (const id of keyIds) context.notifier.publish(apiKeyTopic(id));
-  return change;
-}
+export const removeOrganizationMember = guarded(
+  ADMINISTER_ORGANIZATION,
+  async (context: OperationContext, input: RemoveOrganizationMemberInput): Promise<MemberChange> => {
+    const { change, keyIds } = await removeMember(context, input);
+    for (const id of keyIds) context.notifier.publish(apiKeyTopic(id));
+    return change;
+  },
+);
 
 const removeMember = write(
   async (context, { userId }: RemoveOrganizationMemberInput) => {
@@ -81,7 +82,7 @@ const removeMember = write(
     const keyIds = await endMembership(context, membership);
     return { change: { organization, membership, user: membership.user }, keyIds };
   },
-  { operation: 'removeOrganizationMember', target: ({ change }) => memberOf(change) },
+  { access: ADMINISTER_ORGANIZATION, operation: 'removeOrganizationMember', target: ({ change }) => memberOf(change) },
 );
 
 /** Makes the user a member, whoever asks; a role that is given replaces that of an earlier membership. Part of the caller's transaction. */
@@ -101,8 +102,7 @@ function memberOf({ user }: MemberChange): AuditTarget {
 }
 
 async function lockMember(em: EntityManager, actor: OperationContext['actor'], userId: string) {
-  requireScope(actor, 'organizations.write');
-  const organization = requireAdmin(actor);
+  const organization = requireOrganization(actor);
   await lockOrganization(em, organization.id);
   // Waits for those who create a key in its name.
   const membership = await em.findOne(

@@ -2,11 +2,13 @@ import type { EntityManager } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
 import { ConflictError, notFound } from '../../core/errors.ts';
 import type { CountedPage, PageArguments } from '../../core/postgres/keyset.ts';
-import { type AuditTarget, type OperationContext, requireAdmin, requireScope, write } from '../../core/operation.ts';
+import { type OperationContext, write } from '../../core/operation.ts';
+import { type AuditTarget } from '../../core/audit.ts';
 import type { Readable } from '../../core/postgres/queries.ts';
 import { type Columns, ifKnown } from '../../core/postgres/columns.ts';
 import { Membership, Organization, type OrganizationTables } from './entity.ts';
 import type { CreateOrganizationInput, UpdateOrganizationInput } from './input.ts';
+import { ADMINISTER_ORGANIZATION, CREATE_ORGANIZATIONS } from './policy.ts';
 import { type OrganizationRow, countOrganizations, findOrganizations, pageOfOrganizations } from './queries.ts';
 import { firstFreeSlug, slugFromName } from './slug.ts';
 
@@ -28,7 +30,6 @@ const SLUG_LOCK = 2_207_831_554;
 export const createOrganization = write(
   async (context, input: CreateOrganizationInput): Promise<Organization> => {
     const { em, actor, now, newId, settings } = context;
-    requireScope(actor, 'organizations.write');
     await em
       .getKysely()
       .selectNoFrom(sql`pg_advisory_xact_lock(${SLUG_LOCK})`.as('lock'))
@@ -47,6 +48,7 @@ export const createOrganization = write(
     return organization;
   },
   {
+    access: CREATE_ORGANIZATIONS,
     operation: 'createOrganization',
     target: targetOf,
     conflicts: {
@@ -103,9 +105,7 @@ export async function findOrCreateOrganization(
 /** Changes name and logo of the caller's organization. An id of another organization is not found. */
 export const updateOrganization = write(
   async ({ em, actor, now }, { organizationId, ...changes }: UpdateOrganizationInput) => {
-    requireScope(actor, 'organizations.write');
     if (organizationId !== actor.organization?.id) throw notFound('organization');
-    requireAdmin(actor);
     const organization = await em.findOneOrFail(
       Organization,
       { id: organizationId },
@@ -114,7 +114,7 @@ export const updateOrganization = write(
     if (Object.values(changes).some((value) => value !== undefined)) organization.update(changes, now());
     return organization;
   },
-  { operation: 'updateOrganization', target: targetOf },
+  { access: ADMINISTER_ORGANIZATION, operation: 'updateOrganization', target: targetOf },
 );
 
 /** Those of the ids that are organizations of the caller; a key that belongs to one organization sees that one alone. */

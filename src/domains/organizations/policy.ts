@@ -1,5 +1,9 @@
-import type { Actor } from '../../core/operation.ts';
+import type { Access, Actor } from '../../core/operation.ts';
 import type { Reach } from '../../core/postgres/reach.ts';
+
+/** Creating an organization, which the caller need not act in one for. */
+export const CREATE_ORGANIZATIONS: Access = { scopes: ['organizations.write'], inOrganization: false };
+export const ADMINISTER_ORGANIZATION: Access = { scopes: ['organizations.write'], inOrganization: true, role: 'admin' };
 
 /** The memberships whose organizations the caller reaches: all of the user, but for a key that belongs to one organization that one alone. */
 export function reachedBy({ userId, organization, isBound }: Actor): Reach<{ userId: string; organizationId: string }> {

@@ -31,6 +31,7 @@ export const organizationRoutes = [
     method: 'POST',
     path: '/v1/organizations',
     operationId: 'createOrganization',
+    access: createOrganization.access,
     tag: 'Organizations',
     summary: 'Create an organization; the caller becomes its administrator.',
     description:

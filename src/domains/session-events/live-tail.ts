@@ -1,9 +1,10 @@
 import { isDatabaseAway } from '../../core/postgres/failures.ts';
 import { notFound } from '../../core/errors.ts';
 import type { LiveTail } from '../../core/live-tails.ts';
-import { type OperationContext, requireScope } from '../../core/operation.ts';
+import { type OperationContext, guarded, requireAccess } from '../../core/operation.ts';
 import { apiKeyTopic } from '../api-keys/entity.ts';
 import { readStreamHead, sessionTopic } from '../sessions/operations.ts';
+import { READ_SESSIONS } from '../sessions/policy.ts';
 import type { SessionEventFilter } from './input.ts';
 import { type SessionEventRow, findSlice } from './queries.ts';
 
@@ -29,17 +30,19 @@ export interface Tail {
  * @throws NotFoundError at once when there is no such session that the caller may read. Key and session are looked at again before every
  * read, so what is thrown then comes out of the iteration.
  */
-export async function tailSessionEvents(
-  context: OperationContext,
-  tail: Tail,
-): Promise<AsyncGenerator<readonly SessionEventRow[], void, undefined>> {
-  requireScope(context.actor, 'sessions.read');
-  // Notifications are the primary's; a replica may not have yet what they tell of.
-  const following = { ...context, sql: context.sql.primary };
-  await readStreamHead(following, tail.sessionId);
-  const topics = [sessionTopic(tail.sessionId), apiKeyTopic(context.actor.keyId)];
-  return follow(following, tail, context.liveTails.open(context.actor, topics, tail.signal));
-}
+export const tailSessionEvents = guarded(
+  READ_SESSIONS,
+  async (
+    context: OperationContext,
+    tail: Tail,
+  ): Promise<AsyncGenerator<readonly SessionEventRow[], void, undefined>> => {
+    // Notifications are the primary's; a replica may not have yet what they tell of.
+    const following = { ...context, sql: context.sql.primary };
+    await readStreamHead(following, tail.sessionId);
+    const topics = [sessionTopic(tail.sessionId), apiKeyTopic(context.actor.keyId)];
+    return follow(following, tail, context.liveTails.open(context.actor, topics, tail.signal));
+  },
+);
 
 async function* follow(
   context: OperationContext,
@@ -80,6 +83,7 @@ async function readPage(
   try {
     context.budget.renew();
     const current: OperationContext = { ...context, actor: await context.authenticateAgain() };
+    requireAccess(current.actor, READ_SESSIONS);
     // The head before the page: what was appended before the session ended is then in the page.
     const head = await readStreamHead(current, sessionId);
     const slice = await findSlice(current, sessionId, filter, { ...window, maxBytes: MAX_PAGE_BYTES });

@@ -2,8 +2,10 @@ import { ConflictError, DomainError, notFound } from '../../core/errors.ts';
 import type { LoadBatch } from '../../core/graphql/batches.ts';
 import type { Page, PageArguments } from '../../core/postgres/keyset.ts';
 import type { Columns } from '../../core/postgres/columns.ts';
-import { type OperationContext, auditEntry, requireScope } from '../../core/operation.ts';
+import { type OperationContext, guarded, requireAccess } from '../../core/operation.ts';
+import { auditEntry } from '../../core/audit.ts';
 import { requireSessionChange, sessionTopic } from '../sessions/operations.ts';
+import { READ_SESSIONS, RECORD_SESSIONS } from '../sessions/policy.ts';
 import { appendStatement } from './append.ts';
 import { findBatch, isSameBatch } from './batches.ts';
 import { idOf } from './cursor.ts';
@@ -36,19 +38,21 @@ export interface SessionEventPage {
  * and never repeats an event, whatever is being written meanwhile.
  * @throws NotFoundError when there is no such session that the caller may read.
  */
-export async function listSessionEvents(
-  context: OperationContext,
-  { sessionId, limit, cursor, messageId }: ListSessionEventsInput,
-): Promise<SessionEventPage> {
-  requireScope(context.actor, 'sessions.read');
-  const slice = await findSlice(context, sessionId, { messageId }, { after: idOf(cursor), limit: limit + 1 });
-  if (!slice) throw notFound('session');
-  const events = slice.events.slice(0, limit);
-  const last = events.at(-1)?.id;
-  const hasMore =
-    slice.events.length > limit || (slice.isFull && (await hasEventsAfter(context, sessionId, { messageId }, last)));
-  return { events, nextCursor: String(last ?? cursor), hasMore };
-}
+export const listSessionEvents = guarded(
+  READ_SESSIONS,
+  async (
+    context: OperationContext,
+    { sessionId, limit, cursor, messageId }: ListSessionEventsInput,
+  ): Promise<SessionEventPage> => {
+    const slice = await findSlice(context, sessionId, { messageId }, { after: idOf(cursor), limit: limit + 1 });
+    if (!slice) throw notFound('session');
+    const events = slice.events.slice(0, limit);
+    const last = events.at(-1)?.id;
+    const hasMore =
+      slice.events.length > limit || (slice.isFull && (await hasEventsAfter(context, sessionId, { messageId }, last)));
+    return { events, nextCursor: String(last ?? cursor), hasMore };
+  },
+);
 
 /** Of a page that ended at its bound of bytes, what follows is not known. */
 async function hasEventsAfter(
@@ -79,7 +83,7 @@ export function pagesOfSessionEvents(
   readonly pages: LoadBatch<string, Page<SessionEventRow>>;
   readonly counts: LoadBatch<string, number>;
 } {
-  requireScope(context.actor, 'sessions.read');
+  requireAccess(context.actor, READ_SESSIONS);
   const { window, size } = windowOf(page, DEFAULT_PAGE);
   const slices = slicesOf(context, filter, window, selected);
   return {
@@ -101,14 +105,14 @@ function toPage({ events, isFull }: SessionEventSlice, page: PageArguments, size
 }
 
 /** Events by their places: those that the caller may see. */
-export async function readSessionEvents(
-  context: OperationContext,
-  places: readonly { readonly sessionId: string; readonly id: number }[],
-  selected?: Columns<SessionEventRow>,
-): Promise<SessionEventRow[]> {
-  requireScope(context.actor, 'sessions.read');
-  return findEvents(context, places, selected);
-}
+export const readSessionEvents = guarded(
+  READ_SESSIONS,
+  (
+    context: OperationContext,
+    places: readonly { readonly sessionId: string; readonly id: number }[],
+    selected?: Columns<SessionEventRow>,
+  ): Promise<SessionEventRow[]> => findEvents(context, places, selected),
+);
 
 export interface AppendedEvents {
   readonly sessionId: string;
@@ -127,23 +131,25 @@ export interface AppendedEvents {
  * @throws ConflictError when the session is finished, or the batch id stands for another batch; NotFoundError and ForbiddenError as for
  * every change of a session.
  */
-export async function appendSessionEvents(
-  context: OperationContext,
-  { sessionId, batchId, events }: AppendSessionEventsInput,
-): Promise<AppendedEvents> {
-  requireScope(context.actor, 'sessions.record');
-  const entry = auditEntry(context, 'appendSessionEvents', { type: 'Session', id: sessionId });
-  const statement = appendStatement(context, { sessionId, batchId, events }, entry);
-  const [head] = await inTurn(context, sessionId, () =>
-    context.sql.attempt(statement).catch((error: unknown) => {
-      if (isBatchTwin(error)) return [];
-      throw error;
-    }),
-  );
-  if (!head) return replay(context, { sessionId, batchId, events });
-  context.notifier.publish(sessionTopic(sessionId));
-  return { sessionId, firstId: head.base + 1, lastId: head.base + events.length, isReplayed: false };
-}
+export const appendSessionEvents = guarded(
+  RECORD_SESSIONS,
+  async (
+    context: OperationContext,
+    { sessionId, batchId, events }: AppendSessionEventsInput,
+  ): Promise<AppendedEvents> => {
+    const entry = auditEntry(context, 'appendSessionEvents', { type: 'Session', id: sessionId });
+    const statement = appendStatement(context, { sessionId, batchId, events }, entry);
+    const [head] = await inTurn(context, sessionId, () =>
+      context.sql.attempt(statement).catch((error: unknown) => {
+        if (isBatchTwin(error)) return [];
+        throw error;
+      }),
+    );
+    if (!head) return replay(context, { sessionId, batchId, events });
+    context.notifier.publish(sessionTopic(sessionId));
+    return { sessionId, firstId: head.base + 1, lastId: head.base + events.length, isReplayed: false };
+  },
+);
 
 /**
  * One append of a session at a time in this process: the others would wait for the head of the stream, each with a connection that everybody

@@ -67,6 +67,7 @@ export const sessionEventRoutes = [
     method: 'GET',
     path: '/v1/sessions/:sessionId/events',
     operationId: 'listSessionEvents',
+    access: listSessionEvents.access,
     tag: 'Sessions',
     summary: 'List the recorded events of a session, or follow them live.',
     description:
@@ -101,6 +102,7 @@ export const sessionEventRoutes = [
     method: 'POST',
     path: '/v1/sessions/:sessionId/events',
     operationId: 'appendSessionEvents',
+    access: appendSessionEvents.access,
     tag: 'Sessions',
     summary: 'Append events to the stream of a session.',
     description:

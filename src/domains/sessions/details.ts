@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { notFound } from '../../core/errors.ts';
-import type { OperationContext } from '../../core/operation.ts';
+import { type OperationContext, guarded } from '../../core/operation.ts';
 import { type ArtifactRow, type PullRequestRow, artifactsOf, pullRequestsOf } from './artifact-queries.ts';
 import type { SessionReference } from './input.ts';
 import { readSessions } from './operations.ts';
@@ -19,10 +19,13 @@ export interface ArtifactDetails extends ArtifactRow {
 }
 
 /** One session. @throws NotFoundError when there is none that the caller may read. */
-export async function readSession(context: OperationContext, { sessionId }: SessionReference): Promise<SessionRow> {
-  const [session] = await readSessions(context, [sessionId]);
-  return session ?? Promise.reject(notFound('session'));
-}
+export const readSession = guarded(
+  readSessions.access,
+  async (context: OperationContext, { sessionId }: SessionReference): Promise<SessionRow> => {
+    const [session] = await readSessions(context, [sessionId]);
+    return session ?? Promise.reject(notFound('session'));
+  },
+);
 
 /** The details of sessions that the caller has reached, in their order: three statements, however many sessions they are. */
 export async function readSessionDetails(

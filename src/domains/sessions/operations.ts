@@ -1,13 +1,14 @@
 import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
 import { ConflictError, invalid, notFound } from '../../core/errors.ts';
 import type { CountedPage } from '../../core/postgres/keyset.ts';
-import { type OperationContext, auditEntry, requireOrganization, requireScope } from '../../core/operation.ts';
+import { type OperationContext, guarded, requireOrganization } from '../../core/operation.ts';
+import { auditEntry } from '../../core/audit.ts';
 import type { Columns } from '../../core/postgres/columns.ts';
 import { isLongerThan } from '../../core/validation.ts';
 import { resolveMcpConnections } from '../mcp-connections/operations.ts';
 import { Session } from './entity.ts';
 import { MAX_DESCRIPTION, type PinSessionInput, type UpdateSessionInput } from './input.ts';
-import { requireChange } from './policy.ts';
+import { READ_SESSIONS, WRITE_SESSIONS, requireChange } from './policy.ts';
 import {
   type SessionChanges,
   type SessionList,
@@ -22,14 +23,11 @@ import { type RichTextDocument, toPlainText } from './rich-text.ts';
 import { isFinished } from './vocabulary.ts';
 
 /** Those of the ids that the caller may read, in no particular order; with all columns, or those that are selected. */
-export async function readSessions(
-  context: OperationContext,
-  ids: readonly string[],
-  selected?: Columns<SessionRow>,
-): Promise<SessionRow[]> {
-  requireScope(context.actor, 'sessions.read');
-  return findSessions(context, ids, selected);
-}
+export const readSessions = guarded(
+  READ_SESSIONS,
+  (context: OperationContext, ids: readonly string[], selected?: Columns<SessionRow>): Promise<SessionRow[]> =>
+    findSessions(context, ids, selected),
+);
 
 /**
  * Where a session's stream of events ends at the moment, and whether more may come.
@@ -45,14 +43,16 @@ export async function readStreamHead(
 }
 
 /** Pages through the sessions that the caller may read. */
-export async function listSessions(
-  context: OperationContext,
-  { organizationId, ...list }: SessionList & { organizationId?: string },
-): Promise<CountedPage<SessionRow>> {
-  requireScope(context.actor, 'sessions.read');
-  requireOrganization(context.actor, organizationId);
-  return { page: await pageOfSessions(context, list), total: () => countSessions(context, list.filter) };
-}
+export const listSessions = guarded(
+  READ_SESSIONS,
+  async (
+    context: OperationContext,
+    { organizationId, ...list }: SessionList & { organizationId?: string },
+  ): Promise<CountedPage<SessionRow>> => {
+    requireOrganization(context.actor, organizationId);
+    return { page: await pageOfSessions(context, list), total: () => countSessions(context, list.filter) };
+  },
+);
 
 export type { SessionRow } from './queries.ts';
 // What belongs to sessions that the caller has reached. Projects are found by their id.
@@ -65,17 +65,19 @@ export { projectsOf, readSessionVersions } from './queries.ts';
  * @throws NotFoundError when the caller cannot read the session; ForbiddenError when they can but may not change it; ValidationError when
  * an MCP server is none that the caller can see.
  */
-export async function updateSession(
-  context: OperationContext,
-  { sessionId, ...given }: UpdateSessionInput,
-  selected?: Columns<SessionRow>,
-): Promise<SessionRow> {
-  requireScope(context.actor, 'sessions.write');
-  const mcpServers = given.mcpServers && (await resolveMcpConnections(context, given.mcpServers, 'mcpServers'));
-  const description =
-    given.richContent && given.description === undefined ? describe(given.richContent) : given.description;
-  return changeSession(context, 'updateSession', sessionId, { ...given, description, mcpServers }, selected);
-}
+export const updateSession = guarded(
+  WRITE_SESSIONS,
+  async (
+    context: OperationContext,
+    { sessionId, ...given }: UpdateSessionInput,
+    selected?: Columns<SessionRow>,
+  ): Promise<SessionRow> => {
+    const mcpServers = given.mcpServers && (await resolveMcpConnections(context, given.mcpServers, 'mcpServers'));
+    const description =
+      given.richContent && given.description === undefined ? describe(given.richContent) : given.description;
+    return changeSession(context, 'updateSession', sessionId, { ...given, description, mcpServers }, selected);
+  },
+);
 
 /** The description that a rich-text document makes; null when its text is empty. */
 export function describe(richContent: RichTextDocument): string | null {
@@ -86,14 +88,14 @@ export function describe(richContent: RichTextDocument): string | null {
 }
 
 /** Pins a session to the top for everybody who reads it, or unpins it. */
-export async function pinSession(
-  context: OperationContext,
-  { sessionId, isPinned }: PinSessionInput,
-  selected?: Columns<SessionRow>,
-): Promise<SessionRow> {
-  requireScope(context.actor, 'sessions.write');
-  return changeSession(context, 'pinSession', sessionId, { isPinned }, selected);
-}
+export const pinSession = guarded(
+  WRITE_SESSIONS,
+  (
+    context: OperationContext,
+    { sessionId, isPinned }: PinSessionInput,
+    selected?: Columns<SessionRow>,
+  ): Promise<SessionRow> => changeSession(context, 'pinSession', sessionId, { isPinned }, selected),
+);
 
 /** What a change may write. Of `jsonb` columns as JSON text: a list or an object would be taken for a value of PostgreSQL's own. */
 const CHANGEABLE = [

@@ -1,6 +1,10 @@
 import { ForbiddenError, notFound } from '../../core/errors.ts';
-import { type Actor, type Role, requireOrganization } from '../../core/operation.ts';
+import { type Access, type Actor, type Role, requireOrganization } from '../../core/operation.ts';
 import { type Reach, isWithin } from '../../core/postgres/reach.ts';
+
+export const READ_SESSIONS: Access = { scopes: ['sessions.read'], inOrganization: true };
+export const WRITE_SESSIONS: Access = { scopes: ['sessions.write'], inOrganization: true };
+export const RECORD_SESSIONS: Access = { scopes: ['sessions.record'], inOrganization: true };
 
 /** What decides who may see and change a session. `Id` is an id, or the place of one in a prepared query. */
 export interface Ownership<Id = string> {

@@ -1,12 +1,7 @@
 import { LockMode } from '@mikro-orm/postgresql';
 import { ConflictError, notFound } from '../../core/errors.ts';
-import {
-  type AuditTarget,
-  type OperationContext,
-  requireOrganization,
-  requireScope,
-  write,
-} from '../../core/operation.ts';
+import { type OperationContext, guarded, requireOrganization, write } from '../../core/operation.ts';
+import { type AuditTarget } from '../../core/audit.ts';
 import { type ArtifactRow, type PullRequestRow, artifactRow, pullRequestRow } from './artifact-queries.ts';
 import { Artifact, Project, PullRequest, Session, SessionStream } from './entity.ts';
 import type {
@@ -17,16 +12,20 @@ import type {
 } from './input.ts';
 import { resolveMcpConnections } from '../mcp-connections/operations.ts';
 import { describe, lockSession, sessionTopic } from './operations.ts';
+import { RECORD_SESSIONS } from './policy.ts';
 import { type SessionRow, findSessions } from './queries.ts';
 import { NEXT_STATES, isFinished } from './vocabulary.ts';
 
 /** What agent runners do: they make sessions, move them from state to state, and record what comes of them. */
 
 /** Begins a session of the caller: queued, with an empty stream of events. */
-export async function createSession(context: OperationContext, input: CreateSessionInput): Promise<SessionRow> {
-  const { id } = await insertSession(context, input);
-  return readRecorded(context, id);
-}
+export const createSession = guarded(
+  RECORD_SESSIONS,
+  async (context: OperationContext, input: CreateSessionInput): Promise<SessionRow> => {
+    const { id } = await insertSession(context, input);
+    return readRecorded(context, id);
+  },
+);
 
 /** The session as it is read, after the commit: with its project, which is a row of its own. */
 async function readRecorded(context: OperationContext, id: string): Promise<SessionRow> {
@@ -37,7 +36,6 @@ async function readRecorded(context: OperationContext, id: string): Promise<Sess
 const insertSession = write(
   async (context, input: CreateSessionInput): Promise<Session> => {
     const { em, actor, now, newId } = context;
-    requireScope(actor, 'sessions.record');
     const organization = requireOrganization(actor);
     const mcpServers = await resolveMcpConnections(context, input.mcpServers, 'mcpServers');
     const at = now();
@@ -69,7 +67,7 @@ const insertSession = write(
     em.create(SessionStream, { session, organization: organization.id, lastId: 0, isClosed: false });
     return session;
   },
-  { operation: 'createSession', target: ({ id }) => ofSession(id) },
+  { access: RECORD_SESSIONS, operation: 'createSession', target: ({ id }) => ofSession(id) },
 );
 
 function ofSession(id: string): AuditTarget {
@@ -80,15 +78,17 @@ function ofSession(id: string): AuditTarget {
  * Moves a session to another state. A finished one takes no events until it is queued again.
  * @throws ConflictError for a move that the states do not allow.
  */
-export async function transitionSession(context: OperationContext, input: TransitionSessionInput): Promise<SessionRow> {
-  const { id } = await moveSession(context, input);
-  context.notifier.publish(sessionTopic(id));
-  return readRecorded(context, id);
-}
+export const transitionSession = guarded(
+  RECORD_SESSIONS,
+  async (context: OperationContext, input: TransitionSessionInput): Promise<SessionRow> => {
+    const { id } = await moveSession(context, input);
+    context.notifier.publish(sessionTopic(id));
+    return readRecorded(context, id);
+  },
+);
 
 const moveSession = write(
   async ({ em, actor, now }, { sessionId, state }: TransitionSessionInput): Promise<Session> => {
-    requireScope(actor, 'sessions.record');
     // The stream before the session, as an append takes them.
     await em.findOne(
       SessionStream,
@@ -111,7 +111,7 @@ const moveSession = write(
     await em.nativeUpdate(SessionStream, { session: sessionId }, { isClosed: isFinished(state) });
     return session;
   },
-  { operation: 'transitionSession', target: ({ id }) => ofSession(id) },
+  { access: RECORD_SESSIONS, operation: 'transitionSession', target: ({ id }) => ofSession(id) },
 );
 
 /** Both stand in every answer with their session, so neither list grows without end. */
@@ -124,7 +124,6 @@ const MAX_PULL_REQUESTS = 100;
  */
 export const recordArtifact = write(
   async ({ em, actor, now, newId }, { sessionId, type }: RecordArtifactInput): Promise<ArtifactRow> => {
-    requireScope(actor, 'sessions.record');
     const session = await lockSession(em, actor, sessionId);
     if ((await em.count(Artifact, { session })) >= MAX_ARTIFACTS)
       throw new ConflictError(`a session has at most ${MAX_ARTIFACTS} artifacts`);
@@ -139,7 +138,7 @@ export const recordArtifact = write(
     });
     return artifactRow(artifact);
   },
-  { operation: 'recordArtifact', target: ({ sessionId }) => ofSession(sessionId) },
+  { access: RECORD_SESSIONS, operation: 'recordArtifact', target: ({ sessionId }) => ofSession(sessionId) },
 );
 
 /**
@@ -152,7 +151,6 @@ export const recordPullRequest = write(
     { artifactId, ...input }: RecordPullRequestInput,
   ): Promise<{ artifact: ArtifactRow; pullRequest: PullRequestRow }> => {
     const { em, actor, now, newId } = context;
-    requireScope(actor, 'sessions.record');
     const artifact = await em.findOne(Artifact, { id: artifactId, organization: requireOrganization(actor).id });
     if (!artifact) throw notFound('artifact');
     // Recording twice at once is decided by this lock; it also says whether the caller may change the session.
@@ -175,5 +173,5 @@ export const recordPullRequest = write(
     artifact.updatedAt = at;
     return { artifact: artifactRow(artifact), pullRequest: pullRequestRow(pullRequest) };
   },
-  { operation: 'recordPullRequest', target: ({ artifact }) => ofSession(artifact.sessionId) },
+  { access: RECORD_SESSIONS, operation: 'recordPullRequest', target: ({ artifact }) => ofSession(artifact.sessionId) },
 );

@@ -29,6 +29,7 @@ export const sessionRoutes = [
     method: 'GET',
     path: '/v1/sessions',
     operationId: 'listSessions',
+    access: listSessions.access,
     tag,
     summary: 'List the sessions that the caller can read.',
     description:
@@ -52,6 +53,7 @@ export const sessionRoutes = [
     method: 'POST',
     path: '/v1/sessions',
     operationId: 'createSession',
+    access: createSession.access,
     tag,
     summary: 'Begin to record a session.',
     description:
@@ -75,6 +77,7 @@ export const sessionRoutes = [
     method: 'GET',
     path: '/v1/sessions/:sessionId',
     operationId: 'readSession',
+    access: readSession.access,
     tag,
     summary: 'Read a session.',
     description: 'With its artifacts, their pull requests, and its project. Needs the scope `sessions.read`.',
@@ -89,6 +92,7 @@ export const sessionRoutes = [
     method: 'PATCH',
     path: '/v1/sessions/:sessionId',
     operationId: 'updateSession',
+    access: updateSession.access,
     optionalBody: true,
     tag,
     summary: 'Update the configuration of a session.',

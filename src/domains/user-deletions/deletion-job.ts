@@ -1,8 +1,8 @@
 import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
 import { z } from 'zod';
-import { recordAudit } from '../../core/audit.ts';
+import { recordAudit, jobEntry } from '../../core/audit.ts';
 import { type JobContext, jobHandler } from '../../core/jobs.ts';
-import { jobEntry } from '../../core/operation.ts';
+
 import { apiKeyTopic } from '../api-keys/entity.ts';
 import { revokeKeys } from '../api-keys/operations.ts';
 import {

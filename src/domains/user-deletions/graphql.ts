@@ -57,7 +57,7 @@ builder.queryField('deletionJob', (t) =>
     type: DeletionJobType,
     nullable: true,
     description: "A deletion of the caller's own account; null when there is none of this id.",
-    extensions: { ...OWN_STATEMENT, ...refusable({ scope: 'users.delete' }) },
+    extensions: { ...OWN_STATEMENT, ...refusable(readDeletionJobs.access) },
     args: { id: t.arg.id({ required: true, description: 'Either id of the deletion job.' }) },
     resolve: async (_, { id }, context, info) => {
       const ids = uuidsOf([String(keyFromId('DeletionJob', id))]);
@@ -77,7 +77,7 @@ const DeletionQuestionnaireInput = builder.inputType('DeletionQuestionnaireInput
 });
 
 mutation('deleteUser', {
-  requires: { scope: 'users.delete' },
+  access: deleteUser.access,
   description:
     "Queues the permanent deletion of the caller's own account. Asking again answers the same job. Refused while the caller is the only admin of an organization that has other members.",
   schema: deleteUserInput,
@@ -98,7 +98,7 @@ mutation('deleteUser', {
 });
 
 mutation('cancelUserDeletion', {
-  requires: { scope: 'users.delete' },
+  access: cancelUserDeletion.access,
   description: "Calls a deletion of the caller's account off, as long as it is queued: everything stays as it was.",
   schema: cancelUserDeletionInput,
   ids: { deletionJobId: 'DeletionJob' },

@@ -1,12 +1,13 @@
 import { LockMode } from '@mikro-orm/postgresql';
 import { ConflictError, ForbiddenError, notFound, unauthenticated } from '../../core/errors.ts';
 import { cancelJob, enqueueJob } from '../../core/jobs.ts';
-import { type AuditTarget, type OperationContext, requireScope, write } from '../../core/operation.ts';
+import { type OperationContext, guarded, write } from '../../core/operation.ts';
+import { type AuditTarget } from '../../core/audit.ts';
 import type { Columns } from '../../core/postgres/columns.ts';
 import { lockUser } from '../users/operations.ts';
 import { DeletionJob } from './entity.ts';
 import type { CancelUserDeletionInput, DeleteUserInput } from './input.ts';
-import { onlyAdminConflict } from './policy.ts';
+import { DELETE_USER, onlyAdminConflict } from './policy.ts';
 import { type DeletionJobRow, findDeletionJobs } from './queries.ts';
 
 /**
@@ -17,7 +18,6 @@ import { type DeletionJobRow, findDeletionJobs } from './queries.ts';
  */
 export const deleteUser = write(
   async ({ em, actor, now, newId, settings }: OperationContext, input: DeleteUserInput): Promise<DeletionJob> => {
-    requireScope(actor, 'users.delete');
     if (input.userId.toLowerCase() !== actor.userId) throw new ForbiddenError('only the own account can be deleted');
     // Requests of one user go one after the other. The deletion may have ended while this one was on its way.
     if (!(await lockUser(em, actor.userId))) throw unauthenticated();
@@ -39,7 +39,7 @@ export const deleteUser = write(
     await enqueueJob(em, 'user-deletion', { id: job.id, data: { deletionJobId: job.id }, delaySeconds });
     return job;
   },
-  { operation: 'deleteUser', target: targetOf },
+  { access: DELETE_USER, operation: 'deleteUser', target: targetOf },
 );
 
 /** The job, not the user: the log keeps no ids of accounts that are gone. */
@@ -53,7 +53,6 @@ function targetOf({ id }: DeletionJob): AuditTarget {
  */
 export const cancelUserDeletion = write(
   async ({ em, actor, now }: OperationContext, { deletionJobId }: CancelUserDeletionInput): Promise<DeletionJob> => {
-    requireScope(actor, 'users.delete');
     const job = await em.findOne(
       DeletionJob,
       { id: deletionJobId, userId: actor.userId },
@@ -66,15 +65,12 @@ export const cancelUserDeletion = write(
     await cancelJob(em, 'user-deletion', job.id);
     return job;
   },
-  { operation: 'cancelUserDeletion', target: targetOf },
+  { access: DELETE_USER, operation: 'cancelUserDeletion', target: targetOf },
 );
 
 /** Those of the ids that are deletions of the caller's own account. */
-export async function readDeletionJobs(
-  context: OperationContext,
-  ids: readonly string[],
-  selected?: Columns<DeletionJobRow>,
-): Promise<DeletionJobRow[]> {
-  requireScope(context.actor, 'users.delete');
-  return findDeletionJobs(context, ids, selected);
-}
+export const readDeletionJobs = guarded(
+  DELETE_USER,
+  (context: OperationContext, ids: readonly string[], selected?: Columns<DeletionJobRow>): Promise<DeletionJobRow[]> =>
+    findDeletionJobs(context, ids, selected),
+);

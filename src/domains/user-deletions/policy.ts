@@ -1,6 +1,10 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { ConflictError } from '../../core/errors.ts';
+import type { Access } from '../../core/operation.ts';
 import { organizationsAdministeredBy } from '../organizations/operations.ts';
+
+/** One's own account alone, wherever one acts. */
+export const DELETE_USER: Access = { scopes: ['users.delete'], inOrganization: false };
 
 /** Why the user must not be deleted: the organizations that have other members and this user as their only admin. */
 export async function onlyAdminConflict(em: EntityManager, userId: string): Promise<ConflictError | undefined> {

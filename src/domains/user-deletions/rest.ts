@@ -12,6 +12,7 @@ export const userDeletionRoutes = [
     method: 'DELETE',
     path: '/v1/users/:userId',
     operationId: 'deleteUser',
+    access: deleteUser.access,
     tag: 'Users',
     summary: "Queue the permanent deletion of the caller's account.",
     description:

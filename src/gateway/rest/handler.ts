@@ -2,7 +2,7 @@ import { type HttpAnswer, type HttpRequest, answerJson, answerWith } from '../..
 import { DomainError, type ErrorKind, STATUS_OF, ValidationError, invalid } from '../../core/errors.ts';
 import { type Method, type Route, isWrite, takesBody } from '../../core/http/route.ts';
 import { NOT_KNOWN, parseInput } from '../../core/validation.ts';
-import type { Actor, OperationContext } from '../../core/operation.ts';
+import { type Actor, type OperationContext, requireAccess } from '../../core/operation.ts';
 import { readJson, requireObject } from '../../core/http/request-body.ts';
 import { type Dependencies, operationContext, readingContext } from '../dependencies.ts';
 import { idempotencyKeyOf } from '../request-headers.ts';
@@ -21,24 +21,21 @@ const TABLE = routes.flatMap((route) =>
   [route.path, ...(route.aliases ?? [])].map((path) => ({ route, segments: path.split('/') })),
 );
 
-/**
- * Finds the route of a request, before it is known who calls.
- * @throws DomainError 410 for removed APIs, 404 for unknown paths, 405 with `Allow` for another method.
- */
-export function matchRoute(method: string, path: string, now: Date): Match {
+/** The route of a request; else the error to answer: 410 for removed APIs, 404 for unknown paths, 405 with `Allow` for another method. */
+export function matchRoute(method: string, path: string, now: Date): Match | DomainError {
   const removed = removedApiAt(path, now);
-  if (removed) throw new DomainError('gone', describeRemoval(removed));
+  if (removed) return new DomainError('gone', describeRemoval(removed));
   const segments = path.split('/');
   const onPath = TABLE.filter(
     (row) =>
       row.segments.length === segments.length &&
       row.segments.every((part, index) => (part.startsWith(':') ? segments[index] !== '' : part === segments[index])),
   );
-  if (onPath.length === 0) throw new DomainError('notFound', `there is nothing at ${path.slice(0, 200)}`);
+  if (onPath.length === 0) return new DomainError('notFound', `there is nothing at ${path.slice(0, 200)}`);
   // A HEAD is a GET whose body is not sent (RFC 9110, section 9.3.2).
   const row = onPath.find(({ route }) => route.method === (method === 'HEAD' ? 'GET' : method));
   if (!row)
-    throw methodNotAllowed(
+    return methodNotAllowed(
       method,
       onPath.map(({ route }) => route.method),
     );
@@ -65,7 +62,10 @@ function decode(name: string, segment: string): string {
   }
 }
 
-/** Runs the operation of a route: path, query and body become its input, its result the documented document. It adds no rule. */
+/**
+ * Runs the operation of a route: path, query and body become its input, its result the documented document. It adds no rule. What can be said
+ * without the input is said before it is read.
+ */
 export async function answerRest(
   request: HttpRequest,
   url: URL,
@@ -74,6 +74,7 @@ export async function answerRest(
   requestId: string,
   dependencies: Dependencies,
 ): Promise<HttpAnswer> {
+  requireAccess(actor, route.access);
   if (isWrite(route) && !takesBody(route)) await refuseProperties(request);
   const given = takesBody(route) ? await bodyOf(request, route) : queryOf(url.searchParams, route);
   const parameters = Object.fromEntries(

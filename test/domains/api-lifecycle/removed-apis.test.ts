@@ -37,10 +37,11 @@ describe('removed APIs', () => {
   test.each(REMOVED)(
     '%s: its neighbours are plainly unknown, and so is the path itself before its day',
     async (prefix, _, removedOn) => {
+      const { key } = await gateway.createKey();
       for (const path of [`${prefix}x`, `/x${prefix}`, prefix.toUpperCase()])
-        expect((await send(gateway, 'GET', path)).status).toBe(404);
+        expect((await send(gateway, 'GET', path, { key })).status).toBe(404);
       gateway.setClock(new Date(Date.parse(removedOn) - 1));
-      const before = await send(gateway, 'GET', prefix);
+      const before = await send(gateway, 'GET', prefix, { key });
       gateway.setClock(new Date(removedOn));
       const after = await send(gateway, 'GET', prefix);
       gateway.setClock(undefined);

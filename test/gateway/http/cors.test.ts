@@ -61,7 +61,8 @@ describe.each(['/graphql', DEFINITIONS, '/v1/organizations'])('%s', (path) => {
 
   test('refusals can be read by a listed origin, too', async () => {
     expect(await ask(open, 'POST', path, { Origin: APP })).toMatchObject({ status: 401, told: allowed(APP) });
-    expect(await ask(open, 'PUT', path, { Origin: APP })).toMatchObject({ status: 405, told: allowed(APP) });
+    const withKey = { Origin: APP, Authorization: `Bearer ${key}` };
+    expect(await ask(open, 'PUT', path, withKey)).toMatchObject({ status: 405, told: allowed(APP) });
   });
 
   test.each([

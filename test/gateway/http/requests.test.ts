@@ -77,21 +77,25 @@ describe('request ids', () => {
 });
 
 describe('unknown paths and methods', () => {
-  test('404 in the form of the path, on any method, with or without key', async () => {
+  test('404 in the form of the path, on any method; 401 without a key, which says nothing of the path', async () => {
     for (const method of ['GET', 'POST', 'DELETE', 'PUT', 'PROPFIND']) {
       for (const path of ['/nothing', '/v1', '/v1/', '/v1/organizations/', '/v2/organizations', '/V1/organizations']) {
-        expect(await send(gateway, method, path)).toMatchObject({
+        expect(await send(gateway, method, path, { key })).toMatchObject({
           status: 404,
           body: { error: `there is nothing at ${path}` },
+        });
+        expect(await send(gateway, method, path)).toMatchObject({
+          status: 401,
+          body: { error: 'missing or invalid API key' },
         });
       }
     }
     const headers = { 'X-Request-Id': 'r1' };
-    expect(await send(gateway, 'GET', '/events/1999-01/x', { headers })).toMatchObject({
+    expect(await send(gateway, 'GET', '/events/1999-01/x', { key, headers })).toMatchObject({
       status: 404,
       body: eventsError('there is nothing at /events/1999-01/x', 'OBJECT_NOT_FOUND', 'not_found'),
     });
-    expect((await send(gateway, 'GET', `/${'x'.repeat(5000)}`)).text.length).toBeLessThan(300);
+    expect((await send(gateway, 'GET', `/${'x'.repeat(5000)}`, { key })).text.length).toBeLessThan(300);
   });
 
   test('405 with Allow on every path of the table, for every method that it does not have', async () => {

@@ -232,7 +232,7 @@ describe('the same key and input', () => {
     const { organization, email } = await gateway.createKey();
     const [strong, weak] = [
       await gateway.createKey({ organization, email }),
-      await gateway.createKey({ organization, email, scopes: ['sessions.read'] }),
+      await gateway.createKey({ organization, email, scopes: ['behavioral_events.event_definitions.read_write'] }),
     ];
     const write = createDefinition();
     await send(write, 'k-1', { by: strong.key });

@@ -10,7 +10,8 @@ import { keyFromId, toGlobalId } from '../../../core/graphql/nodes.ts';
 import type { OperationContext } from '../../../core/operation.ts';
 import { selectedColumns } from '../../../core/graphql/selection.ts';
 import { OrganizationType } from '../../organizations/graphql.ts';
-import { EVENT_DEFINITIONS, EVENT_NAME, EventDefinition } from './types.ts';
+import { EVENT_DEFINITIONS } from '../policy.ts';
+import { EVENT_NAME, EventDefinition } from './types.ts';
 import {
   createEventDefinitionInput,
   eventDefinitionFilter,
@@ -68,7 +69,7 @@ builder.objectField(OrganizationType, 'eventDefinitions', (t) =>
     {
       type: EventDefinition,
       description: 'Its event definitions, by name unless ordered otherwise.',
-      extensions: refusable({ ...EVENT_DEFINITIONS, actingOrganization: true }),
+      extensions: refusable(EVENT_DEFINITIONS, { actingOrganization: true }),
       args: {
         search: t.arg.string({
           description:
@@ -214,7 +215,7 @@ const CustomMatchingIdInput = builder.inputType('CustomMatchingIdInput', {
 });
 
 mutation('createEventDefinition', {
-  requires: EVENT_DEFINITIONS,
+  access: createEventDefinition.access,
   description: 'Creates an event definition with its properties.',
   schema: createEventDefinitionInput,
   input: (t) => ({
@@ -244,7 +245,7 @@ mutation('createEventDefinition', {
 });
 
 mutation('updateEventDefinition', {
-  requires: EVENT_DEFINITIONS,
+  access: updateEventDefinition.access,
   description: 'Changes the label and description of an event definition; nothing else of it can change.',
   schema: updateEventDefinitionInput,
   ids: { eventName: 'EventDefinition' },
@@ -265,7 +266,7 @@ mutation('updateEventDefinition', {
 });
 
 mutation('deleteEventDefinition', {
-  requires: EVENT_DEFINITIONS,
+  access: deleteEventDefinition.access,
   description: 'Deletes an event definition and its occurrences for ever; its name can never be used again.',
   schema: eventDefinitionReference,
   ids: { eventName: 'EventDefinition' },

@@ -1,6 +1,6 @@
 import { ConflictError, NotFoundError } from '../../../core/errors.ts';
 import { type PayloadFields, mutation } from '../../../core/graphql/mutations.ts';
-import { EVENT_DEFINITIONS, EVENT_NAME, EventDefinition } from './types.ts';
+import { EVENT_NAME, EventDefinition } from './types.ts';
 import {
   addEventPropertyInput,
   eventPropertyReference,
@@ -29,7 +29,7 @@ const withDefinition =
   });
 
 mutation('addEventProperty', {
-  requires: EVENT_DEFINITIONS,
+  access: addEventProperty.access,
   description: 'Adds a custom property to an event definition, which has at most 50.',
   schema: addEventPropertyInput,
   ids: { eventName: 'EventDefinition' },
@@ -43,7 +43,7 @@ mutation('addEventProperty', {
 });
 
 mutation('updateEventProperty', {
-  requires: EVENT_DEFINITIONS,
+  access: updateEventProperty.access,
   description:
     'Changes label, description, and the options of an enumeration. Removing an option keeps it valid for past occurrences.',
   schema: updateEventPropertyInput,
@@ -61,7 +61,7 @@ mutation('updateEventProperty', {
 });
 
 mutation('replaceEventPropertyType', {
-  requires: EVENT_DEFINITIONS,
+  access: replaceEventPropertyType.access,
   description:
     'Gives a property another type: deletes it and creates it again under its name, in one transaction. Past occurrences keep their values.',
   schema: replaceEventPropertyTypeInput,
@@ -80,7 +80,7 @@ mutation('replaceEventPropertyType', {
 });
 
 mutation('deleteEventProperty', {
-  requires: EVENT_DEFINITIONS,
+  access: deleteEventProperty.access,
   description: 'Removes a custom property; past occurrences keep their values, and the name may be used again.',
   schema: eventPropertyReference,
   ids: { eventName: 'EventDefinition' },

@@ -2,19 +2,12 @@ import { resolveBatched } from '../../../core/graphql/batches.ts';
 import { OWN_STATEMENT, builder } from '../../../core/graphql/builder.ts';
 import { nodeType, uuidsOf } from '../../../core/graphql/nodes.ts';
 import { requireOrganization } from '../../../core/operation.ts';
-import { type Requirements } from '../../../core/graphql/refusable.ts';
 import { needs, selectedColumns } from '../../../core/graphql/selection.ts';
 import { defaultPropertiesOf, fullyQualifiedName, objectTypeId } from '../computed-fields.ts';
 import { customPropertiesOf, readEventDefinitionsByIds } from '../operations.ts';
 import { EventProperty } from './property-types.ts';
 import type { EventPropertyRow } from '../property-queries.ts';
 import { type EventDefinitionRow, propertiesWith } from '../queries.ts';
-
-/** What a caller must have for all that concerns event definitions. */
-export const EVENT_DEFINITIONS: Requirements = {
-  scope: 'behavioral_events.event_definitions.read_write',
-  subscription: true,
-};
 
 /** What every argument and input field takes that names a definition. */
 export const EVENT_NAME = 'Name, fully qualified name, or id of the definition.';

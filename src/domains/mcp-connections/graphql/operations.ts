@@ -40,7 +40,7 @@ builder.objectField(OrganizationType, 'mcpServers', (t) =>
         }),
       },
       extensions: {
-        ...refusable({ scope: 'mcp_connections.read', actingOrganization: true }),
+        ...refusable(listMcpConnections.access, { actingOrganization: true }),
         ...needs<{ id: string }>('id'),
       },
       resolve: ({ id: organizationId }, args, context, info) => {
@@ -150,7 +150,7 @@ const authorizationUrl = {
 } as const;
 
 mutation('createMcpServer', {
-  requires: { scope: 'mcp_connections.write' },
+  access: createMcpConnection.access,
   callsOut: true,
   description:
     'Registers an MCP connection. A remote server is spoken to: it is connected, or its authorization begins; when it fails, nothing is left behind.',
@@ -178,7 +178,7 @@ mutation('createMcpServer', {
 });
 
 mutation('authorizeMcpServer', {
-  requires: { scope: 'mcp_connections.write' },
+  access: authorizeMcpConnection.access,
   callsOut: true,
   description: 'Connects a remote connection with what is stored, or begins its authorization.',
   schema: reference,
@@ -197,7 +197,7 @@ mutation('authorizeMcpServer', {
 });
 
 mutation('testMcpServer', {
-  requires: { scope: 'mcp_connections.write' },
+  access: testMcpConnection.access,
   callsOut: true,
   description: 'Asks a remote server whether it answers with what is stored, and notes the outcome in its status.',
   schema: reference,
@@ -220,7 +220,7 @@ mutation('testMcpServer', {
 });
 
 mutation('updateMcpServer', {
-  requires: { scope: 'mcp_connections.write' },
+  access: updateMcpConnection.access,
   description:
     'Changes a connection; the server is not asked. A new `serverUrl` clears all credentials: nothing that was given for one server is shown to another.',
   schema: z.preprocess(
@@ -254,7 +254,7 @@ mutation('updateMcpServer', {
 });
 
 mutation('deleteMcpServer', {
-  requires: { scope: 'mcp_connections.write' },
+  access: deleteMcpConnection.access,
   callsOut: true,
   description:
     'Deletes a connection with all its secrets, and revokes its tokens where the authorization server offers that (RFC 7009).',

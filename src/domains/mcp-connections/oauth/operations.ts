@@ -1,8 +1,8 @@
 import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
 import { type OAuthTokens, validateAuthorizationResponseIssuer } from '@modelcontextprotocol/client';
-import { recordAudit } from '../../../core/audit.ts';
+import { recordAudit, auditEntry } from '../../../core/audit.ts';
 import { ConflictError, DomainError, notFound } from '../../../core/errors.ts';
-import { type Actor, type OperationContext, type WorkContext, auditEntry, write } from '../../../core/operation.ts';
+import { type Actor, type OperationContext, type WorkContext, guarded, write } from '../../../core/operation.ts';
 import type { Readable } from '../../../core/postgres/queries.ts';
 import { Membership } from '../../organizations/entity.ts';
 import { type Outcome, connectRemote, hashState, ping } from '../remote/connect.ts';
@@ -18,7 +18,7 @@ import {
 import { McpAuthorization, McpConnection, type McpConnectionTables } from '../entity.ts';
 import type { McpConnectionReference } from '../input.ts';
 import { exchange } from './authorization-flow.ts';
-import { loadManaged, targetOf } from '../policy.ts';
+import { WRITE_MCP_CONNECTIONS, loadManaged, targetOf } from '../policy.ts';
 import { noteFailure } from '../remote/session.ts';
 import { AUTHORIZATION_LIFETIME_MS, topicOf } from '../status.ts';
 import { usableToken } from './tokens.ts';
@@ -82,26 +82,27 @@ async function forgetPendingOf(em: EntityManager, connection: McpConnection): Pr
  * Connects a remote connection with its credentials, or begins its authorization anew.
  * @throws ConflictError for stdio; RemoteFailedError, and then the connection's status says the same.
  */
-export async function authorizeMcpConnection(
-  context: OperationContext,
-  { mcpConnectionId }: McpConnectionReference,
-): Promise<ConnectionResult> {
-  const connection = await loadManaged(context.em.fork(), context.actor, mcpConnectionId);
-  if (connection.type === 'stdio')
-    throw new ConflictError('a stdio connection is only stored; there is nothing to authorize');
-  const outcome = await reconnect(context, connection);
-  const result = await write(
-    async (inner, { mcpConnectionId: id }: McpConnectionReference) => {
-      const locked = await loadManaged(inner.em, inner.actor, id, { lock: true });
-      if (locked.serverUrl !== connection.serverUrl || locked.clientId !== connection.clientId)
-        throw new ConflictError('the MCP connection was changed meanwhile; authorize it again');
-      return { connection: locked, authorizationUrl: await saveOutcome(inner, locked, outcome, inner.actor) };
-    },
-    { operation: 'authorizeMcpConnection', target: ({ connection: changed }) => targetOf(changed) },
-  )(context, { mcpConnectionId });
-  context.notifier.publish(topicOf(mcpConnectionId));
-  return result;
-}
+export const authorizeMcpConnection = guarded(
+  WRITE_MCP_CONNECTIONS,
+  async (context: OperationContext, { mcpConnectionId }: McpConnectionReference): Promise<ConnectionResult> => {
+    const connection = await loadManaged(context.em.fork(), context.actor, mcpConnectionId);
+    if (connection.type === 'stdio')
+      throw new ConflictError('a stdio connection is only stored; there is nothing to authorize');
+    const outcome = await reconnect(context, connection);
+    const save = write(
+      async (inner, { mcpConnectionId: id }: McpConnectionReference) => {
+        const locked = await loadManaged(inner.em, inner.actor, id, { lock: true });
+        if (locked.serverUrl !== connection.serverUrl || locked.clientId !== connection.clientId)
+          throw new ConflictError('the MCP connection was changed meanwhile; authorize it again');
+        return { connection: locked, authorizationUrl: await saveOutcome(inner, locked, outcome, inner.actor) };
+      },
+      { access: WRITE_MCP_CONNECTIONS, operation: 'authorizeMcpConnection', target: (to) => targetOf(to.connection) },
+    );
+    const result = await save(context, { mcpConnectionId });
+    context.notifier.publish(topicOf(mcpConnectionId));
+    return result;
+  },
+);
 
 async function reconnect(context: OperationContext, connection: McpConnection): Promise<Outcome> {
   try {

@@ -1,6 +1,7 @@
 import { type GraphQLContext, builder } from '../../../core/graphql/builder.ts';
 import { type Connection, connectionType, toConnection } from '../../../core/graphql/connections.ts';
 import { ConflictError, NotFoundError, notFound } from '../../../core/errors.ts';
+import { READ_SESSIONS } from '../../sessions/policy.ts';
 import { mutation } from '../../../core/graphql/mutations.ts';
 import { keyFromId, nodeType, uuidsOf } from '../../../core/graphql/nodes.ts';
 import { refusable } from '../../../core/graphql/refusable.ts';
@@ -76,7 +77,7 @@ builder.objectField(SessionType, 'events', (t) =>
       description:
         'Its recorded events, by ascending id; pages of 1 to 1000, which end early at 16 MiB of data. Cursors are the ids that REST uses.',
       args: { filter: t.arg({ type: FilterInput, description: 'Conditions.' }) },
-      extensions: { ...refusable({ scope: 'sessions.read' }), ...CHECKS_PARENT, ...needs<SessionRow>('id') },
+      extensions: { ...refusable(READ_SESSIONS), ...CHECKS_PARENT, ...needs<SessionRow>('id') },
       resolve: async (session, { filter, ...page }, context, info) => {
         const read = takeRead(session, info);
         if (read) return read as Connection<SessionEventRow>;
@@ -144,7 +145,7 @@ const RecordedEventInput = builder.inputType('RecordedEventInput', {
 });
 
 mutation('appendSessionEvents', {
-  requires: { scope: 'sessions.record' },
+  access: appendSessionEvents.access,
   description:
     'Appends events to the stream of a session, all or none. With a `batchId` a retry stores nothing and answers the same.',
   schema: appendSessionEventsInput,

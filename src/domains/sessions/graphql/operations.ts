@@ -58,7 +58,7 @@ builder.objectField(OrganizationType, 'sessions', (t) =>
         orderBy: t.arg({ type: OrderInput, description: 'By time of creation, descending, unless given.' }),
       },
       extensions: {
-        ...refusable({ scope: 'sessions.read', actingOrganization: true }),
+        ...refusable(listSessions.access, { actingOrganization: true }),
         ...needs<{ id: string }>('id'),
       },
       resolve: async ({ id }, { filter, orderBy, ...page }, context, info) => {
@@ -81,7 +81,7 @@ builder.queryField('session', (t) =>
     type: SessionType,
     nullable: true,
     description: 'One session; null when there is none that the caller may read.',
-    extensions: { ...OWN_STATEMENT, ...refusable({ scope: 'sessions.read' }) },
+    extensions: { ...OWN_STATEMENT, ...refusable(readSessions.access) },
     args: { id: t.arg.id({ required: true, description: 'Either id of the session.' }) },
     resolve: async (_, { id }, context, info) => {
       const [key] = uuidsOf([String(keyFromId('Session', id))]);
@@ -132,7 +132,7 @@ export const configurationFields = (t: InputFields) => ({
 });
 
 mutation('updateSession', {
-  requires: { scope: 'sessions.write' },
+  access: updateSession.access,
   description: 'Updates the configuration of a session. What is absent stays as it is; null clears what may be null.',
   schema: updateSessionInput,
   ids: { sessionId: 'Session' },
@@ -158,7 +158,7 @@ mutation('updateSession', {
 });
 
 mutation('pinSession', {
-  requires: { scope: 'sessions.write' },
+  access: pinSession.access,
   description: 'Pins a session to the top for everybody who reads it, or unpins it.',
   schema: pinSessionInput,
   ids: { sessionId: 'Session' },

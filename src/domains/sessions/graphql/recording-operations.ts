@@ -65,7 +65,7 @@ const DiffSummaryInput = builder.inputType('DiffSummaryInput', {
 });
 
 mutation('createSession', {
-  requires: { scope: 'sessions.record' },
+  access: createSession.access,
   description: 'Begins to record a session of the caller; it is queued. For agent runners.',
   schema: createSessionInput,
   input: (t) => ({
@@ -93,7 +93,7 @@ mutation('createSession', {
 });
 
 mutation('transitionSession', {
-  requires: { scope: 'sessions.record' },
+  access: transitionSession.access,
   description:
     'Moves a session to another state: queued → in progress → completed, failed or cancelled; a finished one may be queued again.',
   schema: transitionSessionInput,
@@ -114,7 +114,7 @@ mutation('transitionSession', {
 });
 
 mutation('recordArtifact', {
-  requires: { scope: 'sessions.record' },
+  access: recordArtifact.access,
   description: 'Records something that a session has made; at most 1,000 a session.',
   schema: recordArtifactInput,
   ids: { sessionId: 'Session' },
@@ -158,7 +158,7 @@ const CodeRepositoryInput = builder.inputType('CodeRepositoryInput', {
 });
 
 mutation('recordPullRequest', {
-  requires: { scope: 'sessions.record' },
+  access: recordPullRequest.access,
   description:
     'Records a pull request of an artifact, or brings the one with the same address up to date; at most 100 an artifact.',
   schema: recordPullRequestInput,

@@ -1,0 +1,36 @@
+import SchemaBuilder, { BasePlugin, type PothosOutputFieldConfig, type SchemaTypes } from '@pothos/core';
+import type { GraphQLFieldResolver } from 'graphql';
+import { type OperationContext, requireAccess } from '../operation.ts';
+import { accessOf, refusalOf } from './refusable.ts';
+
+declare global {
+  namespace PothosSchemaTypes {
+    interface Plugins<Types extends SchemaTypes> {
+      access: AccessPlugin<Types>;
+    }
+  }
+}
+
+/**
+ * Checks the access of fields and mutations before their arguments are validated, so that a caller who lacks it is not asked to correct the
+ * input first. It stands behind the errors plugin, which makes the refusal a member of a mutation's result.
+ */
+class AccessPlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
+  // Validation is an argument mapper: what wraps the mappers runs before it.
+  override wrapArgMappers(
+    resolver: GraphQLFieldResolver<unknown, Types['Context'], object> | undefined,
+    config: PothosOutputFieldConfig<Types>,
+  ): GraphQLFieldResolver<unknown, Types['Context'], object> | undefined {
+    const access = accessOf(config);
+    if (!access || !resolver) return resolver;
+    const isOfActing = refusalOf(config)?.actingOrganization === true;
+    return (parent, args, context, info) => {
+      // A plugin knows the builder's context only as an object. Such a field is one of an organization.
+      const { actor } = context as OperationContext;
+      requireAccess(actor, access, isOfActing ? (parent as { readonly id: string }).id : undefined);
+      return resolver(parent, args, context, info);
+    };
+  }
+}
+
+SchemaBuilder.registerPlugin('access', AccessPlugin);

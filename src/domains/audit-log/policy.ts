@@ -1,0 +1,3 @@
+import type { Access } from '../../core/operation.ts';
+
+export const READ_AUDIT_LOG: Access = { scopes: ['organizations.write'], inOrganization: true, role: 'admin' };
