@@ -55,8 +55,11 @@ export interface Actor {
   readonly organization: ActingOrganization | undefined;
   /** Whether the key is bound to the organization. An unbound key acts in any organization of its user, one for each request. */
   readonly isBound?: boolean;
-  /** Where the database's log ended when the key was looked up: what was written by then is read, also on a replica. */
-  readonly position?: number | undefined;
+  /**
+   * Where the database's log ended when the key was looked up: what was written by then is read, also on a replica. Null when the primary was
+   * away then.
+   */
+  readonly position?: number | null | undefined;
   /** Somebody at the command line, who needs no key. */
   readonly isOperator?: boolean;
 }

@@ -143,7 +143,7 @@ export async function createDependencies({
     run,
     sql,
     replicas,
-    keys: createKeys({ sql, replicas, now }),
+    keys: createKeys({ sql: replicas ? createSql({ run: replicas.lookup }) : sql, replicas, now }),
     browserSessions: createBrowserSessions({ secrets, now, publicUrl: () => publicUrlOf({ config, address }) }),
     signInLinks: createSignInLinks({ now }),
     outages,

@@ -19,7 +19,8 @@ export interface KnownKey {
   /** Whether its use has not been noted for a minute. */
   readonly isStale: boolean;
   readonly organizations: readonly Required<ActingOrganization>[];
-  readonly position?: number | undefined;
+  /** Null where a replica has answered, since the primary is away. */
+  readonly position?: number | null | undefined;
 }
 
 /** Finds keys as they are now: undefined when it is unknown, expired or revoked. */
@@ -81,7 +82,7 @@ const findKeys = (by: 'hash' | 'id', withPosition: boolean) =>
       .where((eb) =>
         eb.or([eb('k.expires_at', 'is', null), eb('k.expires_at', '>', sql<string>`${value('at')}::timestamptz`)]),
       );
-    return withPosition ? keys.select(sql<number>`${sql.raw(POSITION)}`.as('position')) : keys;
+    return withPosition ? keys.select(sql<number | null>`${sql.raw(POSITION)}`.as('position')) : keys;
   });
 
 /**

@@ -34,7 +34,7 @@ export async function authenticate(
   if (!known || !canAct(known)) throw unauthenticated();
   await onKey?.(known.keyId);
   // Nobody is refused for want of it: a database that is full can still be read.
-  if (known.isStale)
+  if (known.isStale && known.position !== null)
     await noteKeyUse(sql, known.keyId, now()).catch((error: unknown) =>
       log.warn({ err: error }, 'use of a key not noted'),
     );

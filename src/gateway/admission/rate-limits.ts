@@ -1,4 +1,5 @@
 import { DomainError } from '../../core/errors.ts';
+import { databaseTrouble } from '../../core/postgres/failures.ts';
 import { prepared, queriesOn } from '../../core/postgres/queries.ts';
 import { MAX_OPERATION_COST } from '../bounds.ts';
 import type { Dependencies } from '../dependencies.ts';
@@ -94,13 +95,20 @@ export function createRateLimits({
 }: Pick<Dependencies, 'config' | 'sql' | 'now' | 'log'>): RateLimits | undefined {
   if (limit === 0) return undefined;
   const costLimit = Math.max(MAX_OPERATION_COST, limit * COST_PER_REQUEST);
+  const useHere = createLocalCount();
   let lastSweep = 0;
 
   /** What is used up after this; undefined when it would be too much. */
   async function use(minute: Minute, keyId: string, requests: number, cost: number): Promise<Used | undefined> {
     sweepNowAndThen(minute);
     const given = { minute: minute.start, keyId, requests, cost, maxRequests: limit, maxCost: costLimit };
-    return sql.first(addUse(given));
+    try {
+      return await sql.first(addUse(given));
+    } catch (error) {
+      // Replicas serve reads while the primary is away.
+      if (databaseTrouble(error) !== 'away') throw error;
+      return useHere(given);
+    }
   }
 
   function sweepNowAndThen({ start }: Minute): void {
@@ -140,6 +148,21 @@ export function createRateLimits({
         resetSeconds,
       };
     },
+  };
+}
+
+/** Counts in this process alone. What a key has used before, and in other processes, does not count. */
+function createLocalCount(): (use: Use) => Used | undefined {
+  let current = 0;
+  const used = new Map<string, Used>();
+  return ({ minute, keyId, requests, cost, maxRequests, maxCost }) => {
+    if (minute.getTime() !== current) used.clear();
+    current = minute.getTime();
+    const before = used.get(keyId) ?? { requests: 0, cost: 0 };
+    const after = { requests: before.requests + requests, cost: before.cost + cost };
+    if (after.requests > maxRequests || after.cost > maxCost) return undefined;
+    used.set(keyId, after);
+    return after;
   };
 }
 

@@ -148,7 +148,7 @@ function addJobs([...registers]: Registers, countJobs: MetricSources['countJobs'
 function addReplicas([...registers]: Registers, replicas: Pick<Replicas, 'states'>): void {
   void new Gauge({
     name: 'gateway_replica_usable',
-    help: 'Whether a read replica serves reads (1), or is away or too far behind (0), by host and port.',
+    help: 'Whether a server of DATABASE_REPLICA_URLS serves reads (1), or is away, too far behind, or the primary (0), by host and port.',
     labelNames: ['replica'] as const,
     registers,
     collect() {

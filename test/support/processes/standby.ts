@@ -20,6 +20,9 @@ export interface PrimaryWithStandby {
   readonly standbyUrl: string;
   /** Statements that the standby has run, the gateway's own looks at it left out. */
   readonly statements: string[];
+  /** As superuser on the primary. */
+  onPrimary(statement: string): Promise<void>;
+  stopPrimary(): Promise<void>;
   /** As superuser on the standby. */
   onStandby(statement: string): Promise<void>;
   /** Ends it at once, as a crash would. */
@@ -99,17 +102,9 @@ export async function startPrimaryWithStandby(): Promise<PrimaryWithStandby> {
     primaryUrl: primary.url,
     standbyUrl: proxy.url,
     statements,
-    async onStandby(statement) {
-      const url = new URL(proxy.url);
-      url.username = 'postgres';
-      const client = new pg.Client({ connectionString: url.href });
-      await client.connect();
-      try {
-        await client.query(statement);
-      } finally {
-        await client.end();
-      }
-    },
+    onPrimary: (statement) => asSuperuser(primary.url, statement),
+    stopPrimary: () => primary.stop(),
+    onStandby: (statement) => asSuperuser(proxy.url, statement),
     killStandby,
     startStandby,
     async close() {
@@ -119,6 +114,18 @@ export async function startPrimaryWithStandby(): Promise<PrimaryWithStandby> {
       await rm(folder, { recursive: true, force: true });
     },
   };
+}
+
+async function asSuperuser(serverUrl: string, statement: string): Promise<void> {
+  const url = new URL(serverUrl);
+  url.username = 'postgres';
+  const client = new pg.Client({ connectionString: url.href });
+  await client.connect();
+  try {
+    await client.query(statement);
+  } finally {
+    await client.end();
+  }
 }
 
 function withPort(url: string, port: number): string {

@@ -1,0 +1,99 @@
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type GatewayProcess, call, endProcesses, issueKey, startGateway } from '../support/processes/process.ts';
+import { type PrimaryWithStandby, startPrimaryWithStandby } from '../support/processes/standby.ts';
+import { type TcpProxy, startTcpProxy } from '../support/peers/tcp-proxy.ts';
+
+/** A gateway that knows every server of a cluster by name: its primary is lost, and the standby takes over. */
+
+let servers: PrimaryWithStandby;
+let proxy: TcpProxy;
+let gateway: GatewayProcess;
+let key: string;
+
+beforeAll(async () => {
+  servers = await startPrimaryWithStandby();
+  // As a proxy of a cluster does, it leads to whichever server is the primary.
+  proxy = await startTcpProxy(servers.primaryUrl);
+  await servers.onPrimary(`alter system set synchronous_standby_names = '*'`);
+  await servers.onPrimary('select pg_reload_conf()');
+  const env = {
+    DATABASE_URL: proxy.url,
+    DATABASE_REPLICA_URLS: `${servers.primaryUrl},${servers.standbyUrl}`,
+    ENCRYPTION_KEYS: `k1:${randomBytes(32).toString('base64')}`,
+    RATE_LIMIT_PER_MINUTE: '10000',
+    RUN_JOBS: 'false',
+  };
+  gateway = await startGateway(env);
+  key = await issueKey(env);
+});
+afterAll(async () => {
+  await endProcesses();
+  await proxy.close();
+  await servers.close();
+});
+
+const DEFINITIONS = '/events/2026-03/event-definitions';
+
+async function ask(method: string, path: string, body?: unknown) {
+  const response = await fetch(`${gateway.url}${path}`, {
+    method,
+    headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  });
+  return { status: response.status, retryAfter: response.headers.get('retry-after'), text: await response.text() };
+}
+
+const create = (name: string) => ask('POST', DEFINITIONS, { label: name, name, primaryObject: 'CONTACT' });
+const names = async () => {
+  const { status, body } = await call(gateway.url, key, 'GET', `${DEFINITIONS}?limit=500`);
+  return { status, names: (body as { results: { name: string }[] }).results.map(({ name }) => name) };
+};
+const QUERY = '{ viewer { organization { eventDefinitions(first: 100) { nodes { name } } } } }';
+const CREATE = 'mutation { createSession(input: {title: "a"}) { __typename } }';
+
+async function usableAfterRead(): Promise<number> {
+  await names();
+  return usable();
+}
+
+/** How many of the servers serve reads as replicas; those that are known by now. */
+async function usable(): Promise<number> {
+  const text = await (await fetch(`${gateway.url}/metrics`)).text();
+  return [...text.matchAll(/^gateway_replica_usable\{.*\} 1$/gm)].length;
+}
+
+test('of all servers of the cluster the standby serves reads; without a primary it goes on to, and once promoted it takes writes', async () => {
+  expect((await create('before')).status).toBe(201);
+  await expect.poll(usableAfterRead).toBe(1);
+
+  // Acknowledged, so the standby has it.
+  for (let round = 0; round < 20; round += 1) expect((await create(`written_${round}`)).status).toBe(201);
+  const written = Array.from({ length: 20 }, (_, round) => `written_${round}`);
+  await servers.stopPrimary();
+
+  for (let round = 0; round < 5; round += 1) {
+    const read = await names();
+    expect(read.status).toBe(200);
+    expect(read.names.toSorted()).toEqual(['before', ...written].toSorted());
+    const graphql = await ask('POST', '/graphql', { query: QUERY });
+    expect(graphql.text).toContain('"name":"written_19"');
+    expect(graphql.text).not.toContain('"errors"');
+    expect(await create('refused')).toMatchObject({ status: 503, retryAfter: '1' });
+    expect(await ask('POST', '/graphql', { query: CREATE })).toMatchObject({ status: 503, retryAfter: '1' });
+  }
+  expect(await ask('GET', '/health/ready')).toMatchObject({
+    status: 200,
+    text: expect.stringContaining('"read-only"'),
+  });
+  // Whoever is unknown is unknown on the standby, too.
+  expect((await call(gateway.url, `${key.slice(0, -1)}x`, 'GET', DEFINITIONS)).status).toBe(401);
+
+  await servers.onStandby('select pg_promote()');
+  proxy.setTarget(servers.standbyUrl);
+  await expect.poll(async () => (await create('after')).status, { interval: 100 }).toBe(201);
+  expect((await names()).names).toContain('after');
+  expect(await ask('GET', '/health/ready')).toMatchObject({ status: 200, text: expect.stringContaining('"ready"') });
+  // The server that was the standby is one no more.
+  await expect.poll(usableAfterRead).toBe(0);
+});
