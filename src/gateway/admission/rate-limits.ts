@@ -92,7 +92,8 @@ export function createRateLimits({
   sql,
   now,
   log,
-}: Pick<Dependencies, 'config' | 'sql' | 'now' | 'log'>): RateLimits | undefined {
+  replicas,
+}: Pick<Dependencies, 'config' | 'sql' | 'now' | 'log' | 'replicas'>): RateLimits | undefined {
   if (limit === 0) return undefined;
   const costLimit = Math.max(MAX_OPERATION_COST, limit * COST_PER_REQUEST);
   const useHere = createLocalCount();
@@ -105,8 +106,7 @@ export function createRateLimits({
     try {
       return await sql.first(addUse(given));
     } catch (error) {
-      // Replicas serve reads while the primary is away.
-      if (databaseTrouble(error) !== 'away') throw error;
+      if (databaseTrouble(error) !== 'away' || !(await replicas?.canServeReads())) throw error;
       return useHere(given);
     }
   }
