@@ -1,3 +1,5 @@
+import { type Message, inGraphQL, inRest, wording } from './text/wording.ts';
+
 /**
  * One family of errors. `kind` decides the HTTP status from one frozen table, `code` is stable and machine-readable, `message` is safe
  * to show to the caller and says how to mend what is wrong. Anything else that is thrown is an internal failure: logged, never shown.
@@ -39,15 +41,56 @@ export const CODE_OF = Object.freeze({
   internal: 'INTERNAL',
   remoteFailed: 'REMOTE_FAILED',
   unavailable: 'UNAVAILABLE',
-} satisfies Record<ErrorKind, string>);
+} as const satisfies Record<ErrorKind, string>);
 
 export type ErrorCode = (typeof CODE_OF)[ErrorKind];
 
-/** One fault of an input: where it is, which rule it broke, and how to mend it. */
+/** The rules that an input can break, each with what it says: the same on both APIs. */
+export const INPUT_FAULT_CODES = Object.freeze({
+  REQUIRED: 'It is missing, or null where null is not a value.',
+  UNKNOWN_FIELD: 'The field is not known here.',
+  WRONG_TYPE: 'The value has another type, such as text in place of a number.',
+  TOO_SHORT: 'The text has fewer characters than `limit`.',
+  TOO_LONG: 'The text has more characters or bytes than `limit`.',
+  TOO_SMALL: 'The number or time is below `limit`.',
+  TOO_LARGE: 'The number or time is above `limit`.',
+  TOO_FEW: 'The list has fewer items than `limit`.',
+  TOO_MANY: 'The list has more items than `limit`, or the object more levels.',
+  NOT_ALLOWED: 'The value is not one of those that are allowed.',
+  BAD_FORMAT: 'The text does not have the form that it needs, such as that of a URL.',
+  NOT_FOUND: 'The value names something that does not exist, or that the caller cannot see.',
+  DUPLICATE: 'The value repeats another one that it must differ from.',
+  CONFLICTING: 'The field does not go with another one.',
+});
+export type InputFaultCode = keyof typeof INPUT_FAULT_CODES;
+
+/** Why a change does not fit the present state, where a client has to react to it. */
+export const CONFLICT_REASONS = Object.freeze({
+  NAME_TAKEN: 'The name, slug or e-mail address is in use; choose another one.',
+  NAME_USED_BEFORE: 'The name belonged to something that is deleted, and can never be used again.',
+  WRONG_STATE: 'The object is in a state in which this cannot be done.',
+  LAST_ADMINISTRATOR: 'The organization would be left without an administrator.',
+  LIMIT_REACHED: 'There are as many of these as there may be.',
+  IN_USE: 'Something else refers to the object.',
+  CHANGED_MEANWHILE: 'The object was changed since it was read; read it again.',
+  BATCH_REUSED: 'The batch id was used for other content.',
+});
+export type ConflictReason = keyof typeof CONFLICT_REASONS;
+
+/** One fault: where it is, which rule it broke, and how to mend it. */
 export interface Fault {
   readonly path: readonly string[];
   readonly code: string;
-  readonly message: string;
+  readonly message: Message;
+  /** The bound that was broken, where there is one. */
+  readonly limit?: number | undefined;
+  /** Of an object whose names are free: the name that is at fault itself, rather than what is under it. */
+  readonly key?: string | undefined;
+}
+
+/** A fault of an input. */
+export interface InputFault extends Fault {
+  readonly code: InputFaultCode;
 }
 
 /** Anything that the caller is told about. */
@@ -60,12 +103,14 @@ export class DomainError extends Error {
   readonly inputPath: readonly string[];
   /** What is wrong, place by place: a ValidationError may have several. */
   readonly faults: readonly Fault[];
+  /** The message with GraphQL's names; `message` has those of REST. */
+  readonly graphqlMessage: string;
   /** Extra response headers, such as `Allow` or `Retry-After`. */
   readonly headers: Readonly<Record<string, string>>;
 
   constructor(
     kind: ErrorKind,
-    message: string,
+    message: Message,
     options: {
       path?: readonly string[];
       faults?: readonly Fault[];
@@ -73,11 +118,12 @@ export class DomainError extends Error {
       cause?: unknown;
     } = {},
   ) {
-    super(message, { cause: options.cause });
+    super(inRest(message), { cause: options.cause });
+    this.graphqlMessage = inGraphQL(message);
     this.name = this.constructor.name;
     this.kind = kind;
     this.inputPath = options.path ?? [];
-    this.faults = options.faults ?? [{ path: this.inputPath, code: this.code.toLowerCase(), message }];
+    this.faults = options.faults ?? [{ path: this.inputPath, code: this.code, message }];
     this.headers = options.headers ?? {};
   }
 
@@ -92,17 +138,24 @@ export class DomainError extends Error {
 
 /** 400: the input breaks rules; every fault found is reported. */
 export class ValidationError extends DomainError {
-  constructor(faults: readonly Fault[]) {
-    super('invalid', faults.map(describe).join('; '), { path: faults[0]?.path, faults });
+  declare readonly faults: readonly InputFault[];
+
+  constructor(faults: readonly InputFault[]) {
+    super('invalid', describeAll(faults), { path: faults[0]?.path, faults });
   }
 }
 
-function describe(fault: Fault): string {
-  return fault.path.length === 0 ? fault.message : `${fault.path.join('.')}: ${fault.message}`;
+function describe({ path, message }: Pick<Fault, 'path' | 'message'>): Message {
+  return path.length === 0 ? message : wording`${path.join('.')}: ${message}`;
+}
+
+function describeAll(faults: readonly Fault[]): Message {
+  const described = faults.map(describe);
+  return { rest: described.map(inRest).join('; '), graphql: described.map(inGraphQL).join('; ') };
 }
 
 export class ForbiddenError extends DomainError {
-  constructor(message: string) {
+  constructor(message: Message) {
     super('forbidden', message);
   }
 }
@@ -110,16 +163,18 @@ export class ForbiddenError extends DomainError {
 export class NotFoundError extends DomainError {
   /** @param found The message, or one fault for each thing that is missing. */
   constructor(found: string | readonly Fault[]) {
-    const message = typeof found === 'string' ? found : found.map(describe).join('; ');
+    const message = typeof found === 'string' ? found : describeAll(found);
     super('notFound', message, typeof found === 'string' ? {} : { path: found[0]?.path, faults: found });
   }
 }
 
 /** 409: the change does not fit the present state. Where one field causes it, the message begins with its path, as that of a ValidationError. */
 export class ConflictError extends DomainError {
-  constructor(message: string, path: readonly string[] = []) {
-    const fault = { path, code: CODE_OF.conflict.toLowerCase(), message };
-    super('conflict', describe(fault), { path, faults: [fault] });
+  readonly reason: ConflictReason;
+
+  constructor(reason: ConflictReason, message: Message, path: readonly string[] = []) {
+    super('conflict', describe({ path, message }), { path, faults: [{ path, code: reason, message }] });
+    this.reason = reason;
   }
 }
 
@@ -131,8 +186,24 @@ export class RemoteFailedError extends DomainError {
 }
 
 /** One fault, as an error to throw. `path` is written with dots: `customMatchingId.primaryObjectRule`. */
-export function invalid(path: string, message: string, code = 'invalid'): ValidationError {
-  return new ValidationError([{ path: path === '' ? [] : path.split('.'), code, message }]);
+export function invalid(
+  path: string,
+  message: Message,
+  code: InputFaultCode = 'NOT_ALLOWED',
+  limit?: number,
+): ValidationError {
+  return new ValidationError([{ path: path === '' ? [] : path.split('.'), code, message, limit }]);
+}
+
+/**
+ * The same error with its faults elsewhere: each API names the fields of its own input. What names no field stays as it is.
+ */
+export function relocated(error: unknown, relocate: <Found extends Fault>(fault: Found) => Found): unknown {
+  if (error instanceof ValidationError) return new ValidationError(error.faults.map(relocate));
+  const [fault] = error instanceof ConflictError ? error.faults : [];
+  if (!(error instanceof ConflictError) || !fault) return error;
+  const { message, path } = relocate(fault);
+  return new ConflictError(error.reason, message, path);
 }
 
 /** A row that is missing, deleted, or of someone else: one message for the three. */

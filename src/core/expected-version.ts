@@ -10,7 +10,9 @@ export function requireUnchanged(
   { expectedUpdatedAt }: { readonly expectedUpdatedAt?: string | null | undefined },
 ): void {
   if (expectedUpdatedAt == null || updatedAt.toISOString() === expectedUpdatedAt) return;
-  throw new ConflictError(`the object was changed at ${updatedAt.toISOString()}; read it again and repeat the change`, [
-    'expectedUpdatedAt',
-  ]);
+  throw new ConflictError(
+    'CHANGED_MEANWHILE',
+    `the object was changed at ${updatedAt.toISOString()}; read it again and repeat the change`,
+    ['expectedUpdatedAt'],
+  );
 }

@@ -1,3 +1,4 @@
+import { rule } from './validation.ts';
 import { z } from 'zod';
 
 const RULE =
@@ -20,7 +21,7 @@ export function momentInput() {
     .meta({ anyOf: [...FORMS] })
     .transform((value, context) => {
       const moment = momentOf(value);
-      if (moment === undefined) context.addIssue({ code: 'custom', message: RULE });
+      if (moment === undefined) context.addIssue({ code: 'custom', ...rule('BAD_FORMAT', RULE) });
       // PostgreSQL has no year 0.
       else if (!/^(?!0000)\d{4}-/.test(moment))
         context.addIssue({ code: 'custom', message: 'must be from the year 1 to 9999' });

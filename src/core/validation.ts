@@ -1,15 +1,19 @@
 import { z } from 'zod';
-import { type Fault, ValidationError } from './errors.ts';
+import { type Message, inRest } from './text/wording.ts';
+import { type InputFault, type InputFaultCode, ValidationError } from './errors.ts';
 
 /**
  * Parses hostile input with the schema of its operation. Present keys matter to the schemas: see `optional`.
  * @throws ValidationError naming every broken field and bound.
  */
 export function parseInput<Schema extends z.ZodType>(schema: Schema, input: unknown): z.output<Schema> {
-  const result = schema.safeParse(input);
+  const result = schema.safeParse(input, REPORTING);
   if (!result.success) throw toValidationError(result.error.issues);
   return result.data;
 }
+
+/** An issue keeps the value that it is about, which tells a missing one from one that does not fit. */
+const REPORTING = { reportInput: true };
 
 /** Issues as zod reports them, also through the Standard Schema interface; `root` is left out of their paths. */
 export function toValidationError(issues: readonly object[], root?: string): ValidationError {
@@ -20,12 +24,15 @@ export function toValidationError(issues: readonly object[], root?: string): Val
 }
 
 /** The error for faults of an input, of which it reports at most 100. */
-export function invalidInput(faults: readonly Fault[]): ValidationError {
+export function invalidInput(faults: readonly InputFault[]): ValidationError {
   const more = faults.length - MAX_FAULTS;
   // A body of 4 MiB can hold hundreds of thousands of faults, and would be answered with many times its size.
   return new ValidationError(
     more > 0
-      ? [...faults.slice(0, MAX_FAULTS), { path: [], code: 'more_faults', message: `and ${more} more` }]
+      ? [
+          ...faults.slice(0, MAX_FAULTS),
+          { path: [], code: 'TOO_MANY' as const, message: `and ${more} more`, limit: MAX_FAULTS },
+        ]
       : faults,
   );
 }
@@ -66,7 +73,7 @@ export function text(bounds: { min?: number; max: number }) {
     .string()
     .min(min, min === 1 ? 'must not be empty' : `must be at least ${min} characters`)
     .max(max, `must be at most ${max} characters`)
-    .refine(isStorable, NOT_STORABLE);
+    .refine(isStorable, rule('BAD_FORMAT', NOT_STORABLE));
 }
 
 /** Characters of a URI (RFC 3986, section 2). Parsers of URLs let more pass, such as spaces and line breaks, and take it away. */
@@ -76,11 +83,17 @@ const USER_INFORMATION = /^[^/?#]*\/\/[^/?#]*@/;
 /** A URI of http or https with a host and without user information; kept as it was given. */
 export function httpUri({ max }: { max: number }) {
   return text({ min: 1, max })
-    .refine(isHttp, 'must be an http or https URL')
-    .refine((value) => !isHttp(value) || !USER_INFORMATION.test(value), 'must not contain user information')
+    .refine(isHttp, rule('BAD_FORMAT', 'must be an http or https URL'))
+    .refine(
+      (value) => !isHttp(value) || !USER_INFORMATION.test(value),
+      rule('BAD_FORMAT', 'must not contain user information'),
+    )
     .refine(
       (value) => !isHttp(value) || HTTP_URI.test(value),
-      'must be a URI (RFC 3986): begin with https:// or http://, and have other characters than its own percent-encoded',
+      rule(
+        'BAD_FORMAT',
+        'must be a URI (RFC 3986): begin with https:// or http://, and have other characters than its own percent-encoded',
+      ),
     )
     .meta({ format: 'uri' });
 }
@@ -89,31 +102,84 @@ function isHttp(value: string): boolean {
   return URL.canParse(value) && ['http:', 'https:'].includes(new URL(value).protocol);
 }
 
-/** What a schema library says, in the words of our messages: the bound is always named. */
-function faultsOf(issue: z.core.$ZodIssue): Fault[] {
+/** What a rule of our own says of a value that breaks it: for `refine`, and in issues that are added. */
+export function rule(code: InputFaultCode, message: Message, limit?: number) {
+  return { message: inRest(message), params: { code, limit, ...(typeof message === 'object' && { message }) } };
+}
+
+/** Likewise of a name in an object whose names are free. */
+export function keyRule(key: string, code: InputFaultCode, message: string) {
+  return { message, params: { code, key } };
+}
+
+/** What a schema library says, in the words and codes of our own: the bound is always named. */
+function faultsOf(issue: z.core.$ZodIssue): InputFault[] {
   const path = issue.path.map(String);
   if (issue.code === 'unrecognized_keys') {
     const message = defaultOr(issue, NOT_KNOWN);
-    return issue.keys.map((key) => ({ path: [...path, key], code: 'unknown_property', message }));
+    return issue.keys.map((key) => ({ path: [...path, key], code: 'UNKNOWN_FIELD', message }));
   }
   // A bad key is a fault of the object that has it.
   if (issue.code === 'invalid_key') {
     return issue.issues.map((inner) => ({
       path: path.slice(0, -1),
-      code: inner.code ?? 'invalid',
+      key: path.at(-1),
+      ...ruleOf(inner),
       message: `a key ${describeIssue(inner)}`,
     }));
   }
-  return [{ path, code: issue.code ?? 'invalid', message: describeIssue(issue) }];
+  return [{ path, message: describeIssue(issue), ...ruleOf(issue) }];
 }
 
-function describeIssue(issue: z.core.$ZodIssue): string {
+/** The rule that was broken, with its bound. */
+function ruleOf(issue: z.core.$ZodIssue): Pick<InputFault, 'code' | 'limit' | 'key'> & Partial<InputFault> {
+  if (isMissing(issue)) return { code: 'REQUIRED' };
   switch (issue.code) {
     case 'invalid_type':
-      // An issue keeps its message, not its input: only the library's own sentence tells a missing value from one of another type.
-      return issue.message.endsWith('received undefined')
-        ? 'is required'
-        : defaultOr(issue, `must be ${article(issue.expected)}`);
+      return { code: 'WRONG_TYPE' };
+    case 'too_big':
+      return { code: SIZE_CODES[sizeOf(issue.origin)].tooBig, limit: Number(issue.maximum) };
+    case 'too_small':
+      return { code: SIZE_CODES[sizeOf(issue.origin)].tooSmall, limit: Number(issue.minimum) };
+    case 'invalid_format':
+    case 'not_multiple_of':
+      return { code: 'BAD_FORMAT' };
+    case 'custom':
+      return { code: 'NOT_ALLOWED', ...(issue.params as ReturnType<typeof rule>['params'] | undefined) };
+    default:
+      return { code: 'NOT_ALLOWED' };
+  }
+}
+
+const SIZE_CODES = {
+  text: { tooBig: 'TOO_LONG', tooSmall: 'TOO_SHORT' },
+  list: { tooBig: 'TOO_MANY', tooSmall: 'TOO_FEW' },
+  number: { tooBig: 'TOO_LARGE', tooSmall: 'TOO_SMALL' },
+} as const;
+
+function sizeOf(origin: string): keyof typeof SIZE_CODES {
+  if (origin === 'string') return 'text';
+  return origin === 'array' || origin === 'set' || origin === 'map' || origin === 'object' ? 'list' : 'number';
+}
+
+/** Of a discriminated union the value is the object that lacks its discriminator. */
+function isMissing(issue: z.core.$ZodIssue): boolean {
+  if (issue.code === 'invalid_union' && 'note' in issue && issue.discriminator !== undefined) {
+    const { input } = issue;
+    return typeof input === 'object' && input !== null && !(issue.discriminator in input);
+  }
+  if (issue.code !== 'invalid_type' && issue.code !== 'invalid_value') return false;
+  // An issue that was copied from another schema has lost its value; only the library's own sentence tells then.
+  return issue.message.endsWith('received undefined') || ('input' in issue && issue.input === undefined);
+}
+
+const IS_REQUIRED = 'is required';
+
+function describeIssue(issue: z.core.$ZodIssue): string {
+  if (isMissing(issue)) return defaultOr(issue, IS_REQUIRED);
+  switch (issue.code) {
+    case 'invalid_type':
+      return defaultOr(issue, `must be ${article(issue.expected)}`);
     case 'invalid_value':
       return `must be one of ${issue.values.map((value) => JSON.stringify(value)).join(', ')}`;
     case 'too_big':

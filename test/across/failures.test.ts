@@ -29,7 +29,7 @@ describe('failures', () => {
       const message = 'internal error; the request id finds it in the log';
       expect({ status: rest.status, body: rest.body }).toEqual({
         status: 500,
-        body: { ...eventsError(message, 'INTERNAL_ERROR', 'internal'), correlationId: 'the-canary' },
+        body: { ...eventsError(message, 'INTERNAL_ERROR', 'INTERNAL'), correlationId: 'the-canary' },
       });
       const graphql = await broken.graphql(issued.key, QUERY, {}, headers);
       expect(graphql).toMatchObject({
@@ -78,7 +78,7 @@ describe('failures', () => {
       ];
       expect(answers.map(({ body }) => body)).toEqual([
         { error: message },
-        eventsError(message, 'INTERNAL_ERROR', 'unavailable'),
+        eventsError(message, 'INTERNAL_ERROR', 'UNAVAILABLE'),
         { errors: [{ message, extensions: { code: 'UNAVAILABLE' } }], extensions: { requestId: 'r1' } },
       ]);
       expect(answers.map((answer) => [answer.status, answer.headers.get('retry-after')])).toEqual(

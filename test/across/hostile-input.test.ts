@@ -142,7 +142,7 @@ describe('hostile input to every route', () => {
     });
     expect(await send(gateway, 'GET', `${DEFINITIONS}/%`, { key, headers: { 'X-Request-Id': 'r1' } })).toMatchObject({
       status: 400,
-      body: eventsError('eventName: is not valid percent-encoding', 'VALIDATION_ERROR', 'invalid', 'eventName'),
+      body: eventsError('eventName: is not valid percent-encoding', 'VALIDATION_ERROR', 'BAD_FORMAT', 'eventName'),
     });
   });
 
@@ -150,10 +150,10 @@ describe('hostile input to every route', () => {
     const at = async (query: string) =>
       (await send(gateway, 'GET', `${DEFINITIONS}?${query}`, { key, headers: { 'X-Request-Id': 'r1' } })).body;
     expect(await at('limit=1&limit=1')).toEqual(
-      eventsError('limit: must be given only once', 'VALIDATION_ERROR', 'repeated', 'limit'),
+      eventsError('limit: must be given only once', 'VALIDATION_ERROR', 'DUPLICATE', 'limit'),
     );
     expect(await at('bogus=1')).toEqual(
-      eventsError('bogus: is not a known property', 'VALIDATION_ERROR', 'unknown_property', 'bogus'),
+      eventsError('bogus: is not a known property', 'VALIDATION_ERROR', 'UNKNOWN_FIELD', 'bogus'),
     );
     for (const [query, message] of [
       ['__proto__=1', '__proto__: is not a known property'],

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { type Fault, ValidationError } from '../../src/core/errors.ts';
+import { inRest } from '../../src/core/text/wording.ts';
 import {
   httpUri,
   isLongerThan,
@@ -22,7 +23,7 @@ function faultsOf(work: () => unknown): string[] {
   }
   return [];
 }
-const line = ({ path, code, message }: Fault) => `${path.join('.')} ${code}: ${message}`;
+const line = ({ path, code, message }: Fault) => `${path.join('.')} ${code}: ${inRest(message)}`;
 const faults = (schema: z.ZodType, field: unknown) =>
   faultsOf(() => parseInput(z.object({ field: schema }), { field }));
 
@@ -42,9 +43,9 @@ describe('parseInput', () => {
         message: 'a: is required; b.c.1: must be a number; d: is not a known property',
         inputPath: ['a'],
         faults: [
-          { path: ['a'], code: 'invalid_type', message: 'is required' },
-          { path: ['b', 'c', '1'], code: 'invalid_type', message: 'must be a number' },
-          { path: ['d'], code: 'unknown_property', message: 'is not a known property' },
+          { path: ['a'], code: 'REQUIRED', message: 'is required' },
+          { path: ['b', 'c', '1'], code: 'WRONG_TYPE', message: 'must be a number' },
+          { path: ['d'], code: 'UNKNOWN_FIELD', message: 'is not a known property' },
         ],
       }),
     );
@@ -53,10 +54,10 @@ describe('parseInput', () => {
   test('of 100 faults all are reported, of more the first 100 and the number of the others', () => {
     const list = z.array(z.string());
     const numbers = (length: number) => Array.from({ length }, () => 1);
-    const each = (length: number) => Array.from({ length }, (_, index) => `${index} invalid_type: must be a string`);
+    const each = (length: number) => Array.from({ length }, (_, index) => `${index} WRONG_TYPE: must be a string`);
     expect(faultsOf(() => parseInput(list, numbers(100)))).toEqual(each(100));
-    expect(faultsOf(() => parseInput(list, numbers(101)))).toEqual([...each(100), ' more_faults: and 1 more']);
-    expect(faultsOf(() => parseInput(list, numbers(350)))).toEqual([...each(100), ' more_faults: and 250 more']);
+    expect(faultsOf(() => parseInput(list, numbers(101)))).toEqual([...each(100), ' TOO_MANY: and 1 more']);
+    expect(faultsOf(() => parseInput(list, numbers(350)))).toEqual([...each(100), ' TOO_MANY: and 250 more']);
   });
 });
 
@@ -64,80 +65,80 @@ test('the root of the issues is left out of their paths, once, and only there', 
   const issue = (...path: string[]) => ({ code: 'custom', path, message: 'is bad' });
   const issues = [issue('input', 'a'), issue('input', 'input'), issue('a', 'input'), issue('b')];
   expect(toValidationError(issues, 'input').faults.map(line)).toEqual([
-    'a custom: is bad',
-    'input custom: is bad',
-    'a.input custom: is bad',
-    'b custom: is bad',
+    'a NOT_ALLOWED: is bad',
+    'input NOT_ALLOWED: is bad',
+    'a.input NOT_ALLOWED: is bad',
+    'b NOT_ALLOWED: is bad',
   ]);
-  expect(toValidationError([issue('input', 'a')]).faults.map(line)).toEqual(['input.a custom: is bad']);
+  expect(toValidationError([issue('input', 'a')]).faults.map(line)).toEqual(['input.a NOT_ALLOWED: is bad']);
 });
 
-test('an issue without a code has the code `invalid`', () => {
+test('an issue without a code has the code `NOT_ALLOWED`', () => {
   const inner = { path: [], message: 'is bad' };
-  expect(toValidationError([{ path: ['a'], message: 'is bad' }]).faults.map(line)).toEqual(['a invalid: is bad']);
+  expect(toValidationError([{ path: ['a'], message: 'is bad' }]).faults.map(line)).toEqual(['a NOT_ALLOWED: is bad']);
   expect(toValidationError([{ code: 'invalid_key', path: ['a', 'b'], issues: [inner] }]).faults.map(line)).toEqual([
-    'a invalid: a key is bad',
+    'a NOT_ALLOWED: a key is bad',
   ]);
 });
 
 describe('every kind of issue names the field and the bound', () => {
   const OWN = 'is ours';
   test.for<[string, z.ZodType, unknown, string[]]>([
-    ['missing', z.string(), undefined, ['field invalid_type: is required']],
-    ['missing, though the rule has a message', z.string(OWN), undefined, [`field invalid_type: ${OWN}`]],
-    ['null', z.string(), null, ['field invalid_type: must be a string']],
-    ['another type', z.string(), 1, ['field invalid_type: must be a string']],
-    ['another type, own message', z.string(OWN), 1, [`field invalid_type: ${OWN}`]],
-    ['an integer', z.int(), 1.5, ['field invalid_type: must be an integer']],
-    ['an array', z.array(z.string()), {}, ['field invalid_type: must be an array']],
-    ['an object', z.object({}), [], ['field invalid_type: must be an object']],
-    ['a record', z.record(z.string(), z.string()), 'x', ['field invalid_type: must be an object']],
-    ['a boolean', z.boolean(), 'true', ['field invalid_type: must be a boolean']],
-    ['one of', z.enum(['a', 'b']), 'c', ['field invalid_value: must be one of "a", "b"']],
-    ['one of, missing', z.enum(['a', 'b']), undefined, ['field invalid_value: must be one of "a", "b"']],
-    ['literals', z.literal([1, 'b', null]), 'c', ['field invalid_value: must be one of 1, "b", null']],
-    ['a long list', z.array(z.int()).max(1), [1, 2], ['field too_big: must have at most 1 items']],
-    ['a short list', z.array(z.int()).min(2), [1], ['field too_small: must have at least 2 items']],
-    ['a long list, own message', z.array(z.int()).max(1, OWN), [1, 2], ['field too_big: must have at most 1 items']],
-    ['a short list, own message', z.array(z.int()).min(1, OWN), [], ['field too_small: must have at least 1 items']],
-    ['a long text', z.string().max(2), 'abc', ['field too_big: must be at most 2 characters']],
-    ['a short text', z.string().min(2), 'a', ['field too_small: must be at least 2 characters']],
-    ['a long text, own message', z.string().max(2, OWN), 'abc', [`field too_big: ${OWN}`]],
-    ['a short text, own message', z.string().min(2, OWN), 'a', [`field too_small: ${OWN}`]],
-    ['a big number', z.number().max(2), 3, ['field too_big: must be at most 2']],
-    ['a small number', z.number().min(2), 1, ['field too_small: must be at least 2']],
-    ['a UUID', z.uuid(), 'x', ['field invalid_format: must be a UUID']],
-    ['a UUID, own message', z.uuid(OWN), 'x', ['field invalid_format: must be a UUID']],
-    ['another format', z.email(), 'x', ['field invalid_format: must be a valid email']],
-    ['another format, own message', z.string().regex(/^a$/, OWN), 'x', [`field invalid_format: ${OWN}`]],
-    ['a message with a capital within', z.email('must be an URL'), 'x', ['field invalid_format: must be an URL']],
-    ['no shape', z.union([z.string(), z.int()]), true, ['field invalid_union: has none of the allowed shapes']],
+    ['missing', z.string(), undefined, ['field REQUIRED: is required']],
+    ['missing, though the rule has a message', z.string(OWN), undefined, [`field REQUIRED: ${OWN}`]],
+    ['null', z.string(), null, ['field WRONG_TYPE: must be a string']],
+    ['another type', z.string(), 1, ['field WRONG_TYPE: must be a string']],
+    ['another type, own message', z.string(OWN), 1, [`field WRONG_TYPE: ${OWN}`]],
+    ['an integer', z.int(), 1.5, ['field WRONG_TYPE: must be an integer']],
+    ['an array', z.array(z.string()), {}, ['field WRONG_TYPE: must be an array']],
+    ['an object', z.object({}), [], ['field WRONG_TYPE: must be an object']],
+    ['a record', z.record(z.string(), z.string()), 'x', ['field WRONG_TYPE: must be an object']],
+    ['a boolean', z.boolean(), 'true', ['field WRONG_TYPE: must be a boolean']],
+    ['one of', z.enum(['a', 'b']), 'c', ['field NOT_ALLOWED: must be one of "a", "b"']],
+    ['one of, missing', z.enum(['a', 'b']), undefined, ['field REQUIRED: is required']],
+    ['literals', z.literal([1, 'b', null]), 'c', ['field NOT_ALLOWED: must be one of 1, "b", null']],
+    ['a long list', z.array(z.int()).max(1), [1, 2], ['field TOO_MANY: must have at most 1 items']],
+    ['a short list', z.array(z.int()).min(2), [1], ['field TOO_FEW: must have at least 2 items']],
+    ['a long list, own message', z.array(z.int()).max(1, OWN), [1, 2], ['field TOO_MANY: must have at most 1 items']],
+    ['a short list, own message', z.array(z.int()).min(1, OWN), [], ['field TOO_FEW: must have at least 1 items']],
+    ['a long text', z.string().max(2), 'abc', ['field TOO_LONG: must be at most 2 characters']],
+    ['a short text', z.string().min(2), 'a', ['field TOO_SHORT: must be at least 2 characters']],
+    ['a long text, own message', z.string().max(2, OWN), 'abc', [`field TOO_LONG: ${OWN}`]],
+    ['a short text, own message', z.string().min(2, OWN), 'a', [`field TOO_SHORT: ${OWN}`]],
+    ['a big number', z.number().max(2), 3, ['field TOO_LARGE: must be at most 2']],
+    ['a small number', z.number().min(2), 1, ['field TOO_SMALL: must be at least 2']],
+    ['a UUID', z.uuid(), 'x', ['field BAD_FORMAT: must be a UUID']],
+    ['a UUID, own message', z.uuid(OWN), 'x', ['field BAD_FORMAT: must be a UUID']],
+    ['another format', z.email(), 'x', ['field BAD_FORMAT: must be a valid email']],
+    ['another format, own message', z.string().regex(/^a$/, OWN), 'x', [`field BAD_FORMAT: ${OWN}`]],
+    ['a message with a capital within', z.email('must be an URL'), 'x', ['field BAD_FORMAT: must be an URL']],
+    ['no shape', z.union([z.string(), z.int()]), true, ['field NOT_ALLOWED: has none of the allowed shapes']],
     [
       'an unknown kind',
       z.discriminatedUnion('kind', [z.object({ kind: z.literal('a') }), z.object({ kind: z.literal('b') })]),
       { kind: 'c' },
-      ['field.kind invalid_union: must have a known kind'],
+      ['field.kind NOT_ALLOWED: must have a known kind'],
     ],
     [
       'unknown properties, each alone',
       z.strictObject({}),
       { a: 1, b: 2 },
-      ['field.a unknown_property: is not a known property', 'field.b unknown_property: is not a known property'],
+      ['field.a UNKNOWN_FIELD: is not a known property', 'field.b UNKNOWN_FIELD: is not a known property'],
     ],
-    ['unknown, own message', z.strictObject({}, OWN), { a: 1 }, [`field.a unknown_property: ${OWN}`]],
+    ['unknown, own message', z.strictObject({}, OWN), { a: 1 }, [`field.a UNKNOWN_FIELD: ${OWN}`]],
     [
       'a bad key is a fault of its object',
       z.record(z.string().max(1).regex(/^a/, 'must begin with a'), z.int()),
       { bb: 1 },
-      ['field too_big: a key must be at most 1 characters', 'field invalid_format: a key must begin with a'],
+      ['field TOO_LONG: a key must be at most 1 characters', 'field BAD_FORMAT: a key must begin with a'],
     ],
     [
       'a bad key far within',
       z.array(z.record(z.uuid(), z.int())),
       [{ b: 1 }],
-      ['field.0 invalid_format: a key must be a UUID'],
+      ['field.0 BAD_FORMAT: a key must be a UUID'],
     ],
-    ['a rule of our own', z.string().refine(() => false, OWN), 'x', [`field custom: ${OWN}`]],
+    ['a rule of our own', z.string().refine(() => false, OWN), 'x', [`field NOT_ALLOWED: ${OWN}`]],
   ])('%s', ([, schema, value, expected]) => {
     expect(faults(schema, value)).toEqual(expected);
   });
@@ -157,7 +158,7 @@ describe('null and absent', () => {
     expect(parseInput(schema, {})).toEqual({});
     expect(parseInput(schema, { a: null })).toEqual({ a: undefined });
     for (const a of ['', 0, false, 'ab']) expect(parseInput(schema, { a })).toEqual({ a });
-    expect(faults(optional(z.string().max(2)), 'abc')).toEqual(['field too_big: must be at most 2 characters']);
+    expect(faults(optional(z.string().max(2)), 'abc')).toEqual(['field TOO_LONG: must be at most 2 characters']);
   });
 
   test('withDefault: null and absent are the default, falsy values are kept, and other values keep their rules', () => {
@@ -165,7 +166,9 @@ describe('null and absent', () => {
     expect(parseInput(schema, {})).toEqual({ a: 'x' });
     expect(parseInput(schema, { a: null })).toEqual({ a: 'x' });
     for (const a of ['', 0, false, 'ab']) expect(parseInput(schema, { a })).toEqual({ a });
-    expect(faults(withDefault(z.string().max(2), 'x'), 'abc')).toEqual(['field too_big: must be at most 2 characters']);
+    expect(faults(withDefault(z.string().max(2), 'x'), 'abc')).toEqual([
+      'field TOO_LONG: must be at most 2 characters',
+    ]);
   });
 });
 
@@ -175,9 +178,9 @@ describe('text', () => {
   test('the bounds are inclusive, and without a minimum an empty text is one', () => {
     for (const value of ['ab', 'abc']) expect(faults(text({ min: 2, max: 3 }), value)).toEqual([]);
     expect(faults(text({ max: 3 }), '')).toEqual([]);
-    expect(faults(text({ min: 2, max: 3 }), 'a')).toEqual(['field too_small: must be at least 2 characters']);
-    expect(faults(text({ min: 1, max: 3 }), '')).toEqual(['field too_small: must not be empty']);
-    expect(faults(text({ min: 1, max: 3 }), 'abcd')).toEqual(['field too_big: must be at most 3 characters']);
+    expect(faults(text({ min: 2, max: 3 }), 'a')).toEqual(['field TOO_SHORT: must be at least 2 characters']);
+    expect(faults(text({ min: 1, max: 3 }), '')).toEqual(['field TOO_SHORT: must not be empty']);
+    expect(faults(text({ min: 1, max: 3 }), 'abcd')).toEqual(['field TOO_LONG: must be at most 3 characters']);
   });
 
   test('what PostgreSQL does not store as text is refused: NUL and lone surrogates', () => {
@@ -185,7 +188,7 @@ describe('text', () => {
     for (const value of ['\0', 'a\0b', '\ud83d', 'a\udc4d']) {
       expect(isStorable(value)).toBe(false);
       expect(faults(text({ max: 9 }), value)).toEqual([
-        'field custom: must be well-formed text without NUL characters',
+        'field BAD_FORMAT: must be well-formed text without NUL characters',
       ]);
     }
   });
@@ -201,10 +204,10 @@ describe('text', () => {
 });
 
 describe('httpUri', () => {
-  const NOT_HTTP = 'field custom: must be an http or https URL';
-  const USER = 'field custom: must not contain user information';
+  const NOT_HTTP = 'field BAD_FORMAT: must be an http or https URL';
+  const USER = 'field BAD_FORMAT: must not contain user information';
   const NOT_URI =
-    'field custom: must be a URI (RFC 3986): begin with https:// or http://, and have other characters than its own percent-encoded';
+    'field BAD_FORMAT: must be a URI (RFC 3986): begin with https:// or http://, and have other characters than its own percent-encoded';
 
   test.for([
     'http://a',
@@ -220,7 +223,7 @@ describe('httpUri', () => {
   });
 
   test.for<[string, string[]]>([
-    ['', ['field too_small: must not be empty', NOT_HTTP]],
+    ['', ['field TOO_SHORT: must not be empty', NOT_HTTP]],
     ['example.com', [NOT_HTTP]],
     ['ftp://example.com/', [NOT_HTTP]],
     ['ftp://me@example.com/ a', [NOT_HTTP]],
@@ -240,14 +243,14 @@ describe('httpUri', () => {
     ['https://example.com/%4g', [NOT_URI]],
     ['https://example.com/%g4', [NOT_URI]],
     ['https://exämple.com/', [NOT_URI]],
-    ['https://example.com/\0', ['field custom: must be well-formed text without NUL characters', NOT_URI]],
+    ['https://example.com/\0', ['field BAD_FORMAT: must be well-formed text without NUL characters', NOT_URI]],
   ])('%j is refused', ([uri, expected]) => {
     expect(faults(httpUri({ max: 100 }), uri)).toEqual(expected);
   });
 
   test('is bounded, and described as a URI', () => {
     expect(faults(httpUri({ max: 8 }), 'http://a')).toEqual([]);
-    expect(faults(httpUri({ max: 8 }), 'http://ab')).toEqual(['field too_big: must be at most 8 characters']);
+    expect(faults(httpUri({ max: 8 }), 'http://ab')).toEqual(['field TOO_LONG: must be at most 8 characters']);
     expect(httpUri({ max: 8 }).meta()).toEqual({ format: 'uri' });
   });
 });

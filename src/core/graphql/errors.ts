@@ -1,59 +1,102 @@
+import { inGraphQL } from '../text/wording.ts';
 import { builder } from './builder.ts';
 import {
-  type CODE_OF,
+  CONFLICT_REASONS,
   ConflictError,
   type DomainError,
-  type Fault,
   ForbiddenError,
+  INPUT_FAULT_CODES,
+  type InputFault,
   NotFoundError,
   RemoteFailedError,
   ValidationError,
 } from '../errors.ts';
 
-const DESCRIPTION_OF = {
+/** What mutations can raise, and after it what stands in `extensions.code` of errors beside `data`. */
+const ERROR_CODES = {
   INVALID_INPUT: 'The input breaks a rule; the message names the field and the bound.',
-  ANSWER_TOO_LARGE: 'The answer would be larger than 32 MiB; ask for fewer or smaller objects.',
-  UNAUTHENTICATED: 'The API key is missing, malformed, unknown, expired or revoked.',
   FORBIDDEN: 'The key lacks a scope, or the caller a role or a subscription.',
   NOT_FOUND: 'Missing, deleted, or of somebody else: the three look the same.',
-  METHOD_NOT_ALLOWED: 'The HTTP method does not fit the path.',
-  CONFLICT: 'The change does not fit the present state.',
-  GONE: 'The API was removed.',
-  TOO_LARGE: 'The request is larger than the bound.',
-  UNSUPPORTED_MEDIA_TYPE: 'The body is not JSON.',
-  RATE_LIMITED: 'Too many requests or too much cost in this minute, or too many occurrences in this month.',
-  INTERNAL: 'A failure of the gateway; the request id finds it in the log.',
+  CONFLICT: 'The change does not fit the present state; `ConflictError.reason` says why.',
   REMOTE_FAILED: 'The remote MCP server failed.',
+  UNAUTHENTICATED: 'The API key is missing, malformed, unknown, expired or revoked.',
+  RATE_LIMITED: 'Too many requests or too much cost in this minute, or too many occurrences in this month.',
+  ANSWER_TOO_LARGE: 'The answer would be larger than 32 MiB; ask for fewer or smaller objects.',
   UNAVAILABLE: 'The gateway cannot serve at the moment; try again.',
-} satisfies Record<(typeof CODE_OF)[keyof typeof CODE_OF], string>;
+  INTERNAL: 'A failure of the gateway; the request id finds it in the log.',
+  BAD_REQUEST: 'The request is not one of GraphQL over HTTP.',
+  METHOD_NOT_ALLOWED: 'The HTTP method is not one of GraphQL over HTTP.',
+  UNSUPPORTED_MEDIA_TYPE: 'The body is not JSON.',
+  TOO_LARGE: 'The request body is larger than 4 MiB.',
+  GRAPHQL_PARSE_FAILED: 'The document does not follow the grammar of GraphQL.',
+  GRAPHQL_VALIDATION_FAILED: 'The document does not fit the schema.',
+  OPERATION_RESOLUTION_FAILURE: 'The request does not say which operation of the document to run.',
+  PERSISTED_QUERY_NOT_FOUND: 'No document with this hash is known; send its text with it.',
+  DOCUMENT_NOT_TRUSTED: 'Only documents that the operator has listed are run.',
+  QUERY_TOO_LARGE: 'The text of the document is longer than 64 KiB.',
+  TOO_MANY_TOKENS: 'The document has more than 4,000 tokens.',
+  TOO_DEEP: 'The document is nested deeper than 15 levels.',
+  TOO_MANY_ALIASES: 'The document has more than 100 aliases and repeated fields.',
+  TOO_MANY_DIRECTIVES: 'The document has more than 50 directives.',
+  TOO_MANY_OPERATIONS: 'The document has more than one operation.',
+  TOO_MANY_COMPARISONS: 'Checking which fields of the document overlap would take too long.',
+  TOO_COSTLY: 'The operation costs more than 20,000; the message says what would be cheaper.',
+};
+
+const describedValues = <Value extends string>(descriptions: Readonly<Record<Value, string>>) =>
+  Object.fromEntries(
+    Object.entries<string>(descriptions).map(([value, description]) => [value, { description }]),
+  ) as Record<Value, { description: string }>;
 
 const ErrorCodeEnum = builder.enumType('ErrorCode', {
-  description: 'Stable, machine-readable kinds of error; the same on both doors.',
-  values: Object.fromEntries(Object.entries(DESCRIPTION_OF).map(([value, description]) => [value, { description }])),
+  description:
+    'Stable, machine-readable kinds of error: of the typed errors of mutations, and of `extensions.code` of errors beside `data`.',
+  values: describedValues(ERROR_CODES),
+});
+
+const InputFaultCodeEnum = builder.enumType('InputFaultCode', {
+  description: 'The rules that an input can break.',
+  values: describedValues(INPUT_FAULT_CODES),
+});
+
+const ConflictReasonEnum = builder.enumType('ConflictReason', {
+  description: 'Why a change does not fit the present state.',
+  values: describedValues(CONFLICT_REASONS),
 });
 
 const ErrorInterface = builder.interfaceRef<DomainError>('Error').implement({
   description: 'What every typed error of a mutation tells.',
   fields: (t) => ({
-    message: t.exposeString('message', { description: 'Says what is wrong and how to mend it; safe to show.' }),
-    code: t.field({ type: ErrorCodeEnum, description: 'The kind of error.', resolve: ({ code }) => code }),
+    message: t.exposeString('graphqlMessage', {
+      description: 'Says what is wrong and how to mend it, in the names of this schema; safe to show.',
+    }),
+    code: t.field({
+      type: ErrorCodeEnum,
+      description: 'The kind of error.',
+      resolve: ({ code }) => (code === 'GONE' ? 'NOT_FOUND' : code),
+    }),
     path: t.stringList({
       nullable: true,
-      description: 'The input field that caused it, outermost first; null when no single field did.',
+      description:
+        'The way to the input field that caused it, in `input` as it was written, list positions included: `["remote", "headers", "1", "name"]`. Null when no single field did.',
       resolve: ({ inputPath }) => (inputPath.length === 0 ? null : [...inputPath]),
     }),
   }),
 });
 
-const FaultType = builder.objectRef<Fault>('InputFault').implement({
+const FaultType = builder.objectRef<InputFault>('InputFault').implement({
   description: 'One fault of an input.',
   fields: (t) => ({
     path: t.stringList({
-      description: 'Where it is, outermost first; empty for the input as a whole.',
+      description: 'The way to it in `input`, as in `Error.path`; empty for the input as a whole.',
       resolve: ({ path }) => [...path],
     }),
-    code: t.exposeString('code', { description: 'The rule that is broken, machine-readable.' }),
-    message: t.exposeString('message', { description: 'The rule with its bound.' }),
+    code: t.expose('code', { type: InputFaultCodeEnum, description: 'The rule that is broken.' }),
+    limit: t.exposeInt('limit', {
+      nullable: true,
+      description: 'The bound that is broken: characters, items, or a number. Null for a rule without one.',
+    }),
+    message: t.string({ description: 'The rule with its bound.', resolve: ({ message }) => inGraphQL(message) }),
   }),
 });
 
@@ -67,10 +110,19 @@ builder.objectType(ValidationError, {
   }),
 });
 
+builder.objectType(ConflictError, {
+  name: 'ConflictError',
+  description: 'The change does not fit the present state, such as a name that is taken.',
+  interfaces: [ErrorInterface],
+  isTypeOf: (value) => value instanceof ConflictError,
+  fields: (t) => ({
+    reason: t.expose('reason', { type: ConflictReasonEnum, description: 'Why, so that a client can react to it.' }),
+  }),
+});
+
 const TYPED_ERRORS = [
   [ForbiddenError, 'ForbiddenError', 'The key lacks a scope, or the caller a role or a subscription.'],
   [NotFoundError, 'NotFoundError', 'What the input refers to is missing, deleted, or of somebody else.'],
-  [ConflictError, 'ConflictError', 'The change does not fit the present state, such as a name that is taken.'],
   [RemoteFailedError, 'RemoteFailedError', 'The remote MCP server, or the authorization server it relies on, failed.'],
 ] as const;
 

@@ -1,8 +1,9 @@
 import type { FieldMap, InputFieldBuilder, InputFieldMap, ObjectFieldBuilder } from '@pothos/core';
 import type { GraphQLResolveInfo } from 'graphql';
-import { z } from 'zod';
+import type { z } from 'zod';
 import { CALLS_OUT, type GraphQLContext, type SchemaTypes, builder, capitalize } from './builder.ts';
-import { ForbiddenError, ValidationError } from '../errors.ts';
+import { type Fault, ForbiddenError, ValidationError, relocated } from '../errors.ts';
+import { parseInput } from '../validation.ts';
 import { keyFromId } from './nodes.ts';
 import type { Access } from '../operation.ts';
 import { PAYLOAD, describeAccess } from './refusable.ts';
@@ -25,6 +26,11 @@ export interface MutationOptions<Schema extends z.ZodType, Result extends object
   readonly isOneOf?: boolean;
   /** Input fields that take a global id of the type, as well as the plain one. */
   readonly ids?: Readonly<Record<string, string>>;
+  /**
+   * Where a fault of the operation's input stands in the mutation's, where that has another shape: the path in `input` as the client wrote it,
+   * list positions included.
+   */
+  readonly pathOf?: (fault: Fault, input: Readonly<Record<string, unknown>>) => readonly string[];
   /** What it may raise beside `ValidationError` and `ForbiddenError`. */
   readonly errors?: readonly ErrorClass[];
   /** Whether the operation asks other servers. */
@@ -41,11 +47,10 @@ export function mutation<Schema extends z.ZodType, Result extends object>(
   name: string,
   options: MutationOptions<Schema, Result>,
 ): void {
-  const { ids = {}, errors = [] } = options;
+  const { errors = [] } = options;
   const inputType = builder.inputType(`${capitalize(name)}Input`, {
     description: `Input of \`${name}\`.`,
     isOneOf: options.isOneOf,
-    validate: z.preprocess((value) => withPlainIds(value, ids), options.schema),
     fields: options.input,
   });
   const payloadType = builder.objectRef<Result>(`${capitalize(name)}Payload`).implement({
@@ -68,18 +73,32 @@ export function mutation<Schema extends z.ZodType, Result extends object>(
           description: `The payload of \`${name}\`, or the error that stopped it.`,
         },
       },
-      // The types meet here: the validation plugin has replaced the arguments by the schema's output, and a payload is never a list,
-      // which the builder's types cannot know of a type parameter.
-      resolve: (_, args, context, info) =>
-        told(options.run(context, args.input as z.output<Schema>, info), context) as never,
+      // The types meet here: a payload is never a list, which the builder's types cannot know of a type parameter.
+      resolve: (_, { input }, context, info) => runMutation(options, input as GivenInput, context, info) as never,
     }),
   );
 }
 
-async function told<Result>(result: Promise<Result>, { onSuccess }: GraphQLContext): Promise<Result> {
-  const succeeded = await result;
-  onSuccess?.();
-  return succeeded;
+type GivenInput = Readonly<Record<string, unknown>>;
+
+/** Parses the input here rather than before the resolver, so that what its faults say is worded for this mutation. */
+async function runMutation<Schema extends z.ZodType, Result extends object>(
+  { schema, ids = {}, pathOf, run }: MutationOptions<Schema, Result>,
+  given: GivenInput,
+  context: GraphQLContext,
+  info: GraphQLResolveInfo,
+): Promise<Result> {
+  try {
+    const result = await run(context, parseInput(schema, withPlainIds(given, ids)), info);
+    context.onSuccess?.();
+    return result;
+  } catch (error) {
+    throw relocated(error, (fault) => {
+      const path = pathOf?.(fault, given) ?? fault.path;
+      const type = path.length === 1 && fault.code === 'BAD_FORMAT' ? ids[path[0] ?? ''] : undefined;
+      return { ...fault, path, ...(type && { message: `must be an id of the type ${type}` }) };
+    });
+  }
 }
 
 function withPlainIds(value: unknown, ids: Readonly<Record<string, string>>): unknown {

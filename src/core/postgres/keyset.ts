@@ -103,7 +103,8 @@ function sizeOf(page: PageArguments, max: number): { backward: boolean; size: nu
  */
 export function isBackward({ first, last }: PageArguments): boolean {
   if (last == null) return false;
-  if (first != null && first !== DEFAULT_PAGE_SIZE) throw invalid('last', 'must not be given together with first');
+  if (first != null && first !== DEFAULT_PAGE_SIZE)
+    throw invalid('last', 'must not be given together with first', 'CONFLICTING');
   return true;
 }
 
@@ -149,7 +150,8 @@ export interface CountedPage<Row> {
 }
 
 function checkSize(name: string, size: number, max: number): number {
-  if (!Number.isInteger(size) || size < 1 || size > max) throw invalid(name, `must be from 1 to ${max}`);
+  const [code, limit] = size > max ? (['TOO_LARGE', max] as const) : (['TOO_SMALL', 1] as const);
+  if (!Number.isInteger(size) || size < 1 || size > max) throw invalid(name, `must be from 1 to ${max}`, code, limit);
   return size;
 }
 
@@ -174,7 +176,7 @@ function parseCursor<Row>(ordering: Ordering<Row>, cursor: string, argument: str
   const parsed = form.safeParse(decode(cursor));
   if (!parsed.success)
     throw new ValidationError([
-      { path: [argument], code: 'invalid_cursor', message: 'is not a cursor of this list and order' },
+      { path: [argument], code: 'BAD_FORMAT', message: 'is not a cursor of this list and order' },
     ]);
   return parsed.data.slice(1);
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { SCOPES } from '../../core/operation.ts';
 import { listInput } from '../../core/lists.ts';
-import { optional, text, withDefault } from '../../core/validation.ts';
+import { optional, text, withDefault, rule } from '../../core/validation.ts';
 
 const name = text({ min: 1, max: 100 });
 
@@ -23,7 +23,7 @@ export const createApiKeyInput = z
   })
   .refine(({ organizationId, allOrganizations }) => organizationId === undefined || !allOrganizations, {
     path: ['allOrganizations'],
-    message: 'must not be given together with organizationId',
+    ...rule('CONFLICTING', 'must not be given together with organizationId'),
   });
 export type CreateApiKeyInput = z.output<typeof createApiKeyInput>;
 

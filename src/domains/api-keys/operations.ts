@@ -56,7 +56,7 @@ export const createApiKey = write(
     const excess = input.scopes.filter((scope) => !actor.scopes.has(scope));
     if (excess.length > 0)
       throw new ForbiddenError(`a key cannot give scopes that it lacks itself: ${excess.join(', ')}`);
-    if (input.expiresAt && input.expiresAt <= now()) throw invalid('expiresAt', 'must lie in the future');
+    if (input.expiresAt && input.expiresAt <= now()) throw invalid('expiresAt', 'must lie in the future', 'TOO_SMALL');
     const expiresAt = await boundedExpiry(context, input.expiresAt);
     await lockMaker(em, actor.userId);
     if (boundTo !== null) await lockMembership(em, { userId: actor.userId, organizationId: boundTo });
@@ -146,7 +146,10 @@ async function refuseTooMany(
   });
   if (active < MAX_ACTIVE_KEYS) return;
   const whose = organizationId === null ? 'that are bound to no organization' : 'in an organization';
-  throw new ConflictError(`a user has at most ${MAX_ACTIVE_KEYS} active API keys ${whose}; revoke one first`);
+  throw new ConflictError(
+    'LIMIT_REACHED',
+    `a user has at most ${MAX_ACTIVE_KEYS} active API keys ${whose}; revoke one first`,
+  );
 }
 
 /** Changes what a key is called; what it may do never changes. */

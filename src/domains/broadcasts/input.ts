@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { momentInput } from '../../core/moment-input.ts';
-import { optional, text } from '../../core/validation.ts';
+import { optional, rule, text } from '../../core/validation.ts';
 import { BROADCAST_STATUSES, type BroadcastStatus } from './entity.ts';
 
 /** Bytes of a broadcast's content as JSON in UTF-8: 64 KiB. */
@@ -45,13 +45,14 @@ export type ListBroadcastsInput = z.output<typeof listBroadcastsInput>;
 const content = z
   .looseObject({ body: text({ min: 1, max: 10_000 }) })
   .refine((value) => isWithin(value, MAX_CONTENT_DEPTH), {
-    error: `must not be nested deeper than ${MAX_CONTENT_DEPTH} levels`,
+    ...rule('TOO_MANY', `must not be nested deeper than ${MAX_CONTENT_DEPTH} levels`, MAX_CONTENT_DEPTH),
     // `JSON.stringify` below overflows the stack for deeper values.
     abort: true,
   })
-  .refine((value) => Buffer.byteLength(JSON.stringify(value)) <= MAX_CONTENT_BYTES, {
-    error: `must be at most ${MAX_CONTENT_BYTES} bytes (64 KiB) as JSON in UTF-8`,
-  });
+  .refine(
+    (value) => Buffer.byteLength(JSON.stringify(value)) <= MAX_CONTENT_BYTES,
+    rule('TOO_LONG', `must be at most ${MAX_CONTENT_BYTES} bytes (64 KiB) as JSON in UTF-8`, MAX_CONTENT_BYTES),
+  );
 
 function isWithin(value: unknown, levels: number): boolean {
   if (typeof value !== 'object' || value === null) return true;

@@ -66,7 +66,7 @@ export const listBroadcasts = guarded(
   async (context: OperationContext, { withChannels, ...input }: ListBroadcastsInput): Promise<ListedBroadcast[]> => {
     const { id: organizationId } = requireOrganization(context.actor);
     if (input.after !== undefined && !(await findBroadcast(context.sql, organizationId, input.after))) {
-      throw invalid('after', 'must be the broadcastGuid of a broadcast', 'invalid_cursor');
+      throw invalid('after', 'must be the broadcastGuid of a broadcast', 'NOT_FOUND');
     }
     const broadcasts = await findBroadcasts(context.sql, organizationId, input);
     const channels = withChannels ? await findChannels(context.sql, organizationId) : [];
@@ -93,7 +93,8 @@ export const createBroadcast = write(
     const { id: organization } = requireOrganization(context.actor);
     const { em, now, newId } = context;
     const channel = await em.findOne(BroadcastChannel, { id: input.channelGuid, organization });
-    if (!channel) throw invalid('channelGuid', 'must be the channelGuid of one of the organization’s channels');
+    if (!channel)
+      throw invalid('channelGuid', 'must be the channelGuid of one of the organization’s channels', 'NOT_FOUND');
     const at = now();
     const broadcast = em.create(Broadcast, {
       id: newId(),
@@ -129,7 +130,7 @@ export const cancelBroadcast = write(
     if (!broadcast) throw notFound('broadcast');
     if (broadcast.status === 'canceled') return;
     if (broadcast.status !== 'waiting') {
-      throw new ConflictError(`a broadcast that has ${broadcast.status} can no longer be canceled`);
+      throw new ConflictError('WRONG_STATE', `a broadcast that has ${broadcast.status} can no longer be canceled`);
     }
     broadcast.cancel(context.now());
   },

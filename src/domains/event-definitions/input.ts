@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { optional, text, withDefault } from '../../core/validation.ts';
+import { optional, rule, text, withDefault } from '../../core/validation.ts';
 import { PRIMARY_OBJECTS } from './entity.ts';
 import { MAX_CUSTOM_PROPERTIES, propertyDefinition } from './property-input.ts';
 import {
@@ -36,7 +36,7 @@ function namesDiffer(properties: readonly (Unchecked<'name'> | null)[], context:
       context.addIssue({
         code: 'custom',
         path: [index, 'name'],
-        message: `${given} is the name of an earlier property; names must differ`,
+        ...rule('DUPLICATE', `${given} is the name of an earlier property; names must differ`),
       });
     }
     seen.add(given);
@@ -54,7 +54,7 @@ function matchingHasRecords(given: Unchecked<'primaryObject' | 'customMatchingId
     context.addIssue({
       code: 'custom',
       path: ['customMatchingId'],
-      message: 'must not be given with the primaryObject NO_OBJECT, which has no records to match',
+      ...rule('CONFLICTING', 'must not be given with the primaryObject NO_OBJECT, which has no records to match'),
     });
   }
 }

@@ -1,3 +1,4 @@
+import { enumValue, enumValues, wording } from '../../core/text/wording.ts';
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { ConflictError, invalid, notFound } from '../../core/errors.ts';
 import { requireUnchanged } from '../../core/expected-version.ts';
@@ -111,10 +112,13 @@ async function refuseTakenName(em: EntityManager, organization: ActingOrganizati
 }
 
 function nameTaken(name: string, byDeleted = false): ConflictError {
-  const message = byDeleted
-    ? `${name} was used by a deleted event definition and can never be used again; choose another name`
-    : `${name} is taken by another event definition; choose another name`;
-  return new ConflictError(message, ['name']);
+  return byDeleted
+    ? new ConflictError(
+        'NAME_USED_BEFORE',
+        `${name} was used by a deleted event definition and can never be used again; choose another name`,
+        ['name'],
+      )
+    : new ConflictError('NAME_TAKEN', `${name} is taken by another event definition; choose another name`, ['name']);
 }
 
 function checkCustomMatching(
@@ -125,11 +129,12 @@ function checkCustomMatching(
   const { eventPropertyName } = matching.primaryObjectRule;
   const path = 'customMatchingId.primaryObjectRule.eventPropertyName';
   const property = properties.find(({ name }) => name === eventPropertyName);
-  if (!property) throw invalid(path, `must name a property of this definition; ${eventPropertyName} is none`);
+  if (!property)
+    throw invalid(path, `must name a property of this definition; ${eventPropertyName} is none`, 'NOT_FOUND');
   if (property.type !== 'string' && property.type !== 'number') {
     throw invalid(
       path,
-      `must name a property of type string or number; ${eventPropertyName} is of type ${property.type}`,
+      wording`must name a property of type ${enumValues(['string', 'number'], ' or ')}; ${eventPropertyName} is of type ${enumValue(property.type)}`,
     );
   }
 }

@@ -1,5 +1,6 @@
+import { enumValue, wording } from '../../core/text/wording.ts';
 import { z } from 'zod';
-import { optional, text } from '../../core/validation.ts';
+import { optional, text, rule } from '../../core/validation.ts';
 import { propertyMeantBy } from './default-properties.ts';
 import { RESERVED_PREFIX } from './naming.ts';
 import { PROPERTY_TYPES } from './property-types.ts';
@@ -42,19 +43,24 @@ const options = z
   .max(5000)
   .refine(
     (list) => new Set(list.map(({ value }) => value)).size === list.length,
-    'must have values that differ from each other',
+    rule('DUPLICATE', 'must have values that differ from each other'),
   )
   .meta({ description: 'For the type `enumeration`, which needs at least one. Empty for every other type.' });
 
 /** Only an enumeration has options, and it has at least one (section 2.2). An empty list is the same as none. */
 function optionsFitType({ type, options: given }: Unchecked<'type' | 'options'>, context: z.RefinementCtx): void {
   const isEmpty = Array.isArray(given) && given.length === 0;
-  const refuse = (message: string) => context.addIssue({ code: 'custom', path: ['options'], message });
+  const refuse = (...broken: Parameters<typeof rule>) =>
+    context.addIssue({ code: 'custom', path: ['options'], ...rule(...broken) });
   if (type === 'enumeration') {
-    if (given == null) refuse('is required for the type enumeration, with at least one option');
-    else if (isEmpty) refuse(AT_LEAST_ONE_OPTION);
+    if (given == null)
+      refuse('REQUIRED', wording`is required for the type ${enumValue('enumeration')}, with at least one option`);
+    else if (isEmpty) refuse('TOO_FEW', AT_LEAST_ONE_OPTION, 1);
   } else if (given != null && !isEmpty && PROPERTY_TYPES.some((known) => known === type)) {
-    refuse(`is only for the type enumeration, not for ${String(type)}`);
+    refuse(
+      'CONFLICTING',
+      wording`is only for the type ${enumValue('enumeration')}, not for ${enumValue(String(type))}`,
+    );
   }
 }
 
@@ -95,7 +101,7 @@ export const updateEventPropertyByPathInput = updateEventPropertyInput
   .extend({ propertyName: referenceInput, name: optional(referenceInput) })
   .refine(({ propertyName: inPath, name }) => name === undefined || name === inPath, {
     path: ['name'],
-    error: 'must be the name in the path, or absent',
+    ...rule('CONFLICTING', 'must be the name in the path, or absent'),
   })
   .transform(({ propertyName: inPath, ...input }): UpdateEventPropertyInput => ({ ...input, name: inPath }));
 

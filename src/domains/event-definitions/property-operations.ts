@@ -1,3 +1,4 @@
+import { enumValue, enumValues, wording } from '../../core/text/wording.ts';
 import { ConflictError, invalid, notFound } from '../../core/errors.ts';
 import { type OperationContext, write } from '../../core/operation.ts';
 import { type AuditTarget } from '../../core/audit.ts';
@@ -67,6 +68,7 @@ export const addEventProperty = write(
     const names = new Set(present.map(({ name }) => name));
     if (input.name !== undefined && names.has(input.name)) {
       throw new ConflictError(
+        'NAME_TAKEN',
         `${input.name} is taken by another property of this event definition; choose another name`,
         ['name'],
       );
@@ -75,7 +77,8 @@ export const addEventProperty = write(
       throw invalid(
         '',
         `an event definition has at most ${MAX_CUSTOM_PROPERTIES} custom properties; delete one first`,
-        'too_many_properties',
+        'TOO_MANY',
+        MAX_CUSTOM_PROPERTIES,
       );
     }
     const name = input.name ?? freePropertyName(input.label, names);
@@ -109,9 +112,14 @@ export const updateEventProperty = write(
 
 /** An empty list, as every property but an enumeration is answered with, means no options. */
 function newOptions({ name, type }: EventProperty, given: UpdateEventPropertyInput['options']) {
-  if (type === 'enumeration' && given?.length === 0) throw invalid('options', AT_LEAST_ONE_OPTION, 'too_small');
+  if (type === 'enumeration' && given?.length === 0) throw invalid('options', AT_LEAST_ONE_OPTION, 'TOO_FEW', 1);
   if (type === 'enumeration' || given === undefined) return given;
-  if (given.length > 0) throw invalid('options', `is only for the type enumeration; ${name} is of type ${type}`);
+  if (given.length > 0)
+    throw invalid(
+      'options',
+      wording`is only for the type ${enumValue('enumeration')}; ${name} is of type ${enumValue(type)}`,
+      'CONFLICTING',
+    );
   return undefined;
 }
 
@@ -124,6 +132,7 @@ export const deleteEventProperty = write(
     const { definition, property } = await loadProperty(context, eventName, name, 'deleted');
     if (definition.matchesBy(property.name)) {
       throw new ConflictError(
+        'IN_USE',
         `property ${property.name} is used by the custom matching of this event definition and cannot be deleted`,
       );
     }
@@ -145,7 +154,8 @@ export const replaceEventPropertyType = write(
     requireUnchanged(property, input);
     if (definition.matchesBy(property.name) && input.type !== 'string' && input.type !== 'number') {
       throw new ConflictError(
-        `property ${property.name} is used by the custom matching of this event definition, which needs the type string or number`,
+        'IN_USE',
+        wording`property ${property.name} is used by the custom matching of this event definition, which needs the type ${enumValues(['string', 'number'], ' or ')}`,
       );
     }
     em.remove(property);

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { momentInput } from '../../core/moment-input.ts';
-import { optional, text } from '../../core/validation.ts';
+import { optional, text, rule } from '../../core/validation.ts';
 
 /** Occurrences of one request. */
 export const MAX_OCCURRENCES = 500;
@@ -67,7 +67,7 @@ export const registerObjectIdentifiersInput = z.strictObject({
     .min(1)
     .max(MAX_IDENTIFIERS)
     .refine((list) => new Set(list.map(({ value }) => value)).size === list.length, {
-      error: 'must have values that differ from each other',
+      ...rule('DUPLICATE', 'must have values that differ from each other'),
       when: ({ issues }) => issues.length === 0,
     }),
 });

@@ -1,4 +1,4 @@
-import type { Fault } from '../../core/errors.ts';
+import type { InputFault, InputFaultCode } from '../../core/errors.ts';
 import { NOT_KNOWN } from '../../core/validation.ts';
 import { type SharedDefinition, propertyMeantBy } from '../event-definitions/operations.ts';
 import type { SendEventOccurrenceInput } from './input.ts';
@@ -12,7 +12,7 @@ export interface Link {
 }
 
 export interface CheckedOccurrence {
-  readonly faults: readonly Fault[];
+  readonly faults: readonly InputFault[];
   readonly properties: Readonly<Record<string, PropertyValue>>;
   /** Set when custom matching has to find the object: the occurrence has the matching property and no object id. */
   readonly link: Link | undefined;
@@ -32,18 +32,20 @@ function checkProperties(
   { properties }: SharedDefinition,
   given: Readonly<Record<string, unknown>>,
 ): Pick<CheckedOccurrence, 'faults' | 'properties'> {
-  const faults: Fault[] = [];
+  const faults: InputFault[] = [];
   const values: [string, PropertyValue][] = [];
   for (const [name, value] of Object.entries(given)) {
     const property = properties.get(name) ?? properties.get(propertyMeantBy(name));
     if (!property) {
-      faults.push({ path: ['properties', name], code: 'unknown_property', message: NOT_KNOWN });
+      faults.push({ path: ['properties', name], code: 'UNKNOWN_FIELD', message: NOT_KNOWN });
     } else if (property.name !== name && Object.hasOwn(given, property.name)) {
-      faults.push(fault(['properties', name], `means ${property.name}, which is given too; send one of them`));
+      faults.push(
+        fault(['properties', name], 'DUPLICATE', `means ${property.name}, which is given too; send one of them`),
+      );
     } else if (value !== null) {
       const checked = checkValue(property, value);
       if ('value' in checked) values.push([property.name, checked.value]);
-      else faults.push(fault(['properties', name], checked.fault));
+      else faults.push({ path: ['properties', name], ...checked.fault });
     }
   }
   return { faults, properties: Object.fromEntries(values) };
@@ -58,17 +60,19 @@ const IDENTIFIERS = ['email', 'utk', 'objectId'] as const;
 function checkIdentifiers(
   { primaryObject, customMatchingId }: SharedDefinition,
   input: SendEventOccurrenceInput,
-): Fault[] {
+): InputFault[] {
   const allowed = IDENTIFIERS.filter((name) => identifies(name, primaryObject));
   const given = IDENTIFIERS.filter((name) => input[name] !== undefined);
   const refused = given
     .filter((name) => !allowed.includes(name))
-    .map((name) => fault([name], `must not be given for an event of the primary object ${primaryObject}`));
+    .map((name) =>
+      fault([name], 'CONFLICTING', `must not be given for an event of the primary object ${primaryObject}`),
+    );
   if (customMatchingId !== null || allowed.length === 0 || given.some((name) => allowed.includes(name))) return refused;
   const missing =
     primaryObject === 'CONTACT'
-      ? fault([], 'one of email, utk and objectId is required for an event of the primary object CONTACT')
-      : fault(['objectId'], `is required for an event of the primary object ${primaryObject}`);
+      ? fault([], 'REQUIRED', 'one of email, utk and objectId is required for an event of the primary object CONTACT')
+      : fault(['objectId'], 'REQUIRED', `is required for an event of the primary object ${primaryObject}`);
   return [...refused, missing];
 }
 
@@ -76,8 +80,8 @@ function identifies(name: (typeof IDENTIFIERS)[number], primaryObject: string): 
   return primaryObject !== 'NO_OBJECT' && (name === 'objectId' || primaryObject === 'CONTACT');
 }
 
-function fault(path: readonly string[], message: string): Fault {
-  return { path, code: 'custom', message };
+function fault(path: readonly string[], code: InputFaultCode, message: string): InputFault {
+  return { path, code, message };
 }
 
 function linkOf(

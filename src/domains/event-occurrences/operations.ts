@@ -1,4 +1,4 @@
-import { type Fault, NotFoundError } from '../../core/errors.ts';
+import { type InputFault, NotFoundError } from '../../core/errors.ts';
 import { invalidInput } from '../../core/validation.ts';
 import { type OperationContext, guarded, requireOrganization, write } from '../../core/operation.ts';
 import { type AuditTarget } from '../../core/audit.ts';
@@ -93,7 +93,7 @@ async function checkAll(context: OperationContext, { inputs, pathOf }: Sending):
     inputs.map(({ eventName }) => eventName),
     inputs.flatMap(({ properties }) => Object.keys(properties).flatMap((name) => [name, propertyMeantBy(name)])),
   );
-  const faults: Fault[] = [];
+  const faults: InputFault[] = [];
   const checked = inputs.flatMap((input, index) => {
     const path = pathOf(index);
     const definition = definitions.get(input.eventName);
@@ -114,7 +114,7 @@ async function checkAll(context: OperationContext, { inputs, pathOf }: Sending):
   return checked;
 }
 
-const NOT_FOUND = 'not_found';
+const NOT_FOUND = 'NOT_FOUND';
 
 /** Leaves out repeats: of the occurrences with one uuid, only the first counts. */
 async function withoutKnown(

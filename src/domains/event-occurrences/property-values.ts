@@ -1,3 +1,4 @@
+import { type InputFault, type InputFaultCode } from '../../core/errors.ts';
 import { NOT_STORABLE, isLongerThan, isStorable } from '../../core/validation.ts';
 import type { EventProperty } from '../event-definitions/entity.ts';
 
@@ -10,7 +11,7 @@ export type CheckedProperty = Pick<EventProperty, 'name' | 'type'> & {
 export type PropertyValue = string | number | boolean;
 
 /** A value that fits, in its stored form, or the rule that it breaks. */
-export type CheckedValue = { readonly value: PropertyValue } | { readonly fault: string };
+export type CheckedValue = { readonly value: PropertyValue } | { readonly fault: Omit<InputFault, 'path'> };
 
 const DAY_MS = 86_400_000;
 const FIRST_MS = Date.parse('0001-01-01T00:00:00.000Z');
@@ -52,7 +53,9 @@ const CHECKS: Readonly<Record<CheckedProperty['type'], (value: unknown, property
 
 function checkBool(value: unknown): CheckedValue {
   if (typeof value === 'boolean') return { value };
-  return value === 'true' || value === 'false' ? { value: value === 'true' } : { fault: 'must be true or false' };
+  return value === 'true' || value === 'false'
+    ? { value: value === 'true' }
+    : broken('WRONG_TYPE', 'must be true or false');
 }
 
 function checkNumber(value: unknown): CheckedValue {
@@ -61,7 +64,7 @@ function checkNumber(value: unknown): CheckedValue {
   const fits = typeof written === 'string' && NUMBER.test(written) && digitsOf(written) <= MAX_DIGITS;
   return fits
     ? { value: Number(written) }
-    : { fault: `must be a number with at most one decimal and ${MAX_DIGITS} digits` };
+    : broken('BAD_FORMAT', `must be a number with at most one decimal and ${MAX_DIGITS} digits`);
 }
 
 function digitsOf(written: string): number {
@@ -72,14 +75,14 @@ function checkDate(value: unknown): CheckedValue {
   const fault = 'must be a day as YYYY-MM-DD, or an ISO 8601 time or a UNIX timestamp in milliseconds at midnight UTC';
   const moment = momentOf(value);
   return moment === undefined || moment % DAY_MS !== 0
-    ? { fault }
+    ? broken('BAD_FORMAT', fault)
     : { value: new Date(moment).toISOString().slice(0, 10) };
 }
 
 function checkDateTime(value: unknown): CheckedValue {
   const fault = 'must be an ISO 8601 time with Z or its offset, or a UNIX timestamp in milliseconds';
   const moment = momentOf(value);
-  return moment === undefined ? { fault } : { value: new Date(moment).toISOString() };
+  return moment === undefined ? broken('BAD_FORMAT', fault) : { value: new Date(moment).toISOString() };
 }
 
 /** Milliseconds since 1970; a day alone is its midnight in UTC. */
@@ -104,7 +107,7 @@ function isDay(day: string): boolean {
 
 function checkOption(value: unknown, { options }: CheckedProperty): CheckedValue {
   if (typeof value === 'string' && options.some((option) => option.value === value)) return { value };
-  return { fault: `must be one of ${listed(options.map((option) => JSON.stringify(option.value)))}` };
+  return broken('NOT_ALLOWED', `must be one of ${listed(options.map((option) => JSON.stringify(option.value)))}`);
 }
 
 /** An enumeration may have thousands of options. */
@@ -115,7 +118,11 @@ function listed(values: readonly string[]): string {
 
 function checkText(value: unknown, { name }: CheckedProperty): CheckedValue {
   const max = LONG_TEXT_NAME.test(name) ? LONG_TEXT : SHORT_TEXT;
-  if (typeof value !== 'string') return { fault: 'must be a string' };
-  if (isLongerThan(value, max)) return { fault: `must be at most ${max} characters` };
-  return isStorable(value) ? { value } : { fault: NOT_STORABLE };
+  if (typeof value !== 'string') return broken('WRONG_TYPE', 'must be a string');
+  if (isLongerThan(value, max)) return broken('TOO_LONG', `must be at most ${max} characters`, max);
+  return isStorable(value) ? { value } : broken('BAD_FORMAT', NOT_STORABLE);
+}
+
+function broken(code: InputFaultCode, message: string, limit?: number): CheckedValue {
+  return { fault: { code, message, limit } };
 }

@@ -110,8 +110,9 @@ export function countOccurrencesByDay(
   requireEventDefinitions(context.actor);
   const last = dayOf(until == null ? context.now() : new Date(until));
   const first = from == null ? last - DEFAULT_DAYS + 1 : dayOf(new Date(from));
-  if (first > last) throw invalid('from', 'must not lie behind until');
-  if (last - first >= MAX_DAYS) throw invalid('from', `must lie at most ${MAX_DAYS} days before until`);
+  if (first > last) throw invalid('from', 'must not lie behind until', 'CONFLICTING');
+  if (last - first >= MAX_DAYS)
+    throw invalid('from', `must lie at most ${MAX_DAYS} days before until`, 'TOO_MANY', MAX_DAYS);
   const days = Array.from({ length: last - first + 1 }, (_, index) =>
     midnightOf(first + index)
       .toISOString()

@@ -1,6 +1,7 @@
+import { enumValue, wording } from '../../core/text/wording.ts';
 import { z } from 'zod';
 import { listInput } from '../../core/lists.ts';
-import { NOT_KNOWN, httpUri, optional, text, withDefault } from '../../core/validation.ts';
+import { NOT_KNOWN, httpUri, keyRule, optional, rule, text, withDefault } from '../../core/validation.ts';
 import { AUTH_TYPES, OAUTH_REGISTRATIONS, VISIBILITIES, TYPES } from './entity.ts';
 
 const name = text({ min: 1, max: 200 });
@@ -13,7 +14,10 @@ const scope = text({ min: 1, max: 4096 }).regex(
   'must be scope tokens joined by single spaces (RFC 6749, section 3.3)',
 );
 
-const serverUrl = httpUri({ max: 8192 }).refine((value) => !value.includes('#'), 'must not contain a fragment');
+const serverUrl = httpUri({ max: 8192 }).refine(
+  (value) => !value.includes('#'),
+  rule('BAD_FORMAT', 'must not contain a fragment'),
+);
 
 /** RFC 9110, section 5.1: a field name is a token. */
 const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
@@ -41,8 +45,11 @@ const TRANSPORT_HEADERS = new Set([
   'upgrade',
 ]);
 
+type KeyFault = ReturnType<typeof keyRule>;
+type FieldFault = ReturnType<typeof rule>;
+
 /** Text by name, 1 to 256 characters. `__proto__` is no name: a plain object could not hold it, and what vanishes silently misleads. */
-function named<Value extends z.ZodType<string | null>>(value: Value, faultOf: (key: string) => string | undefined) {
+function named<Value extends z.ZodType<string | null>>(value: Value, faultOf: (key: string) => KeyFault | undefined) {
   const record = z.record(text({ min: 1, max: 256 }), value);
   return z.preprocess((given, context) => {
     if (typeof given !== 'object' || given === null || Array.isArray(given)) return given;
@@ -50,10 +57,12 @@ function named<Value extends z.ZodType<string | null>>(value: Value, faultOf: (k
     for (const key of Object.keys(given)) {
       const fault =
         key === '__proto__'
-          ? 'is not an allowed name'
+          ? keyRule(key, 'NOT_ALLOWED', 'is not an allowed name')
           : (faultOf(key) ??
-            (seen.has(key.toLowerCase()) && faultOf !== noFault ? 'is given twice, in different case' : undefined));
-      if (fault) context.issues.push({ code: 'custom', input: given, path: [key], message: fault });
+            (seen.has(key.toLowerCase()) && faultOf !== noFault
+              ? keyRule(key, 'DUPLICATE', 'is given twice, in different case')
+              : undefined));
+      if (fault) context.issues.push({ code: 'custom', input: given, path: [key], ...fault });
       seen.add(key.toLowerCase());
     }
     return given;
@@ -64,10 +73,12 @@ function noFault(): undefined {
   return undefined;
 }
 
-function headerFault(key: string): string | undefined {
+function headerFault(key: string): KeyFault | undefined {
   if (key.length < 1 || key.length > 256) return undefined;
-  if (!HEADER_NAME.test(key)) return 'must be a name of an HTTP header';
-  return TRANSPORT_HEADERS.has(key.toLowerCase()) ? 'is set by the transport and cannot be given' : undefined;
+  if (!HEADER_NAME.test(key)) return keyRule(key, 'BAD_FORMAT', 'must be a name of an HTTP header');
+  return TRANSPORT_HEADERS.has(key.toLowerCase())
+    ? keyRule(key, 'NOT_ALLOWED', 'is set by the transport and cannot be given')
+    : undefined;
 }
 
 const envValue = text({ max: 16_384 });
@@ -119,7 +130,7 @@ const remoteConnection = z
     knownOf('remote'),
   )
   .superRefine((connection, context) => {
-    for (const [field, message] of authFaults(connection)) context.addIssue({ code: 'custom', path: [field], message });
+    for (const [field, fault] of authFaults(connection)) context.addIssue({ code: 'custom', path: [field], ...fault });
   });
 
 type AuthField = 'clientId' | 'clientSecret' | 'headers' | 'oauthRegistration' | 'scope';
@@ -132,7 +143,7 @@ const FIELDS_OF: Readonly<Record<(typeof AUTH_TYPES)[number], readonly AuthField
 /** What an authType needs, and what belongs to another. */
 function authFaults(
   given: Partial<Record<AuthField, unknown>> & { authType: (typeof AUTH_TYPES)[number] },
-): [string, string][] {
+): [string, FieldFault][] {
   const { authType } = given;
   const fields: readonly AuthField[] = ['clientId', 'clientSecret', 'headers', 'oauthRegistration', 'scope'];
   const strange = fields.filter((field) => given[field] !== undefined && !FIELDS_OF[authType].includes(field));
@@ -144,20 +155,26 @@ function authFaults(
         : given.oauthRegistration === 'pre_registered'
           ? ['clientId']
           : [];
-  const why = authType === 'oauth' ? 'oauthRegistration pre_registered' : `authType ${authType}`;
+  const why =
+    authType === 'oauth'
+      ? wording`oauthRegistration ${enumValue('pre_registered')}`
+      : wording`authType ${enumValue(authType)}`;
   return [
-    ...strange.map((field): [string, string] => [field, `must not be given with authType ${authType}`]),
+    ...strange.map((field): [string, FieldFault] => [
+      field,
+      rule('CONFLICTING', wording`must not be given with authType ${enumValue(authType)}`),
+    ]),
     ...needed
       .filter((field) => given[field] === undefined)
-      .map((field): [string, string] => [field, `is required for ${why}`]),
+      .map((field): [string, FieldFault] => [field, rule('REQUIRED', wording`is required for ${why}`)]),
     ...(authType === 'static_headers' && given.headers && Object.keys(given.headers).length === 0
-      ? [['headers', 'must name at least one header'] as [string, string]]
+      ? [['headers', rule('TOO_FEW', 'must name at least one header', 1)] as [string, FieldFault]]
       : []),
     ...(authType === 'oauth' &&
     given.clientSecret !== undefined &&
     given.clientId === undefined &&
     given.oauthRegistration !== 'pre_registered'
-      ? [['clientId', 'is required with clientSecret'] as [string, string]]
+      ? [['clientId', rule('REQUIRED', 'is required with clientSecret')] as [string, FieldFault]]
       : []),
   ];
 }
@@ -171,7 +188,7 @@ export const createMcpConnectionInput = z.preprocess(
     if (typeof given !== 'object' || given === null || Array.isArray(given)) return given;
     const type = 'type' in given && given.type != null ? given.type : 'remote';
     if (type !== 'stdio' && type !== 'remote')
-      context.addIssue({ code: 'custom', path: ['type'], message: 'must be "stdio" or "remote"' });
+      context.addIssue({ code: 'custom', path: ['type'], ...rule('NOT_ALLOWED', 'must be "stdio" or "remote"') });
     return { ...given, type };
   },
   z.discriminatedUnion('type', [stdioConnection, remoteConnection]),

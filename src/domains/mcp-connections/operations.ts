@@ -1,4 +1,4 @@
-import { ConflictError, type Fault, ValidationError, notFound } from '../../core/errors.ts';
+import { ConflictError, type InputFault, ValidationError, notFound } from '../../core/errors.ts';
 import { groupBy } from '../../core/group-by.ts';
 import type { CountedPage, PageArguments } from '../../core/postgres/keyset.ts';
 import type { Columns } from '../../core/postgres/columns.ts';
@@ -39,7 +39,7 @@ export { deleteAuthorizationsOf, deleteConnections, forgetConnectionOwner } from
 const CONFLICTS = { mcp_connection_shared_name_unique: nameTaken, mcp_connection_personal_name_unique: nameTaken };
 
 function nameTaken({ name = '' }: { name?: string }): ConflictError {
-  return new ConflictError(`${name} is taken by another MCP connection; choose another name`, ['name']);
+  return new ConflictError('NAME_TAKEN', `${name} is taken by another MCP connection; choose another name`, ['name']);
 }
 
 const CREATION = {
@@ -267,16 +267,16 @@ export async function resolveMcpConnections(
   return [...new Set(resolved.flat())];
 }
 
-function referenceFault(reference: string, found: readonly string[], path: readonly string[]): Fault {
+function referenceFault(reference: string, found: readonly string[], path: readonly string[]): InputFault {
   return found.length === 0
     ? {
         path,
-        code: 'not_found',
+        code: 'NOT_FOUND',
         message: `${reference} is neither the id nor the name of an MCP connection that you can see`,
       }
     : {
         path,
-        code: 'ambiguous',
+        code: 'NOT_ALLOWED',
         message: `${reference} is the name of ${found.length} MCP connections; give an id: ${found.join(' or ')}`,
       };
 }

@@ -22,7 +22,7 @@ export const testMcpConnection = guarded(
   ): Promise<{ connection: McpConnection; info: ServerInfo }> => {
     const connection = await loadVisible(context.em.fork(), context.actor, mcpConnectionId);
     if (connection.type === 'stdio')
-      throw new ConflictError('a stdio connection is only stored; there is nothing to test');
+      throw new ConflictError('WRONG_STATE', 'a stdio connection is only stored; there is nothing to test');
     const info = await useServer(context, connection, checkServer);
     return { connection: await recordTest(context, mcpConnectionId), info };
   },

@@ -1,3 +1,4 @@
+import { enumValue, wording } from '../../core/text/wording.ts';
 import { ValidationError, invalid } from '../../core/errors.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import { forgetRegistration, forgetTokens, mergeNamed, storeClientSecret, forgetSecrets } from './credentials.ts';
@@ -47,7 +48,7 @@ export async function applyUpdate(
       changes: changes.headers,
       names: connection.headerKeys,
     });
-    if (connection.headerKeys.length === 0) throw invalid('headers', 'must leave at least one header');
+    if (connection.headerKeys.length === 0) throw invalid('headers', 'must leave at least one header', 'TOO_FEW', 1);
   }
   if (changes.clientId !== undefined && changes.clientId !== connection.clientId) {
     connection.clientId = changes.clientId;
@@ -92,16 +93,20 @@ function refuseStrangeFields(connection: McpConnection, changes: object): void {
     type === 'stdio'
       ? OF_REMOTE
       : [...OF_STDIO, ...OF_REMOTE.filter((field) => authType != null && !OF_AUTH[authType].includes(field))];
-  const kind = type === 'stdio' ? 'a stdio connection' : `authType ${authType}`;
-  const messageFor = (field: string, value: unknown) => {
+  const kind = type === 'stdio' ? 'a stdio connection' : wording`authType ${enumValue(String(authType))}`;
+  const ruleFor = (field: string, value: unknown) => {
     const isStrange = strange.includes(field);
-    if (value === null) return !isStrange && NEVER_NULL.has(field) ? 'must not be null' : undefined;
+    if (value === null)
+      return !isStrange && NEVER_NULL.has(field)
+        ? { code: 'REQUIRED' as const, message: 'must not be null' }
+        : undefined;
     if (value === undefined || !isStrange) return undefined;
-    return `must not be given for ${(OF_STDIO as readonly string[]).includes(field) ? 'a remote connection' : kind}`;
+    const other = (OF_STDIO as readonly string[]).includes(field) ? 'a remote connection' : kind;
+    return { code: 'CONFLICTING' as const, message: wording`must not be given for ${other}` };
   };
   const faults = Object.entries(changes).flatMap(([field, value]: [string, unknown]) => {
-    const message = messageFor(field, value);
-    return message === undefined ? [] : [{ path: [field], code: 'custom', message }];
+    const broken = ruleFor(field, value);
+    return broken === undefined ? [] : [{ path: [field], ...broken }];
   });
   if (faults.length > 0) throw new ValidationError(faults);
 }

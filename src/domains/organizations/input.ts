@@ -1,8 +1,11 @@
 import { z } from 'zod';
 import { ROLES } from '../../core/operation.ts';
-import { httpUri, optional, text, withDefault } from '../../core/validation.ts';
+import { httpUri, optional, text, withDefault, rule } from '../../core/validation.ts';
 
-const name = text({ min: 1, max: 100 }).refine((value) => value === '' || value.trim() !== '', 'must not be blank');
+const name = text({ min: 1, max: 100 }).refine(
+  (value) => value === '' || value.trim() !== '',
+  rule('TOO_SHORT', 'must not be blank', 1),
+);
 
 export const SLUG_MAX_LENGTH = 100;
 const slug = z

@@ -45,7 +45,8 @@ export const addOrganizationMember = write(
     operation: 'addOrganizationMember',
     target: memberOf,
     conflicts: {
-      membership_pkey: ({ email }) => new ConflictError(`${email} is a member of the organization already`, ['email']),
+      membership_pkey: ({ email }) =>
+        new ConflictError('NAME_TAKEN', `${email} is a member of the organization already`, ['email']),
     },
   },
 );
@@ -119,5 +120,8 @@ async function refuseLastAdmin(em: EntityManager, membership: Membership): Promi
   if (membership.role !== 'admin') return;
   const admins = await em.count(Membership, { organization: membership.organization, role: 'admin' });
   if (admins === 1)
-    throw new ConflictError('the organization must keep at least one admin; make another member an admin first');
+    throw new ConflictError(
+      'LAST_ADMINISTRATOR',
+      'the organization must keep at least one admin; make another member an admin first',
+    );
 }

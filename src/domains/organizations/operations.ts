@@ -54,6 +54,7 @@ export const createOrganization = write(
     conflicts: {
       organization_slug_unique: ({ slug }) =>
         new ConflictError(
+          'NAME_TAKEN',
           slug === undefined
             ? 'the one made from the name was taken at the same moment; try again'
             : `${slug} is taken by another organization; choose another slug`,

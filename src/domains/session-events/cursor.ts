@@ -11,7 +11,7 @@ export const cursorSchema = z.string().regex(PATTERN, RULE);
 /** The id that a cursor stands for; null where none is given. @throws ValidationError naming the argument. */
 export function cursorId(cursor: string | null | undefined, argument: string): number | null {
   if (cursor == null) return null;
-  if (!PATTERN.test(cursor)) throw invalid(argument, RULE, 'invalid_cursor');
+  if (!PATTERN.test(cursor)) throw invalid(argument, RULE, 'BAD_FORMAT');
   return idOf(cursor);
 }
 

@@ -1,5 +1,6 @@
+import { type InputFault } from '../../core/errors.ts';
 import { z } from 'zod';
-import { NOT_STORABLE, isStorable, text, withDefault } from '../../core/validation.ts';
+import { NOT_STORABLE, isStorable, text, withDefault, rule } from '../../core/validation.ts';
 
 /**
  * The data of recorded events: workspace management API, section 6. Documented fields are checked for their type. Unknown fields, and unknown
@@ -66,7 +67,7 @@ export const eventData = z.unknown().transform((value, context): string => {
   for (const issue of compiledFields.safeParse(value).error?.issues ?? []) context.addIssue({ ...issue });
   if (typeof value !== 'object') return z.NEVER;
   const refuse = (fault: JsonFault) => {
-    context.addIssue({ code: 'custom', ...fault });
+    context.addIssue({ code: 'custom', path: fault.path, ...rule(fault.code, fault.message, fault.limit) });
     return z.NEVER;
   };
   const fault = shapeFault(value, MAX_EVENT_DEPTH);
@@ -76,7 +77,12 @@ export const eventData = z.unknown().transform((value, context): string => {
   const unstorable = ESCAPED.test(json) && textFault(value);
   if (unstorable) return refuse(unstorable);
   if (Buffer.byteLength(json) <= MAX_EVENT_BYTES) return json;
-  return refuse({ path: [], message: `must be at most ${MAX_EVENT_BYTES} bytes (1 MiB) as JSON in UTF-8` });
+  return refuse({
+    path: [],
+    code: 'TOO_LONG',
+    message: `must be at most ${MAX_EVENT_BYTES} bytes (1 MiB) as JSON in UTF-8`,
+    limit: MAX_EVENT_BYTES,
+  });
 });
 
 const recordedAt = z.iso
@@ -104,7 +110,7 @@ export const recordedEvent = z.compile(
 
 export type RecordedEvent = z.output<typeof recordedEvent>;
 
-interface JsonFault {
+interface JsonFault extends Pick<InputFault, 'code' | 'limit'> {
   readonly path: string[];
   readonly message: string;
 }
@@ -114,12 +120,18 @@ function shapeFault(value: unknown, levels: number): JsonFault | undefined {
   if (value === null || typeof value === 'string' || typeof value === 'boolean') return undefined;
   // JSON reads 1e999 as Infinity, and would write it as null.
   if (typeof value === 'number')
-    return Number.isFinite(value) ? undefined : { path: [], message: 'must be a finite number' };
-  if (!isContainer(value)) return { path: [], message: 'must be JSON' };
-  if (levels === 0) return { path: [], message: `must not be nested deeper than ${MAX_EVENT_DEPTH} levels` };
+    return Number.isFinite(value) ? undefined : { path: [], code: 'NOT_ALLOWED', message: 'must be a finite number' };
+  if (!isContainer(value)) return { path: [], code: 'WRONG_TYPE', message: 'must be JSON' };
+  if (levels === 0)
+    return {
+      path: [],
+      code: 'TOO_MANY',
+      message: `must not be nested deeper than ${MAX_EVENT_DEPTH} levels`,
+      limit: MAX_EVENT_DEPTH,
+    };
   // Keys rather than entries: this runs over everything that is recorded, and is a third faster so.
   for (const key of Object.keys(value)) {
-    if (key === '__proto__') return { path: [key], message: 'is not an allowed property name' };
+    if (key === '__proto__') return { path: [key], code: 'NOT_ALLOWED', message: 'is not an allowed property name' };
     const fault = shapeFault(value[key], levels - 1);
     if (fault) return within(key, fault);
   }
@@ -128,18 +140,23 @@ function shapeFault(value: unknown, levels: number): JsonFault | undefined {
 
 /** The first text that cannot be stored, in a value that has no other fault. */
 function textFault(value: unknown): JsonFault | undefined {
-  if (typeof value === 'string') return isStorable(value) ? undefined : { path: [], message: NOT_STORABLE };
+  if (typeof value === 'string')
+    return isStorable(value) ? undefined : { path: [], code: 'BAD_FORMAT', message: NOT_STORABLE };
   if (!isContainer(value)) return undefined;
   for (const key of Object.keys(value)) {
     if (!isStorable(key))
-      return { path: [], message: 'must have property names of well-formed text without NUL characters' };
+      return {
+        path: [],
+        code: 'BAD_FORMAT',
+        message: 'must have property names of well-formed text without NUL characters',
+      };
     const fault = textFault(value[key]);
     if (fault) return within(key, fault);
   }
   return undefined;
 }
 
-const within = (key: string, { path, message }: JsonFault): JsonFault => ({ path: [key, ...path], message });
+const within = (key: string, fault: JsonFault): JsonFault => ({ ...fault, path: [key, ...fault.path] });
 
 /** An object or a list. */
 function isContainer(value: unknown): value is Readonly<Record<string, unknown>> {

@@ -188,9 +188,9 @@ async function replay(
 ): Promise<AppendedEvents> {
   await requireSessionChange(context, sessionId);
   const batch = batchId === null ? undefined : await findBatch(context, sessionId, batchId);
-  if (!batch) throw new ConflictError('the session is finished; queue it again before recording events');
+  if (!batch) throw new ConflictError('WRONG_STATE', 'the session is finished; queue it again before recording events');
   if (!(await isSameBatch(context, sessionId, batch, events)))
-    throw new ConflictError('already used for other events; choose another batch id', ['batchId']);
+    throw new ConflictError('BATCH_REUSED', 'already used for other events; choose another batch id', ['batchId']);
   return { sessionId, ...batch, isReplayed: true };
 }
 

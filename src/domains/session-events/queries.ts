@@ -249,7 +249,9 @@ export function eventToJson(row: SessionEventRow): string {
 export function windowOf(page: PageArguments, defaultSize: number): { window: SessionEventWindow; size: number } {
   const backward = isBackward(page);
   const size = page.last ?? page.first ?? defaultSize;
-  if (size < 1 || size > MAX_PAGE) throw invalid(backward ? 'last' : 'first', `must be from 1 to ${MAX_PAGE}`);
+  const [code, limit] = size > MAX_PAGE ? (['TOO_LARGE', MAX_PAGE] as const) : (['TOO_SMALL', 1] as const);
+  if (size < 1 || size > MAX_PAGE)
+    throw invalid(backward ? 'last' : 'first', `must be from 1 to ${MAX_PAGE}`, code, limit);
   return {
     window: {
       after: cursorId(page.after, 'after'),

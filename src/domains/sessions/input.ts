@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { listInput } from '../../core/lists.ts';
-import { optional, text, withDefault } from '../../core/validation.ts';
+import { optional, rule, text, withDefault } from '../../core/validation.ts';
 import { richTextDocument } from './rich-text.ts';
 import {
   ARTIFACT_TYPES,
@@ -22,7 +22,7 @@ const level = z.int().min(0).max(100);
 /** Shown as a link somewhere. Which schemes runners use is theirs to choose; none may run a script where it is followed. */
 const address = text({ min: 1, max: 2048 }).refine(
   (value) => !/^(?:javascript|vbscript|data):/.test(URL.parse(value)?.protocol ?? ''),
-  'must not be an address that runs a script',
+  rule('NOT_ALLOWED', 'must not be an address that runs a script'),
 );
 /** UUIDs are compared as text in topics and project ids, so they have one spelling. */
 const uuid = z.uuid().toLowerCase();

@@ -83,7 +83,12 @@ export const updateSession = guarded(
 export function describe(richContent: RichTextDocument): string | null {
   const plainText = toPlainText(richContent);
   if (isLongerThan(plainText, MAX_DESCRIPTION))
-    throw invalid('richContent', `its plain text must be at most ${MAX_DESCRIPTION} characters`);
+    throw invalid(
+      'richContent',
+      `its plain text must be at most ${MAX_DESCRIPTION} characters`,
+      'TOO_LONG',
+      MAX_DESCRIPTION,
+    );
   return plainText || null;
 }
 
@@ -162,7 +167,7 @@ export async function requireSessionChange(context: OperationContext, sessionId:
 /** Why a session was not changed. */
 async function refuse(context: OperationContext, sessionId: string): Promise<never> {
   await requireSessionChange(context, sessionId);
-  throw new ConflictError('the session was changed by somebody else at the same time; try again');
+  throw new ConflictError('CHANGED_MEANWHILE', 'the session was changed by somebody else at the same time; try again');
 }
 
 /** Loads a session for changing, and holds it. `what` is said to be missing when the caller cannot read it. */

@@ -1,3 +1,4 @@
+import { enumValue, enumValues, wording } from '../../core/text/wording.ts';
 import { LockMode } from '@mikro-orm/postgresql';
 import { ConflictError, notFound } from '../../core/errors.ts';
 import { type OperationContext, guarded, requireOrganization, write } from '../../core/operation.ts';
@@ -98,7 +99,8 @@ const moveSession = write(
     const session = await lockSession(em, actor, sessionId);
     if (!NEXT_STATES[session.state].includes(state)) {
       throw new ConflictError(
-        `a session that is ${session.state} can become ${NEXT_STATES[session.state].join(' or ')}, not ${state}`,
+        'WRONG_STATE',
+        wording`a session that is ${enumValue(session.state)} can become ${enumValues(NEXT_STATES[session.state], ' or ')}, not ${enumValue(state)}`,
         ['state'],
       );
     }
@@ -126,7 +128,7 @@ export const recordArtifact = write(
   async ({ em, actor, now, newId }, { sessionId, type }: RecordArtifactInput): Promise<ArtifactRow> => {
     const session = await lockSession(em, actor, sessionId);
     if ((await em.count(Artifact, { session })) >= MAX_ARTIFACTS)
-      throw new ConflictError(`a session has at most ${MAX_ARTIFACTS} artifacts`);
+      throw new ConflictError('LIMIT_REACHED', `a session has at most ${MAX_ARTIFACTS} artifacts`);
     const at = now();
     const artifact = em.create(Artifact, {
       id: newId(),
@@ -158,7 +160,7 @@ export const recordPullRequest = write(
     const at = now();
     const known = await em.findOne(PullRequest, { artifact, url: input.url });
     if (!known && (await em.count(PullRequest, { artifact })) >= MAX_PULL_REQUESTS)
-      throw new ConflictError(`an artifact has at most ${MAX_PULL_REQUESTS} pull requests`);
+      throw new ConflictError('LIMIT_REACHED', `an artifact has at most ${MAX_PULL_REQUESTS} pull requests`);
     const pullRequest =
       known ??
       em.create(PullRequest, {

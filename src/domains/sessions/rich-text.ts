@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { NOT_STORABLE, isLongerThan, isStorable, text } from '../../core/validation.ts';
+import { NOT_STORABLE, isLongerThan, isStorable, text, rule } from '../../core/validation.ts';
 
 /**
  * Rich text: the documents of ProseMirror-like editors (workspace management API, section 2.3, and the decisions on section 4). Kinds of
@@ -114,10 +114,13 @@ export const richTextDocument = z.preprocess(
       context.addIssue({
         code: 'custom',
         path,
-        message: `must not be nested deeper than ${MAX_DEPTH} nodes below the document`,
+        ...rule('TOO_MANY', `must not be nested deeper than ${MAX_DEPTH} nodes below the document`, MAX_DEPTH),
       });
     else if (nodesOf(value) > MAX_NODES)
-      context.addIssue({ code: 'custom', message: `must have at most ${MAX_NODES} nodes and marks` });
+      context.addIssue({
+        code: 'custom',
+        ...rule('TOO_MANY', `must have at most ${MAX_NODES} nodes and marks`, MAX_NODES),
+      });
     return value;
   },
   z.strictObject({ type: z.literal('doc'), content: z.array(node).max(MAX_CHILDREN) }),
@@ -192,15 +195,16 @@ function nodesOf(parent: unknown): number {
 }
 
 function checkKind(value: RichTextNode, context: z.RefinementCtx): void {
-  const refuse = (field: string, message: string) => context.addIssue({ code: 'custom', path: [field], message });
+  const refuse = (field: string, ...broken: Parameters<typeof rule>) =>
+    context.addIssue({ code: 'custom', path: [field], ...rule(...broken) });
   if (value.type === 'text') {
-    if (value.text === undefined) refuse('text', 'is required for the type text');
-    if (value.attrs !== undefined) refuse('attrs', 'must not be given for the type text');
+    if (value.text === undefined) refuse('text', 'REQUIRED', 'is required for the type text');
+    if (value.attrs !== undefined) refuse('attrs', 'CONFLICTING', 'must not be given for the type text');
   } else if (value.text !== undefined) {
-    refuse('text', 'is only for the type text');
+    refuse('text', 'CONFLICTING', 'is only for the type text');
   }
   if (LEAVES.has(value.type) && value.content !== undefined)
-    refuse('content', `must not be given for the type ${value.type}`);
+    refuse('content', 'CONFLICTING', `must not be given for the type ${value.type}`);
   const schema = ATTRIBUTES_OF.get(value.type);
   if (schema) checkKindAttributes(schema, value.attrs, context);
 }
@@ -213,36 +217,39 @@ function checkKindAttributes(schema: z.ZodType, attrs: unknown, context: z.Refin
   }
 }
 
-interface AttributeFault {
+interface AttributeFault extends ReturnType<typeof rule> {
   readonly path: string[];
-  readonly message: string;
 }
 
 /** The first thing that keeps a value from being JSON of bounded depth that can be stored, with safe addresses. `name` is also that of a list's items. */
 function attributeFault(value: unknown, name: string, levels: number): AttributeFault | undefined {
-  const fault = (message: string) => ({ path: [], message });
+  const fault = (...broken: Parameters<typeof rule>) => ({ path: [], ...rule(...broken) });
   if (typeof value === 'string') return textFault(value, name);
   // JSON reads 1e999 as Infinity, and would write it as null.
-  if (typeof value === 'number' && !Number.isFinite(value)) return fault('must be a finite number');
+  if (typeof value === 'number' && !Number.isFinite(value)) return fault('NOT_ALLOWED', 'must be a finite number');
   if (typeof value !== 'object' || value === null) return undefined;
-  if (levels === 0) return fault(`must not be nested deeper than ${MAX_ATTRIBUTE_DEPTH} levels`);
+  if (levels === 0)
+    return fault('TOO_MANY', `must not be nested deeper than ${MAX_ATTRIBUTE_DEPTH} levels`, MAX_ATTRIBUTE_DEPTH);
   for (const [key, item] of Object.entries(value)) {
     if (key === '__proto__' || isLongerThan(key, 100) || !isStorable(key)) {
       return fault(
+        'NOT_ALLOWED',
         'must name its properties in at most 100 characters of well-formed text without NUL, none of them __proto__',
       );
     }
     const inner = attributeFault(item, Array.isArray(value) ? name : key, levels - 1);
-    if (inner) return { path: [key, ...inner.path], message: inner.message };
+    if (inner) return { ...inner, path: [key, ...inner.path] };
   }
   return undefined;
 }
 
 function textFault(value: string, name: string): AttributeFault | undefined {
-  const fault = (message: string) => ({ path: [], message });
-  if (ADDRESS_ATTRIBUTES.has(name.toLowerCase())) return isSafeAddress(value) ? undefined : fault(ADDRESS_RULE);
-  if (isLongerThan(value, MAX_TEXT_LENGTH)) return fault(`must be at most ${MAX_TEXT_LENGTH} characters`);
-  return isStorable(value) ? undefined : fault(NOT_STORABLE);
+  const fault = (...broken: Parameters<typeof rule>) => ({ path: [], ...rule(...broken) });
+  if (ADDRESS_ATTRIBUTES.has(name.toLowerCase()))
+    return isSafeAddress(value) ? undefined : fault('BAD_FORMAT', ADDRESS_RULE);
+  if (isLongerThan(value, MAX_TEXT_LENGTH))
+    return fault('TOO_LONG', `must be at most ${MAX_TEXT_LENGTH} characters`, MAX_TEXT_LENGTH);
+  return isStorable(value) ? undefined : fault('BAD_FORMAT', NOT_STORABLE);
 }
 
 /**

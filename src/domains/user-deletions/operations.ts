@@ -60,7 +60,10 @@ export const cancelUserDeletion = write(
     );
     if (!job) throw notFound('deletion job');
     if (job.state !== 'queued')
-      throw new ConflictError(`the deletion is ${job.state}; it can be cancelled only while it is queued`);
+      throw new ConflictError(
+        'WRONG_STATE',
+        `the deletion is ${job.state}; it can be cancelled only while it is queued`,
+      );
     job.finish('cancelled', now());
     await cancelJob(em, 'user-deletion', job.id);
     return job;

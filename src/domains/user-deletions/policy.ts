@@ -12,6 +12,7 @@ export async function onlyAdminConflict(em: EntityManager, userId: string): Prom
   if (organizations.length === 0) return undefined;
   const names = organizations.map(({ name, id }) => `${name} (${id})`).join(', ');
   return new ConflictError(
+    'LAST_ADMINISTRATOR',
     `the user is the only admin of an organization that has other members: ${names}; make another member an admin first`,
   );
 }

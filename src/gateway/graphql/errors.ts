@@ -20,7 +20,7 @@ export function toGraphQLError(error: unknown, log: Logger): GraphQLError {
   const domain = toDomainError(original, log);
   const { nodes, path } = error instanceof GraphQLError ? error : {};
   const http = RETRIED.has(domain.kind) && { http: { status: domain.status, headers: domain.headers } };
-  return new GraphQLError(domain.message, { nodes, path, extensions: { ...extensionsOf(domain), ...http } });
+  return new GraphQLError(domain.graphqlMessage, { nodes, path, extensions: { ...extensionsOf(domain), ...http } });
 }
 
 /** How graphql-js shows the value that it found in place of the one expected, and the parser a string. */
@@ -93,13 +93,16 @@ function tooLarge({ log }: { readonly log: Logger }): ExecutionResult {
 /** An error of the request itself, with the status that Yoga is to answer. */
 export function toHttpError(error: unknown): unknown {
   if (!(error instanceof DomainError)) return error;
-  return new GraphQLError(error.message, {
+  return new GraphQLError(error.graphqlMessage, {
     extensions: { ...extensionsOf(error), http: { status: error.status, headers: error.headers } },
   });
 }
 
 /** An error that stopped a request before its document was read, in GraphQL's form. */
 export function answerGraphQLError(error: DomainError, requestId: string): HttpAnswer {
-  const body = { errors: [{ message: error.message, extensions: extensionsOf(error) }], extensions: { requestId } };
+  const body = {
+    errors: [{ message: error.graphqlMessage, extensions: extensionsOf(error) }],
+    extensions: { requestId },
+  };
   return answerJson(body, { status: error.status, headers: error.headers });
 }

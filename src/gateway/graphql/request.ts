@@ -24,7 +24,7 @@ function readQuery(query: URLSearchParams): GraphQLParams {
   const repeated = names.filter((name) => query.getAll(name).length > 1);
   if (repeated.length > 0) {
     throw new ValidationError(
-      repeated.map((name) => ({ path: [name], code: 'repeated', message: 'must be given only once' })),
+      repeated.map((name) => ({ path: [name], code: 'DUPLICATE', message: 'must be given only once' })),
     );
   }
   return Object.fromEntries(

@@ -181,6 +181,7 @@ export function createIdempotency(
   async function replay({ place, fingerprint, context }: Claim, stored: StoredAnswer): Promise<Answered | undefined> {
     if (stored.fingerprint !== fingerprint)
       throw new ConflictError(
+        'WRONG_STATE',
         'Idempotency-Key: stands for another request already; take a new key for each request, and the same one only to send it again',
       );
     if (stored.answer === null) return undefined;
@@ -194,7 +195,10 @@ export function createIdempotency(
     } catch (error) {
       if (!(error instanceof SecretError)) throw error;
       log.error({ err: error }, 'stored answer cannot be opened');
-      throw new ConflictError('Idempotency-Key: the request was done, but its answer can no longer be read');
+      throw new ConflictError(
+        'WRONG_STATE',
+        'Idempotency-Key: the request was done, but its answer can no longer be read',
+      );
     }
   }
 
@@ -231,6 +235,7 @@ const FOREIGN_KEY_VIOLATION = '23503';
 
 function stillRunning(): ConflictError {
   return new ConflictError(
+    'WRONG_STATE',
     'Idempotency-Key: a request with this key still runs; send it again later to get its answer',
   );
 }

@@ -1,3 +1,4 @@
+import { inRest } from '../../core/text/wording.ts';
 import { type HttpAnswer, type HttpRequest, answerJson, answerWith } from '../../core/http/messages.ts';
 import { DomainError, type ErrorKind, STATUS_OF, ValidationError, invalid } from '../../core/errors.ts';
 import { type Method, type Route, isWrite, takesBody } from '../../core/http/route.ts';
@@ -58,7 +59,7 @@ function decode(name: string, segment: string): string {
   try {
     return decodeURIComponent(segment);
   } catch {
-    throw invalid(name, 'is not valid percent-encoding');
+    throw invalid(name, 'is not valid percent-encoding', 'BAD_FORMAT');
   }
 }
 
@@ -126,7 +127,7 @@ async function refuseProperties(request: HttpRequest): Promise<void> {
 }
 
 function unknownProperties(names: readonly string[]): ValidationError {
-  return new ValidationError(names.map((name) => ({ path: [name], code: 'unknown_property', message: NOT_KNOWN })));
+  return new ValidationError(names.map((name) => ({ path: [name], code: 'UNKNOWN_FIELD', message: NOT_KNOWN })));
 }
 
 /** Query values are text; the schema says which of them are meant as numbers or booleans. */
@@ -137,7 +138,7 @@ function queryOf(query: URLSearchParams, route: Route): object {
   const repeated = [...names].filter((name) => !isList(name) && query.getAll(name).length > 1);
   if (repeated.length > 0)
     throw new ValidationError(
-      repeated.map((name) => ({ path: [name], code: 'repeated', message: 'must be given only once' })),
+      repeated.map((name) => ({ path: [name], code: 'DUPLICATE', message: 'must be given only once' })),
     );
   return Object.fromEntries(
     [...names].map((name) => [name, isList(name) ? query.getAll(name) : typed(query.get(name) ?? '', types.get(name))]),
@@ -184,7 +185,11 @@ export function answerRestError(error: DomainError, path: string, requestId: str
         message: error.message,
         category: CATEGORY_OF[error.kind] ?? 'VALIDATION_ERROR',
         correlationId: requestId,
-        errors: error.faults.map(({ path: where, code, message }) => ({ message, code, in: where.join('.') })),
+        errors: error.faults.map(({ path: where, code, message }) => ({
+          message: inRest(message),
+          code,
+          in: where.join('.'),
+        })),
       }
     : { error: error.message };
   return answerJson(body, { status: STATUS_OF[error.kind], headers: error.headers });

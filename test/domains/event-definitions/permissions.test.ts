@@ -34,7 +34,7 @@ describe('who may not, in the same words on both APIs', () => {
   test('403: a key without the scope', async () => {
     const scopes = SCOPES.filter((scope) => scope !== 'behavioral_events.event_definitions.read_write');
     const message = 'the API key lacks the scope behavioral_events.event_definitions.read_write';
-    const expected = { status: 403, message, faults: [{ message, code: 'forbidden', in: '' }] };
+    const expected = { status: 403, message, faults: [{ message, code: 'FORBIDDEN', in: '' }] };
     for (const run of EVERY_WRITE) expect(await refusedByBoth(run, { scopes })).toEqual(expected);
     for (const run of EVERY_READ)
       expect(await refusedByBoth(async (door) => withoutFaults(await run(door)), { scopes })).toEqual({
@@ -52,7 +52,7 @@ describe('who may not, in the same words on both APIs', () => {
       ]);
     const message =
       'event definitions need a subscription at professional level or higher in at least one product family';
-    const expected = { status: 403, message, faults: [{ message, code: 'forbidden', in: '' }] };
+    const expected = { status: 403, message, faults: [{ message, code: 'FORBIDDEN', in: '' }] };
     for (const level of ['free', 'starter'] as const) {
       await subscribe(Object.fromEntries(PRODUCT_FAMILIES.map((family) => [family, level])));
       for (const either of [door, other]) {
@@ -76,7 +76,7 @@ describe('who may not, in the same words on both APIs', () => {
     const { door, other } = await workUnbound();
     const message =
       'missing required organization information: send the header X-Organization-Id with the id or slug of one of your organizations';
-    const expected = { status: 400, message, faults: [{ message, code: 'invalid', in: '' }] };
+    const expected = { status: 400, message, faults: [{ message, code: 'NOT_ALLOWED', in: '' }] };
     for (const either of [door, other]) {
       for (const run of EVERY_WRITE) expect(refused(await run(either))).toEqual(expected);
       expect(refused(withoutFaults(await either.read('a')))).toEqual({ ...expected, faults: [] });

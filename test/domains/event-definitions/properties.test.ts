@@ -20,15 +20,15 @@ afterAll(() => gateway.close());
 
 const workspace = (which: Door['door'], event?: object) => workspaceWithEvent(gateway, which, event);
 
-const conflict = (message: string, field: string) => ({
+const conflict = (message: string, field: string, code = 'NAME_TAKEN') => ({
   status: 409,
   message,
-  faults: [{ message: message.replace(`${field}: `, ''), code: 'conflict', in: field }],
+  faults: [{ message: message.replace(`${field}: `, ''), code, in: field }],
 });
 const missingProperty = {
   status: 404,
   message: 'event property not found',
-  faults: [{ message: 'event property not found', code: 'not_found', in: '' }],
+  faults: [{ message: 'event property not found', code: 'NOT_FOUND', in: '' }],
 };
 
 test('the documents of REST are whole', async () => {
@@ -188,7 +188,7 @@ describe.each(['REST', 'GraphQL'] as const)('through %s', (which) => {
   test('50 custom properties and not one more; default ones do not count; a deleted one makes room', async () => {
     const { door, other } = await workspace(which, { includeDefaultProperties: true, propertyDefinitions: many(50) });
     const message = 'an event definition has at most 50 custom properties; delete one first';
-    const full = { status: 400, message, faults: [{ message, code: 'too_many_properties', in: '' }] };
+    const full = { status: 400, message, faults: [{ message, code: 'TOO_MANY', in: '' }] };
     expect(refused(await door.addProperty('event', { label: 'One more', type: 'bool' }))).toEqual(full);
     done(await door.deleteProperty('event', 'p7'));
     done(await door.addProperty('event', { label: 'One more', type: 'bool' }));
@@ -201,7 +201,9 @@ describe.each(['REST', 'GraphQL'] as const)('through %s', (which) => {
     const refusal = (what: string) => ({
       status: 400,
       message: `name: svc_browser is a default property, which cannot be ${what}`,
-      faults: [{ message: `svc_browser is a default property, which cannot be ${what}`, code: 'invalid', in: 'name' }],
+      faults: [
+        { message: `svc_browser is a default property, which cannot be ${what}`, code: 'NOT_ALLOWED', in: 'name' },
+      ],
     });
     expect(refused(await door.updateProperty('event', 'svc_browser', { label: 'X' }))).toEqual(refusal('changed'));
     expect(refused(await door.deleteProperty('event', 'svc_browser'))).toEqual(refusal('deleted'));
@@ -210,7 +212,7 @@ describe.each(['REST', 'GraphQL'] as const)('through %s', (which) => {
       expect(refused(await door.addProperty('event', { label: 'X', name, type: 'string' }))).toEqual({
         status: 400,
         message: `name: ${reserved}`,
-        faults: [{ message: reserved, code: 'custom', in: 'name' }],
+        faults: [{ message: reserved, code: 'NOT_ALLOWED', in: 'name' }],
       });
     }
     done(await door.create({ label: 'Bare', includeDefaultProperties: false }));
@@ -227,7 +229,7 @@ describe.each(['REST', 'GraphQL'] as const)('through %s', (which) => {
       customMatchingId: { primaryObjectRule: { targetObjectPropertyName: 'key', eventPropertyName: 'key' } },
     });
     const message = 'property key is used by the custom matching of this event definition and cannot be deleted';
-    expect(refused(await door.deleteProperty('event', 'key'))).toEqual(conflict(message, ''));
+    expect(refused(await door.deleteProperty('event', 'key'))).toEqual(conflict(message, '', 'IN_USE'));
     done(await door.deleteProperty('event', 'free'));
     expect(done(await other.read('event')).properties.map(({ name }) => name)).toEqual(['key']);
     expect(done(await door.updateProperty('event', 'key', { label: 'Changed' })).label).toBe('Changed');
@@ -238,7 +240,7 @@ describe.each(['REST', 'GraphQL'] as const)('through %s', (which) => {
     const missingEvent = {
       status: 404,
       message: 'event definition not found',
-      faults: [{ message: 'event definition not found', code: 'not_found', in: '' }],
+      faults: [{ message: 'event definition not found', code: 'NOT_FOUND', in: '' }],
     };
     for (const name of ['absent', 'UPPER', '%', "' or true --", 'a\0b', '\u{1F600}', '__proto__', 'constructor']) {
       expect(refused(await door.addProperty(name, { label: 'X', type: 'bool' }))).toEqual(missingEvent);

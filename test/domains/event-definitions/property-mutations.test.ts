@@ -83,7 +83,7 @@ describe('replaceEventPropertyType', () => {
         {
           "__typename": "ConflictError",
           "code": "CONFLICT",
-          "message": "property key is used by the custom matching of this event definition, which needs the type string or number",
+          "message": "property key is used by the custom matching of this event definition, which needs the type STRING or NUMBER",
           "path": null,
         },
         {
@@ -109,7 +109,7 @@ describe('replaceEventPropertyType', () => {
         {
           "__typename": "ValidationError",
           "code": "INVALID_INPUT",
-          "message": "options: is required for the type enumeration, with at least one option",
+          "message": "options: is required for the type ENUMERATION, with at least one option",
           "path": [
             "options",
           ],
@@ -117,7 +117,7 @@ describe('replaceEventPropertyType', () => {
         {
           "__typename": "ValidationError",
           "code": "INVALID_INPUT",
-          "message": "label: must not be empty; options: is only for the type enumeration, not for string",
+          "message": "label: must not be empty; options: is only for the type ENUMERATION, not for STRING",
           "path": [
             "label",
           ],

@@ -135,7 +135,7 @@ test('the documents of REST are whole', async () => {
         "correlationId": "r-1",
         "errors": [
           {
-            "code": "not_found",
+            "code": "NOT_FOUND",
             "in": "",
             "message": "event definition not found",
           },
@@ -258,7 +258,7 @@ describe.each(['REST', 'GraphQL'] as const)('through %s', (which) => {
       expect(refused(await attempt)).toEqual({
         status: 404,
         message: 'event definition not found',
-        faults: [{ message: 'event definition not found', code: 'not_found', in: '' }],
+        faults: [{ message: 'event definition not found', code: 'NOT_FOUND', in: '' }],
       });
     }
     const message =
@@ -266,7 +266,7 @@ describe.each(['REST', 'GraphQL'] as const)('through %s', (which) => {
     expect(refused(await door.create({ label: 'Again', name: 'burnt' }))).toEqual({
       status: 409,
       message,
-      faults: [{ message: message.replace('name: ', ''), code: 'conflict', in: 'name' }],
+      faults: [{ message: message.replace('name: ', ''), code: 'NAME_USED_BEFORE', in: 'name' }],
     });
     // A generated name steps aside for a burnt one as for a living one.
     expect(done(await door.create({ label: 'Burnt', ...BARE })).name).toBe('burnt_2');
@@ -280,7 +280,7 @@ describe.each(['REST', 'GraphQL'] as const)('through %s', (which) => {
     expect(refused(await other.create({ label: 'Other', name: 'mine' }))).toEqual({
       status: 409,
       message,
-      faults: [{ message: message.replace('name: ', ''), code: 'conflict', in: 'name' }],
+      faults: [{ message: message.replace('name: ', ''), code: 'NAME_TAKEN', in: 'name' }],
     });
     // Names of other organizations are free.
     expect(done(await (await workspace(which)).door.create({ label: 'Mine', name: 'mine', ...BARE })).name).toBe(

@@ -32,8 +32,8 @@ test('POST /send takes one occurrence, and names faults without a place in a lis
       category: 'VALIDATION_ERROR',
       correlationId: 'same',
       errors: [
-        { message: number, code: 'custom', in: 'properties.price' },
-        { message: unknown, code: 'unknown_property', in: 'properties.y' },
+        { message: number, code: 'BAD_FORMAT', in: 'properties.price' },
+        { message: unknown, code: 'UNKNOWN_FIELD', in: 'properties.y' },
       ],
     },
   ]);

@@ -8,7 +8,7 @@ function check(type: PropertyType, value: unknown, name = 'price') {
   return checkValue({ name, type, options: type === 'enumeration' ? options : [] }, value);
 }
 
-const refused = (fault: string) => ({ fault });
+const refused = (message: string, code: string, limit?: number) => ({ fault: { code, message, limit } });
 
 describe('2.2: what each type of property takes, and what it is stored as', () => {
   test.for<[PropertyType, unknown, unknown]>([
@@ -52,35 +52,54 @@ describe('2.2: what each type of property takes, and what it is stored as', () =
   const DATE = 'must be a day as YYYY-MM-DD, or an ISO 8601 time or a UNIX timestamp in milliseconds at midnight UTC';
   const DATETIME = 'must be an ISO 8601 time with Z or its offset, or a UNIX timestamp in milliseconds';
   const OPTION = 'must be one of "red", "GREEN", "1"';
-  test.for<[PropertyType, string, readonly unknown[]]>([
-    ['bool', 'must be true or false', ['TRUE', 'yes', 0, 1, '', {}, []]],
-    ['number', NUMBER, [0.25, 0.1 + 0.2, '12.50', '1e3', '', ' 1', '+1', '.5', '5.', 1e21, Number.NaN, true, [1], {}]],
-    ['number', NUMBER, ['1234567890123456', 1234567890123456, Number.POSITIVE_INFINITY]],
-    ['date', DATE, ['2026-02-30', '2026-3-1', '2026-03-01T00:00:01Z', '2026-03-01T00:00:00+01:00', 1, '', true, {}]],
-    ['date', DATE, ['2026-03-01T00:00:00', '2026-13-01', '01.03.2026', 8.64e15, Number.NaN]],
+  test.for<[PropertyType, string, readonly unknown[], string, number?]>([
+    ['bool', 'must be true or false', ['TRUE', 'yes', 0, 1, '', {}, []], 'WRONG_TYPE'],
+    [
+      'number',
+      NUMBER,
+      [0.25, 0.1 + 0.2, '12.50', '1e3', '', ' 1', '+1', '.5', '5.', 1e21, Number.NaN, true, [1], {}],
+      'BAD_FORMAT',
+    ],
+    ['number', NUMBER, ['1234567890123456', 1234567890123456, Number.POSITIVE_INFINITY], 'BAD_FORMAT'],
+    [
+      'date',
+      DATE,
+      ['2026-02-30', '2026-3-1', '2026-03-01T00:00:01Z', '2026-03-01T00:00:00+01:00', 1, '', true, {}],
+      'BAD_FORMAT',
+    ],
+    ['date', DATE, ['2026-03-01T00:00:00', '2026-13-01', '01.03.2026', 8.64e15, Number.NaN], 'BAD_FORMAT'],
     [
       'datetime',
       DATETIME,
       ['2026-03-01T10:20:30', '2026-03-01 10:20:30Z', '2026-02-30T10:20:30Z', '2026-03-01T24:00:00Z'],
+      'BAD_FORMAT',
     ],
-    ['datetime', DATETIME, [1.5, 8.64e15, '0000-01-01T00:00:00Z', 'now', null, []]],
-    ['enumeration', OPTION, ['green', 'Red', 1, '', true]],
-    ['string', 'must be a string', [12, true, {}, []]],
-    ['string', 'must be at most 256 characters', ['x'.repeat(257), '😀'.repeat(257), `${'x'.repeat(256)}😀`]],
-    ['string', 'must be well-formed text without NUL characters', ['a\0b', '\uD800']],
-  ])('%s refuses what breaks: %s', ([type, fault, values]) => {
-    expect(values.map((value) => check(type, value))).toEqual(values.map(() => refused(fault)));
+    ['datetime', DATETIME, [1.5, 8.64e15, '0000-01-01T00:00:00Z', 'now', null, []], 'BAD_FORMAT'],
+    ['enumeration', OPTION, ['green', 'Red', 1, '', true], 'NOT_ALLOWED'],
+    ['string', 'must be a string', [12, true, {}, []], 'WRONG_TYPE'],
+    [
+      'string',
+      'must be at most 256 characters',
+      ['x'.repeat(257), '😀'.repeat(257), `${'x'.repeat(256)}😀`],
+      'TOO_LONG',
+      256,
+    ],
+    ['string', 'must be well-formed text without NUL characters', ['a\0b', '\uD800'], 'BAD_FORMAT'],
+  ])('%s refuses what breaks: %s', ([type, fault, values, code, limit]) => {
+    expect(values.map((value) => check(type, value))).toEqual(values.map(() => refused(fault, code, limit)));
   });
 
   test.for(['page_url', 'referrer', 'my_link_href', 'curl'])('a string named %s takes 1,024 characters', (name) => {
     expect(check('string', 'x'.repeat(1024), name)).toEqual({ value: 'x'.repeat(1024) });
-    expect(check('string', 'x'.repeat(1025), name)).toEqual(refused('must be at most 1024 characters'));
+    expect(check('string', 'x'.repeat(1025), name)).toEqual(
+      refused('must be at most 1024 characters', 'TOO_LONG', 1024),
+    );
   });
 
   test('an enumeration of thousands is not told in full', () => {
     const options = Array.from({ length: 5000 }, (_, index) => ({ value: `o${index}` }));
     expect(checkValue({ name: 'n', type: 'enumeration', options }, 'x')).toEqual(
-      refused('must be one of "o0", "o1", "o2", "o3", "o4", "o5", "o6", "o7", "o8", "o9" and 4990 more'),
+      refused('must be one of "o0", "o1", "o2", "o3", "o4", "o5", "o6", "o7", "o8", "o9" and 4990 more', 'NOT_ALLOWED'),
     );
   });
 });

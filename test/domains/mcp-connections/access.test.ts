@@ -52,9 +52,9 @@ describe('names', () => {
     expect(peer.requests.length).toBe(before);
     expect(await mutate(admin, 'createMcpServer', toGraphQLInput(STDIO))).toEqual({
       __typename: 'ConflictError',
-      message: taken.body.error,
+      message: `stdio.${taken.body.error}`,
       code: 'CONFLICT',
-      path: ['name'],
+      path: ['stdio', 'name'],
     });
   });
 
@@ -164,7 +164,7 @@ describe('who may', () => {
     for (const mutation of ['authorizeMcpServer', 'testMcpServer', 'updateMcpServer'])
       expect(await mutate(admin, mutation, { mcpServerId: 'x' })).toMatchObject({
         __typename: 'ValidationError',
-        message: 'mcpServerId: must be an id of an MCP connection',
+        message: 'mcpServerId: must be an id of the type McpServer',
         path: ['mcpServerId'],
       });
     const { id } = (await create(admin, STDIO)).body.connection;

@@ -169,13 +169,32 @@ const BAD: [string, Record<string, unknown>, string][] = [
   ]),
 ];
 
+/** A refusal in the names of GraphQL: headers and variables are lists there, and values of enumerations are in capitals. */
+function inGraphQL(body: Record<string, unknown>, error: string): string {
+  const { type = 'remote', headers, env } = body;
+  const names = Object.keys(headers ?? env ?? {});
+  return error
+    .split('; ')
+    .map((fault) => {
+      const [, list, name = '', rule = ''] = /^(headers|env)\.(.*): (.*)$/.exec(fault) ?? [];
+      const part = /name of an HTTP header|set by the transport|given twice|not an allowed name/.test(rule)
+        ? 'name'
+        : 'value';
+      const located = list ? `${list}.${names.lastIndexOf(name)}.${part}: ${rule}` : fault;
+      return `${String(type)}.${located}`.replace(/(?<=authType |oauthRegistration )\w+/, (value) =>
+        value.toUpperCase(),
+      );
+    })
+    .join('; ');
+}
+
 describe('what is refused', () => {
-  test.each(BAD)('%s: 400, in the same words through both doors', async (_, body, error) => {
+  test.each(BAD)('%s: 400 on both APIs, each in its own names', async (_, body, error) => {
     expect(await create(admin, body)).toMatchObject({ status: 400, body: { error } });
     if (error.includes('is required') && !('name' in body)) return;
     expect(await mutate(admin, 'createMcpServer', toGraphQLInput(body))).toMatchObject({
       __typename: 'ValidationError',
-      message: error,
+      message: inGraphQL(body, error),
       code: 'INVALID_INPUT',
     });
   });

@@ -19,7 +19,7 @@ describe('a document', () => {
   test.each([
     [5, 'richContent: must be an object'],
     [[], 'richContent: must be an object'],
-    [{}, 'richContent.type: must be one of "doc"; richContent.content: is required'],
+    [{}, 'richContent.type: is required; richContent.content: is required'],
     [{ type: 'doc', content: {} }, 'richContent.content: must be an array'],
     [{ type: 'paragraph', content: [] }, 'richContent.type: must be one of "doc"'],
     [

@@ -87,7 +87,7 @@ describe('401: who does not authenticate learns nothing else', () => {
       message: MESSAGE,
       category: 'INVALID_AUTHENTICATION',
       correlationId: 'r1',
-      errors: [{ message: MESSAGE, code: 'unauthenticated', in: '' }],
+      errors: [{ message: MESSAGE, code: 'UNAUTHENTICATED', in: '' }],
     };
   }
 
@@ -258,7 +258,7 @@ describe('the organization of a request', () => {
         message,
         category: 'VALIDATION_ERROR',
         correlationId: 'r1',
-        errors: [{ message, code: 'invalid', in: '' }],
+        errors: [{ message, code: 'NOT_ALLOWED', in: '' }],
       },
     });
     const mutation =
@@ -287,7 +287,7 @@ describe('the organization of a request', () => {
       }
     }
     expect([...new Set(answers)]).toEqual([
-      `${DEFINITIONS} 404 {"status":"error","message":"organization not found","category":"OBJECT_NOT_FOUND","correlationId":"r1","errors":[{"message":"organization not found","code":"not_found","in":""}]}`,
+      `${DEFINITIONS} 404 {"status":"error","message":"organization not found","category":"OBJECT_NOT_FOUND","correlationId":"r1","errors":[{"message":"organization not found","code":"NOT_FOUND","in":""}]}`,
       '/graphql?query={__typename} 404 {"errors":[{"message":"organization not found","extensions":{"code":"NOT_FOUND"}}],"extensions":{"requestId":"r1"}}',
     ]);
   });

@@ -26,10 +26,10 @@ test('a broken rule is a member of the mutation’s union, with the message that
       code: 'INVALID_INPUT',
       path: ['name'],
       faults: [
-        { path: ['name'], code: 'too_small', message: 'must not be empty' },
+        { path: ['name'], code: 'TOO_SHORT', message: 'must not be empty' },
         {
           path: ['slug'],
-          code: 'invalid_format',
+          code: 'BAD_FORMAT',
           message: 'must be lowercase letters and digits in groups joined by single hyphens',
         },
       ],

@@ -93,7 +93,7 @@ describe('unknown paths and methods', () => {
     const headers = { 'X-Request-Id': 'r1' };
     expect(await send(gateway, 'GET', '/events/1999-01/x', { key, headers })).toMatchObject({
       status: 404,
-      body: eventsError('there is nothing at /events/1999-01/x', 'OBJECT_NOT_FOUND', 'not_found'),
+      body: eventsError('there is nothing at /events/1999-01/x', 'OBJECT_NOT_FOUND', 'NOT_FOUND'),
     });
     expect((await send(gateway, 'GET', `/${'x'.repeat(5000)}`, { key })).text.length).toBeLessThan(300);
   });
@@ -114,7 +114,7 @@ describe('unknown paths and methods', () => {
         const { status, headers, body } = await send(gateway, method, path, { key, headers: { 'X-Request-Id': 'r1' } });
         const message = `${method} is not allowed here; allowed: ${allowed.join(', ')}`;
         const expected = path.startsWith('/events/')
-          ? eventsError(message, 'VALIDATION_ERROR', 'method_not_allowed')
+          ? eventsError(message, 'VALIDATION_ERROR', 'METHOD_NOT_ALLOWED')
           : { error: message };
         expect({ path, method, status, allow: headers.get('allow'), body }).toEqual({
           path,

@@ -204,7 +204,7 @@ describe('the same key and input', () => {
       message,
       category: 'CONFLICT',
       correlationId: answers[0]?.headers.get('x-request-id'),
-      errors: [{ message, code: 'conflict', in: '' }],
+      errors: [{ message, code: 'WRONG_STATE', in: '' }],
     });
   });
 

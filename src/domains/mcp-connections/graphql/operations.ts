@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { builder } from '../../../core/graphql/builder.ts';
 import { connectionType, resolveList } from '../../../core/graphql/connections.ts';
-import { ConflictError, NotFoundError, RemoteFailedError } from '../../../core/errors.ts';
+import { ConflictError, type Fault, NotFoundError, RemoteFailedError } from '../../../core/errors.ts';
+import { keyRule } from '../../../core/validation.ts';
 import { mutation } from '../../../core/graphql/mutations.ts';
 import { keyFromId, toGlobalId, uuidsOf } from '../../../core/graphql/nodes.ts';
 import { refusable } from '../../../core/graphql/refusable.ts';
@@ -112,32 +113,48 @@ const RemoteInput = builder.inputType('RemoteMcpServerInput', {
   }),
 });
 
+const NAMED_LISTS = new Set(['env', 'headers']);
+
 /** Lists of names and values become the objects that REST takes. A name that is given twice cannot be one. */
 function withRecords(given: unknown, context: z.RefinementCtx): unknown {
   if (typeof given !== 'object' || given === null) return given;
   return Object.fromEntries(
     Object.entries(given).map(([field, value]: [string, unknown]) => {
-      if ((field !== 'env' && field !== 'headers') || !Array.isArray(value)) return [field, value];
-      const pairs = (value as { name: string; value?: string | null }[]).map((pair): [string, string | null] => [
-        pair.name,
-        pair.value ?? null,
-      ]);
-      if (new Set(pairs.map(([name]) => name)).size < pairs.length)
-        context.addIssue({ code: 'custom', path: [field], message: 'must not name one twice' });
+      if (!NAMED_LISTS.has(field) || !Array.isArray(value)) return [field, value];
+      const pairs = (value as NamedValue[]).map((pair): [string, string | null] => [pair.name, pair.value ?? null]);
+      const seen = new Set<string>();
+      for (const [name] of pairs) {
+        if (seen.has(name))
+          context.addIssue({ code: 'custom', path: [field], ...keyRule(name, 'DUPLICATE', 'must not name one twice') });
+        seen.add(name);
+      }
       return [field, Object.fromEntries(pairs)];
     }),
   );
 }
 
+interface NamedValue {
+  readonly name: string;
+  readonly value?: string | null;
+}
+
+/** Where a fault of a connection stands among the fields of this API, in which headers and variables are lists. */
+function pathInFields({ path, key }: Fault, fields: object | undefined): readonly string[] {
+  const [field = '', name = key] = path;
+  if (field === 'mcpConnectionId') return ['mcpServerId'];
+  if (!NAMED_LISTS.has(field) || name === undefined || !fields) return path;
+  const list = (fields as Readonly<Record<string, readonly NamedValue[]>>)[field] ?? [];
+  const index = list.findLastIndex((pair) => pair.name === name);
+  return index < 0 ? [field] : [field, String(index), key === undefined ? 'value' : 'name'];
+}
+
 const IDS = { mcpServerId: 'McpServer' };
 const id = 'Either id of the connection.';
 
-/** GraphQL says `mcpServerId` where REST says `mcpConnectionId`; a fault is told by the name that was given. */
-function withConnectionId(given: unknown, context: z.RefinementCtx): unknown {
+/** GraphQL says `mcpServerId` where REST says `mcpConnectionId`. */
+function withConnectionId(given: unknown): unknown {
   if (typeof given !== 'object' || given === null || !('mcpServerId' in given)) return given;
   const { mcpServerId: mcpConnectionId, ...rest } = given;
-  if (!z.uuid().safeParse(mcpConnectionId).success)
-    context.addIssue({ code: 'custom', path: ['mcpServerId'], message: 'must be an id of an MCP connection' });
   return { mcpConnectionId, ...rest };
 }
 
@@ -161,6 +178,10 @@ mutation('createMcpServer', {
       ? { ...(withRecords(stdio, context) as object), type: 'stdio' }
       : { ...(withRecords(remote, context) as object), type: 'remote' };
   }, createMcpConnectionInput),
+  pathOf: (fault, input) => {
+    const [kind = '', fields] = Object.entries(input)[0] ?? [];
+    return fault.path.length === 0 ? [kind] : [kind, ...pathInFields(fault, fields as object)];
+  },
   input: (t) => ({
     stdio: t.field({ type: StdioInput, description: 'A command, which is stored only.' }),
     remote: t.field({ type: RemoteInput, description: 'A remote server.' }),
@@ -183,6 +204,7 @@ mutation('authorizeMcpServer', {
   description: 'Connects a remote connection with what is stored, or begins its authorization.',
   schema: reference,
   ids: IDS,
+  pathOf: pathInFields,
   input: (t) => ({ mcpServerId: t.id({ required: true, description: id }) }),
   errors: [NotFoundError, ConflictError, RemoteFailedError],
   run: authorizeMcpConnection,
@@ -202,6 +224,7 @@ mutation('testMcpServer', {
   description: 'Asks a remote server whether it answers with what is stored, and notes the outcome in its status.',
   schema: reference,
   ids: IDS,
+  pathOf: pathInFields,
   input: (t) => ({ mcpServerId: t.id({ required: true, description: id }) }),
   errors: [NotFoundError, ConflictError, RemoteFailedError],
   run: testMcpConnection,
@@ -223,11 +246,9 @@ mutation('updateMcpServer', {
   access: updateMcpConnection.access,
   description:
     'Changes a connection; the server is not asked. A new `serverUrl` clears all credentials: nothing that was given for one server is shown to another.',
-  schema: z.preprocess(
-    (given, context) => withConnectionId(withRecords(given, context), context),
-    updateMcpConnectionInput,
-  ),
+  schema: z.preprocess((given, context) => withConnectionId(withRecords(given, context)), updateMcpConnectionInput),
   ids: IDS,
+  pathOf: pathInFields,
   input: (t) => ({
     mcpServerId: t.id({ required: true, description: id }),
     name: t.string({ description: '1 to 200 characters; kept when absent.' }),
@@ -260,6 +281,7 @@ mutation('deleteMcpServer', {
     'Deletes a connection with all its secrets, and revokes its tokens where the authorization server offers that (RFC 7009).',
   schema: reference,
   ids: IDS,
+  pathOf: pathInFields,
   input: (t) => ({ mcpServerId: t.id({ required: true, description: id }) }),
   errors: [NotFoundError],
   run: async (context, input) => ({ connection: await deleteMcpConnection(context, input) }),

@@ -87,13 +87,13 @@ export const authorizeMcpConnection = guarded(
   async (context: OperationContext, { mcpConnectionId }: McpConnectionReference): Promise<ConnectionResult> => {
     const connection = await loadManaged(context.em.fork(), context.actor, mcpConnectionId);
     if (connection.type === 'stdio')
-      throw new ConflictError('a stdio connection is only stored; there is nothing to authorize');
+      throw new ConflictError('WRONG_STATE', 'a stdio connection is only stored; there is nothing to authorize');
     const outcome = await reconnect(context, connection);
     const save = write(
       async (inner, { mcpConnectionId: id }: McpConnectionReference) => {
         const locked = await loadManaged(inner.em, inner.actor, id, { lock: true });
         if (locked.serverUrl !== connection.serverUrl || locked.clientId !== connection.clientId)
-          throw new ConflictError('the MCP connection was changed meanwhile; authorize it again');
+          throw new ConflictError('CHANGED_MEANWHILE', 'the MCP connection was changed meanwhile; authorize it again');
         return { connection: locked, authorizationUrl: await saveOutcome(inner, locked, outcome, inner.actor) };
       },
       { access: WRITE_MCP_CONNECTIONS, operation: 'authorizeMcpConnection', target: (to) => targetOf(to.connection) },

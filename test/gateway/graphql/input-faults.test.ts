@@ -1,0 +1,135 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+
+let gateway: TestGateway;
+let key: string;
+beforeAll(async () => {
+  gateway = await startTestGateway();
+  ({ key } = await gateway.createKey());
+});
+afterAll(() => gateway.close());
+
+interface Refusal {
+  readonly __typename: string;
+  readonly message: string;
+  readonly path: string[] | null;
+  readonly faults?: { path: string[]; code: string; limit: number | null; message: string }[];
+  readonly reason?: string;
+}
+
+async function refusal(mutation: string, input: unknown): Promise<Refusal> {
+  const type = `${mutation.charAt(0).toUpperCase()}${mutation.slice(1)}Input`;
+  const query = `mutation($input: ${type}!) { ${mutation}(input: $input) { __typename ... on Error { message path ... on ValidationError { faults { path code limit message } } ... on ConflictError { reason } } } }`;
+  const { data } = await gateway.graphql<Record<string, Refusal>>(key, query, { input });
+  const refused = data?.[mutation];
+  if (!refused) throw new Error(`${mutation} was not answered`);
+  return refused;
+}
+
+const REMOTE = { name: 'n', serverUrl: 'https://mcp.example.com', authType: 'STATIC_HEADERS' };
+const header = (name: string, value = 'v') => ({ name, value });
+
+test.for<[string, unknown, [string, string, number | null][]]>([
+  ['createMcpServer', { remote: { ...REMOTE, name: '', headers: [header('a')] } }, [['remote.name', 'TOO_SHORT', 1]]],
+  [
+    'createMcpServer',
+    { remote: { ...REMOTE, headers: [header('a'), header('A')] } },
+    [['remote.headers.1.name', 'DUPLICATE', null]],
+  ],
+  [
+    'createMcpServer',
+    { remote: { ...REMOTE, headers: [header('a'), header('a')] } },
+    [['remote.headers.1.name', 'DUPLICATE', null]],
+  ],
+  [
+    'createMcpServer',
+    { remote: { ...REMOTE, headers: [header('a'), header('b', 'x'.repeat(16_385))] } },
+    [['remote.headers.1.value', 'TOO_LONG', 16_384]],
+  ],
+  [
+    'createMcpServer',
+    { remote: { ...REMOTE, headers: [header('a'), header('x'.repeat(257))] } },
+    [['remote.headers.1.name', 'TOO_LONG', 256]],
+  ],
+  ['createMcpServer', { remote: REMOTE }, [['remote.headers', 'REQUIRED', null]]],
+  ['createMcpServer', { remote: { ...REMOTE, headers: [] } }, [['remote.headers', 'TOO_FEW', 1]]],
+  [
+    'createMcpServer',
+    { stdio: { name: 'n', command: 'c', args: ['a', 'x'.repeat(8193)], env: [header('E', 'x'.repeat(16_385))] } },
+    [
+      ['stdio.args.1', 'TOO_LONG', 8192],
+      ['stdio.env.0.value', 'TOO_LONG', 16_384],
+    ],
+  ],
+  ['authorizeMcpServer', { mcpServerId: 'x' }, [['mcpServerId', 'BAD_FORMAT', null]]],
+  [
+    'updateMcpServer',
+    { mcpServerId: 'x', env: [header(''), header('b')] },
+    [
+      ['mcpServerId', 'BAD_FORMAT', null],
+      ['env.0.name', 'TOO_SHORT', 1],
+    ],
+  ],
+  [
+    'updateSession',
+    { sessionId: 'x', level: 101 },
+    [
+      ['sessionId', 'BAD_FORMAT', null],
+      ['level', 'TOO_LARGE', 100],
+    ],
+  ],
+  [
+    'createSession',
+    { title: 't', richContent: { type: 'doc', content: [{ type: 'text' }, { type: 'heading', attrs: { level: 7 } }] } },
+    [
+      ['richContent.content.0.text', 'REQUIRED', null],
+      ['richContent.content.1.attrs.level', 'TOO_LARGE', 6],
+    ],
+  ],
+  [
+    'createEventDefinition',
+    {
+      label: 'L',
+      name: '1',
+      propertyDefinitions: [
+        { label: 'a', name: 'a', type: 'STRING', options: [{ label: 'x', value: 'x' }] },
+        { label: 'b', name: 'a', type: 'ENUMERATION' },
+      ],
+    },
+    [
+      ['name', 'BAD_FORMAT', null],
+      ['propertyDefinitions.0.options', 'CONFLICTING', null],
+      ['propertyDefinitions.1.options', 'REQUIRED', null],
+      ['propertyDefinitions.1.name', 'DUPLICATE', null],
+    ],
+  ],
+])(
+  'case %#, %s: names each fault by its place in the input, its rule and its bound',
+  async ([mutation, input, expected]) => {
+    const { __typename, path, faults } = await refusal(mutation, input);
+    expect(faults?.map((fault) => [fault.path.join('.'), fault.code, fault.limit])).toEqual(expected);
+    expect({ __typename, path }).toEqual({ __typename: 'ValidationError', path: expected[0]?.[0].split('.') });
+  },
+);
+
+test('a conflict says why, and where: what a client can react to is no prose', async () => {
+  const create = { stdio: { name: 'taken', command: 'c' } };
+  await refusal('createMcpServer', create);
+  expect(await refusal('createMcpServer', create)).toEqual({
+    __typename: 'ConflictError',
+    message: 'stdio.name: taken is taken by another MCP connection; choose another name',
+    path: ['stdio', 'name'],
+    reason: 'NAME_TAKEN',
+  });
+});
+
+test('messages name the values of this schema', async () => {
+  const messageOf = async (input: object) =>
+    (await refusal('createMcpServer', { remote: { ...REMOTE, ...input } })).message;
+  expect(await messageOf({ authType: 'CLIENT_CREDENTIALS', clientId: 'c' })).toBe(
+    'remote.clientSecret: is required for authType CLIENT_CREDENTIALS',
+  );
+  expect(await messageOf({ authType: 'OAUTH', oauthRegistration: 'PRE_REGISTERED' })).toBe(
+    'remote.clientId: is required for oauthRegistration PRE_REGISTERED',
+  );
+});
