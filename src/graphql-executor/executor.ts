@@ -4,6 +4,7 @@ import {
   type ExecutionResult,
   type GraphQLError,
   type GraphQLSchema,
+  Kind,
   OperationTypeNode,
   type ValidatedExecutionArgs,
   execute,
@@ -26,6 +27,8 @@ export interface ExecutorOptions {
   readonly beforeRetry?: (args: ExecutionArgs) => void;
   /** A query is compiled once it has come more often than this: compiling costs as much as some executions. */
   readonly runsBeforeCompiling?: number;
+  /** After giving up again and again, compiled code is tried once in this many executions. */
+  readonly maxPause?: number;
   /** Bytes of memory for compiled code and the documents that it belongs to; what was not used for longest is dropped first. */
   readonly maxBytes?: number;
 }
@@ -47,7 +50,6 @@ const MAX_TOKENS = 1000;
 const MAX_VARIANTS = 16;
 /** Of memory, for a character of code. */
 const BYTES_A_CHARACTER = 10;
-/** After giving up again and again, compiled code is tried once in so many executions. */
 const MAX_PAUSE = 1024;
 
 /** What compiled code does as graphql does; an execution with anything else is graphql's. */
@@ -232,7 +234,7 @@ class Executor {
   /** What gives up again and again costs hardly more than graphql alone: the pauses between two trials double. */
   #failed(variant: Variant): void {
     variant.failures += 1;
-    variant.pause = Math.min(2 ** variant.failures, MAX_PAUSE);
+    variant.pause = Math.min(2 ** variant.failures, this.#options.maxPause ?? MAX_PAUSE);
   }
 }
 
@@ -248,5 +250,7 @@ function refusalOf(document: DocumentNode, operation: OperationTypeNode): NotCom
   // A mutation runs once.
   if (operation === OperationTypeNode.MUTATION) return 'mutation';
   if (operation === OperationTypeNode.SUBSCRIPTION) return 'subscription';
+  if (document.definitions.some((node) => node.kind === Kind.FRAGMENT_DEFINITION && node.variableDefinitions?.length))
+    return 'fragment_arguments';
   return tokensOf(document) > MAX_TOKENS ? 'too_large' : undefined;
 }

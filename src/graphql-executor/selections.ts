@@ -34,9 +34,7 @@ export class Selections {
     this.#variables = variables;
     const fragments = Object.create(null) as Record<string, FragmentDefinitionNode>;
     for (const node of document.definitions) {
-      if (node.kind !== Kind.FRAGMENT_DEFINITION) continue;
-      if (node.variableDefinitions?.length) throw new NotCompiled('fragment_arguments');
-      fragments[node.name.value] = node;
+      if (node.kind === Kind.FRAGMENT_DEFINITION) fragments[node.name.value] = node;
     }
     this.fragments = fragments;
   }

@@ -1,0 +1,26 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { expect, test } from 'vitest';
+import { seed } from '../support/exploration.ts';
+import { checkout } from '../support/processes/process.ts';
+import { full, proof } from '../support/proof.ts';
+
+interface Outcome {
+  readonly figures: Readonly<Record<string, number>>;
+  readonly differences: readonly string[];
+}
+
+/** Schemas, documents of each, executions of each document. */
+const SIZE = full ? [3000, 12, 8] : [50, 8, 5];
+
+test(`random queries are answered as graphql answers them, and leave no rejection behind (SEED=${seed})`, async () => {
+  const script = ['--no-warnings', 'test/support/executor/fuzz.ts', seed, ...SIZE].map(String);
+  const { stdout } = await promisify(execFile)(process.execPath, script, { cwd: checkout, maxBuffer: 2 ** 26 });
+  const { figures, differences } = JSON.parse(stdout) as Outcome;
+  expect(differences).toEqual([]);
+  const often = ['compiled', 'gave up', 'interpreted from the start', 'mutations'].filter(
+    (way) => (figures[way] ?? 0) > 50,
+  );
+  expect(often).toHaveLength(4);
+  proof('Compiled queries of random schemas', { figures: { ...figures, 'different answers': 0, seed } });
+});

@@ -1,0 +1,57 @@
+// Executes queries in which promises are rejected that nobody waits for when compiled code gives up. An unhandled rejection ends the process,
+// as it would end a gateway: so the names of the cases are written as they are done.
+import { setTimeout as delay } from 'node:timers/promises';
+import { type TypeMap, observedExecutor, schemaOf } from './schemas.ts';
+
+const SDL = 'type Query { a: A list: [A] u: U } type A { x: Int y: Int } type B { x: Int } union U = A | B';
+const LATE_MS = 5;
+const reject = (message: string) => Promise.reject(new Error(message));
+const rejectLater = (message: string) => delay(LATE_MS).then(() => reject(message));
+
+const queryFields = (fields: Record<string, () => unknown>): TypeMap => ({ Query: { fields } });
+
+const CASES: Readonly<Record<string, { types: TypeMap; query: string }>> = {
+  'in a list': {
+    types: queryFields({ list: () => [Promise.resolve({ x: 1 }), reject('second')] }),
+    query: '{ list { x } }',
+  },
+  'in a property': { types: queryFields({ a: () => ({ y: 1, x: reject('x') }) }), query: '{ a { y x } }' },
+  'in a list that comes later, behind one that fails first': {
+    types: queryFields({ list: async () => [new Error('first'), { x: reject('x'), y: rejectLater('y') }] }),
+    query: '{ list { x ...F } } fragment F on A { y }',
+  },
+  'of a field that ends when others have failed': {
+    types: queryFields({ a: () => reject('a'), list: () => delay(LATE_MS).then(() => [reject('late')]) }),
+    query: '{ a { x } list { x } }',
+  },
+  'from a getter': {
+    types: queryFields({
+      a: () => ({
+        get x() {
+          return reject('x');
+        },
+      }),
+    }),
+    query: '{ a { x y } }',
+  },
+  'in a set': { types: queryFields({ list: () => new Set([reject('in a set')]) }), query: '{ list { x } }' },
+  'of resolveType': {
+    types: { ...queryFields({ u: () => ({}) }), U: { resolveType: () => reject('no type') } },
+    query: '{ u { ... on A { x } } }',
+  },
+  'of isTypeOf, after another type was found': {
+    types: {
+      ...queryFields({ u: () => ({ x: 1 }) }),
+      A: { isTypeOf: () => rejectLater('late') },
+      B: { isTypeOf: () => true },
+    },
+    query: '{ u { ... on B { x } } }',
+  },
+};
+
+for (const [name, { types, query }] of Object.entries(CASES)) {
+  const run = observedExecutor(schemaOf(SDL, types));
+  const { path } = await run({ query });
+  await delay(3 * LATE_MS);
+  process.stdout.write(`${name}: ${path}\n`);
+}
