@@ -1,31 +1,49 @@
+import { VERSION } from './core/version.ts';
 import { readConfig } from './core/config.ts';
 import { assemble } from './gateway/assemble.ts';
 import { prepareDatabase } from './gateway/prepare-database.ts';
 import { createLog } from './gateway/telemetry/logging.ts';
-import { USAGE, parseCommandLine } from './operator/command-line.ts';
+import { parseCommandLine } from './operator/command-line.ts';
+import type { Command } from './operator/command.ts';
 import { runCommand } from './operator/commands.ts';
+import { writeAnswer } from './operator/write-answer.ts';
+
+/** As shells report a program that was interrupted. */
+const INTERRUPTED = 130;
+
+const interruption = new AbortController();
 
 async function main(args: readonly string[]): Promise<void> {
   const command = parseCommandLine(args);
-  if (command.name === 'help') {
-    process.stdout.write(USAGE);
-    return;
-  }
+  if (command.name === 'help') process.stdout.write(command.text);
+  else if (command.name === 'version') process.stdout.write(`${VERSION}\n`);
+  else await run(command);
+}
+
+async function run(command: Command): Promise<void> {
+  if (command.name === 'events import') endWhereItCanGoOn();
   const config = readConfig(process.env);
   // Standard output is for the answer alone.
   const assembly = await assemble(config, createLog('silent'), { joinRunning: true });
   try {
     await prepareDatabase(assembly.dependencies);
-    const answer = await runCommand(assembly.dependencies, command, process.stderr);
-    process.stdout.write(`${JSON.stringify(answer)}\n`);
+    const streams = { progress: process.stderr, input: process.stdin, signal: interruption.signal };
+    const answer = await runCommand(assembly.dependencies, command, streams);
+    const asTable = process.stdout.isTTY && !('json' in command && command.json);
+    await writeAnswer(answer, process.stdout, { asTable });
   } finally {
     await assembly.close();
   }
+}
+
+/** The first signal lets the command end by itself and say how to go on; the second ends the process at once. */
+function endWhereItCanGoOn(): void {
+  for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => interruption.abort());
 }
 
 try {
   await main(process.argv.slice(2));
 } catch (error) {
   process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
-  process.exit(1);
+  process.exit(interruption.signal.aborted ? INTERRUPTED : 1);
 }

@@ -1,44 +1,17 @@
 import { parseArgs } from 'node:util';
 import { z } from 'zod';
-import { PRODUCT_FAMILIES, type ProductFamily, SUBSCRIPTION_LEVELS, type SubscriptionLevel } from '../core/config.ts';
-import { ROLES, type Role, SCOPES, type Scope } from '../core/operation.ts';
-
-export const USAGE = `Usage: npm run --silent cli -- <command>
-
-  migrate                                      bring the database up to this version
-  keys create --email E [--organization SLUG]  issue an API key; creates user and organization when absent. Without an
-       [--role ${ROLES.join('|')}] [--scope S]...    organization the key is unbound: it acts in any organization of its user
-  keys revoke ID                               revoke an API key
-  subscriptions set --organization SLUG        change what an organization has subscribed to
-       --family ${PRODUCT_FAMILIES.join('|')}
-       --level ${SUBSCRIPTION_LEVELS.join('|')}
-  events import --session ID FILE.ndjson       append the events of a file to a session; run again, it goes on where it was
-  secrets rotate                               encrypt every secret and stored answer under the first key of ENCRYPTION_KEYS
-  seed                                         create the demo workspace in an empty database
-`;
+import { PRODUCT_FAMILIES, SUBSCRIPTION_LEVELS } from '../core/config.ts';
+import { ROLES, SCOPES } from '../core/operation.ts';
+import { helpOf } from './command-help.ts';
+import type { Command, CommandName } from './command.ts';
 
 /** A mistake of the operator. The command line prints its message alone, without a stack. */
 export class UsageError extends Error {}
 
-export type Command =
-  | { readonly name: 'migrate' | 'secrets rotate' | 'seed' }
-  | {
-      readonly name: 'keys create';
-      readonly email: string;
-      readonly organization?: string;
-      readonly role?: Role;
-      readonly scopes?: readonly Scope[];
-    }
-  | { readonly name: 'keys revoke'; readonly keyId: string }
-  | {
-      readonly name: 'subscriptions set';
-      readonly organization: string;
-      readonly family: ProductFamily;
-      readonly level: SubscriptionLevel;
-    }
-  | { readonly name: 'events import'; readonly sessionId: string; readonly path: string };
+/** What is answered without a database. */
+export type Question = { readonly name: 'help'; readonly text: string } | { readonly name: 'version' };
 
-const PARSERS: { readonly [Name in Command['name']]: (args: string[]) => Command } = {
+const PARSERS: { readonly [Name in CommandName]: (args: string[]) => Command } = {
   migrate: (args) => withoutOptions('migrate', args),
   'keys create': (args) => {
     const { values } = parse(args, {
@@ -65,11 +38,22 @@ const PARSERS: { readonly [Name in Command['name']]: (args: string[]) => Command
       scopes: values.scope?.map((scope) => oneOf(SCOPES, scope, '--scope')),
     };
   },
+  'keys list': (args) => {
+    const options = { email: { type: 'string' }, all: { type: 'boolean' } } as const;
+    const { values } = parse(args, { ...LIST_OPTIONS, ...options });
+    return { name: 'keys list', ...values };
+  },
   'keys revoke': (args) => {
     const keyId = required(parse(args, {}, 1).positionals[0], 'ID');
     if (!z.guid().safeParse(keyId).success) throw new UsageError('ID: must be the id of an API key');
     return { name: 'keys revoke', keyId };
   },
+  'organizations list': (args) => {
+    const { json } = parse(args, { json: LIST_OPTIONS.json }).values;
+    return { name: 'organizations list', json };
+  },
+  'users list': (args) => ({ name: 'users list', ...parse(args, LIST_OPTIONS).values }),
+  'sessions list': (args) => ({ name: 'sessions list', ...parse(args, LIST_OPTIONS).values }),
   'subscriptions set': (args) => {
     const { values } = parse(args, {
       organization: { type: 'string' },
@@ -94,20 +78,26 @@ const PARSERS: { readonly [Name in Command['name']]: (args: string[]) => Command
   seed: (args) => withoutOptions('seed', args),
 };
 
+const LIST_OPTIONS = { organization: { type: 'string' }, json: { type: 'boolean' } } as const;
+
 /**
- * The command that the arguments of the command line name.
+ * The command that the arguments of the command line name, or the question that they ask.
  * @throws UsageError when there is none, or when its arguments are wrong.
  */
-export function parseCommandLine(args: readonly string[]): Command | { readonly name: 'help' } {
+export function parseCommandLine(args: readonly string[]): Command | Question {
   const [first = '', second = ''] = args;
-  if (args.length === 0) throw new UsageError(USAGE.trimEnd());
-  if (first === '--help' || first === 'help') return { name: 'help' };
-  const name = [`${first} ${second}`, first].find(isCommandName);
+  if (args.length === 0) throw new UsageError(helpOf().trimEnd());
+  if (first === '--version' || first === '-V') return { name: 'version' };
+  const isHelp = first === 'help';
+  const [noun = '', verb = ''] = isHelp ? args.slice(1) : [first, second];
+  const name = [`${noun} ${verb}`, noun].find(isCommandName);
+  const wantsHelp = isHelp || args.some((argument) => argument === '--help' || argument === '-h');
+  if (wantsHelp) return { name: 'help', text: helpOf(name) };
   if (!name) throw new UsageError(`unknown command '${args.slice(0, 2).join(' ')}'; --help lists them`);
   return PARSERS[name](args.slice(name.split(' ').length));
 }
 
-function isCommandName(text: string): text is Command['name'] {
+function isCommandName(text: string): text is CommandName {
   return Object.hasOwn(PARSERS, text);
 }
 

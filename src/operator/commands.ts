@@ -1,4 +1,6 @@
+import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
+import { type Readable, addAbortSignal } from 'node:stream';
 import { LockMode } from '@mikro-orm/postgresql';
 import { recordAudit, operatorEntry } from '../core/audit.ts';
 import { DomainError } from '../core/errors.ts';
@@ -10,21 +12,36 @@ import { Organization } from '../domains/organizations/entity.ts';
 import { findOperator, importSessionEvents } from '../domains/session-events/import.ts';
 import { createDemoWorkspace } from './demo-workspace.ts';
 import { createKeyFor } from './issue-key.ts';
+import { listKeys, listOrganizations, listSessions, listUsers } from './lists.ts';
 import { type Dependencies, operationContext } from '../gateway/dependencies.ts';
 import { rotateAnswers } from '../gateway/idempotency/maintenance.ts';
-import { type Command, UsageError } from './command-line.ts';
+import { UsageError } from './command-line.ts';
+import type { Command } from './command.ts';
 
 type CommandOf<Name extends Command['name']> = Extract<Command, { name: Name }>;
 
+/** What a command reads from and writes to beside the database. */
+export interface CommandStreams {
+  /** Where long ones show their progress. */
+  readonly progress: ProgressStream;
+  readonly input?: Readable;
+  /** Aborts when the operator interrupts the command. */
+  readonly signal?: AbortSignal;
+}
+
+/** One object, or the rows of a list. */
+export type CommandAnswer = object | AsyncIterable<object>;
+
 /**
- * Runs a command on a migrated database and returns its answer. Long ones show their progress on `progress`.
+ * Runs a command on a migrated database and returns its answer.
  * @throws UsageError when the command names something that does not exist or does not allow it.
  */
 export async function runCommand(
   dependencies: Dependencies,
   command: Command,
-  progress: ProgressStream,
-): Promise<object> {
+  streams: CommandStreams,
+): Promise<CommandAnswer> {
+  const { sql, now } = dependencies;
   switch (command.name) {
     case 'migrate':
       // Every command runs on a migrated database.
@@ -33,12 +50,20 @@ export async function runCommand(
       const { name: _, ...wanted } = command;
       return createKeyFor(dependencies, wanted);
     }
+    case 'keys list':
+      return listKeys(sql, { ...command, at: now() });
+    case 'organizations list':
+      return listOrganizations(sql);
+    case 'users list':
+      return listUsers(sql, command.organization);
+    case 'sessions list':
+      return listSessions(sql, command.organization);
     case 'keys revoke':
       return revokeKey(dependencies, command);
     case 'subscriptions set':
       return setSubscription(dependencies, command);
     case 'events import':
-      return importEvents(dependencies, command, progress);
+      return importEvents(dependencies, command, streams);
     case 'secrets rotate':
       return rotate(dependencies);
     case 'seed':
@@ -81,27 +106,41 @@ async function setSubscription(
 async function importEvents(
   dependencies: Dependencies,
   { sessionId, path }: CommandOf<'events import'>,
-  stream: ProgressStream,
+  { progress, input, signal }: CommandStreams,
 ): Promise<object> {
   const actor = await findOperator(dependencies.sql, sessionId);
   if (!actor) throw new UsageError('--session: session not found');
-  const file = await stat(path).catch(() => undefined);
-  if (!file?.isFile()) throw new UsageError(`FILE: ${path} is not a file`);
-  const bar = createProgress(stream, file.size);
+  const source = path === '-' ? { stream: input, size: undefined } : await openFile(path);
+  if (!source.stream) throw new UsageError('FILE: there is no standard input');
+  const stream = signal ? addAbortSignal(signal, source.stream) : source.stream;
+  const bar = createProgress(progress, source.size);
   let latest = { bytes: 0, imported: 0, skipped: 0 };
   const note = () => `${latest.imported} imported, ${latest.skipped} skipped`;
   try {
     const context = operationContext(dependencies, actor, 'command-line');
     return await importSessionEvents(context, {
       sessionId,
-      path,
-      onProgress: (progress) => bar.update((latest = progress).bytes, note()),
+      source: stream,
+      onProgress: (reached) => bar.update((latest = reached).bytes, note()),
     });
   } catch (error) {
+    if (signal?.aborted) throw new UsageError(resumeHint(path), { cause: error });
     throw error instanceof DomainError ? new UsageError(`${path}: ${error.message}`, { cause: error }) : error;
   } finally {
     bar.end(latest.bytes, note());
   }
+}
+
+async function openFile(path: string): Promise<{ stream: Readable; size: number }> {
+  const file = await stat(path).catch(() => undefined);
+  if (!file?.isFile()) throw new UsageError(`FILE: ${path} is not a file`);
+  return { stream: createReadStream(path), size: file.size };
+}
+
+function resumeHint(path: string): string {
+  return path === '-'
+    ? 'interrupted; run the same command with the same input again, and it goes on behind what is stored'
+    : 'interrupted; run the same command again, and it goes on behind what is stored';
 }
 
 async function rotate({ database, secrets, now, newId }: Dependencies): Promise<object> {

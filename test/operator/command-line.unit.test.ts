@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { helpOf } from '../../src/operator/command-help.ts';
 import { UsageError, parseCommandLine } from '../../src/operator/command-line.ts';
 
 const ID = '7d444840-9dc0-11d1-b245-5ffdce74fad2';
@@ -7,8 +8,17 @@ test.for([
   [['migrate'], { name: 'migrate' }],
   [['seed'], { name: 'seed' }],
   [['secrets', 'rotate'], { name: 'secrets rotate' }],
-  [['--help'], { name: 'help' }],
-  [['help', 'anything'], { name: 'help' }],
+  [['--help'], { name: 'help', text: helpOf() }],
+  [['help'], { name: 'help', text: helpOf() }],
+  [['help', 'keys', 'create'], { name: 'help', text: helpOf('keys create') }],
+  [['keys', 'create', '--help'], { name: 'help', text: helpOf('keys create') }],
+  [['keys', 'create', '--email', 'x', '-h'], { name: 'help', text: helpOf('keys create') }],
+  [['keys', '--help'], { name: 'help', text: helpOf() }],
+  [['--version'], { name: 'version' }],
+  [['organizations', 'list', '--json'], { name: 'organizations list', json: true }],
+  [['users', 'list', '--organization', 'acme'], { name: 'users list', organization: 'acme' }],
+  [['sessions', 'list'], { name: 'sessions list' }],
+  [['keys', 'list', '--email', 'a@b', '--all', '--json'], { name: 'keys list', email: 'a@b', all: true, json: true }],
   [
     ['keys', 'create', '--email', 'Ann@example.com', '--organization', 'a-1'],
     { name: 'keys create', email: 'Ann@example.com', organization: 'a-1', role: undefined, scopes: undefined },

@@ -7,6 +7,7 @@ import { createSecretBox, parseEncryptionKeys } from '../../src/core/secrets/sec
 import { UsageError, parseCommandLine } from '../../src/operator/command-line.ts';
 import { runCommand } from '../../src/operator/commands.ts';
 import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
+import { createSession } from '../support/fixtures/sessions.ts';
 
 let gateway: TestGateway;
 beforeAll(async () => {
@@ -14,12 +15,12 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.close());
 
-const silent = { write: () => undefined };
+const silent = { progress: { write: () => undefined } };
 
 /** Runs a command as the command line does, on the database of the test. */
 async function run(args: string, dependencies = gateway.dependencies): Promise<object> {
   const command = parseCommandLine(args.split(' '));
-  if (command.name === 'help') throw new Error('the usage is no command');
+  if (command.name === 'help' || command.name === 'version') throw new Error('that is no command');
   return runCommand(dependencies, command, silent);
 }
 
@@ -129,6 +130,85 @@ test('subscriptions set: one family changes, the others stay, and requests follo
   await expect(run('subscriptions set --organization nowhere --family sales --level free')).rejects.toThrow(
     new UsageError('organization nowhere not found'),
   );
+});
+
+/** The rows of a list. */
+async function list(args: string): Promise<Record<string, unknown>[]> {
+  const answer = await run(args);
+  const rows: Record<string, unknown>[] = [];
+  for await (const row of answer as AsyncIterable<Record<string, unknown>>) rows.push(row);
+  return rows;
+}
+
+test('keys list: newest first, of all organizations or one, with revoked and expired keys when asked', async () => {
+  const bound = await createKey('listed', '--email lena@example.com --scope social');
+  const unbound = issuedKey.parse(await run('keys create --email lena@example.com'));
+  const other = await createKey('listed', '--email lars@example.com');
+  await run(`keys revoke ${other.keyId}`);
+  const [row] = await list('keys list --organization listed');
+  expect(row).toEqual({
+    keyId: bound.keyId,
+    preview: `${bound.key.slice(0, 8)}…${bound.key.slice(-2)}`,
+    name: 'Created at the command line',
+    email: 'lena@example.com',
+    organization: 'listed',
+    scopes: ['social'],
+    createdAt: expect.stringMatching(/^20.*Z$/),
+    lastUsedAt: null,
+    expiresAt: null,
+    revokedAt: null,
+  });
+  const ids = async (args: string) => (await list(args)).map(({ keyId }) => keyId);
+  expect(await ids('keys list --email Lena@example.com')).toEqual([unbound.keyId, bound.keyId]);
+  expect(await ids('keys list --organization listed --all')).toEqual([other.keyId, bound.keyId]);
+  expect(await ids('keys list --email lars@example.com')).toEqual([]);
+  expect((await ids('keys list')).slice(0, 2)).toEqual([unbound.keyId, bound.keyId]);
+});
+
+test('organizations, users and sessions are listed with what identifies them elsewhere', async () => {
+  const { key, userId, organizationId } = await createKey('catalog', '--email cara@example.com');
+  await createKey('catalog', '--email carl@example.com');
+  await run('keys create --email nobody@example.com');
+  expect((await list('organizations list'))[0]).toEqual({
+    organizationId,
+    slug: 'catalog',
+    name: 'catalog',
+    subscriptions: { marketing: 'professional' },
+    createdAt: expect.any(String),
+    members: 2,
+  });
+  expect((await list('users list --organization catalog'))[1]).toEqual({
+    userId,
+    email: 'cara@example.com',
+    name: null,
+    organizations: { catalog: 'admin' },
+    createdAt: expect.any(String),
+  });
+  expect((await list('users list'))[0]).toMatchObject({ email: 'nobody@example.com', organizations: {} });
+  const sessionId = await createSession(gateway, key, { title: 'Listed' });
+  expect(await list('sessions list --organization catalog')).toEqual([
+    {
+      sessionId,
+      organization: 'catalog',
+      title: 'Listed',
+      state: 'queued',
+      visibility: 'private',
+      creator: 'cara@example.com',
+      createdAt: expect.any(String),
+    },
+  ]);
+  expect(await list('sessions list --organization nowhere')).toEqual([]);
+});
+
+test('lists of more than a page are whole, without doubles', async () => {
+  await query(
+    `insert into user_account (id, email, created_at) select gen_random_uuid(), 'many' || n || '@example.com', now() + (n / 10) * interval '1 second'
+      from generate_series(1, 2500) n`,
+  );
+  const emails = (await list('users list'))
+    .map(({ email }) => String(email))
+    .filter((email) => email.startsWith('many'));
+  expect([emails.length, new Set(emails).size]).toEqual([2500, 2500]);
 });
 
 test('every command that changes something is recorded in the audit log, without a key', async () => {

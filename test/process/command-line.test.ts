@@ -46,16 +46,19 @@ test('without a command: the usage, and status 1; with --help status 0', async (
   expect(asked.stdout).toMatchInlineSnapshot(`
     "Usage: npm run --silent cli -- <command>
 
-      migrate                                      bring the database up to this version
-      keys create --email E [--organization SLUG]  issue an API key; creates user and organization when absent. Without an
-           [--role admin|member] [--scope S]...    organization the key is unbound: it acts in any organization of its user
-      keys revoke ID                               revoke an API key
-      subscriptions set --organization SLUG        change what an organization has subscribed to
-           --family marketing|sales|service|content|data|revenue
-           --level free|starter|professional|enterprise
-      events import --session ID FILE.ndjson       append the events of a file to a session; run again, it goes on where it was
-      secrets rotate                               encrypt every secret and stored answer under the first key of ENCRYPTION_KEYS
-      seed                                         create the demo workspace in an empty database
+      migrate             bring the database up to this version
+      keys create         issue an API key; creates user and organization when absent
+      keys list           list API keys, newest first
+      keys revoke         revoke an API key
+      organizations list  list organizations, newest first
+      users list          list users, newest first
+      sessions list       list sessions, newest first
+      subscriptions set   change what an organization has subscribed to
+      events import       append the events of a file to a session; run again, it goes on where it was
+      secrets rotate      encrypt every secret and stored answer under the first key of ENCRYPTION_KEYS
+      seed                create the demo workspace in an empty database
+
+    --help after a command lists its options; --version names this version.
     "
   `);
 });

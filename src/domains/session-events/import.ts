@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
 import { sql } from 'kysely';
 import { DomainError, invalid } from '../../core/errors.ts';
 import { type Actor, type OperationContext, SCOPES } from '../../core/operation.ts';
@@ -21,7 +20,7 @@ const MAX_LINE_BYTES = 8 * 1024 * 1024;
 const MAX_BATCH_BYTES = 4 * 1024 * 1024;
 
 export interface ImportProgress {
-  /** Bytes of the file that were read. */
+  /** Bytes of the source that were read. */
   readonly bytes: number;
   readonly imported: number;
   readonly skipped: number;
@@ -56,7 +55,7 @@ export async function findOperator(reader: Sql, sessionId: string): Promise<Acto
 }
 
 /**
- * Appends the events of an NDJSON file (one `RecordedEvent` a line, blank lines ignored) in batches of at most 1000, in constant memory. Run
+ * Appends the events of NDJSON (one `RecordedEvent` a line, blank lines ignored) in batches of at most 1000, in constant memory. Run
  * again after it was stopped, or after lines were added to the file, it goes on behind what is stored: a batch is known by the line it starts
  * at and by its content.
  * @throws ValidationError naming the line that is wrong; nothing of its batch is stored. ConflictError when the session is finished.
@@ -65,9 +64,13 @@ export async function importSessionEvents(
   context: OperationContext,
   {
     sessionId,
-    path,
+    source,
     onProgress = () => undefined,
-  }: { sessionId: string; path: string; onProgress?: (progress: ImportProgress) => void },
+  }: {
+    sessionId: string;
+    source: AsyncIterable<Uint8Array>;
+    onProgress?: (progress: ImportProgress) => void;
+  },
 ): Promise<ImportedEvents> {
   const batch: Line[] = [];
   let [bytes, imported, skipped, lastId] = [0, 0, 0, 0];
@@ -91,7 +94,7 @@ export async function importSessionEvents(
     onProgress({ bytes, imported, skipped });
   }
 
-  for await (const line of readLines(path)) {
+  for await (const line of readLines(source)) {
     bytes = line.end;
     if (line.text.trim() === '') continue;
     batch.push({ ...line, event: parseLine(line) });
@@ -151,8 +154,8 @@ async function findLongest(
   return row && { ...row, isReplayed: true };
 }
 
-/** Lines of a file in UTF-8, one at a time; never holds more than one of the longest kind. */
-async function* readLines(path: string): AsyncGenerator<TextLine, void, undefined> {
+/** Lines in UTF-8, one at a time; never holds more than one of the longest kind. */
+async function* readLines(source: AsyncIterable<Uint8Array>): AsyncGenerator<TextLine, void, undefined> {
   const decoder = new TextDecoder('utf-8', { fatal: true });
   let parts: Buffer[] = [];
   let [number, end, held] = [1, 0, 0];
@@ -163,7 +166,8 @@ async function* readLines(path: string): AsyncGenerator<TextLine, void, undefine
       throw invalid('', `line ${number}: is not well-formed UTF-8`);
     }
   };
-  for await (const chunk of createReadStream(path) as AsyncIterable<Buffer>) {
+  for await (const bytes of source) {
+    const chunk = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     let start = 0;
     for (let stop = chunk.indexOf(10); stop !== -1; stop = chunk.indexOf(10, start)) {
       end += stop + 1 - start;

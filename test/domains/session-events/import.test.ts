@@ -31,8 +31,8 @@ afterAll(async () => {
 /** `cli events import`, in process: its answer, and what it shows of its progress. */
 async function importFile(sessionId: string, path: string): Promise<{ answer: ImportedEvents; shown: string }> {
   let shown = '';
-  const stream = { write: (text: string) => (shown += text) };
-  const answer = await runCommand(gateway.dependencies, { name: 'events import', sessionId, path }, stream);
+  const progress = { write: (text: string) => (shown += text) };
+  const answer = await runCommand(gateway.dependencies, { name: 'events import', sessionId, path }, { progress });
   return { answer: answer as ImportedEvents, shown };
 }
 const ndjson = (events: readonly object[]) => events.map((event) => `${JSON.stringify(event)}\n`).join('');

@@ -1,0 +1,93 @@
+import { PRODUCT_FAMILIES, SUBSCRIPTION_LEVELS } from '../core/config.ts';
+import { ROLES, SCOPES } from '../core/operation.ts';
+import type { CommandName } from './command.ts';
+
+interface Help {
+  /** What follows the name of the command. */
+  readonly takes: string;
+  readonly summary: string;
+  /** Each option, or what else is worth a line, with what it does. */
+  readonly details: readonly (readonly [option: string, meaning: string])[];
+}
+
+const OUTPUT = ['--json', 'a line of JSON for each row, also on a terminal'] as const;
+const OF_ORGANIZATION = ['--organization SLUG', 'only what belongs to this organization'] as const;
+
+const HELP: { readonly [Name in CommandName]: Help } = {
+  migrate: { takes: '', summary: 'bring the database up to this version', details: [] },
+  'keys create': {
+    takes: '--email E [--organization SLUG] [--role ROLE] [--scope S]...',
+    summary: 'issue an API key; creates user and organization when absent',
+    details: [
+      ['--email E', 'whose key it is'],
+      [
+        '--organization SLUG',
+        'binds the key to this organization; without it the key acts in any organization of its user',
+      ],
+      [
+        '--role ROLE',
+        `${ROLES.join(' or ')}; a new member of an existing organization is a member, the first of a new one an admin`,
+      ],
+      ['--scope S', `what the key may do, all of it when absent: ${SCOPES.join(', ')}`],
+    ],
+  },
+  'keys list': {
+    takes: '[--organization SLUG] [--email E] [--all]',
+    summary: 'list API keys, newest first',
+    details: [
+      OF_ORGANIZATION,
+      ['--email E', 'only keys of this user'],
+      ['--all', 'revoked and expired keys, too'],
+      OUTPUT,
+    ],
+  },
+  'keys revoke': { takes: 'ID', summary: 'revoke an API key', details: [] },
+  'organizations list': { takes: '', summary: 'list organizations, newest first', details: [OUTPUT] },
+  'users list': {
+    takes: '[--organization SLUG]',
+    summary: 'list users, newest first',
+    details: [OF_ORGANIZATION, OUTPUT],
+  },
+  'sessions list': {
+    takes: '[--organization SLUG]',
+    summary: 'list sessions, newest first',
+    details: [OF_ORGANIZATION, OUTPUT],
+  },
+  'subscriptions set': {
+    takes: '--organization SLUG --family F --level L',
+    summary: 'change what an organization has subscribed to',
+    details: [
+      ['--family F', PRODUCT_FAMILIES.join(', ')],
+      ['--level L', SUBSCRIPTION_LEVELS.join(', ')],
+    ],
+  },
+  'events import': {
+    takes: '--session ID FILE.ndjson',
+    summary: 'append the events of a file to a session; run again, it goes on where it was',
+    details: [
+      ['--session ID', 'the session that gets the events'],
+      ['FILE.ndjson', 'an event on each line; - reads standard input'],
+    ],
+  },
+  'secrets rotate': {
+    takes: '',
+    summary: 'encrypt every secret and stored answer under the first key of ENCRYPTION_KEYS',
+    details: [],
+  },
+  seed: { takes: '', summary: 'create the demo workspace in an empty database', details: [] },
+};
+
+const CALL = 'npm run --silent cli --';
+
+/** What the command line shows on `--help`: all commands, or one of them with its options. */
+export function helpOf(command?: CommandName): string {
+  if (command === undefined) {
+    const width = Math.max(...Object.keys(HELP).map((name) => name.length));
+    const lines = Object.entries(HELP).map(([name, { summary }]) => `  ${name.padEnd(width)}  ${summary}`);
+    return `Usage: ${CALL} <command>\n\n${lines.join('\n')}\n\n--help after a command lists its options; --version names this version.\n`;
+  }
+  const { takes, summary, details } = HELP[command];
+  const width = Math.max(0, ...details.map(([option]) => option.length));
+  const lines = details.map(([option, meaning]) => `  ${option.padEnd(width)}  ${meaning}\n`);
+  return `Usage: ${`${CALL} ${command} ${takes}`.trimEnd()}\n\n${summary}\n${lines.length > 0 ? '\n' : ''}${lines.join('')}`;
+}

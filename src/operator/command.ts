@@ -1,0 +1,31 @@
+import type { ProductFamily, SubscriptionLevel } from '../core/config.ts';
+import type { Role, Scope } from '../core/operation.ts';
+
+/** What every list takes. */
+interface ListOptions {
+  /** Slug of the organization to list alone. */
+  readonly organization?: string;
+  /** Whether to print JSON on a terminal, too. */
+  readonly json?: boolean;
+}
+
+export type Command =
+  | { readonly name: 'migrate' | 'secrets rotate' | 'seed' }
+  | {
+      readonly name: 'keys create';
+      readonly email: string;
+      readonly organization?: string;
+      readonly role?: Role;
+      readonly scopes?: readonly Scope[];
+    }
+  | ({ readonly name: 'keys list'; readonly email?: string; readonly all?: boolean } & ListOptions)
+  | { readonly name: 'keys revoke'; readonly keyId: string }
+  | ({ readonly name: 'organizations list' | 'users list' | 'sessions list' } & ListOptions)
+  | {
+      readonly name: 'subscriptions set';
+      readonly organization: string;
+      readonly family: ProductFamily;
+      readonly level: SubscriptionLevel;
+    }
+  | { readonly name: 'events import'; readonly sessionId: string; readonly path: string };
+export type CommandName = Command['name'];

@@ -1,0 +1,21 @@
+import type { CommandAnswer } from './commands.ts';
+import { formatTable } from './table.ts';
+
+/** Writes the answer of a command: a line of JSON for each object, or for the rows of a list a table, which people read more easily. */
+export async function writeAnswer(
+  answer: CommandAnswer,
+  stream: { write(text: string): unknown },
+  { asTable }: { readonly asTable: boolean },
+): Promise<void> {
+  if (!(Symbol.asyncIterator in answer)) {
+    stream.write(`${JSON.stringify(answer)}\n`);
+    return;
+  }
+  if (asTable) {
+    const rows: object[] = [];
+    for await (const row of answer) rows.push(row);
+    stream.write(formatTable(rows));
+    return;
+  }
+  for await (const row of answer) stream.write(`${JSON.stringify(row)}\n`);
+}

@@ -1,0 +1,86 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { PassThrough, Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { UsageError } from '../../../src/operator/command-line.ts';
+import { runCommand } from '../../../src/operator/commands.ts';
+import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { checkout } from '../../support/processes/process.ts';
+import { createSession, eventsOf, readAll } from '../../support/fixtures/sessions.ts';
+
+/** `events import -`: events from standard input, and an import that is interrupted. */
+
+let gateway: TestGateway;
+let key: string;
+beforeAll(async () => {
+  gateway = await startTestGateway();
+  ({ key } = await gateway.createKey());
+});
+afterAll(() => gateway.close());
+
+const ndjson = (from: number, to: number) =>
+  eventsOf(to - from + 1, { from })
+    .map((event) => `${JSON.stringify(event)}\n`)
+    .join('');
+const indexes = async (id: string) => (await readAll(gateway, key, id, 1000)).map(({ eventData }) => eventData.index);
+const range = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, index) => from + index);
+
+async function importInput(sessionId: string, input: Readable, signal?: AbortSignal) {
+  let shown = '';
+  const progress = { write: (part: string) => (shown += part) };
+  const streams = { progress, input, ...(signal && { signal }) };
+  const answer = await runCommand(gateway.dependencies, { name: 'events import', sessionId, path: '-' }, streams);
+  return { answer, shown };
+}
+
+test('standard input is imported in its order, in whatever pieces it comes; again, nothing is doubled', async () => {
+  const id = await createSession(gateway, key);
+  const all = Buffer.from(ndjson(1, 1200));
+  const pieces = range(0, Math.ceil(all.length / 777) - 1).map((index) => all.subarray(index * 777, (index + 1) * 777));
+  expect(await importInput(id, Readable.from(pieces))).toEqual({
+    answer: { imported: 1200, skipped: 0, lastId: 1200 },
+    shown: '1200 imported, 0 skipped\n',
+  });
+  expect(await importInput(id, Readable.from([all]))).toMatchObject({ answer: { imported: 0, skipped: 1200 } });
+  expect(await indexes(id)).toEqual(range(1, 1200));
+});
+
+test('interrupted while it waits for more, it says how to go on; the same input again goes on there', async () => {
+  const id = await createSession(gateway, key);
+  const interruption = new AbortController();
+  const input = new PassThrough();
+  const running = importInput(id, input, interruption.signal);
+  input.write(ndjson(1, 1500));
+  await expect.poll(async () => (await readAll(gateway, key, id, 1000)).length).toBe(1000);
+  interruption.abort();
+  const hint = 'interrupted; run the same command with the same input again, and it goes on behind what is stored';
+  await expect(running).rejects.toThrow(new UsageError(hint));
+  expect(await importInput(id, Readable.from([Buffer.from(ndjson(1, 1600))]))).toMatchObject({
+    answer: { imported: 600, skipped: 1000, lastId: 1600 },
+  });
+  expect(await indexes(id)).toEqual(range(1, 1600));
+});
+
+test('as a process: from a pipe, status 0; after SIGINT the hint and status 130', async () => {
+  const id = await createSession(gateway, key);
+  const env = { DATABASE_URL: gateway.databaseUrl, ENCRYPTION_KEYS: `k:${Buffer.alloc(32, 1).toString('base64')}` };
+  const start = () =>
+    spawn(process.execPath, [join(checkout, 'src/cli.ts'), 'events', 'import', '--session', id, '-'], {
+      env: { ...process.env, ...env },
+      stdio: 'pipe',
+    });
+  const interrupted = start();
+  const said = text(interrupted.stderr);
+  interrupted.stdin.write(ndjson(1, 1100));
+  await expect.poll(async () => (await readAll(gateway, key, id, 1000)).length, { timeout: 30_000 }).toBe(1000);
+  interrupted.kill('SIGINT');
+  expect(await once(interrupted, 'exit')).toEqual([130, null]);
+  expect(await said).toContain('run the same command with the same input again');
+  const again = start();
+  const answer = text(again.stdout);
+  again.stdin.end(ndjson(1, 1100));
+  expect(await once(again, 'exit')).toEqual([0, null]);
+  expect(await answer).toBe('{"imported":100,"skipped":1000,"lastId":1100}\n');
+});

@@ -1,0 +1,20 @@
+import { expect, test } from 'vitest';
+import { helpOf } from '../../src/operator/command-help.ts';
+
+test('the help of a command says how it is called, what it does, and what its options take', () => {
+  expect(helpOf('subscriptions set')).toMatchInlineSnapshot(`
+    "Usage: npm run --silent cli -- subscriptions set --organization SLUG --family F --level L
+
+    change what an organization has subscribed to
+
+      --family F  marketing, sales, service, content, data, revenue
+      --level L   free, starter, professional, enterprise
+    "
+  `);
+  expect(helpOf('migrate')).toMatchInlineSnapshot(`
+    "Usage: npm run --silent cli -- migrate
+
+    bring the database up to this version
+    "
+  `);
+});
