@@ -1,10 +1,14 @@
+import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
+import { readFile, writeFile } from 'node:fs/promises';
+import { promisify } from 'node:util';
 import { Client } from '@hubspot/api-client';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createGateway } from '../../src/gateway/gateway.ts';
 import { type RunningServer, serve } from '../../src/gateway/http/server.ts';
 import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
 import { proof } from '../support/proof.ts';
+import { generatedFolder } from './helpers/apps.ts';
 
 /**
  * The npm client that most callers of the event API have, in its own words: nothing of it is replaced, and it is given what its README says,
@@ -223,6 +227,25 @@ test('its typed calls send one occurrence and many, and read them and their type
   expect((await eventsApi.getTypes()).eventTypes).toContain(fullyQualifiedName);
   for (const call of ['send.basicApi.send', 'send.batchApi.send', 'eventsApi.getPage', 'eventsApi.getTypes'])
     used.add(call);
+});
+
+test('the code of docs/clients-events.md does what the page says', async () => {
+  const page = await readFile(new URL('../../docs/clients-events.md', import.meta.url), 'utf8');
+  const code = [...page.matchAll(/^```js\n(.*?)^```$/gms)].map(([, block]) => block);
+  expect(code).toHaveLength(6);
+  const file = `${await generatedFolder('custom-events')}/custom-events.mjs`;
+  await writeFile(file, code.join('\n'));
+  const env = { ...process.env, GATEWAY_URL: server.url, GATEWAY_API_KEY: key };
+  const { stdout } = await promisify(execFile)(process.execPath, [file], { env });
+  const uuid = /[0-9a-f-]{36}/g;
+  expect(stdout.replaceAll(uuid, '<id>').replaceAll(/pe\d+_/g, 'pe1_')).toMatchInlineSnapshot(`
+    "checkout_started pe1_checkout_started
+    <id> 2026-03-01T10:20:30.500Z 99.5
+    <id> 2026-03-01T10:20:30.500Z 99.5
+    400 VALIDATION_ERROR <id>
+    inputs.0.properties.cart_total must be a number with at most one decimal and 15 digits
+    "
+  `);
 });
 
 test('a refusal arrives as the exception of the client, with the documented error', async () => {
