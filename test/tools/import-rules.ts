@@ -1,4 +1,4 @@
-// The directions of imports (CONTRIBUTING.md, "Where things live"), checked for every file of src by its place and never by its name alone.
+// The directions of imports (docs/architecture.md), checked for every file of src by its place and never by its name alone.
 import { posix } from 'node:path';
 
 export interface Import {
