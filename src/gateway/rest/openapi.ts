@@ -63,6 +63,30 @@ const PARAMETERS = {
   },
 };
 
+/** Parameters that mean the same in every operation, unless its input describes them. */
+const SHARED_PARAMETERS: Readonly<Record<string, string>> = {
+  after: 'Where to read on: the cursor that the page before has.',
+  apiKeyId: 'Id of the API key.',
+  broadcast_guid: 'Id of the broadcast.',
+  cursor: 'Where to read on: `nextCursor` of the page before.',
+  eventName: 'Name, fully qualified name, or id of the event definition.',
+  includeProperties: 'Whether each definition has its properties.',
+  includeRevoked: 'Whether revoked keys are listed too.',
+  limit: 'How many items a page has at most.',
+  mcpConnectionId: 'Id of the MCP connection.',
+  occurredAfter: 'Only what occurred after this moment: ISO 8601, or milliseconds since 1970.',
+  occurredBefore: 'Only what occurred before this moment: ISO 8601, or milliseconds since 1970.',
+  orderBy: 'What the list is sorted by.',
+  propertyName: 'Name of the property.',
+  searchString: 'Only names that contain this; case is ignored.',
+  sessionId: 'Id of the session.',
+  since: 'Only what was created at this moment or later: ISO 8601, or milliseconds since 1970.',
+  sortOrder: 'Ascending or descending.',
+  type: 'Only those of this type.',
+  userId: 'Id of the user.',
+  visibility: 'Only those with this visibility.',
+};
+
 const count = { type: 'integer', minimum: 0 };
 
 /** What answers carry beside their body. */
@@ -114,7 +138,7 @@ function operation(route: Route, schemas: Record<string, unknown>, responses: Re
   const parameters = properties
     .filter(([name]) => inPath.has(name) || !takesBody(route))
     .map(([name, schema]) => {
-      const { description, ...rest } = typeof schema === 'object' ? schema : {};
+      const { description = SHARED_PARAMETERS[name], ...rest } = typeof schema === 'object' ? schema : {};
       return {
         name,
         in: inPath.has(name) ? 'path' : 'query',

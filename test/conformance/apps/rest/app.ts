@@ -41,14 +41,42 @@ export async function useEverything({ url, key, userId, sessionId, otherKeyId, m
       body: { title: 'Renamed by a generated client', level: 3 },
     }),
   );
+  const byId = { params: { path: { mcpConnectionId: connection.id } } };
+  const connectionPath = '/v1/mcp-connections/{mcpConnectionId}';
+  const readConnection = good(await client.GET(connectionPath, byId));
+  const { name, serverUrl, command, args } = readConnection;
+  const body = { name: `${name} renamed`, serverUrl, command, args };
+  good(await client.PATCH(connectionPath, { ...byId, body }));
+  const connections = good(await client.GET('/v1/mcp-connections', { params: { query: { type: 'remote' } } }));
+  good(await client.DELETE(connectionPath, byId));
+
+  const begun = good(await client.POST('/v1/sessions', { body: { title: 'Begun', visibility: 'public' } }));
+  const ofBegun = { params: { path: { sessionId: begun.id } } };
+  const appended = good(
+    await client.POST('/v1/sessions/{sessionId}/events', {
+      ...ofBegun,
+      body: { batchId: 'first', events: [{ eventType: 'text', provider: 'anthropic', eventData: { type: 'text' } }] },
+    }),
+  );
+  const recorded = good(await client.GET('/v1/sessions/{sessionId}', ofBegun));
+  const titles: string[] = [];
+  for (let cursor: string | undefined; ;) {
+    const list = good(await client.GET('/v1/sessions', { params: { query: { limit: 1, cursor } } }));
+    titles.push(...list.items.map(({ title }) => title));
+    if (list.nextCursor === null) break;
+    cursor = list.nextCursor;
+  }
+
+  const created = good(await client.POST('/v1/api-keys', { body: { name: 'CI', scopes: ['sessions.read'] } }));
+  const keys = good(await client.GET('/v1/api-keys'));
+
   const eventIds: number[] = [];
   for (let cursor: string | undefined; ;) {
     const page = good(
       await client.GET('/v1/sessions/{sessionId}/events', {
-        params: { path: { sessionId }, query: { limit: '2', cursor } },
+        params: { path: { sessionId }, query: { limit: 2, cursor } },
       }),
     );
-    if (typeof page === 'string') throw new Error('a live tail was not asked for');
     if (page.items.length === 0) break;
     eventIds.push(...page.items.map(({ id }) => id));
     cursor = page.nextCursor;
@@ -117,6 +145,9 @@ export async function useEverything({ url, key, userId, sessionId, otherKeyId, m
       organization: organization.name,
       connection: { type: connection.type, name: connection.name },
       session: { title: session.title, level: session.level, current: session.state.current },
+      connections: connections.items.map(({ name }) => name),
+      begun: { title: recorded.title, events: [appended.firstId, appended.lastId], titles },
+      keys: keys.items.some((one) => one.id === created.id),
       eventIds,
       found: found.results.map(({ properties }) => properties.some(({ name }) => name === 'weight')),
       changed: changed.label,
