@@ -27,7 +27,7 @@ export function ApiKeysPage(): VNode {
       <td><${Time} at=${key.lastUsedAt} /></td>
       <td>${key.expiresAt ? html`<${Time} at=${key.expiresAt} />` : 'never'}</td>
       <td>
-        ${key.revokedAt === null && html`<${Action} label="Revoke" confirm=${`Revoke “${key.name}”? Whoever uses it is refused at once.`} run=${revoke} />`}
+        ${key.viewerCanRevoke && html`<${Action} label="Revoke" confirm=${`Revoke “${key.name}”? Whoever uses it is refused at once.`} run=${revoke} />`}
       </td>
     </tr>`;
   };

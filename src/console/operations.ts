@@ -2,7 +2,7 @@
  * Every GraphQL operation of the console. `npm run contracts` writes the types of their variables and answers into operation-types.ts.
  */
 const SESSION_ROW = `
-  id databaseId title visibility isPinned agent updatedAt createdAt
+  id databaseId title visibility isPinned agent updatedAt createdAt viewerCanUpdate
   state { current } project { name }`;
 
 const EVENT = `
@@ -14,10 +14,10 @@ const EVENT = `
 
 const MCP_SERVER = `
   id databaseId name type visibility status statusReason nextAction serverUrl command lastCheckedAt connectedAt
-  tokenExpiresAt`;
+  tokenExpiresAt viewerCanAuthorize`;
 
 const API_KEY = `
-  id databaseId name preview scopes createdAt expiresAt lastUsedAt revokedAt`;
+  id databaseId name preview scopes createdAt expiresAt lastUsedAt revokedAt viewerCanRevoke`;
 
 const FAULT = '... on Error { message } ... on ValidationError { faults { path message } }';
 
@@ -139,6 +139,7 @@ export const OPERATIONS = {
   Usage: `query Usage {
     viewer { organization { id name memberCount
       monthlyOccurrenceUsage { month count limit resetsAt }
+      subscriptions { family level }
       sessions(first: 1) { totalCount }
       mcpServers(first: 1) { totalCount }
       eventDefinitions(first: 1) { totalCount }

@@ -40,8 +40,10 @@ export function SessionPage({ id }: { readonly id: string }): VNode {
     reload();
     return refusalOf(answer.data?.pinSession, answer.faults);
   };
-  const actions = html`<${Action} label="Rename" run=${rename} />
-    <${Action} label=${session.isPinned ? 'Unpin' : 'Pin'} run=${pin} />`;
+  const actions =
+    session.viewerCanUpdate &&
+    html`<${Action} label="Rename" run=${rename} />
+      <${Action} label=${session.isPinned ? 'Unpin' : 'Pin'} run=${pin} />`;
   const facts: [string, unknown][] = [
     ['Agent', session.agent],
     ['Project', session.project?.name],

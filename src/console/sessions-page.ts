@@ -26,7 +26,7 @@ export function SessionsPage(): VNode {
       <td><${Badge} value=${session.state.current} /></td>
       <td>${session.agent ?? html`<span class="soft">–</span>`}</td>
       <td><${Time} at=${session.updatedAt} /></td>
-      <td><${PinAction} session=${session} onDone=${list.reload} /></td>
+      <td>${session.viewerCanUpdate && html`<${PinAction} session=${session} onDone=${list.reload} />`}</td>
     </tr>`;
   const isFiltered = title !== '' || state !== '';
   const empty = isFiltered

@@ -1,7 +1,7 @@
 import type { VNode } from 'preact';
 import { useQuery } from './hooks.ts';
 import { html } from './html.ts';
-import { Faults, PageFrame, Time } from './parts.ts';
+import { Faults, PageFrame, Time, wordsOf } from './parts.ts';
 
 export function UsagePage(): VNode {
   const { data, faults, isLoading } = useQuery('Usage', {});
@@ -40,5 +40,12 @@ export function UsagePage(): VNode {
           </div>`,
       )}
     </dl>
+    ${
+      organization &&
+      html`<h2>Subscriptions</h2>
+        <ul class="chips">
+          ${organization.subscriptions.map(({ family, level }) => html`<li key=${family}>${wordsOf(family)}: ${level.toLowerCase()}</li>`)}
+        </ul>`
+    }
   <//>`;
 }

@@ -12,7 +12,7 @@ import type { RequestBudget } from './postgres/request-budget.ts';
 import type { Sql } from './postgres/sql.ts';
 import type { Turns } from './keyed-queue.ts';
 import type { Subscriptions } from './config.ts';
-import { type DomainError, ForbiddenError, invalid } from './errors.ts';
+import { type DomainError, ForbiddenError, invalid, ValidationError } from './errors.ts';
 
 /** What a key may do. A key without the scope of an operation gets 403. */
 export const SCOPES = [
@@ -221,6 +221,17 @@ export function requireAccess(
   const organization = requireOrganization(actor, organizationId);
   if (role === 'admin') requireAdmin(actor);
   if (subscription && !subscription.isMetBy(organization.subscriptions)) throw new ForbiddenError(subscription.message);
+}
+
+/** Whether {@link requireAccess} lets the caller through; for fields that say what the viewer may do. */
+export function hasAccess(actor: Actor, access: Access, organizationId?: string): boolean {
+  try {
+    requireAccess(actor, access, organizationId);
+    return true;
+  } catch (error) {
+    if (error instanceof ForbiddenError || error instanceof ValidationError) return false;
+    throw error;
+  }
 }
 
 /** @throws ForbiddenError (403) when the key lacks the scope. */

@@ -9,6 +9,7 @@ import { needs, selectedColumns } from '../../core/graphql/selection.ts';
 import { OrganizationType } from '../organizations/graphql.ts';
 import { createApiKeyInput, renameApiKeyInput, revokeApiKeyInput } from './input.ts';
 import { createApiKey, listApiKeys, readApiKeys, renameApiKey, revokeApiKey } from './operations.ts';
+import { mayManage } from './policy.ts';
 import { type ApiKeyRow, apiKeyRow } from './queries.ts';
 
 const SCOPE_DESCRIPTIONS: Record<Scope, string> = {
@@ -36,6 +37,9 @@ export const ScopeEnum = builder.enumType('Scope', {
   ),
 });
 
+const MANAGERS =
+  'its user, or an administrator of the organization it is bound to, with the scope `api_keys.write`. False once it is revoked';
+
 export const ApiKeyType = nodeType<ApiKeyRow>('ApiKey', {
   description:
     'A credential of a user: bound to one organization, or unbound, and then it acts in any organization of its user. The secret itself is shown once, when it is created.',
@@ -48,6 +52,16 @@ export const ApiKeyType = nodeType<ApiKeyRow>('ApiKey', {
       description: 'Its first and last characters, to tell keys apart: `wgk_ab12…yz`.',
     }),
     scopes: t.expose('scopes', { type: [ScopeEnum], description: 'What it may do.' }),
+    viewerCanUpdate: t.boolean({
+      description: `Whether the caller may rename it: ${MANAGERS}.`,
+      extensions: needs<ApiKeyRow>('organizationId', 'userId', 'revokedAt'),
+      resolve: (key, _, { actor }) => mayManage(actor, key),
+    }),
+    viewerCanRevoke: t.boolean({
+      description: `Whether the caller may revoke it: ${MANAGERS}.`,
+      extensions: needs<ApiKeyRow>('organizationId', 'userId', 'revokedAt'),
+      resolve: (key, _, { actor }) => mayManage(actor, key),
+    }),
     expiresAt: t.expose('expiresAt', {
       type: 'DateTime',
       nullable: true,

@@ -1,5 +1,5 @@
-import type { Access, Actor } from '../../core/operation.ts';
-import type { Reach } from '../../core/postgres/reach.ts';
+import { type Access, type Actor, hasAccess } from '../../core/operation.ts';
+import { type Reach, isWithin } from '../../core/postgres/reach.ts';
 
 /** An unbound key reads and changes the unbound keys of its user without acting in an organization. */
 export const READ_API_KEYS: Access = { scopes: ['api_keys.read'], inOrganization: false };
@@ -24,4 +24,12 @@ export function reachedBy({ userId, organization, isBound }: Actor): Reach<Owner
     ...(organization.role !== 'admin' && { userId }),
   };
   return isBound ? { all: inOrganization } : { all: {}, anyOf: [inOrganization, unbound] };
+}
+
+/** Whether the caller may rename and revoke a key that they see. */
+export function mayManage(
+  actor: Actor,
+  { revokedAt, ...key }: Ownership & { readonly revokedAt: string | null },
+): boolean {
+  return revokedAt === null && hasAccess(actor, WRITE_API_KEYS) && isWithin(reachedBy(actor), key);
 }

@@ -1,6 +1,12 @@
 import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
 import { ForbiddenError, notFound } from '../../core/errors.ts';
-import { type Access, type ActingOrganization, type Actor, requireOrganization } from '../../core/operation.ts';
+import {
+  type Access,
+  type ActingOrganization,
+  type Actor,
+  hasAccess,
+  requireOrganization,
+} from '../../core/operation.ts';
 import { type AuditTarget } from '../../core/audit.ts';
 import { type Reach, filterOf } from '../../core/postgres/reach.ts';
 import { McpConnection, type Visibility } from './entity.ts';
@@ -36,10 +42,20 @@ interface Ownership<Id = string> {
   readonly visibility: Visibility;
 }
 
+/** Shared connections are managed by administrators; personal ones are visible to their owner alone, who manages them. */
+function manages({ role }: ActingOrganization, visibility: Visibility): boolean {
+  return visibility !== 'shared' || role === 'admin';
+}
+
+/** Whether the caller may change, authorize and delete a connection that they see. */
+export function mayManage(actor: Actor, { visibility }: Pick<Ownership, 'visibility'>): boolean {
+  return hasAccess(actor, WRITE_MCP_CONNECTIONS) && manages(requireOrganization(actor), visibility);
+}
+
 /** @throws ForbiddenError when the caller may see such connections but not manage them. */
 export function requireManager(actor: Actor, visibility: Visibility): ActingOrganization {
   const organization = requireOrganization(actor);
-  if (visibility === 'shared' && organization.role !== 'admin')
+  if (!manages(organization, visibility))
     throw new ForbiddenError('only an admin of the organization manages shared MCP connections');
   return organization;
 }

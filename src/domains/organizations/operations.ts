@@ -150,4 +150,4 @@ export async function listOrganizations(
 }
 
 // Who has reached an organization may see who is in it.
-export { type OrganizationRow, memberCountsOf, membersOf } from './queries.ts';
+export { type OrganizationRow, memberCountsOf, membersOf, rolesOf } from './queries.ts';

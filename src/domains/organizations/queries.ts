@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { LoadBatch } from '../../core/graphql/batches.ts';
 import { type Ordering, type Page, type PageArguments, planPage } from '../../core/postgres/keyset.ts';
-import type { OperationContext } from '../../core/operation.ts';
+import type { OperationContext, Role } from '../../core/operation.ts';
 import { pagesOf } from '../../core/postgres/pages.ts';
 import { type Readable, type RowOf, asRow, columns, listOf, queriesOn } from '../../core/postgres/queries.ts';
 import { within } from '../../core/postgres/reach.ts';
@@ -78,6 +78,18 @@ export function memberCountsOf({ sql: reader }: OperationContext): LoadBatch<str
         .groupBy('m.organization_id'),
     );
     return new Map(rows.map(({ id, count }) => [id, count]));
+  };
+}
+
+/** The role of the caller in each of the organizations. */
+export function rolesOf({ actor, sql: reader }: OperationContext): LoadBatch<string, Role> {
+  return async (organizationIds) => {
+    const rows = await reader.all(
+      reached(actor)
+        .select(['o.id', 'm.role'])
+        .where('o.id', '=', sql<string>`any(${listOf('uuid', organizationIds)})`),
+    );
+    return new Map(rows.map(({ id, role }) => [id, role]));
   };
 }
 

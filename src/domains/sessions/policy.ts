@@ -1,5 +1,5 @@
 import { ForbiddenError, notFound } from '../../core/errors.ts';
-import { type Access, type Actor, type Role, requireOrganization } from '../../core/operation.ts';
+import { type Access, type Actor, type Role, hasAccess, requireOrganization } from '../../core/operation.ts';
 import { type Reach, isWithin } from '../../core/postgres/reach.ts';
 
 export const READ_SESSIONS: Access = { scopes: ['sessions.read'], inOrganization: true };
@@ -34,6 +34,11 @@ export function readableBy<Id>(caller: Caller<Id>): Reach<Ownership<Id>> {
 export function callerOf(actor: Actor): Caller {
   const { id: organizationId, role } = requireOrganization(actor);
   return { organizationId, userId: actor.userId, role };
+}
+
+/** Whether an operation with this access may change the session for the caller, who can read it. */
+export function mayChange(actor: Actor, session: Ownership, access: Access): boolean {
+  return hasAccess(actor, access) && isWithin(changeableBy(callerOf(actor)), session);
 }
 
 /**

@@ -1,10 +1,12 @@
 import { resolveBatched } from '../../../core/graphql/batches.ts';
 import { OWN_STATEMENT, builder } from '../../../core/graphql/builder.ts';
 import { nodeType, uuidsOf } from '../../../core/graphql/nodes.ts';
-import { requireOrganization } from '../../../core/operation.ts';
+import { hasAccess, requireOrganization } from '../../../core/operation.ts';
+import { describeAccess } from '../../../core/graphql/refusable.ts';
 import { needs, selectedColumns } from '../../../core/graphql/selection.ts';
 import { defaultPropertiesOf, fullyQualifiedName, objectTypeId } from '../computed-fields.ts';
 import { customPropertiesOf, readEventDefinitionsByIds } from '../operations.ts';
+import { EVENT_DEFINITIONS } from '../policy.ts';
 import { EventProperty } from './property-types.ts';
 import type { EventPropertyRow } from '../property-queries.ts';
 import { type EventDefinitionRow, propertiesWith } from '../queries.ts';
@@ -49,6 +51,16 @@ export const EventDefinition = nodeType<EventDefinitionRow>('EventDefinition', {
       description: '`pe<organization number>_<name>`; accepted wherever the name is.',
       extensions: needs<EventDefinitionRow>('name'),
       resolve: (row, _, { actor }) => fullyQualifiedName(row, requireOrganization(actor)),
+    }),
+    viewerCanUpdate: t.boolean({
+      description: `Whether the caller may change it and its properties. ${describeAccess(EVENT_DEFINITIONS)}`,
+      extensions: needs<EventDefinitionRow>(),
+      resolve: (_, __, { actor }) => hasAccess(actor, EVENT_DEFINITIONS),
+    }),
+    viewerCanDelete: t.boolean({
+      description: `Whether the caller may delete it. ${describeAccess(EVENT_DEFINITIONS)}`,
+      extensions: needs<EventDefinitionRow>(),
+      resolve: (_, __, { actor }) => hasAccess(actor, EVENT_DEFINITIONS),
     }),
     objectTypeId: t.string({
       description: '`6-<number>`, unique over all organizations.',

@@ -1,3 +1,4 @@
+import { mayManage } from '../policy.ts';
 import { CALLS_OUT, builder } from '../../../core/graphql/builder.ts';
 import { nodeType, uuidsOf } from '../../../core/graphql/nodes.ts';
 import { needs } from '../../../core/graphql/selection.ts';
@@ -109,6 +110,9 @@ export const ServerInfoType = builder.objectRef<ServerInfo>('McpServerInfo').imp
   }),
 });
 
+const MANAGERS =
+  'an administrator for a shared connection, its owner for a personal one, with the scope `mcp_connections.write`';
+
 export const McpServerType = nodeType<McpConnectionRow>('McpServer', {
   description:
     'An MCP connection: a registered MCP server, and how it is connected and authorized. Secrets are never shown, only their names.',
@@ -121,6 +125,21 @@ export const McpServerType = nodeType<McpConnectionRow>('McpServer', {
     }),
     type: t.expose('type', { type: TypeEnum, description: 'How it is reached.' }),
     visibility: t.expose('visibility', { type: VisibilityEnum, description: 'Who sees it.' }),
+    viewerCanUpdate: t.boolean({
+      description: `Whether the caller may change it: ${MANAGERS}.`,
+      extensions: needs<McpConnectionRow>('visibility'),
+      resolve: (connection, _, { actor }) => mayManage(actor, connection),
+    }),
+    viewerCanDelete: t.boolean({
+      description: `Whether the caller may delete it: ${MANAGERS}.`,
+      extensions: needs<McpConnectionRow>('visibility'),
+      resolve: (connection, _, { actor }) => mayManage(actor, connection),
+    }),
+    viewerCanAuthorize: t.boolean({
+      description: `Whether the caller may authorize it: for a remote server, ${MANAGERS}. False for stdio, which needs no authorization.`,
+      extensions: needs<McpConnectionRow>('visibility', 'type'),
+      resolve: (connection, _, { actor }) => connection.type === 'remote' && mayManage(actor, connection),
+    }),
     command: t.exposeString('command', { nullable: true, description: 'The command of a stdio server.' }),
     args: t.exposeStringList('args', { nullable: true, description: 'The arguments of a stdio server.' }),
     envKeys: t.exposeStringList('envKeys', { description: 'Names of environment variables.' }),

@@ -1,3 +1,4 @@
+import { RECORD_SESSIONS, WRITE_SESSIONS, mayChange } from '../policy.ts';
 import { resolveBatched } from '../../../core/graphql/batches.ts';
 import { OWN_STATEMENT, builder } from '../../../core/graphql/builder.ts';
 import { needs, selectedColumns } from '../../../core/graphql/selection.ts';
@@ -234,6 +235,18 @@ export const SessionType = nodeType<SessionRow>('Session', {
       description: 'Address of its page in the console: `PUBLIC_URL/sessions/<databaseId>`.',
       extensions: needs<SessionRow>('id'),
       resolve: ({ id }, _, { settings }) => htmlUrlOf(id, settings.publicUrl),
+    }),
+    viewerCanUpdate: t.boolean({
+      description:
+        'Whether the caller may change it with `updateSession` and `pinSession`: its creator or an administrator, with the scope `sessions.write`.',
+      extensions: needs<SessionRow>('organizationId', 'creatorId', 'visibility'),
+      resolve: (session, _, { actor }) => mayChange(actor, session, WRITE_SESSIONS),
+    }),
+    viewerCanRecord: t.boolean({
+      description:
+        'Whether the caller may record its events, artifacts and states: its creator or an administrator, with the scope `sessions.record`.',
+      extensions: needs<SessionRow>('organizationId', 'creatorId', 'visibility'),
+      resolve: (session, _, { actor }) => mayChange(actor, session, RECORD_SESSIONS),
     }),
     isPinned: t.exposeBoolean('isPinned', { description: 'Whether it is pinned to the top.' }),
     diffSummary: t.expose('diffSummary', {

@@ -1,0 +1,199 @@
+// The fields `viewerCan…` and what the operations then do.
+import fc from 'fast-check';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { SCOPES, type Scope } from '../../src/core/operation.ts';
+import { createKeyFor } from '../../src/operator/issue-key.ts';
+import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
+import { createConnection } from '../support/fixtures/mcp-connections.ts';
+import { createSession, mutate } from '../support/fixtures/sessions.ts';
+import { type Peer, mcpHandler, startPeer } from '../support/peers/mcp-server.ts';
+import { full } from '../support/proof.ts';
+
+const READING = ['sessions.read', 'mcp_connections.read', 'api_keys.read'] as const satisfies readonly Scope[];
+const CHANGING = SCOPES.filter((scope) => !READING.some((other) => other === scope));
+
+let gateway: TestGateway;
+let peer: Peer;
+let organization: string;
+let admin: string;
+let member: { key: string; email: string };
+
+beforeAll(async () => {
+  gateway = await startTestGateway({ ALLOW_PRIVATE_NETWORK: 'true' });
+  peer = await startPeer(mcpHandler());
+  ({ organization, key: admin } = await gateway.createKey());
+  member = await gateway.createKey({ organization, role: 'member' });
+});
+afterAll(async () => {
+  await peer.stop();
+  await gateway.close();
+});
+
+interface Right {
+  readonly type: string;
+  readonly field: string;
+  /** Makes an object that the member may see, and gives its id. */
+  readonly make: () => Promise<string>;
+  readonly mutation: string;
+  readonly inputOf: (id: string) => object;
+}
+
+const connectionOf = (body: object) => async () => {
+  const name = `connection ${Math.random()}`;
+  const { body: answer } = await createConnection(gateway, admin, { name, visibility: 'shared', ...body });
+  return answer.connection.id;
+};
+const stdio = connectionOf({ type: 'stdio', command: 'npx' });
+const remote = () => connectionOf({ serverUrl: `${peer.origin}/mcp` })();
+const keyOf = (maker: () => string) => async () => {
+  const payload = await mutate<{ apiKey: { databaseId: string } }>(
+    gateway,
+    maker(),
+    'createApiKey',
+    { name: 'Made', scopes: ['SESSIONS_READ'] },
+    'apiKey { databaseId }',
+  );
+  const id = payload.apiKey.databaseId;
+  keys.push([maker(), id]);
+  return id;
+};
+const keys: [maker: string, id: string][] = [];
+const sessionOf = (maker: () => string) => () => createSession(gateway, maker(), { visibility: 'PUBLIC' });
+
+const RIGHTS: readonly Right[] = [
+  ...[() => admin, () => member.key].flatMap((maker): Right[] => [
+    {
+      type: 'Session',
+      field: 'viewerCanUpdate',
+      make: sessionOf(maker),
+      mutation: 'updateSession',
+      inputOf: (sessionId) => ({ sessionId, title: 'Renamed' }),
+    },
+    {
+      type: 'Session',
+      field: 'viewerCanRecord',
+      make: sessionOf(maker),
+      mutation: 'recordArtifact',
+      inputOf: (sessionId) => ({ sessionId, type: 'PLAN' }),
+    },
+    {
+      type: 'ApiKey',
+      field: 'viewerCanUpdate',
+      make: keyOf(maker),
+      mutation: 'renameApiKey',
+      inputOf: (apiKeyId) => ({ apiKeyId, name: 'Renamed' }),
+    },
+    {
+      type: 'ApiKey',
+      field: 'viewerCanRevoke',
+      make: keyOf(maker),
+      mutation: 'revokeApiKey',
+      inputOf: (apiKeyId) => ({ apiKeyId }),
+    },
+  ]),
+  ...[stdio, remote].flatMap((make): Right[] => [
+    {
+      type: 'McpServer',
+      field: 'viewerCanDelete',
+      make,
+      mutation: 'deleteMcpServer',
+      inputOf: (mcpServerId) => ({ mcpServerId }),
+    },
+    {
+      type: 'McpServer',
+      field: 'viewerCanAuthorize',
+      make,
+      mutation: 'authorizeMcpServer',
+      inputOf: (mcpServerId) => ({ mcpServerId }),
+    },
+  ]),
+  {
+    type: 'McpServer',
+    field: 'viewerCanUpdate',
+    make: stdio,
+    mutation: 'updateMcpServer',
+    inputOf: (mcpServerId) => ({ mcpServerId, name: `renamed ${Math.random()}` }),
+  },
+  {
+    type: 'Organization',
+    field: 'viewerCanAdminister',
+    make: async () => {
+      const { data } = await gateway.graphql<{ viewer: { organization: { databaseId: string } } }>(
+        admin,
+        '{ viewer { organization { databaseId } } }',
+      );
+      return data?.viewer.organization.databaseId ?? '';
+    },
+    mutation: 'updateOrganization',
+    inputOf: (organizationId) => ({ organizationId, name: 'Renamed' }),
+  },
+];
+
+test('viewerCan… is true exactly when the operation succeeds: administrator, member, creator, with any scopes', async () => {
+  const caller = fc.record({
+    right: fc.constantFrom(...RIGHTS),
+    isAdmin: fc.boolean(),
+    scopes: fc.subarray(CHANGING),
+  });
+  await fc.assert(
+    fc.asyncProperty(caller, async ({ right, isAdmin, scopes }) => {
+      const id = await right.make();
+      const { key, keyId } = await gateway.createKey({
+        organization,
+        ...(!isAdmin && { email: member.email }),
+        ...(isAdmin && { role: 'admin' as const }),
+        scopes: [...READING, ...scopes],
+      });
+      const globalId = btoa(`${right.type}:${id}`);
+      const { data } = await gateway.graphql<{ node: Record<string, boolean> | null }>(
+        key,
+        `query($id: ID!) { node(id: $id) { ... on ${right.type} { right: ${right.field} } } }`,
+        { id: globalId },
+      );
+      const { __typename: outcome } = await mutate(gateway, key, right.mutation, right.inputOf(id));
+      // A key of somebody else is not even seen.
+      expect({ right: data?.node?.['right'] ?? false, outcome }).toEqual({
+        right: outcome.endsWith('Payload'),
+        outcome,
+      });
+      await mutate(gateway, admin, 'revokeApiKey', { apiKeyId: keyId });
+      for (const [maker, made] of keys.splice(0)) await mutate(gateway, maker, 'revokeApiKey', { apiKeyId: made });
+    }),
+    { numRuns: full ? 1000 : 60 },
+  );
+});
+
+test('event definitions: with the scope and the subscription the rights are true, and the operations succeed', async () => {
+  const created = await gateway.rest<{ name: string }>('POST', '/events/2026-03/event-definitions', {
+    key: admin,
+    body: { label: 'Judged' },
+  });
+  const { data } = await gateway.graphql<{ eventDefinition: object }>(
+    member.key,
+    `{ eventDefinition(name: "${created.body.name}") { viewerCanUpdate viewerCanDelete } }`,
+  );
+  expect(data?.eventDefinition).toEqual({ viewerCanUpdate: true, viewerCanDelete: true });
+  const input = { eventName: created.body.name };
+  expect(await mutate(gateway, member.key, 'updateEventDefinition', { ...input, label: 'Other' })).toMatchObject({
+    __typename: 'UpdateEventDefinitionPayload',
+  });
+  expect(await mutate(gateway, member.key, 'deleteEventDefinition', input)).toMatchObject({
+    __typename: 'DeleteEventDefinitionPayload',
+  });
+});
+
+test("an organization says the caller's role and its subscriptions, also where the request acts in another", async () => {
+  const other = await gateway.createKey({ email: member.email });
+  const { key } = await createKeyFor(gateway.dependencies, { email: member.email });
+  const { data } = await gateway.graphql<{ viewer: { organizations: { nodes: object[] } } }>(
+    key,
+    '{ viewer { organizations { nodes { slug viewerRole viewerCanAdminister subscriptions { family level } } } } }',
+    {},
+    { 'X-Organization-Id': other.organization },
+  );
+  const subscriptions = [{ family: 'MARKETING', level: 'PROFESSIONAL' }];
+  expect(data?.viewer.organizations.nodes).toEqual([
+    { slug: organization, viewerRole: 'MEMBER', viewerCanAdminister: false, subscriptions },
+    { slug: other.organization, viewerRole: 'ADMIN', viewerCanAdminister: true, subscriptions },
+  ]);
+});
