@@ -51,7 +51,7 @@ export function McpConnectionsPage(): VNode {
       <td>${wordsOf(server.visibility)}</td>
       <td><${Time} at=${server.lastCheckedAt} /></td>
       <td class="actions">
-        ${server.type === 'REMOTE' && html`<${Action} label="Authorize" isPlain=${server.nextAction === 'NONE'} run=${authorize} />`}
+        ${server.viewerCanAuthorize && html`<${Action} label="Authorize" isPlain=${server.nextAction === 'NONE'} run=${authorize} />`}
         ${server.type === 'REMOTE' && html`<${Action} label="Test" run=${test} />`}
       </td>
     </tr>`;
