@@ -21,7 +21,7 @@ export function EventDefinitionsPage(): VNode {
         <div class="soft">${definition.description}</div>
       </td>
       <td><code>${definition.name}</code></td>
-      <td>${definition.primaryObject}</td>
+      <td>${definition.customObjectName ?? definition.primaryObject}</td>
       <td class="number">${definition.properties.filter(({ isDefault }) => !isDefault).length}</td>
     </tr>`;
   const empty = search
@@ -72,7 +72,7 @@ export function EventDefinitionPage({ name }: { readonly name: string }): VNode 
       </div>
       <div>
         <dt>Object</dt>
-        <dd>${definition.primaryObject}</dd>
+        <dd>${definition.customObjectName ?? definition.primaryObject}</dd>
       </div>
       <div>
         <dt>Updated</dt>

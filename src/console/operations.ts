@@ -71,15 +71,15 @@ export const OPERATIONS = {
   }`,
 
   EventDefinitions: `query EventDefinitions($first: Int!, $after: String, $search: String) {
-    viewer { organization { id eventDefinitions(first: $first, after: $after, search: $search) {
-      nodes { id name fullyQualifiedName label description primaryObject properties { isDefault } }
+    viewer { organization { id eventDefinitions(first: $first, after: $after, filter: { search: $search }) {
+      nodes { id name fullyQualifiedName label description primaryObject customObjectName properties { isDefault } }
       pageInfo { hasNextPage endCursor }
     } } }
   }`,
 
   EventDefinition: `query EventDefinition($name: String!) {
     eventDefinition(name: $name) {
-      id name fullyQualifiedName label description primaryObject includeDefaultProperties createdAt updatedAt
+      id name fullyQualifiedName label description primaryObject customObjectName includeDefaultProperties createdAt updatedAt
       properties { name label type fieldType isDefault options { value label } }
       occurrencesPerDay { day count }
       occurrences(first: 20) { nodes { id occurredAt objectId email properties } }

@@ -68,6 +68,7 @@ interface PlanAnswer {
       eventDefinitions: {
         totalCount: number;
         nodes: (Omit<PlannedEvent, 'propertyDefinitions'> & {
+          customObjectName: string | null;
           properties: (PlannedProperty & { isDefault: boolean })[];
         })[];
         pageInfo: { hasNextPage: boolean; endCursor: string | null };
@@ -116,8 +117,9 @@ test('the plan is created from its file by sh and curl, read and searched throug
   const whole = await readPlan(key, { search: '', first: 100 });
   const sorted = plan.toSorted((a, b) => (a.name < b.name ? -1 : 1));
   expect(whole.totalCount).toBe(plan.length);
-  const withoutDefaults = whole.nodes.map((node) => ({
+  const withoutDefaults = whole.nodes.map(({ customObjectName, ...node }) => ({
     ...node,
+    primaryObject: customObjectName ?? node.primaryObject,
     properties: node.properties.filter(({ isDefault }) => !isDefault),
   }));
   expect(withoutDefaults).toEqual(sorted.map(expected));

@@ -1,6 +1,8 @@
 import type { ActingOrganization } from '../../core/operation.ts';
 import type { Columns } from '../../core/postgres/columns.ts';
 import { DEFAULT_PROPERTIES } from './default-properties.ts';
+import { PRIMARY_OBJECTS } from './entity.ts';
+import { CUSTOM_OBJECT } from './input.ts';
 import type { EventPropertyRow } from './property-queries.ts';
 import type { EventDefinitionRow } from './queries.ts';
 
@@ -20,6 +22,14 @@ export function objectTypeId({ number }: Pick<EventDefinitionRow, 'number'>): st
   return `6-${number}`;
 }
 
+const STANDARD_OBJECTS: readonly string[] = PRIMARY_OBJECTS;
+export type PrimaryObjectKind = (typeof PRIMARY_OBJECTS)[number] | typeof CUSTOM_OBJECT;
+
+/** The kind of the primary object, which is stored as a standard kind or as the name of a custom object. */
+export function primaryObjectKind({ primaryObject }: Pick<EventDefinitionRow, 'primaryObject'>): PrimaryObjectKind {
+  return STANDARD_OBJECTS.includes(primaryObject) ? (primaryObject as PrimaryObjectKind) : CUSTOM_OBJECT;
+}
+
 /** Custom properties have positions from 0; default properties have negative ones. */
 export function isDefault({ position }: Pick<EventPropertyRow, 'position'>): boolean {
   return position < 0;
@@ -30,18 +40,28 @@ export function displayOrder({ position }: Pick<EventPropertyRow, 'position'>): 
   return DEFAULT_PROPERTIES.length + position;
 }
 
-/** Default properties are not stored. They differ between definitions only in their times, so the rest is made once. */
+/** Default properties are not stored. They differ between definitions in few fields, so the others are made once. */
 export const DEFAULT_ROWS = DEFAULT_PROPERTIES.map((property, index) =>
   Object.freeze({ ...property, description: null, position: index - DEFAULT_PROPERTIES.length }),
 );
 
+const OF_DEFINITION: readonly string[] = [
+  'definitionId',
+  'createdAt',
+  'updatedAt',
+] satisfies (keyof EventPropertyRow)[];
+
 /** The default properties of a definition, with the columns that are asked for. */
 export function defaultPropertiesOf(
-  { includeDefaultProperties, createdAt }: Pick<EventDefinitionRow, 'includeDefaultProperties' | 'createdAt'>,
+  {
+    id,
+    includeDefaultProperties,
+    createdAt,
+  }: Pick<EventDefinitionRow, 'id' | 'includeDefaultProperties' | 'createdAt'>,
   asked?: Columns<EventPropertyRow>,
 ): readonly EventPropertyRow[] {
   if (!includeDefaultProperties) return [];
-  // Rows have the columns that were asked for.
-  if (asked && !asked.includes('createdAt') && !asked.includes('updatedAt')) return DEFAULT_ROWS as EventPropertyRow[];
-  return DEFAULT_ROWS.map((row) => ({ ...row, createdAt, updatedAt: createdAt }));
+  // Rows have the columns that are asked for.
+  if (asked && !asked.some((name) => OF_DEFINITION.includes(name))) return DEFAULT_ROWS as EventPropertyRow[];
+  return DEFAULT_ROWS.map((row) => ({ ...row, definitionId: id, createdAt, updatedAt: createdAt }));
 }

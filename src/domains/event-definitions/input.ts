@@ -87,17 +87,23 @@ export type UpdateEventDefinitionInput = z.output<typeof updateEventDefinitionIn
 /** A part of the name. */
 export const eventDefinitionSearch = z.string().max(1000, 'must be at most 1000 characters');
 
-/** Further conditions of a list of definitions; each absent, null, or given. An empty list matches nothing. */
+/** In GraphQL the kind of a custom object, whose name stands beside it. */
+export const CUSTOM_OBJECT = 'CUSTOM_OBJECT';
+
+/** Conditions for listing definitions. All that are given must hold; an empty list matches nothing. */
 export const eventDefinitionFilter = z.strictObject({
-  primaryObject: z
+  search: eventDefinitionSearch.nullish(),
+  primaryObjects: z
+    .array(z.enum([...PRIMARY_OBJECTS, CUSTOM_OBJECT]))
+    .max(100)
+    .nullish(),
+  customObjectNames: z
     .array(text({ max: 100 }))
     .max(100)
     .nullish(),
   hasCustomMatchingId: z.boolean().nullish(),
 });
-export type EventDefinitionFilter = z.output<typeof eventDefinitionFilter> & {
-  readonly search?: z.output<typeof eventDefinitionSearch> | null | undefined;
-};
+export type EventDefinitionFilter = z.output<typeof eventDefinitionFilter>;
 
 /** The search of the REST API. GraphQL lists definitions with Relay's arguments. */
 export const searchEventDefinitionsInput = z.strictObject({

@@ -1,3 +1,4 @@
+import { ConflictError } from '../../core/errors.ts';
 import { fold } from '../../core/text/fold.ts';
 import { cut, firstFree } from '../../core/text/numbered-names.ts';
 import { propertyMeantBy } from './default-properties.ts';
@@ -55,4 +56,15 @@ export function freePropertyName(label: string, taken: ReadonlySet<string>): str
 
 function isReserved(propertyName: string): boolean {
   return propertyName.startsWith(RESERVED_PREFIX) || propertyMeantBy(propertyName) !== propertyName;
+}
+
+/** Why a given name of an event definition cannot be used. */
+export function nameTaken(name: string, byDeleted = false): ConflictError {
+  return byDeleted
+    ? new ConflictError(
+        'NAME_USED_BEFORE',
+        `${name} was used by a deleted event definition and can never be used again; choose another name`,
+        ['name'],
+      )
+    : new ConflictError('NAME_TAKEN', `${name} is taken by another event definition; choose another name`, ['name']);
 }

@@ -14,15 +14,10 @@ import { EVENT_PROPERTY_COLUMNS, type EventDefinitionTables, type EventProperty 
 
 const db = queriesOn<EventDefinitionTables>();
 
-/** A custom or a default property. Rows have the columns that were asked for; without a selection they have all. */
-export type EventPropertyRow = Omit<
-  RowOf<Readable<EventDefinitionTables>['event_property']>,
-  'id' | 'organizationId' | 'definitionId'
->;
+/** A custom or a default property. Rows have the columns that are asked for, or all of them. A definition and a name identify it. */
+export type EventPropertyRow = Omit<RowOf<Readable<EventDefinitionTables>['event_property']>, 'id' | 'organizationId'>;
 
-const PROPERTY_COLUMNS = EVENT_PROPERTY_COLUMNS.filter(
-  (name) => name !== 'id' && name !== 'organizationId' && name !== 'definitionId',
-);
+const PROPERTY_COLUMNS = EVENT_PROPERTY_COLUMNS.filter((name) => name !== 'id' && name !== 'organizationId');
 
 /** The properties of a definition packed into one value, in order of creation. */
 export function packedProperties(asked: Columns<EventPropertyRow>) {
@@ -70,8 +65,9 @@ export function countCustomProperties({ sql: reader, actor }: OperationContext):
   };
 }
 
-/** A custom property that was just written, as it will be read. */
+/** The row of a custom property that was just written. */
 export function propertyRow({
+  definition,
   name,
   label,
   type,
@@ -81,6 +77,7 @@ export function propertyRow({
   ...at
 }: EventProperty): EventPropertyRow {
   return {
+    definitionId: definition.id,
     name,
     label,
     type,

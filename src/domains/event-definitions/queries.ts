@@ -4,8 +4,13 @@ import { type ActingOrganization, type OperationContext, requireOrganization } f
 import { type Readable, type RowOf, columns, preparedByShape, queriesOn, snake } from '../../core/postgres/queries.ts';
 import { within } from '../../core/postgres/reach.ts';
 import { type Columns, withColumns } from '../../core/postgres/columns.ts';
-import { EVENT_DEFINITION_COLUMNS, type EventDefinition, type EventDefinitionTables } from './entity.ts';
-import type { EventDefinitionFilter } from './input.ts';
+import {
+  EVENT_DEFINITION_COLUMNS,
+  type EventDefinition,
+  type EventDefinitionTables,
+  PRIMARY_OBJECTS,
+} from './entity.ts';
+import { CUSTOM_OBJECT, type EventDefinitionFilter } from './input.ts';
 import { definitionsOf } from './policy.ts';
 import { type EventPropertyRow, packedProperties } from './property-queries.ts';
 import type { DefinitionReference } from './definition-reference.ts';
@@ -158,33 +163,53 @@ export interface EventDefinitionList {
 }
 
 /** The values of a list of definitions. */
-interface Listed extends Omit<EventDefinitionFilter, 'hasCustomMatchingId'> {
+interface Listed {
   readonly organizationId: string;
+  readonly search: string | undefined;
+  readonly primaryObjects: readonly string[];
 }
 type Value = <Name extends keyof Listed>(name: Name) => RawBuilder<Listed[Name]>;
 
 /** The conditions of a list, apart from their values. */
-function shapeOf({ search, primaryObject, hasCustomMatchingId }: EventDefinitionFilter) {
-  return { hasSearch: Boolean(search), hasPrimaryObject: primaryObject != null, hasCustomMatchingId };
+function shapeOf({ search, primaryObjects, customObjectNames, hasCustomMatchingId }: EventDefinitionFilter) {
+  return {
+    hasSearch: Boolean(search),
+    hasPrimaryObjects: primaryObjects != null || customObjectNames != null,
+    // The kind without names means all custom objects.
+    hasAnyCustomObject: customObjectNames == null && (primaryObjects ?? []).includes(CUSTOM_OBJECT),
+    hasCustomMatchingId,
+  };
 }
 
-const listedOf = (organizationId: string, { search, primaryObject }: EventDefinitionFilter): Listed => ({
-  organizationId,
-  // Names are lower-case, so this ignores case.
-  search: search?.replaceAll('\0', ' ').toLowerCase(),
-  primaryObject,
-});
+function listedOf(
+  organizationId: string,
+  { search, primaryObjects, customObjectNames }: EventDefinitionFilter,
+): Listed {
+  return {
+    organizationId,
+    // Names are lower-case, so this ignores case.
+    search: search?.replaceAll('\0', ' ').toLowerCase(),
+    primaryObjects: [...(primaryObjects ?? []), ...(customObjectNames ?? [])],
+  };
+}
+
+const isCustomObject = sql<boolean>`d.primary_object <> all(${sql.lit(`{${PRIMARY_OBJECTS.join()}}`)}::text[])`;
 
 function definitionsThat<Row>(
   query: SelectQueryBuilder<Tables & { d: Tables['event_definition'] }, 'd', Row>,
   value: Value,
-  { hasSearch, hasPrimaryObject, hasCustomMatchingId }: ReturnType<typeof shapeOf>,
+  { hasSearch, hasPrimaryObjects, hasAnyCustomObject, hasCustomMatchingId }: ReturnType<typeof shapeOf>,
 ): typeof query {
   let found = query.where(within(definitionsOf(value('organizationId')), 'd'));
   // strpos knows no wildcards, so % and _ are plain characters.
   if (hasSearch) found = found.where(sql<number>`strpos(d.name, ${value('search')})`, '>', 0);
-  if (hasPrimaryObject)
-    found = found.where('d.primary_object', '=', sql<string>`any(${value('primaryObject')}::text[])`);
+  if (hasPrimaryObjects)
+    found = found.where((eb) =>
+      eb.or([
+        eb('d.primary_object', '=', sql<string>`any(${value('primaryObjects')}::text[])`),
+        ...(hasAnyCustomObject ? [isCustomObject] : []),
+      ]),
+    );
   if (hasCustomMatchingId != null)
     found = found.where('d.custom_matching_id', hasCustomMatchingId ? 'is not' : 'is', null);
   return found;

@@ -10,14 +10,8 @@ import {
   searchEventDefinitionsInput,
   updateEventDefinitionInput,
 } from './input.ts';
-import {
-  createEventDefinition,
-  deleteEventDefinition,
-  readEventDefinitionWithProperties,
-  readPropertiesOf,
-  searchEventDefinitions,
-  updateEventDefinition,
-} from './operations.ts';
+import { createEventDefinition, deleteEventDefinition, updateEventDefinition } from './operations.ts';
+import { readEventDefinitionWithProperties, readPropertiesOf, searchEventDefinitions } from './read-operations.ts';
 import { addEventProperty, deleteEventProperty, updateEventProperty } from './property-operations.ts';
 import {
   type UpdateEventPropertyInput,

@@ -7,9 +7,8 @@ import { nodeType, uuidsOf } from '../../core/graphql/nodes.ts';
 import { RawJson } from '../../core/text/raw-json.ts';
 import { refusable } from '../../core/graphql/refusable.ts';
 import { needs, selectedColumns } from '../../core/graphql/selection.ts';
-import { EVENT_NAME, EventDefinition } from '../event-definitions/graphql/types.ts';
+import { DeletionPreviewType, EVENT_NAME, EventDefinition } from '../event-definitions/graphql/types.ts';
 import type { EventDefinitionRow } from '../event-definitions/operations.ts';
-import { DeletionPreviewType } from '../event-definitions/graphql/operations.ts';
 import { OrganizationType } from '../organizations/graphql.ts';
 import {
   eventOccurrenceFilter,

@@ -24,7 +24,7 @@ query Viewer {
 query EventDefinitions($first: Int = 10, $search: String) {
   viewer {
     organization {
-      eventDefinitions(first: $first, search: $search, orderBy: { field: NAME, direction: ASC }) {
+      eventDefinitions(first: $first, filter: { search: $search }, orderBy: { field: NAME, direction: ASC }) {
         totalCount
         pageInfo { hasNextPage endCursor }
         nodes {

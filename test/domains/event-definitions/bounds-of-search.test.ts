@@ -10,8 +10,8 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.close());
 
-const QUERY = `query Search($search: String, $filter: EventDefinitionFilter, $email: String) { viewer { organization {
-  eventDefinitions(search: $search, filter: $filter) { nodes { name occurrences(filter: { email: $email }) { totalCount } } } } } }`;
+const QUERY = `query Search($filter: EventDefinitionFilter, $email: String) { viewer { organization {
+  eventDefinitions(filter: $filter) { nodes { name occurrences(filter: { email: $email }) { totalCount } } } } } }`;
 
 /** The names that are found or the messages of what is refused, and the statements that read definitions or occurrences. */
 async function ask(variables: object) {
@@ -40,27 +40,29 @@ const reading = () =>
   gateway.statements.filter((statement) => /event_(?:definition|occurrence)/.test(statement)).length;
 
 test('a search has at most 1000 characters on both APIs: one more is refused in the same words, and nothing is read', async () => {
-  expect((await ask({ search: 'x'.repeat(1000) })).told).toEqual([]);
+  expect((await ask({ filter: { search: 'x'.repeat(1000) } })).told).toEqual([]);
   expect((await search('x'.repeat(1000))).told).toEqual(['""']);
-  const refused = await ask({ search: 'x'.repeat(1001) });
-  expect(refused).toEqual({ told: ['search: must be at most 1000 characters'], read: 0 });
+  const refused = await ask({ filter: { search: 'x'.repeat(1001) } });
+  expect(refused).toEqual({ told: ['filter.search: must be at most 1000 characters'], read: 0 });
   const { told, read } = await search('x'.repeat(1001));
   expect([read, told.join()]).toEqual([0, expect.stringContaining('must be at most 1000 characters')]);
 });
 
 test('a filter takes at most 100 primary objects, each of at most 100 characters; null and none are no condition', async () => {
   const objects = (count: number) => Array.from({ length: count }, (_, index) => `OBJECT_${index}`);
-  expect((await ask({ filter: { primaryObject: [...objects(99), 'CONTACT'] } })).told).toEqual(['sold']);
-  expect((await ask({ search: null, filter: { primaryObject: null, hasCustomMatchingId: null } })).told).toEqual([
+  expect((await ask({ filter: { primaryObjects: ['CONTACT'], customObjectNames: objects(100) } })).told).toEqual([
     'sold',
   ]);
-  expect((await ask({ filter: { primaryObject: [] } })).told).toEqual([]);
-  expect(await ask({ filter: { primaryObject: objects(101) } })).toEqual({
-    told: [expect.stringMatching(/^filter\.primaryObject: .*100/)],
+  expect((await ask({ filter: { search: null, primaryObjects: null, hasCustomMatchingId: null } })).told).toEqual([
+    'sold',
+  ]);
+  expect((await ask({ filter: { primaryObjects: [] } })).told).toEqual([]);
+  expect(await ask({ filter: { customObjectNames: objects(101) } })).toEqual({
+    told: [expect.stringMatching(/^filter\.customObjectNames: .*100/)],
     read: 0,
   });
-  expect(await ask({ filter: { primaryObject: ['x'.repeat(101)] } })).toEqual({
-    told: [expect.stringMatching(/^filter\.primaryObject\.0: .*100/)],
+  expect(await ask({ filter: { customObjectNames: ['x'.repeat(101)] } })).toEqual({
+    told: [expect.stringMatching(/^filter\.customObjectNames\.0: .*100/)],
     read: 0,
   });
 });

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { SCOPES } from '../../../src/core/operation.ts';
 import { type Door, done, doorsOf } from '../../support/fixtures/event-definitions.ts';
@@ -66,7 +67,7 @@ describe('eventDefinitionNamePreview', () => {
   });
 });
 
-test('deleteEventDefinitionPreview tells what would be lost, and takes nothing away', async () => {
+test('deletionPreview tells what would be lost, and takes nothing away', async () => {
   const { key, door } = await workspace();
   const definition = done(
     await door.create({
@@ -78,19 +79,18 @@ test('deleteEventDefinitionPreview tells what would be lost, and takes nothing a
     }),
   );
   const query =
-    'query Preview($name: String!) { deleteEventDefinitionPreview(eventName: $name) { customPropertyCount burntName eventDefinition { id name } } }';
+    'query Preview($name: String!) { eventDefinition(name: $name) { id deletionPreview { customPropertyCount reservedName } } }';
   const expected = {
-    customPropertyCount: 2,
-    burntName: 'precious',
-    eventDefinition: { id: toGlobalId(definition.id), name: 'precious' },
+    id: toGlobalId(definition.id),
+    deletionPreview: { customPropertyCount: 2, reservedName: 'precious' },
   };
   for (const name of ['precious', definition.fullyQualifiedName, definition.id, toGlobalId(definition.id)]) {
-    expect(await ask(key, query, { name })).toEqual({ data: { deleteEventDefinitionPreview: expected }, errors: [] });
+    expect(await ask(key, query, { name })).toEqual({ data: { eventDefinition: expected }, errors: [] });
   }
   expect(done(await door.read('precious'))).toEqual(definition);
   done(await door.delete('precious'));
   expect(await ask(key, query, { name: 'precious' })).toEqual({
-    data: { deleteEventDefinitionPreview: null },
+    data: { eventDefinition: null },
     errors: [],
   });
   const mutation =
@@ -242,10 +242,10 @@ describe('statements', () => {
     expect(data?.viewer.organization.eventDefinitions.nodes.map(({ properties }) => properties.length)).toEqual(
       Array.from({ length: 50 }, () => 34),
     );
-    // The key; the organization; the page; the properties. REST counts the total in place of reading the organization.
+    // The key; the page; the properties. REST counts the total in place of reading the organization.
     expect([few, { nested: await count(nested), listed: await count(listed) }]).toEqual([
-      { nested: 4, listed: 4 },
-      { nested: 4, listed: 4 },
+      { nested: 3, listed: 4 },
+      { nested: 3, listed: 4 },
     ]);
   });
 
@@ -259,6 +259,73 @@ describe('statements', () => {
       ),
       await count(() => gateway.graphql(key, '{ eventDefinition(name: "event_0") { name properties { name } } }')),
       await count(() => door.read('event_0')),
-    ]).toEqual([3, 4, 2, 2]);
+    ]).toEqual([2, 3, 2, 2]);
   });
+});
+
+test('a property is a node: found again by its id, with its definition, for its own organization alone', async () => {
+  const { key, door } = await workspace();
+  done(await door.create({ label: 'Event', propertyDefinitions: [{ label: 'Size', type: 'number' }] }));
+  const list =
+    '{ eventDefinition(name: "event") { id properties { id name label isDefault eventDefinition { id } } } }';
+  const { data } = await gateway.graphql<{
+    eventDefinition: { id: string; properties: { id: string; name: string }[] };
+  }>(key, list);
+  const { id = '', properties = [] } = data?.eventDefinition ?? {};
+  expect(properties).toHaveLength(33);
+  const query = `query($ids: [ID!]!) { nodes(ids: $ids) { id ... on EventProperty { name label isDefault eventDefinition { id } } } }`;
+  const ids = properties.map((property) => property.id);
+  expect(new Set(ids).size).toBe(33);
+  expect(await ask(key, query, { ids })).toEqual({ data: { nodes: properties }, errors: [] });
+  expect(properties[0]).toMatchObject({ eventDefinition: { id } });
+  const odd = [btoa('EventProperty:x:size'), btoa(`EventProperty:${randomUUID()}:size`), btoa('EventProperty:')];
+  const stranger = await gateway.createKey();
+  expect((await ask(key, query, { ids: odd })).data).toEqual({ nodes: [null, null, null] });
+  expect((await ask(stranger.key, query, { ids: ids.slice(0, 2) })).data).toEqual({ nodes: [null, null] });
+});
+
+test('a custom object is named beside the kind of object, and refused without its name or with another kind', async () => {
+  const { key } = await workspace();
+  const create = async (input: object) => {
+    const query = `mutation($input: CreateEventDefinitionInput!) { createEventDefinition(input: $input) {
+      ... on CreateEventDefinitionPayload { eventDefinition { primaryObject customObjectName } }
+      ... on ValidationError { faults { path code message } } } }`;
+    const { data } = await gateway.graphql<{ createEventDefinition: object }>(key, query, {
+      input: { label: 'X', ...input },
+    });
+    return data?.createEventDefinition;
+  };
+  const fault = (code: string, message: string, path = 'customObjectName') => ({
+    faults: [{ path: [path], code, message }],
+  });
+  expect([
+    await create({}),
+    await create({ primaryObject: 'CUSTOM_OBJECT', customObjectName: 'Pet' }),
+    await create({ primaryObject: 'CUSTOM_OBJECT' }),
+    await create({ primaryObject: 'DEAL', customObjectName: 'Pet' }),
+    await create({ primaryObject: 'CUSTOM_OBJECT', customObjectName: 'DEAL' }),
+    await create({ primaryObject: 'CUSTOM_OBJECT', customObjectName: '9' }),
+  ]).toEqual([
+    { eventDefinition: { primaryObject: 'CONTACT', customObjectName: null } },
+    { eventDefinition: { primaryObject: 'CUSTOM_OBJECT', customObjectName: 'Pet' } },
+    fault('REQUIRED', 'is required with the primaryObject CUSTOM_OBJECT'),
+    fault('CONFLICTING', 'is only for the primaryObject CUSTOM_OBJECT'),
+    fault('NOT_ALLOWED', 'must not be DEAL, which is a standard object'),
+    { faults: [expect.objectContaining({ path: ['customObjectName'], code: 'BAD_FORMAT' })] },
+  ]);
+});
+
+test('expectedUpdatedAt: a change of what was changed meanwhile is a conflict, and nothing is written', async () => {
+  const { key, door } = await workspace();
+  const { updatedAt } = done(await door.create({ label: 'Event', ...BARE }));
+  const query = `mutation($input: UpdateEventDefinitionInput!) { updateEventDefinition(input: $input) {
+    ... on UpdateEventDefinitionPayload { eventDefinition { label } } ... on ConflictError { reason path } } }`;
+  const update = async (label: string) =>
+    (await ask(key, query, { input: { eventName: 'event', label, expectedUpdatedAt: updatedAt } })).data;
+  gateway.setClock(new Date(Date.parse(updatedAt) + 1000));
+  expect(await update('First')).toEqual({ updateEventDefinition: { eventDefinition: { label: 'First' } } });
+  const conflict = { reason: 'CHANGED_MEANWHILE', path: ['expectedUpdatedAt'] };
+  expect(await update('Second')).toEqual({ updateEventDefinition: conflict });
+  gateway.setClock(undefined);
+  expect(done(await door.read('event')).label).toBe('First');
 });

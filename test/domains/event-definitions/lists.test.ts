@@ -193,8 +193,8 @@ interface Walked {
 }
 
 async function page(key: string, variables: object): Promise<Walked> {
-  const query = `query Page($first: Int, $after: String, $last: Int, $before: String, $search: String, $filter: EventDefinitionFilter, $orderBy: EventDefinitionOrder) {
-    viewer { organization { eventDefinitions(first: $first, after: $after, last: $last, before: $before, search: $search, filter: $filter, orderBy: $orderBy) {
+  const query = `query Page($first: Int, $after: String, $last: Int, $before: String, $filter: EventDefinitionFilter, $orderBy: EventDefinitionOrder) {
+    viewer { organization { eventDefinitions(first: $first, after: $after, last: $last, before: $before, filter: $filter, orderBy: $orderBy) {
       nodes { name } edges { cursor } totalCount pageInfo { hasNextPage hasPreviousPage startCursor endCursor } } } } }`;
   const { data, errors } = await gateway.graphql<{ viewer: { organization: { eventDefinitions: Walked } } }>(
     key,
@@ -281,17 +281,19 @@ describe('the GraphQL connection', () => {
     };
     expect([
       await found({}),
-      await found({ search: null, filter: null, orderBy: null }),
-      await found({ search: 'ORDER' }),
-      await found({ search: 'order', first: 1 }),
-      await found({ filter: { primaryObject: ['DEAL', 'wishlist'] } }),
-      await found({ filter: { primaryObject: [] } }),
+      await found({ filter: null, orderBy: null }),
+      await found({ filter: { search: 'ORDER' } }),
+      await found({ filter: { search: 'order' }, first: 1 }),
+      await found({ filter: { primaryObjects: ['DEAL'], customObjectNames: ['wishlist'] } }),
+      await found({ filter: { primaryObjects: [] } }),
       await found({ filter: { hasCustomMatchingId: true } }),
       await found({ filter: { hasCustomMatchingId: false } }),
-      await found({ search: 'order', filter: { hasCustomMatchingId: true, primaryObject: ['ORDER', 'DEAL'] } }),
+      await found({ filter: { search: 'order', hasCustomMatchingId: true, primaryObjects: ['ORDER', 'DEAL'] } }),
       await found({ orderBy: { field: 'CREATED_AT', direction: 'DESC' } }),
       await found({ orderBy: { field: 'UPDATED_AT' } }),
-      await found({ filter: { primaryObject: ["' or true --"] } }),
+      await found({ filter: { customObjectNames: ["' or true --"] } }),
+      await found({ filter: { primaryObjects: ['DEAL', 'CUSTOM_OBJECT'] } }),
+      await found({ filter: { primaryObjects: ['CUSTOM_OBJECT'], customObjectNames: ['other'] } }),
     ]).toEqual([
       'order_a order_b seen (3)',
       'order_a order_b seen (3)',
@@ -304,6 +306,8 @@ describe('the GraphQL connection', () => {
       'order_a (1)',
       'seen order_b order_a (3)',
       'order_b seen order_a (3)',
+      ' (0)',
+      'order_b seen (2)',
       ' (0)',
     ]);
   });

@@ -160,7 +160,7 @@ describe('what is refused, in the same words on both doors', () => {
             "message": "must not be empty",
           },
           {
-            "code": "NOT_ALLOWED",
+            "code": "REQUIRED",
             "in": "propertyDefinitions.0.options",
             "message": "is required for the type enumeration, with at least one option",
           },
@@ -170,7 +170,7 @@ describe('what is refused, in the same words on both doors', () => {
             "message": "must not start with svc_, which is reserved for default properties",
           },
           {
-            "code": "NOT_ALLOWED",
+            "code": "CONFLICTING",
             "in": "propertyDefinitions.1.options",
             "message": "is only for the type enumeration, not for date",
           },
@@ -185,7 +185,7 @@ describe('what is refused, in the same words on both doors', () => {
             "message": "must not start with svc_, which is reserved for default properties",
           },
           {
-            "code": "NOT_ALLOWED",
+            "code": "DUPLICATE",
             "in": "propertyDefinitions.3.name",
             "message": "svc_a is the name of an earlier property; names must differ",
           },
@@ -195,7 +195,7 @@ describe('what is refused, in the same words on both doors', () => {
             "message": "must not be empty",
           },
           {
-            "code": "NOT_ALLOWED",
+            "code": "CONFLICTING",
             "in": "customMatchingId",
             "message": "must not be given with the primaryObject NO_OBJECT, which has no records to match",
           },

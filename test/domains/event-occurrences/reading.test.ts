@@ -141,9 +141,9 @@ describe('reading', () => {
   test('the preview of a deletion counts what would be lost', async () => {
     const { key, name } = await sevenDays();
     expect(
-      await gql(gateway, key, `{ deleteEventDefinitionPreview(eventName: "${name}") { occurrenceCount } }`),
+      await gql(gateway, key, `{ eventDefinition(name: "${name}") { deletionPreview { occurrenceCount } } }`),
     ).toEqual({
-      deleteEventDefinitionPreview: { occurrenceCount: 8 },
+      eventDefinition: { deletionPreview: { occurrenceCount: 8 } },
     });
   });
 

@@ -2,35 +2,33 @@ import { refusable } from '../../../core/graphql/refusable.ts';
 import type { GraphQLResolveInfo } from 'graphql';
 import { z } from 'zod';
 import { OWN_STATEMENT, OrderDirection, builder } from '../../../core/graphql/builder.ts';
-import { resolveBatched } from '../../../core/graphql/batches.ts';
 import { connectionType, toConnection } from '../../../core/graphql/connections.ts';
-import { ConflictError, NotFoundError } from '../../../core/errors.ts';
+import { ConflictError, type InputFaultCode, NotFoundError } from '../../../core/errors.ts';
+import { rule } from '../../../core/validation.ts';
 import { mutation } from '../../../core/graphql/mutations.ts';
 import { keyFromId, toGlobalId } from '../../../core/graphql/nodes.ts';
 import type { OperationContext } from '../../../core/operation.ts';
-import { selectedColumns } from '../../../core/graphql/selection.ts';
+import { needs, selectedColumns } from '../../../core/graphql/selection.ts';
 import { OrganizationType } from '../../organizations/graphql.ts';
 import { EVENT_DEFINITIONS } from '../policy.ts';
-import { EVENT_NAME, EventDefinition } from './types.ts';
+import { EVENT_NAME, EXPECTED_UPDATED_AT, EventDefinition, PrimaryObject } from './types.ts';
+import { PRIMARY_OBJECTS } from '../entity.ts';
 import {
+  CUSTOM_OBJECT,
   createEventDefinitionInput,
   eventDefinitionFilter,
   eventDefinitionNamePreviewInput,
   eventDefinitionReference,
-  eventDefinitionSearch,
   updateEventDefinitionInput,
 } from '../input.ts';
+import { createEventDefinition, deleteEventDefinition, updateEventDefinition } from '../operations.ts';
 import {
   type NamePreview,
-  countCustomProperties,
-  createEventDefinition,
-  deleteEventDefinition,
   listEventDefinitions,
   previewEventDefinitionName,
   readEventDefinition,
   readEventDefinitionWithProperties,
-  updateEventDefinition,
-} from '../operations.ts';
+} from '../read-operations.ts';
 import { PropertyInput } from './property-types.ts';
 import './property-operations.ts';
 import type { EventPropertyRow } from '../property-queries.ts';
@@ -49,16 +47,27 @@ const OrderInput = builder.inputType('EventDefinitionOrder', {
   description: 'How to sort event definitions.',
   fields: (t) => ({
     field: t.field({ type: OrderField, required: true, description: 'What to sort by.' }),
-    direction: t.field({ type: OrderDirection, description: 'Which way; `ASC` when absent.' }),
+    direction: t.field({ type: OrderDirection, defaultValue: 'ASC', description: 'Which way.' }),
   }),
 });
 
 const FilterInput = builder.inputType('EventDefinitionFilter', {
-  description: 'Which event definitions to list; all conditions hold together.',
+  description:
+    'Which event definitions to list. All conditions that are given must hold; an empty list matches nothing.',
   validate: eventDefinitionFilter,
   fields: (t) => ({
-    primaryObject: t.stringList({ description: 'Any of these primary objects, at most 100.' }),
-    hasCustomMatchingId: t.boolean({ description: 'Only those with, or only those without, a custom matching id.' }),
+    search: t.string({
+      description:
+        'Its name contains this text of at most 1,000 characters. Case is ignored; `%` and `_` are plain characters.',
+    }),
+    primaryObjects: t.field({
+      type: [PrimaryObject],
+      description: 'It has one of these primary objects, at most 100. `CUSTOM_OBJECT` means any custom object.',
+    }),
+    customObjectNames: t.stringList({
+      description: 'It has one of these custom objects, at most 100; beside `primaryObjects`, one of either.',
+    }),
+    hasCustomMatchingId: t.boolean({ description: 'Whether it has a custom matching id.' }),
   }),
 });
 
@@ -68,29 +77,21 @@ builder.objectField(OrganizationType, 'eventDefinitions', (t) =>
   t.connection(
     {
       type: EventDefinition,
-      description: 'Its event definitions, by name unless ordered otherwise.',
-      extensions: refusable(EVENT_DEFINITIONS, { actingOrganization: true }),
+      description: 'Its event definitions.',
+      extensions: { ...refusable(EVENT_DEFINITIONS, { actingOrganization: true }), ...needs<{ id: string }>('id') },
       args: {
-        search: t.arg.string({
-          description:
-            'Only those whose name contains this, at most 1000 characters; case is ignored, `%` and `_` are plain characters.',
-          validate: eventDefinitionSearch.nullish(),
+        filter: t.arg({ type: FilterInput, description: 'Which definitions to list; all when absent.' }),
+        orderBy: t.arg({
+          type: OrderInput,
+          defaultValue: { field: 'NAME', direction: 'ASC' },
+          description: 'How to sort them.',
         }),
-        filter: t.arg({ type: FilterInput, description: 'Further conditions.' }),
-        orderBy: t.arg({ type: OrderInput, description: 'By name, ascending, unless given.' }),
       },
-      resolve: async ({ id }, { search, filter, orderBy, ...page }, context, info) => {
-        const order = { field: orderBy?.field ?? ('NAME' as const), direction: orderBy?.direction ?? ('ASC' as const) };
+      resolve: async ({ id }, { filter, orderBy, ...page }, context, info) => {
         const columns = selectedColumns<EventDefinitionRow>(info, 'EventDefinition');
-        return toConnection(
-          await listEventDefinitions(context, {
-            organizationId: id,
-            filter: { ...filter, search },
-            order,
-            page,
-            columns,
-          }),
-        );
+        const order = { field: orderBy?.field ?? ('NAME' as const), direction: orderBy?.direction ?? ('ASC' as const) };
+        const list = { organizationId: id, filter: filter ?? {}, order, page, columns };
+        return toConnection(await listEventDefinitions(context, list));
       },
     },
     EventDefinitionConnection,
@@ -98,43 +99,20 @@ builder.objectField(OrganizationType, 'eventDefinitions', (t) =>
 );
 
 const NamePreviewType = builder.objectRef<NamePreview>('EventDefinitionNamePreview').implement({
-  description: 'What a creation without a name would make of a label, as things stand; nothing is reserved.',
+  description: 'The name that a creation without a name would get at present. Nothing is reserved.',
   fields: (t) => ({
     name: t.exposeString('name', {
       nullable: true,
-      description: 'The name that the label makes; null when it leaves nothing.',
+      description: 'The name that is made from the label; null when it has neither letters nor digits.',
     }),
     isFree: t.exposeBoolean('isFree', { description: 'Whether that name is free.' }),
     reason: t.exposeString('reason', { nullable: true, description: 'Why it is not free; null when it is.' }),
     nextFreeName: t.exposeString('nextFreeName', {
       nullable: true,
-      description: 'The name that a creation would get: this one, or a numbered one.',
+      description: 'The name that a creation would get: this one, or one with a number. Null when no name can be made.',
     }),
   }),
 });
-
-export const DeletionPreviewType = builder
-  .objectRef<{ readonly definition: EventDefinitionRow }>('DeleteEventDefinitionPreview')
-  .implement({
-    description: 'What a deletion would take away for ever.',
-    fields: (t) => ({
-      eventDefinition: t.field({
-        type: EventDefinition,
-        description: 'The definition, with its default and custom properties.',
-        resolve: ({ definition }) => definition,
-      }),
-      customPropertyCount: t.int({
-        description: 'Custom properties that would be lost.',
-        extensions: OWN_STATEMENT,
-        resolve: async ({ definition: { id } }, _, context, info) =>
-          (await resolveBatched({ context, info }, id, countCustomProperties(context))) ?? 0,
-      }),
-      burntName: t.string({
-        description: 'The name that could never be used again.',
-        resolve: ({ definition }) => definition.name,
-      }),
-    }),
-  });
 
 /** As in mutations: a global id serves beside the name. */
 const eventName = z.preprocess(
@@ -153,7 +131,7 @@ builder.queryFields((t) => ({
   }),
   eventDefinitionNamePreview: t.field({
     type: NamePreviewType,
-    description: 'The name that a label would make, and whether it is free.',
+    description: 'The name that would be made from a label, and whether it is free.',
     extensions: { ...OWN_STATEMENT, ...refusable(EVENT_DEFINITIONS) },
     args: {
       label: t.arg.string({
@@ -163,18 +141,6 @@ builder.queryFields((t) => ({
       }),
     },
     resolve: (_, { label }, context) => previewEventDefinitionName(context, { label }),
-  }),
-  deleteEventDefinitionPreview: t.field({
-    type: DeletionPreviewType,
-    nullable: true,
-    description: 'What deleting a definition would take away; null when there is none.',
-    extensions: { ...OWN_STATEMENT, ...refusable(EVENT_DEFINITIONS) },
-    args: { eventName: t.arg.string({ required: true, description: EVENT_NAME, validate: eventName }) },
-    resolve: async (_, input, context, info) => {
-      const selected = selectedColumns<EventDefinitionRow>(info, 'EventDefinition', 'eventDefinition');
-      const definition = await orNull(readEventDefinition(context, input, selected && [...selected, 'name']));
-      return definition && { definition };
-    },
   }),
 }));
 
@@ -214,24 +180,54 @@ const CustomMatchingIdInput = builder.inputType('CustomMatchingIdInput', {
   }),
 });
 
+/** REST has the name of a custom object in the place of a standard kind. */
+const withObjectOfBothFields = z.preprocess((value, context) => {
+  const { customObjectName, ...given } = value as Readonly<Record<string, unknown>>;
+  const isCustom = given['primaryObject'] === CUSTOM_OBJECT;
+  const refuse = (code: InputFaultCode, message: string) =>
+    context.addIssue({ code: 'custom', path: ['customObjectName'], ...rule(code, message) });
+  if (isCustom && customObjectName == null) refuse('REQUIRED', `is required with the primaryObject ${CUSTOM_OBJECT}`);
+  if (!isCustom && customObjectName != null) refuse('CONFLICTING', `is only for the primaryObject ${CUSTOM_OBJECT}`);
+  if (isCustom && PRIMARY_OBJECTS.some((name) => name === customObjectName))
+    refuse('NOT_ALLOWED', `must not be ${String(customObjectName)}, which is a standard object`);
+  return { ...given, ...(isCustom && { primaryObject: customObjectName }) };
+}, createEventDefinitionInput);
+
 mutation('createEventDefinition', {
   access: createEventDefinition.access,
   description: 'Creates an event definition with its properties.',
-  schema: createEventDefinitionInput,
+  schema: withObjectOfBothFields,
+  pathOf: ({ path }, { primaryObject }) =>
+    path[0] === 'primaryObject' && primaryObject === CUSTOM_OBJECT ? ['customObjectName'] : path,
   input: (t) => ({
     label: t.string({ required: true, description: '1 to 100 characters.' }),
     name: t.string({
       description:
         'At most 50 lowercase letters, digits and underscores, a letter first; made from the label when absent.',
     }),
-    description: t.string({ description: 'Free text.' }),
-    propertyDefinitions: t.field({ type: [PropertyInput], description: 'At most 50 custom properties.' }),
-    primaryObject: t.string({ description: '`CONTACT` when absent.' }),
+    description: t.string({ description: 'Free text, at most 10,000 characters.' }),
+    propertyDefinitions: t.field({
+      type: [PropertyInput],
+      defaultValue: [],
+      description: 'At most 50 custom properties.',
+    }),
+    primaryObject: t.field({
+      type: PrimaryObject,
+      defaultValue: 'CONTACT',
+      description: 'The object whose records receive occurrences; never changes.',
+    }),
+    customObjectName: t.string({
+      description:
+        'The name of the custom object, for `CUSTOM_OBJECT` alone: a letter, then at most 99 letters, digits or underscores.',
+    }),
     customMatchingId: t.field({
       type: CustomMatchingIdInput,
       description: 'How occurrences find their record without an object id.',
     }),
-    includeDefaultProperties: t.boolean({ description: '`true` when absent.' }),
+    includeDefaultProperties: t.boolean({
+      defaultValue: true,
+      description: 'Whether the definition has the default properties.',
+    }),
   }),
   errors: [ConflictError],
   run: async (context, input) => ({ definition: await createEventDefinition(context, input) }),
@@ -253,8 +249,9 @@ mutation('updateEventDefinition', {
     eventName: t.string({ required: true, description: EVENT_NAME }),
     label: t.string({ description: '1 to 100 characters; kept when absent.' }),
     description: t.string({ description: 'Free text; kept when absent, cleared by null.' }),
+    expectedUpdatedAt: t.field({ type: 'DateTime', description: EXPECTED_UPDATED_AT }),
   }),
-  errors: [NotFoundError],
+  errors: [NotFoundError, ConflictError],
   run: async (context, input) => ({ definition: await updateEventDefinition(context, input) }),
   payload: (t) => ({
     eventDefinition: t.field({
@@ -267,7 +264,8 @@ mutation('updateEventDefinition', {
 
 mutation('deleteEventDefinition', {
   access: deleteEventDefinition.access,
-  description: 'Deletes an event definition and its occurrences for ever; its name can never be used again.',
+  description:
+    'Deletes an event definition and its occurrences, which cannot be undone. Its name can never be used again.',
   schema: eventDefinitionReference,
   ids: { eventName: 'EventDefinition' },
   input: (t) => ({ eventName: t.string({ required: true, description: EVENT_NAME }) }),
@@ -275,7 +273,7 @@ mutation('deleteEventDefinition', {
   run: async (context, input) => ({ definition: await deleteEventDefinition(context, input) }),
   payload: (t) => ({
     deletedId: t.id({
-      description: 'Global id of the definition that is gone.',
+      description: 'Global id of the deleted definition.',
       resolve: ({ definition }) => toGlobalId('EventDefinition', definition.id),
     }),
     deletedName: t.string({

@@ -1,6 +1,6 @@
 import { ConflictError, NotFoundError } from '../../../core/errors.ts';
 import { type PayloadFields, mutation } from '../../../core/graphql/mutations.ts';
-import { EVENT_NAME, EventDefinition } from './types.ts';
+import { EVENT_NAME, EXPECTED_UPDATED_AT, EventDefinition } from './types.ts';
 import {
   addEventPropertyInput,
   eventPropertyReference,
@@ -17,12 +17,12 @@ import {
 import { propertyRow } from '../property-queries.ts';
 import { definitionRow } from '../queries.ts';
 
-/** A property that was made or changed, and the definition that has it. */
+/** A property that was created or changed, and its definition. */
 const withDefinition =
   (description: string) => (t: PayloadFields<Awaited<ReturnType<typeof updateEventProperty>>>) => ({
     eventDefinition: t.field({
       type: EventDefinition,
-      description: 'The definition with it.',
+      description: 'The definition that has it.',
       resolve: ({ definition }) => definitionRow(definition),
     }),
     property: t.field({ type: EventProperty, description, resolve: ({ property }) => propertyRow(property) }),
@@ -54,8 +54,9 @@ mutation('updateEventProperty', {
     label: t.string({ description: '1 to 50 characters; kept when absent.' }),
     description: t.string({ description: 'Free text; kept when absent, cleared by null.' }),
     options: t.field({ type: [OptionInput], description: 'All choices of an enumeration; kept when absent.' }),
+    expectedUpdatedAt: t.field({ type: 'DateTime', description: EXPECTED_UPDATED_AT }),
   }),
-  errors: [NotFoundError],
+  errors: [NotFoundError, ConflictError],
   run: updateEventProperty,
   payload: withDefinition('The changed property.'),
 });
@@ -72,7 +73,8 @@ mutation('replaceEventPropertyType', {
     type: t.field({ type: EventPropertyType, required: true, description: 'The new type.' }),
     label: t.string({ description: '1 to 50 characters; kept when absent.' }),
     description: t.string({ description: 'Free text; kept when absent, cleared by null.' }),
-    options: t.field({ type: [OptionInput], description: 'For `ENUMERATION` alone, which needs at least one.' }),
+    options: t.field({ type: [OptionInput], description: 'For `ENUMERATION`, which needs at least one.' }),
+    expectedUpdatedAt: t.field({ type: 'DateTime', description: EXPECTED_UPDATED_AT }),
   }),
   errors: [NotFoundError, ConflictError],
   run: replaceEventPropertyType,
@@ -97,7 +99,7 @@ mutation('deleteEventProperty', {
       resolve: ({ definition }) => definitionRow(definition),
     }),
     deletedName: t.string({
-      description: 'Name of the property that is gone.',
+      description: 'Name of the deleted property.',
       resolve: ({ property }) => property.name,
     }),
   }),

@@ -1,6 +1,8 @@
 import { builder } from '../../../core/graphql/builder.ts';
 import type { InputFields } from '../../../core/graphql/mutations.ts';
+import { nodeType, uuidsOf } from '../../../core/graphql/nodes.ts';
 import { needs } from '../../../core/graphql/selection.ts';
+import { type EventPropertyKey, readEventProperties } from '../read-operations.ts';
 import { displayOrder, isDefault } from '../computed-fields.ts';
 import { FIELD_TYPE_OF, type PropertyOption, type PropertyType } from '../property-types.ts';
 import type { EventPropertyRow } from '../property-queries.ts';
@@ -51,9 +53,12 @@ const EventPropertyOptionType = builder.objectRef<PropertyOption>('EventProperty
   }),
 });
 
-export const EventProperty = builder.objectRef<EventPropertyRow>('EventProperty').implement({
+export const EventProperty = nodeType<EventPropertyRow>('EventProperty', {
   description:
-    'A property that occurrences of an event may carry: a default one, the same everywhere, or a custom one.',
+    'A property that occurrences of an event may carry: a default one, the same everywhere, or a custom one. Its definition and its name identify it.',
+  keyOf: ({ definitionId, name }) => `${definitionId}:${name}`,
+  keyColumns: ['definitionId', 'name'],
+  load: (context, keys, selected) => readEventProperties(context, keys.flatMap(propertyKeyOf), selected),
   fields: (t) => ({
     name: t.exposeString('name', { description: 'Internal name, unique within the definition; never changes.' }),
     label: t.exposeString('label', { description: 'What people read; at most 50 characters.' }),
@@ -64,7 +69,10 @@ export const EventProperty = builder.objectRef<EventPropertyRow>('EventProperty'
       extensions: needs<EventPropertyRow>('type'),
       resolve: ({ type }) => FIELD_TYPE_OF[type],
     }),
-    description: t.exposeString('description', { nullable: true, description: 'Free text.' }),
+    description: t.exposeString('description', {
+      nullable: true,
+      description: 'Free text; null when there is none.',
+    }),
     options: t.expose('options', {
       type: [EventPropertyOptionType],
       description: 'The choices of an enumeration; empty for other types.',
@@ -80,9 +88,17 @@ export const EventProperty = builder.objectRef<EventPropertyRow>('EventProperty'
       resolve: isDefault,
     }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was created.' }),
-    updatedAt: t.expose('updatedAt', { type: 'DateTime', description: 'When it was last changed.' }),
+    updatedAt: t.expose('updatedAt', {
+      type: 'DateTime',
+      description: 'When it was last changed; what `expectedUpdatedAt` is compared with.',
+    }),
   }),
 });
+
+function propertyKeyOf(key: string): EventPropertyKey[] {
+  const [, id = '', name = ''] = /^([^:]*):(.*)$/s.exec(key) ?? [];
+  return uuidsOf([id]).map((definitionId) => ({ definitionId, name }));
+}
 
 export const OptionInput = builder.inputType('EventPropertyOptionInput', {
   description: 'One choice of an enumeration.',
@@ -106,8 +122,11 @@ export const newPropertyFields = (t: InputFields) => ({
       'At most 50 lowercase letters, digits and underscores, a letter first; made from the label when absent.',
   }),
   type: t.field({ type: EventPropertyType, required: true, description: 'What it holds.' }),
-  description: t.string({ description: 'Free text.' }),
-  options: t.field({ type: [OptionInput], description: 'For `ENUMERATION` alone, which needs at least one.' }),
+  description: t.string({ description: 'Free text, at most 10,000 characters.' }),
+  options: t.field({
+    type: [OptionInput],
+    description: 'For `ENUMERATION`, which needs at least one; at most 5,000. Absent or empty for every other type.',
+  }),
 });
 
 export const PropertyInput = builder.inputType('EventPropertyDefinitionInput', {

@@ -1,18 +1,30 @@
 import { resolveBatched } from '../../../core/graphql/batches.ts';
-import { OWN_STATEMENT, builder } from '../../../core/graphql/builder.ts';
+import type { GraphQLResolveInfo } from 'graphql';
+import { type GraphQLContext, OWN_STATEMENT, builder } from '../../../core/graphql/builder.ts';
 import { nodeType, uuidsOf } from '../../../core/graphql/nodes.ts';
+import { notFound } from '../../../core/errors.ts';
 import { hasAccess, requireOrganization } from '../../../core/operation.ts';
 import { describeAccess } from '../../../core/graphql/refusable.ts';
-import { needs, selectedColumns } from '../../../core/graphql/selection.ts';
-import { defaultPropertiesOf, fullyQualifiedName, objectTypeId } from '../computed-fields.ts';
-import { customPropertiesOf, readEventDefinitionsByIds } from '../operations.ts';
 import { EVENT_DEFINITIONS } from '../policy.ts';
+import { needs, selectedColumns } from '../../../core/graphql/selection.ts';
+import {
+  type PrimaryObjectKind,
+  defaultPropertiesOf,
+  fullyQualifiedName,
+  objectTypeId,
+  primaryObjectKind,
+} from '../computed-fields.ts';
+import { countCustomProperties, customPropertiesOf } from '../operations.ts';
+import { eventDefinitionsById, readEventDefinitionsByIds } from '../read-operations.ts';
 import { EventProperty } from './property-types.ts';
 import type { EventPropertyRow } from '../property-queries.ts';
 import { type EventDefinitionRow, propertiesWith } from '../queries.ts';
 
 /** What every argument and input field takes that names a definition. */
 export const EVENT_NAME = 'Name, fully qualified name, or id of the definition.';
+
+export const EXPECTED_UPDATED_AT =
+  'The `updatedAt` that was read: a `ConflictError` with the reason `CHANGED_MEANWHILE` when the stored one is another.';
 
 const MatchingRuleType = builder
   .objectRef<{ targetObjectPropertyName: string; eventPropertyName: string }>('PrimaryObjectRule')
@@ -37,6 +49,43 @@ const CustomMatchingIdType = builder
     }),
   });
 
+export const DeletionPreviewType = builder
+  .objectRef<{ readonly definition: EventDefinitionRow }>('EventDefinitionDeletionPreview')
+  .implement({
+    description: 'What the deletion of an event definition would take away, at present.',
+    fields: (t) => ({
+      customPropertyCount: t.int({
+        description: 'Custom properties that would be lost.',
+        extensions: OWN_STATEMENT,
+        resolve: async ({ definition: { id } }, _, context, info) =>
+          (await resolveBatched({ context, info }, id, countCustomProperties(context))) ?? 0,
+      }),
+      reservedName: t.string({
+        description: 'The name, which could never be used again.',
+        resolve: ({ definition }) => definition.name,
+      }),
+    }),
+  });
+
+export const PrimaryObject = builder.enumType('PrimaryObject', {
+  description: 'A kind of object, whose records receive the occurrences of an event.',
+  values: {
+    APPOINTMENT: { description: 'Appointments.' },
+    COMPANY: { description: 'Companies.' },
+    CONTACT: { description: 'Contacts: people.' },
+    COURSE: { description: 'Courses.' },
+    DEAL: { description: 'Deals.' },
+    LEAD: { description: 'Leads.' },
+    LISTING: { description: 'Listings.' },
+    ORDER: { description: 'Orders.' },
+    PROJECT: { description: 'Projects.' },
+    SERVICE: { description: 'Services.' },
+    TICKET: { description: 'Tickets.' },
+    NO_OBJECT: { description: 'No records: occurrences are counted and not stored.' },
+    CUSTOM_OBJECT: { description: 'A custom object; `customObjectName` names it.' },
+  } satisfies Record<PrimaryObjectKind, { description: string }>,
+});
+
 export const EventDefinition = nodeType<EventDefinitionRow>('EventDefinition', {
   description:
     'The schema of a custom event: something that occurred at a moment in time, such as adding an item to a cart.',
@@ -45,7 +94,7 @@ export const EventDefinition = nodeType<EventDefinitionRow>('EventDefinition', {
   fields: (t) => ({
     databaseId: t.expose('id', { type: 'UUID', description: 'The id that REST uses.' }),
     name: t.exposeString('name', {
-      description: 'Internal name, unique in the organization for ever; never changes.',
+      description: 'Internal name, unique in the organization, deleted definitions included; never changes.',
     }),
     fullyQualifiedName: t.string({
       description: '`pe<organization number>_<name>`; accepted wherever the name is.',
@@ -68,14 +117,23 @@ export const EventDefinition = nodeType<EventDefinitionRow>('EventDefinition', {
       resolve: objectTypeId,
     }),
     label: t.exposeString('label', { description: 'What people read; at most 100 characters.' }),
-    description: t.exposeString('description', { nullable: true, description: 'Free text.' }),
-    primaryObject: t.exposeString('primaryObject', {
-      description: 'The object whose records receive occurrences: a standard one, a custom object, or `NO_OBJECT`.',
+    description: t.exposeString('description', { nullable: true, description: 'Free text; null when there is none.' }),
+    primaryObject: t.field({
+      type: PrimaryObject,
+      description: 'The object whose records receive occurrences; never changes.',
+      extensions: needs<EventDefinitionRow>('primaryObject'),
+      resolve: primaryObjectKind,
+    }),
+    customObjectName: t.string({
+      nullable: true,
+      description: 'The name of the custom object; null unless `primaryObject` is `CUSTOM_OBJECT`.',
+      extensions: needs<EventDefinitionRow>('primaryObject'),
+      resolve: (row) => (primaryObjectKind(row) === 'CUSTOM_OBJECT' ? row.primaryObject : null),
     }),
     customMatchingId: t.expose('customMatchingId', {
       type: CustomMatchingIdType,
       nullable: true,
-      description: 'How occurrences find their record without an object id.',
+      description: 'How occurrences find their record without an object id; null when they need one.',
     }),
     includeDefaultProperties: t.exposeBoolean('includeDefaultProperties', {
       description: 'Whether it has the default properties.',
@@ -98,7 +156,30 @@ export const EventDefinition = nodeType<EventDefinitionRow>('EventDefinition', {
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was created.' }),
     updatedAt: t.expose('updatedAt', {
       type: 'DateTime',
-      description: 'When its label or description was last changed.',
+      description: 'When its label or description was last changed; what `expectedUpdatedAt` is compared with.',
+    }),
+    deletionPreview: t.field({
+      type: DeletionPreviewType,
+      description: 'What its deletion would take away.',
+      extensions: needs<EventDefinitionRow>('id', 'name'),
+      resolve: (definition) => ({ definition }),
     }),
   }),
 });
+
+/** The definition of what has the id of one. */
+export async function definitionOf(definitionId: string, context: GraphQLContext, info: GraphQLResolveInfo) {
+  const selected = selectedColumns<EventDefinitionRow>(info, 'EventDefinition');
+  const load = eventDefinitionsById(context, selected);
+  const definition = await resolveBatched({ context, info }, definitionId, load, selected);
+  return definition ?? Promise.reject(notFound('event definition'));
+}
+
+builder.objectField(EventProperty, 'eventDefinition', (t) =>
+  t.field({
+    type: EventDefinition,
+    description: 'The definition that has it.',
+    extensions: { ...OWN_STATEMENT, ...needs<EventPropertyRow>('definitionId') },
+    resolve: ({ definitionId }, _, context, info) => definitionOf(definitionId, context, info),
+  }),
+);

@@ -1,0 +1,171 @@
+import type { LoadBatch } from '../../core/graphql/batches.ts';
+import { notFound } from '../../core/errors.ts';
+import { groupBy } from '../../core/group-by.ts';
+import { type OperationContext, requireOrganization } from '../../core/operation.ts';
+import type { Columns } from '../../core/postgres/columns.ts';
+import type { CountedPage } from '../../core/postgres/keyset.ts';
+import { defaultPropertiesOf, fullyQualifiedName } from './computed-fields.ts';
+import { referenceTo } from './definition-reference.ts';
+import type { EventDefinitionReference, SearchEventDefinitionsInput } from './input.ts';
+import { firstFreeName, nameFromLabel, nameTaken } from './naming.ts';
+import { requireEventDefinitions } from './policy.ts';
+import { type EventPropertyRow, customPropertiesOf } from './property-queries.ts';
+import {
+  type EventDefinitionList,
+  type EventDefinitionRow,
+  type EventDefinitionWithProperties,
+  countDefinitions,
+  findDefinition,
+  findDefinitionWithProperties,
+  findDefinitions,
+  namesLike,
+  namesOfDefinitions,
+  pageOfDefinitions,
+} from './queries.ts';
+
+/** @throws NotFoundError for a missing, a foreign and a deleted definition alike. */
+export async function readEventDefinition(
+  context: OperationContext,
+  { eventName }: EventDefinitionReference,
+  selected?: Columns<EventDefinitionRow>,
+): Promise<EventDefinitionRow> {
+  const organization = requireEventDefinitions(context.actor);
+  const row = await findDefinition(context, referenceTo(eventName, organization.number), selected);
+  return row ?? Promise.reject(notFound('event definition'));
+}
+
+/** The same with its custom properties. */
+export async function readEventDefinitionWithProperties(
+  context: OperationContext,
+  { eventName }: EventDefinitionReference,
+  selected: { asked?: Columns<EventDefinitionRow>; askedOfProperties?: Columns<EventPropertyRow> } = {},
+): Promise<EventDefinitionWithProperties> {
+  const organization = requireEventDefinitions(context.actor);
+  const row = await findDefinitionWithProperties(context, referenceTo(eventName, organization.number), selected);
+  return row ?? Promise.reject(notFound('event definition'));
+}
+
+/** The definitions with these ids that the caller may see, in any order. */
+export async function readEventDefinitionsByIds(
+  context: OperationContext,
+  ids: readonly string[],
+  selected?: Columns<EventDefinitionRow>,
+): Promise<EventDefinitionRow[]> {
+  requireEventDefinitions(context.actor);
+  return findDefinitions(context, ids, selected);
+}
+
+/**
+ * A page of the definitions of the acting organization.
+ * @param list `organizationId` is the organization that is asked for.
+ * @throws ValidationError (400) when that is not the acting organization.
+ */
+export async function listEventDefinitions(
+  context: OperationContext,
+  { organizationId, ...list }: EventDefinitionList & { readonly organizationId?: string },
+): Promise<CountedPage<EventDefinitionRow>> {
+  requireEventDefinitions(context.actor);
+  requireOrganization(context.actor, organizationId);
+  return { page: await pageOfDefinitions(context, list), total: () => countDefinitions(context, list.filter) };
+}
+
+/** The fully qualified names of all events of the acting organization, in order. */
+export async function listEventTypes({ actor, sql }: OperationContext): Promise<string[]> {
+  const organization = requireEventDefinitions(actor);
+  const definitions = await sql.all(namesOfDefinitions(organization));
+  return definitions.map((definition) => fullyQualifiedName(definition, organization));
+}
+
+/** The search of the REST API: ordered by name, pages of at most 500. */
+export function searchEventDefinitions(
+  context: OperationContext,
+  input: SearchEventDefinitionsInput,
+): Promise<CountedPage<EventDefinitionRow>> {
+  return listEventDefinitions(context, {
+    filter: { search: input.searchString },
+    order: { field: 'NAME', direction: input.sortOrder },
+    page: { first: input.limit, after: input.after },
+    maxPageSize: 500,
+  });
+}
+
+/** The properties of definitions that the caller may see, by definition id: default ones first. Takes at most one statement. */
+export async function readPropertiesOf(
+  context: OperationContext,
+  definitions: readonly EventDefinitionRow[],
+): Promise<Map<string, readonly EventPropertyRow[]>> {
+  if (definitions.length === 0) return new Map();
+  const custom = await customPropertiesOf(context)(definitions.map(({ id }) => id));
+  return new Map(
+    definitions.map((definition) => [
+      definition.id,
+      [...defaultPropertiesOf(definition), ...(custom.get(definition.id) ?? [])],
+    ]),
+  );
+}
+
+/** What identifies a property: its definition and its name. */
+export interface EventPropertyKey {
+  readonly definitionId: string;
+  readonly name: string;
+}
+
+/** The properties with these keys that the caller may see, in any order. */
+export async function readEventProperties(
+  context: OperationContext,
+  keys: readonly EventPropertyKey[],
+  selected?: Columns<EventPropertyRow>,
+): Promise<EventPropertyRow[]> {
+  requireEventDefinitions(context.actor);
+  const wanted = groupBy(keys, ({ definitionId }) => definitionId);
+  const definitions = await findDefinitions(context, [...wanted.keys()], ['includeDefaultProperties', 'createdAt']);
+  const columns = selected && [...new Set<keyof EventPropertyRow>([...selected, 'definitionId', 'name'])];
+  const custom = await customPropertiesOf(context, columns)(definitions.map(({ id }) => id));
+  return definitions.flatMap((definition) => {
+    const names = new Set(wanted.get(definition.id)?.map(({ name }) => name));
+    const all = [...defaultPropertiesOf(definition, columns), ...(custom.get(definition.id) ?? [])];
+    return all.filter(({ name }) => names.has(name));
+  });
+}
+
+/** The definitions with these ids that the caller may see, by id. */
+export function eventDefinitionsById(
+  context: OperationContext,
+  selected?: Columns<EventDefinitionRow>,
+): LoadBatch<string, EventDefinitionRow> {
+  return async (ids) => new Map((await readEventDefinitionsByIds(context, ids, selected)).map((row) => [row.id, row]));
+}
+
+export interface NamePreview {
+  /** The name that is made from the label; undefined when the label has neither letters nor digits. */
+  readonly name: string | undefined;
+  readonly isFree: boolean;
+  /** Why the name is not free. */
+  readonly reason: string | undefined;
+  /** The name that a creation with this label would get at present. */
+  readonly nextFreeName: string | undefined;
+}
+
+/** The name that a creation without a name would get. It is not reserved. */
+export async function previewEventDefinitionName(
+  { sql, actor }: OperationContext,
+  { label }: { label: string },
+): Promise<NamePreview> {
+  const organization = requireEventDefinitions(actor);
+  const name = nameFromLabel(label, 'event');
+  if (name === undefined)
+    return {
+      name,
+      isFree: false,
+      reason: 'the label has neither letters nor digits; give a name',
+      nextFreeName: undefined,
+    };
+  const taken = await sql.all(namesLike(organization, name));
+  const holder = taken.find((definition) => definition.name === name);
+  return {
+    name,
+    isFree: !holder,
+    reason: holder ? nameTaken(name, holder.deletedAt !== null).message : undefined,
+    nextFreeName: firstFreeName(name, new Set(taken.map((definition) => definition.name))),
+  };
+}
