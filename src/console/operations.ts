@@ -38,6 +38,8 @@ export const OPERATIONS = {
     } } }
   }`,
 
+  SessionChanged: `subscription SessionChanged { sessionChanged { id } }`,
+
   Session: `query Session($id: ID!) {
     session(id: $id) {
       ${SESSION_ROW}

@@ -1,6 +1,6 @@
 import type { VNode } from 'preact';
-import { useState } from 'preact/hooks';
-import { run } from './api.ts';
+import { useEffect, useState } from 'preact/hooks';
+import { follow, run } from './api.ts';
 import { refusalOf, usePages } from './hooks.ts';
 import { html } from './html.ts';
 import type { Answers } from './operation-types.ts';
@@ -15,6 +15,19 @@ export function SessionsPage(): VNode {
   const [state, setState] = useState('');
   const filter = { ...(title && { title }), ...(state && { state: [state as (typeof STATES)[number]] }) };
   const list = usePages('Sessions', { first: 50, filter }, ({ viewer }) => viewer.organization?.sessions);
+  useEffect(() => {
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const onData = () => {
+      // Many changes at once are one new look.
+      clearTimeout(timer);
+      timer = setTimeout(list.reload, 300);
+    };
+    const stop = follow('SessionChanged', {}, { onData, onState: () => undefined });
+    return () => {
+      stop();
+      clearTimeout(timer);
+    };
+  }, [list.reload]);
   const row = (session: Row) =>
     html`<tr key=${session.id}>
       <td class="wide">

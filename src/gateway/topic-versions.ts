@@ -3,7 +3,12 @@ import { apiKeyTopic } from '../domains/api-keys/entity.ts';
 import { readKeyVersions } from '../domains/api-keys/operations.ts';
 import { topicOf } from '../domains/mcp-connections/status.ts';
 import { readConnectionVersions } from '../domains/mcp-connections/versions.ts';
-import { readSessionVersions, sessionTopic } from '../domains/sessions/operations.ts';
+import {
+  readLastSessionChanges,
+  readSessionVersions,
+  sessionTopic,
+  sessionsTopic,
+} from '../domains/sessions/operations.ts';
 
 interface Reading {
   readonly sql: Sql;
@@ -13,6 +18,7 @@ interface Reading {
 /** What can be followed live, by the topic that is published when it changes. */
 const FOLLOWED = [
   { topicOf: sessionTopic, read: readSessionVersions },
+  { topicOf: sessionsTopic, read: readLastSessionChanges },
   { topicOf: apiKeyTopic, read: readKeyVersions },
   { topicOf, read: readConnectionVersions },
 ] as const;

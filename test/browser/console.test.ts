@@ -157,6 +157,14 @@ describe('a session', () => {
   });
 });
 
+test('the list of sessions shows a session that somebody else creates', async () => {
+  const { page, complaints } = await open('/sessions');
+  await page.getByRole('table', { name: 'Sessions' }).waitFor();
+  await createSession(gateway, key, { title: 'Made elsewhere' });
+  await page.getByRole('link', { name: 'Made elsewhere' }).waitFor();
+  expect(complaints).toEqual([]);
+});
+
 test('a key is created and shown once; revoked, it ends the sign-in that was made with it', async () => {
   const { page } = await open('/api-keys');
   await page.getByLabel('Name of a new key').fill('runner');

@@ -1,3 +1,4 @@
+import { sessionTopic, sessionsTopic } from './topics.ts';
 import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
 import { ConflictError, invalid, notFound } from '../../core/errors.ts';
 import type { CountedPage } from '../../core/postgres/keyset.ts';
@@ -57,7 +58,7 @@ export const listSessions = guarded(
 export type { SessionRow } from './queries.ts';
 // What belongs to sessions that the caller has reached. Projects are found by their id.
 export { artifactsOf, pullRequestsOf } from './artifact-queries.ts';
-export { projectsOf, readSessionVersions } from './queries.ts';
+export { projectsOf, readLastSessionChanges, readSessionVersions } from './queries.ts';
 
 /**
  * Changes the configuration of a session. `richContent` without `description` sets the description to its plain text.
@@ -150,13 +151,11 @@ async function changeSession(
   if (!row) return refuse(context, sessionId);
   // Who follows the session's events may have to be told that it is private now.
   if (changes.visibility !== undefined) context.notifier.publish(sessionTopic(sessionId));
+  context.notifier.publish(sessionsTopic(requireOrganization(context.actor).id));
   return row;
 }
 
-/** What is published when events were appended to a session, or its state or visibility has changed. */
-export function sessionTopic(sessionId: string): string {
-  return `session:${sessionId}`;
-}
+export { sessionTopic, sessionsTopic } from './topics.ts';
 
 /** @throws NotFoundError when the caller cannot read the session; ForbiddenError when they can but may not change it. */
 export async function requireSessionChange(context: OperationContext, sessionId: string): Promise<void> {

@@ -163,6 +163,47 @@ export async function findStreamHead({ actor, sql: reader }: OperationContext, s
   );
 }
 
+const changedSessions = preparedByShape<{ organizationId: string; userId: string; since: Date }>();
+
+/** The sessions that the caller may read which were created or changed since then, latest changes last. */
+export async function findChangedSessions(
+  { actor, sql: reader }: OperationContext,
+  since: Date,
+  limit: number,
+): Promise<SessionRow[]> {
+  const { role, ...caller } = callerOf(actor);
+  const names = sessionColumns(undefined);
+  const rows = await reader.all(
+    changedSessions([role, limit, ...names].join(), { ...caller, since }, (value) => {
+      const viewer = { organizationId: value('organizationId'), userId: value('userId') };
+      return db
+        .selectFrom('session as s')
+        .select(selectionOf(names, viewer))
+        .$castTo<SessionRow>()
+        .where(within(readableBy({ ...viewer, role }), 's'))
+        .where('s.updated_at', '>', sql<string>`${value('since')}::timestamptz`)
+        .orderBy('s.updated_at', 'desc')
+        .limit(limit);
+    }),
+  );
+  return rows.toReversed();
+}
+
+/** The last change among the sessions of each organization. */
+export async function readLastSessionChanges(
+  { sql: reader }: Pick<OperationContext, 'sql'>,
+  organizationIds: readonly string[],
+): Promise<Map<string, string>> {
+  const rows = await reader.all(
+    db
+      .selectFrom('session as s')
+      .select(['s.organization_id as id', ({ fn }) => fn.max('s.updated_at').as('version')])
+      .where('s.organization_id', '=', sql<string>`any(${listOf('uuid', organizationIds)})`)
+      .groupBy('s.organization_id'),
+  );
+  return new Map(rows.map(({ id, version }) => [id, String(version)]));
+}
+
 /** What stands for the present state of each session and its stream: two states differ in it. */
 export async function readSessionVersions(
   { sql: reader }: Pick<OperationContext, 'sql'>,

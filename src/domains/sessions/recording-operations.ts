@@ -12,7 +12,8 @@ import type {
   TransitionSessionInput,
 } from './input.ts';
 import { resolveMcpConnections } from '../mcp-connections/operations.ts';
-import { describe, lockSession, sessionTopic } from './operations.ts';
+import { describe, lockSession } from './operations.ts';
+import { sessionTopic, sessionsTopic } from './topics.ts';
 import { RECORD_SESSIONS } from './policy.ts';
 import { type SessionRow, findSessions } from './queries.ts';
 import { NEXT_STATES, isFinished } from './vocabulary.ts';
@@ -23,7 +24,8 @@ import { NEXT_STATES, isFinished } from './vocabulary.ts';
 export const createSession = guarded(
   RECORD_SESSIONS,
   async (context: OperationContext, input: CreateSessionInput): Promise<SessionRow> => {
-    const { id } = await insertSession(context, input);
+    const { id, organization } = await insertSession(context, input);
+    context.notifier.publish(sessionsTopic(organization.id));
     return readRecorded(context, id);
   },
 );
@@ -82,8 +84,8 @@ function ofSession(id: string): AuditTarget {
 export const transitionSession = guarded(
   RECORD_SESSIONS,
   async (context: OperationContext, input: TransitionSessionInput): Promise<SessionRow> => {
-    const { id } = await moveSession(context, input);
-    context.notifier.publish(sessionTopic(id));
+    const { id, organization } = await moveSession(context, input);
+    for (const topic of [sessionTopic(id), sessionsTopic(organization.id)]) context.notifier.publish(topic);
     return readRecorded(context, id);
   },
 );

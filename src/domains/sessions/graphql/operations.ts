@@ -1,9 +1,11 @@
+import { READ_SESSIONS } from '../policy.ts';
+import { followSessions } from '../subscription.ts';
 import { OWN_STATEMENT, OrderDirection, builder } from '../../../core/graphql/builder.ts';
 import { connectionType, toConnection } from '../../../core/graphql/connections.ts';
 import { ConflictError, NotFoundError } from '../../../core/errors.ts';
 import { type InputFields, mutation } from '../../../core/graphql/mutations.ts';
 import { keyFromId, uuidsOf } from '../../../core/graphql/nodes.ts';
-import { refusable } from '../../../core/graphql/refusable.ts';
+import { describeAccess, refusable } from '../../../core/graphql/refusable.ts';
 import { readThrough } from '../../../core/graphql/read-through.ts';
 import { needs, selectedColumns } from '../../../core/graphql/selection.ts';
 import { OrganizationType } from '../../organizations/graphql.ts';
@@ -93,6 +95,15 @@ builder.queryField('session', (t) =>
       }
       return (await readSessions(context, [key], columns))[0] ?? null;
     },
+  }),
+);
+
+builder.subscriptionField('sessionChanged', (t) =>
+  t.field({
+    type: SessionType,
+    description: `A session of the acting organization that the caller may read, each time one is created or changed, as it is then. Several changes in quick succession may come as one. ${describeAccess(READ_SESSIONS)} Ends with an error when the caller may no longer read sessions.`,
+    subscribe: (_, __, context) => followSessions(context),
+    resolve: (row) => row,
   }),
 );
 

@@ -1,0 +1,42 @@
+import { type OperationContext, guarded, requireAccess } from '../../core/operation.ts';
+import { apiKeyTopic } from '../api-keys/entity.ts';
+import { READ_SESSIONS, callerOf } from './policy.ts';
+import { type SessionRow, findChangedSessions } from './queries.ts';
+import { sessionsTopic } from './topics.ts';
+
+/** Processes do not agree on the time, and a change may commit after a later one: each look goes back this far. */
+const OVERLAP_MS = 10_000;
+/** Sessions of one look, and those that are remembered as seen. */
+const MAX_CHANGED = 500;
+
+/**
+ * Follows the sessions of the organization that the caller may read: each time one was created or changed, whichever process changed it, it is
+ * given as it is then. Several changes in quick succession may come as one. Ends when the caller may not read sessions there any more.
+ */
+export const followSessions = guarded(READ_SESSIONS, async (context: OperationContext) =>
+  changesOf(context, context.now()),
+);
+
+async function* changesOf(context: OperationContext, startedAt: Date): AsyncGenerator<SessionRow, void, undefined> {
+  const { signal } = context;
+  const { organizationId } = callerOf(context.actor);
+  const topics = [sessionsTopic(organizationId), apiKeyTopic(context.actor.keyId)];
+  const live = context.liveTails.open(context.actor, topics, signal);
+  let seen: ReadonlyMap<string, string> | undefined;
+  try {
+    for (let { actor } = context; signal?.aborted !== true; actor = await context.authenticateAgain()) {
+      requireAccess(actor, READ_SESSIONS, organizationId);
+      context.budget.renew();
+      const since = new Date(context.now().getTime() - OVERLAP_MS);
+      const rows = await findChangedSessions({ ...context, actor }, since, MAX_CHANGED);
+      const isNews = ({ id, updatedAt }: SessionRow) =>
+        seen ? seen.get(id) !== updatedAt : new Date(updatedAt) >= startedAt;
+      const news = rows.filter(isNews);
+      seen = new Map(rows.map(({ id, updatedAt }) => [id, updatedAt]));
+      for (const row of news) yield row;
+      await live.changed();
+    }
+  } finally {
+    live.close();
+  }
+}

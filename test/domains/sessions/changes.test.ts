@@ -1,0 +1,96 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { createSession, moveTo, mutate } from '../../support/fixtures/sessions.ts';
+
+const HOUR_MS = 3_600_000;
+
+let gateway: TestGateway;
+let second: TestGateway;
+let organization: string;
+let admin: { key: string; keyId: string };
+let member: { key: string; keyId: string };
+beforeAll(async () => {
+  // Nothing but the notification can bring a change.
+  gateway = await startTestGateway({}, { timing: { livePollMs: HOUR_MS } });
+  second = await startTestGateway({}, { beside: gateway });
+  const first = await gateway.createKey();
+  ({ organization } = first);
+  admin = first;
+  member = await gateway.createKey({ organization, role: 'member' });
+});
+afterAll(async () => {
+  await second.close();
+  await gateway.close();
+});
+
+interface Follower {
+  /** Reads until the text has come. */
+  until(part: string): Promise<string>;
+  end(): Promise<void>;
+}
+
+async function follow(on: TestGateway, key: string): Promise<Follower> {
+  const response = await on.fetch('/graphql', {
+    method: 'POST',
+    headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json', Accept: 'text/event-stream' },
+    body: JSON.stringify({ query: 'subscription { sessionChanged { title state { current } } }' }),
+  });
+  const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
+  let text = '';
+  return {
+    async until(part) {
+      while (!text.includes(part)) {
+        const { done, value } = (await reader?.read()) ?? { done: true };
+        if (done) throw new Error(`the stream ended without ${part}: ${text}`);
+        text += value;
+      }
+      return text;
+    },
+    end: async () => void (await reader?.cancel()),
+  };
+}
+
+test('a session that another process creates, changes or moves is given as it is then', async () => {
+  const follower = await follow(gateway, admin.key);
+  const id = await createSession(second, admin.key, { title: 'Created there' });
+  await follower.until('"title":"Created there"');
+  await mutate(second, admin.key, 'updateSession', { sessionId: id, title: 'Renamed there' });
+  await follower.until('"title":"Renamed there"');
+  await moveTo(second, admin.key, id, 'IN_PROGRESS');
+  await follower.until('IN_PROGRESS');
+  await follower.end();
+});
+
+test('without notifications the poll finds the change', async () => {
+  const deaf = await startTestGateway(
+    {},
+    { beside: gateway, timing: { livePollMs: 20 }, listenUrl: 'postgres://127.0.0.1:1/none' },
+  );
+  const follower = await follow(deaf, admin.key);
+  await createSession(second, admin.key, { title: 'Found by the poll' });
+  await follower.until('"title":"Found by the poll"');
+  await follower.end();
+  await deaf.close();
+});
+
+test('private sessions of others are not given, and those of other organizations neither', async () => {
+  const stranger = await gateway.createKey();
+  const follower = await follow(gateway, member.key);
+  await createSession(second, admin.key, { title: 'Private', visibility: 'PRIVATE' });
+  await createSession(second, stranger.key, { title: 'Foreign', visibility: 'PUBLIC' });
+  await createSession(second, admin.key, { title: 'Public', visibility: 'PUBLIC' });
+  const text = await follower.until('"title":"Public"');
+  expect(text).not.toContain('Private');
+  expect(text).not.toContain('Foreign');
+  await follower.end();
+});
+
+test('a key that is revoked ends the subscription; one without the scope begins none', async () => {
+  const leaver = await gateway.createKey({ organization, role: 'member' });
+  const follower = await follow(gateway, leaver.key);
+  await mutate(second, admin.key, 'revokeApiKey', { apiKeyId: leaver.keyId });
+  await follower.until('UNAUTHENTICATED');
+  const { key } = await gateway.createKey({ organization, scopes: ['sessions.write'] });
+  const refused = await follow(gateway, key);
+  await refused.until('lacks the scope sessions.read');
+});
