@@ -159,7 +159,9 @@ describe('a session', () => {
 
 test('the list of sessions shows a session that somebody else creates', async () => {
   const { page, complaints } = await open('/sessions');
-  await page.getByRole('table', { name: 'Sessions' }).waitFor();
+  const isFollowing = page.waitForResponse((response) => /SessionChanged/.test(response.request().postData() ?? ''));
+  await page.reload();
+  await isFollowing;
   await createSession(gateway, key, { title: 'Made elsewhere' });
   await page.getByRole('link', { name: 'Made elsewhere' }).waitFor();
   expect(complaints).toEqual([]);

@@ -201,7 +201,7 @@ export async function readLastSessionChanges(
       .where('s.organization_id', '=', sql<string>`any(${listOf('uuid', organizationIds)})`)
       .groupBy('s.organization_id'),
   );
-  return new Map(rows.map(({ id, version }) => [id, String(version)]));
+  return new Map(rows.map(({ id, version }) => [id, version]));
 }
 
 /** What stands for the present state of each session and its stream: two states differ in it. */

@@ -46,7 +46,7 @@ async function follow(on: TestGateway, key: string): Promise<Follower> {
       }
       return text;
     },
-    end: async () => void (await reader?.cancel()),
+    end: async () => reader?.cancel(),
   };
 }
 
