@@ -53,11 +53,11 @@ async function follow(on: TestGateway, key: string): Promise<Follower> {
 test('a session that another process creates, changes or moves is given as it is then', async () => {
   const follower = await follow(gateway, admin.key);
   const id = await createSession(second, admin.key, { title: 'Created there' });
-  await follower.until('"title":"Created there"');
+  expect(await follower.until('"title":"Created there"')).toContain('"title":"Created there"');
   await mutate(second, admin.key, 'updateSession', { sessionId: id, title: 'Renamed there' });
-  await follower.until('"title":"Renamed there"');
+  expect(await follower.until('"title":"Renamed there"')).toContain('"title":"Renamed there"');
   await moveTo(second, admin.key, id, 'IN_PROGRESS');
-  await follower.until('IN_PROGRESS');
+  expect(await follower.until('IN_PROGRESS')).toContain('IN_PROGRESS');
   await follower.end();
 });
 
@@ -68,7 +68,7 @@ test('without notifications the poll finds the change', async () => {
   );
   const follower = await follow(deaf, admin.key);
   await createSession(second, admin.key, { title: 'Found by the poll' });
-  await follower.until('"title":"Found by the poll"');
+  expect(await follower.until('"title":"Found by the poll"')).toContain('"title":"Found by the poll"');
   await follower.end();
   await deaf.close();
 });
@@ -89,8 +89,8 @@ test('a key that is revoked ends the subscription; one without the scope begins 
   const leaver = await gateway.createKey({ organization, role: 'member' });
   const follower = await follow(gateway, leaver.key);
   await mutate(second, admin.key, 'revokeApiKey', { apiKeyId: leaver.keyId });
-  await follower.until('UNAUTHENTICATED');
+  expect(await follower.until('UNAUTHENTICATED')).toContain('UNAUTHENTICATED');
   const { key } = await gateway.createKey({ organization, scopes: ['sessions.write'] });
   const refused = await follow(gateway, key);
-  await refused.until('lacks the scope sessions.read');
+  expect(await refused.until('lacks the scope sessions.read')).toContain('lacks the scope sessions.read');
 });
