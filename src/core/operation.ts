@@ -4,6 +4,7 @@ import {
   UniqueConstraintViolationException,
 } from '@mikro-orm/postgresql';
 import { type AuditTarget, auditEntry, recordAudit } from './audit.ts';
+import { authorityValues, isAuthorized, isAuthorizedWithin } from './authority.ts';
 import type { LiveTails } from './live-tails.ts';
 import type { Notifier } from './postgres/notifications.ts';
 import type { Outbound } from './outbound/outbound.ts';
@@ -12,7 +13,7 @@ import type { RequestBudget } from './postgres/request-budget.ts';
 import type { Sql } from './postgres/sql.ts';
 import type { Turns } from './keyed-queue.ts';
 import type { Subscriptions } from './config.ts';
-import { type DomainError, ForbiddenError, invalid, ValidationError } from './errors.ts';
+import { DomainError, ForbiddenError, ValidationError, invalid } from './errors.ts';
 
 /** What a key may do. A key without the scope of an operation gets 403. */
 export const SCOPES = [
@@ -87,6 +88,8 @@ export interface OperationContext {
   readonly actor: Actor;
   /** Who the caller is now: a key may have been revoked since the request began. For requests that go on for long. */
   readonly authenticateAgain: () => Promise<Actor>;
+  /** Once a loss of rights is committed: waits until the changes are over that these users began before. */
+  readonly settleChanges: (userIds: readonly string[]) => Promise<void>;
   /**
    * What the caller is told of anything thrown, where the answer has begun already: an internal error is logged under the request id, and told
    * without detail.
@@ -172,32 +175,54 @@ export interface WriteOptions<Input, Result> {
   readonly operation: string;
   /** What the audit log says was changed; undefined when nothing was. */
   readonly target: (result: Result, input: Input, actor: Actor) => AuditTarget | undefined;
+  /** The users who lose rights by it: it is not answered before the changes are over that they began with these rights. */
+  readonly endsRightsOf?: (result: Result) => readonly string[];
   /** Constraints decide races: for each that may be violated, the error it means. */
   readonly conflicts?: Readonly<Record<string, (input: Input) => DomainError>>;
 }
 
 /**
  * Wraps an operation that changes something: one transaction, with its entry in the audit log, flushed and committed before the caller is
- * answered.
+ * answered. It begins with the rights of the caller as they are then.
  */
 export function write<Input, Result>(
   run: Operation<Input, Result>,
-  { access, operation, target, conflicts = {} }: WriteOptions<Input, Result>,
+  { access, operation, target, endsRightsOf, conflicts = {} }: WriteOptions<Input, Result>,
 ): Guarded<[Input], Result> {
   return guarded(access, async (context: OperationContext, input: Input) => {
     try {
-      return await context.em.transactional(async (em) => {
+      const written = await context.em.transactional(async (em) => {
+        if (!(await isAuthorizedWithin(em, authorityValues(context)))) return refuseLostAuthority(context);
         const result = await run({ ...context, em }, input);
         const changed = target(result, input, context.actor);
         if (changed) await recordAudit(em, auditEntry(context, operation, changed));
         return result;
       });
+      if (endsRightsOf) await context.settleChanges(endsRightsOf(written));
+      return written;
     } catch (error) {
       // Where the account of the caller was deleted meanwhile, that is why a row refers to nothing: 401, not 500.
       if (error instanceof ForeignKeyConstraintViolationException) await context.authenticateAgain();
       throw conflictOf(error, conflicts)?.(input) ?? error;
     }
   });
+}
+
+/** For a change that was not made, which may be why. @throws DomainError as `refuseLostAuthority`, where the caller's rights are gone. */
+export async function requireAuthority(context: OperationContext): Promise<void> {
+  if (!(await isAuthorized(context.sql.primary, authorityValues(context)))) await refuseLostAuthority(context);
+}
+
+/** @throws DomainError 401 where the key is no longer good; else ForbiddenError (403). */
+export async function refuseLostAuthority({ authenticateAgain }: OperationContext): Promise<never> {
+  try {
+    await authenticateAgain();
+  } catch (error) {
+    if (!(error instanceof DomainError) || error.kind === 'unauthenticated') throw error;
+  }
+  throw new ForbiddenError(
+    'your membership or role in the organization changed while the request was under way; send it again',
+  );
 }
 
 function conflictOf<Input>(error: unknown, conflicts: Readonly<Record<string, (input: Input) => DomainError>>) {

@@ -23,6 +23,7 @@ import { type Run, type Sql, createSql, runOn } from '../core/postgres/sql.ts';
 import { RequestBudget } from '../core/postgres/request-budget.ts';
 import { type Tracing, observeStatements } from '../core/tracing/tracing.ts';
 import { type Turns, createTurns } from '../core/keyed-queue.ts';
+import { settleChanges } from '../core/authority.ts';
 import { authenticate } from './admission/authenticate.ts';
 import { type Bounds, DEFAULT_BOUNDS } from './bounds.ts';
 import { entities } from './entities.ts';
@@ -243,6 +244,7 @@ export function operationContext(
     turns,
     actor,
     authenticateAgain: async () => (request ? authenticate(request.headers, dependencies) : actor),
+    settleChanges: (userIds) => settleChanges(dependencies.sql, userIds),
     toDomainError: (error) => toDomainError(error, dependencies.log.child({ requestId })),
     get signal() {
       return request?.signal;

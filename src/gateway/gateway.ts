@@ -5,10 +5,9 @@ import { DomainError } from '../core/errors.ts';
 import { type HttpAnswer, type HttpHeaders, type HttpRequest, answerWith } from '../core/http/messages.ts';
 import { readForm } from '../core/http/request-body.ts';
 import { wantsHtml } from '../core/http/html-page.ts';
-import type { Actor } from '../core/operation.ts';
 import { type Span, traced } from '../core/tracing/tracing.ts';
 import type { KnownKey } from './admission/api-key-lookup.ts';
-import { authenticate, canAct } from './admission/authenticate.ts';
+import { type Admitted, admit, canAct } from './admission/authenticate.ts';
 import { createCors } from './http/cors.ts';
 import { type Dependencies, operationContext, publicUrlOf } from './dependencies.ts';
 import { publicContext } from './public-context.ts';
@@ -78,15 +77,15 @@ export function createGateway(dependencies: Dependencies): Gateway {
     if (match instanceof DomainError) return refuseAddress(passage, match);
     passage.operation = match.route.operationId;
     passage.routeHeaders = match.route.headers;
-    const actor = await admit(passage);
+    const caller = await admitCaller(passage);
     return traced(tracing, { name: passage.operation, kind: 'internal' }, () =>
-      answerRest(request, url, match, actor, requestId, dependencies),
+      answerRest(request, url, match, caller, requestId, dependencies),
     );
   }
 
   /** Who calls, and that they may call now: 401, then 429, then an address that serves nothing, all before the body is read. */
-  function admit(passage: Passage, badAddress?: DomainError): Promise<Actor> {
-    return authenticate(passage.request.headers, dependencies, async (keyId) => {
+  function admitCaller(passage: Passage, badAddress?: DomainError): Promise<Admitted> {
+    return admit(passage.request, dependencies, async (keyId) => {
       passage.keyId = keyId;
       passage.limitHeaders = await limits?.countRequest(keyId);
       if (badAddress) throw badAddress;
@@ -99,7 +98,7 @@ export function createGateway(dependencies: Dependencies): Gateway {
    */
   async function refuseAddress(passage: Passage, error: DomainError): Promise<never> {
     const { request } = passage;
-    if (error.kind !== 'gone' && request.method !== 'OPTIONS' && !wantsHtml(request)) await admit(passage, error);
+    if (error.kind !== 'gone' && request.method !== 'OPTIONS' && !wantsHtml(request)) await admitCaller(passage, error);
     throw error;
   }
 
@@ -112,8 +111,8 @@ export function createGateway(dependencies: Dependencies): Gateway {
         passage,
         new DomainError('methodNotAllowed', 'GraphQL takes GET and POST', { headers: { Allow: 'GET, POST' } }),
       );
-    const actor = await admit(passage);
-    return graphql(request, operationContext(dependencies, actor, requestId, request), passage);
+    const { whenRead } = await admitCaller(passage);
+    return graphql(request, async () => operationContext(dependencies, await whenRead(), requestId, request), passage);
   }
 
   async function answerPage(passage: Passage): Promise<HttpAnswer | undefined> {

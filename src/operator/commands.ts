@@ -3,6 +3,7 @@ import { stat } from 'node:fs/promises';
 import { type Readable, addAbortSignal } from 'node:stream';
 import { LockMode } from '@mikro-orm/postgresql';
 import { recordAudit, operatorEntry } from '../core/audit.ts';
+import { settleChanges } from '../core/authority.ts';
 import { DomainError } from '../core/errors.ts';
 
 import { type ProgressStream, createProgress } from './progress.ts';
@@ -74,16 +75,18 @@ export async function runCommand(
 }
 
 async function revokeKey(
-  { database, notifier, now, newId }: Dependencies,
+  { database, sql, notifier, now, newId }: Dependencies,
   { keyId: id }: CommandOf<'keys revoke'>,
 ): Promise<object> {
-  await database.em.fork().transactional(async (em) => {
+  const userId = await database.em.fork().transactional(async (em) => {
     const key = await em.findOne(ApiKey, { id, revokedAt: null }, { lockMode: LockMode.PESSIMISTIC_WRITE });
     if (!key) throw new UsageError('API key not found, or revoked already');
     key.revoke(now());
     const target = { type: 'ApiKey', id: key.id, organizationId: key.organization?.id };
     await recordAudit(em, operatorEntry({ now, newId }, 'revokeApiKey', target));
+    return key.user.id;
   });
+  await settleChanges(sql, [userId]);
   notifier.publish(apiKeyTopic(id.toLowerCase()));
   return { deleted: true, id };
 }

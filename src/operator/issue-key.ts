@@ -1,3 +1,4 @@
+import { settleChanges } from '../core/authority.ts';
 import { recordAudit, operatorEntry } from '../core/audit.ts';
 import { type Role, SCOPES, type Scope } from '../core/operation.ts';
 import type { Dependencies } from '../gateway/dependencies.ts';
@@ -45,9 +46,12 @@ export function createKeyFor(
   wanted: WantedKey & { organization: string; allOrganizations?: false },
 ): Promise<BoundKey>;
 export function createKeyFor(dependencies: Dependencies, wanted: WantedKey): Promise<IssuedKey>;
-export function createKeyFor({ database, config, now, newId }: Dependencies, wanted: WantedKey): Promise<IssuedKey> {
+export async function createKeyFor(
+  { database, sql, config, now, newId }: Dependencies,
+  wanted: WantedKey,
+): Promise<IssuedKey> {
   const { email, organization: slug, role, scopes = SCOPES, name = 'Created at the command line' } = wanted;
-  return database.em.fork().transactional(async (em) => {
+  const issued = await database.em.fork().transactional(async (em) => {
     const settings = { defaultSubscriptions: config.DEFAULT_SUBSCRIPTION };
     const { user, isNew: createdUser } = await findOrCreateUser({ em, now, newId }, email.toLowerCase());
     const found = slug === undefined ? undefined : await findOrCreateOrganization({ em, now, newId, settings }, slug);
@@ -75,4 +79,7 @@ export function createKeyFor({ database, config, now, newId }: Dependencies, wan
       createdOrganization: found?.isNew ?? false,
     };
   });
+  // A role that is given may be lower than the one before.
+  if (role) await settleChanges(sql, [issued.userId]);
+  return issued;
 }

@@ -18,6 +18,8 @@ export interface HttpRequest {
   readonly signal: AbortSignal;
   /** As it comes in; null where there is none. A reader may stop early. */
   readonly body: AsyncIterable<Uint8Array> | null;
+  /** Whether all of the body has arrived; undefined where nobody knows. */
+  readonly hasArrived?: boolean;
 }
 
 export interface HttpAnswer {

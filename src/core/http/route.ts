@@ -50,7 +50,7 @@ export interface Route<Input extends z.ZodType = z.ZodType, Output extends z.Zod
 /** What works without a caller: everything that an operation has, but nobody on whose behalf. */
 export type PublicContext = Omit<
   OperationContext,
-  'actor' | 'authenticateAgain' | 'toDomainError' | 'turns' | 'timing' | 'liveTails' | 'budget'
+  'actor' | 'authenticateAgain' | 'settleChanges' | 'toDomainError' | 'turns' | 'timing' | 'liveTails' | 'budget'
 > & {
   /** The user that the browser is signed in as; undefined without a valid cookie, wherever the request comes from. */
   readonly signedInUserId: () => Promise<string | undefined>;

@@ -181,7 +181,7 @@ const markRevoked = write(
     key.revoke(context.now());
     return key;
   },
-  { access: WRITE_API_KEYS, operation: 'revokeApiKey', target: targetOf },
+  { access: WRITE_API_KEYS, operation: 'revokeApiKey', target: targetOf, endsRightsOf: ({ user }) => [user.id] },
 );
 
 async function loadApiKey({ em, actor }: OperationContext, id: string): Promise<ApiKey> {

@@ -59,7 +59,12 @@ export const changeOrganizationMemberRole = write(
     membership.role = role;
     return { organization, membership, user: membership.user };
   },
-  { access: ADMINISTER_ORGANIZATION, operation: 'changeOrganizationMemberRole', target: memberOf },
+  {
+    access: ADMINISTER_ORGANIZATION,
+    operation: 'changeOrganizationMemberRole',
+    target: memberOf,
+    endsRightsOf: ({ user }) => [user.id],
+  },
 );
 
 /**
@@ -83,7 +88,12 @@ const removeMember = write(
     const keyIds = await endMembership(context, membership);
     return { change: { organization, membership, user: membership.user }, keyIds };
   },
-  { access: ADMINISTER_ORGANIZATION, operation: 'removeOrganizationMember', target: ({ change }) => memberOf(change) },
+  {
+    access: ADMINISTER_ORGANIZATION,
+    operation: 'removeOrganizationMember',
+    target: ({ change }) => memberOf(change),
+    endsRightsOf: ({ change }) => [change.user.id],
+  },
 );
 
 /** Makes the user a member, whoever asks; a role that is given replaces that of an earlier membership. Part of the caller's transaction. */

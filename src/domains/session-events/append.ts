@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import { type AuditValues, type NewAuditEntry, auditInsert, auditValues } from '../../core/audit.ts';
+import { type AuthorityValues, authorityValues, hasAuthority } from '../../core/authority.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import { type Statement, preparedByShape, queriesOn } from '../../core/postgres/queries.ts';
 import { within } from '../../core/postgres/reach.ts';
@@ -11,7 +12,7 @@ import type { AppendSessionEventsInput } from './input.ts';
 const db = queriesOn<SessionEventTables & SessionTables>();
 
 /** Lists without special characters are one text each, which is cheaper to make and to send than an array, whose every element is escaped. */
-interface Given extends AuditValues {
+interface Given extends AuditValues, AuthorityValues {
   readonly sessionId: string;
   readonly organizationId: string;
   readonly userId: string;
@@ -33,18 +34,19 @@ const appends = preparedByShape<Given>();
  * before the first event; nothing when the caller may not append, the session is finished, or the batch is stored already.
  */
 export function appendStatement(
-  { actor, now }: OperationContext,
+  context: OperationContext,
   { sessionId, batchId, events }: AppendSessionEventsInput,
   entry: NewAuditEntry,
 ): Statement<{ base: number }> {
-  const { role, ...caller } = callerOf(actor);
+  const { role, ...caller } = callerOf(context.actor);
   const values: Given = {
     ...auditValues(entry),
+    ...authorityValues(context),
     ...caller,
     sessionId,
     count: events.length,
     batchId,
-    now: now(),
+    now: context.now(),
     createdAt: events.map(({ createdAt }) => createdAt).join(),
     eventType: events.map(({ eventType }) => eventType),
     messageId: events.map(({ messageId }) => messageId).join(),
@@ -76,6 +78,7 @@ export function appendStatement(
           .set({ last_id: sql<number>`last_id + ${count}` })
           .where('session_id', '=', id)
           .where('is_closed', '=', false)
+          .where(hasAuthority(value))
           .where((eb) =>
             eb
               .exists(eb.selectFrom('session as s').select('s.id').where('s.id', '=', id).where(within(reach, 's')))

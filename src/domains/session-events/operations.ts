@@ -2,7 +2,7 @@ import { ConflictError, DomainError, notFound } from '../../core/errors.ts';
 import type { LoadBatch } from '../../core/graphql/batches.ts';
 import type { Page, PageArguments } from '../../core/postgres/keyset.ts';
 import type { Columns } from '../../core/postgres/columns.ts';
-import { type OperationContext, guarded, requireAccess } from '../../core/operation.ts';
+import { type OperationContext, guarded, requireAccess, requireAuthority } from '../../core/operation.ts';
 import { auditEntry } from '../../core/audit.ts';
 import { requireSessionChange, sessionTopic } from '../sessions/operations.ts';
 import { READ_SESSIONS, RECORD_SESSIONS } from '../sessions/policy.ts';
@@ -186,6 +186,7 @@ async function replay(
   context: OperationContext,
   { sessionId, batchId, events }: AppendSessionEventsInput,
 ): Promise<AppendedEvents> {
+  await requireAuthority(context);
   await requireSessionChange(context, sessionId);
   const batch = batchId === null ? undefined : await findBatch(context, sessionId, batchId);
   if (!batch) throw new ConflictError('WRONG_STATE', 'the session is finished; queue it again before recording events');

@@ -2,7 +2,7 @@ import { sessionTopic, sessionsTopic } from './topics.ts';
 import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
 import { ConflictError, invalid, notFound } from '../../core/errors.ts';
 import type { CountedPage } from '../../core/postgres/keyset.ts';
-import { type OperationContext, guarded, requireOrganization } from '../../core/operation.ts';
+import { type OperationContext, guarded, requireOrganization, requireAuthority } from '../../core/operation.ts';
 import { auditEntry } from '../../core/audit.ts';
 import type { Columns } from '../../core/postgres/columns.ts';
 import { isLongerThan } from '../../core/validation.ts';
@@ -165,6 +165,7 @@ export async function requireSessionChange(context: OperationContext, sessionId:
 
 /** Why a session was not changed. */
 async function refuse(context: OperationContext, sessionId: string): Promise<never> {
+  await requireAuthority(context);
   await requireSessionChange(context, sessionId);
   throw new ConflictError('CHANGED_MEANWHILE', 'the session was changed by somebody else at the same time; try again');
 }

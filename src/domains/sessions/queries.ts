@@ -1,6 +1,7 @@
 import { type RawBuilder, type SelectQueryBuilder, sql } from 'kysely';
 import type { LoadBatch } from '../../core/graphql/batches.ts';
 import { type NewAuditEntry, auditInsert, auditValues } from '../../core/audit.ts';
+import { authorityValues, hasAuthority } from '../../core/authority.ts';
 import { type Ordering, type Page, type PageArguments, type PageValues, planPage } from '../../core/postgres/keyset.ts';
 import type { OperationContext, Role } from '../../core/operation.ts';
 import {
@@ -245,16 +246,16 @@ const updates = preparedByShape<Readonly<Record<string, unknown>>>();
  * Of `agentOptions`, and of `goal` in them, what is not given stays as it is.
  */
 export async function updateSessionRow(
-  { actor, sql: reader }: OperationContext,
+  context: OperationContext,
   sessionId: string,
   changes: SessionChanges,
   { entry, columns: asked }: { entry: NewAuditEntry; columns?: Columns<SessionRow> },
 ): Promise<SessionRow | undefined> {
-  const { organizationId, userId, role } = callerOf(actor);
+  const { organizationId, userId, role } = callerOf(context.actor);
   const names = sessionColumns(asked);
   const given = Object.keys(changes);
   const isMerged = changes.agentOptions != null;
-  const values = { ...changes, ...auditValues(entry), sessionId, organizationId, userId };
+  const values = { ...changes, ...auditValues(entry), ...authorityValues(context), sessionId, organizationId, userId };
   const statement = updates([role, isMerged, ...given, '', ...names].join(), values, (value) => {
     const caller = { organizationId: value('organizationId'), userId: value('userId'), role };
     const written = given.map((name): [string, RawBuilder<never>] => {
@@ -269,6 +270,7 @@ export async function updateSessionRow(
           .set(Object.fromEntries(written))
           .where('s.id', '=', sql<string>`${value('sessionId')}`)
           .where(within(changeableBy(caller), 's'))
+          .where(hasAuthority(value))
           .returning(selectionOf(names, caller)),
       )
       .with('recorded', () => auditInsert(value, 'changed'))
@@ -276,7 +278,7 @@ export async function updateSessionRow(
       .selectAll()
       .$castTo<SessionRow>();
   });
-  return reader.first(statement);
+  return context.sql.first(statement);
 }
 
 /** What is given over what is there; where one of the two goals is not there, the other one stays as it is. */

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
-import type { HttpHeaders } from '../../core/http/messages.ts';
-import { invalid, notFound, unauthenticated } from '../../core/errors.ts';
+import type { HttpHeaders, HttpRequest } from '../../core/http/messages.ts';
+import { ForbiddenError, NotFoundError, invalid, notFound, unauthenticated } from '../../core/errors.ts';
 import type { ActingOrganization, Actor } from '../../core/operation.ts';
 import { isWellFormedApiKey } from '../../domains/api-keys/key-format.ts';
 import { noteKeyUse } from '../../domains/api-keys/operations.ts';
@@ -46,6 +46,43 @@ export async function authenticate(
     organization: chooseOrganization(known, headers.get(ORGANIZATION_HEADER)),
     position: known.position,
   };
+}
+
+/** A caller who was found by the headers of their request. */
+export interface Admitted {
+  readonly actor: Actor;
+  /** Who they are once the body has been read: looked up again, unless all of it was there before the first lookup. */
+  readonly whenRead: () => Promise<Actor>;
+}
+
+/**
+ * Finds the caller before anything of the body is read, and lets them be found again after it: rights may end while a body comes slowly.
+ * @throws as `authenticate`; then also ForbiddenError, where the caller is no longer a member of the organization.
+ */
+export async function admit(
+  request: Pick<HttpRequest, 'headers' | 'body' | 'hasArrived'>,
+  parts: AuthenticationParts,
+  onKey: (keyId: string) => Promise<void>,
+): Promise<Admitted> {
+  const [actor, isThere] = await Promise.all([
+    authenticate(request.headers, parts, onKey),
+    // The lookup is sent in the same phase of the event loop, or in a later one.
+    request.body === null || inNextPhase(() => request.hasArrived === true),
+  ]);
+  return { actor, whenRead: isThere ? async () => actor : () => findAgain(request.headers, parts) };
+}
+
+function inNextPhase<Result>(look: () => Result): Promise<Result> {
+  return new Promise((resolve) => setImmediate(() => resolve(look())));
+}
+
+async function findAgain(headers: HttpHeaders, parts: AuthenticationParts): Promise<Actor> {
+  try {
+    return await authenticate(headers, parts);
+  } catch (error) {
+    if (error instanceof NotFoundError) throw new ForbiddenError('you are no longer a member of the organization');
+    throw error;
+  }
 }
 
 async function findCaller(

@@ -64,7 +64,8 @@ interface ToldCost {
 
 export type GraphQLDoor = (
   request: HttpRequest,
-  operation: OperationContext,
+  /** For the caller as they are once the body has been read. */
+  openOperation: () => Promise<OperationContext>,
   logs: { readonly log: Logger },
 ) => Promise<HttpAnswer>;
 
@@ -245,7 +246,11 @@ export function createGraphQLDoor(dependencies: Dependencies, limits: RateLimits
     return observed(args, server);
   }
 
-  return async (request, operation, logs) => {
+  return async (request, openOperation, logs) => {
+    const params = readGraphQLRequest(request).then(findDocument);
+    // What is wrong with it is said where it is used.
+    await params.catch(() => undefined);
+    const operation = await openOperation();
     const server: ServerContext = {
       operation,
       logs,
@@ -253,7 +258,7 @@ export function createGraphQLDoor(dependencies: Dependencies, limits: RateLimits
       following: {},
       made: {},
       replay: { isReplayed: false },
-      params: readGraphQLRequest(request).then(findDocument),
+      params,
     };
     const answered = async () => (await runKnown(request, server)) ?? (await askYoga(request, server));
     const answer = await answered().finally(() => {

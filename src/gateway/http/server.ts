@@ -160,6 +160,10 @@ class NodeRequest implements HttpRequest {
     return this.#aborted.signal;
   }
 
+  get hasArrived(): boolean {
+    return this.#incoming.complete;
+  }
+
   get body(): AsyncIterable<Uint8Array> | null {
     const { 'content-length': length, 'transfer-encoding': encoding } = this.#incoming.headers;
     if (this.method === 'GET' || this.method === 'HEAD' || (length ?? encoding) === undefined) return null;

@@ -148,10 +148,20 @@ export function createIdempotency(
     const transaction = sqlWithin(em, context.budget);
     const topics: string[] = [];
     const notifier = { ...context.notifier, publish: (topic: string) => void topics.push(topic) };
-    const { text, isSuccess } = await work({ ...context, em, sql: transaction, notifier, turns: undefined });
+    const ended: string[] = [];
+    const settleChanges = async (userIds: readonly string[]) => void ended.push(...userIds);
+    const { text, isSuccess } = await work({
+      ...context,
+      em,
+      sql: transaction,
+      notifier,
+      settleChanges,
+      turns: undefined,
+    });
     if (isSuccess) {
       await keep(sqlWithin(em), claim, text);
       await em.commit();
+      await context.settleChanges(ended);
       topics.forEach((topic) => context.notifier.publish(topic));
     } else {
       await em.rollback();

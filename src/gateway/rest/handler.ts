@@ -3,8 +3,9 @@ import { type HttpAnswer, type HttpRequest, answerJson, answerWith } from '../..
 import { DomainError, type ErrorKind, STATUS_OF, ValidationError, invalid } from '../../core/errors.ts';
 import { type Method, type Route, isWrite, takesBody } from '../../core/http/route.ts';
 import { NOT_KNOWN, parseInput } from '../../core/validation.ts';
-import { type Actor, type OperationContext, requireAccess } from '../../core/operation.ts';
+import { type OperationContext, requireAccess } from '../../core/operation.ts';
 import { readJson, requireObject } from '../../core/http/request-body.ts';
+import type { Admitted } from '../admission/authenticate.ts';
 import { type Dependencies, operationContext, readingContext } from '../dependencies.ts';
 import { idempotencyKeyOf } from '../request-headers.ts';
 import { runWithKey } from './keyed-call.ts';
@@ -71,13 +72,15 @@ export async function answerRest(
   request: HttpRequest,
   url: URL,
   { route, parameters: encoded }: Match,
-  actor: Actor,
+  { actor, whenRead }: Admitted,
   requestId: string,
   dependencies: Dependencies,
 ): Promise<HttpAnswer> {
   requireAccess(actor, route.access);
   if (isWrite(route) && !takesBody(route)) await refuseProperties(request);
   const given = takesBody(route) ? await bodyOf(request, route) : queryOf(url.searchParams, route);
+  const current = await whenRead();
+  requireAccess(current, route.access);
   const parameters = Object.fromEntries(
     Object.entries(encoded).map(([name, segment]) => [name, decode(name, segment)]),
   );
@@ -86,7 +89,7 @@ export async function answerRest(
   if (doubled.length > 0) throw unknownProperties(doubled);
   const whole = { ...given, ...parameters };
   const input = parseInput(route.input, whole);
-  const context = operationContext(dependencies, actor, requestId, request);
+  const context = operationContext(dependencies, current, requestId, request);
   // A stream goes on reading, and closes its budget itself.
   if (route.respond) return runRoute(route, readingContext(context, dependencies), input, request);
   try {

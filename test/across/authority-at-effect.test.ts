@@ -1,0 +1,174 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import {
+  ADMIN_CHANGES,
+  CHANGES,
+  type Change,
+  LOSSES,
+  type Loss,
+  type Place,
+  createPlace,
+  sendSlowly,
+  statusOf,
+  take,
+} from '../support/fixtures/changes.ts';
+import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
+import { untilWaiting, whileHeld } from '../support/fixtures/locks.ts';
+import { createSession } from '../support/fixtures/sessions.ts';
+
+/** Rights that end while a request is under way are gone when it takes effect. */
+
+let gateway: TestGateway;
+beforeAll(async () => {
+  gateway = await startTestGateway();
+});
+afterAll(() => gateway.close());
+
+type Caller = Awaited<ReturnType<TestGateway['createKey']>>;
+
+/** Two administrators of an organization, the second of whom loses rights, and what they work on. */
+async function setUp(): Promise<{ admin: Caller; caller: Caller; place: Place }> {
+  const admin = await gateway.createKey();
+  const caller = await gateway.createKey({ organization: admin.organization, role: 'admin' });
+  return { admin, caller, place: await createPlace(gateway, caller) };
+}
+
+async function changesOf({ keyId }: Caller): Promise<number> {
+  const query = `select 1 from audit_entry where key_id = $1`;
+  return (await gateway.dependencies.sql.query(query, [keyId])).length;
+}
+
+const everyChange = { ...CHANGES, ...ADMIN_CHANGES };
+const nameAndMake = Object.entries(everyChange);
+
+const lost: [Loss, readonly [string, (place: Place) => Change][], number][] = LOSSES.map((loss) => [
+  loss,
+  loss === 'demoted' ? Object.entries(ADMIN_CHANGES) : nameAndMake,
+  loss === 'demoted' ? 403 : 401,
+]);
+
+describe('a body that comes slowly', () => {
+  test.each(lost)('%s before it is complete: nothing is changed', async (loss, changes, status) => {
+    const { admin, caller, place } = await setUp();
+    const before = await changesOf(caller);
+    const requests = changes.map(([, make]) => sendSlowly(gateway, caller.key, make(place)));
+    await Promise.all(requests.map(({ isRead }) => isRead));
+    await take(gateway, admin.key, loss, caller);
+    for (const { finish } of requests) finish();
+    const statuses = await Promise.all(requests.map(async ({ answer }) => statusOf(await answer)));
+    expect(Object.fromEntries(changes.map(([name], index) => [name, statuses[index]]))).toEqual(
+      Object.fromEntries(changes.map(([name]) => [name, status])),
+    );
+    expect(await changesOf(caller)).toBe(before);
+  });
+
+  test('an unbound key whose user was removed: 403', async () => {
+    const { admin, caller, place } = await setUp();
+    await gateway.createKey({ email: caller.email });
+    await gateway.dependencies.sql.query('update api_key set organization_id = null where id = $1', [caller.keyId]);
+    const headers = { 'X-Organization-Id': caller.organization };
+    const update = everyChange['updateSession']?.(place);
+    if (!update) throw new Error('no such change');
+    const request = sendSlowly(gateway, caller.key, { ...update, headers });
+    await request.isRead;
+    await take(gateway, admin.key, 'removed', caller);
+    request.finish();
+    expect(await statusOf(await request.answer)).toBe(403);
+  });
+
+  test('whoever keeps their rights is served', async () => {
+    const { caller, place } = await setUp();
+    const request = sendSlowly(
+      gateway,
+      caller.key,
+      CHANGES['createApiKey']?.(place) ?? { method: '', path: '', body: {} },
+    );
+    await request.isRead;
+    request.finish();
+    expect(await statusOf(await request.answer)).toBe(200);
+  });
+});
+
+/** What a change and a loss of rights meet at. */
+const RIGHTS_OF = 'select pg_advisory_xact_lock(1, hashtext(?))';
+
+describe('a request that has been read', () => {
+  test.each(lost)('%s before its transaction: nothing is changed', async (loss, changes, status) => {
+    const { admin, caller, place } = await setUp();
+    const before = await changesOf(caller);
+    const answers = await whileHeld(gateway, RIGHTS_OF, [caller.userId], async (release) => {
+      const sent = changes.map(async ([name, make]) => {
+        const { method, path, body, headers } = make(place);
+        const response = await gateway.fetch(path, {
+          method,
+          headers: { Authorization: `Bearer ${caller.key}`, 'Content-Type': 'application/json', ...headers },
+          body: JSON.stringify(body),
+        });
+        return [name, await statusOf(response)];
+      });
+      await untilWaiting(gateway, changes.length);
+      const taken = take(gateway, admin.key, loss, caller);
+      await expect.poll(() => isTaken(caller, loss), { interval: 10 }).toBe(true);
+      await release();
+      await taken;
+      return Promise.all(sent);
+    });
+    expect(Object.fromEntries(answers)).toEqual(Object.fromEntries(changes.map(([name]) => [name, status])));
+    expect(await changesOf(caller)).toBe(before);
+  });
+
+  async function isTaken({ userId, keyId, organizationId }: Caller, loss: Loss): Promise<boolean> {
+    const [row] = await gateway.dependencies.sql.query<{ revoked: boolean; expired: boolean; role: string | null }>(
+      `select revoked_at is not null as revoked, expires_at <= now() as expired,
+         (select role from membership where user_id = $2 and organization_id = $3) as role from api_key where id = $1`,
+      [keyId, userId, organizationId],
+    );
+    const { revoked = false, expired = false, role = null } = row ?? {};
+    return { revoked, expired, removed: role === null, demoted: role === 'member' }[loss];
+  }
+
+  test.each(['revoked', 'removed', 'demoted'] as const)(
+    '%s while it changes something: acknowledged only when that is committed',
+    async (loss) => {
+      const { admin, caller } = await setUp();
+      const sessionId = await createSession(gateway, caller.key);
+      const order: string[] = [];
+      const query =
+        'mutation($input: TransitionSessionInput!) { transitionSession(input: $input) { __typename ... on Error { message } } }';
+      await whileHeld(gateway, 'select 1 from session where id = ? for update', [sessionId], async (release) => {
+        const changed = gateway
+          .graphql(caller.key, query, { input: { sessionId, state: 'IN_PROGRESS' } })
+          .then(({ data }) => order.push(JSON.stringify(data)));
+        await untilWaiting(gateway, 1);
+        const taken = take(gateway, admin.key, loss, caller).then(() => order.push('taken'));
+        await untilWaiting(gateway, 2);
+        expect(order).toEqual([]);
+        await release();
+        await Promise.all([changed, taken]);
+      });
+      const [row] = await gateway.dependencies.sql.query<{ state: string }>('select state from session where id = $1', [
+        sessionId,
+      ]);
+      expect([row?.state, order.toSorted()]).toEqual([
+        'inProgress',
+        ['taken', '{"transitionSession":{"__typename":"TransitionSessionPayload"}}'],
+      ]);
+    },
+  );
+
+  test('administrators who take each other’s rights at once do not wait for each other in a circle', async () => {
+    const failures: string[] = [];
+    for (let round = 0; round < 5; round += 1) {
+      const { admin, caller } = await setUp();
+      const third = await gateway.createKey({ organization: admin.organization, role: 'admin' });
+      const outcomes = await Promise.allSettled([
+        take(gateway, admin.key, 'removed', caller),
+        take(gateway, caller.key, 'removed', admin),
+        take(gateway, third.key, 'demoted', admin),
+        take(gateway, caller.key, 'revoked', caller),
+      ]);
+      failures.push(...outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? String(outcome.reason) : [])));
+    }
+    // Whoever comes second has lost the right to do it.
+    expect(failures.filter((failure) => /INTERNAL|UNAVAILABLE/.test(failure))).toEqual([]);
+  });
+});
