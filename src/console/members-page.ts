@@ -4,7 +4,7 @@ import { html } from './html.ts';
 import type { Answers } from './operation-types.ts';
 import { Empty, List, PageFrame, Time, personOf, wordsOf } from './parts.ts';
 
-type Row = NonNullable<Answers['Members']['viewer']['organization']>['members']['edges'][number];
+type Row = NonNullable<NonNullable<Answers['Members']['viewer']['organization']>['members']>['edges'][number];
 
 export function MembersPage(): VNode {
   const list = usePages('Members', { first: 50 }, ({ viewer }) => {

@@ -137,6 +137,8 @@ export type Operation<Input, Result> = (context: OperationContext, input: Input)
 export interface Access {
   /** The scopes that the key needs, all of them. */
   readonly scopes: readonly Scope[];
+  /** Scopes of which the key needs one, whichever. */
+  readonly anyScopeOf?: { readonly scopes: readonly Scope[]; readonly name: string };
   /** Whether it works in the acting organization; 400 for a caller without one. */
   readonly inOrganization: boolean;
   /** The role that the caller needs there. */
@@ -150,6 +152,9 @@ export interface Access {
     readonly description: string;
   };
 }
+
+/** What needs nothing but a key. */
+export const ANYBODY: Access = { scopes: [], inOrganization: false };
 
 /** An operation that checks its access, and shows what it is. */
 export interface Guarded<Args extends readonly unknown[], Result> {
@@ -238,10 +243,12 @@ function conflictOf<Input>(error: unknown, conflicts: Readonly<Record<string, (i
  */
 export function requireAccess(
   actor: Actor,
-  { scopes, inOrganization, role, subscription }: Access,
+  { scopes, anyScopeOf, inOrganization, role, subscription }: Access,
   organizationId?: string,
 ): void {
   for (const scope of scopes) requireScope(actor, scope);
+  if (anyScopeOf && !anyScopeOf.scopes.some((scope) => actor.scopes.has(scope)))
+    throw new ForbiddenError(`the API key lacks every scope of ${anyScopeOf.name}; one of them is enough`);
   if (!inOrganization) return;
   const organization = requireOrganization(actor, organizationId);
   if (role === 'admin') requireAdmin(actor);

@@ -7,12 +7,14 @@ import { mcpConnectionPages, mcpConnectionRoutes } from '../domains/mcp-connecti
 import { organizationRoutes } from '../domains/organizations/rest.ts';
 import { sessionEventRoutes } from '../domains/session-events/rest.ts';
 import { sessionRoutes } from '../domains/sessions/rest.ts';
+import { userRoutes } from '../domains/users/rest.ts';
 import { userDeletionRoutes } from '../domains/user-deletions/rest.ts';
 
 /** The REST table: every documented path. */
 export const routes: readonly Route[] = [
   ...organizationRoutes,
   ...apiKeyRoutes,
+  ...userRoutes,
   ...userDeletionRoutes,
   ...mcpConnectionRoutes,
   ...sessionRoutes,

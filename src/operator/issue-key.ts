@@ -54,7 +54,8 @@ export async function createKeyFor(
   const issued = await database.em.fork().transactional(async (em) => {
     const settings = { defaultSubscriptions: config.DEFAULT_SUBSCRIPTION };
     const { user, isNew: createdUser } = await findOrCreateUser({ em, now, newId }, email.toLowerCase());
-    const found = slug === undefined ? undefined : await findOrCreateOrganization({ em, now, newId, settings }, slug);
+    const found =
+      slug === undefined ? undefined : await findOrCreateOrganization({ em, now, newId, settings }, slug, user.id);
     const membership =
       found &&
       (await ensureMember(

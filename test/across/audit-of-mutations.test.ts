@@ -69,6 +69,16 @@ const MUTATIONS: Readonly<Record<string, Write>> = {
     run: () => w.mutate('removeOrganizationMember', { userId: w.made['member'] }),
     target: ofMember,
   },
+  updateViewer: {
+    run: () => w.mutate('updateViewer', { name: 'Ann' }),
+    target: () => ['User', w.admin.userId],
+    organization: () => null,
+  },
+  leaveOrganization: {
+    run: () => w.mutate('leaveOrganization', {}, '__typename', w.walker.key),
+    target: () => ['User', w.walker.userId],
+    by: () => w.walker,
+  },
   createApiKey: {
     run: () =>
       w.keep(

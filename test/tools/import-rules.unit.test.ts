@@ -48,7 +48,7 @@ describe('refused', () => {
 
     ['src/domains/users/operations.ts', value('../organizations/input.ts'), /^Of another noun only/],
     ['src/domains/users/operations.ts', type('../organizations/queries.ts'), /^Of another noun only/],
-    ['src/domains/users/operations.ts', value('../organizations/graphql.ts'), /^Of another noun only/],
+    ['src/domains/users/operations.ts', value('../organizations/graphql/types.ts'), /^Of another noun only/],
     ['src/domains/users/rest.ts', value('../organizations/graphql/operations.ts'), /^Of another noun only/],
 
     ['src/domains/users/graphql.ts', value('./rest.ts'), 'GraphQL files do not know REST.'],

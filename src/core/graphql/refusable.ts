@@ -26,11 +26,12 @@ export const PAYLOAD = { payload: true };
 
 /** What is needed, in sentences for a description. */
 export function describeAccess(
-  { scopes, role, subscription }: Access,
+  { scopes, anyScopeOf, role, subscription }: Access,
   { actingOrganization }: Partial<Refusal> = {},
 ): string {
   return [
     ...scopes.map((scope) => `Needs the scope \`${scope}\`.`),
+    anyScopeOf && `Needs any scope of ${anyScopeOf.name}.`,
     role && 'Needs the role `ADMIN`.',
     subscription?.description,
     actingOrganization && 'Answered only of the organization that the request acts in.',

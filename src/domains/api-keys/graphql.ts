@@ -6,7 +6,7 @@ import { nodeType, toGlobalId, uuidsOf } from '../../core/graphql/nodes.ts';
 import { SCOPES, type Scope } from '../../core/operation.ts';
 import { refusable } from '../../core/graphql/refusable.ts';
 import { needs, selectedColumns } from '../../core/graphql/selection.ts';
-import { OrganizationType } from '../organizations/graphql.ts';
+import { OrganizationType } from '../organizations/graphql/types.ts';
 import { createApiKeyInput, renameApiKeyInput, revokeApiKeyInput } from './input.ts';
 import { createApiKey, listApiKeys, readApiKeys, renameApiKey, revokeApiKey } from './operations.ts';
 import { mayManage } from './policy.ts';

@@ -28,7 +28,7 @@ import {
   unboundKeysOf,
 } from './queries.ts';
 
-export { type ApiKeyRow, NOTED_EVERY, noteKeyUse, revokeKeys } from './queries.ts';
+export { type ApiKeyRow, NOTED_EVERY, apiKeyRow, noteKeyUse, revokeKeys } from './queries.ts';
 
 export { readKeyVersions } from './queries.ts';
 
@@ -131,6 +131,18 @@ export async function issueApiKey(
   });
   em.persist(apiKey);
   return { apiKey, key };
+}
+
+/**
+ * Likewise, a key that can do what the calling one can, and expires with it.
+ * @throws ConflictError at the bound of active keys.
+ */
+export async function issueApiKeyLike(
+  context: OperationContext,
+  given: { readonly userId: string; readonly organizationId: string; readonly name: string },
+): Promise<CreatedApiKey> {
+  const expiresAt = await boundedExpiry(context, undefined);
+  return issueApiKey(context, { ...given, scopes: [...context.actor.scopes], expiresAt });
 }
 
 async function refuseTooMany(

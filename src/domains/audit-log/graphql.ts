@@ -5,7 +5,7 @@ import { connectionType, resolveList } from '../../core/graphql/connections.ts';
 import { keyFromAnyId, keyFromId, toGlobalId } from '../../core/graphql/nodes.ts';
 import { refusable } from '../../core/graphql/refusable.ts';
 import { needs, selectedColumns } from '../../core/graphql/selection.ts';
-import { OrganizationType } from '../organizations/graphql.ts';
+import { OrganizationType } from '../organizations/graphql/types.ts';
 import { UserType } from '../users/graphql.ts';
 import { auditLogFilter } from './input.ts';
 import { listAuditEntries } from './operations.ts';

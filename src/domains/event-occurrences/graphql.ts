@@ -9,7 +9,7 @@ import { refusable } from '../../core/graphql/refusable.ts';
 import { needs, selectedColumns } from '../../core/graphql/selection.ts';
 import { DeletionPreviewType, EVENT_NAME, EventDefinition } from '../event-definitions/graphql/types.ts';
 import type { EventDefinitionRow } from '../event-definitions/operations.ts';
-import { OrganizationType } from '../organizations/graphql.ts';
+import { OrganizationType } from '../organizations/graphql/types.ts';
 import {
   eventOccurrenceFilter,
   occurrenceDaysInput,

@@ -15,6 +15,8 @@ const OrganizationSchema = defineEntity({
     slug: p.text().nullable(),
     logoUrl: p.text().nullable(),
     subscriptions: p.json<Subscriptions>(),
+    /** Counts among those that a person owns; null once that account is deleted. Never shown. */
+    creator: () => p.manyToOne(User).nullable().deleteRule('set null'),
     createdAt: p.datetime(),
     updatedAt: p.datetime(),
   },
@@ -22,6 +24,7 @@ const OrganizationSchema = defineEntity({
     { name: 'organization_slug_unique', properties: ['slug'] },
     { name: 'organization_number_unique', properties: ['number'] },
   ],
+  indexes: [{ name: 'organization_creator_index', properties: ['creator'] }],
 });
 
 /** A tenant: every other record belongs to one. */

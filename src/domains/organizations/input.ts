@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { listInput } from '../../core/lists.ts';
 import { ROLES } from '../../core/operation.ts';
 import { httpUri, optional, text, withDefault, rule } from '../../core/validation.ts';
 
@@ -23,7 +24,18 @@ const email = z
   .transform((value) => value.toLowerCase());
 
 export const createOrganizationInput = z.strictObject({ name, slug: optional(slug) });
-export type CreateOrganizationInput = z.output<typeof createOrganizationInput>;
+
+/** Likewise, with a key for it. REST's answer has no place for one: there the key is created apart. */
+export const createOrganizationWithKeyInput = createOrganizationInput.extend({
+  createApiKey: withDefault(z.boolean(), false),
+});
+export type CreateOrganizationInput = z.output<typeof createOrganizationInput> & { readonly createApiKey?: boolean };
+
+export const listOrganizationsInput = z.strictObject(listInput);
+
+/** The acting organization, named or not. */
+export const leaveOrganizationInput = z.strictObject({ organizationId: optional(z.uuid()) });
+export type LeaveOrganizationInput = z.output<typeof leaveOrganizationInput>;
 
 export const updateOrganizationInput = z.strictObject({
   organizationId: z.uuid(),

@@ -8,6 +8,8 @@ import {
   write,
 } from '../../core/operation.ts';
 import { type AuditTarget } from '../../core/audit.ts';
+import type { Columns } from '../../core/postgres/columns.ts';
+import type { CountedPage, PageArguments } from '../../core/postgres/keyset.ts';
 import type { Role } from '../../core/operation.ts';
 import { apiKeyTopic } from '../api-keys/entity.ts';
 import type { User } from '../users/entity.ts';
@@ -16,11 +18,14 @@ import { Membership, type Organization } from './entity.ts';
 import type {
   AddOrganizationMemberInput,
   ChangeOrganizationMemberRoleInput,
+  LeaveOrganizationInput,
   RemoveOrganizationMemberInput,
 } from './input.ts';
 import { endMembership } from './membership-end.ts';
 import { lockOrganization } from './operations.ts';
-import { ADMINISTER_ORGANIZATION } from './policy.ts';
+import { requireRoomToOwn } from './ownership.ts';
+import { ADMINISTER_ORGANIZATION, LEAVE_ORGANIZATION, READ_MEMBERS, actingOrganization } from './policy.ts';
+import { type MemberRow, memberCountsOf, pageOfMembers } from './queries.ts';
 
 export interface MemberChange {
   readonly organization: ActingOrganization;
@@ -51,11 +56,15 @@ export const addOrganizationMember = write(
   },
 );
 
-/** @throws ConflictError when the organization would be left without an admin. */
+/**
+ * @throws ConflictError when the organization would be left without an administrator, or the member would own more organizations than a person
+ * may.
+ */
 export const changeOrganizationMemberRole = write(
   async ({ em, actor }, { userId, role }: ChangeOrganizationMemberRoleInput): Promise<MemberChange> => {
     const { organization, membership } = await lockMember(em, actor, userId);
     if (role !== 'admin') await refuseLastAdmin(em, membership);
+    else if (membership.role !== 'admin') await requireRoomToOwn(em, userId);
     membership.role = role;
     return { organization, membership, user: membership.user };
   },
@@ -96,6 +105,54 @@ const removeMember = write(
   },
 );
 
+/**
+ * Ends the caller's own membership, with their keys of the organization.
+ * @throws ConflictError for the last administrator.
+ */
+export const leaveOrganization = guarded(
+  LEAVE_ORGANIZATION,
+  async (context: OperationContext, input: LeaveOrganizationInput): Promise<ActingOrganization> => {
+    const { organization, keyIds } = await leave(context, input);
+    for (const id of keyIds) context.notifier.publish(apiKeyTopic(id));
+    return organization;
+  },
+);
+
+const leave = write(
+  async (context, { organizationId }: LeaveOrganizationInput) => {
+    const { em, actor } = context;
+    actingOrganization(actor, organizationId);
+    const { organization, membership } = await lockMember(em, actor, actor.userId);
+    await refuseLastAdmin(em, membership);
+    return { organization, keyIds: await endMembership(context, membership) };
+  },
+  {
+    access: LEAVE_ORGANIZATION,
+    operation: 'leaveOrganization',
+    target: (_, __, { userId }) => ({ type: 'User', id: userId }),
+  },
+);
+
+/**
+ * The members of the organization that the caller acts in, by time of joining.
+ * @throws ValidationError (400) when another organization is asked for.
+ */
+export const listMembers = guarded(
+  READ_MEMBERS,
+  async (
+    context: OperationContext,
+    organizationId: string,
+    page: PageArguments,
+    selected?: Columns<MemberRow>,
+  ): Promise<CountedPage<MemberRow>> => {
+    requireOrganization(context.actor, organizationId);
+    return {
+      page: await pageOfMembers(context, organizationId, page, selected),
+      total: async () => (await memberCountsOf(context)([organizationId])).get(organizationId) ?? 0,
+    };
+  },
+);
+
 /** Makes the user a member, whoever asks; a role that is given replaces that of an earlier membership. Part of the caller's transaction. */
 export async function ensureMember(
   em: EntityManager,
@@ -132,6 +189,6 @@ async function refuseLastAdmin(em: EntityManager, membership: Membership): Promi
   if (admins === 1)
     throw new ConflictError(
       'LAST_ADMINISTRATOR',
-      'the organization must keep at least one admin; make another member an admin first',
+      'the organization must keep at least one admin; make another member an admin first, or delete the organization',
     );
 }

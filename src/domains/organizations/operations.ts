@@ -2,12 +2,14 @@ import type { EntityManager } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
 import { ConflictError, notFound } from '../../core/errors.ts';
 import type { CountedPage, PageArguments } from '../../core/postgres/keyset.ts';
-import { type OperationContext, write } from '../../core/operation.ts';
-import { type AuditTarget } from '../../core/audit.ts';
+import { ANYBODY, type OperationContext, guarded, requireScope, write } from '../../core/operation.ts';
+import { type AuditTarget, auditEntry, recordAudit } from '../../core/audit.ts';
 import type { Readable } from '../../core/postgres/queries.ts';
+import { type CreatedApiKey, issueApiKeyLike } from '../api-keys/operations.ts';
 import { type Columns, ifKnown } from '../../core/postgres/columns.ts';
 import { Membership, Organization, type OrganizationTables } from './entity.ts';
 import type { CreateOrganizationInput, UpdateOrganizationInput } from './input.ts';
+import { requireRoomToOwn } from './ownership.ts';
 import { ADMINISTER_ORGANIZATION, CREATE_ORGANIZATIONS } from './policy.ts';
 import { type OrganizationRow, countOrganizations, findOrganizations, pageOfOrganizations } from './queries.ts';
 import { firstFreeSlug, slugFromName } from './slug.ts';
@@ -23,17 +25,26 @@ export { lockOrganization } from './lock.ts';
 /** Any constant will do: organizations are created one after the other, so that a generated slug that is free is still free at the insert. */
 const SLUG_LOCK = 2_207_831_554;
 
+export interface CreatedOrganization {
+  readonly organization: Organization;
+  /** Bound to it, where one was asked for. */
+  readonly created: CreatedApiKey | undefined;
+}
+
 /**
- * Creates an organization and makes the caller its administrator. Without a slug one is made from the name, with a number when taken.
- * @throws ConflictError when the given slug is taken.
+ * Creates an organization and makes the caller its administrator. Without a slug one is made from the name, with a number when taken. With
+ * `createApiKey` it has a key from the start, which can do what the calling one can and expires with it, wherever that one is bound.
+ * @throws ConflictError when the given slug is taken, or the caller owns as many organizations as they may.
  */
 export const createOrganization = write(
-  async (context, input: CreateOrganizationInput): Promise<Organization> => {
+  async (context, input: CreateOrganizationInput): Promise<CreatedOrganization> => {
     const { em, actor, now, newId, settings } = context;
+    if (input.createApiKey) requireScope(actor, 'api_keys.write');
     await em
       .getKysely()
       .selectNoFrom(sql`pg_advisory_xact_lock(${SLUG_LOCK})`.as('lock'))
       .execute();
+    await requireRoomToOwn(em, actor.userId);
     const at = now();
     const organization = em.create(Organization, {
       id: newId(),
@@ -41,16 +52,17 @@ export const createOrganization = write(
       slug: input.slug ?? (await generateSlug(em, input.name)),
       logoUrl: null,
       subscriptions: settings.defaultSubscriptions,
+      creator: actor.userId,
       createdAt: at,
       updatedAt: at,
     });
     em.create(Membership, { organization, user: actor.userId, role: 'admin', createdAt: at });
-    return organization;
+    return { organization, created: input.createApiKey ? await issueFirstKey(context, organization) : undefined };
   },
   {
     access: CREATE_ORGANIZATIONS,
     operation: 'createOrganization',
-    target: targetOf,
+    target: ({ organization }) => targetOf(organization),
     conflicts: {
       organization_slug_unique: ({ slug }) =>
         new ConflictError(
@@ -63,6 +75,17 @@ export const createOrganization = write(
     },
   },
 );
+
+async function issueFirstKey(context: OperationContext, { id, name }: Organization): Promise<CreatedApiKey> {
+  const { em, actor } = context;
+  const key = { userId: actor.userId, organizationId: id, name: `First key of ${name}`.slice(0, 100) };
+  // The organization is there before what refers to it.
+  await em.flush();
+  const created = await issueApiKeyLike(context, key);
+  const target = { type: 'ApiKey', id: created.apiKey.id, organizationId: id };
+  await recordAudit(em, auditEntry(context, 'createApiKey', target));
+  return created;
+}
 
 /** The entry belongs to the organization that was made or changed. */
 function targetOf({ id }: Organization): AuditTarget {
@@ -92,11 +115,20 @@ export async function findOrCreateOrganization(
     readonly settings: Pick<OperationContext['settings'], 'defaultSubscriptions'>;
   },
   slug: string,
+  creatorId: string,
 ): Promise<{ organization: Organization; isNew: boolean }> {
   const [id, at] = [newId(), now()];
   await em.upsert(
     Organization,
-    { id, name: slug, slug, subscriptions: settings.defaultSubscriptions, createdAt: at, updatedAt: at },
+    {
+      id,
+      name: slug,
+      slug,
+      subscriptions: settings.defaultSubscriptions,
+      creator: creatorId,
+      createdAt: at,
+      updatedAt: at,
+    },
     { onConflictFields: ['slug'], onConflictAction: 'ignore' },
   );
   const organization = await em.findOneOrFail(Organization, { slug });
@@ -141,13 +173,16 @@ export async function readActingOrganization(
 }
 
 /** The organizations of the caller, by time of creation. */
-export async function listOrganizations(
-  context: OperationContext,
-  page: PageArguments,
-  selected?: Columns<OrganizationRow>,
-): Promise<CountedPage<OrganizationRow>> {
-  return { page: await pageOfOrganizations(context, page, selected), total: () => countOrganizations(context) };
-}
+export const listOrganizations = guarded(
+  ANYBODY,
+  async (
+    context: OperationContext,
+    page: PageArguments,
+    selected?: Columns<OrganizationRow>,
+  ): Promise<CountedPage<OrganizationRow>> => ({
+    page: await pageOfOrganizations(context, page, selected),
+    total: () => countOrganizations(context),
+  }),
+);
 
-// Who has reached an organization may see who is in it.
-export { type OrganizationRow, memberCountsOf, membersOf, rolesOf } from './queries.ts';
+export { type OrganizationRow, memberCountsOf, rolesOf } from './queries.ts';

@@ -2,7 +2,6 @@ import { sql } from 'kysely';
 import type { LoadBatch } from '../../core/graphql/batches.ts';
 import { type Ordering, type Page, type PageArguments, planPage } from '../../core/postgres/keyset.ts';
 import type { OperationContext, Role } from '../../core/operation.ts';
-import { pagesOf } from '../../core/postgres/pages.ts';
 import { type Readable, type RowOf, asRow, columns, listOf, queriesOn } from '../../core/postgres/queries.ts';
 import { within } from '../../core/postgres/reach.ts';
 import { type Columns, withColumns } from '../../core/postgres/columns.ts';
@@ -14,8 +13,10 @@ import { reachedBy } from './policy.ts';
 const db = queriesOn<OrganizationTables & UserTables>();
 type Tables = Readable<OrganizationTables>;
 
-/** Rows have the columns that were asked for; without a selection they have all. */
-export type OrganizationRow = RowOf<Tables['organization']>;
+/** All of an organization but its creator. Rows have the columns that were asked for; without a selection they have all of these. */
+export type OrganizationRow = Omit<RowOf<Tables['organization']>, 'creatorId'>;
+
+const SHOWN = ORGANIZATION_COLUMNS.filter((name): name is keyof OrganizationRow => name !== 'creatorId');
 
 /** A membership, and of the user what may be shown beside it. */
 export interface MemberRow
@@ -37,7 +38,7 @@ export async function findOrganizations(
 ): Promise<OrganizationRow[]> {
   return reader.all(
     reached(actor)
-      .select(columns('o', withColumns<OrganizationRow>(asked, ORGANIZATION_COLUMNS, 'id')))
+      .select(columns('o', withColumns<OrganizationRow>(asked, SHOWN, 'id')))
       .where('o.id', '=', sql<string>`any(${listOf('uuid', ids)})`),
   );
 }
@@ -58,7 +59,7 @@ export async function pageOfOrganizations(
   asked?: Columns<OrganizationRow>,
 ): Promise<Page<OrganizationRow>> {
   const plan = planPage(BY_CREATION, page);
-  const names = withColumns<OrganizationRow>(asked, ORGANIZATION_COLUMNS, 'id', 'createdAt');
+  const names = withColumns<OrganizationRow>(asked, SHOWN, 'id', 'createdAt');
   return plan.toPage(await reader.all(plan.apply(reached(actor).select(columns('o', names)))));
 }
 
@@ -112,26 +113,26 @@ const MEMBER_COLUMNS = {
 } as const satisfies Record<keyof MemberRow, string>;
 const ALL_MEMBER_COLUMNS = Object.keys(MEMBER_COLUMNS) as (keyof MemberRow)[];
 
-/** The members of organizations that the caller has reached, by time of joining: who reaches one may see who else is in it. */
-export function membersOf(
+/** The members of an organization, by time of joining. */
+export async function pageOfMembers(
   { sql: reader }: OperationContext,
+  organizationId: string,
   page: PageArguments,
   asked?: Columns<MemberRow>,
-): LoadBatch<string, Page<MemberRow>> {
+): Promise<Page<MemberRow>> {
+  const plan = planPage(BY_JOINING, page);
   const names = withColumns<MemberRow>(asked, ALL_MEMBER_COLUMNS, 'userId', 'createdAt');
-  return (organizationIds) =>
-    pagesOf(reader, planPage(BY_JOINING, page), organizationIds, (organizationId) =>
-      db
-        .selectFrom('membership as m')
-        .innerJoin('user_account as u', 'u.id', 'm.user_id')
-        .select(names.map((name) => MEMBER_COLUMNS[name]))
-        .where('m.organization_id', '=', organizationId),
-    );
+  const members = db
+    .selectFrom('membership as m')
+    .innerJoin('user_account as u', 'u.id', 'm.user_id')
+    .select(names.map((name) => MEMBER_COLUMNS[name]))
+    .where('m.organization_id', '=', organizationId);
+  return plan.toPage(await reader.all(plan.apply(members)));
 }
 
 /** An organization that was just written, as it will be read. */
 export function organizationRow(organization: Organization): OrganizationRow {
-  return asRow(organization, ORGANIZATION_COLUMNS);
+  return asRow(organization, SHOWN);
 }
 
 /** Likewise a member. */

@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import { route } from '../../core/http/route.ts';
-import { toIsoString } from '../../core/text/timestamps.ts';
-import { createOrganizationInput } from './input.ts';
-import { createOrganization } from './operations.ts';
+import { listDocument, readList } from '../../core/lists.ts';
+import { createOrganizationInput, listOrganizationsInput } from './input.ts';
+import { createOrganization, listOrganizations, memberCountsOf } from './operations.ts';
+import { type OrganizationRow, organizationRow } from './queries.ts';
 
 const organizationDocument = z
   .strictObject({
@@ -26,7 +27,36 @@ const organizationExample: z.input<typeof organizationDocument> = {
   memberCount: 1,
 };
 
+function toOrganizationDocument(row: OrganizationRow, memberCount: number): z.input<typeof organizationDocument> {
+  const { id, name, slug, createdAt, updatedAt, logoUrl } = row;
+  return { id, name, slug, createdAt, updatedAt, logoUrl, memberCount };
+}
+
 export const organizationRoutes = [
+  route({
+    method: 'GET',
+    path: '/v1/organizations',
+    operationId: 'listOrganizations',
+    access: listOrganizations.access,
+    tag: 'Organizations',
+    summary: 'List the organizations that the key acts in.',
+    description:
+      "By time of creation: all of the user's for an unbound key, for a bound key its own. Their ids and slugs are what `X-Organization-Id` takes.",
+    input: listOrganizationsInput,
+    output: listDocument(organizationDocument),
+    status: 200,
+    errors: [400],
+    examples: { output: { items: [organizationExample], nextCursor: null } },
+    run: async (context, input) => {
+      const { items, nextCursor } = await readList(
+        input,
+        (page) => listOrganizations(context, page),
+        (row) => row,
+      );
+      const counts = await memberCountsOf(context)(items.map(({ id }) => id));
+      return { items: items.map((row) => toOrganizationDocument(row, counts.get(row.id) ?? 0)), nextCursor };
+    },
+  }),
   route({
     method: 'POST',
     path: '/v1/organizations',
@@ -42,16 +72,8 @@ export const organizationRoutes = [
     errors: [400, 409, 500, 503],
     examples: { input: { name: 'Example Works', slug: 'example-works' }, output: organizationExample },
     run: async (context, input) => {
-      const { id, name, slug, createdAt, updatedAt, logoUrl } = await createOrganization(context, input);
-      return {
-        id,
-        name,
-        slug: slug ?? null,
-        createdAt: toIsoString(createdAt),
-        updatedAt: toIsoString(updatedAt),
-        logoUrl: logoUrl ?? null,
-        memberCount: 1,
-      };
+      const { organization } = await createOrganization(context, input);
+      return toOrganizationDocument(organizationRow(organization), 1);
     },
   }),
 ];

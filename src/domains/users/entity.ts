@@ -14,7 +14,11 @@ const UserSchema = defineEntity({
 });
 
 /** A person; their e-mail address, lower-cased, identifies them to operators. */
-export class User extends UserSchema.class {}
+export class User extends UserSchema.class {
+  rename(name: string | null): void {
+    this.name = name;
+  }
+}
 UserSchema.setClass(User);
 
 export type UserTables = InferKyselyDB<typeof UserSchema>;

@@ -1,8 +1,12 @@
+import { mutation } from '../../core/graphql/mutations.ts';
 import { nodeType, uuidsOf } from '../../core/graphql/nodes.ts';
-import { type UserRow, readUsers } from './operations.ts';
+import { updateViewerInput } from './input.ts';
+import { type UserRow, readUsers, updateViewer } from './operations.ts';
+import { userRow } from './queries.ts';
 
 export const UserType = nodeType<UserRow>('User', {
-  description: 'A person. Seen by themselves and by the members of their organizations.',
+  description:
+    'A person. Seen by themselves and by the members of their organizations; other people need a key with any scope of the workspace API.',
   keyOf: ({ id }) => id,
   load: (context, keys, selected) => readUsers(context, uuidsOf(keys), selected),
   fields: (t) => ({
@@ -10,5 +14,16 @@ export const UserType = nodeType<UserRow>('User', {
     email: t.exposeString('email', { nullable: true, description: 'E-mail address; null for a deleted account.' }),
     name: t.exposeString('name', { nullable: true, description: 'What to call them.' }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When the account was created.' }),
+  }),
+});
+
+mutation('updateViewer', {
+  access: updateViewer.access,
+  description: 'Changes what the caller is called in all of their organizations.',
+  schema: updateViewerInput,
+  input: (t) => ({ name: t.string({ description: '1 to 100 characters; null takes the name away.' }) }),
+  run: async (context, input) => ({ user: userRow(await updateViewer(context, input)) }),
+  payload: (t) => ({
+    user: t.field({ type: UserType, description: 'The caller with the new name.', resolve: ({ user }) => user }),
   }),
 });

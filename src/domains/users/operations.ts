@@ -1,21 +1,52 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
-import type { OperationContext } from '../../core/operation.ts';
+import { unauthenticated } from '../../core/errors.ts';
+import { ANYBODY, type OperationContext, guarded, requireAccess, write } from '../../core/operation.ts';
 import type { Readable } from '../../core/postgres/queries.ts';
 import type { Columns } from '../../core/postgres/columns.ts';
 import { User, type UserTables } from './entity.ts';
+import type { UpdateViewerInput } from './input.ts';
+import { READ_PEOPLE, UPDATE_VIEWER } from './policy.ts';
 import { type UserRow, findUsers } from './queries.ts';
 
 export type { UserRow } from './queries.ts';
 
-/** Those of the ids that the caller may see: themselves, and the other members of their organization. */
-export function readUsers(
+/**
+ * Those of the ids that the caller may see: themselves, and the other members of their organization.
+ * @throws ForbiddenError when others are asked for, and the key has no scope of the workspace API.
+ */
+export async function readUsers(
   context: OperationContext,
   ids: readonly string[],
   selected?: Columns<UserRow>,
 ): Promise<UserRow[]> {
+  const { actor } = context;
+  if (ids.some((id) => id !== actor.userId)) requireAccess(actor, READ_PEOPLE);
   return findUsers(context, ids, selected);
 }
+
+/** The caller themselves. @throws DomainError 401 when their account was deleted meanwhile. */
+export const readViewer = guarded(ANYBODY, async (context: OperationContext): Promise<UserRow> => {
+  const [user] = await findUsers(context, [context.actor.userId]);
+  if (!user) throw unauthenticated();
+  return user;
+});
+
+/** Changes what the caller is called; null takes the name away. */
+export const updateViewer = write(
+  async ({ em, actor }, { name }: UpdateViewerInput): Promise<User> => {
+    const user = await em.findOne(User, { id: actor.userId });
+    if (!user) throw unauthenticated();
+    user.rename(name);
+    return user;
+  },
+  {
+    access: UPDATE_VIEWER,
+    operation: 'updateViewer',
+    // Users belong to no organization, and what they are called concerns all of theirs.
+    target: ({ id }) => ({ type: 'User', id, organizationId: null }),
+  },
+);
 
 /** The user with this e-mail address, which is new when nobody has it. Part of the caller's transaction. */
 export async function findOrCreateUser(

@@ -1,9 +1,9 @@
 import { sql } from 'kysely';
 import type { OperationContext } from '../../core/operation.ts';
-import { type Readable, type RowOf, columns, listOf, queriesOn } from '../../core/postgres/queries.ts';
+import { type Readable, type RowOf, asRow, columns, listOf, queriesOn } from '../../core/postgres/queries.ts';
 import { type Columns, withColumns } from '../../core/postgres/columns.ts';
 import type { OrganizationTables } from '../organizations/entity.ts';
-import { USER_COLUMNS, type UserTables } from './entity.ts';
+import { USER_COLUMNS, type User, type UserTables } from './entity.ts';
 
 const db = queriesOn<UserTables & OrganizationTables>();
 
@@ -33,4 +33,9 @@ export async function findUsers(
         return eb.or([isSelf, eb.exists(membership)]);
       }),
   );
+}
+
+/** A user that was just written, as it will be read. */
+export function userRow(user: User): UserRow {
+  return asRow(user, USER_COLUMNS);
 }

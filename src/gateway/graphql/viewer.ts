@@ -5,7 +5,7 @@ import { ifKnown } from '../../core/postgres/columns.ts';
 import { selectedColumns } from '../../core/graphql/selection.ts';
 import { ApiKeyType, ScopeEnum } from '../../domains/api-keys/graphql.ts';
 import { type ApiKeyRow, readApiKeys } from '../../domains/api-keys/operations.ts';
-import { OrganizationConnection, OrganizationType, RoleEnum } from '../../domains/organizations/graphql.ts';
+import { OrganizationConnection, OrganizationType, RoleEnum } from '../../domains/organizations/graphql/types.ts';
 import {
   type OrganizationRow,
   listOrganizations,

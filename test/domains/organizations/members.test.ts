@@ -87,7 +87,8 @@ describe('members', () => {
   test('the last admin stays one: 409 to demote or remove them, themselves included', async () => {
     const admin = await gateway.createKey();
     const member = await gateway.createKey({ organization: admin.organization });
-    const message = 'the organization must keep at least one admin; make another member an admin first';
+    const message =
+      'the organization must keep at least one admin; make another member an admin first, or delete the organization';
     expect(await mutate(admin.key, CHANGE, { userId: admin.userId, role: 'MEMBER' })).toEqual(
       refused('Conflict', message),
     );

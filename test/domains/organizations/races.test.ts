@@ -12,15 +12,16 @@ afterAll(() => gateway.close());
 const mutate = (key: string, query: string, input: object) => mutateOrganization(gateway, key, query, input);
 
 describe('at once', () => {
-  test('20 of one name at once on two gateways: all created, with 20 distinct slugs; 20 of one given slug: one', async () => {
+  test('19 of one name at once on two gateways: all created, with 19 distinct slugs; 19 of one given slug: one', async () => {
     const { key } = await gateway.createKey();
+    const other = await gateway.createKey();
     const peer = await startPeer(gateway);
-    const all = (body: object) =>
+    const all = (body: object, caller = key) =>
       Promise.all(
-        Array.from({ length: 20 }, async (_, index) => {
+        Array.from({ length: 19 }, async (_, index) => {
           const request = new Request('http://gateway/v1/organizations', {
             method: 'POST',
-            headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' },
+            headers: { Authorization: `Bearer ${caller}`, 'Content-Type': 'application/json' },
             body: JSON.stringify(body),
           });
           const response = await (index % 2 ? peer.fetch(request) : gateway.fetch(request));
@@ -29,14 +30,12 @@ describe('at once', () => {
       );
     try {
       const created = await all({ name: 'Racing' });
-      expect(created.map(([status]) => status)).toEqual(Array(20).fill(201));
+      expect(created.map(([status]) => status)).toEqual(Array(19).fill(201));
       expect(created.map(([, slug = '']) => slug).toSorted()).toEqual(
-        ['racing', ...Array.from({ length: 19 }, (_, index) => `racing-${index + 2}`)].toSorted(),
+        ['racing', ...Array.from({ length: 18 }, (_, index) => `racing-${index + 2}`)].toSorted(),
       );
-      expect((await all({ name: 'Given', slug: 'given-race' })).map(([status]) => String(status)).toSorted()).toEqual([
-        '201',
-        ...Array<string>(19).fill('409'),
-      ]);
+      const given = await all({ name: 'Given', slug: 'given-race' }, other.key);
+      expect(given.map(([status]) => String(status)).toSorted()).toEqual(['201', ...Array<string>(18).fill('409')]);
     } finally {
       await peer.close();
     }

@@ -211,7 +211,7 @@ describe('changing an organization', () => {
       );
     }
     expect(await mutate(admin.key, UPDATE, { organizationId: 'x', name: 'X' })).toEqual(
-      refused('Validation', 'organizationId: must be a UUID', ['organizationId']),
+      refused('Validation', 'organizationId: must be an id of the type Organization', ['organizationId']),
     );
   });
 });

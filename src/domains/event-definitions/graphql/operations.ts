@@ -9,7 +9,7 @@ import { mutation } from '../../../core/graphql/mutations.ts';
 import { keyFromId, toGlobalId } from '../../../core/graphql/nodes.ts';
 import type { OperationContext } from '../../../core/operation.ts';
 import { needs, selectedColumns } from '../../../core/graphql/selection.ts';
-import { OrganizationType } from '../../organizations/graphql.ts';
+import { OrganizationType } from '../../organizations/graphql/types.ts';
 import { EVENT_DEFINITIONS } from '../policy.ts';
 import { EVENT_NAME, EXPECTED_UPDATED_AT, EventDefinition, PrimaryObject } from './types.ts';
 import { PRIMARY_OBJECTS } from '../entity.ts';

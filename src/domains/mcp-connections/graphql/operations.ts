@@ -7,7 +7,7 @@ import { mutation } from '../../../core/graphql/mutations.ts';
 import { keyFromId, toGlobalId, uuidsOf } from '../../../core/graphql/nodes.ts';
 import { refusable } from '../../../core/graphql/refusable.ts';
 import { needs, selectedColumns } from '../../../core/graphql/selection.ts';
-import { OrganizationType } from '../../organizations/graphql.ts';
+import { OrganizationType } from '../../organizations/graphql/types.ts';
 import { authorizeMcpConnection } from '../oauth/operations.ts';
 import { followMcpConnection } from '../subscription.ts';
 import {

@@ -8,7 +8,7 @@ import { keyFromId, uuidsOf } from '../../../core/graphql/nodes.ts';
 import { describeAccess, refusable } from '../../../core/graphql/refusable.ts';
 import { readThrough } from '../../../core/graphql/read-through.ts';
 import { needs, selectedColumns } from '../../../core/graphql/selection.ts';
-import { OrganizationType } from '../../organizations/graphql.ts';
+import { OrganizationType } from '../../organizations/graphql/types.ts';
 import { SandboxSizeEnum, SessionModeEnum, SessionStateEnum, SessionTypeEnum, SessionVisibilityEnum } from './enums.ts';
 import { SessionType } from './types.ts';
 import { pinSessionInput, sessionFilter, updateSessionInput } from '../input.ts';

@@ -1,0 +1,141 @@
+import { builder } from '../../../core/graphql/builder.ts';
+import { connectionType, resolveList } from '../../../core/graphql/connections.ts';
+import { ConflictError, NotFoundError } from '../../../core/errors.ts';
+import { mutation } from '../../../core/graphql/mutations.ts';
+import { toGlobalId } from '../../../core/graphql/nodes.ts';
+import { refusable } from '../../../core/graphql/refusable.ts';
+import { needs, selectedColumns } from '../../../core/graphql/selection.ts';
+import { UserType } from '../../users/graphql.ts';
+import { OrganizationType, RoleEnum } from './types.ts';
+import {
+  addOrganizationMemberInput,
+  changeOrganizationMemberRoleInput,
+  leaveOrganizationInput,
+  removeOrganizationMemberInput,
+} from '../input.ts';
+import {
+  addOrganizationMember,
+  changeOrganizationMemberRole,
+  leaveOrganization,
+  listMembers,
+  removeOrganizationMember,
+} from '../member-operations.ts';
+import { type MemberRow, memberRow } from '../queries.ts';
+
+const MemberType = builder.objectRef<MemberRow>('OrganizationMember').implement({
+  description: 'A user in an organization.',
+  fields: (t) => ({
+    user: t.field({
+      type: UserType,
+      description: 'Who.',
+      extensions: needs<MemberRow>('userId', 'email', 'name', 'userCreatedAt'),
+      resolve: ({ userId, email, name, userCreatedAt }) => ({ id: userId, email, name, createdAt: userCreatedAt }),
+    }),
+    role: t.expose('role', { type: RoleEnum, description: 'What they may do.' }),
+    joinedAt: t.expose('createdAt', { type: 'DateTime', description: 'When they became a member.' }),
+  }),
+});
+
+const OrganizationMemberConnection = connectionType(MemberType, {
+  of: 'members',
+  edgeFields: (t) => ({
+    role: t.field({
+      type: RoleEnum,
+      description: 'What the member may do in this organization.',
+      extensions: needs<MemberRow>('role'),
+      resolve: ({ node }) => node.role,
+    }),
+  }),
+});
+
+builder.objectField(OrganizationType, 'members', (t) =>
+  t.connection(
+    {
+      type: MemberType,
+      description: 'Its members, by time of joining.',
+      extensions: {
+        ...refusable(listMembers.access, { actingOrganization: true }),
+        ...needs<{ id: string }>('id'),
+      },
+      resolve: ({ id }, args, context, info) => {
+        const selected = selectedColumns<MemberRow>(info, 'OrganizationMember');
+        return resolveList({ context, info, args }, id, () => listMembers(context, id, args, selected), selected);
+      },
+    },
+    OrganizationMemberConnection,
+  ),
+);
+
+mutation('addOrganizationMember', {
+  access: addOrganizationMember.access,
+  description: "Makes a user a member of the caller's organization, and creates the user when the address is new.",
+  schema: addOrganizationMemberInput,
+  input: (t) => ({
+    email: t.string({ required: true, description: 'E-mail address of the user; compared without case.' }),
+    role: t.field({ type: RoleEnum, description: '`MEMBER` when absent.' }),
+  }),
+  errors: [ConflictError],
+  run: addOrganizationMember,
+  payload: (t) => ({
+    member: t.field({
+      type: MemberType,
+      description: 'The new member.',
+      resolve: ({ membership }) => memberRow(membership),
+    }),
+  }),
+});
+
+mutation('changeOrganizationMemberRole', {
+  access: changeOrganizationMemberRole.access,
+  description: 'Changes what a member may do; the last admin stays one.',
+  schema: changeOrganizationMemberRoleInput,
+  ids: { userId: 'User' },
+  input: (t) => ({
+    userId: t.id({ required: true, description: 'Either id of the user.' }),
+    role: t.field({ type: RoleEnum, required: true, description: 'The new role.' }),
+  }),
+  errors: [NotFoundError, ConflictError],
+  run: changeOrganizationMemberRole,
+  payload: (t) => ({
+    member: t.field({
+      type: MemberType,
+      description: 'The changed member.',
+      resolve: ({ membership }) => memberRow(membership),
+    }),
+  }),
+});
+
+mutation('removeOrganizationMember', {
+  access: removeOrganizationMember.access,
+  description: "Ends a membership and revokes the member's keys of the organization; never of the last admin.",
+  schema: removeOrganizationMemberInput,
+  ids: { userId: 'User' },
+  input: (t) => ({ userId: t.id({ required: true, description: 'Either id of the user.' }) }),
+  errors: [NotFoundError, ConflictError],
+  run: removeOrganizationMember,
+  payload: (t) => ({
+    removedUserId: t.id({
+      description: 'Global id of the user who is no longer a member.',
+      resolve: ({ user }) => toGlobalId('User', user.id),
+    }),
+  }),
+});
+
+mutation('leaveOrganization', {
+  access: leaveOrganization.access,
+  description:
+    "Ends the caller's own membership of the organization that the request acts in, with their keys of it and their personal MCP connections in it. Refused for the last administrator.",
+  schema: leaveOrganizationInput,
+  ids: { organizationId: 'Organization' },
+  input: (t) => ({
+    organizationId: t.id({ description: 'Either id of the organization, to be sure which one it is; may be absent.' }),
+  }),
+  errors: [NotFoundError, ConflictError],
+  run: leaveOrganization,
+  payload: (t) => ({
+    leftOrganizationId: t.id({
+      description: 'Global id of the organization that the caller is no longer a member of.',
+      resolve: ({ id }) => toGlobalId('Organization', id),
+    }),
+  }),
+});

@@ -1,0 +1,76 @@
+import { ConflictError, NotFoundError } from '../../../core/errors.ts';
+import { mutation } from '../../../core/graphql/mutations.ts';
+import { ApiKeyType } from '../../api-keys/graphql.ts';
+import { apiKeyRow } from '../../api-keys/operations.ts';
+import { OrganizationType } from './types.ts';
+import { createOrganizationWithKeyInput, updateOrganizationInput } from '../input.ts';
+import { createOrganization, updateOrganization } from '../operations.ts';
+import { organizationRow } from '../queries.ts';
+
+mutation('createOrganization', {
+  access: createOrganization.access,
+  description:
+    'Creates an organization and makes the caller its administrator. A person owns at most 20 organizations, as their creator or an administrator.',
+  schema: createOrganizationWithKeyInput,
+  input: (t) => ({
+    name: t.string({ required: true, description: '1 to 100 characters.' }),
+    slug: t.string({
+      description:
+        'At most 100 lowercase letters and digits in groups joined by hyphens; made from the name when absent.',
+    }),
+    createApiKey: t.boolean({
+      defaultValue: false,
+      description:
+        'Whether to create a key for the new organization, too: bound to it, with the scopes and the expiry of the calling key. Needs the scope `api_keys.write`.',
+    }),
+  }),
+  errors: [ConflictError],
+  run: async (context, input) => {
+    const { organization, created } = await createOrganization(context, input);
+    return {
+      organization: organizationRow(organization),
+      apiKey: created && apiKeyRow(created.apiKey),
+      key: created?.key,
+    };
+  },
+  payload: (t) => ({
+    organization: t.field({
+      type: OrganizationType,
+      description:
+        'The new organization. An unbound key acts in it when `X-Organization-Id` names it; a key that is bound to another one does not.',
+      resolve: ({ organization }) => organization,
+    }),
+    apiKey: t.field({
+      type: ApiKeyType,
+      nullable: true,
+      description: 'The new key, without its secret; null unless `createApiKey` was set.',
+      resolve: ({ apiKey }) => apiKey,
+    }),
+    key: t.string({
+      nullable: true,
+      description: 'The secret of the new key, shown here and never again; null unless `createApiKey` was set.',
+      resolve: ({ key }) => key,
+    }),
+  }),
+});
+
+mutation('updateOrganization', {
+  access: updateOrganization.access,
+  description: "Changes name and logo of the caller's organization.",
+  schema: updateOrganizationInput,
+  ids: { organizationId: 'Organization' },
+  input: (t) => ({
+    organizationId: t.id({ required: true, description: 'Either id of the organization.' }),
+    name: t.string({ description: '1 to 100 characters; kept when absent.' }),
+    logoUrl: t.string({ description: 'http(s) address, at most 2048 characters; kept when absent, cleared by null.' }),
+  }),
+  errors: [NotFoundError],
+  run: async (context, input) => ({ organization: organizationRow(await updateOrganization(context, input)) }),
+  payload: (t) => ({
+    organization: t.field({
+      type: OrganizationType,
+      description: 'The changed organization.',
+      resolve: ({ organization }) => organization,
+    }),
+  }),
+});

@@ -1,0 +1,35 @@
+import type { EntityManager } from '@mikro-orm/postgresql';
+import { sql } from 'kysely';
+import { ConflictError } from '../../core/errors.ts';
+import { lockName } from '../../core/postgres/advisory-lock.ts';
+import type { Readable } from '../../core/postgres/queries.ts';
+import type { OrganizationTables } from './entity.ts';
+
+/** Organizations that a person may own: those that they have created, and those that they administer. */
+export const MAX_OWNED_ORGANIZATIONS = 20;
+
+/**
+ * Checks that a person may own one more organization, and locks their count until the transaction ends.
+ * @throws ConflictError when they own as many as they may.
+ */
+export async function requireRoomToOwn(em: EntityManager, userId: string): Promise<void> {
+  await lockName(em, `owned organizations of ${userId}`);
+  const owned = await em
+    .getKysely<Readable<OrganizationTables>>()
+    .selectFrom('organization as o')
+    .select('o.id')
+    .where('o.creator_id', '=', userId)
+    .union((db) =>
+      db
+        .selectFrom('membership as m')
+        .select('m.organization_id as id')
+        .where('m.user_id', '=', userId)
+        .where('m.role', '=', sql.lit('admin')),
+    )
+    .execute();
+  if (owned.length < MAX_OWNED_ORGANIZATIONS) return;
+  throw new ConflictError(
+    'LIMIT_REACHED',
+    `a person owns at most ${MAX_OWNED_ORGANIZATIONS} organizations, as their creator or an administrator; delete one first, or hand one on`,
+  );
+}
