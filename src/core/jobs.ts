@@ -12,7 +12,7 @@ import type { WorkContext } from './operation.ts';
  */
 
 /** Every queue; a new one is created when the database is next migrated. */
-export const QUEUES = ['user-deletion', 'event-purge', 'upkeep', 'mcp-refresh', 'mcp-token-revocation'] as const;
+export const QUEUES = ['user-deletion', 'event-purge', 'maintenance', 'mcp-refresh', 'mcp-token-revocation'] as const;
 export type Queue = (typeof QUEUES)[number];
 
 /** What jobs work with. */
@@ -51,7 +51,7 @@ const QUEUE_OPTIONS = {
 /** Of what comes again and again, one job at a time is enough, and nobody asks what became of it. */
 const RECURRING = { ...QUEUE_OPTIONS, policy: 'exclusive', deleteAfterSeconds: 86_400 };
 const OPTIONS: Partial<Record<Queue, QueueOptions & { policy?: QueuePolicy }>> = {
-  upkeep: RECURRING,
+  maintenance: RECURRING,
   'mcp-refresh': RECURRING,
 };
 /** Looks for jobs of dead workers this often. */

@@ -5,14 +5,14 @@ import { mcpTokenRevocationJob } from '../domains/mcp-connections/oauth/token-re
 import { userDeletionJob } from '../domains/user-deletions/deletion-job.ts';
 import { type Dependencies, workContext } from './dependencies.ts';
 import { observeJobs } from './telemetry/observe.ts';
-import { upkeepJob } from './maintenance-job.ts';
+import { maintenanceJob } from './maintenance-job.ts';
 
 /** Works off the queues beside the requests of this process, or in a process of its own. */
 export function startJobs(dependencies: Dependencies): Promise<JobWorker> {
   const { config, databaseUrl, log, outages } = dependencies;
   return startJobWorker({
     url: databaseUrl,
-    handlers: [userDeletionJob, eventPurgeJob, mcpRefreshJob, mcpTokenRevocationJob, upkeepJob(config)],
+    handlers: [userDeletionJob, eventPurgeJob, mcpRefreshJob, mcpTokenRevocationJob, maintenanceJob(config)],
     contextOf: (signal) => ({ ...workContext(dependencies), log, signal }),
     log,
     onError: outages.note,

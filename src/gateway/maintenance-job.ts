@@ -14,7 +14,7 @@ const BATCH = 1_000;
 const DAY_MS = 86_400_000;
 
 /** What is kept for a time only, and is taken away once an hour. It may be cut off anywhere, and then goes on an hour later at the latest. */
-export function upkeepJob({ AUDIT_RETENTION_DAYS: days }: Pick<Config, 'AUDIT_RETENTION_DAYS'>): JobHandler {
+export function maintenanceJob({ AUDIT_RETENTION_DAYS: days }: Pick<Config, 'AUDIT_RETENTION_DAYS'>): JobHandler {
   const chores: Readonly<Record<string, Chore>> = {
     'idempotency keys': deleteExpiredKeys,
     'occurrence uuids': deleteExpiredUuids,
@@ -24,7 +24,7 @@ export function upkeepJob({ AUDIT_RETENTION_DAYS: days }: Pick<Config, 'AUDIT_RE
     }),
   };
   return jobHandler({
-    queue: 'upkeep',
+    queue: 'maintenance',
     data: z.unknown(),
     schedule: '17 * * * *',
     run: async ({ em, now, signal, log }) => {

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { enqueueJob } from '../../src/core/jobs.ts';
 import { workContext } from '../../src/gateway/dependencies.ts';
 import { startJobs } from '../../src/gateway/jobs.ts';
-import { upkeepJob } from '../../src/gateway/maintenance-job.ts';
+import { maintenanceJob } from '../../src/gateway/maintenance-job.ts';
 import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
 import { runJobs } from '../support/processes/jobs.ts';
 
@@ -34,26 +34,26 @@ const create = (name: string, idempotencyKey: string) =>
   });
 
 /** The job as the queue runs it, with the gateway's clock. */
-async function upkeep(): Promise<void> {
+async function maintain(): Promise<void> {
   const em = gateway.dependencies.database.em.fork();
   await em.transactional((transaction) =>
-    enqueueJob(transaction, 'upkeep', { id: gateway.dependencies.newId(), data: {}, delaySeconds: 0 }),
+    enqueueJob(transaction, 'maintenance', { id: gateway.dependencies.newId(), data: {}, delaySeconds: 0 }),
   );
   await runJobs(gateway);
 }
 
-describe('upkeep', () => {
+describe('maintenance', () => {
   test('an idempotency key is kept for its 24 hours, and no longer', async () => {
     gateway.setClock(START);
     await create('First', 'one');
     gateway.setClock(after(DAY_MS / 2));
     await create('Second', 'two');
     gateway.setClock(after(DAY_MS - 1));
-    await upkeep();
+    await maintain();
     expect(await count('idempotency_key')).toBe(2);
     expect((await create('First', 'one')).headers.get('Idempotent-Replayed')).toBe('true');
     gateway.setClock(after(DAY_MS));
-    await upkeep();
+    await maintain();
     expect(await count('idempotency_key')).toBe(1);
     expect((await create('Second', 'two')).headers.get('Idempotent-Replayed')).toBe('true');
   });
@@ -64,10 +64,10 @@ describe('upkeep', () => {
     gateway.setClock(after(DAY_MS));
     await create('Young', 'young');
     gateway.setClock(after(30 * DAY_MS));
-    await upkeep();
+    await maintain();
     expect(await count('audit_entry')).toBe(2);
     gateway.setClock(after(30 * DAY_MS + 1));
-    await upkeep();
+    await maintain();
     expect(await rows('select occurred_at as at from audit_entry')).toEqual([{ at: '2026-03-02T10:00:00.000Z' }]);
   });
 
@@ -77,7 +77,7 @@ describe('upkeep', () => {
     const { signal } = new AbortController();
     const now = () => new Date('9000-01-01T00:00:00.000Z');
     const context = { ...workContext(gateway.dependencies), log: gateway.dependencies.log, now, signal };
-    await upkeepJob({ AUDIT_RETENTION_DAYS: 0 }).run(context, {});
+    await maintenanceJob({ AUDIT_RETENTION_DAYS: 0 }).run(context, {});
     expect([await count('audit_entry'), await count('idempotency_key')]).toEqual([1, 0]);
   });
 
@@ -100,7 +100,7 @@ describe('upkeep', () => {
       START,
     );
     gateway.setClock(after(2_500_000));
-    await upkeep();
+    await maintain();
     expect([await count('event_occurrence_uuid'), await count('audit_entry')]).toEqual([100, 1]);
   });
 
@@ -129,7 +129,7 @@ describe('upkeep', () => {
         name,
       );
     }
-    await upkeep();
+    await maintain();
     expect(await rows(`select encode(state_hash, 'escape') as state from mcp_authorization`)).toEqual([
       { state: 'waits' },
     ]);
@@ -142,13 +142,17 @@ describe('upkeep', () => {
     for (let worker = 0; worker < 2; worker += 1) await (await startJobs(gateway.dependencies)).stop();
     expect(await rows('select name, cron, timezone from pgboss.schedule order by name')).toEqual([
       { name: 'mcp-refresh', cron: '* * * * *', timezone: 'UTC' },
-      { name: 'upkeep', cron: '17 * * * *', timezone: 'UTC' },
+      { name: 'maintenance', cron: '17 * * * *', timezone: 'UTC' },
     ]);
     const em = gateway.dependencies.database.em.fork();
     await em.transactional(async (transaction) => {
       for (let time = 0; time < 2; time += 1)
-        await enqueueJob(transaction, 'upkeep', { id: gateway.dependencies.newId(), data: {}, delaySeconds: 3600 });
+        await enqueueJob(transaction, 'maintenance', {
+          id: gateway.dependencies.newId(),
+          data: {},
+          delaySeconds: 3600,
+        });
     });
-    expect(await rows(`select state from pgboss.job where name = 'upkeep' and state = 'created'`)).toHaveLength(1);
+    expect(await rows(`select state from pgboss.job where name = 'maintenance' and state = 'created'`)).toHaveLength(1);
   });
 });

@@ -14,7 +14,7 @@ import { type KeyPlace, claimKey, giveUpClaim, keepAnswer, readAnswer, setLockTi
 
 /**
  * `Idempotency-Key`: a write that is sent again is not done again; it gets the answer it got. A key belongs to a user in an organization,
- * for 24 hours from its request; `idempotency-upkeep.ts` takes it away then.
+ * for 24 hours from its request; `maintenance.ts` deletes it then.
  *
  * Only success is stored. An error has changed nothing, so its request may be sent again, corrected or not, with the same key. The answer
  * is stored by the transaction that makes the change: both are there, or neither, wherever a process dies. Twins of a request wait for it.

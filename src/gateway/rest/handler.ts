@@ -149,7 +149,7 @@ function queryOf(query: URLSearchParams, route: Route): object {
 }
 
 function typed(value: string, type: unknown): unknown {
-  if (type === 'integer' && /^-?\d+$/.test(value)) return Number(value);
+  if (type === 'integer' && /^-?\d+(?:\.\d+)?$/.test(value)) return Number(value);
   if (type === 'boolean' && (value === 'true' || value === 'false')) return value === 'true';
   return value;
 }

@@ -81,7 +81,7 @@ describe('stdio', () => {
 
   test('no process is ever started: no code can, and a command that would leave a trace leaves none', async () => {
     const files = (await readdir('src', { recursive: true })).filter(
-      (file) => file.endsWith('.ts') && !file.includes('embedded-postgres'),
+      (file) => file.endsWith('.ts') && !file.includes('postgres/embedded'),
     );
     expect(files.length).toBeGreaterThan(50);
     for (const file of files) {
