@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type GatewayProcess, call, endProcesses, issueKey, startGateway } from '../support/processes/process.ts';
 import { type PrimaryWithStandby, startPrimaryWithStandby } from '../support/processes/standby.ts';
+import { query } from '../support/processes/embedded-postgres.ts';
 import { type TcpProxy, startTcpProxy } from '../support/peers/tcp-proxy.ts';
 
 /** A gateway that knows every server of a cluster by name: its primary is lost, and the standby takes over. */
@@ -63,8 +64,34 @@ async function usable(): Promise<number> {
   return [...text.matchAll(/^gateway_replica_usable\{.*\} 1$/gm)].length;
 }
 
+/** Who waits for what, only a superuser sees of others. */
+function superuser(databaseUrl: string): string {
+  const url = new URL(databaseUrl);
+  url.username = 'postgres';
+  return url.href;
+}
+
+test('a commit whose wait for the standby is canceled is not acknowledged, though PostgreSQL calls it done', async () => {
+  // That the key is in use is noted now, and not below.
+  expect((await names()).status).toBe(200);
+  await servers.onPrimary(`alter system set synchronous_standby_names = 'nobody'`);
+  await servers.onPrimary('select pg_reload_conf()');
+  const waiting = `select count(*)::int as count from pg_stat_activity where wait_event = 'SyncRep'`;
+  const cancel = `select pg_cancel_backend(pid) from pg_stat_activity where wait_event = 'SyncRep'`;
+  for (const write of [() => create('unconfirmed'), () => ask('POST', '/graphql', { query: CREATE })]) {
+    const writing = write();
+    await expect.poll(() => query(superuser(servers.primaryUrl), waiting)).toEqual([{ count: 1 }]);
+    await servers.onPrimary(cancel);
+    expect(await writing).toMatchObject({ status: 503, retryAfter: '1' });
+  }
+  await servers.onPrimary(`alter system set synchronous_standby_names = '*'`);
+  await servers.onPrimary('select pg_reload_conf()');
+  expect((await create('unconfirmed')).status).toBe(409);
+});
+
 test('of all servers of the cluster the standby serves reads; without a primary it goes on to, and once promoted it takes writes', async () => {
   expect((await create('before')).status).toBe(201);
+  const present = (await names()).names;
   await expect.poll(usableAfterRead).toBe(1);
 
   // Acknowledged, so the standby has it.
@@ -75,7 +102,7 @@ test('of all servers of the cluster the standby serves reads; without a primary 
   for (let round = 0; round < 5; round += 1) {
     const read = await names();
     expect(read.status).toBe(200);
-    expect(read.names.toSorted()).toEqual(['before', ...written].toSorted());
+    expect(read.names.toSorted()).toEqual([...present, ...written].toSorted());
     const graphql = await ask('POST', '/graphql', { query: QUERY });
     expect(graphql.text).toContain('"name":"written_19"');
     expect(graphql.text).not.toContain('"errors"');

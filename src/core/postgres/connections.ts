@@ -55,6 +55,7 @@ export async function openDatabase({
       ...(!isPooled && { onConnect: (client: PoolClient) => setUpSession(client, waitMs) }),
       onPoolCreated: (pool: Pool) => {
         if (isPooled) pool.on('connect', boundStatements);
+        pool.on('connect', refuseUnconfirmed);
         pool.on('connect', giveBackAlways);
         watchPulse(pool, waitMs);
         onPool?.(pool);
@@ -100,6 +101,39 @@ function boundStatements(client: PoolClient): void {
       if (!(result instanceof Promise)) return result;
       const timer = setTimeout(() => cut(client), STATEMENT_MS);
       return result.finally(() => clearTimeout(timer));
+    },
+  });
+}
+
+/** A transaction that no standby has confirmed; SQLSTATE 08007, transaction resolution unknown. */
+class UnconfirmedCommitError extends Error {
+  override readonly name = 'UnconfirmedCommitError';
+  readonly code = '08007';
+
+  constructor() {
+    super('the wait for a synchronous standby was canceled; the transaction may be lost with the primary');
+  }
+}
+
+/**
+ * Under synchronous replication a commit waits for a standby. When a timeout ends that wait, PostgreSQL answers with success and a warning,
+ * which the driver does not look at; but what no standby has is not to be acknowledged.
+ */
+function refuseUnconfirmed(client: PoolClient): void {
+  let isUnconfirmed = false;
+  client.on('notice', ({ routine }) => {
+    if (routine === 'SyncRepWaitForLSN') isUnconfirmed = true;
+  });
+  const query: (...given: unknown[]) => unknown = client.query.bind(client);
+  const confirmed = <Result>(result: Result): Result => {
+    if (!isUnconfirmed) return result;
+    isUnconfirmed = false;
+    throw new UnconfirmedCommitError();
+  };
+  Object.assign(client, {
+    query: (...given: unknown[]) => {
+      const result = query(...given);
+      return result instanceof Promise ? result.then(confirmed) : result;
     },
   });
 }
