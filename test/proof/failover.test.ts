@@ -1,0 +1,283 @@
+import { randomBytes } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { append, createSession, eventsOf, tail } from '../support/fixtures/sessions.ts';
+import { type Ledger, startWriting } from '../support/oracles/ledger.ts';
+import { type Cluster, SETTINGS, type Server, missingPrograms, startCluster } from '../support/processes/cluster.ts';
+import { query } from '../support/processes/embedded-postgres.ts';
+import { type WorkerProcess, startWorker } from '../support/processes/jobs.ts';
+import {
+  type GatewayProcess,
+  endProcesses,
+  graphqlDoor,
+  issueKey,
+  startGateway,
+} from '../support/processes/process.ts';
+import { proof } from '../support/proof.ts';
+import { random } from '../support/random.ts';
+
+/**
+ * Two gateways and a worker on a real cluster (Patroni, etcd, HAProxy, three PostgreSQL servers, synchronous replication) that loses its primary
+ * again and again.
+ */
+
+const WAYS = ['machine lost', 'PostgreSQL killed', 'network cut', 'switchover'] as const;
+type Way = (typeof WAYS)[number];
+
+const KILLS = Number(process.env['FAILOVERS'] ?? 20);
+/** Kills in a row; then the others. */
+const ROUNDS: readonly Way[] = [
+  ...Array.from({ length: KILLS }, (_, index) => WAYS[index % 2] ?? 'machine lost'),
+  ...Array.from({ length: Math.ceil(KILLS / 5) }, () => ['network cut', 'switchover'] as const).flat(),
+];
+const WRITERS = 3;
+const SEED = Number(process.env['SEED'] ?? 20_261_122);
+const missing = missingPrograms();
+
+let cluster: Cluster;
+let gateways: readonly [GatewayProcess, GatewayProcess];
+let worker: WorkerProcess;
+let key: string;
+
+beforeAll(async () => {
+  if (missing !== undefined) return;
+  cluster = await startCluster();
+  const env = {
+    DATABASE_URL: cluster.url,
+    // All of them: which are standbys is found out.
+    DATABASE_REPLICA_URLS: cluster.servers.map(({ url }) => url).join(','),
+    ENCRYPTION_KEYS: `k1:${randomBytes(32).toString('base64')}`,
+    RATE_LIMIT_PER_MINUTE: '100000',
+    RUN_JOBS: 'false',
+  };
+  gateways = [await startGateway({ ...env, LOG_LEVEL: 'warn' }), await startGateway({ ...env, LOG_LEVEL: 'warn' })];
+  worker = await startWorker(env);
+  key = await issueKey(env);
+}, 300_000);
+afterAll(async () => {
+  await endProcesses();
+  if (missing === undefined) await cluster.close();
+}, 120_000);
+
+let turn = 0;
+const acknowledgedAt: number[] = [];
+let replayed = 0;
+
+/** To each gateway in turn; notes when a write was acknowledged. */
+async function send(path: string, init: RequestInit): Promise<Response> {
+  const gateway = gateways[(turn += 1) % 2];
+  const response = await fetch(`${gateway?.url}${path}`, init);
+  if (response.ok && init.method === 'POST') acknowledgedAt.push(performance.now());
+  if (response.headers.has('idempotent-replayed')) replayed += 1;
+  return response;
+}
+
+/** Tries a write until it is acknowledged, as careful clients do: always with the same key. */
+async function insist(method: string, path: string, body?: unknown): Promise<void> {
+  const headers = {
+    Authorization: `Bearer ${key}`,
+    'Content-Type': 'application/json',
+    'Idempotency-Key': `${method} ${path} ${JSON.stringify(body)}`,
+  };
+  for (;;) {
+    const response = await send(path, { method, headers, body: JSON.stringify(body) }).catch(() => undefined);
+    if (response?.ok) return;
+    if (response && response.status !== 503 && response.status !== 409)
+      throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`);
+    await delay(100);
+  }
+}
+
+const DEFINITIONS = '/events/2026-03/event-definitions';
+
+/** A definition with occurrences is deleted: a job has to take those away. */
+async function leaveJob(name: string): Promise<void> {
+  await insist('POST', DEFINITIONS, { name, label: name, primaryObject: 'CONTACT' });
+  for (let index = 0; index < 3; index += 1)
+    await insist('POST', '/events/2026-03/send', {
+      eventName: name,
+      email: `a${index}@example.com`,
+      properties: {},
+      uuid: `${name} ${index}`,
+    });
+  await insist('DELETE', `${DEFINITIONS}/${name}`);
+}
+
+interface Follower {
+  readonly sessionId: string;
+  /** Appends the next event, and sees it arrive. */
+  next(): Promise<void>;
+  readonly seen: () => number;
+  close(): Promise<void>;
+}
+
+/** Follows a session through one gateway that is written through the other. */
+async function follow(reader: GatewayProcess, writer: GatewayProcess): Promise<Follower> {
+  const sessionId = await createSession(graphqlDoor(writer.url), key, { title: `Followed ${reader.url}` });
+  const stream = await tail({ fetch: (path, init) => fetch(`${reader.url}${path}`, init) }, key, sessionId);
+  let seen = 0;
+  return {
+    sessionId,
+    seen: () => seen,
+    close: () => stream.close(),
+    async next() {
+      const id = seen + 1;
+      for (;;) {
+        const appended = append(graphqlDoor(writer.url), key, sessionId, eventsOf(1, { from: id }), `batch ${id}`);
+        if (
+          await appended.then(
+            () => true,
+            () => false,
+          )
+        )
+          break;
+        await delay(100);
+      }
+      expect((await stream.nextData())?.id).toBe(String(id));
+      seen = id;
+    },
+  };
+}
+
+/** What reads answer, apart from writes. */
+function startReading() {
+  const counts = new Map<number, number>();
+  let isDone = false;
+  const read = async () => {
+    while (!isDone) {
+      const response = await fetch(`${gateways[0].url}${DEFINITIONS}?limit=1`, {
+        headers: { Authorization: `Bearer ${key}` },
+      });
+      await response.arrayBuffer();
+      counts.set(response.status, (counts.get(response.status) ?? 0) + 1);
+      await delay(100);
+    }
+  };
+  const reading = read();
+  return {
+    async stop() {
+      isDone = true;
+      await reading;
+      return counts;
+    },
+  };
+}
+
+async function lose(way: Way, primary: Server): Promise<void> {
+  if (way === 'machine lost') await primary.kill();
+  else if (way === 'PostgreSQL killed') await primary.killPostgres();
+  else if (way === 'network cut') primary.isolate();
+  else await cluster.switchOver();
+}
+
+async function bringBack(way: Way, server: Server): Promise<void> {
+  if (way === 'machine lost') await server.start();
+  else if (way === 'network cut') server.rejoin();
+}
+
+/** Seconds without an acknowledged write that began after this moment, at the longest. */
+function longestGap(since: number): number {
+  const times = acknowledgedAt.filter((at) => at >= since - 1_000);
+  return Math.max(...times.map((at, index) => at - (times[index - 1] ?? at))) / 1000;
+}
+
+interface Round {
+  readonly way: Way;
+  /** From the loss until Patroni has another primary. */
+  readonly promotion: number;
+  readonly seconds: number;
+  /** Answers to reads from the loss until writes went on. */
+  readonly reads: ReadonlyMap<number, number>;
+}
+
+async function round(way: Way, ledger: Ledger, pause: number): Promise<Round> {
+  const primary = await cluster.primary();
+  await ledger.next(10);
+  await delay(pause);
+  const began = performance.now();
+  const reads = startReading();
+  await lose(way, primary);
+  await expect
+    .poll(async () => (await cluster.primary()).name, { timeout: 120_000, interval: 300 })
+    .not.toBe(primary.name);
+  const promotion = (performance.now() - began) / 1000;
+  await ledger.next(10);
+  const answers = await reads.stop();
+  await bringBack(way, primary);
+  await cluster.healthy();
+  return { way, promotion, seconds: longestGap(began), reads: answers };
+}
+
+const seconds = (values: readonly number[]) => {
+  const sorted = values.toSorted((one, other) => one - other);
+  const median = sorted[Math.floor(sorted.length / 2)] ?? 0;
+  return `${median.toFixed(1)} s, at most ${Math.max(...values).toFixed(1)} s`;
+};
+
+test('the primary is lost again and again under load: nothing acknowledged is lost or doubled, tails and jobs go on, nothing is restarted', async ({
+  skip,
+}) => {
+  skip(missing !== undefined, missing);
+  const next = random(SEED);
+  const ledger = startWriting(send, key, { writers: WRITERS, seed: SEED });
+  const followers = [await follow(gateways[0], gateways[1]), await follow(gateways[1], gateways[0])];
+  const rounds: Round[] = [];
+  for (const [index, way] of ROUNDS.entries()) {
+    await leaveJob(`job_${index}`);
+    const deleting = leaveJob(`late_job_${index}`);
+    const following = Promise.all(followers.map((follower) => follower.next()));
+    rounds.push(await round(way, ledger, next() * 2_000));
+    await Promise.all([deleting, following]);
+    for (const follower of followers) await follower.next();
+    const { seconds: gap, promotion, reads } = rounds.at(-1) ?? { seconds: 0, promotion: 0, reads: new Map() };
+    process.stdout.write(
+      `round ${index + 1}: ${way}: ${gap.toFixed(1)} s, another primary after ${promotion.toFixed(1)} s, reads ${JSON.stringify([...reads])}\n`,
+    );
+  }
+  await ledger.stop();
+  await Promise.all(followers.map((follower) => follower.close()));
+  const result = await ledger.check();
+  expect({ ...result, unclear: ledger.unclear }).toEqual({ lost: [], doubled: [], unclear: [] });
+
+  // Every job has been done, by the worker that was there at the beginning.
+  const unfinished = `select count(*)::int as count from pgboss.job where name = 'event-purge' and state <> 'completed'`;
+  await expect.poll(() => query(cluster.url, unfinished), { timeout: 120_000, interval: 500 }).toEqual([{ count: 0 }]);
+  expect(await query(cluster.url, 'select count(*)::int as count from event_occurrence')).toEqual([{ count: 0 }]);
+  expect(worker.output.stdout.split('"job done"').length).toBeGreaterThan(ROUNDS.length);
+  const states = await Promise.all(gateways.map(async ({ url }) => (await fetch(`${url}/health/ready`)).status));
+  expect(states).toEqual([200, 200]);
+
+  const of = (...ways: readonly Way[]) => rounds.filter(({ way }) => ways.includes(way));
+  const reads = of('machine lost').flatMap((each) => [...each.reads]);
+  const sum = (...statuses: readonly number[]) =>
+    reads.filter(([status]) => statuses.includes(status)).reduce((total, [, count]) => total + count, 0);
+  const warnings = gateways.map(
+    ({ output }) => output.stdout.split('\n').filter((line) => line.startsWith('{')).length,
+  );
+  proof('Failover of a Patroni cluster', {
+    figures: {
+      seed: SEED,
+      'kills of the primary in a row (machine and PostgreSQL in turn)': of('machine lost', 'PostgreSQL killed').length,
+      'network partitions of the primary': of('network cut').length,
+      'switchovers on purpose': of('switchover').length,
+      'writes acknowledged': ledger.acknowledged(),
+      'answered 503 with Retry-After meanwhile': ledger.answers.get('503') ?? 0,
+      'retries that found their write done': replayed,
+      ...Object.fromEntries(
+        WAYS.flatMap((way) => [
+          [`without writes, ${way}: median`, seconds(of(way).map((each) => each.seconds))],
+          [`of it until Patroni promotes, ${way}: median`, seconds(of(way).map((each) => each.promotion))],
+        ]),
+      ),
+      'what explains the longest': `the leader's lease of ${SETTINGS.ttl} s in etcd (Patroni's ttl), which must end first; then a check of HAProxy`,
+      'reads while a machine was lost: answered, of all': `${sum(200)} of ${reads.reduce((total, [, count]) => total + count, 0)}`,
+      'events seen by live tails, each once and in order': followers.reduce((total, { seen }) => total + seen(), 0),
+      'jobs done': ROUNDS.length * 2,
+      'restarts of a gateway or the worker': 0,
+      'lines at warn or above in the log of each gateway': warnings.join(', '),
+      lost: 0,
+      doubled: 0,
+    },
+  });
+  expect(sum(500)).toBe(0);
+}, 7_200_000);

@@ -1,0 +1,350 @@
+// A PostgreSQL cluster as operators run it: Patroni on each of three servers, etcd, and HAProxy, which leads to the primary. Every server can be
+// killed, and cut off from all others.
+import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { chmod, chown, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import pg from 'pg';
+import { type TcpProxy, startTcpProxy } from '../peers/tcp-proxy.ts';
+import { freePort } from './ports.ts';
+
+const PROGRAMS = ['/usr/bin/patroni', '/usr/bin/etcd', '/usr/sbin/haproxy', '/usr/lib/postgresql/15/bin/postgres'];
+
+/** Why a cluster cannot be started here; undefined where it can. */
+export function missingPrograms(): string | undefined {
+  const missing = PROGRAMS.filter((program) => !existsSync(program));
+  if (missing.length === 0) return undefined;
+  return `not installed: ${missing.join(', ')} (apt-get install patroni etcd-server haproxy postgresql)`;
+}
+
+export const SETTINGS = { ttl: 20, loop_wait: 5, retry_timeout: 5 };
+
+interface Member {
+  readonly name: string;
+  readonly role: string;
+  readonly state: string;
+}
+
+export interface Server {
+  readonly name: string;
+  /** Its address for everybody, through a proxy. */
+  readonly url: string;
+  /** Ends Patroni and PostgreSQL at once, as the loss of the machine would. */
+  kill(): Promise<void>;
+  /** Ends PostgreSQL alone. */
+  killPostgres(): Promise<void>;
+  start(): Promise<void>;
+  /** Nothing from or to it is passed on any more: neither to clients and standbys, nor to etcd. */
+  isolate(): void;
+  rejoin(): void;
+}
+
+export interface Cluster {
+  /** Leads to whichever server is the primary. */
+  readonly url: string;
+  readonly servers: readonly Server[];
+  /** The server that is the primary now. */
+  primary(): Promise<Server>;
+  /** Resolves when one server is the primary, and the others follow it, one of them synchronously. */
+  healthy(): Promise<void>;
+  /** As operators do on purpose: a standby takes over, and the primary follows it. */
+  switchOver(): Promise<void>;
+  close(): Promise<void>;
+}
+
+const NICE = 5;
+
+export async function startCluster(): Promise<Cluster> {
+  const account = accountOf('postgres');
+  const folder = await mkdtemp(join(tmpdir(), 'gateway-cluster-'));
+  await chmod(folder, 0o755);
+  const processes = new Set<ChildProcess>();
+  const proxies: TcpProxy[] = [];
+
+  function run(program: string, args: readonly string[], log: string): ChildProcess {
+    const child = spawn('/bin/sh', ['-c', `exec nice -n ${NICE} "$0" "$@" >>"${log}" 2>&1`, program, ...args], {
+      stdio: 'ignore',
+      cwd: folder,
+      ...account,
+      env: { PATH: '/usr/lib/postgresql/15/bin:/usr/bin:/bin', HOME: folder, LC_ALL: 'C.UTF-8' },
+    });
+    processes.add(child);
+    child.once('exit', () => processes.delete(child));
+    return child;
+  }
+
+  async function owned(name: string): Promise<string> {
+    const path = join(folder, name);
+    await mkdir(path, { mode: 0o700 });
+    if (account) await chown(path, account.uid, account.gid);
+    return path;
+  }
+
+  async function proxyTo(port: number): Promise<TcpProxy> {
+    const proxy = await startTcpProxy(`postgresql://postgres:postgres@127.0.0.1:${port}/postgres`);
+    proxies.push(proxy);
+    return proxy;
+  }
+
+  if (account) await chown(folder, account.uid, account.gid);
+  const etcd = { client: await freePort(), peer: await freePort() };
+  const address = (port: number) => `http://127.0.0.1:${port}`;
+  run(
+    '/usr/bin/etcd',
+    [
+      `--data-dir=${await owned('etcd')}`,
+      `--listen-client-urls=${address(etcd.client)}`,
+      `--advertise-client-urls=${address(etcd.client)}`,
+      `--listen-peer-urls=${address(etcd.peer)}`,
+      `--initial-advertise-peer-urls=${address(etcd.peer)}`,
+      `--initial-cluster=default=${address(etcd.peer)}`,
+    ],
+    join(folder, 'etcd.log'),
+  );
+
+  async function prepareServer(name: string): Promise<Server & { readonly port: number; readonly restPort: number }> {
+    const [postgresPort, restPort] = [await freePort(), await freePort()];
+    const inbound = await proxyTo(postgresPort);
+    const rest = await proxyTo(restPort);
+    const outbound = await proxyTo(etcd.client);
+    const data = join(await owned(name), 'data');
+    const file = join(folder, `${name}.yml`);
+    const portOf = ({ url }: TcpProxy) => Number(new URL(url).port);
+    const configuration = configurationOf({
+      name,
+      data,
+      postgresPort,
+      restPort,
+      etcdPort: portOf(outbound),
+      connectPort: portOf(inbound),
+      connectRestPort: portOf(rest),
+    });
+    await writeFile(file, JSON.stringify(configuration));
+    const links = [inbound, rest, outbound];
+    let patroni: ChildProcess | undefined;
+
+    const postmaster = async () => {
+      const text = await readFile(join(data, 'postmaster.pid'), 'utf8').catch(() => '');
+      return Number(text.split('\n', 1)[0]);
+    };
+
+    async function killPostgres(): Promise<void> {
+      const pid = await postmaster();
+      if (!pid) return;
+      // The postmaster first, which would otherwise start others.
+      const children = spawnSync('ps', ['-o', 'pid=', '--ppid', `${pid}`], { encoding: 'utf8' }).stdout.split('\n');
+      for (const each of [pid, ...children.map(Number).filter(Boolean)]) killIfAlive(each);
+    }
+
+    return {
+      name,
+      url: inbound.url,
+      port: portOf(inbound),
+      restPort: portOf(rest),
+      killPostgres,
+      async kill() {
+        const child = patroni;
+        patroni = undefined;
+        if (child?.exitCode === null) {
+          child.kill('SIGKILL');
+          await once(child, 'exit');
+        }
+        await killPostgres();
+      },
+      async start() {
+        patroni = run('/usr/bin/patroni', [file], join(folder, `${name}.log`));
+      },
+      isolate: () => links.forEach((link) => link.fallSilent()),
+      rejoin: () => links.forEach((link) => link.speakAgain()),
+    };
+  }
+
+  const servers = [await prepareServer('one'), await prepareServer('two'), await prepareServer('three')];
+  const frontPort = await freePort();
+  const haproxy = join(folder, 'haproxy.cfg');
+  await writeFile(haproxy, haproxyConfiguration(frontPort, servers));
+
+  async function members(): Promise<Member[]> {
+    for (const { restPort } of servers) {
+      try {
+        const response = await fetch(`${address(restPort)}/cluster`, { signal: AbortSignal.timeout(1_000) });
+        return ((await response.json()) as { members: Member[] }).members;
+      } catch {
+        // Another one knows.
+      }
+    }
+    return [];
+  }
+
+  async function healthy(): Promise<void> {
+    for (;;) {
+      const all = await members();
+      const roles = all.map(({ role }) => role).toSorted();
+      const states = all.map(({ state }) => state).toSorted();
+      const isComplete = roles.join() === 'leader,replica,sync_standby';
+      if (isComplete && states.every((state) => state === 'running' || state === 'streaming')) return;
+      await delay(200);
+    }
+  }
+
+  async function primary(): Promise<Server> {
+    for (;;) {
+      const leader = (await members()).find(({ role }) => role === 'leader');
+      const server = servers.find(({ name }) => name === leader?.name);
+      if (server) return server;
+      await delay(200);
+    }
+  }
+
+  const [first, ...others] = servers;
+  await first?.start();
+  await accepting(first?.url ?? '');
+  for (const server of others) await server.start();
+  await healthy();
+  run('/usr/sbin/haproxy', ['-f', haproxy], join(folder, 'haproxy.log'));
+  const url = `postgresql://postgres:postgres@127.0.0.1:${frontPort}/postgres`;
+  await accepting(url);
+
+  return {
+    url,
+    servers,
+    primary,
+    healthy,
+    async switchOver() {
+      const leader = await primary();
+      const standby = (await members()).find(({ role }) => role === 'sync_standby');
+      const body = JSON.stringify({ leader: leader.name, candidate: standby?.name });
+      const { restPort } = servers.find(({ name }) => name === leader.name) ?? { restPort: 0 };
+      const response = await fetch(`${address(restPort)}/switchover`, { method: 'POST', body });
+      if (!response.ok) throw new Error(`switchover: ${response.status} ${await response.text()}`);
+    },
+    async close() {
+      for (const server of servers) await server.kill();
+      await Promise.all([...processes].map(end));
+      await Promise.all(proxies.map((proxy) => proxy.close()));
+      await rm(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
+    },
+  };
+}
+
+/** As root, PostgreSQL and Patroni run as the system's user for them. */
+function accountOf(user: string): { uid: number; gid: number } | undefined {
+  if (process.getuid?.() !== 0) return undefined;
+  const id = (flag: string) => Number(execFileSync('id', [flag, user], { encoding: 'utf8' }));
+  return { uid: id('-u'), gid: id('-g') };
+}
+
+async function end(child: ChildProcess): Promise<void> {
+  child.kill('SIGKILL');
+  await once(child, 'exit');
+}
+
+function killIfAlive(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    // It has ended by itself.
+  }
+}
+
+async function accepting(url: string): Promise<void> {
+  for (;;) {
+    const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 1_000 });
+    client.on('error', () => undefined);
+    try {
+      await client.connect();
+      return;
+    } catch {
+      await delay(200);
+    } finally {
+      await client.end().catch(() => undefined);
+    }
+  }
+}
+
+interface Places {
+  readonly name: string;
+  readonly data: string;
+  readonly postgresPort: number;
+  readonly restPort: number;
+  readonly etcdPort: number;
+  readonly connectPort: number;
+  readonly connectRestPort: number;
+}
+
+/** JSON is YAML. */
+function configurationOf({ name, data, postgresPort, restPort, etcdPort, connectPort, connectRestPort }: Places) {
+  return {
+    scope: 'gateway',
+    name,
+    restapi: { listen: `127.0.0.1:${restPort}`, connect_address: `127.0.0.1:${connectRestPort}` },
+    // Without looking for the addresses that etcd itself gives, which lead past the proxy.
+    etcd3: { hosts: [`127.0.0.1:${etcdPort}`], use_proxies: true },
+    bootstrap: {
+      dcs: {
+        ...SETTINGS,
+        maximum_lag_on_failover: 1_048_576,
+        // A primary that has crashed is not waited for.
+        primary_start_timeout: 0,
+        master_start_timeout: 0,
+        synchronous_mode: true,
+        // Without a standby that confirms it, nothing is acknowledged.
+        synchronous_mode_strict: true,
+        postgresql: {
+          use_pg_rewind: true,
+          remove_data_directory_on_rewind_failure: true,
+          remove_data_directory_on_diverged_timelines: true,
+          parameters: {
+            wal_log_hints: 'on',
+            max_connections: 100,
+            shared_buffers: '64MB',
+            wal_keep_size: '256MB',
+            // Other servers of the test would do so anyway.
+            unix_socket_directories: '',
+          },
+        },
+      },
+      initdb: [{ encoding: 'UTF8' }, 'data-checksums'],
+    },
+    postgresql: {
+      listen: `127.0.0.1:${postgresPort}`,
+      connect_address: `127.0.0.1:${connectPort}`,
+      data_dir: data,
+      bin_dir: '/usr/lib/postgresql/15/bin',
+      pgpass: `${data}.pgpass`,
+      authentication: {
+        superuser: { username: 'postgres', password: 'postgres' },
+        replication: { username: 'replicator', password: 'replicator' },
+        rewind: { username: 'rewind', password: 'rewind' },
+      },
+      pg_hba: ['host all all 127.0.0.1/32 scram-sha-256', 'host replication all 127.0.0.1/32 scram-sha-256'],
+    },
+  };
+}
+
+/** As in Patroni's documentation, but for the intervals: a server that is no primary any more loses its sessions. */
+function haproxyConfiguration(port: number, servers: readonly { name: string; port: number; restPort: number }[]) {
+  const lines = servers.map(
+    ({ name, port: serverPort, restPort }) =>
+      `  server ${name} 127.0.0.1:${serverPort} maxconn 100 check port ${restPort}`,
+  );
+  return `global
+  maxconn 1000
+defaults
+  mode tcp
+  retries 1
+  timeout client 30m
+  timeout server 30m
+  timeout connect 2s
+  timeout check 2s
+listen primary
+  bind 127.0.0.1:${port}
+  option httpchk OPTIONS /primary
+  http-check expect status 200
+  default-server inter 1s fall 2 rise 1 on-marked-down shutdown-sessions
+${lines.join('\n')}
+`;
+}
