@@ -4,6 +4,7 @@ import { answerBytes } from '../core/answer-size.ts';
 import { DomainError } from '../core/errors.ts';
 import { type HttpAnswer, type HttpHeaders, type HttpRequest, answerWith } from '../core/http/messages.ts';
 import { readForm } from '../core/http/request-body.ts';
+import { type StaticFile, staticFile } from '../core/http/static-file.ts';
 import { wantsHtml } from '../core/http/html-page.ts';
 import { type Span, traced } from '../core/tracing/tracing.ts';
 import type { KnownKey } from './admission/api-key-lookup.ts';
@@ -147,9 +148,8 @@ export function createGateway(dependencies: Dependencies): Gateway {
     return page.submit(context, await readForm(request));
   }
 
-  const pages: Readonly<Record<string, () => Promise<HttpAnswer>>> = {
-    '/openapi.json': async () =>
-      answerWith(openapi(publicUrlOf(dependencies)), { headers: { 'Content-Type': 'application/json' } }),
+  const pages: Readonly<Record<string, (request: HttpRequest) => Promise<HttpAnswer>>> = {
+    '/openapi.json': (request) => openapi(publicUrlOf(dependencies)).answer(request),
     '/health/live': async () => live(),
     '/health/ready': () => ready(dependencies),
     '/metrics': async () =>
@@ -233,12 +233,17 @@ const METHODS_OF_PAGES = ['GET', 'POST'] as const;
 function openSite(dependencies: Dependencies): Site {
   const { browserSessions: sessions, signInLinks: links, keys } = dependencies;
   const usable = (known: KnownKey | undefined) => (known && canAct(known) ? known : undefined);
+  const findKeyById = async (keyId: string) => usable(await keys.byId(keyId));
   return createSite({
     sessions,
     links,
     printSchema: contracts['schema.graphql'],
     findKey: async (key) => (isWellFormedApiKey(key) ? usable(await keys.byKey(key)) : undefined),
-    findKeyById: async (keyId) => usable(await keys.byId(keyId)),
+    findKeyById,
+    visitorOf: async (headers) => {
+      const keyId = await sessions.keyIdOf(headers);
+      return keyId === undefined ? undefined : findKeyById(keyId);
+    },
   });
 }
 
@@ -271,12 +276,14 @@ function requestIdOf(headers: HttpHeaders): string {
   return given !== null && /^[A-Za-z0-9._-]{1,128}$/.test(given) ? given : randomUUID();
 }
 
-/** The bytes of openapi.json, which names the address of the gateway: known only once it listens. */
-function createOpenApiFile(): (publicUrl: string) => Buffer {
-  let known: { readonly publicUrl: string; readonly bytes: Buffer } | undefined;
+/** The file openapi.json, which names the address of the gateway: known only once it listens. */
+function createOpenApiFile(): (publicUrl: string) => StaticFile {
+  let known: { readonly publicUrl: string; readonly file: StaticFile } | undefined;
   return (publicUrl) => {
-    if (known?.publicUrl !== publicUrl)
-      known = { publicUrl, bytes: Buffer.from(JSON.stringify(openApiDocument(routes, publicUrl))) };
-    return known.bytes;
+    if (known?.publicUrl !== publicUrl) {
+      const text = JSON.stringify(openApiDocument(routes, publicUrl));
+      known = { publicUrl, file: staticFile(text, 'application/json') };
+    }
+    return known.file;
   };
 }

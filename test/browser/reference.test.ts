@@ -5,7 +5,10 @@ import { type RunningServer, serve } from '../../src/gateway/http/server.ts';
 import {
   type OpenPage,
   type TestBrowser,
+  VIEWS,
+  type View,
   accessibilityFindings,
+  overflowOf,
   patience,
   startBrowser,
 } from '../support/processes/browser.ts';
@@ -32,8 +35,8 @@ afterAll(async () => {
   await gateway.close();
 });
 
-async function openReference(address = `${server.url}/docs`): Promise<OpenPage> {
-  const one = await browser.open(address);
+async function openReference(address = `${server.url}/docs`, view: View = {}): Promise<OpenPage> {
+  const one = await browser.open(address, view);
   pages.push(one);
   await expect.poll(() => one.page.locator('.opblock').count(), patience).toBe(routes.length);
   return one;
@@ -67,25 +70,46 @@ test('the REST reference shows every operation, and tries one out with a key', a
   await answered.scrollIntoViewIfNeeded();
   await browser.keep(page, 'docs-answer');
   expect(complaints).toEqual([]);
-  expect(await accessibilityFindings(page)).toEqual([]);
+  expect(await accessibilityFindings(page, answered)).toEqual([]);
 });
 
-test('operations and their schemas can be read by everybody, and the page asks nobody else', async () => {
-  const { page, complaints } = await openReference();
-  // One operation of each color, with a choice among its parameters, with its schemas.
-  for (const id of ['searchEventDefinitions', 'updateSession', 'deleteEventDefinition', 'listBroadcasts']) {
+test('a signed-in browser tries an operation out without another key', async () => {
+  const { key } = await gateway.createKey();
+  const { page, complaints } = await openReference(addressOf('createEventDefinition'), { key });
+  await page.getByRole('button', { name: 'Try it out' }).click();
+  await page.getByLabel('Request body').fill(JSON.stringify({ label: 'Seen with the cookie' }));
+  await page.getByRole('button', { name: 'Execute' }).click();
+  const answered = page.locator('.live-responses-table .response').first();
+  await expect.poll(() => answered.textContent(), patience).toContain('seen_with_the_cookie');
+  expect(complaints).toEqual([]);
+});
+
+test.each(VIEWS)('%s: it fits, and can be read by everybody', async (name, view) => {
+  const { page, complaints } = await openReference(undefined, view);
+  expect(await overflowOf(page)).toBe(0);
+  await browser.keep(page, `docs-${name}`);
+  expect(await accessibilityFindings(page)).toEqual([]);
+  expect(complaints).toEqual([]);
+});
+
+// One operation of each color, with a choice among its parameters, with its schemas.
+const SHOWN = ['searchEventDefinitions', 'updateSession', 'deleteEventDefinition', 'listBroadcasts'];
+
+test.each(SHOWN.flatMap((id) => [false, true].map((isDark) => ({ id, isDark }))))(
+  '$id and its schemas can be read by everybody, dark: $isDark',
+  async ({ id, isDark }) => {
+    const { page, complaints } = await openReference(undefined, { isDark });
     const other = page.locator(`.opblock[id$=-${id}]`);
     await other.locator('.opblock-summary-control').press('Enter');
     await other.getByRole('button', { name: 'Try it out' }).waitFor();
     for (const schema of await other.getByRole('tab', { name: 'Schema', exact: true }).all()) await schema.click();
     const inner = other.getByRole('button', { name: 'Expand all' });
     if ((await inner.count()) > 0) await inner.first().click();
-    await browser.keep(page, `docs-${id}`);
+    await browser.keep(page, `docs-${id}-${isDark ? 'dark' : 'light'}`);
     expect(await accessibilityFindings(page, other)).toEqual([]);
-    await other.locator('.opblock-summary-control').press('Enter');
-  }
-  expect(complaints).toEqual([]);
-});
+    expect(complaints).toEqual([]);
+  },
+);
 
 test('an operation has an address, and is opened and closed with the keyboard, which stops once at it', async () => {
   const address = addressOf('createEventDefinition');

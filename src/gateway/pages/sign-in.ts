@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { unauthenticated } from '../../core/errors.ts';
 import { answerHtml, escapeHtml } from '../../core/http/html-page.ts';
-import { type HttpAnswer, type HttpRequest, answerWith } from '../../core/http/messages.ts';
+import { type HttpAnswer, type HttpHeaders, type HttpRequest, answerWith } from '../../core/http/messages.ts';
 import { readText } from '../../core/http/request-body.ts';
 import { parseInput } from '../../core/validation.ts';
 import type { BrowserSessions } from '../admission/browser-session.ts';
@@ -12,6 +12,8 @@ import { smallPage } from './layout.ts';
 export interface SignInDependencies {
   readonly sessions: BrowserSessions;
   readonly links: SignInLinks;
+  /** The key that a browser is signed in with, wherever the request comes from. */
+  readonly visitorOf: (headers: HttpHeaders) => Promise<KnownKey | undefined>;
   /** The key as it is now; undefined when nobody can act with it. */
   readonly findKey: (key: string) => Promise<KnownKey | undefined>;
   readonly findKeyById: (keyId: string) => Promise<KnownKey | undefined>;
@@ -34,6 +36,7 @@ const FOREIGN_FORM = 'Sign in on this page, not from another site.';
 export function createSignIn({
   sessions,
   links,
+  visitorOf,
   findKey,
   findKeyById,
 }: SignInDependencies): Readonly<Record<'show' | 'submit' | 'leave', SitePageAnswer>> {
@@ -56,8 +59,7 @@ export function createSignIn({
     show: async (request, { searchParams }) => {
       const token = searchParams.get('token');
       if (token !== null) return redeem(request, token);
-      const keyId = await sessions.keyIdOf(request.headers);
-      const known = keyId === undefined ? undefined : await findKeyById(keyId);
+      const known = await visitorOf(request.headers);
       const next = localPath(searchParams.get('next') ?? '/');
       return known ? signedInPage(next) : signInPage({ next });
     },

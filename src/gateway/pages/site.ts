@@ -4,7 +4,8 @@ import type { HttpAnswer, HttpRequest } from '../../core/http/messages.ts';
 import { staticFile } from '../../core/http/static-file.ts';
 import { consolePage, isConsolePath } from './console.ts';
 import { FAVICON, fileAt } from './files.ts';
-import { docsAsset, docsPage, graphiqlPage } from './pages.ts';
+import { graphiqlPage } from './graphiql.ts';
+import { referencePage } from './reference.ts';
 import { type SignInDependencies, createSignIn } from './sign-in.ts';
 
 /** One address of the pages: its name in logs and metrics, and what answers each method. A GET answers HEAD, too. */
@@ -26,25 +27,24 @@ export interface SiteDependencies extends SignInDependencies {
 /** What a gateway serves to browsers: pages and their files. None of it needs a key, and nothing comes from another host. */
 export function createSite({ printSchema, ...signInDependencies }: SiteDependencies): Site {
   const signIn = createSignIn(signInDependencies);
-  const schema = once(() => staticFile(printSchema(), 'application/graphql; charset=utf-8'));
+  const schema = once(() => staticFile(printSchema(), 'text/plain; charset=utf-8'));
+  const graphiql = get('graphiql', async ({ headers }) => graphiqlPage(await signInDependencies.visitorOf(headers)));
   const pages: Readonly<Record<string, SitePage>> = {
-    '/docs': get('docs', async () => docsPage()),
+    '/docs': get('docs', async ({ headers }) => referencePage(await signInDependencies.visitorOf(headers))),
     '/schema.graphql': get('schema', (request) => schema().answer(request)),
     '/favicon.ico': get('favicon', (request) => fileOrNothing(FAVICON, request)),
     '/sign-in': { operation: 'signIn', methods: { GET: signIn.show, POST: signIn.submit } },
     '/sign-out': { operation: 'signOut', methods: { POST: signIn.leave } },
   };
   const console = get('console', async (request) => {
-    const keyId = await signInDependencies.sessions.keyIdOf(request.headers);
-    const known = keyId === undefined ? undefined : await signInDependencies.findKeyById(keyId);
-    return consolePage(new URL(request.url), known !== undefined);
+    const visitor = await signInDependencies.visitorOf(request.headers);
+    return consolePage(new URL(request.url), visitor !== undefined);
   });
   return {
     find(request, { pathname }) {
       if (pathname === '/' || (isConsolePath(pathname) && wantsHtml(request))) return console;
-      if (pathname === '/graphql') return wantsHtml(request) ? get('graphiql', graphiqlPage) : undefined;
+      if (pathname === '/graphql') return wantsHtml(request) ? graphiql : undefined;
       if (pathname.startsWith('/assets/')) return get('asset', () => fileOrNothing(pathname, request));
-      if (pathname.startsWith('/docs/')) return get('docs', () => docsAsset(pathname.slice('/docs/'.length)));
       return Object.hasOwn(pages, pathname) ? pages[pathname] : undefined;
     },
   };

@@ -8,8 +8,17 @@ export interface OpenPage {
   readonly complaints: string[];
 }
 
+/** How a page is looked at. */
+export interface View {
+  /** 1280 unless given; below 600 it is a phone. */
+  readonly width?: number;
+  readonly isDark?: boolean;
+  /** Signs in with it first. */
+  readonly key?: string;
+}
+
 export interface TestBrowser {
-  open(url: string): Promise<OpenPage>;
+  open(url: string, view?: View): Promise<OpenPage>;
   /** Keeps a screenshot, for people to look at, where `SCREENSHOTS` names a folder. */
   keep(page: Page, name: string): Promise<void>;
   close(): Promise<void>;
@@ -34,10 +43,16 @@ export async function startBrowser(): Promise<TestBrowser> {
   });
   const screenshots = process.env['SCREENSHOTS'];
   return {
-    async open(url) {
-      const page = await browser.newPage({ viewport: { width: 1400, height: 900 } });
+    async open(url, { width = 1280, isDark = false, key } = {}) {
+      const isPhone = width < 600;
+      const page = await browser.newPage({
+        viewport: { width, height: isPhone ? 844 : 800 },
+        colorScheme: isDark ? 'dark' : 'light',
+        hasTouch: isPhone,
+      });
       page.setDefaultTimeout(patience.timeout);
       const { origin } = new URL(url);
+      if (key !== undefined) await signIn(page, origin, key);
       const complaints: string[] = [];
       page.on('request', (request) => {
         if (!request.url().startsWith(`${origin}/`) && !/^(?:data|blob):/.test(request.url()))
@@ -63,6 +78,26 @@ export async function startBrowser(): Promise<TestBrowser> {
     },
     close: () => browser.close(),
   };
+}
+
+async function signIn(page: Page, origin: string, key: string): Promise<void> {
+  await page.goto(`${origin}/sign-in?next=/sign-in`);
+  await page.getByLabel('API key').fill(key);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByRole('button', { name: 'Sign out' }).waitFor();
+}
+
+/** The views that every page must be good in: wide and phone, light and dark. */
+export const VIEWS = [
+  ['wide, light', { width: 1280 }],
+  ['wide, dark', { width: 1280, isDark: true }],
+  ['phone, light', { width: 390 }],
+  ['phone, dark', { width: 390, isDark: true }],
+] as const satisfies readonly (readonly [string, View])[];
+
+/** How much wider the page is than its window, in pixels. */
+export function overflowOf(page: Page): Promise<number> {
+  return page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
 }
 
 /**

@@ -1,0 +1,85 @@
+// How GraphiQL sends operations: GraphQL over HTTP, and subscriptions over server-sent events.
+
+export interface FetcherParams {
+  readonly query: string;
+  readonly operationName?: string | null;
+  readonly variables?: unknown;
+}
+
+interface Nodes<Node> {
+  readonly nodes: readonly Node[];
+}
+
+/** As far as the page itself reads it. */
+interface Result {
+  readonly data?: {
+    readonly viewer?: {
+      readonly organization?: {
+        readonly sessions?: Nodes<{ readonly databaseId: string }> | null;
+        readonly eventDefinitions?: Nodes<{ readonly name: string }> | null;
+      } | null;
+    };
+  } | null;
+}
+
+const MAX_SHOWN = 50;
+
+function post(params: FetcherParams, headers: Readonly<Record<string, string>>, accept: string, signal?: AbortSignal) {
+  return fetch('/graphql', {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json', Accept: accept, ...headers },
+    body: JSON.stringify(params),
+    signal,
+  });
+}
+
+export async function request(params: FetcherParams, headers: Readonly<Record<string, string>>): Promise<Result> {
+  const response = await post(params, headers, 'application/graphql-response+json, application/json');
+  const result: Result = await response.json();
+  return result;
+}
+
+/** Answers after each event with all that came lately, the latest first: GraphiQL shows the last answer alone. */
+export async function* subscribe(
+  params: FetcherParams,
+  headers: Readonly<Record<string, string>>,
+): AsyncGenerator<object, void, undefined> {
+  const gone = new AbortController();
+  try {
+    const response = await post(params, headers, 'text/event-stream', gone.signal);
+    if (!response.body || !response.headers.get('content-type')?.startsWith('text/event-stream')) {
+      yield await response.json();
+      return;
+    }
+    const latest: unknown[] = [];
+    let received = 0;
+    for await (const { event, data } of eventsOf(response.body)) {
+      if (event === 'complete') break;
+      received += 1;
+      latest.unshift(JSON.parse(data));
+      latest.length = Math.min(latest.length, MAX_SHOWN);
+      yield { received, latestFirst: [...latest] };
+    }
+    yield { received, ended: true, latestFirst: latest };
+  } finally {
+    gone.abort();
+  }
+}
+
+/** The events of a stream (HTML standard, section 9.2.6), as far as GraphQL over server-sent events uses them. */
+async function* eventsOf(body: ReadableStream<Uint8Array<ArrayBuffer>>) {
+  let rest = '';
+  for await (const text of body.pipeThrough(new TextDecoderStream())) {
+    const blocks = (rest + text).split('\n\n');
+    rest = blocks.pop() ?? '';
+    for (const block of blocks) {
+      const field = (name: string) =>
+        block
+          .split('\n')
+          .filter((line) => line.startsWith(`${name}:`))
+          .map((line) => line.slice(name.length + 1).trimStart())
+          .join('\n');
+      if (field('event') !== '') yield { event: field('event'), data: field('data') };
+    }
+  }
+}

@@ -1,0 +1,215 @@
+// Starts GraphiQL in the browser, and gives it what is ours: the published schema, the examples, and how requests are sent.
+import { EXAMPLES, type Example, LATEST } from './graphiql-examples.ts';
+import { organizationHeader } from './organization-choice.ts';
+import { type FetcherParams, request, subscribe } from './graphiql-requests.ts';
+
+type Element = object | string | null;
+type Component = (props: object) => Element;
+
+/** An editor of CodeMirror 5. */
+interface Editor {
+  getValue(): string;
+  getScrollerElement(): HTMLElement;
+  setValue(text: string): void;
+  setOption(name: 'screenReaderLabel' | 'lineWrapping', value: string | boolean): void;
+}
+
+declare const React: {
+  readonly createElement: (
+    type: string | Component,
+    props: object | null,
+    ...children: (Element | Element[])[]
+  ) => Element;
+};
+declare const ReactDOM: { createRoot(element: HTMLElement): { render(element: Element): void } };
+interface Definition {
+  readonly kind: string;
+  readonly operation?: string;
+  readonly name?: { readonly value: string };
+}
+
+declare const GraphiQL: Component & {
+  readonly React: {
+    useEditorContext(options: {
+      nonNull: true;
+    }): Readonly<Record<'queryEditor' | 'variableEditor' | 'headerEditor' | 'responseEditor', Editor | null>>;
+    usePluginContext(): { setVisiblePlugin(plugin: object | null): void } | null;
+  };
+  readonly Logo: Component;
+  readonly GraphQL: {
+    buildSchema(text: string): object;
+    parse(text: string): { readonly definitions: readonly Definition[] };
+  };
+};
+
+const { createElement: h } = React;
+const address = new URL(location.href);
+const phone = matchMedia('(max-width: 700px)');
+
+function fetcher(params: FetcherParams, { headers }: { readonly headers?: Readonly<Record<string, string>> } = {}) {
+  const sent = { ...organizationHeader(), ...headers };
+  const operation = operationOf(params);
+  const asked = { ...params, operationName: operation?.name?.value };
+  return operation?.operation === 'subscription' ? subscribe(asked, sent) : request(asked, sent);
+}
+
+/** GraphiQL learns the names of operations a moment after they are written; until then it asks for one that is gone. */
+function operationOf({ query, operationName }: FetcherParams): Definition | undefined {
+  try {
+    const { definitions } = GraphiQL.GraphQL.parse(query);
+    const operations = definitions.filter(({ kind }) => kind === 'OperationDefinition');
+    return operations.find(({ name }) => name?.value === operationName) ?? operations.at(0);
+  } catch {
+    // The gateway says what is wrong with it.
+    return undefined;
+  }
+}
+
+/** GraphiQL without tabs keeps one operation; whatever tabs it stored are not read again. */
+const storage = {
+  get length() {
+    return localStorage.length;
+  },
+  getItem(key: string): string | null {
+    if (key.endsWith(':tabState')) return null;
+    // The width of the pane at the left, in relation to the editors.
+    return localStorage.getItem(key) ?? (key.endsWith(':docExplorerFlex') ? '0.28' : null);
+  },
+  setItem: (key: string, value: string) => {
+    if (!key.endsWith(':tabState')) localStorage.setItem(key, value);
+  },
+  removeItem: (key: string) => localStorage.removeItem(key),
+  clear: () => localStorage.clear(),
+};
+
+/** Longer addresses are refused by servers on the way; GraphiQL keeps the text itself. */
+const MAX_ADDRESS = 6000;
+
+/** Keeps the operation in the address, so that a reload and a shared link open it again. */
+function remember(name: 'query' | 'variables', text: string): void {
+  if (text.trim() === '') address.searchParams.delete(name);
+  else address.searchParams.set(name, text);
+  const shown = address.href.length > MAX_ADDRESS ? address.pathname : address.href;
+  history.replaceState(null, '', shown);
+  const next = document.querySelector<HTMLInputElement>('input[name=next]');
+  if (next) next.value = shown.length > 2000 ? '/graphql' : address.pathname + address.search;
+}
+
+/** The latest session and event definition, for the variables of examples. Empty for who is not signed in. */
+async function latest(): Promise<Readonly<Record<string, string | undefined>>> {
+  if (!document.querySelector('form[action="/sign-out"]')) return {};
+  const { data } = await request({ query: LATEST }, organizationHeader());
+  const organization = data?.viewer?.organization;
+  return {
+    sessionId: organization?.sessions?.nodes[0]?.databaseId,
+    eventName: organization?.eventDefinitions?.nodes[0]?.name,
+  };
+}
+
+async function variablesOf({ variables = {}, fills }: Example): Promise<string> {
+  const found = fills && (await latest())[fills];
+  return JSON.stringify(found ? { ...variables, [fills]: found } : variables, null, 2);
+}
+
+function ExamplePane(): Element {
+  const { queryEditor, variableEditor } = GraphiQL.React.useEditorContext({ nonNull: true });
+  const plugins = GraphiQL.React.usePluginContext();
+  const open = async (example: Example) => {
+    const variables = await variablesOf(example);
+    queryEditor?.setValue(example.query);
+    variableEditor?.setValue(variables);
+    if (phone.matches) plugins?.setVisiblePlugin(null);
+  };
+  const nouns = [...new Set(EXAMPLES.map(({ noun }) => noun))];
+  return h(
+    'section',
+    { className: 'examples', 'aria-label': 'Examples' },
+    h('div', { className: 'graphiql-doc-explorer-title' }, 'Examples'),
+    ...nouns.map((noun) =>
+      h(
+        'div',
+        { key: noun, className: 'examples-noun' },
+        h('h2', null, noun),
+        h(
+          'ul',
+          null,
+          EXAMPLES.filter((example) => example.noun === noun).map((example) =>
+            h(
+              'li',
+              { key: example.name },
+              h('button', { type: 'button', onClick: () => void open(example) }, example.name),
+            ),
+          ),
+        ),
+      ),
+    ),
+  );
+}
+
+/** The text of the operation as it stands. */
+let currentOperation = (): string | undefined => undefined;
+
+/** Names the editors for screen readers, lets the keyboard scroll them, and wraps the lines of operations. It shows nothing. */
+function EditorOptions(): Element {
+  const { queryEditor, variableEditor, headerEditor, responseEditor } = GraphiQL.React.useEditorContext({
+    nonNull: true,
+  });
+  const names = [
+    [queryEditor, 'Operation'],
+    [variableEditor, 'Variables'],
+    [headerEditor, 'Headers'],
+    [responseEditor, 'Answer'],
+  ] as const;
+  for (const [editor, name] of names) {
+    editor?.setOption('screenReaderLabel', name);
+    if (editor) editor.getScrollerElement().tabIndex = 0;
+  }
+  queryEditor?.setOption('lineWrapping', true);
+  currentOperation = () => queryEditor?.getValue();
+  return null;
+}
+
+const examplesPlugin = {
+  title: 'Examples',
+  icon: () =>
+    h(
+      'svg',
+      { height: '1em', viewBox: '0 0 20 20', fill: 'none', stroke: 'currentColor', strokeWidth: 1.5 },
+      h('path', { d: 'M3 4h14M3 8h9M3 12h14M3 16h6', strokeLinecap: 'round' }),
+    ),
+  content: ExamplePane,
+};
+
+async function start(): Promise<void> {
+  const root = document.querySelector<HTMLElement>('#graphiql');
+  if (!root) return;
+  const schema = await fetch('/schema.graphql').then((response) => response.text());
+  document.querySelector('form.key')?.addEventListener('submit', () => remember('query', currentOperation() ?? ''));
+  const given = {
+    ...(address.searchParams.has('query') && { query: address.searchParams.get('query') }),
+    ...(address.searchParams.has('variables') && { variables: address.searchParams.get('variables') }),
+  };
+  ReactDOM.createRoot(root).render(
+    h(
+      GraphiQL,
+      {
+        fetcher,
+        schema: GraphiQL.GraphQL.buildSchema(schema),
+        storage,
+        plugins: [examplesPlugin],
+        visiblePlugin: phone.matches ? undefined : examplesPlugin,
+        defaultQuery: EXAMPLES[0]?.query,
+        disableTabs: true,
+        // A key is not left behind in the browser's storage.
+        shouldPersistHeaders: false,
+        showPersistHeadersSettings: false,
+        onEditQuery: (text: string) => remember('query', text),
+        onEditVariables: (text: string) => remember('variables', text),
+        ...given,
+      },
+      h(GraphiQL.Logo, null, h(EditorOptions, null)),
+    ),
+  );
+}
+
+void start();

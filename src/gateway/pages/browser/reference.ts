@@ -1,0 +1,56 @@
+// Starts Swagger UI in the browser.
+import { organizationHeader } from './organization-choice.ts';
+
+declare const SwaggerUIBundle: (options: object) => void;
+
+const reference = document.querySelector<HTMLElement>('#reference');
+
+interface SwaggerRequest {
+  url: string;
+  readonly headers: Record<string, string>;
+}
+
+/**
+ * Swagger UI leaves some fields without a name, and some texts that scroll out of reach of the keyboard. Its button that opens an operation
+ * has a link in it that does nothing more: the button itself writes the operation into the address.
+ */
+function makeAccessible(root: HTMLElement): void {
+  const give = (selector: string, name: string, value: string) => {
+    for (const element of root.querySelectorAll(`${selector}:not([${name}])`)) element.setAttribute(name, value);
+  };
+  give('#servers', 'aria-label', 'Server');
+  give('textarea', 'aria-label', 'Request body');
+  give('.microlight', 'tabindex', '0');
+  give('.example', 'tabindex', '0');
+  give('.json-schema-2020-12-accordion:has(> .json-schema-2020-12-accordion__children:empty)', 'aria-label', 'Schema');
+  for (const select of root.querySelectorAll('[data-param-name] select')) {
+    const parameter = select.closest<HTMLElement>('[data-param-name]');
+    select.setAttribute('aria-label', parameter?.dataset['paramName'] ?? '');
+  }
+  for (const link of root.querySelectorAll('.opblock-summary-control a')) link.removeAttribute('href');
+}
+
+function followColorScheme(): void {
+  const dark = matchMedia('(prefers-color-scheme: dark)');
+  const apply = () => document.documentElement.classList.toggle('dark-mode', dark.matches);
+  dark.addEventListener('change', apply);
+  apply();
+}
+
+if (reference) {
+  followColorScheme();
+  new MutationObserver(() => makeAccessible(reference)).observe(reference, { childList: true, subtree: true });
+  SwaggerUIBundle({
+    url: '/openapi.json',
+    domNode: reference,
+    deepLinking: true,
+    validatorUrl: null,
+    requestInterceptor: (request: SwaggerRequest) => {
+      // The document names the public address; this page may be open under another one, to which alone it may send.
+      const { pathname, search } = new URL(request.url, location.href);
+      request.url = location.origin + pathname + search;
+      Object.assign(request.headers, { ...organizationHeader(), ...request.headers });
+      return request;
+    },
+  });
+}

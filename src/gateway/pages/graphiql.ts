@@ -1,0 +1,48 @@
+import { answerHtml, contentSecurityPolicy } from '../../core/http/html-page.ts';
+import type { HttpAnswer } from '../../core/http/messages.ts';
+import { publishModules } from './browser-modules.ts';
+import { publishFromPackage, publishOwn } from './files.ts';
+import { HEADER_STYLE, type Visitor, header } from './header.ts';
+import { layout } from './layout.ts';
+
+/**
+ * GraphiQL from its own package, and what docs/decisions/graphiql.md says of it. It reads the published schema, so that documentation and
+ * completion are there for everybody; requests are made with the sign-in cookie, or with the headers that its user writes.
+ */
+export function graphiqlPage(visitor: Visitor): HttpAnswer {
+  const { styles, scripts, main, modules } = (assets ??= publishAssets());
+  const head = [
+    ...[HEADER_STYLE, ...styles].map((address) => `<link rel="stylesheet" href="${address}">`),
+    ...scripts.map((address) => `<script defer src="${address}"></script>`),
+    ...modules.map((address) => `<link rel="modulepreload" href="${address}">`),
+    `<script type="module" src="${main}"></script>`,
+  ].join('\n    ');
+  const body = `${header('/graphql', visitor)}
+<main id="graphiql" class="graphiql-page"><noscript>GraphiQL needs JavaScript. The API itself is at this address, by POST.</noscript></main>`;
+  const html = layout({ title: 'GraphiQL – Workspace gateway', head, body, bodyClass: 'tool-page' });
+  return answerHtml(html, { headers: { 'Content-Security-Policy': POLICY } });
+}
+
+/** Its dialogs and menus measure the page, and keep it from scrolling, by styles that they write into it. */
+const POLICY = contentSecurityPolicy({ 'style-src': "'unsafe-inline'" });
+
+let assets: ReturnType<typeof publishAssets> | undefined;
+
+function publishAssets() {
+  const { main, all } = publishModules(new URL('browser/', import.meta.url), [
+    'graphiql.ts',
+    'graphiql-examples.ts',
+    'graphiql-requests.ts',
+    'organization-choice.ts',
+  ]);
+  return {
+    styles: [publishFromPackage('graphiql/graphiql.min.css'), publishOwn('graphiql.css')],
+    scripts: [
+      'react/umd/react.production.min.js',
+      'react-dom/umd/react-dom.production.min.js',
+      'graphiql/graphiql.min.js',
+    ].map(publishFromPackage),
+    main,
+    modules: all,
+  };
+}

@@ -1,0 +1,33 @@
+import { answerHtml, contentSecurityPolicy } from '../../core/http/html-page.ts';
+import type { HttpAnswer } from '../../core/http/messages.ts';
+import { publishModules } from './browser-modules.ts';
+import { publishFromPackage, publishOwn } from './files.ts';
+import { HEADER_STYLE, type Visitor, header } from './header.ts';
+import { layout } from './layout.ts';
+
+/** The REST reference: Swagger UI over `/openapi.json`. Requests are made with the sign-in cookie, or with a key that is entered in it. */
+export function referencePage(visitor: Visitor): HttpAnswer {
+  const { styles, bundle, main } = (assets ??= publishAssets());
+  const head = [
+    ...[HEADER_STYLE, ...styles].map((address) => `<link rel="stylesheet" href="${address}">`),
+    `<script defer src="${bundle}"></script>`,
+    `<script type="module" src="${main}"></script>`,
+  ].join('\n    ');
+  const body = `${header('/docs', visitor)}
+<div id="reference"><noscript>The reference needs JavaScript. The same as a file: <a href="/openapi.json">openapi.json</a>.</noscript></div>`;
+  const html = layout({ title: 'REST reference – Workspace gateway', head, body });
+  return answerHtml(html, { headers: { 'Content-Security-Policy': POLICY } });
+}
+
+/** Swagger UI writes styles into its elements. */
+const POLICY = contentSecurityPolicy({ 'style-src': "'unsafe-inline'" });
+
+let assets: ReturnType<typeof publishAssets> | undefined;
+
+function publishAssets() {
+  return {
+    styles: [publishFromPackage('swagger-ui-dist/swagger-ui.css'), publishOwn('reference.css')],
+    bundle: publishFromPackage('swagger-ui-dist/swagger-ui-bundle.js'),
+    main: publishModules(new URL('browser/', import.meta.url), ['reference.ts', 'organization-choice.ts']).main,
+  };
+}

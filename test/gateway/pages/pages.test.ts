@@ -1,0 +1,96 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { checkout } from '../../support/processes/process.ts';
+
+let gateway: TestGateway;
+beforeAll(async () => {
+  gateway = await startTestGateway();
+});
+afterAll(() => gateway.close());
+
+const NAVIGATION = { Accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8' };
+const navigate = (path: string) => gateway.fetch(path, { headers: NAVIGATION, redirect: 'manual' });
+
+/** Every page that is HTML, with its status. */
+const PAGES = [
+  ['/graphql', 200],
+  ['/graphql?query=%7B__typename%7D', 200],
+  ['/docs', 200],
+  ['/sign-in', 200],
+  ['/sign-in?token=unknown', 401],
+  ['/nowhere', 404],
+  ['/assets/nothing.js', 404],
+  ['/table-storage/v2', 410],
+  ['/v1/mcp-connections/oauth/callback?state=unknown&code=x', 400],
+] as const;
+
+describe.each(PAGES)('%s', (path, status) => {
+  test('is a page whose scripts are files of the gateway, and which cannot be framed', async () => {
+    const page = await navigate(path);
+    expect([page.status, page.headers.get('content-type')]).toEqual([status, 'text/html; charset=utf-8']);
+    const policy = new Map(
+      (page.headers.get('content-security-policy') ?? '').split('; ').map((directive) => {
+        const [name = '', ...sources] = directive.split(' ');
+        return [name, sources];
+      }),
+    );
+    expect(policy.get('frame-ancestors')).toEqual(["'none'"]);
+    expect(policy.get('default-src')).toEqual(["'none'"]);
+    expect(policy.get('script-src') ?? ["'self'"]).toEqual(["'self'"]);
+    const html = await page.text();
+    expect(html).not.toMatch(/<script(?![^>]* src=")[^>]*>|<[^>]+ on[a-z]+=|javascript:/i);
+    expect(
+      [...html.matchAll(/(?:src|href)="([^"]*)"/g)].filter(([, address]) => /^(?:https?:)?\/\//.test(address ?? '')),
+    ).toEqual([]);
+    for (const [, address = ''] of html.matchAll(/(?:src|href)="(\/assets\/[^"]+)"/g))
+      expect([address, (await gateway.fetch(address)).status]).toEqual([address, 200]);
+  });
+});
+
+test('a program gets the same refusals as JSON', async () => {
+  for (const path of ['/nowhere', '/assets/nothing.js', '/table-storage/v2'])
+    expect((await gateway.fetch(path)).headers.get('content-type')).toBe('application/json');
+  const asked = await gateway.fetch('/graphql?query=%7B__typename%7D', { headers: { Accept: 'application/json' } });
+  expect([asked.status, asked.headers.get('content-type')]).toEqual([401, 'application/json']);
+});
+
+test('an error repeats what it was asked for as text', async () => {
+  const html = await (await navigate('/%3Cscript%3Ealert(1)%3C/script%3E"><img src=x onerror=alert(1)>')).text();
+  expect(html).not.toMatch(/<script|<img src=x/);
+});
+
+test('the published schema needs no key', async () => {
+  const answer = await gateway.fetch('/schema.graphql');
+  expect(await answer.text()).toBe(await readFile(join(checkout, 'schema.graphql'), 'utf8'));
+});
+
+test('a browser finds an icon', async () => {
+  const icon = await gateway.fetch('/favicon.ico');
+  expect([icon.status, icon.headers.get('content-type')]).toEqual([200, 'image/svg+xml']);
+});
+
+test('files are sent in the encoding that was asked for, and not again to who has them', async () => {
+  const ask = async (headers: Record<string, string>) => {
+    const { status, headers: sent, ...rest } = await gateway.fetch('/schema.graphql', { headers });
+    return { status, encoding: sent.get('content-encoding'), etag: sent.get('etag'), vary: sent.get('vary'), ...rest };
+  };
+  const plain = await ask({});
+  expect(plain).toMatchObject({ status: 200, encoding: null, vary: 'Accept-Encoding' });
+  expect(await ask({ 'Accept-Encoding': 'gzip' })).toMatchObject({ status: 200, encoding: 'gzip' });
+  expect(await ask({ 'Accept-Encoding': 'gzip, deflate, br' })).toMatchObject({ status: 200, encoding: 'br' });
+  expect(await ask({ 'Accept-Encoding': 'br;q=0, gzip;q=0.5' })).toMatchObject({ status: 200, encoding: 'gzip' });
+  expect(await ask({ 'Accept-Encoding': 'identity' })).toMatchObject({ status: 200, encoding: null });
+  expect(await ask({ 'If-None-Match': `"other", ${plain.etag}` })).toMatchObject({ status: 304 });
+  expect(await ask({ 'If-None-Match': '"other"' })).toMatchObject({ status: 200 });
+});
+
+test('pages answer GET and HEAD, and sign-in POST, too', async () => {
+  const allowOf = async (path: string) => (await gateway.fetch(path, { method: 'DELETE' })).headers.get('allow');
+  expect(await allowOf('/docs')).toBe('GET, HEAD');
+  expect(await allowOf('/sign-in')).toBe('GET, HEAD, POST');
+  expect(await allowOf('/sign-out')).toBe('POST');
+  const head = await gateway.fetch('/docs', { method: 'HEAD' });
+  expect([head.status, await head.text()]).toEqual([200, '']);
+});
