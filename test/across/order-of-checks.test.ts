@@ -1,0 +1,95 @@
+import { randomUUID } from 'node:crypto';
+import { type GraphQLInputType, isEnumType, isInputObjectType, isListType, isNonNullType } from 'graphql';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { accessOf } from '../../src/core/graphql/refusable.ts';
+import type { Access } from '../../src/core/operation.ts';
+import { routes } from '../../src/gateway/routes.ts';
+import { schema } from '../../src/gateway/schema.ts';
+import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
+
+/** 403 for what can be said without reading the input comes before anything that is wrong with the input, for every operation. */
+
+let gateway: TestGateway;
+let keys: Record<'scopeless' | 'member' | 'free', string>;
+beforeAll(async () => {
+  gateway = await startTestGateway();
+  const { organization } = await gateway.createKey();
+  const free = await gateway.createKey();
+  await gateway.dependencies.sql.query(`update organization set subscriptions = '{}' where id = $1`, [
+    free.organizationId,
+  ]);
+  keys = {
+    scopeless: (await gateway.createKey({ organization, scopes: [] })).key,
+    member: (await gateway.createKey({ organization, role: 'member' })).key,
+    free: free.key,
+  };
+});
+afterAll(() => gateway.close());
+
+/** The callers who lack something that the operation needs. */
+function refusedCallers({ scopes, role, subscription }: Access): (keyof typeof keys)[] {
+  return [
+    ...(scopes.length > 0 ? (['scopeless'] as const) : []),
+    ...(role ? (['member'] as const) : []),
+    ...(subscription ? (['free'] as const) : []),
+  ];
+}
+
+describe.each(routes.map((route) => [`${route.method} ${route.path}`, route] as const))('%s', (_, route) => {
+  const path = route.path.replaceAll(/:\w+/g, '%00').concat('?nothing=of&the=kind&limit=x');
+  const bodies =
+    route.method === 'GET' ? [undefined] : ['{', '[]', '{"nothing":"of the kind"}', 'x'.repeat(5 * 1024 * 1024)];
+
+  test.runIf(refusedCallers(route.access).length > 0)('403 whatever the input is', async () => {
+    for (const caller of refusedCallers(route.access)) {
+      for (const body of bodies) {
+        const headers = { Authorization: `Bearer ${keys[caller]}`, ...(body && { 'Content-Type': 'text/plain' }) };
+        const { status } = await gateway.fetch(path, { method: route.method, headers, body });
+        expect([caller, body?.slice(0, 20), status]).toEqual([caller, body?.slice(0, 20), 403]);
+      }
+    }
+  });
+});
+
+/** A value of the type that breaks as many rules as the type allows. */
+function garbage(type: GraphQLInputType): unknown {
+  if (isNonNullType(type)) return garbage(type.ofType);
+  if (isListType(type)) return [garbage(type.ofType)];
+  if (isInputObjectType(type)) {
+    const fields = Object.values(type.getFields());
+    const wanted = type.isOneOf ? fields.slice(0, 1) : fields.filter((field) => isNonNullType(field.type));
+    return Object.fromEntries(wanted.map((field) => [field.name, garbage(field.type)]));
+  }
+  if (isEnumType(type)) return type.getValues()[0]?.name;
+  return (
+    { Int: -1, Float: -1, Boolean: true, URL: 'http://x', UUID: randomUUID(), DateTime: '2026-01-01T00:00:00Z' }[
+      type.name
+    ] ?? '\u0000'
+  );
+}
+
+const mutations = Object.values(schema.getMutationType()?.getFields() ?? {});
+
+describe.each(mutations.map((field) => [field.name, field] as const))('mutation %s', (name, field) => {
+  const access = accessOf(field);
+
+  test('declares what it needs', () => {
+    expect(access).toBeDefined();
+  });
+
+  test.runIf(access && refusedCallers(access).length > 0)('403 whatever the input is', async () => {
+    const type = String(field.args.find((argument) => argument.name === 'input')?.type);
+    const query = `mutation($input: ${type}) { ${name}(input: $input) { __typename ... on Error { code } } }`;
+    // What does not even fit the types of the schema is an error of the document, before any field is reached.
+    const inputs = [garbage(field.args[0]?.type as GraphQLInputType)];
+    for (const caller of access ? refusedCallers(access) : []) {
+      for (const input of inputs) {
+        const { data, errors } = await gateway.graphql<Record<string, { code?: string } | null>>(keys[caller], query, {
+          input,
+        });
+        const code = data?.[name]?.code ?? errors?.[0]?.extensions?.['code'];
+        expect([caller, input, code]).toEqual([caller, input, 'FORBIDDEN']);
+      }
+    }
+  });
+});
