@@ -13,7 +13,7 @@ import { createCors } from './http/cors.ts';
 import { type Dependencies, operationContext, publicUrlOf } from './dependencies.ts';
 import { publicContext } from './public-context.ts';
 import { toDomainError } from './failures.ts';
-import { createGraphQLDoor } from './graphql/handler.ts';
+import { createGraphQLApi } from './graphql/handler.ts';
 import { answerGraphQLError } from './graphql/errors.ts';
 import { live, ready } from './http/health.ts';
 import { whileOpen } from './telemetry/observe.ts';
@@ -58,7 +58,7 @@ export function createGateway(dependencies: Dependencies): Gateway {
   const cors = createCors(dependencies.config.CORS_ORIGINS);
   const { metrics, tracing } = dependencies;
   const limits = createRateLimits(dependencies);
-  const graphql = createGraphQLDoor(dependencies, limits);
+  const graphql = createGraphQLApi(dependencies, limits);
   const unread = createUnreadAnswers(dependencies.bounds);
   const openapi = createOpenApiFile();
   const site = openSite(dependencies);
@@ -113,7 +113,8 @@ export function createGateway(dependencies: Dependencies): Gateway {
         new DomainError('methodNotAllowed', 'GraphQL takes GET and POST', { headers: { Allow: 'GET, POST' } }),
       );
     const { whenRead } = await admitCaller(passage);
-    return graphql(request, async () => operationContext(dependencies, await whenRead(), requestId, request), passage);
+    const openOperation = async () => operationContext(dependencies, await whenRead(), requestId, request);
+    return graphql(request, openOperation, { requestId, logs: passage });
   }
 
   async function answerPage(passage: Passage): Promise<HttpAnswer | undefined> {

@@ -26,6 +26,7 @@ const ERROR_CODES = {
   INTERNAL: 'A failure of the gateway; the request id finds it in the log.',
   BAD_REQUEST: 'The request is not one of GraphQL over HTTP.',
   METHOD_NOT_ALLOWED: 'The HTTP method is not one of GraphQL over HTTP.',
+  NOT_ACCEPTABLE: 'None of the media types that the client accepts fits the answer.',
   UNSUPPORTED_MEDIA_TYPE: 'The body is not JSON.',
   TOO_LARGE: 'The request body is larger than 4 MiB.',
   GRAPHQL_PARSE_FAILED: 'The document does not follow the grammar of GraphQL.',

@@ -90,9 +90,13 @@ function tooLarge({ log }: { readonly log: Logger }): ExecutionResult {
   return { data: null, errors: [toGraphQLError(answerTooLarge(), log)] };
 }
 
-/** An error of the request itself, with the status that Yoga is to answer. */
-export function toHttpError(error: unknown): unknown {
-  if (!(error instanceof DomainError)) return error;
+/** An error of the request itself, with its status; a failure of ours is masked with the answer. */
+export function toHttpError(error: unknown): GraphQLError {
+  if (error instanceof GraphQLError) return error;
+  if (!(error instanceof DomainError))
+    return new GraphQLError('internal error', {
+      originalError: error instanceof Error ? error : new Error(String(error)),
+    });
   return new GraphQLError(error.graphqlMessage, {
     extensions: { ...extensionsOf(error), http: { status: error.status, headers: error.headers } },
   });

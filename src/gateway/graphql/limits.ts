@@ -253,9 +253,13 @@ export function withoutRepeats(document: DocumentNode): DocumentNode {
   });
 }
 
-/** Validation's error with the number that it leaves out. */
-export function explained(error: GraphQLError): GraphQLError {
-  if (error.message !== 'Validation aborted.') return error;
+/**
+ * The errors of a validation that ends after `maxErrors`. An error of a rule says where in the document it is; one more without a place means
+ * that graphql has stopped comparing fields.
+ */
+export function explained(errors: readonly GraphQLError[], maxErrors: number): readonly GraphQLError[] {
+  const last = errors.at(-1);
+  if (last === undefined || last.nodes !== undefined || errors.length > maxErrors) return errors;
   const message = `Comparing the query's fields takes more than the ${LIMITS.comparisons} steps that are allowed. Select each field once, or split the query.`;
-  return limitError('TOO_MANY_COMPARISONS', message, LIMITS.comparisons);
+  return [...errors.slice(0, -1), limitError('TOO_MANY_COMPARISONS', message, LIMITS.comparisons)];
 }

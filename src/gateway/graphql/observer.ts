@@ -2,13 +2,12 @@ import {
   type DocumentNode,
   type ExecutionArgs,
   type ExecutionResult,
-  Kind,
   type OperationDefinitionNode,
-  type SelectionSetNode,
   getOperationAST,
 } from 'graphql';
 import { traced } from '../../core/tracing/tracing.ts';
 import type { Observers } from '../telemetry/observe.ts';
+import { rootFieldsOf } from './root-fields.ts';
 
 interface Observed {
   /** `query session`, `mutation createSession,updateSession`: few in number, as those who ask choose among the schema's fields. */
@@ -50,25 +49,9 @@ export function createGraphQLObserver({ metrics, tracing }: Observers) {
 function observedOf(document: DocumentNode, operation: OperationDefinitionNode): Observed {
   const type = operation.operation;
   const root = type.charAt(0).toUpperCase() + type.slice(1);
-  const fields = new Map<string, string>();
-  // Once each: fragments that spread others twice would be as many as 2 to the power of their number.
-  const spread = new Set<string>();
-  const collect = ({ selections }: SelectionSetNode): void => {
-    for (const selection of selections) {
-      if (selection.kind === Kind.FIELD)
-        fields.set(selection.alias?.value ?? selection.name.value, `${root}.${selection.name.value}`);
-      else if (selection.kind === Kind.INLINE_FRAGMENT) collect(selection.selectionSet);
-      else if (!spread.has(selection.name.value)) {
-        spread.add(selection.name.value);
-        const fragment = document.definitions.find(
-          (one) => one.kind === Kind.FRAGMENT_DEFINITION && one.name.value === selection.name.value,
-        );
-        if (fragment?.kind === Kind.FRAGMENT_DEFINITION) collect(fragment.selectionSet);
-      }
-    }
-  };
-  collect(operation.selectionSet);
-  const names = [...new Set(fields.values())].map((field) => field.slice(root.length + 1));
+  const rootFields = rootFieldsOf(document, operation);
+  const fields = new Map(Array.from(rootFields, ([key, name]) => [key, `${root}.${name}`]));
+  const names = [...new Set(rootFields.values())];
   return { name: `${type} ${names.slice(0, MAX_NAMED).join(',')}`, type, fields };
 }
 

@@ -5,7 +5,7 @@ import { readJson, requireObject } from '../../core/http/request-body.ts';
 import { LIMITS, limitError } from './limits.ts';
 
 /**
- * What a request asks for (GraphQL over HTTP, sections 5 and 6), read within the bounds and with the messages of the REST door.
+ * What a request asks for (GraphQL over HTTP, sections 5 and 6), read within the bounds and with the messages of the REST API.
  * @throws DomainError 415, 413, 400 as `readJson`; GraphQLError `TOO_MANY_OPERATIONS` for an array of requests.
  */
 export async function readGraphQLRequest(request: HttpRequest): Promise<GraphQLParams> {
@@ -42,25 +42,4 @@ function parsed(name: string, text: string): unknown {
   } catch {
     throw invalid(name, 'is not well-formed JSON');
   }
-}
-
-/** The media type that a POST is answered with, where its `Accept` leaves no choice to negotiate. */
-export function plainMediaType({ method, headers }: HttpRequest): string | undefined {
-  if (method !== 'POST') return undefined;
-  const accept = headers.get('accept') ?? '*/*';
-  if (accept === '*/*' || accept === 'application/json') return 'application/json';
-  return accept.startsWith('application/graphql-response+json') ? 'application/graphql-response+json' : undefined;
-}
-
-/** Whether it is made of what every request has; Yoga says what is wrong with others. */
-export function isPlain(params: GraphQLParams): params is GraphQLParams & { query: string } {
-  const { query, operationName, variables, ...others } = params;
-  const hasVariables =
-    variables === undefined || variables === null || (typeof variables === 'object' && !Array.isArray(variables));
-  return (
-    typeof query === 'string' &&
-    (operationName == null || typeof operationName === 'string') &&
-    hasVariables &&
-    Object.keys(others).length === 0
-  );
 }

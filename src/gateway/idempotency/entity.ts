@@ -9,7 +9,7 @@ const IdempotencyKeySchema = defineEntity({
   tableName: 'idempotency_key',
   properties: {
     user: () => p.manyToOne(User).primary().deleteRule('cascade'),
-    /** SHA-256 of organization, key and response path: the key itself is the caller's, and is not kept. */
+    /** SHA-256 of organization and key: the key itself is the caller's, and is not kept. */
     digest: p.text().primary(),
     organizationId: p.uuid().nullable(),
     /** SHA-256 of operation and input. */

@@ -34,8 +34,6 @@ export interface Idempotency {
 export interface KeyedRequest {
   readonly context: OperationContext;
   readonly key: string;
-  /** Which part of the request, where it has several: the response path in GraphQL. */
-  readonly path: string;
   /** What makes a request the same: the operation and its input. */
   readonly operation: string;
   readonly input: unknown;
@@ -216,7 +214,7 @@ export function createIdempotency(
     async run(request, work) {
       const deadline = performance.now() + waitMs;
       const { actor } = request.context;
-      const digest = hash([actor.organization?.id ?? null, request.key, request.path]);
+      const digest = hash([actor.organization?.id ?? null, request.key]);
       const claim: Claim = {
         ...request,
         place: { userId: actor.userId, digest },

@@ -27,15 +27,12 @@ export async function runWithKey(
   run: (context: OperationContext) => Promise<HttpAnswer>,
 ): Promise<HttpAnswer> {
   const { operationId: operation, callsOut = false } = route;
-  const { text, isReplayed } = await idempotency.run(
-    { context, key, path: '', operation, input, callsOut },
-    async (inner) => {
-      const { status, headers, body } = await run(inner);
-      if (typeof body !== 'string' && body !== null) throw new TypeError('what a write answers is text');
-      const stored: StoredResponse = { status, headers, body: body ?? '' };
-      return { text: JSON.stringify(stored), isSuccess: status < 400 };
-    },
-  );
+  const { text, isReplayed } = await idempotency.run({ context, key, operation, input, callsOut }, async (inner) => {
+    const { status, headers, body } = await run(inner);
+    if (typeof body !== 'string' && body !== null) throw new TypeError('what a write answers is text');
+    const stored: StoredResponse = { status, headers, body: body ?? '' };
+    return { text: JSON.stringify(stored), isSuccess: status < 400 };
+  });
   // Written above, now or then.
   const { status, headers, body } = JSON.parse(text) as StoredResponse;
   return answerWith(body === '' ? null : body, {

@@ -39,6 +39,40 @@ describe('GraphQL over HTTP', () => {
     expect(headers.get('content-type')).toBe('application/graphql-response+json; charset=utf-8');
   });
 
+  test('a client that accepts none of the media types is 406 before anything runs, and is told which there are', async () => {
+    const query = 'mutation { createOrganization(input: {name: "Refused"}) { __typename } }';
+    const count = () => gateway.dependencies.sql.query('select count(*) from organization', []);
+    const before = await count();
+    const message =
+      'Answers are application/json, application/graphql-response+json, text/event-stream; accept one of them.';
+    expect(await ask({ query }, { Accept: 'text/html, application/json;q=0' })).toMatchObject({
+      status: 406,
+      body: {
+        errors: [{ message, extensions: { code: 'NOT_ACCEPTABLE' } }],
+        extensions: { requestId: expect.any(String) },
+      },
+    });
+    expect(await count()).toEqual(before);
+    const subscription = 'subscription { sessionEvents(sessionId: "x") { __typename } }';
+    const refused = await ask({ query: subscription }, { Accept: 'application/json' });
+    expect([refused.status, errorsOf(refused)?.[0]?.message]).toEqual([
+      406,
+      'A subscription is answered as text/event-stream; send the header Accept: text/event-stream.',
+    ]);
+  });
+
+  test('a query may be answered as events, too', async () => {
+    const { status, text, headers } = await send(gateway, 'POST', '/graphql', {
+      key,
+      headers: { ...JSON_TYPE, Accept: 'text/event-stream' },
+      body: '{"query":"{__typename}"}',
+    });
+    expect([status, headers.get('content-type')]).toEqual([200, 'text/event-stream']);
+    expect(text).toMatch(
+      /^:\n\nevent: next\ndata: \{"data":\{"__typename":"Query"\},.*\}\n\nevent: complete\ndata:\n\n$/,
+    );
+  });
+
   test('one of several operations is picked by name; a name that fits none is 400', async () => {
     const query = 'query A { a: __typename } query B { b: __typename }';
     expect((await ask({ query, operationName: 'B' })).body.data).toEqual({ b: 'Query' });

@@ -6,7 +6,7 @@ import { dumpTables } from '../../support/fixtures/second-gateway.ts';
 import { createSession, eventsOf } from '../../support/fixtures/sessions.ts';
 import { heldTransactions } from '../../support/fixtures/transactions.ts';
 
-/** `Idempotency-Key` on GraphQL mutations: a key for each root field of the document. */
+/** `Idempotency-Key` on GraphQL mutations of one field. */
 
 let gateway: TestGateway;
 let server: Peer;
@@ -40,7 +40,7 @@ interface Sent {
 async function send(
   query: string,
   idempotencyKey: string,
-  { variables, by = key }: { variables?: object; by?: string } = {},
+  { variables, operationName, by = key }: { variables?: object; operationName?: string; by?: string } = {},
 ): Promise<Sent> {
   const response = await gateway.fetch('/graphql', {
     method: 'POST',
@@ -50,7 +50,7 @@ async function send(
       Accept: 'application/json',
       'Idempotency-Key': idempotencyKey,
     },
-    body: JSON.stringify({ query, variables }),
+    body: JSON.stringify({ query, variables, operationName }),
   });
   const text = await response.text();
   return {
@@ -114,56 +114,76 @@ test('another input, or another selection, is 409', async () => {
   expect(await send(`mutation { ${createKey().replace('databaseId', 'id')} }`, 'k-1')).toMatchObject(refused);
 });
 
-test('the values of variables count, those that another field uses do not', async () => {
-  const query = `mutation($name: String!, $other: String!) {
-    a: createApiKey(input: { name: $name, scopes: [SESSIONS_READ] }) { ... on CreateApiKeyPayload { apiKey { databaseId } } }
-    b: createApiKey(input: { name: $other, scopes: [SESSIONS_READ] }) { ... on CreateApiKeyPayload { apiKey { databaseId } } }
-  }`;
-  const first = await send(query, 'k-1', { variables: { name: 'One', other: 'Two' } });
-  expect((await send(query, 'k-1', { variables: { other: 'Two', name: 'One' } })).data).toBe(first.data);
-  const changed = await send(query, 'k-1', { variables: { name: 'One', other: 'Three' } });
-  expect([changed.status, changed.body.errors?.map(({ path }) => path)]).toEqual([409, [['b']]]);
+test('the values of variables count, and those that the operation does not have do not', async () => {
+  const query = `mutation A($name: String!) { createApiKey(input: { name: $name, scopes: [SESSIONS_READ] }) { ... on CreateApiKeyPayload { apiKey { databaseId } } } }`;
+  const first = await send(query, 'k-1', { variables: { name: 'One' } });
+  const again = await send(query, 'k-1', { variables: { bogus: 1, name: 'One' } });
+  expect([again.replayed, again.data]).toEqual(['true', first.data]);
+  const changed = await send(query, 'k-1', { variables: { name: 'Two' } });
+  expect([changed.status, changed.body.errors?.map(({ path }) => path)]).toEqual([409, [['createApiKey']]]);
 });
 
-test('each field has a key of its own: a retry replays what was done, and runs what was not', async () => {
-  const sessionId = await createSession(gateway, key);
-  const query = `mutation {
-    ${createKey('first')}
-    second: updateSession(input: { sessionId: "${sessionId}", mcpServers: ["tracker"] }) { __typename ... on UpdateSessionPayload { session { mcpServers } } }
-  }`;
-  const before = await send(query, 'k-1');
-  expect(before.body.data).toMatchObject({
-    first: { __typename: 'CreateApiKeyPayload' },
-    second: { __typename: 'ValidationError' },
+test('several fields are refused before any of them runs; what is no mutation field does not count', async () => {
+  const before = await keys();
+  for (const body of [
+    `${createKey('a')} ${createKey('b')}`,
+    `${createKey('a')} ...F } fragment F on Mutation { ... { ${createKey('b')} }`,
+  ]) {
+    expect(await send(`mutation { ${body} }`, 'k-1')).toMatchObject({
+      status: 400,
+      replayed: null,
+      body: {
+        errors: [
+          {
+            message:
+              'Idempotency-Key: a mutation with this header has one field; send each field in a request of its own, with a key of its own',
+            extensions: { code: 'INVALID_INPUT' },
+          },
+        ],
+      },
+    });
+  }
+  expect(await keys()).toBe(before);
+  expect(await send('mutation { __typename }', 'k-1')).toMatchObject({
+    status: 200,
+    replayed: null,
+    body: { data: { __typename: 'Mutation' } },
   });
-  const created = await gateway.rest<{ connection: { id: string } }>('POST', '/v1/mcp-connections', {
+});
+
+test('what failed with a typed error runs again', async () => {
+  const sessionId = await createSession(gateway, key);
+  const query = `mutation { updateSession(input: { sessionId: "${sessionId}", mcpServers: ["tracker"] }) { __typename ... on UpdateSessionPayload { session { title } } } }`;
+  const before = await send(query, 'k-1');
+  expect(before.body.data).toEqual({ updateSession: { __typename: 'ValidationError' } });
+  await gateway.rest('POST', '/v1/mcp-connections', {
     key,
     body: { type: 'stdio', name: 'tracker', command: 'npx', visibility: 'personal' },
   });
   const after = await send(query, 'k-1');
   expect(after).toMatchObject({ status: 200, replayed: null });
-  expect(after.body.data).toEqual({
-    first: before.body.data?.['first'],
-    second: { __typename: 'UpdateSessionPayload', session: { mcpServers: [created.body.connection.id] } },
-  });
+  expect(after.body.data).toMatchObject({ updateSession: { __typename: 'UpdateSessionPayload' } });
   expect(await send(query, 'k-1')).toMatchObject({ replayed: 'true', data: after.data });
 });
 
 test('fragments, conditions, aliases and __typename are answered as without a key', async () => {
   const document = (name: string) => `mutation Whole($yes: Boolean = true, $no: Boolean = false) {
     __typename
-    ...Both
-    ... on Mutation @include(if: $no) { ${createKey('never')} }
-    ... @skip(if: $no) { ${createKey('inline', name)} }
-    inline: createApiKey(input: { name: "${name}", scopes: [SESSIONS_READ] }) { again: __typename }
+    ...One
+    ... @skip(if: $no) { made: createApiKey(input: { name: "${name}", scopes: [SESSIONS_READ] }) { again: __typename } }
   }
-  fragment Both on Mutation { spread: createApiKey(input: { name: "${name}", scopes: [SESSIONS_READ] }) { ...Name @include(if: $yes) } }
+  query Other { __typename }
+  fragment One on Mutation { made: createApiKey(input: { name: "${name}", scopes: [SESSIONS_READ] }) { ...Name @include(if: $yes) } }
   fragment Name on CreateApiKeyPayload { apiKey { name } }`;
   const strip = (data: unknown) => JSON.stringify(data).replaceAll(/wgk_\w+|[\da-f-]{36}/g, '…');
-  const plain = await gateway.graphql(key, document('Runner'));
-  const first = await send(document('Runner'), 'k-1');
+  const plain = await gateway.graphql(key, document('Runner').replace('query Other { __typename }', ''));
+  const first = await send(document('Runner'), 'k-1', { operationName: 'Whole' });
   expect(strip(first.body.data)).toBe(strip(plain.data));
-  expect(await send(document('Runner'), 'k-1')).toMatchObject({ status: 200, replayed: 'true', data: first.data });
+  expect(await send(document('Runner'), 'k-1', { operationName: 'Whole' })).toMatchObject({
+    status: 200,
+    replayed: 'true',
+    data: first.data,
+  });
 });
 
 test('20 twins at once: one effect, 20 equal answers', async () => {

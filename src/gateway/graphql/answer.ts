@@ -1,0 +1,67 @@
+import { type ExecutionResult, GraphQLError } from 'graphql';
+import { type FetchAPI, type YogaServerInstance, getSSEProcessor, processRegularResult } from 'graphql-yoga';
+import type { Logger } from 'pino';
+import { type HttpAnswer, answerWith } from '../../core/http/messages.ts';
+import { masked, toJson } from './errors.ts';
+import { EVENT_STREAM } from './media-types.ts';
+
+/** What an execution, or what stopped it, becomes as an HTTP answer. */
+
+export type Result = Awaited<ReturnType<YogaServerInstance<object, object>['getResultForParams']>>;
+
+interface AnswerOptions {
+  /** Of a result that is no stream. */
+  readonly mediaType: string;
+  readonly requestId: string;
+  readonly logs: { readonly log: Logger };
+}
+
+/** Takes the place of fetch's `Response`, which costs as much as a small query. */
+class PlainResponse {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string | AsyncIterable<Uint8Array> | null;
+
+  constructor(body: PlainResponse['body'], init: { status: number; headers: Readonly<Record<string, string>> }) {
+    this.status = init.status;
+    this.headers = init.headers;
+    this.body = body;
+  }
+}
+
+// All that Yoga's processors use of the fetch API.
+const fetchAPI = { Response: PlainResponse, ReadableStream, TextEncoder } as unknown as FetchAPI;
+const processEvents = getSSEProcessor();
+
+/** Yoga finds the status and the headers that errors ask for, and frames events. */
+export function answerResult(result: Result, options: AnswerOptions): HttpAnswer {
+  const isStream = result !== undefined && Symbol.asyncIterator in result;
+  const told = isStream ? result : toldResult(result ?? {}, options);
+  const response =
+    isStream || options.mediaType === EVENT_STREAM
+      ? processEvents(told, fetchAPI, EVENT_STREAM)
+      : processRegularResult(told, fetchAPI, options.mediaType);
+  const { status, headers, body } = response as unknown as PlainResponse;
+  return answerWith(body, { status, headers });
+}
+
+/** Every answer says which request it was. */
+function toldResult(result: ExecutionResult, { requestId, logs }: AnswerOptions) {
+  const told = masked(result, logs);
+  for (const error of told.errors ?? []) markLimit(error);
+  return {
+    ...told,
+    extensions: { requestId, ...told.extensions },
+    stringify: (answered: ExecutionResult) => toJson(answered, logs),
+  };
+}
+
+/** A broken limit is 400 in both media types, unlike errors of the language (GraphQL over HTTP, section 6.4.1), as which Yoga marks it. */
+function markLimit({ extensions }: GraphQLError): void {
+  if (extensions['limit'] !== undefined && extensions['http']) Object.assign(extensions['http'], { spec: false });
+}
+
+/** 406: none of the media types that the client accepts fits. */
+export function notAcceptable(message: string): GraphQLError {
+  return new GraphQLError(message, { extensions: { code: 'NOT_ACCEPTABLE', http: { status: 406 } } });
+}

@@ -1,0 +1,111 @@
+import { type ExecutionArgs, type ExecutionResult, OperationTypeNode, getOperationAST, subscribe } from 'graphql';
+import type { Logger } from 'pino';
+import { isSurelyLarger } from '../../core/answer-size.ts';
+import type { HttpHeaders } from '../../core/http/messages.ts';
+import type { OperationContext } from '../../core/operation.ts';
+import { LARGE_BYTES } from '../../core/postgres/large-answers.ts';
+import { type Execute, createExecutor } from '../../graphql-executor/executor.ts';
+import type { RateLimits } from '../admission/rate-limits.ts';
+import { type Dependencies, followingContext, readingContext } from '../dependencies.ts';
+import { KEY_HEADER } from '../request-headers.ts';
+import { schema } from '../schema.ts';
+import type { Metrics } from '../telemetry/metrics.ts';
+import { notAcceptable } from './answer.ts';
+import { masked, maskedStream, toHttpError } from './errors.ts';
+import { executeWithKey } from './keyed-mutation.ts';
+import { EVENT_STREAM, acceptsEvents } from './media-types.ts';
+import { createGraphQLObserver } from './observer.ts';
+import { createPricing } from './pricing.ts';
+
+/** A GraphQL request from a known caller. Resolvers are given its operation's context, and nothing else of it. */
+export interface GraphQLCall {
+  readonly operation: OperationContext;
+  readonly headers: HttpHeaders;
+  /** Whose log writes the request id into every line; made when something is logged. */
+  readonly logs: { readonly log: Logger };
+}
+
+/** How an operation that has been found valid is run: paid for, counted, and executed or followed. */
+export interface Execution {
+  execute(args: ExecutionArgs, call: GraphQLCall): Promise<ExecutionResult>;
+  subscribe(args: ExecutionArgs, call: GraphQLCall): Promise<ExecutionResult | AsyncIterable<ExecutionResult>>;
+}
+
+export function createExecution(dependencies: Dependencies, limits: RateLimits | undefined): Execution {
+  const { metrics, tracing, log } = dependencies;
+  const payFor = createPricing(metrics, limits);
+  const observe = createGraphQLObserver({ metrics, tracing });
+  const run = createRun(metrics, log);
+
+  /** Runs what has been paid for, otherwise says why not; either with what it cost. */
+  async function paid<Result extends ExecutionResult | AsyncIterable<ExecutionResult>>(
+    args: ExecutionArgs,
+    { operation }: GraphQLCall,
+    work: () => Promise<Result>,
+  ): Promise<Result | ExecutionResult> {
+    const { cost, refusal } = await payFor(args, operation.actor.keyId);
+    const result: Result | ExecutionResult = refusal ? { errors: [toHttpError(refusal)] } : await work();
+    return Symbol.asyncIterator in result ? result : { ...result, extensions: { ...result.extensions, cost } };
+  }
+
+  return {
+    execute: (args, call) =>
+      paid(args, call, async () => {
+        const result = await observe(args, () => perform(run, args, call, dependencies));
+        // Also where little was read, and is answered many times.
+        if (isSurelyLarger(result, LARGE_BYTES)) await call.operation.budget.becomeLarge();
+        return result;
+      }),
+    async subscribe(args, call) {
+      if (!acceptsEvents(call.headers.get('accept')))
+        throw notAcceptable(`A subscription is answered as ${EVENT_STREAM}; send the header Accept: ${EVENT_STREAM}.`);
+      return paid(args, call, () => follow(args, call));
+    },
+  };
+}
+
+function createRun({ executions, interpretations }: Metrics, log: Logger): Execute {
+  return createExecutor(schema, {
+    onExecution: (path, reason, field) => {
+      executions.inc({ path });
+      if (path === 'interpreted') interpretations.inc({ reason });
+      if (reason) log.debug({ path, reason, field }, 'graphql execution');
+    },
+    // What was read for nothing does not count.
+    beforeRetry: ({ contextValue }) => (contextValue as OperationContext).budget.renew(),
+  });
+}
+
+async function perform(
+  run: Execute,
+  args: ExecutionArgs,
+  { operation, headers, logs }: GraphQLCall,
+  dependencies: Dependencies,
+): Promise<ExecutionResult> {
+  if (getOperationAST(args.document, args.operationName)?.operation !== OperationTypeNode.MUTATION)
+    return masked(await run({ ...args, contextValue: readingContext(operation, dependencies) }), logs);
+  if (!headers.has(KEY_HEADER)) return masked(await run({ ...args, contextValue: operation }), logs);
+  return executeWithKey(dependencies.idempotency, { run, args, context: operation, headers, log: logs.log });
+}
+
+/** Follows until the subscription ends, its reader is gone, or nobody will read it. */
+async function follow(
+  args: ExecutionArgs,
+  { operation, logs }: GraphQLCall,
+): Promise<ExecutionResult | AsyncIterable<ExecutionResult>> {
+  const gone = new AbortController();
+  const contextValue = followingContext(operation, gone.signal);
+  const results = await subscribe({ ...args, contextValue });
+  if (!(Symbol.asyncIterator in results)) return masked(results, logs);
+  const events = maskedStream(results, logs, contextValue.budget);
+  return {
+    [Symbol.asyncIterator]: () => ({
+      next: () => events.next(),
+      return(value?: unknown) {
+        gone.abort();
+        operation.budget.close();
+        return events.return(value as undefined);
+      },
+    }),
+  };
+}

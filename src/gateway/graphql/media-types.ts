@@ -1,0 +1,54 @@
+/** The media types of answers (GraphQL over HTTP, section 6; GraphQL over Server-Sent Events, distinct connections mode). */
+export const JSON_TYPE = 'application/json';
+const RESPONSE_TYPE = 'application/graphql-response+json';
+export const EVENT_STREAM = 'text/event-stream';
+export const MEDIA_TYPES: readonly string[] = [JSON_TYPE, RESPONSE_TYPE, EVENT_STREAM];
+
+/** The media type of an answer that is there at once: of events only where the client accepts no other, since they always have status 200. */
+export function resultTypeFor(accept: string | null): string | undefined {
+  return chooseMediaType(accept, [JSON_TYPE, RESPONSE_TYPE]) ?? chooseMediaType(accept, [EVENT_STREAM]);
+}
+
+export function acceptsEvents(accept: string | null): boolean {
+  return chooseMediaType(accept, [EVENT_STREAM]) !== undefined;
+}
+
+interface MediaRange {
+  readonly type: string;
+  readonly quality: number;
+  /** Its place in the header. */
+  readonly place: number;
+}
+
+/**
+ * The one of the offered media types that the client wants most (RFC 9110, section 12.5.1); undefined when it wants none. Of those that it
+ * wants equally, the one it names first; where it does not mind, the first.
+ */
+function chooseMediaType(accept: string | null, offered: readonly string[]): string | undefined {
+  if (accept === null || accept === '' || accept === '*/*') return offered[0];
+  // Most clients name one.
+  if (offered.includes(accept)) return accept;
+  const ranges = accept.toLowerCase().split(',').flatMap(rangeOf);
+  const wanted = offered.flatMap((type) => {
+    const range = ranges.filter((one) => matches(one.type, type)).toSorted(bySpecificity)[0];
+    return range && range.quality > 0 ? [{ type, range }] : [];
+  });
+  return wanted.toSorted((a, b) => b.range.quality - a.range.quality || a.range.place - b.range.place)[0]?.type;
+}
+
+function rangeOf(text: string, place: number): MediaRange[] {
+  const [type = '', ...parameters] = text.split(';').map((part) => part.trim());
+  const valueOf = (name: string) =>
+    parameters.find((parameter) => parameter.startsWith(`${name}=`))?.slice(name.length + 1);
+  // Answers are in UTF-8.
+  if ((valueOf('charset') ?? 'utf-8').replaceAll('"', '') !== 'utf-8') return [];
+  const quality = Number(valueOf('q') ?? 1);
+  return [{ type, quality: quality >= 0 && quality <= 1 ? quality : 1, place }];
+}
+
+function matches(range: string, type: string): boolean {
+  return range === '*/*' || range === type || (range.endsWith('/*') && type.startsWith(range.slice(0, -1)));
+}
+
+const specificityOf = ({ type }: MediaRange) => (type === '*/*' ? 0 : type.endsWith('/*') ? 1 : 2);
+const bySpecificity = (a: MediaRange, b: MediaRange) => specificityOf(b) - specificityOf(a) || a.place - b.place;

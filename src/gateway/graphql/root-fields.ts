@@ -1,0 +1,30 @@
+import {
+  type DocumentNode,
+  type FragmentDefinitionNode,
+  Kind,
+  type OperationDefinitionNode,
+  type SelectionSetNode,
+} from 'graphql';
+
+/** The names of the fields that an operation selects of its root, by response name; conditions are not looked at. */
+export function rootFieldsOf(document: DocumentNode, operation: OperationDefinitionNode): ReadonlyMap<string, string> {
+  const fragments = new Map<string, FragmentDefinitionNode>();
+  for (const node of document.definitions)
+    if (node.kind === Kind.FRAGMENT_DEFINITION) fragments.set(node.name.value, node);
+  const fields = new Map<string, string>();
+  const collect = ({ selections }: SelectionSetNode): void => {
+    for (const selection of selections) {
+      if (selection.kind === Kind.FIELD) fields.set((selection.alias ?? selection.name).value, selection.name.value);
+      else if (selection.kind === Kind.INLINE_FRAGMENT) collect(selection.selectionSet);
+      else collectFragment(selection.name.value);
+    }
+  };
+  // Once each: fragments that spread others twice would be as many as 2 to the power of their number.
+  const collectFragment = (name: string): void => {
+    const fragment = fragments.get(name);
+    fragments.delete(name);
+    if (fragment) collect(fragment.selectionSet);
+  };
+  collect(operation.selectionSet);
+  return fields;
+}
