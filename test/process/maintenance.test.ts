@@ -141,8 +141,8 @@ describe('maintenance', () => {
   test('comes by itself, once an hour over all workers, and one at a time', async () => {
     for (let worker = 0; worker < 2; worker += 1) await (await startJobs(gateway.dependencies)).stop();
     expect(await rows('select name, cron, timezone from pgboss.schedule order by name')).toEqual([
-      { name: 'mcp-refresh', cron: '* * * * *', timezone: 'UTC' },
       { name: 'maintenance', cron: '17 * * * *', timezone: 'UTC' },
+      { name: 'mcp-refresh', cron: '* * * * *', timezone: 'UTC' },
     ]);
     const em = gateway.dependencies.database.em.fork();
     await em.transactional(async (transaction) => {
