@@ -7,6 +7,7 @@ import { append, createSession, eventsOf } from '../support/fixtures/sessions.ts
 /** Every mutation, one after the other in one workspace: each leaves exactly one entry, which says who, what and when. */
 
 let w: AuditWorld;
+let identifierId = '';
 beforeAll(async () => {
   w = await startAuditWorld();
 });
@@ -139,6 +140,14 @@ const MUTATIONS: Readonly<Record<string, Write>> = {
         identifiers: [{ value: 'A1', objectId: '1' }],
       }),
     target: () => ['ObjectIdentifier', null],
+  },
+  removeObjectIdentifiers: {
+    run: async () => {
+      const [row] = await w.gateway.dependencies.sql.query<{ id: string }>('select id from object_identifier', []);
+      identifierId = row?.id ?? '';
+      return w.mutate('removeObjectIdentifiers', { ids: [identifierId] });
+    },
+    target: () => ['ObjectIdentifier', identifierId],
   },
   deleteEventDefinition: {
     run: () => w.mutate('deleteEventDefinition', { eventName: 'order_paid' }),

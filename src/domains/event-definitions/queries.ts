@@ -23,7 +23,7 @@ export type EventDefinitionRow = Omit<RowOf<Tables['event_definition']>, 'organi
 
 const DEFINITION_COLUMNS = EVENT_DEFINITION_COLUMNS.filter((name) => name !== 'organizationId' && name !== 'deletedAt');
 
-const definitionColumns = (asked: Columns<EventDefinitionRow>, ...always: (keyof EventDefinitionRow)[]) =>
+export const definitionColumns = (asked: Columns<EventDefinitionRow>, ...always: (keyof EventDefinitionRow)[]) =>
   withColumns<EventDefinitionRow>(asked, DEFINITION_COLUMNS, 'id', ...always);
 
 interface Meant {

@@ -10,6 +10,7 @@ import type { EventDefinitionReference, SearchEventDefinitionsInput } from './in
 import { firstFreeName, nameFromLabel, nameTaken } from './naming.ts';
 import { requireEventDefinitions } from './policy.ts';
 import { type EventPropertyRow, customPropertiesOf } from './property-queries.ts';
+import { findDefinitionsWithProperties } from './queries-with-properties.ts';
 import {
   type EventDefinitionList,
   type EventDefinitionRow,
@@ -118,12 +119,14 @@ export async function readEventProperties(
 ): Promise<EventPropertyRow[]> {
   requireEventDefinitions(context.actor);
   const wanted = groupBy(keys, ({ definitionId }) => definitionId);
-  const definitions = await findDefinitions(context, [...wanted.keys()], ['includeDefaultProperties', 'createdAt']);
   const columns = selected && [...new Set<keyof EventPropertyRow>([...selected, 'definitionId', 'name'])];
-  const custom = await customPropertiesOf(context, columns)(definitions.map(({ id }) => id));
+  const definitions = await findDefinitionsWithProperties(context, [...wanted.keys()], {
+    asked: ['includeDefaultProperties', 'createdAt'],
+    askedOfProperties: columns,
+  });
   return definitions.flatMap((definition) => {
     const names = new Set(wanted.get(definition.id)?.map(({ name }) => name));
-    const all = [...defaultPropertiesOf(definition, columns), ...(custom.get(definition.id) ?? [])];
+    const all = [...defaultPropertiesOf(definition, columns), ...definition.customProperties];
     return all.filter(({ name }) => names.has(name));
   });
 }

@@ -56,10 +56,14 @@ const ObjectIdentifierSchema = defineEntity({
     objectType: p.text().primary(),
     propertyName: p.text().primary(),
     value: p.text().primary(),
+    /** Identifies the row for clients. It has a default, because it was added to a table with rows. */
+    id: p.uuid().defaultRaw('gen_random_uuid()'),
     objectId: p.text(),
     createdAt: p.datetime(),
     updatedAt: p.datetime(),
   },
+  uniques: [{ name: 'object_identifier_id_unique', properties: ['id'] }],
+  indexes: [{ name: 'object_identifier_created_index', properties: ['organization', 'createdAt', 'id'] }],
 });
 
 /** The record that has a value of a unique property. Custom matching links occurrences by it. */
@@ -87,6 +91,10 @@ export type EventOccurrenceTables = InferKyselyDB<
   | typeof ObjectIdentifierSchema
   | typeof MonthlyOccurrenceCountSchema
 >;
+export const OBJECT_IDENTIFIER_COLUMNS = columnNames<EventOccurrenceTables, 'object_identifier'>(
+  ObjectIdentifierSchema,
+  'object_identifier',
+);
 export const EVENT_OCCURRENCE_COLUMNS = columnNames<EventOccurrenceTables, 'event_occurrence'>(
   EventOccurrenceSchema,
   'event_occurrence',

@@ -7,17 +7,13 @@ import { nodeType, uuidsOf } from '../../core/graphql/nodes.ts';
 import { RawJson } from '../../core/text/raw-json.ts';
 import { refusable } from '../../core/graphql/refusable.ts';
 import { needs, selectedColumns } from '../../core/graphql/selection.ts';
-import { DeletionPreviewType, EVENT_NAME, EventDefinition } from '../event-definitions/graphql/types.ts';
+import { DeletionPreviewType, EVENT_NAME, EventDefinition, definitionOf } from '../event-definitions/graphql/types.ts';
 import type { EventDefinitionRow } from '../event-definitions/operations.ts';
 import { OrganizationType } from '../organizations/graphql/types.ts';
-import {
-  eventOccurrenceFilter,
-  occurrenceDaysInput,
-  registerObjectIdentifiersInput,
-  sendEventOccurrencesInput,
-} from './input.ts';
+import './graphql/identifiers.ts';
+import { eventOccurrenceFilter, occurrenceDaysInput, sendEventOccurrencesInput } from './input.ts';
 import { READ_USAGE } from './policy.ts';
-import { registerObjectIdentifiers, sendEventOccurrences } from './operations.ts';
+import { sendEventOccurrences } from './operations.ts';
 import {
   type DayCount,
   type MonthlyUsage,
@@ -36,6 +32,12 @@ const EventOccurrenceType = nodeType<EventOccurrenceRow>('EventOccurrence', {
   load: (context, keys, selected) => readEventOccurrences(context, keys.flatMap(occurrenceKeyOf), selected),
   fields: (t) => ({
     databaseId: t.expose('id', { type: 'UUID', description: 'Its id in the database.' }),
+    eventDefinition: t.field({
+      type: EventDefinition,
+      description: 'The definition of the event that occurred.',
+      extensions: { ...OWN_STATEMENT, ...needs<EventOccurrenceRow>('definitionId') },
+      resolve: ({ definitionId }, _, context, info) => definitionOf(definitionId, context, info),
+    }),
     occurredAt: t.expose('occurredAt', { type: 'DateTime', description: 'When it occurred.' }),
     receivedAt: t.expose('receivedAt', { type: 'DateTime', description: 'When it was sent.' }),
     email: t.exposeString('email', {
@@ -210,33 +212,5 @@ mutation('sendEventOccurrences', {
     acceptedCount: t.exposeInt('acceptedCount', {
       description: 'How many were given, those included that were dropped because their uuid is known.',
     }),
-  }),
-});
-
-const IdentifierInput = builder.inputType('ObjectIdentifierInput', {
-  description: 'Which record has a value.',
-  fields: (t) => ({
-    value: t.string({ required: true, description: 'Value of the unique property; 1 to 500 characters.' }),
-    objectId: t.string({ required: true, description: 'Id of the record; 1 to 255 characters.' }),
-  }),
-});
-
-mutation('registerObjectIdentifiers', {
-  access: registerObjectIdentifiers.access,
-  description:
-    'Tells which records have which values of a unique property, so that custom matching links occurrences that are sent from now on.',
-  schema: registerObjectIdentifiersInput,
-  input: (t) => ({
-    objectType: t.string({ required: true, description: 'The primary object of the definitions that match by it.' }),
-    propertyName: t.string({ required: true, description: 'Their `targetObjectPropertyName`.' }),
-    identifiers: t.field({
-      type: [IdentifierInput],
-      required: true,
-      description: '1 to 1000; a value that is registered already moves to the record given now.',
-    }),
-  }),
-  run: registerObjectIdentifiers,
-  payload: (t) => ({
-    registeredCount: t.exposeInt('registeredCount', { description: 'How many were registered.' }),
   }),
 });

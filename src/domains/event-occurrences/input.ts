@@ -1,10 +1,9 @@
 import { z } from 'zod';
 import { momentInput } from '../../core/moment-input.ts';
-import { optional, text, rule } from '../../core/validation.ts';
+import { optional, text } from '../../core/validation.ts';
 
 /** Occurrences of one request. */
 export const MAX_OCCURRENCES = 500;
-export const MAX_IDENTIFIERS = 1000;
 /** Days of one request for counts per day. */
 export const MAX_DAYS = 366;
 
@@ -52,26 +51,6 @@ export const sendEventOccurrencesInput = z.strictObject({
   inputs: z.array(sendEventOccurrenceInput).min(1).max(MAX_OCCURRENCES),
 });
 export type SendEventOccurrencesInput = z.output<typeof sendEventOccurrencesInput>;
-
-const identifier = z.strictObject({ value: text({ min: 1, max: 500 }), objectId });
-
-/** Values of a unique property and the records that have them. Custom matching looks them up. */
-export const registerObjectIdentifiersInput = z.strictObject({
-  objectType: z
-    .string()
-    .regex(/^[A-Za-z][A-Za-z0-9_]{0,99}$/, 'must be a letter, then at most 99 letters, digits or underscores')
-    .refine((value) => value !== 'NO_OBJECT', 'must be an object that has records, which NO_OBJECT has not'),
-  propertyName: text({ min: 1, max: 255 }),
-  identifiers: z
-    .array(identifier)
-    .min(1)
-    .max(MAX_IDENTIFIERS)
-    .refine((list) => new Set(list.map(({ value }) => value)).size === list.length, {
-      ...rule('DUPLICATE', 'must have values that differ from each other'),
-      when: ({ issues }) => issues.length === 0,
-    }),
-});
-export type RegisterObjectIdentifiersInput = z.output<typeof registerObjectIdentifiersInput>;
 
 /** Conditions for listing or counting occurrences. All that are given must hold. */
 export const eventOccurrenceFilter = z.strictObject({

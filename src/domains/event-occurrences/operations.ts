@@ -4,7 +4,7 @@ import { type OperationContext, guarded, requireOrganization, write } from '../.
 import { type AuditTarget } from '../../core/audit.ts';
 import { type SharedDefinition, propertyMeantBy, shareDefinitions } from '../event-definitions/operations.ts';
 import { type CheckedOccurrence, checkOccurrence } from './occurrence-validation.ts';
-import type { RegisterObjectIdentifiersInput, SendEventOccurrenceInput, SendEventOccurrencesInput } from './input.ts';
+import type { SendEventOccurrenceInput, SendEventOccurrencesInput } from './input.ts';
 import { SEND_OCCURRENCES } from './policy.ts';
 import {
   type NewOccurrence,
@@ -12,7 +12,6 @@ import {
   countOccurrences,
   findObjects,
   keyOf,
-  storeIdentifiers,
   storeOccurrences,
 } from './send-queries.ts';
 
@@ -150,20 +149,3 @@ function toRow(
     properties,
   };
 }
-
-/**
- * Registers which objects have which values of a unique property. Custom matching then links an occurrence to the object whose value equals
- * the event property's value, a number being written in decimals. A value that is registered already moves to the given object. Occurrences
- * that are stored stay as they are.
- */
-export const registerObjectIdentifiers = write(
-  async (context, input: RegisterObjectIdentifiersInput) => {
-    await storeIdentifiers(context, requireOrganization(context.actor).id, input);
-    return { registeredCount: input.identifiers.length };
-  },
-  {
-    access: SEND_OCCURRENCES,
-    operation: 'registerObjectIdentifiers',
-    target: () => ({ type: 'ObjectIdentifier', id: null }),
-  },
-);

@@ -5,11 +5,10 @@ import type { OperationContext } from '../../core/operation.ts';
 import { type Readable, listOf } from '../../core/postgres/queries.ts';
 import type { Link } from './occurrence-validation.ts';
 import type { EventOccurrenceTables } from './entity.ts';
-import type { RegisterObjectIdentifiersInput } from './input.ts';
 import type { PropertyValue } from './property-values.ts';
 
 /**
- * The statements of a transaction that sends occurrences or registers identifiers. Rows are sent as one array per column, so that the text of
+ * The statements of a transaction that sends occurrences. Rows are sent as one array per column, so that the text of
  * a statement does not depend on their number.
  */
 
@@ -221,39 +220,3 @@ export async function storeOccurrences(
 
 const COLUMNS = ['definition_id', 'occurred_at', 'id', 'email', 'utk', 'object_id', 'uuid'] as const;
 type NewRow = Readonly<Record<(typeof COLUMNS)[number] | 'properties', string | null>>;
-
-/** Inserts or updates identifiers in one order, so that no two transactions wait for each other. */
-export async function storeIdentifiers(
-  { em, now }: Work,
-  organizationId: string,
-  { objectType, propertyName, identifiers }: RegisterObjectIdentifiersInput,
-): Promise<void> {
-  const at = now();
-  const db = tables(em);
-  const lists = (['value', 'objectId'] as const).map((name) =>
-    listOf(
-      'text',
-      identifiers.map((identifier) => identifier[name]),
-    ),
-  );
-  await db
-    .insertInto('object_identifier')
-    .columns(['organization_id', 'object_type', 'property_name', 'value', 'object_id', 'created_at', 'updated_at'])
-    .expression(
-      db
-        .selectFrom(
-          sql<{ value: string; object_id: string }>`unnest(${sql.join(lists)})`.as<'i'>(sql`i(value, object_id)`),
-        )
-        .select([sql`${organizationId}::uuid`.as('organization_id'), sql`${objectType}::text`.as('object_type')])
-        .select(sql`${propertyName}::text`.as('property_name'))
-        .select(['i.value', 'i.object_id'])
-        .select([sql`${at}::timestamptz`.as('created_at'), sql`${at}::timestamptz`.as('updated_at')])
-        .orderBy('i.value'),
-    )
-    .onConflict((conflict) =>
-      conflict
-        .columns(['organization_id', 'object_type', 'property_name', 'value'])
-        .doUpdateSet((eb) => ({ object_id: eb.ref('excluded.object_id'), updated_at: eb.ref('excluded.updated_at') })),
-    )
-    .execute();
-}

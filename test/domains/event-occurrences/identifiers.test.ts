@@ -143,3 +143,55 @@ test('registering: bounds, the object without records, and values that repeat', 
   };
   await register(gateway, key, widest);
 });
+
+test('identifiers are listed, filtered and sorted, found as nodes, and removed, for their own organization alone', async () => {
+  const [{ key }, stranger] = [await gateway.createKey(), await gateway.createKey()];
+  const identifiers = ['b', 'a', 'c'].map((value) => ({ value, objectId: `record ${value}` }));
+  await register(gateway, key, { objectType: 'CONTACT', propertyName: 'number', identifiers });
+  await register(gateway, key, { objectType: 'ORDER', propertyName: 'number', identifiers: identifiers.slice(0, 1) });
+  type Identifiers = {
+    totalCount: number;
+    nodes: { id: string; databaseId: string; objectType: string; value: string }[];
+  };
+  const list = async (caller: string, args = '') => {
+    const query = `{ viewer { organization { objectIdentifiers${args} { totalCount nodes { id databaseId objectType propertyName value objectId } } } } }`;
+    type Data = { viewer: { organization: { objectIdentifiers: Identifiers } } };
+    return (await gql<Data>(gateway, caller, query)).viewer.organization.objectIdentifiers;
+  };
+  const values = async (args?: string) =>
+    (await list(key, args)).nodes.map(({ objectType, value }) => `${objectType} ${value}`);
+  expect(await values()).toEqual(['CONTACT a', 'CONTACT b', 'CONTACT c', 'ORDER b']);
+  expect(await values('(orderBy: { field: CREATED_AT, direction: DESC }, first: 1)')).toEqual(['ORDER b']);
+  expect(await values('(filter: { values: ["b"], objectTypes: ["CONTACT"], objectIds: ["record b"] })')).toEqual([
+    'CONTACT b',
+  ]);
+  expect(await values('(filter: { propertyNames: [] })')).toEqual([]);
+  expect(await list(stranger.key)).toEqual({ totalCount: 0, nodes: [] });
+
+  const { nodes } = await list(key);
+  const query = 'query($ids: [ID!]!) { nodes(ids: $ids) { id } }';
+  const ids = nodes.map(({ id }) => id);
+  expect(await gql(gateway, key, query, { ids })).toEqual({ nodes: ids.map((id) => ({ id })) });
+  expect(await gql(gateway, stranger.key, query, { ids })).toEqual({ nodes: ids.map(() => null) });
+
+  const mutation =
+    'mutation($ids: [ID!]!) { removeObjectIdentifiers(input: { ids: $ids }) { ... on RemoveObjectIdentifiersPayload { removedIds } ... on ValidationError { faults { path code } } } }';
+  const remove = async (caller: string, given: string[]) =>
+    (await gql<{ removeObjectIdentifiers: unknown }>(gateway, caller, mutation, { ids: given }))
+      .removeObjectIdentifiers;
+  expect(await remove(stranger.key, ids)).toEqual({ removedIds: [] });
+  expect(await remove(key, [ids[0] ?? '', nodes[1]?.databaseId ?? '', randomUUID()])).toEqual({
+    removedIds: expect.arrayContaining(ids.slice(0, 2)),
+  });
+  expect(await remove(key, ['x'])).toMatchObject({ faults: [{ path: ['ids', '0'] }] });
+  expect(await values()).toEqual(['CONTACT c', 'ORDER b']);
+});
+
+test('an occurrence gives its definition', async () => {
+  const { key } = await gateway.createKey();
+  const name = await define(gateway, key);
+  expect(await send(gateway, 'REST', key, [{ eventName: name, objectId: '1', properties: {} }])).toBeUndefined();
+  const query = `{ eventDefinition(name: "${name}") { id occurrences(first: 1) { nodes { eventDefinition { id name } } } } }`;
+  const { eventDefinition } = await gql<{ eventDefinition: { id: string; occurrences: unknown } }>(gateway, key, query);
+  expect(eventDefinition.occurrences).toEqual({ nodes: [{ eventDefinition: { id: eventDefinition.id, name } }] });
+});

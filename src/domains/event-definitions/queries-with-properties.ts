@@ -1,0 +1,35 @@
+import { sql } from 'kysely';
+import { type OperationContext, requireOrganization } from '../../core/operation.ts';
+import type { Columns } from '../../core/postgres/columns.ts';
+import { columns, listOf, queriesOn } from '../../core/postgres/queries.ts';
+import { within } from '../../core/postgres/reach.ts';
+import type { EventDefinitionTables } from './entity.ts';
+import { definitionsOf } from './policy.ts';
+import { type EventPropertyRow, packedProperties } from './property-queries.ts';
+import { type EventDefinitionRow, type EventDefinitionWithProperties, definitionColumns } from './queries.ts';
+
+const db = queriesOn<EventDefinitionTables>();
+
+/** Definitions with their custom properties, in one statement and in any order. */
+export async function findDefinitionsWithProperties(
+  { actor, sql: reader }: OperationContext,
+  ids: readonly string[],
+  { asked, askedOfProperties }: { asked: Columns<EventDefinitionRow>; askedOfProperties: Columns<EventPropertyRow> },
+): Promise<EventDefinitionWithProperties[]> {
+  const properties = packedProperties(askedOfProperties);
+  const rows = await reader.all(
+    db
+      .selectFrom('event_definition as d')
+      .select(columns('d', definitionColumns(asked)))
+      .select((eb) =>
+        eb
+          .selectFrom('event_property as p')
+          .select(properties.packed.as('packed'))
+          .whereRef('p.definition_id', '=', 'd.id')
+          .as('packed'),
+      )
+      .where('d.id', '=', sql<string>`any(${listOf('uuid', ids)})`)
+      .where(within(definitionsOf(requireOrganization(actor).id), 'd')),
+  );
+  return rows.map(({ packed, ...definition }) => ({ ...definition, customProperties: properties.unpack(packed) }));
+}

@@ -1,0 +1,66 @@
+import type { CountedPage } from '../../core/postgres/keyset.ts';
+import type { Columns } from '../../core/postgres/columns.ts';
+import { type OperationContext, requireAccess, requireOrganization, write } from '../../core/operation.ts';
+import type { RegisterObjectIdentifiersInput, RemoveObjectIdentifiersInput } from './identifier-input.ts';
+import {
+  type ObjectIdentifierList,
+  type ObjectIdentifierRow,
+  countIdentifiers,
+  deleteIdentifiers,
+  findIdentifiers,
+  pageOfIdentifiers,
+  storeIdentifiers,
+} from './identifier-queries.ts';
+import { READ_IDENTIFIERS, SEND_OCCURRENCES } from './policy.ts';
+
+/**
+ * Registers which objects have which values of a unique property. Custom matching then links an occurrence to the object whose value equals
+ * the event property's value, a number being written in decimals. A value that is registered already moves to the given object. Occurrences
+ * that are stored stay as they are.
+ */
+export const registerObjectIdentifiers = write(
+  async (context, input: RegisterObjectIdentifiersInput) => {
+    await storeIdentifiers(context, requireOrganization(context.actor).id, input);
+    return { registeredCount: input.identifiers.length };
+  },
+  {
+    access: SEND_OCCURRENCES,
+    operation: 'registerObjectIdentifiers',
+    target: () => ({ type: 'ObjectIdentifier', id: null }),
+  },
+);
+
+/** Removes identifiers, so that custom matching no longer finds their records. Ids that the organization does not have are ignored. */
+export const removeObjectIdentifiers = write(
+  async ({ em, actor }, { ids }: RemoveObjectIdentifiersInput) => ({
+    removedIds: await deleteIdentifiers(em, requireOrganization(actor).id, ids),
+  }),
+  {
+    access: SEND_OCCURRENCES,
+    operation: 'removeObjectIdentifiers',
+    target: ({ removedIds }) =>
+      removedIds.length === 0
+        ? undefined
+        : { type: 'ObjectIdentifier', id: removedIds.length === 1 ? (removedIds[0] ?? null) : null },
+  },
+);
+
+/** A page of the identifiers of an organization, which has to be the acting one. */
+export async function listObjectIdentifiers(
+  context: OperationContext,
+  organizationId: string,
+  list: ObjectIdentifierList,
+): Promise<CountedPage<ObjectIdentifierRow>> {
+  requireAccess(context.actor, READ_IDENTIFIERS, organizationId);
+  return { page: await pageOfIdentifiers(context, list), total: () => countIdentifiers(context, list.filter) };
+}
+
+/** The identifiers with these ids that the caller may see, in any order. */
+export async function readObjectIdentifiers(
+  context: OperationContext,
+  ids: readonly string[],
+  selected?: Columns<ObjectIdentifierRow>,
+): Promise<ObjectIdentifierRow[]> {
+  requireAccess(context.actor, READ_IDENTIFIERS);
+  return findIdentifiers(context, ids, selected);
+}

@@ -1,0 +1,149 @@
+import { type SelectQueryBuilder, sql } from 'kysely';
+import { type Columns, withColumns } from '../../core/postgres/columns.ts';
+import { type Ordering, type Page, type PageArguments, planPage } from '../../core/postgres/keyset.ts';
+import { type Readable, type RowOf, columns, listOf, queriesOn } from '../../core/postgres/queries.ts';
+import { type OperationContext, requireOrganization } from '../../core/operation.ts';
+import { type EventOccurrenceTables, OBJECT_IDENTIFIER_COLUMNS } from './entity.ts';
+import type { ObjectIdentifierFilter, RegisterObjectIdentifiersInput } from './identifier-input.ts';
+
+const db = queriesOn<EventOccurrenceTables>();
+type Tables = Readable<EventOccurrenceTables>;
+
+/** Rows have the columns that were asked for; without a selection they have all. */
+export type ObjectIdentifierRow = Omit<RowOf<Tables['object_identifier']>, 'organizationId'>;
+
+const COLUMNS = OBJECT_IDENTIFIER_COLUMNS.filter((name) => name !== 'organizationId');
+
+export type ObjectIdentifierOrderField = 'CREATED_AT' | 'VALUE';
+
+/** By value they are in the order of the primary key, which has object and property first. */
+const ORDERED_BY = {
+  CREATED_AT: [
+    { sql: 'i.created_at', type: 'timestamptz', of: (row) => row.createdAt },
+    { sql: 'i.id', type: 'uuid', of: (row) => row.id },
+  ],
+  VALUE: [
+    { sql: 'i.object_type', type: 'text', of: (row) => row.objectType },
+    { sql: 'i.property_name', type: 'text', of: (row) => row.propertyName },
+    { sql: 'i.value', type: 'text', of: (row) => row.value },
+  ],
+} as const satisfies Record<ObjectIdentifierOrderField, Ordering<ObjectIdentifierRow>['columns']>;
+
+const KEYS_OF = {
+  CREATED_AT: ['createdAt'],
+  VALUE: ['objectType', 'propertyName', 'value'],
+} as const satisfies Record<ObjectIdentifierOrderField, (keyof ObjectIdentifierRow)[]>;
+
+export interface ObjectIdentifierList {
+  readonly filter: ObjectIdentifierFilter;
+  readonly order: { readonly field: ObjectIdentifierOrderField; readonly direction: 'ASC' | 'DESC' };
+  readonly page: PageArguments;
+  readonly columns?: Columns<ObjectIdentifierRow>;
+}
+
+function identifiersThat<Row>(
+  query: SelectQueryBuilder<Tables & { i: Tables['object_identifier'] }, 'i', Row>,
+  organizationId: string,
+  filter: ObjectIdentifierFilter,
+): typeof query {
+  const conditions = [
+    ['i.object_type', filter.objectTypes],
+    ['i.property_name', filter.propertyNames],
+    ['i.value', filter.values],
+    ['i.object_id', filter.objectIds],
+  ] as const;
+  let found = query.where('i.organization_id', '=', organizationId);
+  for (const [column, given] of conditions)
+    if (given != null) found = found.where(column, '=', sql<string>`any(${listOf('text', given)})`);
+  return found;
+}
+
+/** A page of the identifiers of the acting organization. */
+export async function pageOfIdentifiers(
+  { actor, sql: reader }: OperationContext,
+  { filter, order, page, columns: asked }: ObjectIdentifierList,
+): Promise<Page<ObjectIdentifierRow>> {
+  const plan = planPage<ObjectIdentifierRow>(
+    { name: `OBJECT_IDENTIFIER_${order.field}`, columns: ORDERED_BY[order.field], direction: order.direction },
+    page,
+  );
+  const names = withColumns<ObjectIdentifierRow>(asked, COLUMNS, 'id', ...KEYS_OF[order.field]);
+  const query = db.selectFrom('object_identifier as i').select(columns('i', names));
+  const rows = await reader.all(plan.apply(identifiersThat(query, requireOrganization(actor).id, filter)));
+  return plan.toPage(rows);
+}
+
+export async function countIdentifiers(
+  { actor, sql: reader }: OperationContext,
+  filter: ObjectIdentifierFilter,
+): Promise<number> {
+  const query = db.selectFrom('object_identifier as i').select(({ fn }) => fn.countAll<number>().as('count'));
+  return (await reader.first(identifiersThat(query, requireOrganization(actor).id, filter)))?.count ?? 0;
+}
+
+/** The identifiers with these ids that the acting organization has, in any order. */
+export async function findIdentifiers(
+  { actor, sql: reader }: OperationContext,
+  ids: readonly string[],
+  asked?: Columns<ObjectIdentifierRow>,
+): Promise<ObjectIdentifierRow[]> {
+  return reader.all(
+    db
+      .selectFrom('object_identifier as i')
+      .select(columns('i', withColumns<ObjectIdentifierRow>(asked, COLUMNS, 'id')))
+      .where('i.id', '=', sql<string>`any(${listOf('uuid', ids)})`)
+      .where('i.organization_id', '=', requireOrganization(actor).id),
+  );
+}
+
+/** Deletes those of the identifiers that the organization has, in the caller's transaction. @returns their ids. */
+export async function deleteIdentifiers(
+  em: OperationContext['em'],
+  organizationId: string,
+  ids: readonly string[],
+): Promise<string[]> {
+  const deleted = await em
+    .getKysely<Tables>()
+    .deleteFrom('object_identifier')
+    .where('organization_id', '=', organizationId)
+    .where('id', '=', sql<string>`any(${listOf('uuid', ids)})`)
+    .returning('id')
+    .execute();
+  return deleted.map(({ id }) => id);
+}
+
+/** Inserts or updates identifiers in one order, so that no two transactions wait for each other. */
+export async function storeIdentifiers(
+  { em, now }: Pick<OperationContext, 'em' | 'now'>,
+  organizationId: string,
+  { objectType, propertyName, identifiers }: RegisterObjectIdentifiersInput,
+): Promise<void> {
+  const at = now();
+  const tables = em.getKysely<Tables>();
+  const lists = (['value', 'objectId'] as const).map((name) =>
+    listOf(
+      'text',
+      identifiers.map((identifier) => identifier[name]),
+    ),
+  );
+  await tables
+    .insertInto('object_identifier')
+    .columns(['organization_id', 'object_type', 'property_name', 'value', 'object_id', 'created_at', 'updated_at'])
+    .expression(
+      tables
+        .selectFrom(
+          sql<{ value: string; object_id: string }>`unnest(${sql.join(lists)})`.as<'i'>(sql`i(value, object_id)`),
+        )
+        .select([sql`${organizationId}::uuid`.as('organization_id'), sql`${objectType}::text`.as('object_type')])
+        .select(sql`${propertyName}::text`.as('property_name'))
+        .select(['i.value', 'i.object_id'])
+        .select([sql`${at}::timestamptz`.as('created_at'), sql`${at}::timestamptz`.as('updated_at')])
+        .orderBy('i.value'),
+    )
+    .onConflict((conflict) =>
+      conflict
+        .columns(['organization_id', 'object_type', 'property_name', 'value'])
+        .doUpdateSet((eb) => ({ object_id: eb.ref('excluded.object_id'), updated_at: eb.ref('excluded.updated_at') })),
+    )
+    .execute();
+}
