@@ -5,6 +5,7 @@ import { type JobHandler, jobHandler } from '../core/jobs.ts';
 import { deleteAuditEntries } from '../domains/audit-log/operations.ts';
 import { deleteExpiredUuids } from '../domains/event-occurrences/send-queries.ts';
 import { deleteExpiredAuthorizations } from '../domains/mcp-connections/deletion.ts';
+import { QUESTIONNAIRE_DAYS, forgetQuestionnaires } from '../domains/user-deletions/operations.ts';
 import { deleteExpiredKeys } from './idempotency/maintenance.ts';
 
 /** Takes away a batch of what is over, in one statement. @returns how many rows; 0 when nothing is left. */
@@ -19,6 +20,8 @@ export function maintenanceJob({ AUDIT_RETENTION_DAYS: days }: Pick<Config, 'AUD
     'idempotency keys': deleteExpiredKeys,
     'occurrence uuids': deleteExpiredUuids,
     authorizations: deleteExpiredAuthorizations,
+    'deletion questionnaires': (em, at, batch) =>
+      forgetQuestionnaires(em, new Date(at.getTime() - QUESTIONNAIRE_DAYS * DAY_MS), batch),
     ...(days > 0 && {
       'audit entries': (em, at, batch) => deleteAuditEntries(em, new Date(at.getTime() - days * DAY_MS), batch),
     }),

@@ -104,6 +104,29 @@ describe('maintenance', () => {
     expect([await count('event_occurrence_uuid'), await count('audit_entry')]).toEqual([100, 1]);
   });
 
+  test('why somebody left is kept for 30 days after the end of the deletion; that there was one, for good', async () => {
+    const insert = `insert into deletion_job (id, user_id, state, questionnaire, emptied_organizations, run_after, created_at, finished_at)
+      values (gen_random_uuid(), gen_random_uuid(), $1, '{"reasons": ["mine"]}', '[]', $2, $2, $3)`;
+    await rows(insert, 'done', START, START);
+    await rows(insert, 'done', START, after(1000));
+    await rows(insert, 'queued', START, null);
+    const kept = () => rows('select state, questionnaire is not null as kept from deletion_job order by finished_at');
+    gateway.setClock(after(30 * DAY_MS));
+    await maintain();
+    expect((await kept()).map((row) => Object.values(row))).toEqual([
+      ['done', true],
+      ['done', true],
+      ['queued', true],
+    ]);
+    gateway.setClock(after(30 * DAY_MS + 1));
+    await maintain();
+    expect((await kept()).map((row) => Object.values(row))).toEqual([
+      ['done', false],
+      ['done', true],
+      ['queued', true],
+    ]);
+  });
+
   test('an authorization that nobody completed goes with its secrets', async () => {
     const body = { type: 'stdio', name: 'mine', visibility: 'personal', command: 'npx' };
     const { connection } = (

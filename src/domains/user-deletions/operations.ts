@@ -10,6 +10,8 @@ import type { CancelUserDeletionInput, DeleteUserInput } from './input.ts';
 import { DELETE_USER, onlyAdminConflict } from './policy.ts';
 import { type DeletionJobRow, findDeletionJobs } from './queries.ts';
 
+export { QUESTIONNAIRE_DAYS, forgetQuestionnaires } from './queries.ts';
+
 /**
  * Queues the permanent deletion of the caller's account; what it deletes is in docs/deletion.md. Asking again while it is queued or runs
  * answers the same job, with the questionnaire as it was first given. The request and its job are one transaction.

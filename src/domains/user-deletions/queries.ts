@@ -1,3 +1,4 @@
+import type { EntityManager } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
 import type { OperationContext } from '../../core/operation.ts';
 import { type Readable, type RowOf, asRow, columns, listOf, queriesOn } from '../../core/postgres/queries.ts';
@@ -22,6 +23,27 @@ export function findDeletionJobs(
       .where('j.id', '=', sql<string>`any(${listOf('uuid', ids)})`)
       .where('j.user_id', '=', actor.userId),
   );
+}
+
+/** How long it is kept why somebody has left, once their deletion is over. */
+export const QUESTIONNAIRE_DAYS = 30;
+
+/** Forgets a batch of the questionnaires of deletions that ended before. @returns how many. */
+export async function forgetQuestionnaires(em: EntityManager, endedBefore: Date, batch: number): Promise<number> {
+  const tables = em.getKysely<Readable<DeletionTables>>();
+  const expired = tables
+    .selectFrom('deletion_job')
+    .select('id')
+    .where('questionnaire', 'is not', null)
+    .where('finished_at', '<', endedBefore.toISOString())
+    .limit(batch);
+  const forgotten = await tables
+    .updateTable('deletion_job')
+    .set({ questionnaire: null })
+    .where('id', 'in', expired)
+    .returning('id')
+    .execute();
+  return forgotten.length;
 }
 
 /** A deletion that was just written, as it will be read. */

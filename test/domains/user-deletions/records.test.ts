@@ -241,15 +241,16 @@ const CASES: Record<string, () => Promise<void>> = {
     const about = (await auditRows(gateway)).filter(({ operation }) => operation === 'changeOrganizationMemberRole');
     expect(about).toMatchObject([{ keyId: colleague.keyId, targetType: 'User', targetId: null }]);
   },
-  'record of the deletion: ids of job and user, questionnaire, times: stays': async () => {
-    expect(await everywhere(user.userId)).toEqual(['deletion_job']);
-    expect(
-      await rows(
-        'select id, state, questionnaire, error, started_at is not null and finished_at >= started_at as is_timed from deletion_job where user_id = $1',
-        user.userId,
-      ),
-    ).toEqual([{ id: jobId, state: 'done', questionnaire: { reasons: ['done here'] }, error: null, is_timed: true }]);
-  },
+  'record of the deletion: ids of job and user, questionnaire, times: stays, the questionnaire for 30 days':
+    async () => {
+      expect(await everywhere(user.userId)).toEqual(['deletion_job']);
+      expect(
+        await rows(
+          'select id, state, questionnaire, error, started_at is not null and finished_at >= started_at as is_timed from deletion_job where user_id = $1',
+          user.userId,
+        ),
+      ).toEqual([{ id: jobId, state: 'done', questionnaire: { reasons: ['done here'] }, error: null, is_timed: true }]);
+    },
 };
 
 /** Every table that mentions a text, in whatever column: a table that a deletion has forgotten is found here. */
