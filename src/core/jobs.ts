@@ -189,7 +189,8 @@ async function runJob(
   const { log, signal } = context;
   try {
     await run(context, schema.parse(data));
-    log.info({ queue, jobId: id }, 'job done');
+    // A recurring job says what it has done where it has done something.
+    log[OPTIONS[queue] === RECURRING ? 'debug' : 'info']({ queue, jobId: id }, 'job done');
   } catch (error) {
     if (signal.aborted) log.info({ queue, jobId: id }, 'job interrupted');
     else log.error({ err: error, queue, jobId: id }, 'job failed; it is tried again');

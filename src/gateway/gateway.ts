@@ -189,7 +189,9 @@ export function createGateway(dependencies: Dependencies): Gateway {
     span?.rename(`${request.method} ${operation}`);
     span?.set({ 'http.response.status_code': status, 'gateway.request_id': requestId });
     if (status >= 500) span?.fail(String(status));
-    dependencies.log.info(
+    // Probes and files come often, and say nothing while they go well.
+    const isQuiet = status < 400 && (QUIET.has(passage.url.pathname) || operation === 'asset');
+    dependencies.log[isQuiet ? 'debug' : 'info'](
       {
         requestId,
         traceId: span?.traceId,
@@ -228,6 +230,8 @@ export function createGateway(dependencies: Dependencies): Gateway {
     );
   };
 }
+
+const QUIET: ReadonlySet<string> = new Set(['/health/live', '/health/ready', '/metrics', '/favicon.ico']);
 
 const METHODS_OF_PAGES = ['GET', 'POST'] as const;
 

@@ -1,12 +1,13 @@
 import { type LogFn, type Logger, destination, pino } from 'pino';
 import { databaseTrouble } from '../../core/postgres/failures.ts';
 import type { Config } from '../../core/config.ts';
+import { createLineFormat } from './terminal-log.ts';
 
 /**
- * JSON lines on standard output. Secrets are not logged in the first place: the lines hold what we put into them, by name. Only errors come
+ * JSON lines on standard output, and lines for people where that is a terminal. Secrets are not logged in the first place: the lines hold what we put into them, by name. Only errors come
  * from elsewhere, and what could carry a secret in them by accident is redacted.
  */
-export function createLog(level: Config['LOG_LEVEL']) {
+export function createLog(level: Config['LOG_LEVEL'], output: NodeJS.WriteStream = process.stdout): Logger {
   const options = {
     level,
     hooks: { logMethod: quietOutages() },
@@ -19,9 +20,18 @@ export function createLog(level: Config['LOG_LEVEL']) {
   };
   // Written in pieces of 8 KiB, at the latest after a quarter of a second, and at the end of the process: a write for each line would
   // cost more than the line.
-  const log = pino(options, destination({ sync: false, minLength: 8_192, periodicFlush: 250 }));
+  const log = pino(
+    options,
+    output.isTTY ? terminal(output) : destination({ sync: false, minLength: 8_192, periodicFlush: 250 }),
+  );
   withholdWarnings(log);
   return log;
+}
+
+/** Written at once, so that lines and the block of the start come in their order. */
+function terminal(output: NodeJS.WriteStream) {
+  const format = createLineFormat({ hasColors: output.hasColors() });
+  return { write: (json: string) => void output.write(format(json)) };
 }
 
 const WARN = 40;

@@ -1,0 +1,27 @@
+import { join } from 'node:path';
+import { afterAll, expect, test } from 'vitest';
+import { NODE_ARGUMENTS } from '../support/processes/node-arguments.ts';
+import { checkout, endProcesses, start, temporaryDirectory } from '../support/processes/process.ts';
+
+afterAll(endProcesses);
+
+test('at a terminal the log is lines for people, the block of the start is the last of them, and probes are not logged', async () => {
+  const command = [process.execPath, ...NODE_ARGUMENTS, join(checkout, 'src/main.ts')].join(' ');
+  // `script` gives a program a terminal.
+  const { child, output } = start(['script', '-qfec', command, '/dev/null'], {
+    PORT: '0',
+    DATA_DIR: await temporaryDirectory(),
+    ALLOW_PRIVATE_NETWORK: 'true',
+    NO_COLOR: '1',
+  });
+  const shown = () => output.stdout.replaceAll('\r\n', '\n');
+  await expect.poll(shown, { timeout: 45_000 }).toMatch(/\n {4}curl .*\n\n/);
+  expect(shown()).toMatch(/^\d\d:\d\d:\d\d warn {2}ALLOW_PRIVATE_NETWORK is on.*\n\n {2}Open this/);
+  expect(shown()).toMatch(/\n\n {4}curl [^\n]*\n\n$/);
+  const url = /GraphiQL +(http\S+)\/graphql/.exec(shown())?.[1] ?? '';
+  for (const path of ['/health/live', '/health/ready', '/metrics', '/v1/nowhere']) await fetch(url + path);
+  await expect
+    .poll(() => shown().split('\n\n').at(-1))
+    .toMatch(/^\d\d:\d\d:\d\d info {2}GET {4}\/v1\/nowhere 401 [\d.]+ ms operation=unknown requestId=\S+\n$/);
+  child.stdin?.write('\u0003');
+});
