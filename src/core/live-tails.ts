@@ -143,3 +143,11 @@ export function createLiveTails(options: LiveTailsOptions): LiveTails {
     },
   };
 }
+
+/** How the client of a subscription goes on behind the last event that it has seen, where the events have ids. */
+export interface Resumption {
+  /** As the client sends it, in `Last-Event-ID`. */
+  readonly lastEventId: string | null;
+  /** The id of the event that is sent next. Set by the source of the events as it gives each of them. */
+  eventId?: string;
+}

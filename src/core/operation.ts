@@ -5,7 +5,8 @@ import {
 } from '@mikro-orm/postgresql';
 import { type AuditTarget, auditEntry, recordAudit } from './audit.ts';
 import { authorityValues, isAuthorized, isAuthorizedWithin } from './authority.ts';
-import type { LiveTails } from './live-tails.ts';
+import type { LiveTails, Resumption } from './live-tails.ts';
+import type { Timing } from './timing.ts';
 import type { Notifier } from './postgres/notifications.ts';
 import type { Outbound } from './outbound/outbound.ts';
 import type { SecretBox } from './secrets/secrets.ts';
@@ -65,16 +66,6 @@ export interface Actor {
   readonly isOperator?: boolean;
 }
 
-/** How long operations wait, in milliseconds. Tests choose other values, so that no result depends on time passing. */
-export interface Timing {
-  /** How often what live tails and subscriptions follow is looked at without a notification: a lost one delays events, and loses none. */
-  readonly livePollMs: number;
-  /** How long an append waits for earlier appends to its session. */
-  readonly appendWaitMs: number;
-}
-
-export const DEFAULT_TIMING: Timing = { livePollMs: 5_000, appendWaitMs: 10_000 };
-
 /** What operations work with. Time and randomness come in through here, so that tests can hold them still. */
 export interface OperationContext {
   readonly em: EntityManager;
@@ -97,6 +88,8 @@ export interface OperationContext {
   readonly toDomainError: (error: unknown) => DomainError;
   /** Aborts when nobody waits for the answer any more. */
   readonly signal: AbortSignal | undefined;
+  /** Of a subscription alone. */
+  readonly resumption?: Resumption;
   readonly requestId: string;
   readonly now: () => Date;
   readonly newId: () => string;

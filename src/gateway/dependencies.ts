@@ -5,16 +5,10 @@ import type { Config } from '../core/config.ts';
 import { type Database, openDatabase } from '../core/postgres/connections.ts';
 import type { HttpRequest } from '../core/http/messages.ts';
 import { LargeAnswers } from '../core/postgres/large-answers.ts';
-import { type LiveTails, createLiveTails } from '../core/live-tails.ts';
+import { type LiveTails, type Resumption, createLiveTails } from '../core/live-tails.ts';
 import { type Notifier, createNotifier } from '../core/postgres/notifications.ts';
-import {
-  type Actor,
-  DEFAULT_TIMING,
-  type OperationContext,
-  type OperationSettings,
-  type Timing,
-  type WorkContext,
-} from '../core/operation.ts';
+import { type Actor, type OperationContext, type OperationSettings, type WorkContext } from '../core/operation.ts';
+import { DEFAULT_TIMING, type Timing } from '../core/timing.ts';
 import { type Outbound, type OutboundOptions, createOutbound } from '../core/outbound/outbound.ts';
 import { type Outages, watchOutages } from '../core/postgres/outages.ts';
 import { type Replicas, type ReplicasOptions, createReplicas } from '../core/postgres/replicas.ts';
@@ -195,21 +189,22 @@ function connectReplicas({
 export function readingContext(context: OperationContext, { replicas, run }: Dependencies): OperationContext {
   if (!replicas) return context;
   const reader = replicas.reader(context.actor.position);
-  return changed(context, 'sql', createSql({ run: reader, onPrimary: run, budget: context.budget }));
+  return changed(context, { sql: createSql({ run: reader, onPrimary: run, budget: context.budget }) });
 }
 
 /** The same context for a request that follows something, until `gone` aborts, too. */
-export function followingContext(context: OperationContext, gone: AbortSignal): OperationContext {
-  return changed(context, 'signal', context.signal ? AbortSignal.any([context.signal, gone]) : gone);
+export function followingContext(
+  context: OperationContext,
+  gone: AbortSignal,
+  resumption: Resumption,
+): OperationContext {
+  const signal = context.signal ? AbortSignal.any([context.signal, gone]) : gone;
+  return changed(context, { signal, resumption });
 }
 
 /** With its getters as they are, which make things when they are asked for. */
-function changed<Name extends 'sql' | 'signal'>(
-  context: OperationContext,
-  name: Name,
-  value: OperationContext[Name],
-): OperationContext {
-  const properties = { ...Object.getOwnPropertyDescriptors(context), [name]: { value, enumerable: true } };
+function changed(context: OperationContext, changes: Partial<OperationContext>): OperationContext {
+  const properties = { ...Object.getOwnPropertyDescriptors(context), ...Object.getOwnPropertyDescriptors(changes) };
   return Object.defineProperties({}, properties) as OperationContext;
 }
 

@@ -6,6 +6,7 @@ import {
   answerJsonText,
   answerWith,
 } from '../../core/http/messages.ts';
+import { EVENT_STREAM_HEADERS, LAST_EVENT_ID_HEADER } from '../../core/http/server-sent-events.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import { readOnly, route } from '../../core/http/route.ts';
 import { cursorId, idOf } from './cursor.ts';
@@ -13,11 +14,8 @@ import { eventDataFields } from './event-data.ts';
 import { type ListSessionEventsInput, appendSessionEventsInput, listSessionEventsInput } from './input.ts';
 import { appendSessionEvents, listSessionEvents } from './operations.ts';
 import { eventToJson } from './queries.ts';
-import { toEventStream } from './event-stream.ts';
+import { toEventStream } from './rest-event-stream.ts';
 import { tailSessionEvents } from './live-tail.ts';
-
-/** What a client that reconnects sends (WHATWG HTML, section 9.2.3). */
-const LAST_ID_HEADER = 'Last-Event-ID';
 
 const sessionEventDocument = z
   .strictObject({
@@ -78,7 +76,7 @@ export const sessionEventRoutes = [
     errors: [400, 403, 404, 500, 503],
     headerParameters: [
       {
-        name: LAST_ID_HEADER,
+        name: LAST_EVENT_ID_HEADER,
         description: 'For the live tail alone: id of the last event seen, which takes the place of `cursor`.',
         schema: { type: 'string', pattern: '^\\d+$' },
       },
@@ -157,17 +155,12 @@ async function streamOf(
   { sessionId, cursor, messageId }: ListSessionEventsInput,
   request: HttpRequest,
 ): Promise<HttpAnswer> {
-  const after = cursorId(request.headers.get(LAST_ID_HEADER), LAST_ID_HEADER) ?? idOf(cursor);
+  const after = cursorId(request.headers.get(LAST_EVENT_ID_HEADER), LAST_EVENT_ID_HEADER) ?? idOf(cursor);
   const gone = new AbortController();
   const signal = AbortSignal.any([request.signal, gone.signal]);
   const pages = await tailSessionEvents(context, { sessionId, after, filter: { messageId }, signal });
-  const headers = {
-    'Content-Type': 'text/event-stream; charset=utf-8',
-    'Cache-Control': 'no-store',
-    'X-Accel-Buffering': 'no',
-  };
   return answerWith(
     toEventStream(context, pages, () => gone.abort()),
-    { headers },
+    { headers: EVENT_STREAM_HEADERS },
   );
 }

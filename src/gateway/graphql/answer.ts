@@ -2,8 +2,10 @@ import { type ExecutionResult, GraphQLError } from 'graphql';
 import { type FetchAPI, type YogaServerInstance, getSSEProcessor, processRegularResult } from 'graphql-yoga';
 import type { Logger } from 'pino';
 import { type HttpAnswer, answerWith } from '../../core/http/messages.ts';
+import { EVENT_STREAM_HEADERS } from '../../core/http/server-sent-events.ts';
 import { masked, toJson } from './errors.ts';
 import { EVENT_STREAM } from './media-types.ts';
+import { subscriptionStream } from './subscription-stream.ts';
 
 /** What an execution, or what stopped it, becomes as an HTTP answer. */
 
@@ -33,12 +35,15 @@ class PlainResponse {
 const fetchAPI = { Response: PlainResponse, ReadableStream, TextEncoder } as unknown as FetchAPI;
 const processEvents = getSSEProcessor();
 
-/** Yoga finds the status and the headers that errors ask for, and frames events. */
+/** Yoga finds the status and the headers that errors ask for. The events of a subscription are written here, with their ids. */
 export function answerResult(result: Result, options: AnswerOptions): HttpAnswer {
-  const isStream = result !== undefined && Symbol.asyncIterator in result;
-  const told = isStream ? result : toldResult(result ?? {}, options);
+  if (result !== undefined && Symbol.asyncIterator in result) {
+    const events = subscriptionStream(result, (event) => toJson(event, options.logs));
+    return answerWith(events, { headers: EVENT_STREAM_HEADERS });
+  }
+  const told = toldResult(result ?? {}, options);
   const response =
-    isStream || options.mediaType === EVENT_STREAM
+    options.mediaType === EVENT_STREAM
       ? processEvents(told, fetchAPI, EVENT_STREAM)
       : processRegularResult(told, fetchAPI, options.mediaType);
   const { status, headers, body } = response as unknown as PlainResponse;

@@ -2,6 +2,8 @@ import { type ExecutionArgs, type ExecutionResult, OperationTypeNode, getOperati
 import type { Logger } from 'pino';
 import { isSurelyLarger } from '../../core/answer-size.ts';
 import type { HttpHeaders } from '../../core/http/messages.ts';
+import { LAST_EVENT_ID_HEADER } from '../../core/http/server-sent-events.ts';
+import type { Resumption } from '../../core/live-tails.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import { LARGE_BYTES } from '../../core/postgres/large-answers.ts';
 import { type Execute, createExecutor } from '../../graphql-executor/executor.ts';
@@ -16,6 +18,7 @@ import { executeWithKey } from './keyed-mutation.ts';
 import { EVENT_STREAM, acceptsEvents } from './media-types.ts';
 import { createGraphQLObserver } from './observer.ts';
 import { createPricing } from './pricing.ts';
+import { withEventId } from './subscription-stream.ts';
 
 /** A GraphQL request from a known caller. Resolvers are given its operation's context, and nothing else of it. */
 export interface GraphQLCall {
@@ -91,13 +94,14 @@ async function perform(
 /** Follows until the subscription ends, its reader is gone, or nobody will read it. */
 async function follow(
   args: ExecutionArgs,
-  { operation, logs }: GraphQLCall,
+  { operation, headers, logs }: GraphQLCall,
 ): Promise<ExecutionResult | AsyncIterable<ExecutionResult>> {
   const gone = new AbortController();
-  const contextValue = followingContext(operation, gone.signal);
+  const resumption: Resumption = { lastEventId: headers.get(LAST_EVENT_ID_HEADER) };
+  const contextValue = followingContext(operation, gone.signal, resumption);
   const results = await subscribe({ ...args, contextValue });
   if (!(Symbol.asyncIterator in results)) return masked(results, logs);
-  const events = maskedStream(results, logs, contextValue.budget);
+  const events = withEventIds(maskedStream(results, logs, contextValue.budget), resumption);
   return {
     [Symbol.asyncIterator]: () => ({
       next: () => events.next(),
@@ -108,4 +112,17 @@ async function follow(
       },
     }),
   };
+}
+
+/** Each result is read before its source gives the next event, so the id is that of its event. */
+async function* withEventIds(
+  results: AsyncIterable<ExecutionResult>,
+  resumption: Resumption,
+): AsyncGenerator<ExecutionResult, void, undefined> {
+  let last: string | undefined;
+  for await (const result of results) {
+    // An error at the end belongs to no event.
+    yield withEventId(result, resumption.eventId === last ? undefined : resumption.eventId);
+    last = resumption.eventId;
+  }
 }

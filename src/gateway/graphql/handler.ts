@@ -9,7 +9,7 @@ import { createExecution } from './execution.ts';
 import { JSON_TYPE, MEDIA_TYPES, resultTypeFor } from './media-types.ts';
 import { createDocuments } from './persisted-documents.ts';
 import { createPipeline } from './pipeline.ts';
-import { readGraphQLRequest } from './request.ts';
+import { readGraphQLRequest, requireQuery } from './request.ts';
 
 export type GraphQLApi = (
   request: HttpRequest,
@@ -29,7 +29,7 @@ export function createGraphQLApi(dependencies: Dependencies, limits: RateLimits 
     const answer = (result: Result) => answerResult(result, { mediaType: mediaType ?? JSON_TYPE, requestId, logs });
     if (mediaType === undefined)
       return answer({ errors: [notAcceptable(`Answers are ${MEDIA_TYPES.join(', ')}; accept one of them.`)] });
-    const reading = readGraphQLRequest(request).then(findDocument);
+    const reading = readGraphQLRequest(request).then(findDocument).then(requireQuery);
     // What is wrong with the request is said to those who may still make it.
     await reading.catch(() => undefined);
     const operation = await openOperation();

@@ -43,3 +43,9 @@ function parsed(name: string, text: string): unknown {
     throw invalid(name, 'is not well-formed JSON');
   }
 }
+
+/** @throws ValidationError (400) when there is no document to run, in every media type (GraphQL over HTTP, section 6.4). */
+export function requireQuery(params: GraphQLParams): GraphQLParams {
+  if (params.query == null) throw invalid('query', 'is required', 'REQUIRED');
+  return params;
+}

@@ -42,10 +42,22 @@ const QUERY = `subscription($id: ID!, $after: String, $filter: SessionEventFilte
 /** Over a real socket, as a client in another process would. */
 async function follow(
   variables: object,
-  { as = key, query = QUERY, signal }: { as?: string; query?: string; signal?: AbortSignal } = {},
+  {
+    as = key,
+    query = QUERY,
+    signal,
+    lastEventId,
+  }: { as?: string; query?: string; signal?: AbortSignal; lastEventId?: string } = {},
 ): Promise<EventStream> {
+  const headers: Record<string, string> = lastEventId === undefined ? {} : { 'Last-Event-ID': lastEventId };
   const stream = await subscribe(
-    { fetch: (path, init) => fetch(`${server.url}${path}`, init) },
+    {
+      fetch: (path, init) =>
+        fetch(`${server.url}${path}`, {
+          ...init,
+          headers: { ...(init?.headers as Record<string, string>), ...headers },
+        }),
+    },
     as,
     query,
     variables,
@@ -76,6 +88,7 @@ test('replays, follows writers of both processes, and completes when the session
   const seen = await stream.take(5);
   expect(seen[0]).toEqual({
     event: 'next',
+    id: '1',
     data: JSON.stringify({
       data: {
         sessionEvents: { databaseId: 1, eventType: 'text', eventDataJson: { type: 'text', index: 1, more: [1] } },
@@ -89,6 +102,29 @@ test('replays, follows writers of both processes, and completes when the session
   await moveTo(peer, key, id, 'CANCELLED');
   expect(await stream.nextData()).toMatchObject({ event: 'complete' });
   expect(await stream.next()).toBeUndefined();
+});
+
+test('each event has its id, and Last-Event-ID goes on behind it, whatever `after` and the selection say', async () => {
+  const id = await createSession(gateway, key);
+  await append(gateway, key, id, [...eventsOf(2), ...eventsOf(2, { eventType: 'tool' }), ...eventsOf(1)]);
+  const bare = 'subscription($id: ID!, $after: String) { sessionEvents(sessionId: $id, after: $after) { __typename } }';
+  const idsSent = (messages: readonly Message[]) => messages.map((message) => message.id);
+  const first = await follow({ id }, { query: bare });
+  expect(idsSent(await first.take(3))).toEqual(['1', '2', '3']);
+  const again = await follow({ id, after: '1' }, { query: bare, lastEventId: '3' });
+  expect(idsSent(await again.take(2))).toEqual(['4', '5']);
+  const filtered = await follow({ id, filter: { eventType: ['tool'] } }, { lastEventId: '3' });
+  expect(idsSent(await filtered.take(1))).toEqual(['4']);
+  await append(peer, key, id, eventsOf(1));
+  expect(idsSent(await again.take(1))).toEqual(['6']);
+  await moveTo(peer, key, id, 'CANCELLED');
+  expect(await again.nextData()).toEqual({ event: 'complete', data: '' });
+  const [wrong = {}] = await (await follow({ id }, { lastEventId: 'x' })).take(1);
+  expect(nextOf(wrong)).toMatchObject({
+    errors: [
+      { message: 'Last-Event-ID: must be the id of an event: digits alone', extensions: { code: 'INVALID_INPUT' } },
+    ],
+  });
 });
 
 test('after is the same coordinate as the cursor, and filters leave out what does not fit, live too', async () => {

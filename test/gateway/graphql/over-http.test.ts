@@ -140,6 +140,18 @@ describe('GraphQL over HTTP', () => {
     ).toMatchObject({ data: { node: null } });
   });
 
+  test('a request without a document is 400 in every media type, over POST and GET', async () => {
+    for (const accept of ['application/json', 'application/graphql-response+json', '*/*'])
+      for (const request of [{}, { query: null }, { operationName: 'A', variables: {} }]) {
+        const answer = await ask(request, { Accept: accept });
+        expect([answer.status, answer.body.errors]).toMatchObject([
+          400,
+          [{ message: 'query: is required', extensions: { code: 'INVALID_INPUT' } }],
+        ]);
+      }
+    expect((await send(gateway, 'GET', '/graphql', { key })).status).toBe(400);
+  });
+
   test('variables of another type are refused by the language, and reach no resolver', async () => {
     const query =
       'query($first: Int, $id: ID!) { viewer { organizations(first: $first) { nodes { id } } } node(id: $id) { id } }';

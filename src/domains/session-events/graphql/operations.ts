@@ -9,6 +9,7 @@ import { CHECKS_PARENT, takeRead } from '../../../core/graphql/read-through.ts';
 import { needs, selectedColumns } from '../../../core/graphql/selection.ts';
 import { resolveBatched } from '../../../core/graphql/batches.ts';
 import type { SessionRow } from '../../sessions/operations.ts';
+import type { Resumption } from '../../../core/live-tails.ts';
 import { RawJson } from '../../../core/text/raw-json.ts';
 import { SessionType } from '../../sessions/graphql/types.ts';
 import { cursorId } from '../cursor.ts';
@@ -99,10 +100,13 @@ builder.subscriptionField('sessionEvents', (t) =>
   t.field({
     type: SessionEventType,
     description:
-      "Follows a session's events: those behind `after`, then new ones as they are recorded, each once. Ends when the session is finished.",
+      "Follows a session's events: those after `after`, then new ones as they are recorded, each once. Ends when the session is finished. Over server-sent events each has its id, and a client that reconnects with the header `Last-Event-ID` goes on behind it; others move `after` to the `databaseId` that they have seen last.",
     args: {
       sessionId: t.arg.id({ required: true, description: 'Either id of the session.' }),
-      after: t.arg.string({ description: 'Id of the last event seen, as REST has it; from the start when absent.' }),
+      after: t.arg.string({
+        description:
+          'Id of the last event seen, as REST has it; from the start when absent. `Last-Event-ID` takes its place.',
+      }),
       filter: t.arg({ type: FilterInput, description: 'Conditions.' }),
     },
     subscribe: (_, { sessionId, after, filter }, context) =>
@@ -119,14 +123,20 @@ async function subscribeToEvents(
 ) {
   const [id] = uuidsOf([sessionId]);
   if (!id) throw new NotFoundError('session not found');
-  const tail = { sessionId: id, after: cursorId(after, 'after') ?? 0, filter, signal: context.signal };
-  return eventsOf(await tailSessionEvents(context, tail));
+  const { signal, resumption } = context;
+  const last = cursorId(resumption?.lastEventId, 'Last-Event-ID') ?? cursorId(after, 'after') ?? 0;
+  return eventsOf(await tailSessionEvents(context, { sessionId: id, after: last, filter, signal }), resumption);
 }
 
 async function* eventsOf(
   pages: AsyncIterable<readonly SessionEventRow[]>,
+  resumption: Resumption | undefined,
 ): AsyncGenerator<SessionEventRow, void, undefined> {
-  for await (const events of pages) yield* events;
+  for await (const events of pages)
+    for (const event of events) {
+      if (resumption) resumption.eventId = String(event.id);
+      yield event;
+    }
 }
 
 const RecordedEventInput = builder.inputType('RecordedEventInput', {

@@ -1,0 +1,9 @@
+/** How long operations wait, in milliseconds. Tests choose other values, so that no result depends on time passing. */
+export interface Timing {
+  /** How often what live tails and subscriptions follow is looked at without a notification: a lost one delays events, and loses none. */
+  readonly livePollMs: number;
+  /** How long an append waits for earlier appends to its session. */
+  readonly appendWaitMs: number;
+}
+
+export const DEFAULT_TIMING: Timing = { livePollMs: 5_000, appendWaitMs: 10_000 };
