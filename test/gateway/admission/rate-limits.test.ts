@@ -127,7 +127,7 @@ describe('requests', () => {
       message,
       category: 'RATE_LIMITS',
       correlationId: 'r1',
-      errors: [{ message, code: 'rate_limited', in: '' }],
+      errors: [{ message, code: 'RATE_LIMITED', in: '' }],
     });
     expect(ofWorkspace.body).toEqual({ error: message });
     expect(await ofGraphQL.json()).toEqual({
