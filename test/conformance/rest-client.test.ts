@@ -54,6 +54,9 @@ test('a generated REST client does every documented operation, and its types fit
   expect([...new Set(done)].toSorted()).toEqual(documented.toSorted());
   expect(answers).toEqual({
     organization: 'Generated client',
+    // A bound key finds its own alone.
+    organizations: 1,
+    me: userId,
     connection: { type: 'remote', name: 'Tools' },
     session: { title: 'Renamed by a generated client', level: 3, current: 'queued' },
     connections: ['Tools renamed'],

@@ -28,6 +28,9 @@ export async function useEverything({ url, key, userId, sessionId, otherKeyId, m
 
   const organization = good(await client.POST('/v1/organizations', { body: { name: 'Generated client' } }));
 
+  const organizations = good(await client.GET('/v1/organizations'));
+  const me = good(await client.GET('/v1/users/me'));
+
   const remote = good(await client.POST('/v1/mcp-connections', { body: { name: 'Tools', serverUrl: mcpServerUrl } }));
   const { connection } = good(
     await client.POST('/v1/mcp-connections/{mcpConnectionId}/authorize', {
@@ -143,6 +146,8 @@ export async function useEverything({ url, key, userId, sessionId, otherKeyId, m
     done,
     answers: {
       organization: organization.name,
+      organizations: organizations.items.length,
+      me: me.id,
       connection: { type: connection.type, name: connection.name },
       session: { title: session.title, level: session.level, current: session.state.current },
       connections: connections.items.map(({ name }) => name),
