@@ -67,6 +67,11 @@ beforeAll(async () => {
     `select id, (extract(epoch from occurred_at) * 1000)::bigint::text as ms from event_occurrence`,
     [],
   );
+  await gateway.graphql(
+    owner.key,
+    'mutation { registerObjectIdentifiers(input: { objectType: "CONTACT", propertyName: "badge", identifiers: [{ value: "7", objectId: "1" }] }) { __typename } }',
+  );
+  const [identifier] = await gateway.dependencies.sql.query<{ id: string }>('select id from object_identifier', []);
   const leaver = await gateway.createKey({ organization: owner.organization });
   const deletion = await gateway.rest<{ deletionJobId: string }>('DELETE', `/v1/users/${leaver.userId}`, {
     key: leaver.key,
@@ -93,6 +98,7 @@ beforeAll(async () => {
     ...shared,
     eventNames: ['secret_plan', definition.body.fullyQualifiedName, definition.body.id],
     property: 'secret_amount',
+    identifierId: identifier?.id ?? '',
   };
   nobody = {
     broadcastGuid: randomUUID(),
@@ -107,6 +113,7 @@ beforeAll(async () => {
     artifactId: randomUUID(),
     eventNames: ['absent_plan', definition.body.fullyQualifiedName.replace('secret_plan', 'absent_plan'), randomUUID()],
     property: 'absent_amount',
+    identifierId: randomUUID(),
   };
   // To a member, what is the owner's own is as missing as what is foreign; all else of the organization they may see.
   const { deletionJobId } = victim;
