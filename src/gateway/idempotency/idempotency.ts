@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { EntityManager } from '@mikro-orm/postgresql';
 import type { Logger } from 'pino';
-import { ConflictError, ForbiddenError, unauthenticated } from '../../core/errors.ts';
+import { ConflictError, ForbiddenError, invalid, unauthenticated } from '../../core/errors.ts';
 import type { OperationContext, Scope } from '../../core/operation.ts';
 import { type SecretBox, SecretError } from '../../core/secrets/secrets.ts';
 import { type Sql, sqlWithin } from '../../core/postgres/sql.ts';
@@ -250,7 +250,12 @@ function stillRunning(): ConflictError {
 
 /** SHA-256 of a value's JSON, in which the order of properties does not matter. */
 function hash(value: unknown): string {
-  return createHash('sha256').update(JSON.stringify(value, sorted)).digest('hex');
+  try {
+    return createHash('sha256').update(JSON.stringify(value, sorted)).digest('hex');
+  } catch (error) {
+    // The stack ends before the parser's bound does.
+    throw error instanceof RangeError ? invalid('', 'the input is nested too deeply') : error;
+  }
 }
 
 function sorted(_: string, value: unknown): unknown {
