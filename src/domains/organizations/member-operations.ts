@@ -124,10 +124,11 @@ const leave = write(
     actingOrganization(actor, organizationId);
     const { organization, membership } = await lockMember(em, actor, actor.userId);
     await refuseLastAdmin(em, membership);
-    return { organization, keyIds: await endMembership(context, membership) };
+    return { organization, userId: actor.userId, keyIds: await endMembership(context, membership) };
   },
   {
     access: LEAVE_ORGANIZATION,
+    endsRightsOf: ({ userId }) => [userId],
     operation: 'leaveOrganization',
     target: (_, __, { userId }) => ({ type: 'User', id: userId }),
   },
