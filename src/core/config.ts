@@ -115,6 +115,11 @@ const environment = z.object({
   /** A file or a folder of GraphQL documents. */
   PERSISTED_OPERATIONS: z.string().optional(),
   PERSISTED_OPERATIONS_MODE: z.enum(['also', 'only'], 'must be also or only').default('also'),
+  /** Guards `/metrics`, where it is set. */
+  METRICS_TOKEN: z
+    .string()
+    .regex(/^[\x21-\x7e]{16,1000}$/, 'must be 16 to 1000 printable ASCII characters without spaces')
+    .optional(),
   LOG_LEVEL: z.enum(LOG_LEVELS, `must be one of ${LOG_LEVELS.join(', ')}`).default('info'),
   DEFAULT_SUBSCRIPTION: subscriptions.default({ marketing: 'professional' }),
   /** Whether this process works off jobs, too; `npm run worker` always does. */

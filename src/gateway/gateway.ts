@@ -16,6 +16,7 @@ import { toDomainError } from './failures.ts';
 import { createGraphQLApi } from './graphql/handler.ts';
 import { answerGraphQLError } from './graphql/errors.ts';
 import { live, ready } from './http/health.ts';
+import { metricsPage } from './telemetry/metrics-page.ts';
 import { whileOpen } from './telemetry/observe.ts';
 import { openApiDocument } from './rest/openapi.ts';
 import { contracts } from './print-contracts.ts';
@@ -153,8 +154,8 @@ export function createGateway(dependencies: Dependencies): Gateway {
     '/openapi.json': (request) => openapi(publicUrlOf(dependencies)).answer(request),
     '/health/live': async () => live(),
     '/health/ready': () => ready(dependencies),
-    '/metrics': async () =>
-      answerWith(await metrics.registry.metrics(), { headers: { 'Content-Type': metrics.registry.contentType } }),
+    '/metrics': (request) =>
+      metricsPage(request, { registry: metrics.registry, token: dependencies.config.METRICS_TOKEN }),
   };
 
   async function handle(request: HttpRequest, span?: Span): Promise<HttpAnswer> {

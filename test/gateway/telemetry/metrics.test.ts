@@ -109,3 +109,14 @@ test('requests to other servers by outcome', async () => {
   await expect(outbound.begin().fetch('not an address')).rejects.toThrow('no URL');
   expect(await value('gateway_outbound_duration_seconds_count{outcome="refused"}')).toBe(2);
 });
+
+test('METRICS_TOKEN guards /metrics: 401 without it, and with an API key in its place', async () => {
+  const token = 'scrape-me-0123456789';
+  const guarded = await startTestGateway({ METRICS_TOKEN: token }, { beside: gateway });
+  const status = async (headers: Record<string, string>) => (await guarded.fetch('/metrics', { headers })).status;
+  expect(await status({})).toBe(401);
+  expect(await status({ Authorization: `Bearer ${key}` })).toBe(401);
+  expect(await status({ Authorization: `Bearer ${token}x` })).toBe(401);
+  expect(await status({ Authorization: `Bearer ${token}` })).toBe(200);
+  await guarded.close();
+});
