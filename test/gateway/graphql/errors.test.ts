@@ -75,7 +75,7 @@ test('an argument that a variable makes null has the code and the path of its fi
 
 test("over the month's limit of occurrences GraphQL answers 429 with Retry-After and the words of REST", async () => {
   await ask(
-    'mutation { createEventDefinition(input: { label: "Paid", primaryObject: "NO_OBJECT" }) { __typename } }',
+    'mutation { createEventDefinition(input: { label: "Paid", primaryObject: NO_OBJECT }) { __typename } }',
     {},
   );
   const send =

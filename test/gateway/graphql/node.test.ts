@@ -73,7 +73,7 @@ describe('node and nodes', () => {
 
   test('a key without the scope of a type gets null for it', async () => {
     const admin = await gateway.createKey();
-    const bare = await gateway.createKey({ organization: admin.organization, scopes: ['social'] });
+    const bare = await gateway.createKey({ organization: admin.organization, scopes: ['organizations.write'] });
     const ids = [encode(`ApiKey:${admin.keyId}`), encode(`User:${admin.userId}`)];
     expect((await gateway.graphql(bare.key, NODES, { ids })).data).toEqual({
       nodes: [null, { id: ids[1], __typename: 'User' }],
