@@ -8,6 +8,7 @@ const APART: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   },
   'test/gateway/admission/authentication.test.ts': {
     'before the body is read': 'sees whether a body is read, which a balancer does',
+    'before anything is read or written': 'sees whether a body is read, which a balancer does',
   },
   'test/gateway/graphql/limits.test.ts': {
     'query text of 64 KiB': 'has it in an address, which a server refuses before',
