@@ -10,6 +10,9 @@ const APART: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     'before the body is read': 'sees whether a body is read, which a balancer does',
     'before anything is read or written': 'sees whether a body is read, which a balancer does',
   },
+  'test/gateway/admission/browser-session.test.ts': {
+    'signs in once': 'is about a link that only the process that has printed it knows',
+  },
   'test/gateway/graphql/limits.test.ts': {
     'query text of 64 KiB': 'has it in an address, which a server refuses before',
   },
