@@ -62,8 +62,8 @@ export async function startDriver(gateway: TestGateway): Promise<Driver> {
     const { headers } = await fetch(authorizationUrl, { redirect: 'manual' });
     const back = new URL(headers.get('location') ?? 'missing:');
     if (back.pathname !== CALLBACK) throw new Error(`led to ${back.href}`);
-    const { status, text } = await visit(gateway, back);
-    if (status !== 200 && !text.includes(ASKED_AGAIN)) throw new Error(/<p>.*/.exec(text)?.[0] ?? text);
+    const { status, text: page } = await visit(gateway, back);
+    if (status !== 200 && !page.includes(ASKED_AGAIN)) throw new Error(/<p>.*/.exec(page)?.[0] ?? page);
   }
 
   async function readTools(id: string): Promise<Tool[]> {
