@@ -150,7 +150,7 @@ async function sendGraphQL(world: World, command: OtherCommand): Promise<Outcome
     if (!result) throw new Error(JSON.stringify(errors));
     if (String(result['__typename']).endsWith('Payload')) return { value: toValue(result) };
     const kind = Object.entries(CODE_OF).find(([, code]) => code === result['code'])?.[0] as ErrorKind;
-    return { status: STATUS_OF[kind], message: String(result['message']) };
+    return { status: STATUS_OF[kind], message: asRestSays(String(result['message'])) };
   }
   switch (command.run) {
     case 'createOrganization':
@@ -238,6 +238,11 @@ function created({ connectionIds }: World, { id, name, type, visibility, command
     args,
     envKeys,
   };
+}
+
+/** Messages name the way in the input of each API: GraphQL's goes through the kind of server, and its enumerations are in capitals. */
+function asRestSays(message: string): string {
+  return message.replaceAll(/\b(?:remote|stdio)\.(?=\w)/g, '');
 }
 
 function eventOf({ eventType, provider, messageId }: Item, id: unknown, data: unknown): object {
