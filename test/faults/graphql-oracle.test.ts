@@ -117,9 +117,15 @@ async function answersOf(operation: GeneratedOperation, caller: Caller): Promise
     signal: abort.signal,
   });
   const stream = new EventStream(response);
-  const messages = [];
+  const messages: GraphQLAnswer[] = [];
+  // Nothing changes here, so this one says nothing.
+  const isQuiet = query.includes('sessionChanged') && response.ok;
   // What follows something that goes on never ends by itself.
-  for (let message = await stream.nextData(); message?.event === 'next'; message = await stream.nextData()) {
+  for (
+    let message = isQuiet ? undefined : await stream.nextData();
+    message?.event === 'next';
+    message = await stream.nextData()
+  ) {
     messages.push(JSON.parse(message.data ?? '{}') as GraphQLAnswer);
     if (query.includes('mcpServer') || messages.length === 3) break;
   }

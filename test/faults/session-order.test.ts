@@ -49,8 +49,7 @@ async function write(writer: number): Promise<number[]> {
     const size = 1 + (random.next().value % 40);
     const events = eventsOf(size, { data: { writer, batch } });
     const kind = random.next().value % 5;
-    if (kind === 0)
-      await append(gateway, key, id, [...events, { ...events[0], eventData: { type: 'bad', delivery: 'never' } }]);
+    if (kind === 0) await append(gateway, key, id, [...events, { ...events[0], eventData: { type: '' } }]);
     // Ids are drawn and then given back: what PostgreSQL refuses at the last moment.
     if (kind === 1) await rollBack(gateway, size);
     const batchId = `${writer}:${batch}`;

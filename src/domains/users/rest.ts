@@ -31,7 +31,7 @@ export const userRoutes = [
     input: readViewerInput,
     output: userDocument,
     status: 200,
-    errors: [],
+    errors: [400],
     examples: { output: userExample },
     run: async (context) => {
       const { id, email, name, createdAt } = await readViewer(context);
