@@ -10,7 +10,7 @@ type Row = NonNullable<NonNullable<Answers['ApiKeys']['viewer']['organization']>
 
 export function ApiKeysPage(): VNode {
   const list = usePages('ApiKeys', { first: 50 }, ({ viewer }) => viewer.organization?.apiKeys);
-  const own = useQuery('ApiKeys', { first: 1 });
+  const own = useQuery('OwnScopes', {});
   const scopes = own.data?.viewer.apiKey?.scopes ?? [];
   const row = (key: Row) => {
     const revoke = async () => {

@@ -105,8 +105,10 @@ export const OPERATIONS = {
     testMcpServer(input: { mcpServerId: $id }) { __typename ... on TestMcpServerPayload { mcpServer { ${MCP_SERVER} } } ${FAULT} }
   }`,
 
+  OwnScopes: `query OwnScopes { viewer { apiKey { id scopes } } }`,
+
   ApiKeys: `query ApiKeys($first: Int!, $after: String) {
-    viewer { apiKey { id scopes } organization { id apiKeys(first: $first, after: $after) {
+    viewer { organization { id apiKeys(first: $first, after: $after) {
       nodes { ${API_KEY} }
       pageInfo { hasNextPage endCursor }
     } } }
