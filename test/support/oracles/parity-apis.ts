@@ -240,7 +240,7 @@ function created({ connectionIds }: World, { id, name, type, visibility, command
   };
 }
 
-/** Messages name the way in the input of each API: GraphQL's goes through the kind of server, and its enumerations are in capitals. */
+/** GraphQL's messages name the kind of server before its fields, since its input has one object for each kind. */
 function asRestSays(message: string): string {
   return message.replaceAll(/\b(?:remote|stdio)\.(?=\w)/g, '');
 }
