@@ -166,26 +166,23 @@ export async function findStreamHead({ actor, sql: reader }: OperationContext, s
 
 const changedSessions = preparedByShape<{ organizationId: string; userId: string; since: Date }>();
 
-/** The sessions that the caller may read which were created or changed since then, latest changes last. */
-export async function findChangedSessions(
+/** The sessions that the caller may read which were created or changed since then: when each was changed last, latest changes last. */
+export async function findSessionChanges(
   { actor, sql: reader }: OperationContext,
   since: Date,
   limit: number,
-): Promise<SessionRow[]> {
+): Promise<Pick<SessionRow, 'id' | 'updatedAt'>[]> {
   const { role, ...caller } = callerOf(actor);
-  const names = sessionColumns(undefined);
   const rows = await reader.all(
-    changedSessions([role, limit, ...names].join(), { ...caller, since }, (value) => {
-      const viewer = { organizationId: value('organizationId'), userId: value('userId') };
-      return db
+    changedSessions(`${role} ${limit}`, { ...caller, since }, (value) =>
+      db
         .selectFrom('session as s')
-        .select(selectionOf(names, viewer))
-        .$castTo<SessionRow>()
-        .where(within(readableBy({ ...viewer, role }), 's'))
+        .select(['s.id', 's.updated_at as updatedAt'])
+        .where(within(readableBy({ organizationId: value('organizationId'), userId: value('userId'), role }), 's'))
         .where('s.updated_at', '>', sql<string>`${value('since')}::timestamptz`)
         .orderBy('s.updated_at', 'desc')
-        .limit(limit);
-    }),
+        .limit(limit),
+    ),
   );
   return rows.toReversed();
 }

@@ -1,7 +1,8 @@
 import { type OperationContext, guarded, requireAccess } from '../../core/operation.ts';
+import type { Columns } from '../../core/postgres/columns.ts';
 import { apiKeyTopic } from '../api-keys/entity.ts';
 import { READ_SESSIONS, callerOf } from './policy.ts';
-import { type SessionRow, findChangedSessions } from './queries.ts';
+import { type SessionRow, findSessionChanges, findSessions } from './queries.ts';
 import { sessionsTopic } from './topics.ts';
 
 /** Processes do not agree on the time, and a change may commit after a later one: each look goes back this far. */
@@ -13,11 +14,16 @@ const MAX_CHANGED = 500;
  * Follows the sessions of the organization that the caller may read: each time one was created or changed, whichever process changed it, it is
  * given as it is then. Several changes in quick succession may come as one. Ends when the caller may not read sessions there any more.
  */
-export const followSessions = guarded(READ_SESSIONS, async (context: OperationContext) =>
-  changesOf(context, context.now()),
+export const followSessions = guarded(
+  READ_SESSIONS,
+  async (context: OperationContext, selected?: Columns<SessionRow>) =>
+    changesOf(context, { startedAt: context.now(), selected }),
 );
 
-async function* changesOf(context: OperationContext, startedAt: Date): AsyncGenerator<SessionRow, void, undefined> {
+async function* changesOf(
+  context: OperationContext,
+  { startedAt, selected }: { readonly startedAt: Date; readonly selected: Columns<SessionRow> },
+): AsyncGenerator<SessionRow, void, undefined> {
   const { signal } = context;
   const { organizationId } = callerOf(context.actor);
   const topics = [sessionsTopic(organizationId), apiKeyTopic(context.actor.keyId)];
@@ -28,12 +34,14 @@ async function* changesOf(context: OperationContext, startedAt: Date): AsyncGene
       requireAccess(actor, READ_SESSIONS, organizationId);
       context.budget.renew();
       const since = new Date(context.now().getTime() - OVERLAP_MS);
-      const rows = await findChangedSessions({ ...context, actor }, since, MAX_CHANGED);
-      const isNews = ({ id, updatedAt }: SessionRow) =>
-        seen ? seen.get(id) !== updatedAt : new Date(updatedAt) >= startedAt;
-      const news = rows.filter(isNews);
-      seen = new Map(rows.map(({ id, updatedAt }) => [id, updatedAt]));
-      for (const row of news) yield row;
+      const changes = await findSessionChanges({ ...context, actor }, since, MAX_CHANGED);
+      const news = changes.filter(({ id, updatedAt }) =>
+        seen ? seen.get(id) !== updatedAt : new Date(updatedAt) >= startedAt,
+      );
+      seen = new Map(changes.map(({ id, updatedAt }) => [id, updatedAt]));
+      const ids = news.map(({ id }) => id);
+      const rows = ids.length > 0 ? await findSessions({ ...context, actor }, ids, selected) : [];
+      yield* rows.toSorted((one, other) => ids.indexOf(one.id) - ids.indexOf(other.id));
       await live.changed();
     }
   } finally {

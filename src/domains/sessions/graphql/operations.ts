@@ -102,7 +102,7 @@ builder.subscriptionField('sessionChanged', (t) =>
   t.field({
     type: SessionType,
     description: `A session of the acting organization that the caller may read, each time one is created or changed, as it is then. Several changes in quick succession may come as one. ${describeAccess(READ_SESSIONS)} Ends with an error when the caller may no longer read sessions.`,
-    subscribe: (_, __, context) => followSessions(context),
+    subscribe: (_, __, context, info) => followSessions(context, selectedColumns(info, 'Session')),
     resolve: (row) => row,
   }),
 );
