@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import { z } from 'zod';
+import { type Network, parseNetwork } from './http/client-address.ts';
 import { parseEncryptionKeys } from './secrets/secrets.ts';
 
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
@@ -63,6 +64,13 @@ const subscriptions = z.string().transform((value, context): Subscriptions => {
   return pairs;
 });
 
+const networks = z.string().transform((value, context): Network[] => {
+  const parsed = value.split(',').map((each) => parseNetwork(each.trim()));
+  if (parsed.includes(undefined))
+    context.addIssue('must be IP addresses or CIDR blocks, such as 10.0.0.0/8, separated by commas');
+  return parsed.filter((each) => each !== undefined);
+});
+
 const encryptionKeys = z.string().transform((value, context) => {
   try {
     return parseEncryptionKeys(value);
@@ -104,6 +112,8 @@ const environment = z.object({
   ENCRYPTION_KEYS: encryptionKeys.optional(),
   ALLOW_PRIVATE_NETWORK: flag.default(false),
   RATE_LIMIT_PER_MINUTE: wholeNumber(1_000_000).default(100),
+  /** Proxies whose `X-Forwarded-For` counts. */
+  TRUSTED_PROXIES: networks.default([]),
   CORS_ORIGINS: z
     .string()
     .transform((value) => value.split(','))

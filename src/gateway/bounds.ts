@@ -10,6 +10,8 @@ export interface Bounds {
   /** Live tails and subscriptions that are open, of a key and of an organization. */
   readonly tailsOfKey: number;
   readonly tailsOfOrganization: number;
+  /** Requests a minute from one address without a valid key, of each kind. */
+  readonly requestsOfClient: number;
 }
 
 /** Points that one GraphQL operation may cost. */
@@ -23,4 +25,5 @@ export const DEFAULT_BOUNDS: Bounds = {
   unreadBytes: 128 * MIB,
   tailsOfKey: 20,
   tailsOfOrganization: 200,
+  requestsOfClient: 60,
 };

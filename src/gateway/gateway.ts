@@ -4,11 +4,11 @@ import { answerBytes } from '../core/answer-size.ts';
 import { DomainError } from '../core/errors.ts';
 import { type HttpAnswer, type HttpHeaders, type HttpRequest, answerWith } from '../core/http/messages.ts';
 import { readForm } from '../core/http/request-body.ts';
-import { type StaticFile, staticFile } from '../core/http/static-file.ts';
+import { clientAddressOf } from '../core/http/client-address.ts';
 import { wantsHtml } from '../core/http/html-page.ts';
 import { type Span, traced } from '../core/tracing/tracing.ts';
-import type { KnownKey } from './admission/api-key-lookup.ts';
-import { type Admitted, admit, canAct } from './admission/authenticate.ts';
+import { type Admitted, admit } from './admission/authenticate.ts';
+import { createClientLimits } from './admission/client-limits.ts';
 import { createCors } from './http/cors.ts';
 import { type Dependencies, operationContext, publicUrlOf } from './dependencies.ts';
 import { publicContext } from './public-context.ts';
@@ -18,14 +18,13 @@ import { answerGraphQLError } from './graphql/errors.ts';
 import { live, ready } from './http/health.ts';
 import { metricsPage } from './telemetry/metrics-page.ts';
 import { whileOpen } from './telemetry/observe.ts';
-import { openApiDocument } from './rest/openapi.ts';
-import { contracts } from './print-contracts.ts';
+import { createOpenApiFile } from './rest/openapi-file.ts';
+import { openSite } from './open-site.ts';
 import { errorPage } from './pages/error-page.ts';
-import { type Site, type SitePage, createSite } from './pages/site.ts';
+import type { SitePage } from './pages/site.ts';
 import { createRateLimits } from './admission/rate-limits.ts';
-import { isWellFormedApiKey } from '../domains/api-keys/key-format.ts';
 import { answerRest, answerRestError, matchRoute, methodNotAllowed } from './rest/handler.ts';
-import { publicPages, routes } from './routes.ts';
+import { publicPages } from './routes.ts';
 import { createUnreadAnswers } from './http/unread-answers.ts';
 
 export type Gateway = (request: HttpRequest) => Promise<HttpAnswer>;
@@ -35,6 +34,8 @@ interface Passage {
   readonly request: HttpRequest;
   readonly url: URL;
   readonly requestId: string;
+  /** Undefined for a call in process. */
+  readonly clientAddress: string | undefined;
   api: 'graphql' | 'rest' | 'page';
   operation: string;
   keyId?: string;
@@ -59,6 +60,7 @@ export function createGateway(dependencies: Dependencies): Gateway {
   const cors = createCors(dependencies.config.CORS_ORIGINS);
   const { metrics, tracing } = dependencies;
   const limits = createRateLimits(dependencies);
+  const clientLimits = createClientLimits({ now: dependencies.now, limit: dependencies.bounds.requestsOfClient });
   const graphql = createGraphQLApi(dependencies, limits);
   const unread = createUnreadAnswers(dependencies.bounds);
   const openapi = createOpenApiFile();
@@ -143,6 +145,8 @@ export function createGateway(dependencies: Dependencies): Gateway {
     passage.operation = page.operationId;
     // What opens such a page to look at it, without reading it, must not use up what it stands for: HEAD runs nothing.
     if (request.method === 'HEAD') return answerWith(null);
+    const excess = clientLimits.count(page.operationId, passage.clientAddress);
+    if (excess) throw excess;
     const context = publicContext(dependencies, requestId, request);
     if (request.method === 'GET') return page.answer(context, url.searchParams);
     if (request.method !== 'POST' || !page.submit)
@@ -154,9 +158,28 @@ export function createGateway(dependencies: Dependencies): Gateway {
     '/openapi.json': (request) => openapi(publicUrlOf(dependencies)).answer(request),
     '/health/live': async () => live(),
     '/health/ready': () => ready(dependencies),
-    '/metrics': (request) =>
+    [METRICS]: (request) =>
       metricsPage(request, { registry: metrics.registry, token: dependencies.config.METRICS_TOKEN }),
   };
+
+  const addressOf = ({ peerAddress, headers }: HttpRequest) =>
+    peerAddress && clientAddressOf(peerAddress, headers.get('x-forwarded-for'), dependencies.config.TRUSTED_PROXIES);
+
+  async function answerOrRefuse(passage: Passage): Promise<HttpAnswer> {
+    try {
+      const told = await answer(passage);
+      return { ...told, onClose: unread.hold(passage.keyId, bytesOf(told.body)) };
+    } catch (error) {
+      return answerError(toDomainError(error, passage.log), passage);
+    }
+  }
+
+  /** A client whose credentials were refused too often gets 429 in place of the next 401. Metrics are never refused for being asked often. */
+  function refusedWithinLimits(told: HttpAnswer, passage: Passage): HttpAnswer {
+    if (told.status !== 401 || passage.url.pathname === METRICS) return told;
+    const excess = clientLimits.count('unauthenticated', passage.clientAddress);
+    return excess ? answerError(excess, passage) : told;
+  }
 
   async function handle(request: HttpRequest, span?: Span): Promise<HttpAnswer> {
     const started = performance.now();
@@ -166,6 +189,9 @@ export function createGateway(dependencies: Dependencies): Gateway {
       request,
       url: new URL(request.url),
       requestId,
+      get clientAddress() {
+        return addressOf(request);
+      },
       api: 'page',
       operation: 'unknown',
       // Few requests write more than their one line.
@@ -173,15 +199,8 @@ export function createGateway(dependencies: Dependencies): Gateway {
         return (log ??= dependencies.log.child({ requestId, traceId: span?.traceId }));
       },
     };
-    let told: HttpAnswer;
-    let onClose: (() => void) | undefined;
-    try {
-      told = await answer(passage);
-      onClose = unread.hold(passage.keyId, bytesOf(told.body));
-    } catch (error) {
-      const failure = toDomainError(error, passage.log);
-      told = answerError(failure, passage);
-    }
+    const told = refusedWithinLimits(await answerOrRefuse(passage), passage);
+    const { onClose } = told;
     const seconds = (performance.now() - started) / 1000;
     const { api, operation, keyId } = passage;
     const { status } = told;
@@ -203,6 +222,7 @@ export function createGateway(dependencies: Dependencies): Gateway {
         status,
         ms: Math.round(seconds * 1e6) / 1000,
         keyId,
+        ...(isRefusedClient(passage, status) && { clientAddress: passage.clientAddress }),
       },
       'request',
     );
@@ -232,26 +252,11 @@ export function createGateway(dependencies: Dependencies): Gateway {
   };
 }
 
-const QUIET: ReadonlySet<string> = new Set(['/health/live', '/health/ready', '/metrics', '/favicon.ico']);
+const METRICS = '/metrics';
+
+const QUIET: ReadonlySet<string> = new Set(['/health/live', '/health/ready', METRICS, '/favicon.ico']);
 
 const METHODS_OF_PAGES = ['GET', 'POST'] as const;
-
-function openSite(dependencies: Dependencies): Site {
-  const { browserSessions: sessions, signInLinks: links, keys } = dependencies;
-  const usable = (known: KnownKey | undefined) => (known && canAct(known) ? known : undefined);
-  const findKeyById = async (keyId: string) => usable(await keys.byId(keyId));
-  return createSite({
-    sessions,
-    links,
-    printSchema: contracts['schema.graphql'],
-    findKey: async (key) => (isWellFormedApiKey(key) ? usable(await keys.byKey(key)) : undefined),
-    findKeyById,
-    visitorOf: async (headers) => {
-      const keyId = await sessions.keyIdOf(headers);
-      return keyId === undefined ? undefined : findKeyById(keyId);
-    },
-  });
-}
 
 /** An error in the form of who asks: a GraphQL client, a person at a page, or a REST client. */
 function answerError(
@@ -276,20 +281,13 @@ function discard(body: HttpAnswer['body']): void {
   if (body instanceof ReadableStream) void body.cancel();
 }
 
+/** Whose address is logged: that of a caller whose key was used up is known by the key. */
+function isRefusedClient({ keyId }: Passage, status: number): boolean {
+  return status === 401 || (status === 429 && keyId === undefined);
+}
+
 /** A caller's own request id is kept when it is sane: it goes into logs and headers as it stands. */
 function requestIdOf(headers: HttpHeaders): string {
   const given = headers.get('x-request-id');
   return given !== null && /^[A-Za-z0-9._-]{1,128}$/.test(given) ? given : randomUUID();
-}
-
-/** The file openapi.json, which names the address of the gateway: known only once it listens. */
-function createOpenApiFile(): (publicUrl: string) => StaticFile {
-  let known: { readonly publicUrl: string; readonly file: StaticFile } | undefined;
-  return (publicUrl) => {
-    if (known?.publicUrl !== publicUrl) {
-      const text = JSON.stringify(openApiDocument(routes, publicUrl));
-      known = { publicUrl, file: staticFile(text, 'application/json') };
-    }
-    return known.file;
-  };
 }

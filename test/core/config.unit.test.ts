@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { ConfigurationError, readConfig } from '../../src/core/config.ts';
+import { parseNetwork } from '../../src/core/http/client-address.ts';
 import { parseEncryptionKeys } from '../../src/core/secrets/secrets.ts';
 
 const ENCRYPTION_KEYS = `k1:${Buffer.alloc(32, 1).toString('base64')}`;
@@ -23,6 +24,7 @@ test('without variables, or with empty ones, the defaults hold', () => {
       "PORT": 4000,
       "RATE_LIMIT_PER_MINUTE": 100,
       "RUN_JOBS": true,
+      "TRUSTED_PROXIES": [],
       "USER_DELETION_DELAY": 0,
     }
   `);
@@ -43,6 +45,7 @@ test('every variable is read', () => {
       ENCRYPTION_KEYS,
       ALLOW_PRIVATE_NETWORK: 'true',
       RATE_LIMIT_PER_MINUTE: '0',
+      TRUSTED_PROXIES: '10.0.0.0/8, 2001:db8::1',
       CORS_ORIGINS: 'https://app.example.com,http://127.0.0.1:3000',
       PERSISTED_OPERATIONS: 'operations',
       PERSISTED_OPERATIONS_MODE: 'only',
@@ -67,6 +70,7 @@ test('every variable is read', () => {
     ENCRYPTION_KEYS: parseEncryptionKeys(ENCRYPTION_KEYS),
     ALLOW_PRIVATE_NETWORK: true,
     RATE_LIMIT_PER_MINUTE: 0,
+    TRUSTED_PROXIES: [parseNetwork('10.0.0.0/8'), parseNetwork('2001:db8::1')],
     CORS_ORIGINS: ['https://app.example.com', 'http://127.0.0.1:3000'],
     PERSISTED_OPERATIONS: 'operations',
     PERSISTED_OPERATIONS_MODE: 'only',
@@ -93,6 +97,7 @@ describe('a bad value is refused with one line that names the variable and does 
   const HOST = 'must be a host name or an IP address';
   const REPLICAS = 'must be postgresql:// URLs, separated by commas';
   const CLIENT_URL = 'must be an https URL with a path, without user, query and fragment';
+  const NETWORKS = 'must be IP addresses or CIDR blocks, such as 10.0.0.0/8, separated by commas';
   const ORIGINS = 'must be origins as browsers send them, such as https://app.example.com, separated by commas';
   const PAIRS =
     'must be FAMILY:LEVEL pairs; families: marketing, sales, service, content, data, revenue; levels: free, starter, professional, enterprise';
@@ -115,6 +120,10 @@ describe('a bad value is refused with one line that names the variable and does 
     ['CLIENT_METADATA_URL', 'http://example.com/client', CLIENT_URL],
     ['CORS_ORIGINS', 'https://app.example.com/', ORIGINS],
     ['CORS_ORIGINS', 'https://app.example.com,null', ORIGINS],
+    ['TRUSTED_PROXIES', '10.0.0.0/33', NETWORKS],
+    ['TRUSTED_PROXIES', '10.0.0.1,proxy.example.com', NETWORKS],
+    ['TRUSTED_PROXIES', '10.1', NETWORKS],
+    ['TRUSTED_PROXIES', '::/0/0', NETWORKS],
     ['ALLOW_PRIVATE_NETWORK', 'yes', 'must be true or false'],
     ['RUN_JOBS', '1', 'must be true or false'],
     ['RATE_LIMIT_PER_MINUTE', '-1', 'must be a whole number from 0 to 1000000'],

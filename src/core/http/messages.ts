@@ -20,6 +20,8 @@ export interface HttpRequest {
   readonly body: AsyncIterable<Uint8Array> | null;
   /** Whether all of the body has arrived; undefined where nobody knows. */
   readonly hasArrived?: boolean;
+  /** IP address of the other end of the connection; undefined where there is no connection. */
+  readonly peerAddress?: string;
 }
 
 export interface HttpAnswer {

@@ -137,6 +137,7 @@ class NodeRequest implements HttpRequest {
   readonly method: string;
   readonly url: string;
   readonly headers: HttpHeaders;
+  readonly peerAddress: string;
   readonly #incoming: IncomingMessage;
   readonly #outgoing: ServerResponse;
   #aborted: AbortController | undefined;
@@ -145,6 +146,8 @@ class NodeRequest implements HttpRequest {
     this.method = incoming.method ?? 'GET';
     this.url = url;
     this.headers = new NodeHeaders(incoming.headers);
+    // Unknown where the peer is gone already.
+    this.peerAddress = incoming.socket.remoteAddress ?? '';
     this.#incoming = incoming;
     this.#outgoing = outgoing;
   }

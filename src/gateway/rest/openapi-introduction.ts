@@ -79,5 +79,5 @@ Send an \`Idempotency-Key\` of up to 255 characters with a write to make a retry
 
 ## Limits
 
-A key may make 100 requests a minute unless the operator has set another limit: see \`RateLimit-Limit\`, \`RateLimit-Remaining\` and \`RateLimit-Reset\`. Beyond it the answer is 429 with \`Retry-After\`. Retry 429 and 503 after that time, and 500 and 502 with an idempotency key. A body has at most 4 MiB, an answer at most 16 MiB.
+A key may make 100 requests a minute unless the operator has set another limit: see \`RateLimit-Limit\`, \`RateLimit-Remaining\` and \`RateLimit-Reset\`. Beyond it the answer is 429 with \`Retry-After\`. From one address, 60 requests a minute are answered 401, and 60 of each operation that needs no key are served; the next one is 429. Retry 429 and 503 after that time, and 500 and 502 with an idempotency key. A body has at most 4 MiB, an answer at most 16 MiB.
 `;

@@ -1,0 +1,24 @@
+import { isWellFormedApiKey } from '../domains/api-keys/key-format.ts';
+import type { KnownKey } from './admission/api-key-lookup.ts';
+import { canAct } from './admission/authenticate.ts';
+import type { Dependencies } from './dependencies.ts';
+import { type Site, createSite } from './pages/site.ts';
+import { contracts } from './print-contracts.ts';
+
+/** The pages of a gateway, which know visitors by the cookie of their browser. */
+export function openSite(dependencies: Dependencies): Site {
+  const { browserSessions: sessions, signInLinks: links, keys } = dependencies;
+  const usable = (known: KnownKey | undefined) => (known && canAct(known) ? known : undefined);
+  const findKeyById = async (keyId: string) => usable(await keys.byId(keyId));
+  return createSite({
+    sessions,
+    links,
+    printSchema: contracts['schema.graphql'],
+    findKey: async (key) => (isWellFormedApiKey(key) ? usable(await keys.byKey(key)) : undefined),
+    findKeyById,
+    visitorOf: async (headers) => {
+      const keyId = await sessions.keyIdOf(headers);
+      return keyId === undefined ? undefined : findKeyById(keyId);
+    },
+  });
+}

@@ -1,0 +1,139 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { createClientLimits } from '../../../src/gateway/admission/client-limits.ts';
+import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+
+/** What a client address may do without a valid API key: 60 of each kind a minute. */
+
+const AT = new Date('2026-03-01T10:20:40.000Z');
+const later = (ms: number) => new Date(AT.getTime() + ms);
+const CALLBACK = '/v1/mcp-connections/oauth/callback?state=none&code=none';
+
+let gateway: TestGateway;
+beforeAll(async () => {
+  gateway = await startTestGateway({ TRUSTED_PROXIES: '10.0.0.0/8' });
+});
+afterAll(() => gateway.close());
+
+let client = 0;
+beforeEach(() => {
+  gateway.setClock(AT);
+  gateway.logged.length = 0;
+  client += 1;
+});
+
+interface Sent {
+  readonly from?: string;
+  readonly path?: string;
+  readonly init?: RequestInit;
+}
+
+/** A request from a client whom the tests before have not been. */
+function send({ from = `198.51.100.${client}`, path = '/v1/sessions', init }: Sent = {}): Promise<Response> {
+  const request = new Request(new URL(path, 'http://gateway'), init);
+  return gateway.fetch(Object.assign(request, { peerAddress: from, hasArrived: true }));
+}
+
+async function statusesOf(count: number, sent?: Sent): Promise<number[]> {
+  const answers = await Promise.all(Array.from({ length: count }, () => send(sent)));
+  return answers.map(({ status }) => status);
+}
+
+const times = (count: number, status: number) => Array.from({ length: count }, () => status);
+
+const unknownKey = { headers: { Authorization: 'Bearer wgk_000000000000000000000000000000000000' } };
+const graphql = { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: '{"query":"{ __typename }"}' };
+const signIn = (body: string, headers = {}) => ({ method: 'POST', body, headers });
+
+test.each<[string, Sent]>([
+  ['REST without a key', {}],
+  ['REST with an unknown key', { init: unknownKey }],
+  ['GraphQL', { path: '/graphql', init: graphql }],
+  ['an address that nothing is at', { path: '/nothing' }],
+  ['a sign-in with a wrong key', { path: '/sign-in', init: signIn('{"key":"wrong"}') }],
+  [
+    'the form of the sign-in',
+    {
+      path: '/sign-in',
+      init: signIn('key=wrong', { 'Content-Type': 'application/x-www-form-urlencoded', Accept: 'text/html' }),
+    },
+  ],
+  ['a sign-in link that nobody made', { path: '/sign-in?token=guess' }],
+])('60 answers with 401 a minute: %s', async (_, sent) => {
+  expect(await statusesOf(62, sent)).toEqual([...times(60, 401), ...times(2, 429)]);
+  const refused = await send(sent);
+  expect([refused.status, refused.headers.get('Retry-After')]).toEqual([429, '60']);
+  gateway.setClock(later(59_500));
+  expect((await send(sent)).headers.get('Retry-After')).toBe('1');
+  gateway.setClock(later(60_000));
+  expect(await statusesOf(1, sent)).toEqual([401]);
+});
+
+test('60 requests of the OAuth callback a minute, by GET and POST together; a HEAD, which runs nothing, is not counted', async () => {
+  const callback = { path: CALLBACK };
+  await statusesOf(10, { path: CALLBACK, init: { method: 'HEAD' } });
+  const [first, ...others] = await statusesOf(59, callback);
+  expect(others).toEqual(times(58, first ?? 0));
+  const form = { method: 'POST', body: 'state=none', headers: { 'Sec-Fetch-Site': 'same-origin' } };
+  expect(await statusesOf(2, { path: CALLBACK, init: form })).not.toEqual(times(2, 429));
+  const refused = await send(callback);
+  expect([refused.status, refused.headers.get('Retry-After')]).toEqual([429, '60']);
+  expect(await refused.json()).toEqual({
+    error: 'more than 60 requests a minute without a valid API key from this address; try again in 60 s',
+  });
+});
+
+test('a valid key is served from an address whose 401 are used up, and so is another address', async () => {
+  const { key } = await gateway.createKey();
+  await statusesOf(70);
+  expect(await statusesOf(1, { init: { headers: { Authorization: `Bearer ${key}` } } })).toEqual([200]);
+  expect(await statusesOf(1, { from: '203.0.113.77' })).toEqual([401]);
+});
+
+test('behind a trusted proxy its clients are limited, each by itself; what others write into the header does not count', async () => {
+  const through = (proxy: string, forwardedFor: string) => ({
+    from: proxy,
+    init: { headers: { 'X-Forwarded-For': forwardedFor } },
+  });
+  await statusesOf(60, through('10.0.0.1', '1.2.3.4, 198.51.100.200'));
+  expect(await statusesOf(1, through('10.0.0.2', '5.6.7.8, 198.51.100.200, 10.0.0.1'))).toEqual([429]);
+  expect(await statusesOf(1, through('10.0.0.1', '198.51.100.201'))).toEqual([401]);
+  const answers = await Promise.all(
+    Array.from({ length: 61 }, (_, index) => send(through('203.0.113.5', `1.2.3.${index}`))),
+  );
+  expect(answers.at(-1)?.status).toBe(429);
+});
+
+test('a 401, and the 429 in its place, are logged with the address of the client; what has a valid key is not', async () => {
+  const { key } = await gateway.createKey();
+  await statusesOf(61, { from: '10.0.0.1', init: { headers: { 'X-Forwarded-For': '2001:db8::1' } } });
+  await statusesOf(1, { init: { headers: { Authorization: `Bearer ${key}` } } });
+  const lines = gateway.logged
+    .map((line) => JSON.parse(line) as { status?: number; clientAddress?: string })
+    .filter(({ status }) => status !== undefined)
+    .map(({ status, clientAddress }) => [status, clientAddress]);
+  expect(lines).toEqual([
+    ...Array.from({ length: 60 }, () => [401, '2001:db8::1']),
+    [429, '2001:db8::1'],
+    [200, undefined],
+  ]);
+});
+
+test('readiness and metrics are never refused for being asked often', async () => {
+  expect(await statusesOf(100, { path: '/health/ready' })).toEqual(times(100, 200));
+  expect(await statusesOf(100, { path: '/metrics' })).toEqual(times(100, 200));
+  const guarded = await startTestGateway({ METRICS_TOKEN: 'a-token-of-a-scraper' }, { beside: gateway });
+  const asked = Array.from({ length: 70 }, () =>
+    guarded.fetch(Object.assign(new Request('http://gateway/metrics'), { peerAddress: '198.51.100.9' })),
+  );
+  expect((await Promise.all(asked)).map(({ status }) => status)).toEqual(times(70, 401));
+  await guarded.close();
+});
+
+test('a clock that is set back keeps nobody out for more than a minute', () => {
+  let at = AT;
+  const limits = createClientLimits({ now: () => at, limit: 1 });
+  limits.count('any', '198.51.100.1');
+  expect(limits.count('any', '198.51.100.1')?.status).toBe(429);
+  at = later(-3_600_000);
+  expect(limits.count('any', '198.51.100.1')).toBeUndefined();
+});
