@@ -62,7 +62,8 @@ export default defineConfig({
         test: {
           name: 'several',
           include: SHARED_STATE,
-          exclude: UNIT,
+          // Clients are limited by each process, and here all are one: the load balancer.
+          exclude: [...UNIT, 'test/gateway/admission/client-limits.test.ts'],
           env: { GATEWAYS: '2' },
           globalSetup: ['test/support/global-setup.ts'],
           setupFiles: ['test/support/single-process-only.ts'],
