@@ -8,6 +8,7 @@ import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.
 import { proof } from '../support/proof.ts';
 import { append, createSession, eventsOf, moveTo } from '../support/fixtures/sessions.ts';
 import { SCHEMA, appFile, generatedFolder, typeErrors } from './helpers/apps.ts';
+import { copyClientExamples } from './helpers/client-examples.ts';
 
 interface Pages<Row> {
   rows(): Row[];
@@ -45,6 +46,7 @@ beforeAll(async () => {
   ({ key, email } = await gateway.createKey());
 
   await generatedFolder('relay');
+  await copyClientExamples('relay-clients');
   const { stdout } = await promisify(execFile)(
     require('relay-compiler') as string,
     ['--noWatchman', 'relay.config.json'],

@@ -1,18 +1,10 @@
-import { createClient } from 'graphql-sse';
 import {
-  Environment,
   type Direction,
-  type GraphQLResponse,
   type GraphQLTaggedNode,
   type MutationParameters,
   type OperationType,
   type ReaderFragment,
-  type RequestParameters,
   type Variables,
-  Network,
-  Observable,
-  RecordSource,
-  Store,
   commitMutation,
   createOperationDescriptor,
   fetchQuery,
@@ -38,33 +30,12 @@ import followSubscription, {
 import pageQuery, { type sessionPageQuery } from '../../generated/relay/sessionPageQuery.graphql';
 import eventFragment, { type sessionPage_event$data } from '../../generated/relay/sessionPage_event.graphql';
 import pageFragment from '../../generated/relay/sessionPage_events.graphql';
+import { createRelayEnvironment } from '../../generated/relay-clients/relay-environment.ts';
 
 // What `react-relay` does with these fragments, without React: its hooks are made of the same functions of `relay-runtime`.
 
 export function createApp(url: string, key: string) {
-  const headers = { Authorization: `Bearer ${key}` };
-  const events = createClient({ url, headers });
-  const environment = new Environment({
-    store: new Store(new RecordSource()),
-    network: Network.create(
-      async ({ text }, variables) => {
-        const body = JSON.stringify({ query: text, variables });
-        const init = { method: 'POST', headers: { ...headers, 'Content-Type': 'application/json' }, body };
-        return (await (await fetch(url, init)).json()) as GraphQLResponse;
-      },
-      ({ text }: RequestParameters, variables: Variables) =>
-        Observable.create<GraphQLResponse>((sink) =>
-          events.subscribe(
-            { query: text ?? '', variables },
-            {
-              next: (result) => sink.next(result as GraphQLResponse),
-              error: (error) => sink.error(error as Error),
-              complete: () => sink.complete(),
-            },
-          ),
-        ),
-    ),
-  });
+  const environment = createRelayEnvironment(url, key);
 
   async function ask<T extends OperationType>(query: GraphQLTaggedNode, variables: T['variables']) {
     const data = await fetchQuery<T>(environment, query, variables, {

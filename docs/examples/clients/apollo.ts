@@ -1,0 +1,104 @@
+import { ApolloClient, ApolloLink, HttpLink, InMemoryCache, Observable } from '@apollo/client/core';
+import { getMainDefinition, relayStylePagination } from '@apollo/client/utilities';
+import { print } from 'graphql';
+import { messagesByField } from './form-errors.ts';
+import {
+  OverviewDocument,
+  RenameSessionDocument,
+  SessionEventsDocument,
+  type SessionRowFragment,
+  SessionsDocument,
+} from './generated/operations.ts';
+import { createResumableEvents } from './resumable-events.ts';
+
+/** Which types an interface or union has: without it Apollo leaves out `... on Error`. Ask once, when you build. */
+export async function possibleTypesOf(url: string, key: string): Promise<Record<string, string[]>> {
+  const body = JSON.stringify({ query: '{ __schema { types { name possibleTypes { name } } } }' });
+  const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' };
+  const answer = (await (await fetch(url, { method: 'POST', headers, body })).json()) as {
+    data: { __schema: { types: { name: string; possibleTypes: { name: string }[] | null }[] } };
+  };
+  const abstract = answer.data.__schema.types.filter(({ possibleTypes }) => possibleTypes);
+  return Object.fromEntries(abstract.map((type) => [type.name, (type.possibleTypes ?? []).map(({ name }) => name)]));
+}
+
+export function createApolloClient(url: string, key: string, possibleTypes: Record<string, string[]>) {
+  const headers = { Authorization: `Bearer ${key}` };
+  const events = createResumableEvents(url, headers);
+  const overEvents = new ApolloLink(
+    ({ query, variables }) =>
+      new Observable<ApolloLink.Result>((observer) => events.subscribe({ query: print(query), variables }, observer)),
+  );
+  return new ApolloClient({
+    cache: new InMemoryCache({
+      possibleTypes,
+      // Pages that are fetched later are added to the list.
+      typePolicies: { Organization: { fields: { sessions: relayStylePagination() } } },
+    }),
+    link: ApolloLink.split(
+      ({ query }) => {
+        const definition = getMainDefinition(query);
+        return definition.kind === 'OperationDefinition' && definition.operation === 'subscription';
+      },
+      overEvents,
+      new HttpLink({ uri: url, headers }),
+    ),
+  });
+}
+
+type Apollo = ReturnType<typeof createApolloClient>;
+
+/** Shows sessions page by page: `onPage` is called with all that is loaded so far, also after a change. In a component: `useQuery`, `fetchMore`. */
+export function watchSessions(client: Apollo, pageSize: number, onPage: (titles: string[]) => void) {
+  const watched = client.watchQuery({ query: SessionsDocument, variables: { first: pageSize }, errorPolicy: 'all' });
+  const subscription = watched.subscribe(({ data, dataState }) => {
+    if (dataState !== 'complete') return;
+    onPage((data.viewer.organization?.sessions?.edges ?? []).map(({ node }) => (node as SessionRowFragment).title));
+  });
+  return {
+    /** Whether there was another page. */
+    async loadMore(): Promise<boolean> {
+      const { data } = watched.getCurrentResult();
+      const page = data?.viewer?.organization?.sessions?.pageInfo;
+      if (!page?.hasNextPage) return false;
+      await watched.fetchMore({ variables: { after: page.endCursor } });
+      return true;
+    },
+    stop: () => subscription.unsubscribe(),
+  };
+}
+
+/** Shows the new title at once, and takes it back when it is refused: then answers the messages of a form by field. */
+export async function renameSession(client: Apollo, session: SessionRowFragment, title: string) {
+  const { data } = await client.mutate({
+    mutation: RenameSessionDocument,
+    variables: { input: { sessionId: session.databaseId, title } },
+    optimisticResponse: {
+      updateSession: { __typename: 'UpdateSessionPayload', session: { ...session, title } },
+    },
+  });
+  const result = data?.updateSession;
+  return result && 'message' in result ? messagesByField(result) : new Map<string, string>();
+}
+
+/** What the caller may see of an organization, and why the rest is not there. */
+export async function readOverview(client: Apollo) {
+  // Partial data is data: without 'all' Apollo would throw it away.
+  const { data, error } = await client.query({ query: OverviewDocument, errorPolicy: 'all' });
+  const organization = data?.viewer.organization;
+  return { name: organization?.name, changes: organization?.auditLog?.nodes ?? null, refused: error?.message };
+}
+
+/** Calls `onEvent` with each event of a session until the session is finished. */
+export function followSession(client: Apollo, sessionId: string, onEvent: (id: number) => void): Promise<void> {
+  return new Promise((resolve, reject) => {
+    client.subscribe({ query: SessionEventsDocument, variables: { sessionId } }).subscribe({
+      next({ data, error }) {
+        if (error) reject(error);
+        else if (data) onEvent(data.sessionEvents.databaseId);
+      },
+      error: reject,
+      complete: resolve,
+    });
+  });
+}

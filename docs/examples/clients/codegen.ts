@@ -1,0 +1,15 @@
+// npx graphql-codegen --config codegen.ts
+export default {
+  schema: 'http://127.0.0.1:4000/schema.graphql',
+  documents: 'operations.graphql',
+  generates: {
+    'generated/operations.ts': { plugins: ['typescript-operations', 'typed-document-node'] },
+  },
+  config: {
+    // Without these every scalar is `unknown` or `any`.
+    scalars: { BigInt: 'string', DateTime: 'string', JSON: 'unknown', URL: 'string', UUID: 'string' },
+    strictScalars: true,
+    enumsAsTypes: true,
+    useTypeImports: true,
+  },
+};

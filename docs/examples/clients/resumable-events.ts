@@ -1,0 +1,53 @@
+import { type Client, NetworkError, createClient } from 'graphql-sse';
+
+interface Request {
+  readonly query: string;
+  readonly variables?: Record<string, unknown> | undefined;
+}
+
+interface Sink<Result> {
+  next(result: Result): void;
+  error(error: unknown): void;
+  complete(): void;
+}
+
+/** A client of subscriptions in which `sessionEvents` goes on behind the last event that was seen, so that each event arrives once. */
+export function createResumableEvents(url: string, headers: Record<string, string>) {
+  // By itself graphql-sse would subscribe again with the first `after`, and get the events again.
+  const client: Client = createClient({ url, headers, retryAttempts: 0 });
+  return {
+    subscribe<Result>({ query, variables }: Request, sink: Sink<Result>): () => void {
+      let current = variables;
+      let failures = 0;
+      let waiting: ReturnType<typeof setTimeout> | undefined;
+      let stop = () => {};
+      const start = () => {
+        stop = client.subscribe<{ sessionEvents?: { databaseId: number } }>(
+          { query, ...(current && { variables: current }) },
+          {
+            next(result) {
+              failures = 0;
+              const last = result.data?.sessionEvents?.databaseId;
+              if (last !== undefined) current = { ...current, after: String(last) };
+              sink.next(result as Result);
+            },
+            error(error) {
+              // A refusal stays one; everything else is a connection that broke.
+              if (error instanceof NetworkError && isRefusal(error.response)) return sink.error(error);
+              waiting = setTimeout(start, Math.min(30_000, 250 * 2 ** failures++));
+            },
+            complete: () => sink.complete(),
+          },
+        );
+      };
+      start();
+      return () => {
+        clearTimeout(waiting);
+        stop();
+      };
+    },
+  };
+}
+
+const isRefusal = (response: { status?: number } | undefined) =>
+  response?.status !== undefined && response.status >= 400 && response.status < 500 && response.status !== 429;

@@ -1,0 +1,218 @@
+import { readFile, readdir } from 'node:fs/promises';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createGateway } from '../../src/gateway/gateway.ts';
+import { type RunningServer, serve } from '../../src/gateway/http/server.ts';
+import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
+import { append, createSession, eventsOf, moveTo } from '../support/fixtures/sessions.ts';
+import { SCHEMA, typeErrors } from './helpers/apps.ts';
+import { EXAMPLES, type Examples, copyClientExamples, openExample } from './helpers/client-examples.ts';
+
+/** The examples of docs/clients.md, as they stand there, against a gateway. */
+
+let gateway: TestGateway;
+let server: RunningServer;
+let folder: string;
+let url: string;
+
+const example = <File extends keyof Examples>(file: File) => openExample(folder, file);
+
+beforeAll(async () => {
+  gateway = await startTestGateway({ CORS_ORIGINS: 'http://localhost:5173' });
+  server = await serve(createGateway(gateway.dependencies), { host: '127.0.0.1', port: 0 });
+  url = `${server.url}/graphql`;
+  folder = await copyClientExamples('clients');
+});
+afterAll(async () => {
+  await server.stop(1_000);
+  await gateway.close();
+});
+
+test('the page has every example as it is in its file, and their types fit', async () => {
+  const page = await readFile(new URL('../../docs/clients.md', import.meta.url), 'utf8');
+  const files = await readdir(EXAMPLES);
+  for (const file of files) {
+    const text = await readFile(`${folder}/${file}`, 'utf8');
+    expect(page, `docs/clients.md has docs/examples/clients/${file}`).toContain(
+      `\`\`\`${file.split('.').at(-1)}\n${text}\`\`\``,
+    );
+  }
+  const code = files.filter((file) => file.endsWith('.ts')).map((file) => `../generated/clients/${file}`);
+  expect(typeErrors(...code)).toEqual([]);
+});
+
+test('the configuration of the generator has every scalar of the schema', async () => {
+  const { default: config } = await example('codegen.ts');
+  const scalars = [...(await readFile(SCHEMA, 'utf8')).matchAll(/^scalar (\w+)/gm)].map(([, name]) => name);
+  expect(new Set(Object.keys(config.config.scalars))).toEqual(new Set(scalars));
+});
+
+interface Workspace {
+  readonly key: string;
+  readonly organization: string;
+  readonly ids: readonly string[];
+}
+
+/** Three sessions, the first of which has five events and is finished. */
+async function workspace(): Promise<Workspace> {
+  const { key, organization } = await gateway.createKey();
+  const ids: string[] = [];
+  for (const title of ['One', 'Two', 'Three'])
+    ids.push(await createSession(gateway, key, { title, visibility: 'PUBLIC' }));
+  await append(gateway, key, ids[0] ?? '', eventsOf(5));
+  await moveTo(gateway, key, ids[0] ?? '', 'CANCELLED');
+  return { key, organization, ids };
+}
+
+const titlesOf = async (items: AsyncIterable<{ title: string }>) => {
+  const titles: string[] = [];
+  for await (const { title } of items) titles.push(title);
+  return titles;
+};
+
+test('urql: pages, typed errors in a form, events', async () => {
+  const { key, ids } = await workspace();
+  const urql = await example('urql.ts');
+  const client = urql.createUrqlClient(url, key);
+  expect(await titlesOf(urql.allSessions(client, 2))).toEqual(['Three', 'Two', 'One']);
+  expect(await urql.renameSession(client, ids[1] ?? '', 'Renamed')).toEqual({ title: 'Renamed' });
+  expect(await urql.renameSession(client, ids[1] ?? '', '')).toEqual({
+    messages: new Map([['title', 'must not be empty']]),
+  });
+  const seen: number[] = [];
+  await urql.followSession(client, ids[0] ?? '', (id) => seen.push(id));
+  expect(seen).toEqual([1, 2, 3, 4, 5]);
+});
+
+describe('Apollo', () => {
+  test('shows pages, a change before it is answered, and takes it back when it is refused', async () => {
+    const { key } = await workspace();
+    const apollo = await example('apollo.ts');
+    const client = apollo.createApolloClient(url, key, await apollo.possibleTypesOf(url, key));
+    const shown: string[][] = [];
+    const list = apollo.watchSessions(client, 2, (titles) => shown.push(titles));
+    await expect.poll(() => shown.at(-1)).toEqual(['Three', 'Two']);
+    expect(await list.loadMore()).toBe(true);
+    await expect.poll(() => shown.at(-1)).toEqual(['Three', 'Two', 'One']);
+    expect(await list.loadMore()).toBe(false);
+
+    const session = Object.values(client.cache.extract()).find((one) => (one as { title?: string })?.title === 'Two');
+    const renaming = apollo.renameSession(client, session, 'Renamed');
+    expect(shown.at(-1)).toEqual(['Three', 'Renamed', 'One']);
+    expect(await renaming).toEqual(new Map());
+    const refusing = apollo.renameSession(client, session, 'x'.repeat(1001));
+    expect(shown.at(-1)?.[1]).toHaveLength(1001);
+    expect(await refusing).toEqual(new Map([['title', 'must be at most 1000 characters']]));
+    await expect.poll(() => shown.at(-1)).toEqual(['Three', 'Renamed', 'One']);
+    list.stop();
+  });
+
+  test('keeps partial data with the reason of what is missing, and follows events', async () => {
+    const { key, organization, ids } = await workspace();
+    const apollo = await example('apollo.ts');
+    const possibleTypes = await apollo.possibleTypesOf(url, key);
+    const member = await gateway.createKey({ organization });
+    const asAdmin = apollo.createApolloClient(url, key, possibleTypes);
+    const asMember = apollo.createApolloClient(url, member.key, possibleTypes);
+    expect((await apollo.readOverview(asAdmin)).changes).toHaveLength(5);
+    expect(await apollo.readOverview(asMember)).toEqual({
+      name: expect.any(String),
+      changes: null,
+      refused: expect.stringContaining('only an admin'),
+    });
+    const seen: number[] = [];
+    await apollo.followSession(asMember, ids[0] ?? '', (id) => seen.push(id));
+    expect(seen).toEqual([1, 2, 3, 4, 5]);
+  });
+});
+
+test('graphql-sse: events, and a refusal as one', async () => {
+  const { key, ids } = await workspace();
+  const { followSession } = await example('graphql-sse.ts');
+  const seen: [number, string][] = [];
+  await followSession(url, key, ids[0] ?? '', (...event) => seen.push(event));
+  expect(seen).toEqual([1, 2, 3, 4, 5].map((id) => [id, 'text']));
+  await expect(followSession(url, 'wgk_nothing', ids[0] ?? '', () => {})).rejects.toMatchObject({
+    response: { status: 401 },
+  });
+});
+
+test('REST: lists to their end, reads, changes, and does a write once that is sent again', async () => {
+  const { key, ids } = await workspace();
+  const rest = await example('rest.ts');
+  const client = rest.createRest(server.url, key);
+  expect(await titlesOf(rest.allSessions(client, 2))).toEqual(['Three', 'Two', 'One']);
+  const events: number[] = [];
+  for await (const { id } of rest.storedEvents(client, ids[0] ?? '', 2)) events.push(id);
+  expect(events).toEqual([1, 2, 3, 4, 5]);
+  expect([await rest.raiseLevel(client, ids[1] ?? ''), await rest.raiseLevel(client, ids[1] ?? '')]).toEqual([1, 2]);
+  // Loses the first answer of each write, after it was done.
+  const lost = new Set<string>();
+  const real = globalThis.fetch;
+  globalThis.fetch = async (input, init) => {
+    const response = await real(input, init);
+    const idempotencyKey = input instanceof Request ? input.headers.get('Idempotency-Key') : null;
+    if (idempotencyKey === null || lost.has(idempotencyKey)) return response;
+    lost.add(idempotencyKey);
+    throw new TypeError('the connection was lost');
+  };
+  try {
+    const created = await client.POST('/v1/sessions', { body: { title: 'Once' } });
+    expect([created.response.status, created.response.headers.get('Idempotent-Replayed')]).toEqual([201, 'true']);
+  } finally {
+    globalThis.fetch = real;
+  }
+  expect(lost.size).toBe(1);
+  expect((await titlesOf(rest.allSessions(client, 100))).filter((title) => title === 'Once')).toHaveLength(1);
+});
+
+test('REST: the live tail gives each event once', async () => {
+  const { key, ids } = await workspace();
+  const { liveTail } = await example('live-tail.ts');
+  const seen: number[] = [];
+  for await (const { id } of liveTail(server.url, key, ids[0] ?? '')) seen.push(id);
+  expect(seen).toEqual([1, 2, 3, 4, 5]);
+  const refused = async () => {
+    for await (const event of liveTail(server.url, 'wgk_nothing', ids[0] ?? '')) seen.push(event.id);
+  };
+  await expect(refused()).rejects.toThrow('missing or invalid API key');
+});
+
+test('a proxy keeps the key from the page: requests, refusals and live tails go through', async () => {
+  const { key, ids } = await workspace();
+  const { createProxy } = await example('proxy.ts');
+  const proxy = createProxy(server.url, ({ headers }) => (headers.cookie === 'session=1' ? key : undefined));
+  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+  const through = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+  try {
+    const send = (cookie: string, accept: string) =>
+      fetch(`${through}/v1/sessions/${ids[0]}/events`, { headers: { Cookie: cookie, Accept: accept } });
+    expect((await send('session=2', 'application/json')).status).toBe(401);
+    expect(((await (await send('session=1', 'application/json')).json()) as { items: object[] }).items).toHaveLength(5);
+    expect((await (await send('session=1', 'text/event-stream')).text()).match(/^id: \d$/gm)).toHaveLength(5);
+    const query = await fetch(`${through}/graphql`, {
+      method: 'POST',
+      headers: { Cookie: 'session=1', 'Content-Type': 'application/json' },
+      body: JSON.stringify({ query: '{ viewer { apiKey { preview } } }' }),
+    });
+    expect([query.status, await query.text()]).toEqual([200, expect.not.stringContaining(key)]);
+  } finally {
+    proxy.closeAllConnections();
+    proxy.close();
+  }
+});
+
+test('CORS: a page of a listed origin may ask, one of another may not', async () => {
+  const preflight = (origin: string) =>
+    fetch(url, {
+      method: 'OPTIONS',
+      headers: {
+        Origin: origin,
+        'Access-Control-Request-Method': 'POST',
+        'Access-Control-Request-Headers': 'authorization',
+      },
+    });
+  const allowed = await preflight('http://localhost:5173');
+  expect([allowed.status, allowed.headers.get('Access-Control-Allow-Origin')]).toEqual([204, 'http://localhost:5173']);
+  expect((await preflight('http://localhost:5174')).headers.get('Access-Control-Allow-Origin')).toBeNull();
+});

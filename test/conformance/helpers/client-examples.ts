@@ -1,0 +1,107 @@
+import { copyFile, mkdir, readFile, readdir, writeFile } from 'node:fs/promises';
+import type { IncomingMessage, Server } from 'node:http';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { codegen } from '@graphql-codegen/core';
+import * as typedDocumentNode from '@graphql-codegen/typed-document-node';
+import * as typescriptOperations from '@graphql-codegen/typescript-operations';
+import { parse } from 'graphql';
+import openapiTS, { astToString } from 'openapi-typescript';
+import { OPENAPI, SCHEMA, generatedFolder } from './apps.ts';
+
+/** The examples of docs/clients.md, copied to where the packages are that they import. */
+
+export const EXAMPLES = fileURLToPath(new URL('../../../docs/examples/clients', import.meta.url));
+
+interface CodegenConfig {
+  readonly documents: string;
+  readonly generates: Readonly<Record<string, { readonly plugins: readonly string[] }>>;
+  readonly config: { readonly scalars: Readonly<Record<string, string>> };
+}
+
+const PLUGINS = { 'typescript-operations': typescriptOperations, 'typed-document-node': typedDocumentNode };
+
+/** The folder `generated/<name>` with the examples and with what the page has them generate. */
+export async function copyClientExamples(name: string): Promise<string> {
+  const folder = await generatedFolder(name);
+  for (const file of await readdir(EXAMPLES)) await copyFile(`${EXAMPLES}/${file}`, `${folder}/${file}`);
+  await mkdir(`${folder}/generated`);
+  const { default: config } = await openExample(folder, 'codegen.ts');
+  const schema = parse(await readFile(SCHEMA, 'utf8'));
+  const document = parse(await readFile(`${folder}/${config.documents}`, 'utf8'));
+  for (const [filename, { plugins }] of Object.entries(config.generates)) {
+    const code = await codegen({
+      filename,
+      schema,
+      documents: [{ location: config.documents, document }],
+      config: config.config,
+      plugins: plugins.map((plugin) => ({ [plugin]: {} })),
+      pluginMap: PLUGINS,
+    });
+    await writeFile(`${folder}/${filename}`, code);
+  }
+  await writeFile(`${folder}/generated/openapi.ts`, astToString(await openapiTS(pathToFileURL(OPENAPI))));
+  return folder;
+}
+
+type OnEvent = (id: number) => void;
+interface Titled {
+  readonly title: string;
+}
+
+/** What the tests call of each example. The examples' own types lean on what is generated; `documented-clients.test.ts` checks them. */
+export interface Examples {
+  readonly 'codegen.ts': { readonly default: CodegenConfig };
+  readonly 'graphql-sse.ts': {
+    readonly followSession: (
+      url: string,
+      key: string,
+      sessionId: string,
+      onEvent: (id: number, eventType: string) => void,
+    ) => Promise<void>;
+  };
+  readonly 'urql.ts': {
+    readonly createUrqlClient: (url: string, key: string) => unknown;
+    readonly allSessions: (client: unknown, pageSize: number) => AsyncIterable<Titled>;
+    readonly renameSession: (client: unknown, sessionId: string, title: string) => Promise<object>;
+    readonly followSession: (client: unknown, sessionId: string, onEvent: OnEvent) => Promise<void>;
+  };
+  readonly 'apollo.ts': {
+    readonly possibleTypesOf: (url: string, key: string) => Promise<Record<string, string[]>>;
+    readonly createApolloClient: (url: string, key: string, possibleTypes: Record<string, string[]>) => ApolloExample;
+    readonly watchSessions: (
+      client: ApolloExample,
+      pageSize: number,
+      onPage: (titles: string[]) => void,
+    ) => { loadMore(): Promise<boolean>; stop(): void };
+    readonly renameSession: (client: ApolloExample, session: unknown, title: string) => Promise<Map<string, string>>;
+    readonly readOverview: (client: ApolloExample) => Promise<{ changes: object[] | null }>;
+    readonly followSession: (client: ApolloExample, sessionId: string, onEvent: OnEvent) => Promise<void>;
+  };
+  readonly 'rest.ts': {
+    readonly createRest: (baseUrl: string, key: string) => RestExample;
+    readonly allSessions: (rest: RestExample, limit: number) => AsyncIterable<Titled>;
+    readonly storedEvents: (
+      rest: RestExample,
+      sessionId: string,
+      limit: number,
+    ) => AsyncIterable<{ readonly id: number }>;
+    readonly raiseLevel: (rest: RestExample, sessionId: string) => Promise<number>;
+  };
+  readonly 'live-tail.ts': {
+    readonly liveTail: (baseUrl: string, key: string, sessionId: string) => AsyncIterable<{ readonly id: number }>;
+  };
+  readonly 'proxy.ts': {
+    readonly createProxy: (gatewayUrl: string, keyFor: (request: IncomingMessage) => string | undefined) => Server;
+  };
+}
+
+interface ApolloExample {
+  readonly cache: { extract(): object };
+}
+interface RestExample {
+  POST(path: string, init: object): Promise<{ readonly response: Response }>;
+}
+
+export async function openExample<File extends keyof Examples>(folder: string, file: File): Promise<Examples[File]> {
+  return (await import(`${folder}/${file}`)) as Examples[File];
+}

@@ -1,0 +1,88 @@
+import { afterEach, beforeAll, expect, test } from 'vitest';
+import { type LiveSession, startLiveSession } from '../support/fixtures/live-session.ts';
+import { EventStream } from '../support/fixtures/sessions.ts';
+import { endProcesses } from '../support/processes/process.ts';
+import { full, proof } from '../support/proof.ts';
+import { copyClientExamples, openExample } from './helpers/client-examples.ts';
+
+/** The documented ways to follow a session, while the gateway that they read from is killed and started again: each event arrives once. */
+
+let folder: string;
+beforeAll(async () => {
+  folder = await copyClientExamples('resumed-clients');
+});
+afterEach(endProcesses);
+
+/** Before and during each restart. */
+const EVENTS = 100;
+const RESTARTS = full ? 5 : 1;
+
+type OnEvent = (id: number) => void;
+const FOLLOW = `subscription($id: ID!) { sessionEvents(sessionId: $id) { __typename } }`;
+
+/** A client that takes ids from the stream, as `fetch-event-source` does. */
+async function followByLastEventId({ url, key, id, whenReadable }: LiveSession, onEvent: OnEvent): Promise<void> {
+  for (let lastEventId = ''; ;) {
+    const headers = {
+      Authorization: `Bearer ${key}`,
+      Accept: 'text/event-stream',
+      'Content-Type': 'application/json',
+      ...(lastEventId !== '' && { 'Last-Event-ID': lastEventId }),
+    };
+    const body = JSON.stringify({ query: FOLLOW, variables: { id } });
+    try {
+      const stream = new EventStream(await fetch(`${url}/graphql`, { method: 'POST', headers, body }));
+      for (let message = await stream.nextData(); message; message = await stream.nextData()) {
+        if (message.event === 'complete') return;
+        lastEventId = message.id ?? lastEventId;
+        onEvent(Number(message.id));
+      }
+    } catch {
+      // The gateway is away.
+    }
+    await whenReadable();
+  }
+}
+
+const FOLLOWERS: Readonly<Record<string, (live: LiveSession, onEvent: OnEvent) => Promise<void>>> = {
+  'graphql-sse': async ({ url, key, id }, onEvent) =>
+    (await openExample(folder, 'graphql-sse.ts')).followSession(`${url}/graphql`, key, id, onEvent),
+  urql: async ({ url, key, id }, onEvent) => {
+    const { createUrqlClient, followSession } = await openExample(folder, 'urql.ts');
+    await followSession(createUrqlClient(`${url}/graphql`, key), id, onEvent);
+  },
+  Apollo: async ({ url, key, id }, onEvent) => {
+    const { createApolloClient, followSession } = await openExample(folder, 'apollo.ts');
+    await followSession(createApolloClient(`${url}/graphql`, key, {}), id, onEvent);
+  },
+  'Last-Event-ID over GraphQL': followByLastEventId,
+  'Last-Event-ID over REST': async ({ url, key, id }, onEvent) => {
+    for await (const event of (await openExample(folder, 'live-tail.ts')).liveTail(url, key, id)) onEvent(event.id);
+  },
+};
+
+test('across restarts of the gateway each event arrives once, however a client follows', async () => {
+  const live = await startLiveSession();
+  const followers = Object.entries(FOLLOWERS).map(([name, follow]) => {
+    const seen: number[] = [];
+    return { name, seen, following: follow(live, (id) => seen.push(id)) };
+  });
+  const expectAll = async (count: number) => {
+    const expected = Array.from({ length: count }, (_, index) => index + 1);
+    const all = Object.fromEntries(followers.map(({ name }) => [name, expected]));
+    await expect.poll(() => Object.fromEntries(followers.map(({ name, seen }) => [name, seen]))).toEqual(all);
+  };
+  for (let round = 0; round < RESTARTS; round += 1) {
+    await live.write(EVENTS);
+    await expectAll(EVENTS * (2 * round + 1));
+    const writing = live.write(EVENTS);
+    await live.restartReader();
+    await writing;
+    await expectAll(EVENTS * (2 * round + 2));
+  }
+  await live.finish();
+  await Promise.all(followers.map(({ following }) => following));
+  await expectAll(EVENTS * 2 * RESTARTS);
+  const figures = { events: EVENTS * 2 * RESTARTS, restarts: RESTARTS, missed: 0, doubled: 0 };
+  for (const name of Object.keys(FOLLOWERS)) proof(`Resumed by ${name}`, { figures });
+});
