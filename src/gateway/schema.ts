@@ -10,7 +10,7 @@ import '../domains/user-deletions/graphql.ts';
 import '../domains/api-keys/graphql.ts';
 import '../domains/mcp-connections/graphql/operations.ts';
 import '../domains/event-definitions/graphql/operations.ts';
-import '../domains/event-occurrences/graphql.ts';
+import '../domains/event-occurrences/graphql/occurrences.ts';
 import '../domains/sessions/graphql/operations.ts';
 import '../domains/sessions/graphql/recording-operations.ts';
 import '../domains/session-events/graphql/operations.ts';

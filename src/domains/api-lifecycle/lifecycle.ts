@@ -1,12 +1,12 @@
 /**
- * APIs that were removed, and those that are kept though deprecated (custom event definition API, section 9). One table for the REST door,
- * GraphQL's `apiLifecycle` and the documentation.
+ * Removed APIs, and deprecated ones that keep working (custom event definition API, section 9): one table for the REST API and for
+ * `apiLifecycle` of the GraphQL API.
  */
 
 export interface RemovedApi {
   readonly name: string;
   readonly pathPrefix: string;
-  /** The day in UTC from which calls are answered 410; before it they would pass. */
+  /** The day in UTC from which requests are answered 410. */
   readonly removedOn: string;
   readonly replacement: string | null;
 }
@@ -63,7 +63,7 @@ export const DEPRECATED_APIS: readonly DeprecatedApi[] = [
   },
 ];
 
-/** The removed API that a path belongs to, if it has been removed by then. */
+/** The API that a path belongs to, if it is removed at that moment. */
 export function removedApiAt(path: string, now: Date): RemovedApi | undefined {
   return REMOVED_APIS.find(
     ({ pathPrefix, removedOn }) =>

@@ -29,7 +29,7 @@ const MOMENTS = ['createdAt', 'updatedAt'] as const;
 
 const propertiesByDefinition = preparedByShape<{ organizationId: string; ids: readonly string[] }>();
 
-/** The custom properties of definitions that the caller has reached, by definition, in order of creation. */
+/** The custom properties of definitions that the caller may see, by definition id, in order of creation. */
 export function customPropertiesOf(
   { actor, sql: reader }: OperationContext,
   asked?: Columns<EventPropertyRow>,
@@ -50,7 +50,7 @@ export function customPropertiesOf(
   };
 }
 
-/** How many custom properties each of the definitions has. */
+/** The number of custom properties of each definition. */
 export function countCustomProperties({ sql: reader, actor }: OperationContext): LoadBatch<string, number> {
   return async (ids) => {
     const rows = await reader.all(

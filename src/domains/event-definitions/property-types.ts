@@ -1,9 +1,9 @@
-/** The types a property may have, section 2.2. A property keeps its type. */
+/** The types of properties (section 2.2). A property keeps its type. */
 export const PROPERTY_TYPES = ['bool', 'date', 'datetime', 'enumeration', 'number', 'string'] as const;
 
 export type PropertyType = (typeof PROPERTY_TYPES)[number];
 
-/** The field type stored for each property type, section 2.2. */
+/** The field type that is stored for each property type (section 2.2). */
 export const FIELD_TYPE_OF = {
   bool: 'radio',
   date: 'date',

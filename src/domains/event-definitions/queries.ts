@@ -18,7 +18,7 @@ import type { DefinitionReference } from './definition-reference.ts';
 const db = queriesOn<EventDefinitionTables>();
 type Tables = Readable<EventDefinitionTables>;
 
-/** Rows have the columns that were asked for; without a selection they have all. */
+/** Rows have the columns that are asked for, or all of them. */
 export type EventDefinitionRow = Omit<RowOf<Tables['event_definition']>, 'organizationId' | 'deletedAt'>;
 
 const DEFINITION_COLUMNS = EVENT_DEFINITION_COLUMNS.filter((name) => name !== 'organizationId' && name !== 'deletedAt');
@@ -33,7 +33,7 @@ interface Meant {
   readonly id: string | null;
 }
 
-/** The definition that a reference means. Most references can only be a name (`isName`), which is found by its index alone. */
+/** The definition that a reference means. Most references can only be names (`isName`), for which one index suffices. */
 function definitionMeant(
   value: <Name extends keyof Meant>(name: Name) => RawBuilder<Meant[Name]>,
   isName: boolean,
@@ -45,7 +45,7 @@ function definitionMeant(
     .where(within(definitionsOf(value('organizationId')), 'd'));
   const firstName = sql<string>`${value('firstName')}`;
   if (isName) return query.where('d.name', '=', firstName);
-  // A deleted definition keeps its hold on its name, or the name would come to mean another one (see lockDefinition).
+  // A deleted definition keeps its name: otherwise the text would begin to mean another definition (see lockDefinition).
   const deleted = db
     .selectFrom('event_definition as b')
     .select('b.id')
@@ -66,7 +66,7 @@ function definitionMeant(
 
 const definitionsByReference = preparedByShape<Meant>();
 
-/** By name, fully qualified name or id. A name that looks like a fully qualified one is first taken as it stands. */
+/** By name, fully qualified name or id. A name that looks like a fully qualified one is first taken literally. */
 export async function findDefinition(
   { actor, sql: reader }: OperationContext,
   { names, id }: DefinitionReference,
@@ -84,7 +84,7 @@ export type EventDefinitionWithProperties = EventDefinitionRow & {
   readonly customProperties: readonly EventPropertyRow[];
 };
 
-/** The same with its custom properties: one statement costs less than two. */
+/** The same with its custom properties, because one statement costs less than two. */
 export async function findDefinitionWithProperties(
   { actor, sql: reader }: OperationContext,
   { names, id }: DefinitionReference,
@@ -122,7 +122,7 @@ export function propertiesWith(
 
 const definitionsById = preparedByShape<{ organizationId: string; ids: readonly string[] }>();
 
-/** Those of the ids that the organization has, in no particular order. */
+/** The definitions with these ids that the organization has, in any order. */
 export async function findDefinitions(
   { actor, sql: reader }: OperationContext,
   ids: readonly string[],
@@ -217,7 +217,7 @@ function definitionsThat<Row>(
 
 const definitionPages = preparedByShape<Listed & PageValues>();
 
-/** Definitions of the organization that the caller acts in. */
+/** A page of the definitions of the acting organization. */
 export async function pageOfDefinitions(
   { actor, sql: reader }: OperationContext,
   { filter, order, page, maxPageSize, columns: asked }: EventDefinitionList,
@@ -272,7 +272,7 @@ export function namesOfDefinitions(organization: ActingOrganization) {
     .orderBy('d.name');
 }
 
-/** Names like `base`, those of deleted definitions included. The shortening that makes room for a number stays within the last ten characters. */
+/** Names like `base`, also of deleted definitions. Adding a number changes at most the last ten characters of a long name. */
 export function namesLike(organization: ActingOrganization, base: string) {
   return db
     .selectFrom('event_definition as d')
@@ -281,7 +281,7 @@ export function namesLike(organization: ActingOrganization, base: string) {
     .where((eb) => eb.fn<boolean>('starts_with', ['d.name', eb.val(base.slice(0, 40))]));
 }
 
-/** A definition that was just written, as it will be read. */
+/** The row of a definition that was just written. */
 export function definitionRow(definition: EventDefinition): EventDefinitionRow {
   const { id, number, name, label, description, primaryObject, customMatchingId } = definition;
   return {

@@ -2,7 +2,7 @@ import { type InputFault, type InputFaultCode } from '../../core/errors.ts';
 import { NOT_STORABLE, isLongerThan, isStorable } from '../../core/validation.ts';
 import type { EventProperty } from '../event-definitions/entity.ts';
 
-/** What is checked of a property: default and custom ones alike. */
+/** The part of a property that decides which values are valid. */
 export type CheckedProperty = Pick<EventProperty, 'name' | 'type'> & {
   readonly options: readonly { readonly value: string }[];
 };
@@ -10,7 +10,7 @@ export type CheckedProperty = Pick<EventProperty, 'name' | 'type'> & {
 /** How a value is stored and read: a `date` as `YYYY-MM-DD`, a `datetime` as ISO 8601 in UTC with milliseconds. */
 export type PropertyValue = string | number | boolean;
 
-/** A value that fits, in its stored form, or the rule that it breaks. */
+/** A valid value in its stored form, or the rule that it breaks. */
 export type CheckedValue = { readonly value: PropertyValue } | { readonly fault: Omit<InputFault, 'path'> };
 
 const DAY_MS = 86_400_000;
@@ -21,7 +21,7 @@ const MOMENT =
   /^(\d{4}-\d\d-\d\d)T([01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d{1,9})?)?(?:Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/;
 const TIMESTAMP = /^-?\d{1,15}$/;
 const NUMBER = /^-?\d+(?:\.\d)?$/;
-/** Digits that a double keeps exactly. */
+/** Digits that a floating-point number keeps exactly. */
 const MAX_DIGITS = 15;
 
 const SHORT_TEXT = 256;
@@ -29,9 +29,9 @@ const LONG_TEXT = 1024;
 const LONG_TEXT_NAME = /url|referrer|link/;
 
 /**
- * Checks a value of an occurrence by the type of its property (sections 2.2 and 8):
+ * Checks a value of an occurrence against the type of its property (sections 2.2 and 8):
  * - `bool`: `true` or `false`, also as text;
- * - `number`: at most 15 digits, one of them behind the point, also as text;
+ * - `number`: at most 15 digits, at most one of them after the point, also as text;
  * - `date`: `YYYY-MM-DD`, or a moment exactly at midnight UTC; a moment is an ISO 8601 text with `Z` or its offset, or a UNIX timestamp in
  *   milliseconds, also as text;
  * - `datetime`: a moment, or `YYYY-MM-DD` for that day's midnight UTC; both kinds from the year 1 to 9999;
@@ -59,7 +59,7 @@ function checkBool(value: unknown): CheckedValue {
 }
 
 function checkNumber(value: unknown): CheckedValue {
-  // A number is judged as it is written: its shortest decimal form, which has an exponent when it is huge or tiny.
+  // A number is checked in its shortest decimal form, which has an exponent when it is huge or tiny.
   const written = typeof value === 'number' ? String(value) : value;
   const fits = typeof written === 'string' && NUMBER.test(written) && digitsOf(written) <= MAX_DIGITS;
   return fits
@@ -85,7 +85,7 @@ function checkDateTime(value: unknown): CheckedValue {
   return moment === undefined ? broken('BAD_FORMAT', fault) : { value: new Date(moment).toISOString() };
 }
 
-/** Milliseconds since 1970; a day alone is its midnight in UTC. */
+/** Milliseconds since 1970. A day means its midnight in UTC. */
 function momentOf(value: unknown): number | undefined {
   const moment = typeof value === 'string' ? parseMoment(value) : value;
   const isKept = Number.isInteger(moment) && Number(moment) >= FIRST_MS && Number(moment) <= LAST_MS;
@@ -95,7 +95,7 @@ function momentOf(value: unknown): number | undefined {
 function parseMoment(written: string): number | undefined {
   if (TIMESTAMP.test(written)) return Number(written);
   const day = DAY.test(written) ? written : MOMENT.exec(written)?.[1];
-  // The language takes 30 February for 2 March.
+  // `Date.parse` accepts 30 February and means 2 March.
   if (day === undefined || !isDay(day)) return undefined;
   return Date.parse(written);
 }
@@ -110,7 +110,7 @@ function checkOption(value: unknown, { options }: CheckedProperty): CheckedValue
   return broken('NOT_ALLOWED', `must be one of ${listed(options.map((option) => JSON.stringify(option.value)))}`);
 }
 
-/** An enumeration may have thousands of options. */
+/** Names few options, because an enumeration can have thousands. */
 function listed(values: readonly string[]): string {
   const shown = values.slice(0, 10).join(', ');
   return values.length > 10 ? `${shown} and ${values.length - 10} more` : shown;

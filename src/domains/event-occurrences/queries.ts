@@ -12,18 +12,18 @@ import { definitionsOf } from '../event-definitions/operations.ts';
 import { EVENT_OCCURRENCE_COLUMNS, type EventOccurrenceTables } from './entity.ts';
 import type { EventOccurrenceFilter } from './input.ts';
 
-/** Each statement joins the definition, so that the occurrences of a deleted or a foreign one are out of reach. */
+/** Every statement joins the definition, so that occurrences of a deleted or a foreign one are never found. */
 
 const db = queriesOn<EventOccurrenceTables & EventDefinitionTables>();
 type Tables = Readable<EventOccurrenceTables & EventDefinitionTables>;
 type StoredOccurrence = RowOf<Tables['event_occurrence']>;
 
-/** Rows have the columns that were asked for; without a selection they have all. `properties` is JSON text. */
+/** Rows have the columns that are asked for, or all of them. `properties` is JSON text. */
 export type EventOccurrenceRow = Omit<StoredOccurrence, 'organizationId' | 'properties'> & {
   readonly properties: string;
 };
 
-/** What finds an occurrence again: its primary key. */
+/** The primary key of an occurrence. */
 export type OccurrenceKey = Pick<EventOccurrenceRow, 'definitionId' | 'occurredAt' | 'id'>;
 
 const COLUMNS = EVENT_OCCURRENCE_COLUMNS.filter((name) => name !== 'organizationId');
@@ -34,7 +34,7 @@ function selectionOf(asked: Columns<EventOccurrenceRow>) {
     'o',
     names.filter((name) => name !== 'properties'),
   );
-  // It goes out as it is stored.
+  // The stored text is answered without parsing it.
   return names.includes('properties') ? [...plain, sql<string>`o.properties::text`.as('properties')] : plain;
 }
 
@@ -57,7 +57,7 @@ export interface OccurrenceList {
   readonly columns?: Columns<EventOccurrenceRow>;
 }
 
-/** A page of the occurrences of each of the definitions, by the time at which they occurred. */
+/** A page of the occurrences of each definition, by the time of occurring. */
 export function pagesOfOccurrences(
   { actor, sql: reader }: OperationContext,
   { filter, direction, page, columns: asked }: OccurrenceList,
@@ -85,7 +85,7 @@ export function pagesOfOccurrences(
     );
 }
 
-/** How many occurrences each of the definitions has. */
+/** The number of occurrences of each definition. */
 export function countsOfOccurrences(
   { actor, sql: reader }: OperationContext,
   filter: EventOccurrenceFilter,
@@ -111,10 +111,10 @@ export function countsOfOccurrences(
   };
 }
 
-/** Occurrences of each of the definitions by day in UTC, `YYYY-MM-DD`; days without occurrences are missing. */
+/** The number of occurrences of each definition by day in UTC (`YYYY-MM-DD`). Days without occurrences are left out. */
 export function countsByDay(
   { actor, sql: reader }: OperationContext,
-  // Dates, since the text of a year before the first is not PostgreSQL's.
+  // Dates and not texts: PostgreSQL writes years before the first in another way.
   from: Date,
   before: Date,
 ): LoadBatch<string, ReadonlyMap<string, number>> {
@@ -143,7 +143,7 @@ export function countsByDay(
   };
 }
 
-/** Those of the occurrences that exist, in no particular order. */
+/** The occurrences with these keys, in any order. */
 export async function findOccurrences(
   { actor, sql: reader }: OperationContext,
   keys: readonly OccurrenceKey[],
@@ -182,7 +182,7 @@ export async function findOccurrences(
   );
 }
 
-/** What the organization that the caller acts in has sent in a month. */
+/** How many occurrences the acting organization has sent in a month. */
 export async function findMonthlyCount({ actor, sql: reader }: OperationContext, month: string): Promise<number> {
   const row = await reader.first(
     db

@@ -1,5 +1,5 @@
 import { type Expression, type SqlBool, expressionBuilder, sql } from 'kysely';
-import { type Ordering, type Page, planPage } from '../../core/postgres/keyset.ts';
+import { type Ordering, type Page, type PagePlan, planPage } from '../../core/postgres/keyset.ts';
 import { type OperationContext, requireOrganization } from '../../core/operation.ts';
 import { type Readable, listOf, queriesOn } from '../../core/postgres/queries.ts';
 import { within } from '../../core/postgres/reach.ts';
@@ -73,27 +73,20 @@ function objectConditions(
   });
 }
 
-/**
- * A page of the occurrences. Of each definition the keys of one page are read from the index; only the rows of the page that results are read
- * whole.
- */
-export async function pageOfFoundOccurrences(
-  { actor, sql: reader }: OperationContext,
-  search: OccurrenceSearch,
-): Promise<Page<FoundOccurrence>> {
-  const { id: organizationId } = requireOrganization(actor);
-  const { definitionId, objectType, direction, page } = search;
-  const ordering: Ordering<FoundOccurrence> = {
-    name: `EVENT_OCCURRENCE_${direction}`,
-    direction,
-    columns: [
-      { sql: 'o.occurred_at', type: 'timestamptz', of: (row) => row.occurredAt },
-      { sql: 'o.id', type: 'uuid', of: (row) => row.id },
-    ],
-  };
-  const { limit, after, before } = page;
-  const plan = planPage(ordering, before === undefined ? { first: limit, after } : { last: limit, before }, limit);
-  const keys = plan.apply(
+const ORDER: Ordering<FoundOccurrence>['columns'] = [
+  { sql: 'o.occurred_at', type: 'timestamptz', of: (row) => row.occurredAt },
+  { sql: 'o.id', type: 'uuid', of: (row) => row.id },
+];
+
+function planOf({ direction, page: { limit, after, before } }: OccurrenceSearch): PagePlan<FoundOccurrence> {
+  const ordering = { name: `EVENT_OCCURRENCE_${direction}`, direction, columns: ORDER };
+  return planPage(ordering, before === undefined ? { first: limit, after } : { last: limit, before }, limit);
+}
+
+/** The keys of the rows of a page. Of each definition at most so many are read, from an index. */
+function keysOf(plan: PagePlan<FoundOccurrence>, organizationId: string, search: OccurrenceSearch) {
+  const { definitionId, objectType } = search;
+  return plan.apply(
     db
       .selectFrom('event_definition as d')
       .crossJoinLateral((definition) =>
@@ -112,9 +105,17 @@ export async function pageOfFoundOccurrences(
       .$if(definitionId !== undefined, (query) => query.where('d.id', '=', definitionId ?? ''))
       .$if(objectType !== undefined, (query) => query.where('d.primary_object', '=', objectType ?? '')),
   );
+}
+
+/** A page of the occurrences. Only its own rows are read whole. */
+export async function pageOfFoundOccurrences(
+  { actor, sql: reader }: OperationContext,
+  search: OccurrenceSearch,
+): Promise<Page<FoundOccurrence>> {
+  const plan = planOf(search);
   const rows = await reader.all(
     db
-      .selectFrom(keys.as('k'))
+      .selectFrom(keysOf(plan, requireOrganization(actor).id, search).as('k'))
       .innerJoin('event_occurrence as o', (join) =>
         join
           .onRef('o.definition_id', '=', 'k.definition_id')

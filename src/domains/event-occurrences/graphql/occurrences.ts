@@ -1,19 +1,24 @@
-import { OWN_STATEMENT, OrderDirection, builder } from '../../core/graphql/builder.ts';
-import { resolveBatched } from '../../core/graphql/batches.ts';
-import { connectionType, resolveConnection } from '../../core/graphql/connections.ts';
-import { NotFoundError } from '../../core/errors.ts';
-import { mutation } from '../../core/graphql/mutations.ts';
-import { nodeType, uuidsOf } from '../../core/graphql/nodes.ts';
-import { RawJson } from '../../core/text/raw-json.ts';
-import { refusable } from '../../core/graphql/refusable.ts';
-import { needs, selectedColumns } from '../../core/graphql/selection.ts';
-import { DeletionPreviewType, EVENT_NAME, EventDefinition, definitionOf } from '../event-definitions/graphql/types.ts';
-import type { EventDefinitionRow } from '../event-definitions/operations.ts';
-import { OrganizationType } from '../organizations/graphql/types.ts';
-import './graphql/identifiers.ts';
-import { eventOccurrenceFilter, occurrenceDaysInput, sendEventOccurrencesInput } from './input.ts';
-import { READ_USAGE } from './policy.ts';
-import { sendEventOccurrences } from './operations.ts';
+import { OWN_STATEMENT, OrderDirection, builder } from '../../../core/graphql/builder.ts';
+import { resolveBatched } from '../../../core/graphql/batches.ts';
+import { connectionType, resolveConnection } from '../../../core/graphql/connections.ts';
+import { NotFoundError } from '../../../core/errors.ts';
+import { mutation } from '../../../core/graphql/mutations.ts';
+import { nodeType, uuidsOf } from '../../../core/graphql/nodes.ts';
+import { RawJson } from '../../../core/text/raw-json.ts';
+import { refusable } from '../../../core/graphql/refusable.ts';
+import { needs, selectedColumns } from '../../../core/graphql/selection.ts';
+import {
+  DeletionPreviewType,
+  EVENT_NAME,
+  EventDefinition,
+  definitionOf,
+} from '../../event-definitions/graphql/types.ts';
+import type { EventDefinitionRow } from '../../event-definitions/operations.ts';
+import { OrganizationType } from '../../organizations/graphql/types.ts';
+import './identifiers.ts';
+import { eventOccurrenceFilter, occurrenceDaysInput, sendEventOccurrencesInput } from '../input.ts';
+import { READ_USAGE } from '../policy.ts';
+import { sendEventOccurrences } from '../operations.ts';
 import {
   type DayCount,
   type MonthlyUsage,
@@ -22,11 +27,11 @@ import {
   listEventOccurrences,
   readEventOccurrences,
   readMonthlyUsage,
-} from './read-operations.ts';
-import type { EventOccurrenceRow, OccurrenceKey } from './queries.ts';
+} from '../read-operations.ts';
+import type { EventOccurrenceRow, OccurrenceKey } from '../queries.ts';
 
 const EventOccurrenceType = nodeType<EventOccurrenceRow>('EventOccurrence', {
-  description: 'Something that occurred: one instance of a defined event.',
+  description: 'An occurrence of an event: something that happened at a moment in time.',
   keyOf: ({ definitionId, occurredAt, id }) => `${definitionId}:${Date.parse(occurredAt)}:${id}`,
   keyColumns: ['definitionId', 'occurredAt', 'id'],
   load: (context, keys, selected) => readEventOccurrences(context, keys.flatMap(occurrenceKeyOf), selected),
@@ -42,15 +47,16 @@ const EventOccurrenceType = nodeType<EventOccurrenceRow>('EventOccurrence', {
     receivedAt: t.expose('receivedAt', { type: 'DateTime', description: 'When it was sent.' }),
     email: t.exposeString('email', {
       nullable: true,
-      description: 'E-mail address of the contact, when that was sent; in lower case.',
+      description: 'E-mail address of the contact in lower case; null when none was sent.',
     }),
     utk: t.exposeString('utk', {
       nullable: true,
-      description: 'Token of the visiting contact, when that was sent.',
+      description: 'Token of the visiting contact; null when none was sent.',
     }),
     objectId: t.exposeString('objectId', {
       nullable: true,
-      description: 'The record it is linked to: as sent, or as custom matching found it.',
+      description:
+        'Id of the record that it is linked to, as sent or as found by custom matching; null when there is none.',
     }),
     uuid: t.exposeString('uuid', {
       nullable: true,
@@ -59,7 +65,7 @@ const EventOccurrenceType = nodeType<EventOccurrenceRow>('EventOccurrence', {
     properties: t.field({
       type: 'JSON',
       description:
-        'Values by property name: as the properties were when it was sent. A `DATE` is `YYYY-MM-DD`, a `DATETIME` ISO 8601 in UTC.',
+        'Values by property name, also of properties that were deleted since. A `DATE` is `YYYY-MM-DD`, a `DATETIME` ISO 8601 in UTC.',
       extensions: needs<EventOccurrenceRow>('properties'),
       resolve: ({ properties }) => new RawJson(properties),
     }),
@@ -78,13 +84,15 @@ const FIRST_MS = Date.parse('0001-01-01T00:00:00.000Z');
 const LAST = new Date('9999-12-31T23:59:59.999Z');
 
 const FilterInput = builder.inputType('EventOccurrenceFilter', {
-  description: 'Which occurrences to list; all conditions hold together.',
+  description: 'Which occurrences to list. All conditions that are given must hold.',
   validate: eventOccurrenceFilter,
   fields: (t) => ({
-    objectId: t.string({ description: 'Linked to this record.' }),
-    email: t.string({ description: 'Of the contact with this address; case is ignored.' }),
-    occurredFrom: t.field({ type: 'DateTime', description: 'At this moment or after it.' }),
-    occurredBefore: t.field({ type: 'DateTime', description: 'Before this moment.' }),
+    objectId: t.string({ description: 'It is linked to this record; 1 to 255 characters.' }),
+    email: t.string({
+      description: 'It was sent with this e-mail address, at most 254 characters; case is ignored.',
+    }),
+    occurredFrom: t.field({ type: 'DateTime', description: 'It occurred at this moment or later.' }),
+    occurredBefore: t.field({ type: 'DateTime', description: 'It occurred before this moment.' }),
   }),
 });
 
@@ -94,9 +102,10 @@ builder.objectField(EventDefinition, 'occurrences', (t) =>
   t.connection(
     {
       type: EventOccurrenceType,
-      description: 'Its occurrences by the time of occurring; always empty for `NO_OBJECT`, whose are not stored.',
+      description:
+        'Its occurrences by the time of occurring. Always empty for `NO_OBJECT`, whose occurrences are not stored.',
       args: {
-        filter: t.arg({ type: FilterInput, description: 'Conditions.' }),
+        filter: t.arg({ type: FilterInput, description: 'Which occurrences to list; all when absent.' }),
         direction: t.arg({ type: OrderDirection, defaultValue: 'DESC', description: '`DESC`: the latest first.' }),
       },
       extensions: needs<EventDefinitionRow>('id'),
@@ -127,13 +136,13 @@ const DayCountType = builder.objectRef<DayCount>('EventOccurrenceDayCount').impl
 builder.objectField(EventDefinition, 'occurrencesPerDay', (t) =>
   t.field({
     type: [DayCountType],
-    description: 'Occurrences by day of occurring: each day in UTC, also those without any; at most 366 days.',
+    description: 'The number of occurrences on each day in UTC, days without any included; at most 366 days.',
     args: {
       from: t.arg({
         type: 'DateTime',
-        description: 'The first day is the one of this moment; 29 days before the last.',
+        description: 'The first day is that of this moment; 29 days before the last day when absent.',
       }),
-      until: t.arg({ type: 'DateTime', description: 'The last day is the one of this moment; today when absent.' }),
+      until: t.arg({ type: 'DateTime', description: 'The last day is that of this moment; today when absent.' }),
     },
     validate: occurrenceDaysInput,
     extensions: { ...OWN_STATEMENT, ...needs<EventDefinitionRow>('id') },
@@ -186,11 +195,16 @@ const OccurrenceInput = builder.inputType('EventOccurrenceInput', {
       type: 'JSON',
       required: true,
       description:
-        'An object of values by property name; each is checked by its property. Numbers and booleans may be text.',
+        'An object of values by property name, each of the type of its property. Numbers and booleans may be text. Names with the prefix `hs_` mean the default property `svc_` of the same name.',
     }),
-    email: t.string({ description: 'E-mail address, for events of the primary object `CONTACT` alone.' }),
-    utk: t.string({ description: 'Token of a visitor, for events of the primary object `CONTACT` alone.' }),
-    objectId: t.string({ description: 'Id of the record; 1 to 255 characters. Not for `NO_OBJECT`.' }),
+    email: t.string({ description: 'E-mail address, at most 254 characters; only for the primary object `CONTACT`.' }),
+    utk: t.string({
+      description: 'Token of a visitor, at most 255 characters; only for the primary object `CONTACT`.',
+    }),
+    objectId: t.string({
+      description:
+        'Id of the record, 1 to 255 characters. `CONTACT` needs one of `email`, `utk` and this; other objects need this, unless the definition has a custom matching id. Not for `NO_OBJECT`.',
+    }),
     occurredAt: t.field({ type: 'DateTime', description: 'When it occurred; now when absent.' }),
     uuid: t.string({
       description:
@@ -201,7 +215,7 @@ const OccurrenceInput = builder.inputType('EventOccurrenceInput', {
 
 mutation('sendEventOccurrences', {
   access: sendEventOccurrences.access,
-  description: 'Sends occurrences of defined events: all are taken or none.',
+  description: 'Sends occurrences of one or several events. All are accepted or none.',
   schema: sendEventOccurrencesInput,
   input: (t) => ({
     inputs: t.field({ type: [OccurrenceInput], required: true, description: '1 to 500 occurrences.' }),
@@ -210,7 +224,7 @@ mutation('sendEventOccurrences', {
   run: sendEventOccurrences,
   payload: (t) => ({
     acceptedCount: t.exposeInt('acceptedCount', {
-      description: 'How many were given, those included that were dropped because their uuid is known.',
+      description: 'How many were given, ignored repeats included.',
     }),
   }),
 });
