@@ -2,6 +2,7 @@
 import { beforeEach } from 'vitest';
 
 const INSIDE = 'looks into the one process that would have the request';
+const LINK = 'is about a link that only the process that has printed it knows';
 const APART: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'test/gateway/http/requests.test.ts': {
     ': 4 MiB pass': 'counts what a gateway takes of an endless body, of which a balancer takes some, too',
@@ -11,7 +12,9 @@ const APART: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     'before anything is read or written': 'sees whether a body is read, which a balancer does',
   },
   'test/gateway/admission/browser-session.test.ts': {
-    'signs in once': 'is about a link that only the process that has printed it knows',
+    'signs in once': LINK,
+    'is not used up by what only looks at it': LINK,
+    'works for 10 minutes': LINK,
   },
   'test/gateway/graphql/limits.test.ts': {
     'query text of 64 KiB': 'has it in an address, which a server refuses before',
