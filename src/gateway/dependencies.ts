@@ -22,13 +22,13 @@ import { authenticate } from './admission/authenticate.ts';
 import { type Bounds, DEFAULT_BOUNDS } from './bounds.ts';
 import { entities } from './entities.ts';
 import { toDomainError } from './failures.ts';
-import { type Idempotency, createIdempotency } from './idempotency/idempotency.ts';
+import { Idempotency } from './idempotency/idempotency.ts';
 import { type ApiKeyLookup, createKeys } from './admission/api-key-lookup.ts';
 import { type BrowserSessions, createBrowserSessions } from './admission/browser-session.ts';
 import { type SignInLinks, createSignInLinks } from './admission/sign-in-links.ts';
 import { versionsOf } from './topic-versions.ts';
 import { type Metrics, createMetrics } from './telemetry/metrics.ts';
-import { countJobs, observeOutbound } from './telemetry/observe.ts';
+import { type Observers, countJobs, observeOutbound } from './telemetry/observe.ts';
 import { type TrustedDocuments, readTrustedDocuments } from './graphql/trusted-documents.ts';
 
 /** All that the gateway works with. */
@@ -88,54 +88,24 @@ export interface DependencyOptions {
   readonly onSql?: (statement: string) => void;
 }
 
-/** Connects the gateway's parts over one database. Nothing is dialled before the first request needs it. */
-export async function createDependencies({
-  config,
-  databaseUrl,
-  secrets,
-  log,
-  now = () => new Date(),
-  onSql,
-  outbound: outboundOptions,
-  databaseWaitMs: waitMs,
-  timing,
-  bounds: someBounds,
-  listenUrl = config.DATABASE_DIRECT_URL ?? databaseUrl,
-}: DependencyOptions): Promise<Dependencies> {
+/** Connects the gateway's parts over one database. No connection is opened before the first request needs it. */
+export async function createDependencies(options: DependencyOptions): Promise<Dependencies> {
+  const { config, databaseUrl, secrets, log, now = () => new Date() } = options;
   const tracing = await openTracing(config, log);
-  const onPool = tracing || onSql ? (pool: Pool) => observeStatements(pool, { tracing, onSql }) : undefined;
-  const isPooled = config.DATABASE_POOLER !== undefined;
-  const database = await openDatabase({ url: databaseUrl, entities, isPooled, waitMs, onPool });
-  const trustedDocuments = await readTrustedDocuments(config.PERSISTED_OPERATIONS);
-  const pool: Pool = await database.driver.getConnection().getNativeClient();
-  const outages = watchOutages(pool, { log });
-  const run = runOn(pool, { canPrepare: !isPooled });
-  const sql = createSql({ run });
-  const replicas = connectReplicas({ config, pool, run, log, onPool, canPrepare: !isPooled });
-  const metrics = createMetrics({ pool, countJobs: () => countJobs(sql), replicas });
-  const notifier = createNotifier({
-    url: listenUrl,
-    sql,
-    log,
-    onError: outages.note,
-  });
-  const bounds = { ...DEFAULT_BOUNDS, ...someBounds };
+  const connected = await connectDatabase(options, tracing);
+  const { database, sql, replicas, outages } = connected;
+  const metrics = createMetrics({ pool: connected.pool, countJobs: () => countJobs(sql), replicas });
+  const listenUrl = options.listenUrl ?? config.DATABASE_DIRECT_URL ?? databaseUrl;
+  const notifier = createNotifier({ url: listenUrl, sql, log, onError: outages.note });
+  const bounds = { ...DEFAULT_BOUNDS, ...options.bounds };
+  const timing = { ...DEFAULT_TIMING, ...options.timing };
   const address: Dependencies['address'] = {};
-  const allTiming = { ...DEFAULT_TIMING, ...timing };
-  const outbound = createOutbound({
-    allowPrivateNetwork: config.ALLOW_PRIVATE_NETWORK,
-    observe: observeOutbound({ metrics, tracing }),
-    ...outboundOptions,
-  });
-  if (config.ALLOW_PRIVATE_NETWORK)
-    log.warn(
-      'ALLOW_PRIVATE_NETWORK is on: requests to MCP servers may reach loopback and private networks; never use this in production',
-    );
+  const outbound = openOutbound(options, { metrics, tracing });
   return {
     config,
     database,
     databaseUrl,
-    run,
+    run: connected.run,
     sql,
     replicas,
     keys: createKeys({ sql: replicas ? createSql({ run: replicas.lookup }) : sql, replicas, now }),
@@ -146,20 +116,20 @@ export async function createDependencies({
     turns: createTurns(),
     secrets,
     outbound,
-    trustedDocuments,
-    idempotency: createIdempotency({ database, sql, secrets, now, newId: randomUUID, log, outbound }),
+    trustedDocuments: await readTrustedDocuments(config.PERSISTED_OPERATIONS),
+    idempotency: new Idempotency({ database, sql, secrets, now, newId: randomUUID, log, outbound }),
     address,
     log,
     metrics,
     tracing,
     now,
     newId: randomUUID,
-    timing: allTiming,
+    timing,
     bounds,
     largeAnswers: new LargeAnswers(),
     liveTails: createLiveTails({
       notifier,
-      pollMs: allTiming.livePollMs,
+      pollMs: timing.livePollMs,
       versionsOf: versionsOf({ sql, now }),
       maxOfKey: bounds.tailsOfKey,
       maxOfOrganization: bounds.tailsOfOrganization,
@@ -173,6 +143,30 @@ export async function createDependencies({
       await tracing?.close();
     },
   };
+}
+
+async function connectDatabase(
+  { config, databaseUrl: url, log, onSql, databaseWaitMs: waitMs }: DependencyOptions,
+  tracing: Tracing | undefined,
+) {
+  const onPool = tracing || onSql ? (pool: Pool) => observeStatements(pool, { tracing, onSql }) : undefined;
+  const isPooled = config.DATABASE_POOLER !== undefined;
+  const database = await openDatabase({ url, entities, isPooled, waitMs, onPool });
+  const pool: Pool = await database.driver.getConnection().getNativeClient();
+  const run = runOn(pool, { canPrepare: !isPooled });
+  const replicas = connectReplicas({ config, pool, run, log, onPool, canPrepare: !isPooled });
+  return { database, pool, run, sql: createSql({ run }), replicas, outages: watchOutages(pool, { log }) };
+}
+
+function openOutbound(
+  { config: { ALLOW_PRIVATE_NETWORK: allowPrivateNetwork }, log, outbound }: DependencyOptions,
+  observers: Observers,
+): Outbound {
+  if (allowPrivateNetwork)
+    log.warn(
+      'ALLOW_PRIVATE_NETWORK is on: requests to MCP servers may reach loopback and private networks; never use this in production',
+    );
+  return createOutbound({ allowPrivateNetwork, observe: observeOutbound(observers), ...outbound });
 }
 
 function connectReplicas({

@@ -12,25 +12,6 @@ import { createTurns } from '../../core/keyed-queue.ts';
 import { placeOfAnswer } from './entity.ts';
 import { type KeyPlace, claimKey, giveUpClaim, keepAnswer, readAnswer, setLockTimeout } from './queries.ts';
 
-/**
- * `Idempotency-Key`: a write that is sent again is not done again; it gets the answer it got. A key belongs to a user in an organization,
- * for 24 hours from its request; `maintenance.ts` deletes it then.
- *
- * Only success is stored. An error has changed nothing, so its request may be sent again, corrected or not, with the same key. The answer
- * is stored by the transaction that makes the change: both are there, or neither, wherever a process dies. Twins of a request wait for it.
- *
- * Operations that ask other servers cannot be one transaction. Their key is claimed first and their answer stored last; when a process
- * dies in between, twins are refused until the claim ends, and then the operation runs again.
- */
-export interface Idempotency {
-  /**
-   * Runs `work`, or gives the stored answer of the same request.
-   * @throws ConflictError (409) when the key stands for another request, or its request still runs after 10 seconds; ForbiddenError (403)
-   * when the answer was given to an API key with scopes that this one lacks; whatever `work` throws.
-   */
-  run(request: KeyedRequest, work: (context: OperationContext) => Promise<Outcome>): Promise<Answered>;
-}
-
 export interface KeyedRequest {
   readonly context: OperationContext;
   readonly key: string;
@@ -41,7 +22,7 @@ export interface KeyedRequest {
   readonly callsOut: boolean;
 }
 
-/** What came of the work, as text that the door can answer with, now and again. */
+/** What came of the work, as text that the API can answer with, now and again. */
 export interface Outcome {
   readonly text: string;
   readonly isSuccess: boolean;
@@ -86,39 +67,81 @@ export interface IdempotencyParts {
   readonly log: Pick<Logger, 'warn' | 'error'>;
 }
 
-/** `waitMs`: how long a twin waits for the answer of the request that runs. */
-export function createIdempotency(
-  { database, sql, secrets, now, newId, log, outbound }: IdempotencyParts,
-  { waitMs = WAIT_MS }: { readonly waitMs?: number } = {},
-): Idempotency {
-  // Twins in one process wait for their turn, and hold no connection to the database meanwhile.
-  const turns = createTurns();
-  const claimMs = CLAIM_IN_OUTBOUND_TIMEOUTS * outbound.totalTimeoutMs;
+/**
+ * `Idempotency-Key`: a write that is sent again is not done again; it gets the answer it got. A key belongs to a user in an organization,
+ * for 24 hours from its request; `maintenance.ts` deletes it then.
+ *
+ * Only success is stored. An error has changed nothing, so its request may be sent again, corrected or not, with the same key. The answer
+ * is stored by the transaction that makes the change: both are there, or neither, wherever a process dies. Twins of a request wait for it.
+ *
+ * Operations that ask other servers cannot be one transaction. Their key is claimed first and their answer stored last; when a process
+ * dies in between, twins are refused until the claim ends, and then the operation runs again.
+ */
+export class Idempotency {
+  // Twins in one process wait in this queue, and need no connection to the database meanwhile.
+  readonly #queue = createTurns();
+  readonly #parts: IdempotencyParts;
+  readonly #waitMs: number;
+
+  /** `waitMs`: how long a twin waits for the answer of the request that runs. */
+  constructor(parts: IdempotencyParts, { waitMs = WAIT_MS }: { readonly waitMs?: number } = {}) {
+    this.#parts = parts;
+    this.#waitMs = waitMs;
+  }
+
+  /**
+   * Runs `work`, or gives the stored answer of the same request.
+   * @throws ConflictError (409) when the key was used for another request, or its request still runs after 10 seconds; ForbiddenError (403)
+   * when the answer was given to an API key with scopes that this one lacks; whatever `work` throws.
+   */
+  async run(request: KeyedRequest, work: Work): Promise<Answered> {
+    const deadline = performance.now() + this.#waitMs;
+    const { actor } = request.context;
+    const digest = hash([actor.organization?.id ?? null, request.key]);
+    const claim: Claim = {
+      ...request,
+      place: { userId: actor.userId, digest },
+      fingerprint: hash([request.operation, request.input]),
+      token: this.#parts.newId(),
+    };
+    const release = await this.#queue.take(`${actor.userId} ${digest}`, this.#waitMs);
+    if (!release) throw stillRunning();
+    try {
+      for (;;) {
+        const answered = await this.#attempt(claim, work, deadline - performance.now());
+        if (answered) return answered;
+        if (performance.now() > deadline) throw stillRunning();
+        await delay(POLL_MS);
+      }
+    } finally {
+      release();
+    }
+  }
 
   /** Undefined while another process has the claim. */
-  async function attempt(claim: Claim, work: Work, leftMs: number): Promise<Answered | undefined> {
-    const em = database.em.fork();
+  async #attempt(claim: Claim, work: Work, leftMs: number): Promise<Answered | undefined> {
+    const em = this.#parts.database.em.fork();
     await em.begin();
     try {
       const transaction = sqlWithin(em);
-      if (!(await take(transaction, claim, leftMs))) {
+      if (!(await this.#take(transaction, claim, leftMs))) {
         const stored = await transaction.first(readAnswer(claim.place));
         await em.rollback();
-        return stored && (await replay(claim, stored));
+        return stored && (await this.#replay(claim, stored));
       }
-      if (!claim.callsOut) return await runWithin(em, claim, work);
+      if (!claim.callsOut) return await this.#runWithin(em, claim, work);
       await em.commit();
     } catch (error) {
       // What has failed says why; that the connection is gone, too, adds nothing.
       if (em.isInTransaction()) await em.rollback().catch(() => undefined);
       throw error;
     }
-    return runOutside(claim, work);
+    return this.#runOutside(claim, work);
   }
 
-  async function take(transaction: Sql, claim: Claim, leftMs: number): Promise<boolean> {
+  async #take(transaction: Sql, claim: Claim, leftMs: number): Promise<boolean> {
     const { context, place, fingerprint, token } = claim;
-    const at = now();
+    const at = this.#parts.now();
     const { organization, scopes } = context.actor;
     const claimed = claimKey({
       ...place,
@@ -127,7 +150,7 @@ export function createIdempotency(
       scopes: [...scopes],
       claim: token,
       createdAt: at,
-      expiresAt: new Date(at.getTime() + claimMs),
+      expiresAt: new Date(at.getTime() + CLAIM_IN_OUTBOUND_TIMEOUTS * this.#parts.outbound.totalTimeoutMs),
     });
     await transaction.all(setLockTimeout({ timeout: `${Math.max(1, Math.ceil(leftMs))}ms` }));
     const taken = await transaction.all(claimed).catch((error: unknown) => {
@@ -140,8 +163,8 @@ export function createIdempotency(
     return taken.length > 0;
   }
 
-  /** The change and its answer in one transaction. What is told of it is told after the commit. */
-  async function runWithin(em: EntityManager, claim: Claim, work: Work): Promise<Answered> {
+  /** The change and its answer in one transaction. Its notifications are sent after the commit. */
+  async #runWithin(em: EntityManager, claim: Claim, work: Work): Promise<Answered> {
     const { context } = claim;
     const transaction = sqlWithin(em, context.budget);
     const topics: string[] = [];
@@ -157,7 +180,7 @@ export function createIdempotency(
       turns: undefined,
     });
     if (isSuccess) {
-      await keep(sqlWithin(em), claim, text);
+      await this.#keep(sqlWithin(em), claim, text);
       await em.commit();
       await context.settleChanges(ended);
       topics.forEach((topic) => context.notifier.publish(topic));
@@ -167,7 +190,8 @@ export function createIdempotency(
     return { text, isReplayed: false };
   }
 
-  async function runOutside(claim: Claim, work: Work): Promise<Answered> {
+  async #runOutside(claim: Claim, work: Work): Promise<Answered> {
+    const { sql, log } = this.#parts;
     const giveUp = () => sql.all(giveUpClaim({ ...claim.place, claim: claim.token }));
     let outcome: Outcome;
     try {
@@ -176,21 +200,21 @@ export function createIdempotency(
       await giveUp().catch((failure: unknown) => log.warn({ err: failure }, 'idempotency key not given up'));
       throw error;
     }
-    if (outcome.isSuccess) await keep(sql, claim, outcome.text);
+    if (outcome.isSuccess) await this.#keep(sql, claim, outcome.text);
     else await giveUp();
     return { text: outcome.text, isReplayed: false };
   }
 
-  async function keep(connection: Sql, { place, token }: Claim, text: string): Promise<void> {
-    const answer = await secrets.seal(text, placeOfAnswer(place.userId, place.digest));
+  async #keep(connection: Sql, { place, token }: Claim, text: string): Promise<void> {
+    const answer = await this.#parts.secrets.seal(text, placeOfAnswer(place.userId, place.digest));
     await connection.all(keepAnswer({ ...place, claim: token, answer }));
   }
 
-  async function replay({ place, fingerprint, context }: Claim, stored: StoredAnswer): Promise<Answered | undefined> {
+  async #replay({ place, fingerprint, context }: Claim, stored: StoredAnswer): Promise<Answered | undefined> {
     if (stored.fingerprint !== fingerprint)
       throw new ConflictError(
         'WRONG_STATE',
-        'Idempotency-Key: stands for another request already; take a new key for each request, and the same one only to send it again',
+        'Idempotency-Key: was used for another request; take a new key for each request, and the same one only to send it again',
       );
     if (stored.answer === null) return undefined;
     const excess = stored.scopes.filter((scope) => !context.actor.scopes.has(scope));
@@ -199,42 +223,19 @@ export function createIdempotency(
         `Idempotency-Key: its answer was given to an API key with scopes that this one lacks: ${excess.join(', ')}`,
       );
     try {
-      return { text: await secrets.open(stored.answer, placeOfAnswer(place.userId, place.digest)), isReplayed: true };
+      return {
+        text: await this.#parts.secrets.open(stored.answer, placeOfAnswer(place.userId, place.digest)),
+        isReplayed: true,
+      };
     } catch (error) {
       if (!(error instanceof SecretError)) throw error;
-      log.error({ err: error }, 'stored answer cannot be opened');
+      this.#parts.log.error({ err: error }, 'stored answer cannot be opened');
       throw new ConflictError(
         'WRONG_STATE',
         'Idempotency-Key: the request was done, but its answer can no longer be read',
       );
     }
   }
-
-  return {
-    async run(request, work) {
-      const deadline = performance.now() + waitMs;
-      const { actor } = request.context;
-      const digest = hash([actor.organization?.id ?? null, request.key]);
-      const claim: Claim = {
-        ...request,
-        place: { userId: actor.userId, digest },
-        fingerprint: hash([request.operation, request.input]),
-        token: newId(),
-      };
-      const release = await turns.take(`${actor.userId} ${digest}`, waitMs);
-      if (!release) throw stillRunning();
-      try {
-        for (;;) {
-          const answered = await attempt(claim, work, deadline - performance.now());
-          if (answered) return answered;
-          if (performance.now() > deadline) throw stillRunning();
-          await delay(POLL_MS);
-        }
-      } finally {
-        release();
-      }
-    },
-  };
 }
 
 // PostgreSQL's own codes (appendix A).

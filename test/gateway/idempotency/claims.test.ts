@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { createGateway } from '../../../src/gateway/gateway.ts';
-import { createIdempotency } from '../../../src/gateway/idempotency/idempotency.ts';
+import { Idempotency } from '../../../src/gateway/idempotency/idempotency.ts';
 import { type TestGateway, fetchOf, startTestGateway } from '../../support/fixtures/gateway.ts';
 import { createRemote, seen, sendKeyed, storedAnswers } from '../../support/fixtures/idempotency.ts';
 import { heldTransactions } from '../../support/fixtures/transactions.ts';
@@ -88,7 +88,7 @@ test.each([30_000, 60_000])(
     server.handler = serve;
     const requests = server.requests.length;
     two.setClock(new Date(Date.now() + 6 * boundMs));
-    const impatient = createIdempotency(two.dependencies, { waitMs: 200 });
+    const impatient = new Idempotency(two.dependencies, { waitMs: 200 });
     const twin = fetchOf(createGateway({ ...two.dependencies, idempotency: impatient }));
     const refused = await twin(write.path, {
       method: write.method,

@@ -103,7 +103,7 @@ test('another input, or another selection, is 409', async () => {
       errors: [
         {
           message:
-            'Idempotency-Key: stands for another request already; take a new key for each request, and the same one only to send it again',
+            'Idempotency-Key: was used for another request; take a new key for each request, and the same one only to send it again',
           path: ['createApiKey'],
           extensions: { code: 'CONFLICT' },
         },

@@ -187,7 +187,7 @@ describe('the same key and input', () => {
   test('another input, another path, or another operation is 409', async () => {
     await send(createDefinition('Signed up'), 'k-1');
     const message =
-      'Idempotency-Key: stands for another request already; take a new key for each request, and the same one only to send it again';
+      'Idempotency-Key: was used for another request; take a new key for each request, and the same one only to send it again';
     const others = [
       createDefinition('Signed off'),
       { method: 'DELETE', path: `${EVENTS}/signed_up` },

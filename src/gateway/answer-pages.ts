@@ -1,0 +1,72 @@
+import { type HttpAnswer, type HttpRequest, answerWith } from '../core/http/messages.ts';
+import { readForm } from '../core/http/request-body.ts';
+import type { ClientLimits } from './admission/client-limits.ts';
+import { type Dependencies, publicUrlOf } from './dependencies.ts';
+import type { Exchange } from './exchange.ts';
+import { live, ready } from './http/health.ts';
+import { openSite } from './open-site.ts';
+import type { SitePage } from './pages/site.ts';
+import { publicContext } from './public-context.ts';
+import { createOpenApiFile } from './rest/openapi-file.ts';
+import { methodNotAllowed } from './rest/handler.ts';
+import { publicPages } from './routes.ts';
+import { metricsPage } from './telemetry/metrics-page.ts';
+
+type AnswerPage = (exchange: Exchange) => Promise<HttpAnswer | undefined>;
+
+/** What needs no key: the pages for browsers, their files, the contracts, health and metrics. Undefined: the address is none of them. */
+export function createPages(dependencies: Dependencies, clientLimits: ClientLimits): AnswerPage {
+  const site = openSite(dependencies);
+  const openapi = createOpenApiFile();
+  const plainPages: Readonly<Record<string, (request: HttpRequest) => Promise<HttpAnswer>>> = {
+    '/openapi.json': (request) => openapi(publicUrlOf(dependencies)).answer(request),
+    '/health/live': async () => live(),
+    '/health/ready': () => ready(dependencies),
+    '/metrics': (request) =>
+      metricsPage(request, { registry: dependencies.metrics.registry, token: dependencies.config.METRICS_TOKEN }),
+  };
+  return async (exchange) => {
+    const { request, url } = exchange;
+    const plain = plainPages[url.pathname];
+    const page: SitePage | undefined = plain
+      ? { operation: url.pathname.slice(1), methods: { GET: plain } }
+      : site.find(request, url);
+    return page ? answerSitePage(page, exchange) : answerPublicPage(exchange, dependencies, clientLimits);
+  };
+}
+
+const METHODS_OF_PAGES = ['GET', 'POST'] as const;
+
+async function answerSitePage(page: SitePage, exchange: Exchange): Promise<HttpAnswer> {
+  const { request, url } = exchange;
+  exchange.operation = page.operation;
+  const method = METHODS_OF_PAGES.find((name) => name === (request.method === 'HEAD' ? 'GET' : request.method));
+  const chosen = method && page.methods[method];
+  if (!chosen)
+    throw methodNotAllowed(
+      request.method,
+      METHODS_OF_PAGES.filter((name) => page.methods[name]),
+    );
+  return chosen(request, url);
+}
+
+/** Pages of the domains, such as that to which an authorization server sends a browser back. */
+async function answerPublicPage(
+  exchange: Exchange,
+  dependencies: Dependencies,
+  clientLimits: ClientLimits,
+): Promise<HttpAnswer | undefined> {
+  const { request, url, requestId } = exchange;
+  const page = publicPages.find(({ path }) => path === url.pathname);
+  if (!page) return undefined;
+  exchange.operation = page.operationId;
+  // A HEAD only looks at the address: it must not use up what can be used once.
+  if (request.method === 'HEAD') return answerWith(null);
+  const excess = clientLimits.count(page.operationId, exchange.clientAddress);
+  if (excess) throw excess;
+  const context = publicContext(dependencies, requestId, request);
+  if (request.method === 'GET') return page.answer(context, url.searchParams);
+  if (request.method !== 'POST' || !page.submit)
+    throw methodNotAllowed(request.method, page.submit ? ['GET', 'POST'] : ['GET']);
+  return page.submit(context, await readForm(request));
+}

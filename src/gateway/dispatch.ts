@@ -1,0 +1,94 @@
+import { DomainError } from '../core/errors.ts';
+import { wantsHtml } from '../core/http/html-page.ts';
+import type { HttpAnswer } from '../core/http/messages.ts';
+import { traced } from '../core/tracing/tracing.ts';
+import { type Admitted, admit } from './admission/authenticate.ts';
+import type { ClientLimits } from './admission/client-limits.ts';
+import { type RateLimits, createRateLimits } from './admission/rate-limits.ts';
+import { type Dependencies, operationContext } from './dependencies.ts';
+import type { Exchange } from './exchange.ts';
+import { createGraphQLApi } from './graphql/handler.ts';
+import type { Cors } from './http/cors.ts';
+import { createPages } from './answer-pages.ts';
+import { answerRest, matchRoute } from './rest/handler.ts';
+
+type Dispatch = (exchange: Exchange) => Promise<HttpAnswer>;
+type AdmitCaller = (exchange: Exchange, badAddress?: DomainError) => Promise<Admitted>;
+
+/** Gives each request to what answers its address: a page, GraphQL, or REST. */
+export function createDispatch(
+  dependencies: Dependencies,
+  { cors, clientLimits }: { readonly cors: Cors | undefined; readonly clientLimits: ClientLimits },
+): Dispatch {
+  const limits = createRateLimits(dependencies);
+  const admitCaller = createAdmission(dependencies, limits);
+  const answerPage = createPages(dependencies, clientLimits);
+  const answerGraphQL = createGraphQLDispatch(dependencies, limits, admitCaller);
+  const answerRoute = createRestDispatch(dependencies, admitCaller);
+  return async (exchange) => {
+    const preflight = cors?.preflight(exchange.request);
+    if (preflight) {
+      exchange.operation = 'preflight';
+      return preflight;
+    }
+    const page = await answerPage(exchange);
+    if (page) return page;
+    return exchange.url.pathname === '/graphql' ? answerGraphQL(exchange) : answerRoute(exchange);
+  };
+}
+
+/** Who calls, and that they may call now: 401, then 429, then an address that serves nothing, all before the body is read. */
+function createAdmission(dependencies: Dependencies, limits: RateLimits | undefined): AdmitCaller {
+  return (exchange, badAddress) =>
+    admit(exchange.request, dependencies, async (keyId) => {
+      exchange.keyId = keyId;
+      exchange.limitHeaders = await limits?.countRequest(keyId);
+      if (badAddress) throw badAddress;
+    });
+}
+
+/**
+ * Which addresses of the APIs exist is answered only to callers with a key. Everybody else gets 401, but for removed APIs, for OPTIONS, which
+ * browsers send without a key, and for people at a page.
+ */
+async function refuseAddress(exchange: Exchange, error: DomainError, admitCaller: AdmitCaller): Promise<never> {
+  const { request } = exchange;
+  if (error.kind !== 'gone' && request.method !== 'OPTIONS' && !wantsHtml(request)) await admitCaller(exchange, error);
+  throw error;
+}
+
+function createGraphQLDispatch(
+  dependencies: Dependencies,
+  limits: RateLimits | undefined,
+  admitCaller: AdmitCaller,
+): Dispatch {
+  const graphql = createGraphQLApi(dependencies, limits);
+  return async (exchange) => {
+    const { request, requestId } = exchange;
+    exchange.api = 'graphql';
+    exchange.operation = 'graphql';
+    if (request.method !== 'GET' && request.method !== 'POST') {
+      const headers = { Allow: 'GET, POST' };
+      const error = new DomainError('methodNotAllowed', 'GraphQL takes GET and POST', { headers });
+      return refuseAddress(exchange, error, admitCaller);
+    }
+    const { whenRead } = await admitCaller(exchange);
+    const openOperation = async () => operationContext(dependencies, await whenRead(), requestId, request);
+    return graphql(request, openOperation, { requestId, logs: exchange });
+  };
+}
+
+function createRestDispatch(dependencies: Dependencies, admitCaller: AdmitCaller): Dispatch {
+  return async (exchange) => {
+    const { request, url, requestId } = exchange;
+    exchange.api = 'rest';
+    const match = matchRoute(request.method, url.pathname, dependencies.now());
+    if (match instanceof DomainError) return refuseAddress(exchange, match, admitCaller);
+    exchange.operation = match.route.operationId;
+    exchange.routeHeaders = match.route.headers;
+    const caller = await admitCaller(exchange);
+    return traced(dependencies.tracing, { name: exchange.operation, kind: 'internal' }, () =>
+      answerRest(request, url, match, caller, requestId, dependencies),
+    );
+  };
+}

@@ -1,0 +1,19 @@
+import type { Logger } from 'pino';
+import type { HttpRequest } from '../core/http/messages.ts';
+
+/** One request on its way to its answer. Who works on it writes down what its log line, its metrics and its headers say. */
+export interface Exchange {
+  readonly request: HttpRequest;
+  readonly url: URL;
+  readonly requestId: string;
+  /** Undefined for a call in process. */
+  readonly clientAddress: string | undefined;
+  api: 'graphql' | 'rest' | 'page';
+  operation: string;
+  keyId?: string;
+  /** What the answer says of the key's rate limit. */
+  limitHeaders?: Readonly<Record<string, string>>;
+  /** What every answer of the route carries, such as that it is deprecated. */
+  routeHeaders?: Readonly<Record<string, string>> | undefined;
+  readonly log: Logger;
+}
