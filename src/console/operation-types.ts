@@ -2,7 +2,7 @@
 
 export interface Variables {
   readonly Viewer: {  };
-  readonly Sessions: { readonly first: number; readonly after?: string | null; readonly filter?: { readonly isPinned?: boolean | null; readonly mode?: readonly ('NORMAL' | 'PLANNING')[] | null; readonly projectId?: readonly (string)[] | null; readonly sessionType?: readonly ('CHAT' | 'TERMINAL')[] | null; readonly state?: readonly ('CANCELLED' | 'COMPLETED' | 'FAILED' | 'IN_PROGRESS' | 'QUEUED')[] | null; readonly title?: string | null; readonly visibility?: readonly ('PRIVATE' | 'PUBLIC')[] | null } | null };
+  readonly Sessions: { readonly first: number; readonly after?: string | null; readonly filter?: { readonly agents?: readonly (string)[] | null; readonly createdBefore?: string | null; readonly createdFrom?: string | null; readonly creatorIds?: readonly (string)[] | null; readonly isPinned?: boolean | null; readonly modes?: readonly ('NORMAL' | 'PLANNING')[] | null; readonly projectIds?: readonly (string)[] | null; readonly sessionTypes?: readonly ('CHAT' | 'TERMINAL')[] | null; readonly states?: readonly ('CANCELLED' | 'COMPLETED' | 'FAILED' | 'IN_PROGRESS' | 'QUEUED')[] | null; readonly title?: string | null; readonly visibilities?: readonly ('PRIVATE' | 'PUBLIC')[] | null } | null };
   readonly SessionChanged: {  };
   readonly Session: { readonly id: string };
   readonly SessionEvents: { readonly id: string; readonly first?: number | null; readonly after?: string | null; readonly last?: number | null; readonly before?: string | null };

@@ -60,7 +60,7 @@ export const OPERATIONS = {
     session(id: $id) { id events(first: 1, after: $after) { nodes { databaseId eventDataJson } } }
   }`,
 
-  FollowSession: `subscription FollowSession($id: ID!, $after: String) {
+  FollowSession: `subscription FollowSession($id: ID!, $after: ID) {
     sessionEvents(sessionId: $id, after: $after) { ${EVENT} }
   }`,
 

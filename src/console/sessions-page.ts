@@ -13,7 +13,7 @@ const STATES = ['QUEUED', 'IN_PROGRESS', 'COMPLETED', 'FAILED', 'CANCELLED'] as 
 export function SessionsPage(): VNode {
   const [title, setTitle] = useState('');
   const [state, setState] = useState('');
-  const filter = { ...(title && { title }), ...(state && { state: [state as (typeof STATES)[number]] }) };
+  const filter = { ...(title && { title }), ...(state && { states: [state as (typeof STATES)[number]] }) };
   const list = usePages('Sessions', { first: 50, filter }, ({ viewer }) => viewer.organization?.sessions);
   useEffect(() => {
     let timer: ReturnType<typeof setTimeout> | undefined;

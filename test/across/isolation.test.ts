@@ -15,7 +15,7 @@ import {
   nodeIds,
 } from '../support/fixtures/isolation-cases.ts';
 import { dumpTables, send } from '../support/fixtures/second-gateway.ts';
-import { append, createSession, eventsOf, mutate } from '../support/fixtures/sessions.ts';
+import { recordSession } from '../support/fixtures/workspace.ts';
 
 let gateway: TestGateway;
 /** Who tries, and at what: all of another organization, and what is somebody else's own within the organization. */
@@ -56,8 +56,8 @@ beforeAll(async () => {
       },
     },
   );
-  const shared = await recordSession(owner.key, 'PUBLIC');
-  const own = await recordSession(owner.key, 'PRIVATE');
+  const shared = await recordSecret(owner.key, 'PUBLIC');
+  const own = await recordSecret(owner.key, 'PRIVATE');
   const connectionId = await createConnection(owner.key, 'shared');
   await gateway.rest('POST', '/events/2026-03/send', {
     key: owner.key,
@@ -111,6 +111,9 @@ beforeAll(async () => {
     apiKeyId: randomUUID(),
     sessionId: randomUUID(),
     artifactId: randomUUID(),
+    pullRequestId: randomUUID(),
+    projectId: randomUUID(),
+    repositoryId: randomUUID(),
     eventNames: ['absent_plan', definition.body.fullyQualifiedName.replace('secret_plan', 'absent_plan'), randomUUID()],
     property: 'absent_amount',
     identifierId: randomUUID(),
@@ -118,7 +121,8 @@ beforeAll(async () => {
   // To a member, what is the owner's own is as missing as what is foreign; all else of the organization they may see.
   const { deletionJobId } = victim;
   const mcpConnectionId = await createConnection(owner.key, 'personal');
-  personal = { ...nobody, ...own, mcpConnectionId, deletionJobId, apiKeyId: owner.keyId };
+  // A project is of the organization, as a user is.
+  personal = { ...nobody, ...own, projectId: nobody.projectId, mcpConnectionId, deletionJobId, apiKeyId: owner.keyId };
   attacks = [
     { who: 'an admin elsewhere', key: thief.key, victim },
     { who: 'a member elsewhere', key: accomplice.key, victim },
@@ -135,19 +139,9 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.close());
 
-async function recordSession(key: string, visibility: string): Promise<{ sessionId: string; artifactId: string }> {
-  const sessionId = await createSession(gateway, key, { title: 'Secret session', visibility });
-  await append(gateway, key, sessionId, eventsOf(1));
-  const selection = 'artifact { databaseId }';
-  const input = { sessionId, type: 'PLAN' };
-  const { artifact } = await mutate<{ artifact: { databaseId: string } }>(
-    gateway,
-    key,
-    'recordArtifact',
-    input,
-    selection,
-  );
-  return { sessionId, artifactId: artifact.databaseId };
+async function recordSecret(key: string, visibility: string) {
+  const { messageId: _, ...ids } = await recordSession(gateway, key, { title: 'Secret session', visibility });
+  return ids;
 }
 
 async function createConnection(key: string, visibility: string): Promise<string> {
@@ -180,8 +174,9 @@ async function leaks(
 }
 
 /** The deletion of somebody who leaves; and what no global id is made of. */
-const NOT_THE_OWNERS = /^(?:Artifact|DeletionJob):|^EventDefinition:(?:pe\d+_)?[a-z]+_plan$/;
-const OWNERS_OWN = /^(?:ApiKey|Session|SessionEvent|McpServer):/;
+const NOT_THE_OWNERS = /^DeletionJob:|^EventDefinition:(?:pe\d+_)?[a-z]+_plan$/;
+const OWNERS_OWN =
+  /^(?:ApiKey|Session|SessionEvent|SessionSource|SourceRepository|SourcePullRequest|Artifact|PullRequest|CodeRepository|McpServer):/;
 const headers = { 'X-Request-Id': 'same', 'Content-Type': 'application/json' };
 
 describe('A1: nothing of another organization can be seen or changed, and foreign is as missing, byte for byte', () => {
@@ -197,8 +192,7 @@ describe('A1: nothing of another organization can be seen or changed, and foreig
     const node = schema.getType('Node');
     const types = isInterfaceType(node) ? schema.getPossibleTypes(node).map(({ name }) => name) : [];
     const tried = nodeIds(victim).map((id) => Buffer.from(id, 'base64').toString().split(':')[0] ?? '');
-    const ofNodes = tried.filter((name) => name !== 'Artifact');
-    expect(caseFaults(`nodeIds in ${file}`, ofNodes, types)).toBe('');
+    expect(caseFaults(`nodeIds in ${file}`, tried, types)).toBe('');
   });
 
   test('to their owner all of it is there', async () => {

@@ -83,8 +83,8 @@ test.each<[string, () => string, () => Issued, number]>([
   ['another user', () => within(`auditLog(first: 2, filter: { userId: "${member.userId}" })`), () => admin, 0],
   ['the audit log elsewhere', () => within('auditLog(first: 2)'), () => stranger, 1],
   ['events', () => events(), () => admin, 7],
-  ['events of a kind', () => events('filter: { eventType: ["tool"] }'), () => admin, 3],
-  ['no events', () => events('filter: { eventType: ["none"] }'), () => admin, 0],
+  ['events of a kind', () => events('filter: { eventTypes: ["tool"] }'), () => admin, 3],
+  ['no events', () => events('filter: { eventTypes: ["none"] }'), () => admin, 0],
 ])('%s: the count is the length of the whole list', async (_, query, caller, length) => {
   const { key } = caller();
   const whole = await ask(key, query().replace(/first: \d/, 'first: 100'), 'nodes { __typename }');

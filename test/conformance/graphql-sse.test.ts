@@ -11,7 +11,7 @@ afterEach(async () => {
 });
 
 const FOLLOW =
-  'subscription($id: ID!, $after: String) { sessionEvents(sessionId: $id, after: $after) { databaseId eventData { index } } }';
+  'subscription($id: ID!, $after: ID) { sessionEvents(sessionId: $id, after: $after) { databaseId eventData { index } } }';
 
 interface Followed extends Record<string, unknown> {
   readonly sessionEvents: { readonly databaseId: number; readonly eventData: { readonly index: number } };

@@ -37,7 +37,7 @@ const rest = (live: LiveSession, lastId?: number) =>
   );
 
 const FOLLOW =
-  'subscription($id: ID!, $after: String) { sessionEvents(sessionId: $id, after: $after) { databaseId eventDataJson } }';
+  'subscription($id: ID!, $after: ID) { sessionEvents(sessionId: $id, after: $after) { databaseId eventDataJson } }';
 
 const graphql = (live: LiveSession, lastId?: number) =>
   curl(

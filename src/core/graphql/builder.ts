@@ -31,6 +31,7 @@ export interface SchemaTypes {
   Scalars: {
     ID: { Input: string; Output: string };
     DateTime: { Input: string; Output: Timestamp };
+    Date: { Input: string; Output: string };
     UUID: { Input: string; Output: string };
     URL: { Input: string; Output: string };
     JSON: { Input: unknown; Output: unknown };

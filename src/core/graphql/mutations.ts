@@ -4,7 +4,7 @@ import type { z } from 'zod';
 import { CALLS_OUT, type GraphQLContext, type SchemaTypes, builder, capitalize } from './builder.ts';
 import { type Fault, ForbiddenError, ValidationError, relocated } from '../errors.ts';
 import { parseInput } from '../validation.ts';
-import { keyFromId } from './nodes.ts';
+import { withPlainIds } from './nodes.ts';
 import type { Access } from '../operation.ts';
 import { PAYLOAD, describeAccess } from './refusable.ts';
 
@@ -24,7 +24,7 @@ export interface MutationOptions<Schema extends z.ZodType, Result extends object
   readonly input: (t: InputFields) => InputFieldMap;
   /** Whether exactly one of the input's fields is given (`@oneOf`). */
   readonly isOneOf?: boolean;
-  /** Input fields that take a global id of the type, as well as the plain one. */
+  /** Input fields that take a global id of the type, or a list of them, as well as plain ones. */
   readonly ids?: Readonly<Record<string, string>>;
   /**
    * Where a fault of the operation's input stands in the mutation's, where that has another shape: the path in `input` as the client wrote it,
@@ -99,11 +99,4 @@ async function runMutation<Schema extends z.ZodType, Result extends object>(
       return { ...fault, path, ...(type && { message: `must be an id of the type ${type}` }) };
     });
   }
-}
-
-function withPlainIds(value: unknown, ids: Readonly<Record<string, string>>): unknown {
-  if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(
-    Object.entries(value).map(([key, given]) => [key, ids[key] ? keyFromId(ids[key], given) : given]),
-  );
 }

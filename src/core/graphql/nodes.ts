@@ -115,6 +115,24 @@ export function keyFromAnyId(value: unknown): unknown {
   return parseGlobalId(value)?.key ?? value;
 }
 
+/** The object with plain ids in the fields that take a global id of the type, or a list of them. */
+export function withPlainIds(value: unknown, types: Readonly<Record<string, string>>): unknown {
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, given]: [string, unknown]) => [key, plainIdOf(types[key], given)]),
+  );
+}
+
+function plainIdOf(type: string | undefined, given: unknown): unknown {
+  if (type === undefined) return given;
+  return Array.isArray(given) ? given.map((item) => keyFromId(type, item)) : keyFromId(type, given);
+}
+
+/** A schema that takes global ids in these fields, too. */
+export function acceptingIds<Schema extends z.ZodType>(schema: Schema, types: Readonly<Record<string, string>>) {
+  return z.preprocess((value) => withPlainIds(value, types), schema);
+}
+
 const MAX_NODES = 100;
 
 builder.queryFields((t) => ({

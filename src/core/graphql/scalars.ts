@@ -17,6 +17,7 @@ function textual(name: string, isValid: (text: string) => boolean, hint: string)
 
 // The patterns alone, of which a batch of events needs two thousand, cost a tenth of the schemas around them.
 const DATE_TIME = z.regexes.datetime({ offset: true });
+const DATE = z.regexes.date;
 const UUID = z.regexes.uuid();
 
 builder.scalarType('DateTime', {
@@ -27,6 +28,13 @@ builder.scalarType('DateTime', {
   ...textual('DateTime', (text) => DATE_TIME.test(text), 'an ISO 8601 date and time, such as 2026-03-01T10:20:30.500Z'),
 });
 
+builder.scalarType('Date', {
+  description: 'A day of the calendar in UTC: `2026-03-01`.',
+  specifiedByURL: 'https://scalars.graphql.org/andimarek/local-date.html',
+  serialize: (value) => value,
+  ...textual('Date', (text) => DATE.test(text), 'a day, such as 2026-03-01'),
+});
+
 builder.scalarType('UUID', {
   description: 'A UUID in its hyphenated form (RFC 9562): the id that REST uses.',
   specifiedByURL: 'https://www.rfc-editor.org/rfc/rfc9562',
@@ -35,10 +43,11 @@ builder.scalarType('UUID', {
 });
 
 builder.scalarType('URL', {
-  description: 'An absolute URL (WHATWG URL Standard).',
+  description:
+    'An absolute URL (WHATWG URL Standard). As input it is any text: the mutation that takes it says what is wrong in a `ValidationError`.',
   specifiedByURL: 'https://url.spec.whatwg.org/',
   serialize: (value) => value,
-  ...textual('URL', (text) => URL.canParse(text), 'an absolute URL'),
+  ...textual('URL', () => true, 'text'),
 });
 
 builder.scalarType('JSON', {

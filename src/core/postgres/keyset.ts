@@ -108,6 +108,17 @@ export function isBackward({ first, last }: PageArguments): boolean {
   return true;
 }
 
+/** The page that has the same rows where the list runs the other way. */
+export function mirrored(page: PageArguments): PageArguments {
+  const { first, last, after: before, before: after } = page;
+  return isBackward(page) ? { first: last, after, before } : { last: first ?? DEFAULT_PAGE_SIZE, after, before };
+}
+
+/** Likewise what was read of it. */
+export function mirroredPage<Row>({ rows, hasNextPage, hasPreviousPage, cursorOf }: Page<Row>): Page<Row> {
+  return { rows: rows.toReversed(), hasNextPage: hasPreviousPage, hasPreviousPage: hasNextPage, cursorOf };
+}
+
 function toPage<Row>(
   ordering: Ordering<Row>,
   page: PageArguments,

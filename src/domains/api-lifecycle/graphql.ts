@@ -6,11 +6,7 @@ const RemovedApiType = builder.objectRef<RemovedApi>('RemovedApi').implement({
   fields: (t) => ({
     name: t.exposeString('name', { description: 'What it was called.' }),
     pathPrefix: t.exposeString('pathPrefix', { description: 'All paths under this one are gone.' }),
-    removedOn: t.field({
-      type: 'DateTime',
-      description: 'Since when.',
-      resolve: ({ removedOn }) => new Date(removedOn),
-    }),
+    removedOn: t.expose('removedOn', { type: 'Date', description: 'The day since when it answers 410.' }),
     replacement: t.exposeString('replacement', {
       nullable: true,
       description: 'What to use instead; null when there is nothing.',

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { momentInput } from '../../core/moment-input.ts';
 import { text, withDefault } from '../../core/validation.ts';
 import { cursorSchema } from './cursor.ts';
 import { DELIVERIES, SCOPE_KINDS, recordedEvent } from './event-data.ts';
@@ -38,21 +39,15 @@ const names = z
   .array(text({ max: 100 }))
   .max(100)
   .nullish();
-/** In UTC, because PostgreSQL takes fewer offsets than ISO 8601 has; it knows no year 0. */
-const moment = z
-  .string()
-  .transform((value) => new Date(value).toISOString())
-  .refine((value) => /^(?!0000)\d{4}-/.test(value), 'must be from the year 1 to 9999')
-  .nullish();
 
 /** Conditions of a list of events; each absent, null, or given. A list of nothing fits nothing. */
 export const sessionEventFilter = z.strictObject({
-  eventType: names,
-  provider: names,
+  eventTypes: names,
+  providers: names,
   messageId: z.uuid().nullish(),
   delivery: z.enum(DELIVERIES).nullish(),
   scope: z.enum(SCOPE_KINDS).nullish(),
-  createdAfter: moment,
-  createdBefore: moment,
+  createdFrom: momentInput().nullish(),
+  createdBefore: momentInput().nullish(),
 });
 export type SessionEventFilter = z.output<typeof sessionEventFilter>;

@@ -1,6 +1,6 @@
 import { ConflictError, DomainError, notFound } from '../../core/errors.ts';
 import type { LoadBatch } from '../../core/graphql/batches.ts';
-import type { Page, PageArguments } from '../../core/postgres/keyset.ts';
+import { type Page, type PageArguments, mirrored, mirroredPage } from '../../core/postgres/keyset.ts';
 import type { Columns } from '../../core/postgres/columns.ts';
 import { type OperationContext, guarded, requireAccess, requireAuthority } from '../../core/operation.ts';
 import { auditEntry } from '../../core/audit.ts';
@@ -69,6 +69,8 @@ async function hasEventsAfter(
 export interface SessionEventList {
   readonly filter: SessionEventFilter;
   readonly page: PageArguments;
+  /** By ascending id, unless `DESC`. */
+  readonly direction?: 'ASC' | 'DESC';
   readonly selected?: Columns<SessionEventRow>;
 }
 
@@ -78,17 +80,25 @@ export interface SessionEventList {
  */
 export function pagesOfSessionEvents(
   context: OperationContext,
-  { filter, page, selected }: SessionEventList,
+  { filter, page: asked, direction, selected }: SessionEventList,
 ): {
   readonly pages: LoadBatch<string, Page<SessionEventRow>>;
   readonly counts: LoadBatch<string, number>;
 } {
   requireAccess(context.actor, READ_SESSIONS);
+  const isDescending = direction === 'DESC';
+  const page = isDescending ? mirrored(asked) : asked;
   const { window, size } = windowOf(page, DEFAULT_PAGE);
   const slices = slicesOf(context, filter, window, selected);
+  const pageOf = (slice: SessionEventSlice) => toPage(slice, page, size);
   return {
     pages: async (sessionIds) =>
-      new Map(Array.from(await slices(sessionIds), ([id, slice]) => [id, toPage(slice, page, size)])),
+      new Map(
+        Array.from(await slices(sessionIds), ([id, slice]) => [
+          id,
+          isDescending ? mirroredPage(pageOf(slice)) : pageOf(slice),
+        ]),
+      ),
     counts: countsOf(context, filter),
   };
 }

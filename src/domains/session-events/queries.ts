@@ -62,12 +62,12 @@ type Value = <Name extends keyof Given>(name: Name) => RawBuilder<Given[Name]>;
 type Condition = Exclude<keyof Given, 'sessionIds' | 'organizationId' | 'userId' | 'limit' | 'maxBytes'>;
 
 const CONDITIONS: Readonly<Record<Condition, (value: Value) => RawBuilder<SqlBool>>> = {
-  eventType: (value) => sql`e.event_type = any(${value('eventType')}::text[])`,
-  provider: (value) => sql`e.provider = any(${value('provider')}::text[])`,
+  eventTypes: (value) => sql`e.event_type = any(${value('eventTypes')}::text[])`,
+  providers: (value) => sql`e.provider = any(${value('providers')}::text[])`,
   messageId: (value) => sql`e.message_id = ${value('messageId')}::uuid`,
   delivery: (value) => sql`e.event_data ->> 'delivery' = ${value('delivery')}`,
   scope: (value) => sql`e.event_data -> 'scope' ->> 'kind' = ${value('scope')}`,
-  createdAfter: (value) => sql`e.created_at > ${value('createdAfter')}::timestamptz`,
+  createdFrom: (value) => sql`e.created_at >= ${value('createdFrom')}::timestamptz`,
   createdBefore: (value) => sql`e.created_at < ${value('createdBefore')}::timestamptz`,
   after: (value) => sql`e.id > ${value('after')}::bigint`,
   before: (value) => sql`e.id < ${value('before')}::bigint`,

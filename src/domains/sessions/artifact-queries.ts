@@ -1,8 +1,9 @@
-import { sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 import type { LoadBatch } from '../../core/graphql/batches.ts';
 import { groupBy } from '../../core/group-by.ts';
 import type { OperationContext } from '../../core/operation.ts';
-import { type Readable, type RowOf, columns, preparedByShape, queriesOn } from '../../core/postgres/queries.ts';
+import { type Readable, type RowOf, columns, listOf, preparedByShape, queriesOn } from '../../core/postgres/queries.ts';
+import { within } from '../../core/postgres/reach.ts';
 import { type Columns, withColumns } from '../../core/postgres/columns.ts';
 import {
   ARTIFACT_COLUMNS,
@@ -11,6 +12,7 @@ import {
   type PullRequest,
   type SessionTables,
 } from './entity.ts';
+import { callerOf, readableBy } from './policy.ts';
 
 const db = queriesOn<SessionTables>();
 type Tables = Readable<SessionTables>;
@@ -66,6 +68,41 @@ export function pullRequestsOf(
     return groupBy(rows, ({ artifactId }) => artifactId);
   };
 }
+
+/** Those of the ids that are artifacts of sessions that the caller may read, in no particular order. */
+export function findArtifacts(
+  { actor, sql: reader }: OperationContext,
+  ids: readonly string[],
+  asked?: Columns<ArtifactRow>,
+): Promise<ArtifactRow[]> {
+  return reader.all(
+    db
+      .selectFrom('artifact as a')
+      .innerJoin('session as s', 's.id', 'a.session_id')
+      .select(columns('a', withColumns<ArtifactRow>(asked, ARTIFACT_COLUMNS, 'id')))
+      .where('a.id', '=', oneOf(ids))
+      .where(within(readableBy(callerOf(actor)), 's')),
+  );
+}
+
+/** Likewise pull requests. */
+export function findPullRequests(
+  { actor, sql: reader }: OperationContext,
+  ids: readonly string[],
+  asked?: Columns<PullRequestRow>,
+): Promise<PullRequestRow[]> {
+  return reader.all(
+    db
+      .selectFrom('pull_request as r')
+      .innerJoin('artifact as a', 'a.id', 'r.artifact_id')
+      .innerJoin('session as s', 's.id', 'a.session_id')
+      .select(columns('r', withColumns<PullRequestRow>(asked, PULL_REQUEST_COLUMNS, 'id')))
+      .where('r.id', '=', oneOf(ids))
+      .where(within(readableBy(callerOf(actor)), 's')),
+  );
+}
+
+const oneOf = (ids: readonly string[]): RawBuilder<string> => sql`any(${listOf('uuid', ids)})`;
 
 /** An artifact that was just written, as it will be read. */
 export function artifactRow({ id, organization, session, type, createdAt, updatedAt }: Artifact): ArtifactRow {

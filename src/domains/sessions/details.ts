@@ -4,7 +4,8 @@ import { type OperationContext, guarded } from '../../core/operation.ts';
 import { type ArtifactRow, type PullRequestRow, artifactsOf, pullRequestsOf } from './artifact-queries.ts';
 import type { SessionReference } from './input.ts';
 import { readSessions } from './operations.ts';
-import { type ProjectRow, type SessionRow, projectsOf } from './queries.ts';
+import { type ProjectRow, projectsOf } from './project-queries.ts';
+import type { SessionRow } from './queries.ts';
 
 /** Sessions with what REST answers together with them. */
 

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { listInput } from '../../core/lists.ts';
-import { optional, rule, text, withDefault } from '../../core/validation.ts';
+import { momentInput } from '../../core/moment-input.ts';
+import { isLongerThan, optional, rule, text, withDefault } from '../../core/validation.ts';
 import { richTextDocument } from './rich-text.ts';
 import {
   ARTIFACT_TYPES,
@@ -20,10 +21,15 @@ const description = text({ min: 1, max: MAX_DESCRIPTION });
 const shortText = text({ min: 1, max: 500 });
 const level = z.int().min(0).max(100);
 /** Shown as a link somewhere. Which schemes runners use is theirs to choose; none may run a script where it is followed. */
-const address = text({ min: 1, max: 2048 }).refine(
-  (value) => !/^(?:javascript|vbscript|data):/.test(URL.parse(value)?.protocol ?? ''),
-  rule('NOT_ALLOWED', 'must not be an address that runs a script'),
-);
+const address = text({ min: 1, max: 2048 })
+  .refine(
+    (value) => value === '' || isLongerThan(value, 2048) || URL.canParse(value),
+    rule('BAD_FORMAT', 'must be an absolute URL'),
+  )
+  .refine(
+    (value) => !/^(?:javascript|vbscript|data):/.test(URL.parse(value)?.protocol ?? ''),
+    rule('NOT_ALLOWED', 'must not be an address that runs a script'),
+  );
 /** UUIDs are compared as text in topics and project ids, so they have one spelling. */
 const uuid = z.uuid().toLowerCase();
 /** Free text; a UUID is spelt as those of projects are. */
@@ -156,13 +162,17 @@ const anyOf = <Item extends z.ZodType>(item: Item) => z.array(item).max(100).nul
 
 /** Conditions of a list of sessions; each absent, null, or given. A list of nothing fits nothing. */
 export const sessionFilter = z.strictObject({
-  state: anyOf(z.enum(SESSION_STATES)),
-  sessionType: anyOf(z.enum(SESSION_TYPES)),
-  mode: anyOf(z.enum(MODES)),
-  visibility: anyOf(z.enum(VISIBILITIES)),
-  projectId: anyOf(projectId),
+  states: anyOf(z.enum(SESSION_STATES)),
+  sessionTypes: anyOf(z.enum(SESSION_TYPES)),
+  modes: anyOf(z.enum(MODES)),
+  visibilities: anyOf(z.enum(VISIBILITIES)),
+  projectIds: anyOf(projectId),
+  creatorIds: anyOf(uuid),
+  agents: anyOf(shortText),
   isPinned: z.boolean().nullish(),
   title: text({ max: 1000 }).nullish(),
+  createdFrom: momentInput().nullish(),
+  createdBefore: momentInput().nullish(),
 });
 export type SessionFilter = z.output<typeof sessionFilter>;
 

@@ -7,6 +7,7 @@ import { auditEntry } from '../../core/audit.ts';
 import type { Columns } from '../../core/postgres/columns.ts';
 import { isLongerThan } from '../../core/validation.ts';
 import { resolveMcpConnections } from '../mcp-connections/operations.ts';
+import { findArtifacts, findPullRequests } from './artifact-queries.ts';
 import { Session } from './entity.ts';
 import { MAX_DESCRIPTION, type PinSessionInput, type UpdateSessionInput } from './input.ts';
 import { READ_SESSIONS, WRITE_SESSIONS, requireChange } from './policy.ts';
@@ -58,7 +59,13 @@ export const listSessions = guarded(
 export type { SessionRow } from './queries.ts';
 // What belongs to sessions that the caller has reached. Projects are found by their id.
 export { artifactsOf, pullRequestsOf } from './artifact-queries.ts';
-export { projectsOf, readLastSessionChanges, readSessionVersions } from './queries.ts';
+export { projectsOf } from './project-queries.ts';
+export { readLastSessionChanges, readSessionVersions } from './queries.ts';
+
+/** Those of the ids that are artifacts of sessions that the caller may read. */
+export const readArtifacts = guarded(READ_SESSIONS, findArtifacts);
+/** Likewise pull requests. */
+export const readPullRequests = guarded(READ_SESSIONS, findPullRequests);
 
 /**
  * Changes the configuration of a session. `richContent` without `description` sets the description to its plain text.

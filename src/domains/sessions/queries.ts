@@ -1,18 +1,9 @@
-import { type RawBuilder, type SelectQueryBuilder, sql } from 'kysely';
-import type { LoadBatch } from '../../core/graphql/batches.ts';
+import { type RawBuilder, type SelectQueryBuilder, type SqlBool, sql } from 'kysely';
 import { type NewAuditEntry, auditInsert, auditValues } from '../../core/audit.ts';
 import { authorityValues, hasAuthority } from '../../core/authority.ts';
 import { type Ordering, type Page, type PageArguments, type PageValues, planPage } from '../../core/postgres/keyset.ts';
 import type { OperationContext, Role } from '../../core/operation.ts';
-import {
-  type Readable,
-  type RowOf,
-  listOf,
-  prepared,
-  preparedByShape,
-  queriesOn,
-  snake,
-} from '../../core/postgres/queries.ts';
+import { type Readable, type RowOf, listOf, preparedByShape, queriesOn, snake } from '../../core/postgres/queries.ts';
 import { within } from '../../core/postgres/reach.ts';
 import { type Columns, withColumns } from '../../core/postgres/columns.ts';
 import { SESSION_COLUMNS, type SessionTables } from './entity.ts';
@@ -25,7 +16,6 @@ type Tables = Readable<SessionTables>;
 
 /** Rows have the columns that were asked for; without a selection they have all. */
 export type SessionRow = Omit<RowOf<Tables['session']>, 'htmlUrl'>;
-export type ProjectRow = Pick<RowOf<Tables['project']>, 'id' | 'name' | 'icon' | 'color'>;
 
 const sessionColumns = (asked: Columns<SessionRow>, ...always: (keyof SessionRow)[]) =>
   withColumns<SessionRow>(asked, SESSION_COLUMNS, 'id', ...always);
@@ -78,7 +68,16 @@ export interface SessionList {
   readonly columns?: Columns<SessionRow>;
 }
 
-const LISTS = ['state', 'sessionType', 'mode', 'visibility', 'projectId'] as const;
+/** The column that each condition with several values is about, and its type. */
+const LISTS = {
+  states: ['state', 'text'],
+  sessionTypes: ['session_type', 'text'],
+  modes: ['mode', 'text'],
+  visibilities: ['visibility', 'text'],
+  projectIds: ['project_id', 'text'],
+  creatorIds: ['creator_id', 'uuid'],
+  agents: ['agent', 'text'],
+} as const satisfies Partial<Record<keyof SessionFilter, readonly [string, string]>>;
 
 /** The values of a list of sessions: of whom it is, and its conditions. */
 interface Listed extends SessionFilter {
@@ -86,24 +85,47 @@ interface Listed extends SessionFilter {
   readonly userId: string;
 }
 type Value = <Name extends keyof Listed>(name: Name) => RawBuilder<Listed[Name]>;
+type Condition = keyof SessionFilter;
 
-const namesIn = (filter: SessionFilter) =>
-  ([...LISTS, 'isPinned', 'title'] as const).filter((name) => filter[name] != null && filter[name] !== '');
+const namesIn = (filter: SessionFilter): Condition[] =>
+  CONDITIONS.filter((name) => filter[name] != null && filter[name] !== '');
+const CONDITIONS = [
+  ...(Object.keys(LISTS) as (keyof typeof LISTS)[]),
+  'isPinned',
+  'title',
+  'createdFrom',
+  'createdBefore',
+] as const satisfies readonly Condition[];
+
+function conditionOf(name: Condition, value: Value): RawBuilder<SqlBool> {
+  const given = value(name);
+  switch (name) {
+    case 'isPinned':
+      return sql`s.is_pinned = ${given}`;
+    case 'title':
+      // Unlike LIKE, strpos knows no wildcards.
+      return sql`strpos(lower(s.title), lower(${given})) > 0`;
+    case 'createdFrom':
+      return sql`s.created_at >= ${given}`;
+    case 'createdBefore':
+      return sql`s.created_at < ${given}`;
+    default: {
+      const [column, type] = LISTS[name];
+      return sql`${sql.ref(`s.${column}`)} = any(${given}::${sql.raw(type)}[])`;
+    }
+  }
+}
 
 function sessionsOf<Row>(
   query: SelectQueryBuilder<Tables & { s: Tables['session'] }, 's', Row>,
   value: Value,
-  { role, conditions }: { role: Role; conditions: ReturnType<typeof namesIn> },
+  { role, conditions }: { role: Role; conditions: readonly Condition[] },
 ): typeof query {
   const caller = { organizationId: value('organizationId'), userId: value('userId'), role };
-  let found = query.where(within(readableBy(caller), 's'));
-  for (const name of conditions) {
-    if (name === 'isPinned') found = found.where('s.is_pinned', '=', sql<boolean>`${value(name)}`);
-    // Unlike LIKE, strpos knows no wildcards.
-    else if (name === 'title') found = found.where(sql`strpos(lower(s.title), lower(${value(name)}))`, '>', 0);
-    else found = found.where(sql.ref(`s.${snake(name)}`), '=', sql`any(${value(name)}::text[])`);
-  }
-  return found;
+  return conditions.reduce(
+    (found, name) => found.where(conditionOf(name, value)),
+    query.where(within(readableBy(caller), 's')),
+  );
 }
 
 const sessionPages = preparedByShape<Listed & PageValues>();
@@ -215,22 +237,6 @@ export async function readSessionVersions(
       .where('s.id', '=', sql<string>`any(${listOf('uuid', ids)})`),
   );
   return new Map(rows.map(({ id, version }) => [id, version]));
-}
-
-const projectsById = prepared<{ organizationId: string; ids: readonly string[] }>()((value) =>
-  db
-    .selectFrom('project as p')
-    .select(['p.id', 'p.name', 'p.icon', 'p.color'])
-    .where('p.organization_id', '=', sql<string>`${value('organizationId')}`)
-    .where('p.id', '=', sql<string>`any(${value('ids')}::uuid[])`),
-);
-
-/** The projects with these ids in the organization that the caller acts in. */
-export function projectsOf({ actor, sql: reader }: OperationContext): LoadBatch<string, ProjectRow> {
-  return async (ids) => {
-    const rows = await reader.all(projectsById({ organizationId: callerOf(actor).organizationId, ids }));
-    return new Map(rows.map((row) => [row.id, row]));
-  };
 }
 
 /** What is written over a session, by property. Values of `jsonb` columns are JSON text. */

@@ -3,6 +3,7 @@ import { readOnly } from '../../core/http/route.ts';
 import type { PullRequestRow } from './artifact-queries.ts';
 import { htmlUrlOf, stateFlags } from './derived.ts';
 import type { ArtifactDetails, SessionDetails } from './details.ts';
+import type { ProjectRow } from './project-queries.ts';
 import {
   ARTIFACT_TYPES,
   MODES,
@@ -162,8 +163,12 @@ export function toSessionDocument(
     mcpServers: [...mcpServers],
     htmlUrl: htmlUrlOf(session.id, publicUrl),
     artifacts: artifacts.map(toArtifactDocument),
-    project: project ?? null,
+    project: project ? projectToJson(project) : null,
     sessionSource: { ...source, repositories: [...source.repositories] },
     state: stateFlags(state),
   };
+}
+
+function projectToJson({ id, name, icon, color }: ProjectRow) {
+  return { id, name, icon, color };
 }

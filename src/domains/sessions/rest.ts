@@ -1,8 +1,15 @@
+import type { z } from 'zod';
 import { route } from '../../core/http/route.ts';
 import { listDocument, readList } from '../../core/lists.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import { readSession, readSessionDetails } from './details.ts';
-import { createSessionInput, listSessionsInput, sessionReference, updateSessionInput } from './input.ts';
+import {
+  type SessionFilter,
+  createSessionInput,
+  listSessionsInput,
+  sessionReference,
+  updateSessionInput,
+} from './input.ts';
 import { listSessions, updateSession } from './operations.ts';
 import type { SessionRow } from './queries.ts';
 import { createSession } from './recording-operations.ts';
@@ -22,6 +29,18 @@ async function toDocument(context: OperationContext, session: SessionRow) {
   return document;
 }
 
+/** A condition that is given once for each of its values has the name of one value. */
+function filterOf({
+  state: states,
+  sessionType: sessionTypes,
+  mode: modes,
+  visibility: visibilities,
+  projectId: projectIds,
+  ...filter
+}: Omit<z.output<typeof listSessionsInput>, 'limit' | 'cursor' | 'orderBy' | 'sortOrder'>): SessionFilter {
+  return { ...filter, states, sessionTypes, modes, visibilities, projectIds };
+}
+
 const ORDERS = { createdAt: 'CREATED_AT', updatedAt: 'UPDATED_AT', lastSeenAt: 'LAST_SEEN_AT' } as const;
 
 export const sessionRoutes = [
@@ -39,8 +58,9 @@ export const sessionRoutes = [
     status: 200,
     errors: [400],
     examples: { output: { items: [sessionExample], nextCursor: null } },
-    run: async (context, { limit, cursor, orderBy, sortOrder, ...filter }) => {
+    run: async (context, { limit, cursor, orderBy, sortOrder, ...conditions }) => {
       const order = { field: ORDERS[orderBy], direction: sortOrder };
+      const filter = filterOf(conditions);
       const page = await readList(
         { limit, cursor },
         (given) => listSessions(context, { filter, order, page: given }),

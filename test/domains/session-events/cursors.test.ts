@@ -42,8 +42,7 @@ async function graphqlPage(after: string) {
 }
 
 async function graphqlTail(after: string) {
-  const query =
-    'subscription($id: ID!, $after: String) { sessionEvents(sessionId: $id, after: $after) { databaseId } }';
+  const query = 'subscription($id: ID!, $after: ID) { sessionEvents(sessionId: $id, after: $after) { databaseId } }';
   const messages = await (await subscribe(gateway, key, query, { id, after })).take(9);
   const results = messages.flatMap(({ event, data = '' }) =>
     event === 'next'

@@ -28,7 +28,7 @@ const range = (from: number, to: number) =>
 const CONNECTION = `query($id: ID!, $first: Int, $after: String, $last: Int, $before: String, $filter: SessionEventFilter) {
   session(id: $id) { events(first: $first, after: $after, last: $last, before: $before, filter: $filter) {
     pageInfo { hasNextPage hasPreviousPage startCursor endCursor }
-    nodes { id: databaseId createdAt eventType messageId sessionId provider eventData: eventDataJson } } } }`;
+    nodes { id: databaseId createdAt eventType messageId session { databaseId } provider eventData: eventDataJson } } } }`;
 
 interface Connection {
   readonly pageInfo: {
@@ -40,13 +40,19 @@ interface Connection {
   readonly nodes: EventDocument[];
 }
 
+interface Answered extends Omit<Connection, 'nodes'> {
+  readonly nodes: (Omit<EventDocument, 'sessionId'> & { session: { databaseId: string } })[];
+}
+
 async function connection(id: string, variables: object): Promise<Connection> {
-  const { data, errors } = await gateway.graphql<{ session: { events: Connection } }>(key, CONNECTION, {
+  const { data, errors } = await gateway.graphql<{ session: { events: Answered | null } | null }>(key, CONNECTION, {
     id,
     ...variables,
   });
-  if (!data?.session) throw new Error(JSON.stringify(errors));
-  return data.session.events;
+  const events = data?.session?.events;
+  if (!events) throw new Error(JSON.stringify(errors));
+  const nodes = events.nodes.map(({ session, ...node }) => ({ ...node, sessionId: session.databaseId }));
+  return { ...events, nodes };
 }
 
 describe('pages', () => {
@@ -189,9 +195,9 @@ describe('pages', () => {
       { before: Buffer.from('["SESSION_CREATED_AT"]').toString('base64url') },
       'before: must be the id of an event: digits alone',
     ],
-    [{ filter: { eventType: ['a\0'] } }, 'filter.eventType.0: must be well-formed text without NUL characters'],
-    [{ filter: { provider: Array<string>(101).fill('a') } }, 'filter.provider: must have at most 100 items'],
-    [{ filter: { createdAfter: '0000-01-01T00:00:00Z' } }, 'filter.createdAfter: must be from the year 1 to 9999'],
+    [{ filter: { eventTypes: ['a\0'] } }, 'filter.eventTypes.0: must be well-formed text without NUL characters'],
+    [{ filter: { providers: Array<string>(101).fill('a') } }, 'filter.providers: must have at most 100 items'],
+    [{ filter: { createdFrom: '0000-01-01T00:00:00Z' } }, 'filter.createdFrom: must be from the year 1 to 9999'],
   ])('GraphQL refuses %j', async (variables, message) => {
     const { errors } = await gateway.graphql(key, CONNECTION, { id, ...variables });
     expect(errors?.map((error) => [error.message, error.extensions?.['code']])).toEqual([[message, 'INVALID_INPUT']]);
@@ -311,28 +317,28 @@ describe('filters over GraphQL', () => {
     ]);
     const cases: [object, number[]][] = [
       [{}, [1, 2, 3]],
-      [{ eventType: ['a', 'c'] }, [1, 3]],
-      [{ eventType: [] }, []],
-      [{ eventType: null, provider: ['openai'] }, [1]],
-      [{ provider: ["'; drop table session; --"] }, []],
+      [{ eventTypes: ['a', 'c'] }, [1, 3]],
+      [{ eventTypes: [] }, []],
+      [{ eventTypes: null, providers: ['openai'] }, [1]],
+      [{ providers: ["'; drop table session; --"] }, []],
       [{ messageId }, [3]],
       [{ delivery: 'REALTIME' }, [1]],
       [{ scope: 'SUBAGENT' }, [2]],
-      [{ createdAfter: '2026-03-01T00:00:00Z' }, [2, 3]],
+      [{ createdFrom: '2026-03-02T00:00:00Z' }, [2, 3]],
       [{ createdBefore: '2026-03-02T01:00:00+01:00' }, [1]],
       [
         {
-          createdAfter: '2026-03-01T00:00:00Z',
+          createdFrom: '2026-03-01T00:00:00Z',
           createdBefore: '2026-03-03T00:00:00.000Z',
           delivery: 'PERSIST',
-          eventType: ['b'],
+          eventTypes: ['b'],
         },
         [2],
       ],
     ];
     for (const [filter, wanted] of cases)
       expect([filter, indexes((await connection(id, { filter })).nodes)]).toEqual([filter, wanted]);
-    expect(await connection(id, { filter: { eventType: ['a', 'c'] }, last: 1 })).toMatchObject({
+    expect(await connection(id, { filter: { eventTypes: ['a', 'c'] }, last: 1 })).toMatchObject({
       nodes: [{ id: 3 }],
       pageInfo: { hasNextPage: false, hasPreviousPage: true, startCursor: '3', endCursor: '3' },
     });

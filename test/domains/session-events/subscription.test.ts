@@ -36,7 +36,7 @@ afterAll(async () => {
   await gateway.close();
 });
 
-const QUERY = `subscription($id: ID!, $after: String, $filter: SessionEventFilter) {
+const QUERY = `subscription($id: ID!, $after: ID, $filter: SessionEventFilter) {
   sessionEvents(sessionId: $id, after: $after, filter: $filter) { databaseId eventType eventDataJson } }`;
 
 /** Over a real socket, as a client in another process would. */
@@ -107,13 +107,13 @@ test('replays, follows writers of both processes, and completes when the session
 test('each event has its id, and Last-Event-ID goes on behind it, whatever `after` and the selection say', async () => {
   const id = await createSession(gateway, key);
   await append(gateway, key, id, [...eventsOf(2), ...eventsOf(2, { eventType: 'tool' }), ...eventsOf(1)]);
-  const bare = 'subscription($id: ID!, $after: String) { sessionEvents(sessionId: $id, after: $after) { __typename } }';
+  const bare = 'subscription($id: ID!, $after: ID) { sessionEvents(sessionId: $id, after: $after) { __typename } }';
   const idsSent = (messages: readonly Message[]) => messages.map((message) => message.id);
   const first = await follow({ id }, { query: bare });
   expect(idsSent(await first.take(3))).toEqual(['1', '2', '3']);
   const again = await follow({ id, after: '1' }, { query: bare, lastEventId: '3' });
   expect(idsSent(await again.take(2))).toEqual(['4', '5']);
-  const filtered = await follow({ id, filter: { eventType: ['tool'] } }, { lastEventId: '3' });
+  const filtered = await follow({ id, filter: { eventTypes: ['tool'] } }, { lastEventId: '3' });
   expect(idsSent(await filtered.take(1))).toEqual(['4']);
   await append(peer, key, id, eventsOf(1));
   expect(idsSent(await again.take(1))).toEqual(['6']);
@@ -130,7 +130,7 @@ test('each event has its id, and Last-Event-ID goes on behind it, whatever `afte
 test('after is the same coordinate as the cursor, and filters leave out what does not fit, live too', async () => {
   const id = await createSession(gateway, key);
   await append(gateway, key, id, [...eventsOf(3), ...eventsOf(2, { eventType: 'tool' })]);
-  const stream = await follow({ id, after: '1', filter: { eventType: ['tool'], provider: ['anthropic'] } });
+  const stream = await follow({ id, after: '1', filter: { eventTypes: ['tool'], providers: ['anthropic'] } });
   const plain = await follow({ id, after: '3' });
   expect(idsOf(await stream.take(2))).toEqual([4, 5]);
   await append(peer, key, id, [...eventsOf(500), ...eventsOf(1, { eventType: 'tool' })]);
@@ -149,8 +149,8 @@ test.each([
   ],
   [
     'a filter out of bounds',
-    (id: string) => ({ id, filter: { eventType: ['\0'] } }),
-    'filter.eventType.0: must be well-formed text without NUL characters',
+    (id: string) => ({ id, filter: { eventTypes: ['\0'] } }),
+    'filter.eventTypes.0: must be well-formed text without NUL characters',
     'INVALID_INPUT',
   ],
 ])('%s is an error and the end', async (_, variablesOf, message, code) => {

@@ -146,8 +146,8 @@ describe('recordArtifact and recordPullRequest', () => {
   });
 
   test.each<[object, string]>([
-    [{ url: '' }, 'url: must not be empty'],
-    [{ url: x(2049) }, 'url: must be at most 2048 characters'],
+    [{ url: 'pr/1' }, 'url: must be an absolute URL'],
+    [{ url: `https://example.com/${x(2029)}` }, 'url: must be at most 2048 characters'],
     [{ title: x(1001) }, 'title: must be at most 1000 characters'],
     [{ sourceBranch: x(501) }, 'sourceBranch: must be at most 500 characters'],
     [{ baseBranch: '' }, 'baseBranch: must not be empty'],

@@ -28,10 +28,11 @@ const change = (key: string, sessionId: string, mcpServers: readonly string[]) =
 /** What a caller reads over both APIs, which must agree. */
 async function read(key: string, id: string): Promise<string[] | undefined> {
   const rest = await gateway.rest<{ mcpServers: string[] }>('PATCH', `/v1/sessions/${id}`, { key, body: {} });
-  const query = 'query($id: ID!) { session(id: $id) { mcpServers } }';
-  const { data } = await gateway.graphql<{ session: { mcpServers: string[] } }>(key, query, { id });
-  expect(rest.body.mcpServers).toEqual(data?.session.mcpServers);
-  return data?.session.mcpServers;
+  const query = 'query($id: ID!) { session(id: $id) { mcpServers { databaseId } } }';
+  const { data } = await gateway.graphql<{ session: { mcpServers: { databaseId: string }[] } }>(key, query, { id });
+  const ids = data?.session.mcpServers.map(({ databaseId }) => databaseId);
+  expect(rest.body.mcpServers).toEqual(ids);
+  return ids;
 }
 
 test('a name becomes an id when it is written: it survives a rename, and leaves with its connection', async () => {

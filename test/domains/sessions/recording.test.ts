@@ -43,7 +43,7 @@ describe('createSession', () => {
         targetBranch: x(500),
       },
     ],
-    [{ projectId: x(500), externalId: x(500), externalUrl: x(2048) }],
+    [{ projectId: x(500), externalId: x(500), externalUrl: `https://example.com/${x(2028)}` }],
     [{ source: { ...source, name: x(500), type: x(100), repositories: Array(100).fill(source.repositories[0]) } }],
     [
       {
@@ -83,7 +83,7 @@ describe('createSession', () => {
     [{ kind: x(101) }, 'kind: must be at most 100 characters'],
     [{ level: 101 }, 'level: must be at most 100'],
     [{ agent: x(501) }, 'agent: must be at most 500 characters'],
-    [{ externalUrl: x(2049) }, 'externalUrl: must be at most 2048 characters'],
+    [{ externalUrl: `https://example.com/${x(2029)}` }, 'externalUrl: must be at most 2048 characters'],
     [
       { mcpServers: ['nowhere'] },
       'mcpServers.0: nowhere is neither the id nor the name of an MCP connection that you can see',
@@ -94,7 +94,7 @@ describe('createSession', () => {
       { source: { ...source, repositories: Array(101).fill(source.repositories[0]) } },
       'source.repositories: must have at most 100 items',
     ],
-    [{ sourcePullRequest: { ...sourcePullRequest, url: '' } }, 'sourcePullRequest.url: must not be empty'],
+    [{ sourcePullRequest: { ...sourcePullRequest, url: 'x' } }, 'sourcePullRequest.url: must be an absolute URL'],
     [{ diffSummary: { additions: -1, deletions: 0 } }, 'diffSummary.additions: must be at least 0'],
     [{ richContent: { type: 'doc' } }, 'richContent.content: is required'],
   ])('refuses %j', async (input, message) => {

@@ -122,7 +122,7 @@ describe('the document', () => {
     const { body } = await patch(key, id, {});
     const query = `query($id: ID!) { session(id: $id) {
       id: databaseId agent agentId artifactType baseBranch branchName targetBranch createdAt updatedAt lastQueuedAt lastSeenAt externalId externalUrl kind level mode
-      projectId sandboxSize sessionType title description visibility htmlUrl mcpServers isPinned diffSummary { additions deletions }
+      projectId sandboxSize sessionType title description visibility htmlUrl mcpServers { databaseId } isPinned diffSummary { additions deletions }
       artifacts { id: databaseId type createdAt updatedAt pullRequests { id: databaseId url title status isDraft sourceBranch baseBranch headSha createdAt updatedAt agent
         diff { additions deletions data } author { avatarUrl login } codeRepository { id: databaseId name owner baseBranch provider } } }
       project { id: databaseId name icon color } sessionSource { id: databaseId name type repositories { id: databaseId name provider } }
@@ -130,7 +130,8 @@ describe('the document', () => {
       state { isQueued isCancelled isCompleted isFailed inProgress current } } }`;
     const answer = await gateway.graphql<{ session: object }>(key, query, { id });
     expect(answer.errors).toBeUndefined();
-    expect(plain(answer.data?.session)).toEqual(body);
+    const mcpServers = (body as { mcpServers: string[] }).mcpServers.map((databaseId) => ({ databaseId }));
+    expect(plain(answer.data?.session)).toEqual({ ...body, mcpServers });
     expect(body).toMatchObject({
       agentId,
       artifactType: 'PullRequest',

@@ -12,7 +12,7 @@ beforeAll(async () => {
 afterAll(() => gateway.close());
 
 const FIELDS =
-  'agent baseBranch branchName targetBranch description level projectId title mode sandboxSize visibility mcpServers richContent agentOptions { reasoningLevel goal { enabled objective } } updatedAt';
+  'agent baseBranch branchName targetBranch description level projectId title mode sandboxSize visibility mcpServers { databaseId } richContent agentOptions { reasoningLevel goal { enabled objective } } updatedAt';
 type State = Record<string, unknown>;
 
 async function stateOf(id: string): Promise<State | undefined> {

@@ -128,7 +128,7 @@ builder.objectField(EventDefinition, 'occurrences', (t) =>
 const DayCountType = builder.objectRef<DayCount>('EventOccurrenceDayCount').implement({
   description: 'How often an event occurred on a day.',
   fields: (t) => ({
-    day: t.exposeString('day', { description: 'The day in UTC, `YYYY-MM-DD`.' }),
+    day: t.expose('day', { type: 'Date', description: 'The day in UTC.' }),
     count: t.exposeInt('count', { description: 'Occurrences on that day.' }),
   }),
 });

@@ -1,14 +1,16 @@
-import { type GraphQLContext, builder } from '../../../core/graphql/builder.ts';
+import { type GraphQLContext, OWN_STATEMENT, builder } from '../../../core/graphql/builder.ts';
 import { type Connection, connectionType, toConnection } from '../../../core/graphql/connections.ts';
 import { ConflictError, NotFoundError, notFound } from '../../../core/errors.ts';
 import { READ_SESSIONS } from '../../sessions/policy.ts';
 import { mutation } from '../../../core/graphql/mutations.ts';
 import { keyFromId, nodeType, uuidsOf } from '../../../core/graphql/nodes.ts';
+import { orderType } from '../../../core/graphql/orders.ts';
+import { resolveReference } from '../../../core/graphql/references.ts';
 import { refusable } from '../../../core/graphql/refusable.ts';
 import { CHECKS_PARENT, takeRead } from '../../../core/graphql/read-through.ts';
 import { needs, selectedColumns } from '../../../core/graphql/selection.ts';
 import { resolveBatched } from '../../../core/graphql/batches.ts';
-import type { SessionRow } from '../../sessions/operations.ts';
+import { type SessionRow, readSessions } from '../../sessions/operations.ts';
 import type { Resumption } from '../../../core/live-tails.ts';
 import { RawJson } from '../../../core/text/raw-json.ts';
 import { SessionType } from '../../sessions/graphql/types.ts';
@@ -33,9 +35,17 @@ const SessionEventType = nodeType<SessionEventRow>('SessionEvent', {
   load: (context, keys, selected) => readSessionEvents(context, keys.flatMap(placeOf), selected),
   fields: (t) => ({
     databaseId: t.exposeInt('id', {
-      description: 'The id that REST uses: counts the events of the session from 1; also the cursor.',
+      description:
+        'The id that REST uses: counts the events of the session from 1. It is also the cursor, which `sessionEvents(after:)` takes as it is.',
     }),
-    sessionId: t.expose('sessionId', { type: 'UUID', description: 'Id of the session.' }),
+    session: t.field({
+      type: SessionType,
+      nullable: true,
+      description: 'The session that it belongs to; null when that is gone by now.',
+      extensions: { ...OWN_STATEMENT, ...needs<SessionEventRow>('sessionId') },
+      resolve: ({ sessionId }, _, context, info) =>
+        resolveReference({ context, info }, 'Session', sessionId, readSessions),
+    }),
     eventType: t.exposeString('eventType', { description: 'What kind of event it is.' }),
     messageId: t.expose('messageId', { type: 'UUID', nullable: true, description: 'The message it belongs to.' }),
     provider: t.exposeString('provider', { description: 'The model provider.' }),
@@ -59,14 +69,20 @@ const FilterInput = builder.inputType('SessionEventFilter', {
   description: 'Which events to list; all conditions hold together. Lists have at most 100 items.',
   validate: sessionEventFilter,
   fields: (t) => ({
-    eventType: t.stringList({ description: 'Of any of these kinds.' }),
-    provider: t.stringList({ description: 'Of any of these providers.' }),
+    eventTypes: t.stringList({ description: 'Of any of these kinds.' }),
+    providers: t.stringList({ description: 'Of any of these providers.' }),
     messageId: t.field({ type: 'UUID', description: 'Of this message.' }),
     delivery: t.field({ type: DeliveryEnum, description: 'Delivered this way.' }),
     scope: t.field({ type: ScopeKindEnum, description: 'In this kind of scope.' }),
-    createdAfter: t.field({ type: 'DateTime', description: 'After this moment.' }),
-    createdBefore: t.field({ type: 'DateTime', description: 'Before this moment.' }),
+    createdFrom: t.field({ type: 'DateTime', description: 'Happened at this moment or after it.' }),
+    createdBefore: t.field({ type: 'DateTime', description: 'Happened before this moment.' }),
   }),
+});
+
+const SESSION_EVENT_ORDER = orderType<'ID'>('SessionEvent', {
+  of: 'session events',
+  fields: { ID: 'The id, which counts the events of a session in the order of recording.' },
+  otherwise: { field: 'ID', direction: 'ASC' },
 });
 
 const SessionEventConnection = connectionType(SessionEventType, { of: 'session events' });
@@ -76,16 +92,24 @@ builder.objectField(SessionType, 'events', (t) =>
     {
       type: SessionEventType,
       description:
-        'Its recorded events, by ascending id; pages of 1 to 1000, which end early at 16 MiB of data. Cursors are the ids that REST uses.',
-      args: { filter: t.arg({ type: FilterInput, description: 'Conditions.' }) },
+        'Its recorded events, in the order of recording. Pages of 1 to 1000, which end early at 16 MiB of data. Cursors are the ids that REST uses.',
+      args: {
+        filter: t.arg({ type: FilterInput, description: 'Which ones; all when absent.' }),
+        orderBy: t.arg(SESSION_EVENT_ORDER.argument),
+      },
       extensions: { ...refusable(READ_SESSIONS), ...CHECKS_PARENT, ...needs<SessionRow>('id') },
-      resolve: async (session, { filter, ...page }, context, info) => {
+      resolve: async (session, { filter, orderBy, ...page }, context, info) => {
         const read = takeRead(session, info);
         if (read) return read as Connection<SessionEventRow>;
         const { id } = session;
         const selected = selectedColumns<SessionEventRow>(info, 'SessionEvent');
-        const { pages, counts } = pagesOfSessionEvents(context, { filter: filter ?? {}, page, selected });
-        const args = { filter, ...page };
+        const { pages, counts } = pagesOfSessionEvents(context, {
+          filter: filter ?? {},
+          page,
+          direction: SESSION_EVENT_ORDER.orderOf(orderBy).direction,
+          selected,
+        });
+        const args = { filter, orderBy, ...page };
         const found = await resolveBatched({ context, info, args }, id, pages, selected);
         if (!found) throw notFound('session');
         const total = () => resolveBatched({ context, info, args: { count: filter } }, id, counts);
@@ -103,11 +127,11 @@ builder.subscriptionField('sessionEvents', (t) =>
       "Follows a session's events: those after `after`, then new ones as they are recorded, each once. Ends when the session is finished. Over server-sent events each has its id, and a client that reconnects with the header `Last-Event-ID` goes on behind it; others move `after` to the `databaseId` that they have seen last.",
     args: {
       sessionId: t.arg.id({ required: true, description: 'Either id of the session.' }),
-      after: t.arg.string({
+      after: t.arg.id({
         description:
-          'Id of the last event seen, as REST has it; from the start when absent. `Last-Event-ID` takes its place.',
+          'The last event seen: its `databaseId`, as a number or as text, or its cursor. From the start when absent. `Last-Event-ID` takes its place.',
       }),
-      filter: t.arg({ type: FilterInput, description: 'Conditions.' }),
+      filter: t.arg({ type: FilterInput, description: 'Which ones; all when absent.' }),
     },
     subscribe: (_, { sessionId, after, filter }, context) =>
       subscribeToEvents(context, String(keyFromId('Session', sessionId)), after, filter ?? {}),
@@ -118,13 +142,14 @@ builder.subscriptionField('sessionEvents', (t) =>
 async function subscribeToEvents(
   context: GraphQLContext,
   sessionId: string,
-  after: string | null | undefined,
+  after: string | number | null | undefined,
   filter: SessionEventFilter,
 ) {
   const [id] = uuidsOf([sessionId]);
   if (!id) throw new NotFoundError('session not found');
   const { signal, resumption } = context;
-  const last = cursorId(resumption?.lastEventId, 'Last-Event-ID') ?? cursorId(after, 'after') ?? 0;
+  const last =
+    cursorId(resumption?.lastEventId, 'Last-Event-ID') ?? cursorId(after == null ? after : String(after), 'after') ?? 0;
   return eventsOf(await tailSessionEvents(context, { sessionId: id, after: last, filter, signal }), resumption);
 }
 

@@ -1,10 +1,11 @@
 import { READ_SESSIONS } from '../policy.ts';
 import { followSessions } from '../subscription.ts';
-import { OWN_STATEMENT, OrderDirection, builder } from '../../../core/graphql/builder.ts';
+import { OWN_STATEMENT, builder } from '../../../core/graphql/builder.ts';
 import { connectionType, toConnection } from '../../../core/graphql/connections.ts';
 import { ConflictError, NotFoundError } from '../../../core/errors.ts';
 import { type InputFields, mutation } from '../../../core/graphql/mutations.ts';
-import { keyFromId, uuidsOf } from '../../../core/graphql/nodes.ts';
+import { acceptingIds, keyFromId, uuidsOf } from '../../../core/graphql/nodes.ts';
+import { orderType } from '../../../core/graphql/orders.ts';
 import { describeAccess, refusable } from '../../../core/graphql/refusable.ts';
 import { readThrough } from '../../../core/graphql/read-through.ts';
 import { needs, selectedColumns } from '../../../core/graphql/selection.ts';
@@ -15,36 +16,37 @@ import { pinSessionInput, sessionFilter, updateSessionInput } from '../input.ts'
 import { listSessions, pinSession, readSessions, updateSession } from '../operations.ts';
 import type { SessionOrderField, SessionRow } from '../queries.ts';
 
-const OrderField = builder.enumType('SessionOrderField', {
-  description: 'What sessions can be sorted by.',
-  values: {
-    CREATED_AT: { description: 'Time of creation.' },
-    UPDATED_AT: { description: 'Time of the last change.' },
-    LAST_SEEN_AT: { description: 'When its runner last said something.' },
-  } satisfies Record<SessionOrderField, { description: string }>,
-});
-
-const OrderInput = builder.inputType('SessionOrder', {
-  description: 'How to sort sessions.',
-  fields: (t) => ({
-    field: t.field({ type: OrderField, required: true, description: 'What to sort by.' }),
-    direction: t.field({ type: OrderDirection, description: 'Which way; `DESC` when absent.' }),
-  }),
+const SESSION_ORDER = orderType<SessionOrderField>('Session', {
+  of: 'sessions',
+  fields: {
+    CREATED_AT: 'Time of creation.',
+    UPDATED_AT: 'Time of the last change.',
+    LAST_SEEN_AT: 'When the runner last recorded something.',
+  },
+  otherwise: { field: 'CREATED_AT', direction: 'DESC' },
 });
 
 const FilterInput = builder.inputType('SessionFilter', {
-  description: 'Which sessions to list; all conditions hold together. Lists have at most 100 items.',
-  validate: sessionFilter,
+  description:
+    'Which sessions to list. All conditions that are given must hold. Lists have at most 100 items; an empty one fits nothing.',
+  validate: acceptingIds(sessionFilter, { projectIds: 'Project', creatorIds: 'User' }),
   fields: (t) => ({
-    state: t.field({ type: [SessionStateEnum], description: 'In any of these states.' }),
-    sessionType: t.field({ type: [SessionTypeEnum], description: 'Of any of these types.' }),
-    mode: t.field({ type: [SessionModeEnum], description: 'In any of these modes.' }),
-    visibility: t.field({ type: [SessionVisibilityEnum], description: 'With any of these visibilities.' }),
-    projectId: t.stringList({ description: 'In any of these projects.' }),
-    isPinned: t.boolean({ description: 'Only pinned ones, or only others.' }),
-    title: t.string({
-      description: 'Only those whose title contains this; case is ignored, `%` and `_` are plain characters.',
+    states: t.field({ type: [SessionStateEnum], description: 'In any of these states.' }),
+    sessionTypes: t.field({ type: [SessionTypeEnum], description: 'Of any of these types.' }),
+    modes: t.field({ type: [SessionModeEnum], description: 'In any of these modes.' }),
+    visibilities: t.field({ type: [SessionVisibilityEnum], description: 'With any of these visibilities.' }),
+    projectIds: t.idList({
+      description: 'In any of these projects; either id of a project, or the free text of a session.',
     }),
+    creatorIds: t.idList({ description: 'Created by any of these users; either id.' }),
+    agents: t.stringList({ description: 'Run by any of these agents.' }),
+    isPinned: t.boolean({ description: 'Only pinned sessions, or only the others.' }),
+    title: t.string({
+      description:
+        'Only titles that contain this, at most 1000 characters; case is ignored, `%` and `_` are plain characters.',
+    }),
+    createdFrom: t.field({ type: 'DateTime', description: 'Created at this moment or after it.' }),
+    createdBefore: t.field({ type: 'DateTime', description: 'Created before this moment.' }),
   }),
 });
 
@@ -56,22 +58,22 @@ builder.objectField(OrganizationType, 'sessions', (t) =>
       type: SessionType,
       description: 'Its sessions that the caller may read, newest first unless ordered otherwise.',
       args: {
-        filter: t.arg({ type: FilterInput, description: 'Conditions.' }),
-        orderBy: t.arg({ type: OrderInput, description: 'By time of creation, descending, unless given.' }),
+        filter: t.arg({ type: FilterInput, description: 'Which ones; all when absent.' }),
+        orderBy: t.arg(SESSION_ORDER.argument),
       },
       extensions: {
         ...refusable(listSessions.access, { actingOrganization: true }),
         ...needs<{ id: string }>('id'),
       },
       resolve: async ({ id }, { filter, orderBy, ...page }, context, info) => {
-        const order = {
-          field: orderBy?.field ?? ('CREATED_AT' as const),
-          direction: orderBy?.direction ?? ('DESC' as const),
+        const list = {
+          organizationId: id,
+          filter: filter ?? {},
+          order: SESSION_ORDER.orderOf(orderBy),
+          page,
+          columns: selectedColumns<SessionRow>(info, 'Session'),
         };
-        const columns = selectedColumns<SessionRow>(info, 'Session');
-        return toConnection(
-          await listSessions(context, { organizationId: id, filter: filter ?? {}, order, page, columns }),
-        );
+        return toConnection(await listSessions(context, list));
       },
     },
     SessionConnection,
@@ -146,7 +148,7 @@ mutation('updateSession', {
   access: updateSession.access,
   description: 'Updates the configuration of a session. What is absent stays as it is; null clears what may be null.',
   schema: updateSessionInput,
-  ids: { sessionId: 'Session' },
+  ids: { sessionId: 'Session', mcpServers: 'McpServer' },
   input: (t) => ({
     sessionId: t.id({ required: true, description: 'Either id of the session.' }),
     title: t.string({ description: '1 to 1000 characters; never null.' }),

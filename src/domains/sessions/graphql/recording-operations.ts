@@ -11,7 +11,8 @@ import {
   SessionTypeEnum,
   SessionVisibilityEnum,
 } from './enums.ts';
-import { ArtifactType, PullRequestType, SessionType } from './types.ts';
+import { ArtifactType, PullRequestType } from './artifact-types.ts';
+import { SessionType } from './types.ts';
 import { AgentOptionsInput, configurationFields } from './operations.ts';
 import { createSessionInput, recordArtifactInput, recordPullRequestInput, transitionSessionInput } from '../input.ts';
 import { createSession, recordArtifact, recordPullRequest, transitionSession } from '../recording-operations.ts';
@@ -49,7 +50,7 @@ const SourcePullRequestInput = builder.inputType('SourcePullRequestInput', {
   description: 'The pull request that a session begins with.',
   fields: (t) => ({
     id: t.field({ type: 'UUID', required: true, description: 'Its id.' }),
-    url: t.string({ required: true, description: 'Its address; at most 2048 characters.' }),
+    url: t.field({ type: 'URL', required: true, description: 'Its address; at most 2048 characters.' }),
     title: t.string({ required: true, description: '1 to 1000 characters.' }),
     status: t.field({ type: PullRequestStatusEnum, required: true, description: 'Where it stands.' }),
     isDraft: t.boolean({ description: '`false` when absent.' }),
@@ -68,6 +69,7 @@ mutation('createSession', {
   access: createSession.access,
   description: 'Begins to record a session of the caller; it is queued. For agent runners.',
   schema: createSessionInput,
+  ids: { mcpServers: 'McpServer' },
   input: (t) => ({
     title: t.string({ required: true, description: '1 to 1000 characters.' }),
     ...configurationFields(t),
@@ -81,7 +83,7 @@ mutation('createSession', {
     artifactType: t.field({ type: ArtifactTypeEnum, description: 'What it is to make.' }),
     project: t.field({ type: ProjectInput, description: 'Takes the place of `projectId`.' }),
     externalId: t.string({ description: '1 to 500 characters.' }),
-    externalUrl: t.string({ description: 'At most 2048 characters.' }),
+    externalUrl: t.field({ type: 'URL', description: 'At most 2048 characters.' }),
     source: t.field({ type: SourceInput, description: 'Where it comes from; the API when absent.' }),
     sourcePullRequest: t.field({ type: SourcePullRequestInput, description: 'The pull request it begins with.' }),
     diffSummary: t.field({ type: DiffSummaryInput, description: 'How much it has changed.' }),
@@ -141,7 +143,7 @@ const PullRequestDiffInput = builder.inputType('PullRequestDiffInput', {
 const AuthorInput = builder.inputType('PullRequestAuthorInput', {
   description: 'Who opened a pull request.',
   fields: (t) => ({
-    avatarUrl: t.string({ required: true, description: 'Address of their picture.' }),
+    avatarUrl: t.field({ type: 'URL', required: true, description: 'Address of their picture.' }),
     login: t.string({ required: true, description: 'Their name at the provider.' }),
   }),
 });
@@ -164,7 +166,11 @@ mutation('recordPullRequest', {
   schema: recordPullRequestInput,
   input: (t) => ({
     artifactId: t.field({ type: 'UUID', required: true, description: 'Id of the artifact.' }),
-    url: t.string({ required: true, description: 'Its address; tells the pull requests of an artifact apart.' }),
+    url: t.field({
+      type: 'URL',
+      required: true,
+      description: 'Its address; tells the pull requests of an artifact apart.',
+    }),
     title: t.string({ required: true, description: '1 to 1000 characters.' }),
     status: t.field({ type: PullRequestStatusEnum, required: true, description: 'Where it stands.' }),
     isDraft: t.boolean({ description: '`false` when absent.' }),

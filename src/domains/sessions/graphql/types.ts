@@ -2,23 +2,35 @@ import { RECORD_SESSIONS, WRITE_SESSIONS, mayChange } from '../policy.ts';
 import { resolveBatched } from '../../../core/graphql/batches.ts';
 import { OWN_STATEMENT, builder } from '../../../core/graphql/builder.ts';
 import { needs, selectedColumns } from '../../../core/graphql/selection.ts';
-import type { AgentOptions, DiffSummary, SessionSource, SourcePullRequest } from '../entity.ts';
+import type { AgentOptions, DiffSummary } from '../entity.ts';
 import {
   ArtifactTypeEnum,
-  ProjectColorEnum,
-  ProjectIconEnum,
-  PullRequestStatusEnum,
   SandboxSizeEnum,
   SessionModeEnum,
   SessionStateEnum,
   SessionTypeEnum,
   SessionVisibilityEnum,
 } from './enums.ts';
-import type { ArtifactRow, PullRequestRow } from '../artifact-queries.ts';
-import type { ProjectRow, SessionRow } from '../queries.ts';
+import type { ArtifactRow } from '../artifact-queries.ts';
+import type { SessionRow } from '../queries.ts';
 import { type SessionStateFlags, htmlUrlOf, stateFlags } from '../derived.ts';
 import { nodeType, uuidsOf } from '../../../core/graphql/nodes.ts';
-import { artifactsOf, projectsOf, pullRequestsOf, readSessions } from '../operations.ts';
+import { artifactsOf, projectsOf, readSessions } from '../operations.ts';
+import { refusable } from '../../../core/graphql/refusable.ts';
+import { resolveReference, resolveReferences } from '../../../core/graphql/references.ts';
+import { McpServerType } from '../../mcp-connections/graphql/types.ts';
+import { readMcpConnections } from '../../mcp-connections/operations.ts';
+import { READ_MCP_CONNECTIONS } from '../../mcp-connections/policy.ts';
+import { UserType } from '../../users/graphql.ts';
+import { readUsers } from '../../users/operations.ts';
+import { ArtifactType } from './artifact-types.ts';
+import {
+  ProjectType,
+  SessionSourceType,
+  SourcePullRequestType,
+  sourceOf,
+  sourcePullRequestOf,
+} from './source-types.ts';
 
 const NONE: readonly never[] = [];
 
@@ -42,50 +54,6 @@ const DiffSummaryType = builder.objectRef<DiffSummary>('DiffSummary').implement(
   }),
 });
 
-const ProjectType = builder.objectRef<ProjectRow>('Project').implement({
-  description: 'What sessions are grouped by.',
-  fields: (t) => ({
-    databaseId: t.expose('id', { type: 'UUID', description: 'The id that REST uses.' }),
-    name: t.exposeString('name', { description: 'What it is called.' }),
-    icon: t.expose('icon', { type: ProjectIconEnum, description: 'Its picture.' }),
-    color: t.expose('color', { type: ProjectColorEnum, description: 'Its colour.' }),
-  }),
-});
-
-const RepositoryType = builder.objectRef<SessionSource['repositories'][number]>('SourceRepository').implement({
-  description: 'A repository that a session works on.',
-  fields: (t) => ({
-    databaseId: t.expose('id', { type: 'UUID', description: 'Its id.' }),
-    name: t.exposeString('name', { description: 'What it is called.' }),
-    provider: t.exposeString('provider', { description: 'Where it is hosted.' }),
-  }),
-});
-
-const SessionSourceType = builder.objectRef<SessionSource>('SessionSource').implement({
-  description: 'Where a session came from.',
-  fields: (t) => ({
-    databaseId: t.expose('id', { type: 'UUID', description: 'Its id.' }),
-    name: t.exposeString('name', { description: 'What it is called.' }),
-    type: t.exposeString('type', { description: 'Its kind; free text.' }),
-    repositories: t.field({
-      type: [RepositoryType],
-      description: 'The repositories that the session works on.',
-      resolve: ({ repositories }) => [...repositories],
-    }),
-  }),
-});
-
-const SourcePullRequestType = builder.objectRef<SourcePullRequest>('SourcePullRequest').implement({
-  description: 'The pull request that a session began with.',
-  fields: (t) => ({
-    databaseId: t.expose('id', { type: 'UUID', description: 'Its id.' }),
-    url: t.exposeString('url', { description: 'Its address.' }),
-    title: t.exposeString('title', { description: 'Its title.' }),
-    status: t.expose('status', { type: PullRequestStatusEnum, description: 'Where it stands.' }),
-    isDraft: t.exposeBoolean('isDraft', { description: 'Whether it is a draft.' }),
-  }),
-});
-
 const AgentGoalType = builder.objectRef<NonNullable<AgentOptions['goal']>>('AgentGoal').implement({
   description: 'What the agent is to reach.',
   fields: (t) => ({
@@ -99,73 +67,6 @@ const AgentOptionsType = builder.objectRef<AgentOptions>('AgentOptions').impleme
   fields: (t) => ({
     reasoningLevel: t.exposeString('reasoningLevel', { nullable: true, description: 'How much it thinks.' }),
     goal: t.expose('goal', { type: AgentGoalType, nullable: true, description: 'What it is to reach.' }),
-  }),
-});
-
-const DiffType = builder.objectRef<PullRequestRow['diff']>('PullRequestDiff').implement({
-  description: 'The change of a pull request.',
-  fields: (t) => ({
-    additions: t.exposeInt('additions', { description: 'Lines added.' }),
-    deletions: t.exposeInt('deletions', { description: 'Lines removed.' }),
-    data: t.exposeString('data', { description: 'The change itself, as a unified diff.' }),
-  }),
-});
-
-const AuthorType = builder.objectRef<PullRequestRow['author']>('PullRequestAuthor').implement({
-  description: 'Who opened a pull request.',
-  fields: (t) => ({
-    avatarUrl: t.exposeString('avatarUrl', { description: 'Address of their picture.' }),
-    login: t.exposeString('login', { description: 'Their name at the provider.' }),
-  }),
-});
-
-const CodeRepositoryType = builder.objectRef<PullRequestRow['codeRepository']>('CodeRepository').implement({
-  description: 'The repository of a pull request.',
-  fields: (t) => ({
-    databaseId: t.expose('id', { type: 'UUID', description: 'Its id.' }),
-    name: t.exposeString('name', { description: 'What it is called.' }),
-    owner: t.exposeString('owner', { description: 'Who owns it.' }),
-    baseBranch: t.exposeString('baseBranch', { description: 'The branch that changes go to.' }),
-    provider: t.exposeString('provider', { description: 'Where it is hosted.' }),
-  }),
-});
-
-export const PullRequestType = builder.objectRef<PullRequestRow>('PullRequest').implement({
-  description: 'A pull request that a session has made.',
-  fields: (t) => ({
-    databaseId: t.expose('id', { type: 'UUID', description: 'The id that REST uses.' }),
-    url: t.exposeString('url', { description: 'Its address.' }),
-    title: t.exposeString('title', { description: 'Its title.' }),
-    status: t.expose('status', { type: PullRequestStatusEnum, description: 'Where it stands.' }),
-    isDraft: t.exposeBoolean('isDraft', { description: 'Whether it is a draft.' }),
-    sourceBranch: t.exposeString('sourceBranch', { description: 'The branch with the change.' }),
-    baseBranch: t.exposeString('baseBranch', { description: 'The branch that it goes to.' }),
-    headSha: t.exposeString('headSha', { description: 'The last commit of the change.' }),
-    agent: t.exposeString('agent', { description: 'The agent that made it.' }),
-    diff: t.expose('diff', { type: DiffType, description: 'The change.' }),
-    author: t.expose('author', { type: AuthorType, description: 'Who opened it.' }),
-    codeRepository: t.expose('codeRepository', { type: CodeRepositoryType, description: 'Where it is.' }),
-    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was first recorded.' }),
-    updatedAt: t.expose('updatedAt', { type: 'DateTime', description: 'When it was last changed.' }),
-  }),
-});
-
-export const ArtifactType = builder.objectRef<ArtifactRow>('Artifact').implement({
-  description: 'Something that a session has made.',
-  fields: (t) => ({
-    databaseId: t.expose('id', { type: 'UUID', description: 'The id that REST uses.' }),
-    type: t.expose('type', { type: ArtifactTypeEnum, description: 'What it is.' }),
-    pullRequests: t.field({
-      type: [PullRequestType],
-      description: 'Its pull requests, at most 100, by time of recording.',
-      extensions: { ...OWN_STATEMENT, ...needs<ArtifactRow>('id') },
-      resolve: ({ id }, _, context, info) => {
-        const selected = selectedColumns<PullRequestRow>(info, 'PullRequest');
-        return resolveBatched({ context, info }, id, pullRequestsOf(context, selected), selected, NONE);
-      },
-    }),
-    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was recorded.' }),
-    updatedAt: t.expose('updatedAt', { type: 'DateTime', description: 'When it was last changed.' }),
   }),
 });
 
@@ -225,13 +126,22 @@ export const SessionType = nodeType<SessionRow>('Session', {
       nullable: true,
       description: 'How large a machine it runs on.',
     }),
-    mcpServers: t.exposeStringList('mcpServers', {
+    mcpServers: t.field({
+      type: [McpServerType],
       description:
-        'Ids of the MCP connections that the agent may use. Deleted ones, and personal ones of somebody else, are left out.',
+        'The MCP connections that the agent may use, at most 100. Deleted ones, and personal ones of somebody else, are left out.',
+      extensions: { ...OWN_STATEMENT, ...refusable(READ_MCP_CONNECTIONS), ...needs<SessionRow>('mcpServers') },
+      resolve: ({ mcpServers }, _, context, info) =>
+        resolveReferences({ context, info }, 'McpServer', mcpServers, readMcpConnections),
     }),
     externalId: t.exposeString('externalId', { nullable: true, description: 'Its id in another system.' }),
-    externalUrl: t.exposeString('externalUrl', { nullable: true, description: 'Its address in another system.' }),
-    htmlUrl: t.string({
+    externalUrl: t.expose('externalUrl', {
+      type: 'URL',
+      nullable: true,
+      description: 'Its address in another system.',
+    }),
+    htmlUrl: t.field({
+      type: 'URL',
       description: 'Address of its page in the console: `PUBLIC_URL/sessions/<databaseId>`.',
       extensions: needs<SessionRow>('id'),
       resolve: ({ id }, _, { settings }) => htmlUrlOf(id, settings.publicUrl),
@@ -266,13 +176,22 @@ export const SessionType = nodeType<SessionRow>('Session', {
     sessionSource: t.field({
       type: SessionSourceType,
       description: 'Where it came from.',
-      extensions: needs<SessionRow>('source'),
-      resolve: ({ source }) => source,
+      extensions: needs<SessionRow>('id', 'source'),
+      resolve: sourceOf,
     }),
-    sourcePullRequest: t.expose('sourcePullRequest', {
+    sourcePullRequest: t.field({
       type: SourcePullRequestType,
       nullable: true,
-      description: 'The pull request it began with.',
+      description: 'The pull request it began with; null when it began with none.',
+      extensions: needs<SessionRow>('id', 'sourcePullRequest'),
+      resolve: sourcePullRequestOf,
+    }),
+    creator: t.field({
+      type: UserType,
+      nullable: true,
+      description: 'Who created it. Null for a deleted account, and for somebody who has left the organization.',
+      extensions: { ...OWN_STATEMENT, ...needs<SessionRow>('creatorId') },
+      resolve: ({ creatorId }, _, context, info) => resolveReference({ context, info }, 'User', creatorId, readUsers),
     }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was created.' }),
     updatedAt: t.expose('updatedAt', {
@@ -290,3 +209,14 @@ export const SessionType = nodeType<SessionRow>('Session', {
     }),
   }),
 });
+
+builder.objectField(ArtifactType, 'session', (t) =>
+  t.field({
+    type: SessionType,
+    nullable: true,
+    description: 'The session that made it; null when it is gone by now.',
+    extensions: { ...OWN_STATEMENT, ...needs<ArtifactRow>('sessionId') },
+    resolve: ({ sessionId }, _, context, info) =>
+      resolveReference({ context, info }, 'Session', sessionId, readSessions),
+  }),
+);

@@ -41,7 +41,7 @@ graphql`
 `;
 
 graphql`
-  subscription sessionPageFollowSubscription($sessionId: ID!, $after: String, $connections: [ID!]!) {
+  subscription sessionPageFollowSubscription($sessionId: ID!, $after: ID, $connections: [ID!]!) {
     sessionEvents(sessionId: $sessionId, after: $after)
       @appendNode(connections: $connections, edgeTypeName: "SessionEventEdge") {
       ...sessionPage_event

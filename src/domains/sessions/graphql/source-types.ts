@@ -1,0 +1,100 @@
+import { needs } from '../../../core/graphql/selection.ts';
+import type { GraphQLContext } from '../../../core/graphql/builder.ts';
+import { nodeType, uuidsOf } from '../../../core/graphql/nodes.ts';
+import type { SessionSource, SourcePullRequest } from '../entity.ts';
+import type { ProjectRow } from '../project-queries.ts';
+import type { SessionRow } from '../queries.ts';
+import { projectsOf, readSessions } from '../operations.ts';
+import { ProjectColorEnum, ProjectIconEnum, PullRequestStatusEnum } from './enums.ts';
+
+/** Where sessions come from. What stands in the row of a session has the id of the session in its own. */
+
+export const ProjectType = nodeType<ProjectRow>('Project', {
+  description: 'What sessions are grouped by. A runner creates it with the first session of the project.',
+  keyOf: ({ id }) => id,
+  load: async (context, keys) => [...(await projectsOf(context)(uuidsOf(keys))).values()],
+  fields: (t) => ({
+    databaseId: t.expose('id', { type: 'UUID', description: 'The id that REST uses; chosen by the runner.' }),
+    name: t.exposeString('name', { description: 'What people read; 1 to 500 characters.' }),
+    icon: t.expose('icon', { type: ProjectIconEnum, description: 'Its picture.' }),
+    color: t.expose('color', { type: ProjectColorEnum, description: 'Its color.' }),
+    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When its first session was recorded.' }),
+    updatedAt: t.expose('updatedAt', { type: 'DateTime', description: 'When a session was last recorded for it.' }),
+  }),
+});
+
+interface OfSession {
+  readonly sessionId: string;
+}
+type SourceRow = SessionSource & OfSession;
+type RepositoryRow = SessionSource['repositories'][number] & OfSession;
+type SourcePullRequestRow = SourcePullRequest & OfSession;
+
+const SourceRepositoryType = nodeType<RepositoryRow>('SourceRepository', {
+  description: 'A repository that a session works on, as its runner described it.',
+  keyOf: ({ sessionId, id }) => `${sessionId}:${id}`,
+  keyColumns: ['sessionId', 'id'],
+  load: async (context, keys) => {
+    const sources = await loadSources(context, [...new Set(keys.map((key) => key.slice(0, key.indexOf(':'))))]);
+    return sources.flatMap(repositoriesOf).filter(({ sessionId, id }) => keys.includes(`${sessionId}:${id}`));
+  },
+  fields: (t) => ({
+    databaseId: t.expose('id', { type: 'UUID', description: 'The id that REST uses; chosen by the runner.' }),
+    name: t.exposeString('name', { description: 'Name of the repository; 1 to 500 characters.' }),
+    provider: t.exposeString('provider', { description: 'Where it is hosted; 1 to 100 characters.' }),
+  }),
+});
+
+export const SessionSourceType = nodeType<SourceRow>('SessionSource', {
+  description: 'Where a session came from.',
+  keyOf: ({ sessionId }) => sessionId,
+  keyColumns: ['sessionId'],
+  load: loadSources,
+  fields: (t) => ({
+    databaseId: t.expose('id', { type: 'UUID', description: 'The id that REST uses.' }),
+    name: t.exposeString('name', { description: 'What people read; 1 to 500 characters.' }),
+    type: t.exposeString('type', { description: 'The kind of source; free text of 1 to 100 characters.' }),
+    repositories: t.field({
+      type: [SourceRepositoryType],
+      description: 'The repositories that the session works on; at most 100.',
+      extensions: needs<SourceRow>('repositories', 'sessionId'),
+      resolve: repositoriesOf,
+    }),
+  }),
+});
+
+export const SourcePullRequestType = nodeType<SourcePullRequestRow>('SourcePullRequest', {
+  description: 'The pull request that a session began with.',
+  keyOf: ({ sessionId }) => sessionId,
+  keyColumns: ['sessionId'],
+  load: async (context, keys) => {
+    const sessions = await readSessions(context, uuidsOf(keys), ['id', 'sourcePullRequest']);
+    return sessions.flatMap((session) => sourcePullRequestOf(session) ?? []);
+  },
+  fields: (t) => ({
+    databaseId: t.expose('id', { type: 'UUID', description: 'The id that REST uses; chosen by the runner.' }),
+    url: t.expose('url', { type: 'URL', description: 'Its page at the provider.' }),
+    title: t.exposeString('title', { description: 'Its title; 1 to 1000 characters.' }),
+    status: t.expose('status', { type: PullRequestStatusEnum, description: 'Whether it is open, merged or closed.' }),
+    isDraft: t.exposeBoolean('isDraft', { description: 'Whether it is a draft.' }),
+  }),
+});
+
+async function loadSources(context: GraphQLContext, keys: readonly string[]): Promise<SourceRow[]> {
+  return (await readSessions(context, uuidsOf(keys), ['id', 'source'])).map(sourceOf);
+}
+
+export function sourceOf({ id, source }: Pick<SessionRow, 'id' | 'source'>): SourceRow {
+  return { ...source, sessionId: id };
+}
+
+export function sourcePullRequestOf({
+  id,
+  sourcePullRequest,
+}: Pick<SessionRow, 'id' | 'sourcePullRequest'>): SourcePullRequestRow | null {
+  return sourcePullRequest && { ...sourcePullRequest, sessionId: id };
+}
+
+function repositoriesOf({ repositories, sessionId }: SourceRow): RepositoryRow[] {
+  return repositories.map((repository) => ({ ...repository, sessionId }));
+}

@@ -1,0 +1,26 @@
+import { sql } from 'kysely';
+import type { LoadBatch } from '../../core/graphql/batches.ts';
+import type { OperationContext } from '../../core/operation.ts';
+import { type Readable, type RowOf, prepared, queriesOn } from '../../core/postgres/queries.ts';
+import type { SessionTables } from './entity.ts';
+import { callerOf } from './policy.ts';
+
+const db = queriesOn<SessionTables>();
+
+export type ProjectRow = Omit<RowOf<Readable<SessionTables>['project']>, 'organizationId'>;
+
+const projectsById = prepared<{ organizationId: string; ids: readonly string[] }>()((value) =>
+  db
+    .selectFrom('project as p')
+    .select(['p.id', 'p.name', 'p.icon', 'p.color', 'p.created_at as createdAt', 'p.updated_at as updatedAt'])
+    .where('p.organization_id', '=', sql<string>`${value('organizationId')}`)
+    .where('p.id', '=', sql<string>`any(${value('ids')}::uuid[])`),
+);
+
+/** The projects with these ids in the organization that the caller acts in. */
+export function projectsOf({ actor, sql: reader }: OperationContext): LoadBatch<string, ProjectRow> {
+  return async (ids) => {
+    const rows = await reader.all(projectsById({ organizationId: callerOf(actor).organizationId, ids }));
+    return new Map(rows.map((row) => [row.id, row]));
+  };
+}
