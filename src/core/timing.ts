@@ -4,6 +4,8 @@ export interface Timing {
   readonly livePollMs: number;
   /** How long an append waits for earlier appends to its session. */
   readonly appendWaitMs: number;
+  /** How old the answers of `/health/ready` and `/metrics` may be. */
+  readonly recentMs: number;
 }
 
-export const DEFAULT_TIMING: Timing = { livePollMs: 5_000, appendWaitMs: 10_000 };
+export const DEFAULT_TIMING: Timing = { livePollMs: 5_000, appendWaitMs: 10_000, recentMs: 1_000 };

@@ -57,7 +57,13 @@ describe('failures', () => {
   test('a database that goes away: 503 with Retry-After on both doors, not ready, but alive; when it is back, so is the gateway', async () => {
     const proxy = await startProxy(gateway.databaseUrl);
     const { config, secrets, log } = gateway.dependencies;
-    const dependencies = await createDependencies({ config, databaseUrl: proxy.url, secrets, log });
+    const dependencies = await createDependencies({
+      config,
+      databaseUrl: proxy.url,
+      secrets,
+      log,
+      timing: { recentMs: 0 },
+    });
     const behind = { fetch: fetchOf(createGateway(dependencies)) };
     const headers = { 'X-Request-Id': 'r1' };
     const statuses = () =>

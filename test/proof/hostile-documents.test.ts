@@ -11,6 +11,9 @@ import {
   gatewayWithKey,
 } from '../support/processes/process.ts';
 import { proof } from '../support/proof.ts';
+import { createMetricsReader } from '../support/processes/metrics.ts';
+
+const metrics = createMetricsReader();
 
 /** The goals of G1, G2 and G4 in time and memory; that each attack is refused, and by what, is tested in test/faults. */
 
@@ -56,7 +59,7 @@ interface Memory {
 }
 
 async function memoryNow(): Promise<Memory> {
-  const text = await (await fetch(`${gateway.url}/metrics`)).text();
+  const text = await metrics.fresh(gateway.url);
   const bytes = (name: string) => Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1]);
   return {
     used: bytes('nodejs_heap_size_used_bytes') + bytes('nodejs_external_memory_bytes'),

@@ -16,6 +16,9 @@ import {
   startGateway,
 } from '../support/processes/process.ts';
 import { proof } from '../support/proof.ts';
+import { createMetricsReader } from '../support/processes/metrics.ts';
+
+const metrics = createMetricsReader();
 
 const GOAL_MS = 500;
 const GOAL_MIB = 512;
@@ -62,7 +65,7 @@ async function ask(key: string, query: string): Promise<{ status: number; bytes:
 
 /** The longest pause of the gateway's event loop since the last call, by its own monitor. */
 async function longestPauseMs(): Promise<number> {
-  const text = await (await fetch(`${gateway.url}/metrics`)).text();
+  const text = await metrics.fresh(gateway.url);
   return Math.round(Number(/^nodejs_eventloop_lag_max_seconds (\S+)$/m.exec(text)?.[1]) * 1000);
 }
 

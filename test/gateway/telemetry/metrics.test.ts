@@ -120,3 +120,19 @@ test('METRICS_TOKEN guards /metrics: 401 without it, and with an API key in its 
   expect(await status({ Authorization: `Bearer ${token}` })).toBe(200);
   await guarded.close();
 });
+
+test('asking for readiness and metrics often costs the database no more than asking once', async () => {
+  const steady = await startTestGateway({}, { beside: gateway, timing: { recentMs: Infinity } });
+  const ask = (times: number) =>
+    Promise.all(Array.from({ length: times }, () => [steady.fetch('/health/ready'), steady.fetch('/metrics')]).flat());
+  await ask(1);
+  const once = steady.statements.length;
+  expect(once).toBeGreaterThan(0);
+  await ask(50);
+  expect(steady.statements.length).toBe(once);
+  await steady.close();
+  // Without an age, whoever asks at the same time shares one look.
+  gateway.statements.length = 0;
+  await Promise.all(Array.from({ length: 50 }, () => gateway.fetch('/health/ready')));
+  expect(gateway.statements.length).toBeLessThanOrEqual(once);
+});
