@@ -10,7 +10,7 @@ import { createLog } from './gateway/telemetry/logging.ts';
 /** A job gets this long after SIGTERM to reach its next safe point; it may be cut off anywhere. */
 const GRACE_MS = 8_000;
 
-/** Works off the job queues and answers no requests. Without `DATABASE_URL` on the database of a gateway that runs, or on one of its own. */
+/** Works off the job queues and answers no requests. Without `DATABASE_URL` on the database of a running gateway, or on a new one in `DATA_DIR`. */
 async function main(config: Config): Promise<void> {
   const log = createLog(config.LOG_LEVEL);
   const assembly = await assemble(config, log, { joinRunning: true });

@@ -43,7 +43,7 @@ export function authorityValues({
 
 /**
  * A condition of the statement that makes a change. Until its transaction ends, whoever takes rights away from the user waits in
- * `settleChanges`. As a query of its own, so that it is asked once and before a row is locked.
+ * `settleChanges`. As a separate query, so that it is asked once and before a row is locked.
  */
 export function hasAuthority(value: (name: keyof AuthorityValues) => RawBuilder<unknown>): RawBuilder<boolean> {
   return sql<boolean>`(select has_authority(${value('authority.keyId')}::uuid, ${value('authority.userId')}::uuid,

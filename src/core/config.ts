@@ -136,7 +136,7 @@ const environment = z.object({
   RUN_JOBS: flag.default(true),
   USER_DELETION_DELAY: wholeNumber(31_536_000).default(0),
   MONTHLY_OCCURRENCE_LIMIT: wholeNumber().default(0),
-  /** How long the audit log is kept; 0 is for ever. */
+  /** How long the audit log is kept; 0 keeps it without end. */
   AUDIT_RETENTION_DAYS: wholeNumber(36_500).default(365),
   OTEL_EXPORTER_OTLP_ENDPOINT: z
     .string()

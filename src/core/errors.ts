@@ -93,7 +93,7 @@ export interface InputFault extends Fault {
   readonly code: InputFaultCode;
 }
 
-/** Anything that the caller is told about. */
+/** Anything that the caller gets to know. */
 export class DomainError extends Error {
   readonly kind: ErrorKind;
   /**
@@ -196,7 +196,7 @@ export function invalid(
 }
 
 /**
- * The same error with its faults elsewhere: each API names the fields of its own input. What names no field stays as it is.
+ * The same error with its faults elsewhere: each API names the fields of its input. What names no field stays as it is.
  */
 export function relocated(error: unknown, relocate: <Found extends Fault>(fault: Found) => Found): unknown {
   if (error instanceof ValidationError) return new ValidationError(error.faults.map(relocate));

@@ -105,7 +105,7 @@ export async function cancelJob(em: EntityManager, queue: Queue, id: string): Pr
   await within(em).cancel(queue, id);
 }
 
-/** pg-boss on the connection of a transaction. It was never started, so it has no timers and no connection of its own. */
+/** pg-boss on the connection of a transaction. It was never started, so it has no timers and no own connection. */
 function within(em: EntityManager): PgBoss {
   const transaction = em.getTransactionContext<KyselyTransactionLike>();
   if (!transaction) throw new Error('jobs are enqueued and cancelled inside of a transaction');
@@ -115,7 +115,7 @@ function within(em: EntityManager): PgBoss {
 export interface JobWorkerOptions {
   readonly url: string;
   readonly handlers: readonly JobHandler[];
-  /** The context of one job, with a unit of work of its own. */
+  /** The context of one job, with its own unit of work. */
   readonly contextOf: (signal: AbortSignal) => JobContext;
   readonly log: Logger;
   /** Sees errors of the queue, such as that the database is away. */
@@ -131,7 +131,7 @@ export interface JobWorker {
   stop(): Promise<void>;
 }
 
-/** Works off the queues until it is stopped, on two connections of its own. */
+/** Works off the queues until it is stopped, on two separate connections. */
 export async function startJobWorker({
   url,
   handlers,

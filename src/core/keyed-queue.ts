@@ -1,12 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
 /** Lets one after the other do what has the same name, in this process, in the order in which they come. */
-export interface Turns {
-  /** Resolves when it is this one's turn, with how to end that; undefined when it does not come within `waitMs`. */
+export interface KeyedQueue {
+  /** Resolves when all before have ended, with the function that ends this one; undefined when that takes longer than `waitMs`. */
   take(name: string, waitMs: number): Promise<(() => void) | undefined>;
 }
 
-export function createTurns(): Turns {
+export function createKeyedQueue(): KeyedQueue {
   /** When the last one that asked, and all before it, will be done. */
   const tails = new Map<string, Promise<unknown>>();
   return {

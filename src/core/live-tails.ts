@@ -31,7 +31,7 @@ export interface LiveTailsOptions {
   readonly notifier: Notifier;
   /** How often topics are looked at without a notification, which may be lost. */
   readonly pollMs: number;
-  /** What stands for the present state of each topic; two states differ in it. One call serves all tails of the process. */
+  /** A version of the present state of each topic; two states differ in it. One call serves all tails of the process. */
   readonly versionsOf: (topics: readonly string[]) => Promise<ReadonlyMap<string, string>>;
   readonly maxOfKey: number;
   readonly maxOfOrganization: number;

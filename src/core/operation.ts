@@ -12,7 +12,7 @@ import type { Outbound } from './outbound/outbound.ts';
 import type { SecretBox } from './secrets/secrets.ts';
 import type { RequestBudget } from './postgres/request-budget.ts';
 import type { Sql } from './postgres/sql.ts';
-import type { Turns } from './keyed-queue.ts';
+import type { KeyedQueue } from './keyed-queue.ts';
 import type { Subscriptions } from './config.ts';
 import { DomainError, ForbiddenError, ValidationError, invalid } from './errors.ts';
 
@@ -75,14 +75,14 @@ export interface OperationContext {
   readonly budget: RequestBudget;
   readonly notifier: Notifier;
   /** For what would else wait in the database, and hold a connection there. Undefined where the request has a transaction, and so one, already. */
-  readonly turns: Turns | undefined;
+  readonly appendQueue: KeyedQueue | undefined;
   readonly actor: Actor;
   /** Who the caller is now: a key may have been revoked since the request began. For requests that go on for long. */
   readonly authenticateAgain: () => Promise<Actor>;
   /** Once a loss of rights is committed: waits until the changes are over that these users began before. */
   readonly settleChanges: (userIds: readonly string[]) => Promise<void>;
   /**
-   * What the caller is told of anything thrown, where the answer has begun already: an internal error is logged under the request id, and told
+   * What the caller learns of anything thrown, where the answer has begun already: an internal error is logged under the request id, and told
    * without detail.
    */
   readonly toDomainError: (error: unknown) => DomainError;
@@ -98,7 +98,7 @@ export interface OperationContext {
   readonly settings: OperationSettings;
   /** Opens and seals stored secrets. */
   readonly secrets: SecretBox;
-  /** The one way to addresses that we were told of. */
+  /** The one way to addresses that came from outside. */
   readonly outbound: Outbound;
 }
 

@@ -12,7 +12,7 @@ export function parseInput<Schema extends z.ZodType>(schema: Schema, input: unkn
   return result.data;
 }
 
-/** An issue keeps the value that it is about, which tells a missing one from one that does not fit. */
+/** An issue keeps the value that it is about, which distinguishes a missing one from one that does not fit. */
 const REPORTING = { reportInput: true };
 
 /** Issues as zod reports them, also through the Standard Schema interface; `root` is left out of their paths. */
@@ -37,7 +37,7 @@ export function invalidInput(faults: readonly InputFault[]): ValidationError {
   );
 }
 
-/** Faults that are told of one input. */
+/** Faults that are reported of one input. */
 const MAX_FAULTS = 100;
 
 /** In a create: `null` is the same as absent. */
@@ -169,7 +169,7 @@ function isMissing(issue: z.core.$ZodIssue): boolean {
     return typeof input === 'object' && input !== null && !(issue.discriminator in input);
   }
   if (issue.code !== 'invalid_type' && issue.code !== 'invalid_value') return false;
-  // An issue that was copied from another schema has lost its value; only the library's own sentence tells then.
+  // An issue that was copied from another schema has lost its value; only the library's own sentence is left then.
   return issue.message.endsWith('received undefined') || ('input' in issue && issue.input === undefined);
 }
 

@@ -16,7 +16,7 @@ import type { SecretBox } from '../core/secrets/secrets.ts';
 import { type Run, type Sql, createSql, runOn } from '../core/postgres/sql.ts';
 import { RequestBudget } from '../core/postgres/request-budget.ts';
 import { type Tracing, observeStatements } from '../core/tracing/tracing.ts';
-import { type Turns, createTurns } from '../core/keyed-queue.ts';
+import { type KeyedQueue, createKeyedQueue } from '../core/keyed-queue.ts';
 import { settleChanges } from '../core/authority.ts';
 import { authenticate } from './admission/authenticate.ts';
 import { type Bounds, DEFAULT_BOUNDS } from './bounds.ts';
@@ -47,7 +47,7 @@ export interface Dependencies {
   readonly signInLinks: SignInLinks;
   readonly outages: Outages;
   readonly notifier: Notifier;
-  readonly turns: Turns;
+  readonly appendQueue: KeyedQueue;
   readonly secrets: SecretBox;
   readonly outbound: Outbound;
   readonly idempotency: Idempotency;
@@ -113,7 +113,7 @@ export async function createDependencies(options: DependencyOptions): Promise<De
     signInLinks: createSignInLinks({ now }),
     outages,
     notifier,
-    turns: createTurns(),
+    appendQueue: createKeyedQueue(),
     secrets,
     outbound,
     trustedDocuments: await readTrustedDocuments(config.PERSISTED_OPERATIONS),
@@ -219,8 +219,20 @@ export function operationContext(
   requestId: string,
   request?: HttpRequest,
 ): OperationContext {
-  const { database, run, notifier, turns, secrets, outbound, now, newId, timing, liveTails, bounds, largeAnswers } =
-    dependencies;
+  const {
+    database,
+    run,
+    notifier,
+    appendQueue,
+    secrets,
+    outbound,
+    now,
+    newId,
+    timing,
+    liveTails,
+    bounds,
+    largeAnswers,
+  } = dependencies;
   let em: OperationContext['em'] | undefined;
   const budget = new RequestBudget(bounds.answerBytes, largeAnswers);
   return {
@@ -230,7 +242,7 @@ export function operationContext(
     sql: createSql({ run, budget }),
     budget,
     notifier,
-    turns,
+    appendQueue,
     actor,
     authenticateAgain: async () => (request ? authenticate(request.headers, dependencies) : actor),
     settleChanges: (userIds) => settleChanges(dependencies.sql, userIds),
@@ -249,7 +261,7 @@ export function operationContext(
   };
 }
 
-/** The context of work that no request asks for, with a unit of work of its own. */
+/** The context of work that no request asks for, with its own unit of work. */
 export function workContext(dependencies: Dependencies): WorkContext {
   const { database, sql, notifier, secrets, outbound, now, newId } = dependencies;
   return {

@@ -3,7 +3,7 @@ import { databaseTrouble } from '../core/postgres/failures.ts';
 import { DomainError } from '../core/errors.ts';
 
 /**
- * What the caller is told of anything thrown: domain errors as they are; a database that is away or full as 503; everything else as 500, logged
+ * What the caller learns of anything thrown: domain errors as they are; a database that is away or full as 503; everything else as 500, logged
  * with its cause under the request id and answered without detail.
  */
 export function toDomainError(error: unknown, log: Logger): DomainError {

@@ -7,7 +7,7 @@ import { type Dependencies, workContext } from './dependencies.ts';
 import { observeJobs } from './telemetry/observe.ts';
 import { maintenanceJob } from './maintenance-job.ts';
 
-/** Works off the queues beside the requests of this process, or in a process of its own. */
+/** Works off the queues beside the requests of this process, or in a separate process. */
 export function startJobs(dependencies: Dependencies): Promise<JobWorker> {
   const { config, databaseUrl, log, outages } = dependencies;
   return startJobWorker({

@@ -9,7 +9,7 @@ export type NextArguments = () => Arguments;
 const NONE: Arguments = Object.freeze(Object.create(null) as Arguments);
 
 /**
- * The arguments of a field in one execution (GraphQL, section 6.4.1). Each object that the field is resolved for gets arguments of its own,
+ * The arguments of a field in one execution (GraphQL, section 6.4.1). Each object that the field is resolved for gets its own arguments,
  * since a resolver may change what it is given; values of variables and defaults are shared, as they are by graphql.
  */
 export function argumentsOf(

@@ -27,7 +27,7 @@ export function completeLeaf(type: GraphQLLeafType): Complete {
     return (value) => (typeof value === 'number' && (value | 0) === value ? value : convert(value));
   if (type === GraphQLFloat) return (value) => (Number.isFinite(value) ? value : convert(value));
   if (!isEnumType(type)) return convert;
-  // Others, such as a function that stands for an enum's value, are not answered as they are.
+  // Others, such as a function as the internal value of an enum, are not answered as they are.
   const plain = type.getValues().filter(({ value }) => /^(?:string|number|symbol)$/.test(typeof value));
   const names = new Map(plain.map(({ name, value }) => [value as unknown, name]));
   return (value) => names.get(value) ?? convert(value);

@@ -107,7 +107,7 @@ export class Running {
     return field;
   }
 
-  /** What the resolvers of a field are told, the same for all of its objects. */
+  /** What the resolvers of a field receive, the same for all of its objects. */
   info(index: number): GraphQLResolveInfo {
     return (this.#infos[index] ??= this.#infoOf(index, this.#field(index)));
   }
@@ -185,7 +185,7 @@ export class Running {
     return error;
   }
 
-  /** A type that cannot be told without waiting, or is not one of the possible ones. */
+  /** A type that cannot be known without waiting, or is not one of the possible ones. */
   untyped(found: unknown): never {
     this.#track([found]);
     return giveUp('unresolved_type');

@@ -1,4 +1,4 @@
-/** The channels on which graphql tells of executions (node:diagnostics_channel). */
+/** The channels on which graphql publishes executions (node:diagnostics_channel). */
 const NAMES = [
   'graphql:execute',
   'graphql:execute:variableCoercion',
@@ -11,7 +11,7 @@ const channels = NAMES.flatMap(
   (name) => globalThis.process?.getBuiltinModule?.('node:diagnostics_channel')?.tracingChannel(name) ?? [],
 );
 
-/** Whether somebody follows executions, of which only graphql tells. */
+/** Whether somebody follows executions, which only graphql publishes. */
 export function isTraced(): boolean {
   return channels.some(({ hasSubscribers }) => hasSubscribers);
 }

@@ -56,7 +56,7 @@ function fallbackOf(schema: GraphQLSchema, definition: VariableDefinitionNode): 
   const name = definition.variable.name.value;
   const make = () => getVariableValues(schema, [definition], {}).variableValues?.coerced[name];
   const made = make();
-  // Resolvers may change an object, and so each execution has one of its own.
+  // Resolvers may change an object, and so each execution has its own.
   return typeof made === 'object' && made !== null ? make : () => made;
 }
 

@@ -1,4 +1,4 @@
-/** Where progress is shown; `isTTY` tells whether people see it drawn over. */
+/** Where progress is shown; `isTTY`: it is a terminal, where a line can be drawn again. */
 export interface ProgressStream {
   readonly isTTY?: boolean;
   write(text: string): unknown;

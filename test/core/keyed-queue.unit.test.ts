@@ -1,17 +1,17 @@
 import { setImmediate } from 'node:timers/promises';
 import { queryObjects } from 'node:v8';
 import { expect, test } from 'vitest';
-import { createTurns } from '../../src/core/keyed-queue.ts';
+import { createKeyedQueue } from '../../src/core/keyed-queue.ts';
 
 const WAIT_MS = 30_000;
 const range = (count: number) => Array.from({ length: count }, (_, index) => index);
 
-test('who takes turns under one name comes one at a time, in order; under another name nobody waits', async () => {
-  const turns = createTurns();
+test('who waits under one name comes one at a time, in order; under another name nobody waits', async () => {
+  const queue = createKeyedQueue();
   const seen: string[] = [];
   await Promise.all(
     range(50).map(async (index) => {
-      const end = await turns.take(index % 2 === 0 ? 'even' : 'odd', WAIT_MS);
+      const end = await queue.take(index % 2 === 0 ? 'even' : 'odd', WAIT_MS);
       seen.push(`${index} begins`);
       // Whoever comes later has less to do, and would end first.
       for (let steps = 50 - index; steps > 0; steps -= 1) await setImmediate();
@@ -28,10 +28,10 @@ test('who takes turns under one name comes one at a time, in order; under anothe
 });
 
 test('whose turn does not come in time gets none, and those behind lose nothing by it', async () => {
-  const turns = createTurns();
-  const first = await turns.take('one', WAIT_MS);
-  const impatient = turns.take('one', 5);
-  const patient = turns.take('one', WAIT_MS);
+  const queue = createKeyedQueue();
+  const first = await queue.take('one', WAIT_MS);
+  const impatient = queue.take('one', 5);
+  const patient = queue.take('one', WAIT_MS);
   expect(await impatient).toBeUndefined();
   const order: string[] = [];
   const later = patient.then((end) => {
@@ -42,25 +42,25 @@ test('whose turn does not come in time gets none, and those behind lose nothing 
   first?.();
   await later;
   expect(order).toEqual(['first', 'patient']);
-  expect(await turns.take('one', 5)).toBeInstanceOf(Function);
+  expect(await queue.take('one', 5)).toBeInstanceOf(Function);
 });
 
 test('the end of one turn does not let anybody past the next one', async () => {
-  const turns = createTurns();
-  const first = await turns.take('one', WAIT_MS);
-  const next = turns.take('one', WAIT_MS);
+  const queue = createKeyedQueue();
+  const first = await queue.take('one', WAIT_MS);
+  const next = queue.take('one', WAIT_MS);
   first?.();
   const second = await next;
-  expect(await turns.take('one', 5)).toBeUndefined();
+  expect(await queue.take('one', 5)).toBeUndefined();
   second?.();
-  expect(await turns.take('one', WAIT_MS)).toBeInstanceOf(Function);
+  expect(await queue.take('one', WAIT_MS)).toBeInstanceOf(Function);
 });
 
 test('whose turn came in time leaves no timer that would keep the process from ending', async () => {
   const timers = () => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length;
-  const turns = createTurns();
+  const queue = createKeyedQueue();
   const before = timers();
-  const all = range(100).map(async () => (await turns.take('one', WAIT_MS))?.());
+  const all = range(100).map(async () => (await queue.take('one', WAIT_MS))?.());
   expect(timers()).toBeGreaterThan(before + 50);
   await Promise.all(all);
   expect(timers()).toBeLessThan(before + 50);
@@ -69,10 +69,10 @@ test('whose turn came in time leaves no timer that would keep the process from e
 test('a name that nobody waits for any more costs no memory', async () => {
   // Counts after a garbage collection.
   const promises = () => queryObjects(Promise, { format: 'count' });
-  const turns = createTurns();
+  const queue = createKeyedQueue();
   const before = promises();
-  for (const index of range(1_000)) (await turns.take(`name ${index}`, WAIT_MS))?.();
+  for (const index of range(1_000)) (await queue.take(`name ${index}`, WAIT_MS))?.();
   await setImmediate();
   expect(promises()).toBeLessThan(before + 500);
-  expect(await turns.take('name 0', WAIT_MS)).toBeInstanceOf(Function);
+  expect(await queue.take('name 0', WAIT_MS)).toBeInstanceOf(Function);
 });

@@ -30,7 +30,7 @@ const APART: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     'of 20 twins of one batch': 'waits until each of exactly two processes waits for the session',
   },
   'test/domains/session-events/crowd.test.ts': {
-    '100 appends that wait': 'counts the turns of one process',
+    '100 appends that wait': 'looks into the queue of one process',
     'whose turn does not come': INSIDE,
   },
   'test/domains/session-events/tail.test.ts': {

@@ -11,7 +11,7 @@ import { toValidationError } from '../validation.ts';
 
 /** What resolvers are given. */
 export interface GraphQLContext extends OperationContext {
-  /** Told when the operation of a mutation has succeeded, since its typed errors are data, too. */
+  /** Called when the operation of a mutation has succeeded, since its typed errors are data, too. */
   readonly onSuccess?: () => void;
 }
 
@@ -79,7 +79,7 @@ export const builder = new SchemaBuilder<SchemaTypes>({
   errors: {
     directResult: true,
     // Input is checked on the way into the resolver; its faults are members of the result like every other typed error. Who calls has been
-    // settled before the document was read, so nothing is told to strangers.
+    // settled before the document was read, so strangers learn nothing.
     unsafelyHandleInputErrors: true,
     defaultUnionOptions: { name: ({ fieldName }) => `${capitalize(fieldName)}Result` },
   },

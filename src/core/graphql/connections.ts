@@ -74,7 +74,7 @@ export interface ListBelow<Row> {
   readonly columns: Columns<Row>;
 }
 
-/** A connection below objects that may stand in a list: one statement for the pages of all parents, and one for all counts. */
+/** A connection below objects that may be items of a list: one statement for the pages of all parents, and one for all counts. */
 export async function resolveConnection<Row>(
   { context, info, args }: { context: object; info: GraphQLResolveInfo; args: object },
   parentId: string,

@@ -12,7 +12,7 @@ import {
   ValidationError,
 } from '../errors.ts';
 
-/** What mutations can raise, and after it what stands in `extensions.code` of errors beside `data`. */
+/** What mutations can raise, and after it the values of `extensions.code` of errors beside `data`. */
 const ERROR_CODES = {
   INVALID_INPUT: 'The input breaks a rule; the message names the field and the bound.',
   FORBIDDEN: 'The key lacks a scope, or the caller a role or a subscription.',
@@ -66,7 +66,7 @@ const ConflictReasonEnum = builder.enumType('ConflictReason', {
 });
 
 const ErrorInterface = builder.interfaceRef<DomainError>('Error').implement({
-  description: 'What every typed error of a mutation tells.',
+  description: 'What every typed error of a mutation has.',
   fields: (t) => ({
     message: t.exposeString('graphqlMessage', {
       description: 'Says what is wrong and how to mend it, in the names of this schema; safe to show.',

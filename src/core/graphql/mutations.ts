@@ -27,7 +27,7 @@ export interface MutationOptions<Schema extends z.ZodType, Result extends object
   /** Input fields that take a global id of the type, or a list of them, as well as plain ones. */
   readonly ids?: Readonly<Record<string, string>>;
   /**
-   * Where a fault of the operation's input stands in the mutation's, where that has another shape: the path in `input` as the client wrote it,
+   * Where a fault of the operation's input is in the mutation's, if that has another shape: the path in `input` as the client wrote it,
    * list positions included.
    */
   readonly pathOf?: (fault: Fault, input: Readonly<Record<string, unknown>>) => readonly string[];

@@ -6,7 +6,7 @@ import { DomainError } from '../errors.ts';
 import type { Columns } from '../postgres/columns.ts';
 import { selectedColumns } from './selection.ts';
 
-/** Relay Global Object Identification, with ids made and read synchronously, since they stand on every row. */
+/** Relay Global Object Identification, with ids made and read synchronously, since every row has one. */
 
 type Types = PothosSchemaTypes.ExtendDefaultTypes<SchemaTypes>;
 type LoadNodes = (
@@ -18,7 +18,7 @@ type LoadNodes = (
 const loaders = new Map<string, LoadNodes>();
 
 export function toGlobalId(typename: string, key: string): string {
-  // Typenames and keys are ASCII; `btoa` is twice as fast as a Buffer, and this stands on every row.
+  // Typenames and keys are ASCII; `btoa` is twice as fast as a Buffer, and every row has one.
   return btoa(`${typename}:${key}`);
 }
 

@@ -1,5 +1,5 @@
 /**
- * A request and its answer as the doors see them. They are less than fetch's `Request` and `Response`, which cost as much as a small query:
+ * A request and its answer as both APIs see them. They are less than fetch's `Request` and `Response`, which cost as much as a small query:
  * a request has only what is asked of it, under the names that `Request` gives it, so that one of those is a request, too.
  */
 

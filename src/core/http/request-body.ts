@@ -1,7 +1,7 @@
 import type { HttpHeaders, HttpRequest } from './messages.ts';
 import { DomainError, ForbiddenError, invalid } from '../errors.ts';
 
-/** Bodies over 4 MiB are refused, on both doors. */
+/** Bodies over 4 MiB are refused, by both APIs. */
 export const MAX_BODY_BYTES = 4 * 1024 * 1024;
 
 /**

@@ -50,13 +50,13 @@ export interface Route<Input extends z.ZodType = z.ZodType, Output extends z.Zod
 /** What works without a caller: everything that an operation has, but nobody on whose behalf. */
 export type PublicContext = Omit<
   OperationContext,
-  'actor' | 'authenticateAgain' | 'settleChanges' | 'toDomainError' | 'turns' | 'timing' | 'liveTails' | 'budget'
+  'actor' | 'authenticateAgain' | 'settleChanges' | 'toDomainError' | 'appendQueue' | 'timing' | 'liveTails' | 'budget'
 > & {
   /** The user that the browser is signed in as; undefined without a valid cookie, wherever the request comes from. */
   readonly signedInUserId: () => Promise<string | undefined>;
 };
 
-/** A page for which no key is needed, because what it may do stands in its query or its form. */
+/** A page for which no key is needed, because its query or its form carries what permits it. */
 export interface PublicPage {
   readonly path: string;
   /** Names it in logs and metrics. */
@@ -87,7 +87,7 @@ export function isWrite({ method }: Pick<Route, 'method'>): boolean {
   return method !== 'GET';
 }
 
-/** Whether an operation's input stands in the body. */
+/** Whether an operation's input is in the body. */
 export function takesBody({ method, optionalBody }: Pick<Route, 'method' | 'optionalBody'>): boolean {
   return method === 'POST' || method === 'PATCH' || optionalBody === true;
 }

@@ -5,7 +5,7 @@ import { Agent, fetch as undiciFetch } from 'undici';
 import { type Budget, boundBody } from './bounded-body.ts';
 
 /**
- * The one way out: every request to an address that we were told of goes through here. Only http(s); no user info; the name is resolved
+ * The one way out: every request to an address that came from outside goes through here. Only http(s); no user info; the name is resolved
  * once, every address it gives must be public, and the connection is made to one of these very addresses, so that an answer of DNS that
  * changes later changes nothing. Redirects are followed here, at most 3, each checked like the first; what could be a credential stays
  * within its origin. Time and size are bounded.
@@ -178,7 +178,7 @@ async function resolveByDns(hostname: string): Promise<string[]> {
   return (await lookup(hostname, { all: true, order: 'verbatim' })).map(({ address }) => address);
 }
 
-/** What can be told from the URL alone. Parsing has turned decimal, octal, hexadecimal and full-width spellings into plain addresses. */
+/** What can be checked on the URL alone. Parsing has turned decimal, octal, hexadecimal and full-width spellings into plain addresses. */
 function checkUrl(given: string | URL, allowPrivateNetwork: boolean): URL {
   if (!URL.canParse(String(given)))
     throw new OutboundError('an address that is no URL was given', { isPassing: false });

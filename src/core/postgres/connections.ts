@@ -3,7 +3,7 @@ import { type EntityClass, MikroORM, UnderscoreNamingStrategy } from '@mikro-orm
 import { Migrator } from '@mikro-orm/migrations';
 import type { Pool, PoolClient } from 'pg';
 import { WIRE_TYPES } from './wire-types.ts';
-import { cut, watchPulse } from './liveness-check.ts';
+import { cut, watchLiveness } from './liveness-check.ts';
 
 export type Database = MikroORM;
 
@@ -57,7 +57,7 @@ export async function openDatabase({
         if (isPooled) pool.on('connect', boundStatements);
         pool.on('connect', refuseUnconfirmed);
         pool.on('connect', giveBackAlways);
-        watchPulse(pool, waitMs);
+        watchLiveness(pool, waitMs);
         onPool?.(pool);
       },
     },

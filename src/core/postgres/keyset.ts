@@ -9,7 +9,7 @@ import { ValidationError, invalid } from '../errors.ts';
 
 /** A total order: columns, the last of which is unique among the rows, all in one direction. */
 export interface Ordering<Row> {
-  /** Tells cursors of different orderings apart. */
+  /** Distinguishes cursors of different orderings. */
   readonly name: string;
   readonly columns: readonly {
     readonly sql: string;
@@ -98,7 +98,7 @@ function sizeOf(page: PageArguments, max: number): { backward: boolean; size: nu
 }
 
 /**
- * Whether a page is read from its end. `first` always has a value, since its default stands in the schema: that one does not contradict `last`.
+ * Whether a page is read from its end. `first` always has a value, since the schema has its default: that one does not contradict `last`.
  * @throws ValidationError for both.
  */
 export function isBackward({ first, last }: PageArguments): boolean {

@@ -21,14 +21,14 @@ class DatabaseSilentError extends Error {
 /**
  * Keeps a pool from waiting for a database that says nothing: one that is paused, or behind a network that swallows packets. A refused
  * or broken connection fails by itself, a silent one would hold its request until the operating system gives up, a quarter of an hour
- * later. So while connections are in use, a connection of its own asks `select 1` every second. When that is answered neither there nor on a
+ * later. So while connections are in use, a separate connection asks `select 1` every second. When that is answered neither there nor on a
  * fresh one, and nothing has come over another connection meanwhile, all connections of the pool are cut, so that what waits on them fails,
  * and new requests fail at once, until the database answers again. A long statement is no silence, and neither is a database so busy that it
  * answers some and lets others wait.
  *
  * @param silenceMs How long a database may be silent, beats included: each of the two answers may take half of what a beat leaves of it.
  */
-export function watchPulse(pool: Pool, silenceMs: number): void {
+export function watchLiveness(pool: Pool, silenceMs: number): void {
   const patienceMs = (silenceMs - BEAT_MS) / 2;
   const clients = new Set<PoolClient>();
   let probe: pg.Client | undefined;
@@ -57,7 +57,7 @@ export function watchPulse(pool: Pool, silenceMs: number): void {
 
   async function beat(): Promise<void> {
     if (await isAnswering()) return;
-    // A connection may be lost for reasons of its own: a fresh one is asked before the database is given up, and the others are listened to.
+    // One connection may be lost alone: a fresh one is asked before the database is given up, and the others are listened to.
     const heard = new Map(Array.from(clients, (client) => [client, bytesFrom(client)]));
     if (await isAnswering()) return;
     if (Array.from(clients).some((client) => bytesFrom(client) > (heard.get(client) ?? 0))) return;

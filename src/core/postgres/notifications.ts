@@ -6,12 +6,12 @@ import { prepared, queriesOn } from './queries.ts';
 import type { Sql } from './sql.ts';
 
 /**
- * Tells other parts of the system, in this process and in others on the same database, that something has happened: a topic, no content.
- * A hint, not a queue: who is told reads the store again, and reads it now and then without having been told. So nothing is lost when a
+ * Notifies other parts of the system, in this process and in others on the same database, that something has happened: a topic, no content.
+ * A hint, not a queue: who is notified reads the store again, and reads it now and then without a notification. So nothing is lost when a
  * notification is.
  */
 export interface Notifier {
-  /** Returns at once; to be called after the commit of what it tells of. */
+  /** Returns at once; to be called after the commit of the change. */
   publish(topic: string): void;
   /** Calls `listener` for each notification, and once after a connection was lost and found. Returns how to end that. */
   subscribe(topic: string, listener: () => void): () => void;

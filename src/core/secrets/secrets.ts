@@ -41,7 +41,7 @@ export class SecretError extends Error {
 
 /**
  * Encrypts secrets one by one for storage, as JWE in compact serialization (RFC 7516) with A256GCMKW and A256GCM
- * (RFC 7518, sections 4.7 and 5.3): each has a content key of its own, wrapped by an encryption key.
+ * (RFC 7518, sections 4.7 and 5.3): each has its own content key, wrapped by an encryption key.
  * No error of it contains plaintext or key bytes.
  */
 export interface SecretBox {
@@ -128,7 +128,7 @@ function isCanonical(sealed: string): boolean {
 /**
  * Reads `id:base64,id:base64`: at least one key, each of 32 bytes in padded base64 (RFC 4648, section 4), with distinct
  * ids of 1 to 32 letters, digits, `.`, `_` or `-`. Space around the whole text is ignored.
- * @throws Error with one line that tells the entry by its position and never quotes it.
+ * @throws Error with one line that names the entry by its position and never quotes it.
  */
 export function parseEncryptionKeys(text: string): EncryptionKey[] {
   const ids = new Set<string>();
@@ -174,7 +174,7 @@ export async function loadOrCreateKeyFile(path: string): Promise<EncryptionKey[]
 
 async function createKeyFile(path: string): Promise<void> {
   const draft = `${path}.${randomUUID()}`;
-  // A random id tells a secret of a lost key file from one that was altered.
+  // A random id distinguishes a secret of a lost key file from one that was altered.
   const entry = `${randomBytes(4).toString('hex')}:${randomBytes(KEY_BYTES).toString('base64')}`;
   try {
     await writeFile(draft, `${entry}\n`, { mode: 0o600, flag: 'wx', flush: true });

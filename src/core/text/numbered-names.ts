@@ -1,4 +1,4 @@
-/** How names are told apart by numbers: `name_2`, `slug-2`. */
+/** How names are distinguished by numbers: `name_2`, `slug-2`. */
 export interface Numbering {
   readonly separator: '_' | '-';
   readonly maxLength: number;

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 
-/** Stands for a raw text while the value around it is stringified. Nobody can know it, so nobody can put it into a value. */
+/** Takes the place of a raw text while the value around it is stringified. Nobody can know it, so nobody can put it into a value. */
 const PLACEHOLDER = randomUUID();
 const QUOTED = JSON.stringify(PLACEHOLDER);
 

@@ -2,7 +2,7 @@ import type { Pool, PoolClient } from 'pg';
 import type { HttpHeaders } from '../http/messages.ts';
 
 /**
- * Follows requests from the door to SQL and to other servers. Where tracing is off there is no `Tracing` at all, and nothing of it is
+ * Follows requests from their arrival to SQL and to other servers. Where tracing is off there is no `Tracing` at all, and nothing of it is
  * loaded. What a span says is bounded and public: names of operations and tables, hosts, statuses; never values, texts or errors' messages.
  */
 export interface Tracing {
@@ -83,7 +83,7 @@ const CHANGE = new RegExp(`(?<!for (?:no key )?)\\b(insert|update|delete)\\s+(?:
 
 /**
  * `SELECT api_key`: the first word and the first table outside of brackets, or what a `with` changes (OpenTelemetry's `db.query.summary`).
- * A `?` stands for texts and brackets, so that no word after one is taken for a table.
+ * A `?` replaces texts and brackets, so that no word after one is taken for a table.
  */
 export function summaryOf(text: string): string {
   const plain = text.replaceAll(/'[^']*'/g, '?');

@@ -26,7 +26,7 @@ export function generateApiKey(randomBytes: (n: number) => Uint8Array = crypto.r
 }
 
 /**
- * Whether it could be a key, told without a query. Refuses every key with one character mistyped or two neighbours
+ * Whether it could be a key, without a query. Refuses every key with one character mistyped or two neighbours
  * swapped, and all but one in 62^6 of other texts of this form. It proves nothing: anybody can compute a checksum.
  */
 export function isWellFormedApiKey(candidate: string): boolean {

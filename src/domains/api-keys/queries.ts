@@ -127,7 +127,7 @@ export async function unboundKeysOf(em: EntityManager, userId: string): Promise<
   return keys.map(({ id }) => id);
 }
 
-/** What stands for what each key may do at present: nothing for one that is revoked or has expired. Memberships are its user's. */
+/** A version of what each key may do at present: nothing for one that is revoked or has expired. Memberships are its user's. */
 export async function readKeyVersions(
   { sql: reader, now }: Pick<OperationContext, 'sql' | 'now'>,
   ids: readonly string[],

@@ -56,7 +56,7 @@ const AuditEntryType = builder.objectRef<AuditEntryRow>('AuditEntry').implement(
       resolve: ({ keyId }) => keyId && toGlobalId('ApiKey', keyId),
     }),
     requestId: t.exposeString('requestId', {
-      description: '`X-Request-Id` of the request, which also stands in the log of the gateway; of a job its id.',
+      description: '`X-Request-Id` of the request, as in the log of the gateway; of a job its id.',
     }),
   }),
 });

@@ -87,7 +87,7 @@ export type UpdateEventDefinitionInput = z.output<typeof updateEventDefinitionIn
 /** A part of the name. */
 export const eventDefinitionSearch = z.string().max(1000, 'must be at most 1000 characters');
 
-/** In GraphQL the kind of a custom object, whose name stands beside it. */
+/** In GraphQL the kind of a custom object, whose name is given beside it. */
 export const CUSTOM_OBJECT = 'CUSTOM_OBJECT';
 
 /** Conditions for listing definitions. All that are given must hold; an empty list matches nothing. */

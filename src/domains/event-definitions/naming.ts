@@ -14,7 +14,7 @@ export const RESERVED_PREFIX = 'svc_';
 
 /**
  * The base name for a label: lower-cased, accents folded, every run of other characters one `_`, cut to 50.
- * Compatibility forms count as the character they stand for (`²` as `2`, a full-width `Ａ` as `a`), letters of
+ * Compatibility forms count as the character that they represent (`²` as `2`, a full-width `Ａ` as `a`), letters of
  * other scripts as other characters. A name that would not start with a letter gets `e_` (event) or `p_`
  * (property) in front; so does a property name that belongs to the default properties.
  *

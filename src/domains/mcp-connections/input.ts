@@ -89,7 +89,7 @@ const headerValue = envValue.regex(
 const env = named(envValue, noFault);
 const headers = named(headerValue, headerFault);
 
-/** What is missing or strange is told with the branch that the input was read as. */
+/** A fault names the branch that the input was read as. */
 const knownOf = (type: string) => ({ error: `${NOT_KNOWN} of type ${type}` });
 function requiredBy<Schema extends z.ZodString>(type: string, schema: Schema): Schema {
   return schema.clone(
@@ -180,7 +180,7 @@ function authFaults(
 }
 
 /**
- * Exactly one of two shapes, told apart by `type`, whose absence means `remote`. A `clientId` given with oauth is used as it is, before any
+ * Exactly one of two shapes, distinguished by `type`, whose absence means `remote`. A `clientId` given with oauth is used as it is, before any
  * registration, whatever `oauthRegistration` says.
  */
 export const createMcpConnectionInput = z.preprocess(

@@ -25,7 +25,7 @@ const ACTION_OF: Readonly<Record<Status, NextAction>> = {
 /** How long an authorization that was begun may be completed. */
 export const AUTHORIZATION_LIFETIME_MS = 10 * 60 * 1000;
 
-/** Where changes of a connection are told of. */
+/** The topic of changes of a connection. */
 export function topicOf(connectionId: string): string {
   return `mcp_connection/${connectionId}`;
 }

@@ -28,7 +28,7 @@ export const testMcpConnection = guarded(
   },
 );
 
-/** The outcome stands on the row by now. */
+/** The outcome is on the row by now. */
 const recordTest = write(({ em, actor }, id: string) => loadVisible(em, actor, id), {
   access: WRITE_MCP_CONNECTIONS,
   operation: 'testMcpConnection',

@@ -133,12 +133,12 @@ export interface AppendedEvents {
 }
 
 /**
- * Appends events to a session's stream, all or none, and tells those who follow it.
+ * Appends events to a session's stream, all or none, and notifies those who follow it.
  *
  * One statement, and so one transaction. It updates the head of the stream first and holds that row until the commit, so ids become
  * visible in the order in which they were drawn. Twins of one batch meet at the same row; the later one then breaks the key of the batch.
- * Where many append to one session they take turns, and hold no connection meanwhile.
- * @throws ConflictError when the session is finished, or the batch id stands for another batch; NotFoundError and ForbiddenError as for
+ * Where many append to one session they wait in a queue, without a connection meanwhile.
+ * @throws ConflictError when the session is finished, or the batch id was used for another batch; NotFoundError and ForbiddenError as for
  * every change of a session.
  */
 export const appendSessionEvents = guarded(
@@ -167,12 +167,12 @@ export const appendSessionEvents = guarded(
  * @throws DomainError 503 with `Retry-After` when the turn does not come in time.
  */
 async function inTurn<Result>(
-  { turns, timing }: OperationContext,
+  { appendQueue, timing }: OperationContext,
   sessionId: string,
   append: () => Promise<Result>,
 ): Promise<Result> {
-  if (!turns) return append();
-  const end = await turns.take(`append ${sessionId}`, timing.appendWaitMs);
+  if (!appendQueue) return append();
+  const end = await appendQueue.take(`append ${sessionId}`, timing.appendWaitMs);
   if (!end)
     throw new DomainError('unavailable', 'too much is being appended to this session; try again', {
       headers: { 'Retry-After': '1' },

@@ -156,7 +156,7 @@ async function changeSession(
     { entry: auditEntry(context, operation, { type: 'Session', id: sessionId }), columns: selected },
   );
   if (!row) return refuse(context, sessionId);
-  // Who follows the session's events may have to be told that it is private now.
+  // Who follows the session's events may have to learn that it is private now.
   if (changes.visibility !== undefined) context.notifier.publish(sessionTopic(sessionId));
   context.notifier.publish(sessionsTopic(requireOrganization(context.actor).id));
   return row;

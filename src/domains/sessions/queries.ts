@@ -224,7 +224,7 @@ export async function readLastSessionChanges(
   return new Map(rows.map(({ id, version }) => [id, version]));
 }
 
-/** What stands for the present state of each session and its stream: two states differ in it. */
+/** A version of the present state of each session and its stream: two states differ in it. */
 export async function readSessionVersions(
   { sql: reader }: Pick<OperationContext, 'sql'>,
   ids: readonly string[],

@@ -30,7 +30,7 @@ export const createSession = guarded(
   },
 );
 
-/** The session as it is read, after the commit: with its project, which is a row of its own. */
+/** The session as it is read, after the commit: with its project, which is a separate row. */
 async function readRecorded(context: OperationContext, id: string): Promise<SessionRow> {
   const [row] = await findSessions(context, [id]);
   return row ?? Promise.reject(notFound('session'));
@@ -118,7 +118,7 @@ const moveSession = write(
   { access: RECORD_SESSIONS, operation: 'transitionSession', target: ({ id }) => ofSession(id) },
 );
 
-/** Both stand in every answer with their session, so neither list grows without end. */
+/** Both are part of every answer with their session, so neither list grows without end. */
 const MAX_ARTIFACTS = 1000;
 const MAX_PULL_REQUESTS = 100;
 

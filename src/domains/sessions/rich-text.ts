@@ -4,7 +4,7 @@ import { NOT_STORABLE, isLongerThan, isStorable, text, rule } from '../../core/v
 /**
  * Rich text: the documents of ProseMirror-like editors (workspace management API, section 2.3, and the decisions on section 4). Kinds of
  * node: `text`, `image`, `mention`, `heading`, `orderedList`, `taskItem`, `codeBlock`, and any other block. The fields of a node itself are
- * closed; those of its kind stand in `attrs`, which stay open, because editors keep settings of their own there (`textAlign`, `target`).
+ * closed; those of its kind are in `attrs`, which stay open, because editors keep their settings there (`textAlign`, `target`).
  */
 
 /** Levels of nodes below the document. */
@@ -27,7 +27,7 @@ const ADDRESS_RULE =
 
 /**
  * A mailto address (RFC 6068, section 2): recipients, header fields, or both, with an optional fragment. As in an http address,
- * characters beyond ASCII need not be percent-encoded, and `/` and `?` may stand in the query (RFC 3986, section 3.4).
+ * characters beyond ASCII need not be percent-encoded, and `/` and `?` are allowed in the query (RFC 3986, section 3.4).
  */
 const MAILTO = mailtoPattern();
 
@@ -50,7 +50,7 @@ const attributes = z.preprocess(
   z.record(z.string(), z.unknown()),
 );
 
-/** The attributes that a kind of node gives a meaning to. That `src` and `href` are safe is told by `attributes`. */
+/** The attributes that a kind of node gives a meaning to. `attributes` checks that `src` and `href` are safe. */
 const ATTRIBUTES_OF: ReadonlyMap<string, z.ZodType> = new Map<string, z.ZodType>([
   ['image', z.looseObject({ src: z.string(), alt: caption, title: caption })],
   ['mention', z.looseObject({ id: notEmpty, label: notEmpty.nullish() })],
@@ -61,7 +61,7 @@ const ATTRIBUTES_OF: ReadonlyMap<string, z.ZodType> = new Map<string, z.ZodType>
 ]);
 const LINK_ATTRIBUTES = z.looseObject({ href: z.string() });
 
-/** Rules between fields are checked also where a field is at fault, so that all faults of a document are told together. */
+/** Rules between fields are checked also where a field is at fault, so that all faults of a document are reported together. */
 const whenObject = { when: ({ value }: { value: unknown }) => isObject(value) };
 
 const mark = z
@@ -104,7 +104,7 @@ const node: z.ZodType<RichTextNode> = z
 
 /**
  * A rich-text document: at most 50 levels of nodes, 10,000 children and 1000 marks a node, 1,000,000 characters a text, and 50,000
- * nodes and marks in all. Addresses of links and images are http(s), mailto or relative. Every fault is told by its path.
+ * nodes and marks in all. Addresses of links and images are http(s), mailto or relative. Every fault is reported with its path.
  */
 export const richTextDocument = z.preprocess(
   // Before the schema, which recurses: a document of any depth is refused without overflowing the stack.
@@ -254,7 +254,7 @@ function textFault(value: string, name: string): AttributeFault | undefined {
 
 /**
  * Whether a reader can follow the address without running a script or leaving for a host that it does not show. Read by the URL Standard
- * itself, against a base that stands for the page; what browsers strip or bend (whitespace, controls, format characters, backslashes) is
+ * itself, against a base in place of the page; what browsers strip or bend (whitespace, controls, format characters, backslashes) is
  * refused before. `//host` is refused: it names another host without a scheme.
  */
 function isSafeAddress(value: string): boolean {

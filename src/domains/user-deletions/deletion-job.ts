@@ -86,7 +86,7 @@ async function exhaust(context: JobContext, step: Step, target: Parameters<Step[
     signal.throwIfAborted();
     const ids = await em.fork().transactional((transaction) => step.run({ ...context, em: transaction }, target));
     if (ids.length === 0) return;
-    // Who follows a session that is gone is told so.
+    // Who follows a session that is gone is notified.
     if (step.endsSessions) for (const id of ids) notifier.publish(sessionTopic(id));
   }
 }

@@ -87,7 +87,7 @@ const findKeys = (by: 'hash' | 'id', withPosition: boolean) =>
 
 /**
  * Looks keys up for every request, so that a revoked one is refused at once in every process: nothing is remembered. Requests that arrive in
- * one turn of the event loop share a statement, which is sent after the last of them has arrived: what each is told is as fresh as if it
+ * one turn of the event loop share a statement, which is sent after the last of them has arrived: the answer to each is as fresh as if it
  * had asked alone.
  */
 export function createKeys({

@@ -137,7 +137,7 @@ export function createRateLimits({
     async payCost(keyId, cost) {
       const minute = minuteOf(now());
       const paid = await use(minute, keyId, 0, cost);
-      // To use nothing tells how much is used.
+      // To use nothing answers how much is used.
       const used = paid ?? (await use(minute, keyId, 0, 0));
       const { end: resetAt, resetSeconds } = minute;
       return {

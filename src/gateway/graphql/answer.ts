@@ -41,22 +41,22 @@ export function answerResult(result: Result, options: AnswerOptions): HttpAnswer
     const events = subscriptionStream(result, (event) => toJson(event, options.logs));
     return answerWith(events, { headers: EVENT_STREAM_HEADERS });
   }
-  const told = toldResult(result ?? {}, options);
+  const finished = finishedResult(result ?? {}, options);
   const response =
     options.mediaType === EVENT_STREAM
-      ? processEvents(told, fetchAPI, EVENT_STREAM)
-      : processRegularResult(told, fetchAPI, options.mediaType);
+      ? processEvents(finished, fetchAPI, EVENT_STREAM)
+      : processRegularResult(finished, fetchAPI, options.mediaType);
   const { status, headers, body } = response as unknown as PlainResponse;
   return answerWith(body, { status, headers });
 }
 
 /** Every answer says which request it was. */
-function toldResult(result: ExecutionResult, { requestId, logs }: AnswerOptions) {
-  const told = masked(result, logs);
-  for (const error of told.errors ?? []) markLimit(error);
+function finishedResult(result: ExecutionResult, { requestId, logs }: AnswerOptions) {
+  const finished = masked(result, logs);
+  for (const error of finished.errors ?? []) markLimit(error);
   return {
-    ...told,
-    extensions: { requestId, ...told.extensions },
+    ...finished,
+    extensions: { requestId, ...finished.extensions },
     stringify: (answered: ExecutionResult) => toJson(answered, logs),
   };
 }

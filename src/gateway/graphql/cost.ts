@@ -19,7 +19,7 @@ import type {
 } from 'graphql';
 import { bounded, limitError, LIMITS, perFragment } from './limits.ts';
 
-/** What a request asks for, as the door has it before execution: variables as they came, not coerced. */
+/** What a request asks for, before execution: variables as they came, not coerced. */
 export interface CostedRequest {
   readonly schema: GraphQLSchema;
   readonly document: DocumentNode;
@@ -30,7 +30,7 @@ export interface CostedRequest {
 /**
  * The cost of one operation, known before the first resolver: an object costs 1 and a scalar 0. `edges` and `nodes` of a
  * `…Connection`, with all below them, are multiplied by the page size: the larger of `first` and `last`, else 50. Any other
- * list is multiplied by 5, or by the number of its `ids` where that is more. A field that is read by a statement of its own costs 10 more,
+ * list is multiplied by 5, or by the number of its `ids` where that is more. A field that needs its own statement costs 10 more,
  * once for all parents. Introspection pays like everything else.
  *
  * It is an upper bound: `@skip` and `@include` are not looked at, every branch of a union counts, and so does a field that
@@ -90,7 +90,7 @@ interface FieldCost {
   readonly total: number;
   /** What its statements cost for all parents, those below it included. */
   readonly statements: number;
-  /** Whether it stands in each item of a page. */
+  /** Whether each item of a page has it. */
   readonly isItem: boolean;
   /** Objects that the field answers, and the page size of each should it be a connection. */
   readonly count: number;

@@ -7,7 +7,7 @@ import type { RequestBudget } from '../../core/postgres/request-budget.ts';
 import { stringifyWithRawJson } from '../../core/text/raw-json.ts';
 import { toDomainError } from '../failures.ts';
 
-/** How errors leave the GraphQL door. */
+/** The form of errors in GraphQL answers. */
 
 /** What is to be tried again has its status and `Retry-After` in every media type, as under REST. */
 const RETRIED: ReadonlySet<ErrorKind> = new Set(['unavailable', 'rateLimited']);
@@ -26,7 +26,7 @@ export function toGraphQLError(error: unknown, log: Logger): GraphQLError {
 /** How graphql-js shows the value that it found in place of the one expected, and the parser a string. */
 const FOUND = /,? [Ff]ound: [^]*$|(?<= cannot represent [^:]*): [^]*$|(?<=\b(?:Block)?String) "[^]*$/;
 
-/** The same error without the value that was found: whoever sent it knows it, and what is wrong elsewhere in it may stand beside a secret. */
+/** The same error without the value that was found: whoever sent it knows it, and what is wrong elsewhere in it may be beside a secret. */
 export function withoutFoundValue(error: GraphQLError): GraphQLError {
   const message = error.message.replace(FOUND, '');
   if (message === error.message) return error;
@@ -53,9 +53,9 @@ export function masked(result: ExecutionResult, logs: { readonly log: Logger }):
   // Without data nothing was run: 400 where the media type has statuses for errors of the request (GraphQL over HTTP, section 6.4).
   const http = result.data === undefined && { http: { spec: true, status: STATUS_OF.invalid } };
   const errors = result.errors.map((error) => {
-    const told = toGraphQLError(error, logs.log);
-    if (told.extensions['code'] !== undefined) return told;
-    const { message, nodes, path } = told;
+    const known = toGraphQLError(error, logs.log);
+    if (known.extensions['code'] !== undefined) return known;
+    const { message, nodes, path } = known;
     return new GraphQLError(message, { nodes, path, extensions: { code: CODE_OF.invalid, ...http } });
   });
   return { ...result, errors };

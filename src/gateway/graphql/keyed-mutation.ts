@@ -131,7 +131,7 @@ function callsOut(schema: GraphQLSchema, document: DocumentNode): boolean {
 }
 
 function severalFields(): GraphQLError {
-  const message = `${KEY_HEADER}: a mutation with this header has one field; send each field in a request of its own, with a key of its own`;
+  const message = `${KEY_HEADER}: a mutation with this header has one field; send one request with its own key for each field`;
   return new GraphQLError(message, { extensions: { code: CODE_OF.invalid, http: { status: STATUS_OF.invalid } } });
 }
 

@@ -1,7 +1,7 @@
 /**
- * The published limits of the GraphQL door, as pure functions.
+ * The published limits of the GraphQL API, as pure functions.
  *
- * The door calls them in this order, the same over POST, GET, SSE and persisted documents: {@link parseWithinLimits} on the
+ * The API calls them in this order, the same over POST, GET, SSE and persisted documents: {@link parseWithinLimits} on the
  * text, {@link checkDocument} on the document, graphql's own validation, and `checkCost` of graphql-cost.ts on the operation
  * with its variables, before the first resolver. Each of ours is linear in the size of the text, whatever the text says.
  */
@@ -20,14 +20,14 @@ import { MAX_OPERATION_COST } from '../bounds.ts';
 /**
  * The numbers as they are published.
  *
- * `operations` counts what one request runs: a JSON array of requests is refused by the door. A document may hold several
+ * `operations` counts what one request runs: a JSON array of requests is refused before. A document may hold several
  * operations, since `operationName` exists to pick one of them and GraphiQL sends its whole editor; the others are not run,
  * and `tokens` bounds how many there can be.
  */
 export const LIMITS = Object.freeze({
   /** Bytes of the query text in UTF-8. */
   queryBytes: 65_536,
-  /** Lexical tokens; as many comments may stand beside them. */
+  /** Lexical tokens; as many comments are allowed besides. */
   tokens: 4000,
   /** Levels of fields: `{ a { b { c } } }` is 3. */
   depth: 15,

@@ -7,7 +7,7 @@ import { type TrustedDocuments, sha256 } from './trusted-documents.ts';
 
 /**
  * Puts the text in place of a document's id, so that from there on a persisted document is like any other: the same limits, rules and
- * cache. An id stands in `documentId` (GraphQL over HTTP, appendix on persisted documents), as it is or as `sha256:` and the hash, or in
+ * cache. An id is given in `documentId` (GraphQL over HTTP, appendix on persisted documents), as it is or as `sha256:` and the hash, or in
  * `extensions.persistedQuery.sha256Hash` (Apollo's automatic persisted queries).
  * @throws GraphQLError `PERSISTED_QUERY_NOT_FOUND` (404); `DOCUMENT_NOT_TRUSTED` (403) for a text that is not listed, where only listed
  * ones are served; ValidationError (400) for an id of another form, and for a hash that is not that of the text beside it.

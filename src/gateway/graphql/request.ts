@@ -12,7 +12,7 @@ export async function readGraphQLRequest(request: HttpRequest): Promise<GraphQLP
   if (request.method === 'GET') return readQuery(new URL(request.url).searchParams);
   const body = await readJson(request);
   if (Array.isArray(body)) {
-    const message = `The body is an array of requests; at most ${LIMITS.operations} operation a request is allowed. Send each in a request of its own.`;
+    const message = `The body is an array of requests; at most ${LIMITS.operations} operation a request is allowed. Send one request for each.`;
     throw limitError('TOO_MANY_OPERATIONS', message, LIMITS.operations, body.length);
   }
   return requireObject(body);

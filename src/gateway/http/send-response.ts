@@ -21,7 +21,7 @@ export async function send(
   { unreadTimeoutMs, lingerMs }: { readonly unreadTimeoutMs: number; readonly lingerMs: number },
 ): Promise<void> {
   const body = given ?? '';
-  // A HEAD or a 204 has no length of its own to tell.
+  // A HEAD or a 204 has no body whose length could be given.
   outgoing.writeHead(
     status,
     body.length > 0 ? { ...headers, 'Content-Length': String(Buffer.byteLength(body)) } : headers,

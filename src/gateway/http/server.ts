@@ -114,15 +114,15 @@ async function answer(
   let onClose: HttpAnswer['onClose'];
   try {
     const url = addressOf(incoming);
-    const told = url === undefined ? unanswerable(incoming) : await gateway(new NodeRequest(incoming, outgoing, url));
-    onClose = told.onClose;
-    // A body that was refused unread is not waited for: the connection ends with the answer.
+    const result = url === undefined ? unanswerable(incoming) : await gateway(new NodeRequest(incoming, outgoing, url));
+    onClose = result.onClose;
+    // A body that was refused unread is not waited for: the connection ends with the result.
     if (!incoming.complete) outgoing.setHeader('Connection', 'close');
-    const { body } = told;
+    const { body } = result;
     if (body !== null && typeof body === 'object' && Symbol.asyncIterator in body) {
-      await sendStream(outgoing, told, body, unreadTimeoutMs);
+      await sendStream(outgoing, result, body, unreadTimeoutMs);
     } else {
-      await send(incoming, outgoing, { ...told, body }, { lingerMs, unreadTimeoutMs });
+      await send(incoming, outgoing, { ...result, body }, { lingerMs, unreadTimeoutMs });
     }
   } catch {
     // The gateway answers all failures itself; what is left are peers that went away.

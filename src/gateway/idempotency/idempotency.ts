@@ -8,7 +8,7 @@ import { type SecretBox, SecretError } from '../../core/secrets/secrets.ts';
 import { type Sql, sqlWithin } from '../../core/postgres/sql.ts';
 import type { Outbound } from '../../core/outbound/outbound.ts';
 import type { Database } from '../../core/postgres/connections.ts';
-import { createTurns } from '../../core/keyed-queue.ts';
+import { createKeyedQueue } from '../../core/keyed-queue.ts';
 import { placeOfAnswer } from './entity.ts';
 import { type KeyPlace, claimKey, giveUpClaim, keepAnswer, readAnswer, setLockTimeout } from './queries.ts';
 
@@ -79,7 +79,7 @@ export interface IdempotencyParts {
  */
 export class Idempotency {
   // Twins in one process wait in this queue, and need no connection to the database meanwhile.
-  readonly #queue = createTurns();
+  readonly #queue = createKeyedQueue();
   readonly #parts: IdempotencyParts;
   readonly #waitMs: number;
 
@@ -177,7 +177,7 @@ export class Idempotency {
       sql: transaction,
       notifier,
       settleChanges,
-      turns: undefined,
+      appendQueue: undefined,
     });
     if (isSuccess) {
       await this.#keep(sqlWithin(em), claim, text);

@@ -13,7 +13,7 @@ import { inputJsonSchema } from './openapi-schemas.ts';
 import { describeRemoval, removedApiAt } from '../../domains/api-lifecycle/lifecycle.ts';
 import { routes } from '../routes.ts';
 
-/** A route that a request has met, with its path's parameters as they stand in the URL. */
+/** The route of a request, with the parameters of its path as the URL has them. */
 export interface Match {
   readonly route: Route;
   readonly parameters: Readonly<Record<string, string>>;

@@ -7,7 +7,7 @@ import { type JsonSchema, inputJsonSchema, outputJsonSchema, withSharedDefinitio
 
 /** The OpenAPI document of the REST API, made from the table of routes. */
 
-/** Where a gateway listens that was not told otherwise. */
+/** Where a gateway listens without configuration. */
 const DEFAULT_URL = 'http://127.0.0.1:4000';
 
 /** The OpenAPI 3.1 document of the routes, for the address at which the gateway is reached. */

@@ -28,7 +28,7 @@ async function timed<Result>(
   }
 }
 
-/** A request to another server: of where it goes only the host is told. */
+/** A request to another server. Of its address only the host is recorded. */
 export function observeOutbound({ metrics, tracing }: Observers): ObserveExchange {
   return ({ method, host }, send) =>
     traced(

@@ -74,7 +74,7 @@ function stackOf(stack: string): string {
   return frames.map(plain).join('\n');
 }
 
-/** One line, in which nothing steers the terminal: what others sent may stand in it. */
+/** One line without control characters: it may contain what others sent. */
 function plain(text: string): string {
   return text.replaceAll(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, (found) => {
     const code = found.codePointAt(0) ?? 0;

@@ -32,7 +32,7 @@ test('100 appends that wait for one session hold one connection, and everybody e
     );
     return rows[0]?.count;
   };
-  const took = vi.spyOn(gateway.dependencies.turns, 'take');
+  const took = vi.spyOn(gateway.dependencies.appendQueue, 'take');
   const order: string[] = [];
   const appends = range(100).map(async (from) => {
     const appended = await append(gateway, key, hot, eventsOf(1, { from }));
@@ -57,7 +57,7 @@ test('100 appends that wait for one session hold one connection, and everybody e
 
 test('an append whose turn does not come is 503 with Retry-After, stores nothing, and the next one is served', async () => {
   const id = await createSession(gateway, key);
-  const end = await impatient.dependencies.turns.take(`append ${id}`, 0);
+  const end = await impatient.dependencies.appendQueue.take(`append ${id}`, 0);
   const response = await impatient.fetch('/graphql', {
     method: 'POST',
     headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' },

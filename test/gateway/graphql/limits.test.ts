@@ -145,7 +145,7 @@ describe('G3, G8: published limits, the same over POST, GET and SSE, and none co
         [
           {
             message:
-              'The body is an array of requests; at most 1 operation a request is allowed. Send each in a request of its own.',
+              'The body is an array of requests; at most 1 operation a request is allowed. Send one request for each.',
             code: 'TOO_MANY_OPERATIONS',
             limit: 1,
             actual: count,

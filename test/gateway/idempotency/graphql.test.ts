@@ -136,7 +136,7 @@ test('several fields are refused before any of them runs; what is no mutation fi
         errors: [
           {
             message:
-              'Idempotency-Key: a mutation with this header has one field; send each field in a request of its own, with a key of its own',
+              'Idempotency-Key: a mutation with this header has one field; send one request with its own key for each field',
             extensions: { code: 'INVALID_INPUT' },
           },
         ],

@@ -33,7 +33,7 @@ export async function lock(dataDir: string): Promise<Ownership> {
     if (!busy) throw new Error(`The data directory ${dataDir} cannot be locked. Who owns its files?`, { cause });
     throw new Error(
       `Another gateway (process ${await ownerPid(pidFile)}) uses the database in ${dataDir}. ` +
-        'Stop it, or give this one a DATA_DIR or a DATABASE_URL of its own.',
+        'Stop it, or give this one another DATA_DIR or DATABASE_URL.',
       { cause },
     );
   }

@@ -98,7 +98,7 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
 
 /** Why PostgreSQL ends by itself. */
 const telling = /(?:PANIC|FATAL): +could not .*/;
-/** What clients are told that come before it is ready. */
+/** The answer to clients that come before it is ready. */
 const refusal = /FATAL: +the database system is |DETAIL: +Consistent recovery state /;
 
 /**
@@ -122,7 +122,7 @@ function urlOf(password: string, port: number): string {
   return `postgresql://gateway:${password}@127.0.0.1:${port}/gateway`;
 }
 
-/** In a folder of its own, which is renamed when it is complete: an interrupted creation leaves nothing to mistake. */
+/** In a temporary folder, which is renamed when it is complete: an interrupted creation leaves nothing to mistake. */
 async function createCluster(
   dataDir: string,
   binaries: PostgresBinaries,
@@ -152,7 +152,7 @@ async function createCluster(
     `CREATE ROLE gateway LOGIN CREATEDB PASSWORD '${password}';`,
     'CREATE DATABASE gateway OWNER gateway;',
   ].join('\n');
-  // Without the last setting a failing statement, password included, would stand in the log.
+  // Without the last setting a failing statement, password included, would be in the log.
   const single = toFlags({ ...settings, exit_on_error: 'on', log_min_error_statement: 'panic' });
   await runToEnd([binaries.postgres, '--single', '-D', cluster, ...single, 'postgres'], account, `${sql}\n`);
 

@@ -94,7 +94,7 @@ export function chooseScope(
   return wanted === null && scope !== undefined && offersOffline ? computeScopeUnion(scope, 'offline_access') : scope;
 }
 
-/** The address to send the user to, with PKCE. It is http(s) and, like every address that we are told of, public. */
+/** The address to send the user to, with PKCE. It is http(s) and, like every address that comes from outside, public. */
 export async function begin(
   outbound: Outbound,
   server: AuthorizationServer,

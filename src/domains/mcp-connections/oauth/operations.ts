@@ -136,7 +136,7 @@ export interface Callback {
   readonly isDeclined?: boolean;
 }
 
-/** What the user is told. Nothing of it comes from the address that was opened. */
+/** What the user reads. Nothing of it comes from the address that was opened. */
 export type CallbackResult =
   | { readonly kind: 'connected'; readonly name: string }
   | { readonly kind: 'failed'; readonly name: string | null; readonly reason: string };

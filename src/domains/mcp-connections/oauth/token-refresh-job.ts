@@ -54,7 +54,7 @@ async function refreshDue(context: JobContext): Promise<void> {
   }
 }
 
-/** What goes wrong stands on the connection; it is no fault of the job. */
+/** What goes wrong is written on the connection; it is no fault of the job. */
 async function keep(context: JobContext, id: string): Promise<void> {
   try {
     await usableToken(context, id);

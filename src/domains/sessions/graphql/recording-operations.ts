@@ -169,7 +169,7 @@ mutation('recordPullRequest', {
     url: t.field({
       type: 'URL',
       required: true,
-      description: 'Its address; tells the pull requests of an artifact apart.',
+      description: 'Its address, by which the pull requests of an artifact are distinguished.',
     }),
     title: t.string({ required: true, description: '1 to 1000 characters.' }),
     status: t.field({ type: PullRequestStatusEnum, required: true, description: 'Where it stands.' }),
