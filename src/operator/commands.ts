@@ -1,20 +1,17 @@
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { type Readable, addAbortSignal } from 'node:stream';
-import { LockMode } from '@mikro-orm/postgresql';
 import { recordAudit, operatorEntry } from '../core/audit.ts';
-import { settleChanges } from '../core/authority.ts';
 import { DomainError } from '../core/errors.ts';
-
 import { type ProgressStream, createProgress } from './progress.ts';
 import { rotateSecrets } from '../core/secrets/secret-store.ts';
-import { ApiKey, apiKeyTopic } from '../domains/api-keys/entity.ts';
-import { Organization } from '../domains/organizations/entity.ts';
+import { revokeAnyApiKey } from '../domains/api-keys/operator-operations.ts';
+import { setSubscription as setSubscriptionOf } from '../domains/organizations/operator-operations.ts';
 import { findOperator, importSessionEvents } from '../domains/session-events/import.ts';
 import { createDemoWorkspace } from './demo-workspace.ts';
 import { createKeyFor } from './issue-key.ts';
 import { listKeys, listOrganizations, listSessions, listUsers } from './lists.ts';
-import { type Dependencies, operationContext } from '../gateway/dependencies.ts';
+import { type Dependencies, operationContext, workContext } from '../gateway/dependencies.ts';
 import { rotateAnswers } from '../gateway/idempotency/maintenance.ts';
 import { UsageError } from './command-line.ts';
 import type { Command } from './command.ts';
@@ -60,7 +57,7 @@ export async function runCommand(
     case 'sessions list':
       return listSessions(sql, command.organization);
     case 'keys revoke':
-      return revokeKey(dependencies, command);
+      return revokeKey(dependencies, command.keyId);
     case 'subscriptions set':
       return setSubscription(dependencies, command);
     case 'events import':
@@ -74,36 +71,22 @@ export async function runCommand(
   }
 }
 
-async function revokeKey(
-  { database, sql, notifier, now, newId }: Dependencies,
-  { keyId: id }: CommandOf<'keys revoke'>,
-): Promise<object> {
-  const userId = await database.em.fork().transactional(async (em) => {
-    const key = await em.findOne(ApiKey, { id, revokedAt: null }, { lockMode: LockMode.PESSIMISTIC_WRITE });
-    if (!key) throw new UsageError('API key not found, or revoked already');
-    key.revoke(now());
-    const target = { type: 'ApiKey', id: key.id, organizationId: key.organization?.id };
-    await recordAudit(em, operatorEntry({ now, newId }, 'revokeApiKey', target));
-    return key.user.id;
-  });
-  await settleChanges(sql, [userId]);
-  notifier.publish(apiKeyTopic(id.toLowerCase()));
+async function revokeKey(dependencies: Dependencies, id: string): Promise<object> {
+  await revokeAnyApiKey(workContext(dependencies), id).catch(refuse);
   return { deleted: true, id };
 }
 
 async function setSubscription(
-  { database, now, newId }: Dependencies,
+  dependencies: Dependencies,
   { organization: slug, family, level }: CommandOf<'subscriptions set'>,
 ): Promise<object> {
-  return database.em.fork().transactional(async (em) => {
-    const organization = await em.findOne(Organization, { slug });
-    if (!organization) throw new UsageError(`organization ${slug} not found`);
-    organization.subscriptions = { ...organization.subscriptions, [family]: level };
-    organization.updatedAt = now();
-    const target = { type: 'Organization', id: organization.id, organizationId: organization.id };
-    await recordAudit(em, operatorEntry({ now, newId }, 'setSubscription', target));
-    return { organizationId: organization.id, subscriptions: organization.subscriptions };
-  });
+  const organization = await setSubscriptionOf(workContext(dependencies), { slug, family, level }).catch(refuse);
+  return { organizationId: organization.id, subscriptions: organization.subscriptions };
+}
+
+/** What an operation refuses is the operator's to correct. */
+function refuse(error: unknown): never {
+  throw error instanceof DomainError ? new UsageError(error.message, { cause: error }) : error;
 }
 
 async function importEvents(

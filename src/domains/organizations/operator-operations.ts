@@ -1,0 +1,24 @@
+import { operatorEntry, recordAudit } from '../../core/audit.ts';
+import { notFound } from '../../core/errors.ts';
+import type { ProductFamily, SubscriptionLevel } from '../../core/config.ts';
+import type { WorkContext } from '../../core/operation.ts';
+import { Organization } from './entity.ts';
+
+/**
+ * Sets the level of one family of subscriptions of an organization, for the operator of the gateway. The other families stay as they are.
+ * @throws NotFoundError when no organization has the slug.
+ */
+export async function setSubscription(
+  { em, now, newId }: Pick<WorkContext, 'em' | 'now' | 'newId'>,
+  { slug, family, level }: { slug: string; family: ProductFamily; level: SubscriptionLevel },
+): Promise<Organization> {
+  return em.transactional(async (transaction) => {
+    const organization = await transaction.findOne(Organization, { slug });
+    if (!organization) throw notFound(`organization ${slug}`);
+    organization.subscriptions = { ...organization.subscriptions, [family]: level };
+    organization.updatedAt = now();
+    const target = { type: 'Organization', id: organization.id, organizationId: organization.id };
+    await recordAudit(transaction, operatorEntry({ now, newId }, 'setSubscription', target));
+    return organization;
+  });
+}
