@@ -223,7 +223,8 @@ export async function refuseLostAuthority({ authenticateAgain }: OperationContex
   );
 }
 
-function conflictOf<Input>(error: unknown, conflicts: Readonly<Record<string, (input: Input) => DomainError>>) {
+/** The error that a violated constraint means; undefined for any other error. */
+export function conflictOf<Input>(error: unknown, conflicts: Readonly<Record<string, (input: Input) => DomainError>>) {
   if (!(error instanceof UniqueConstraintViolationException)) return undefined;
   // The driver's own `constraint` field is copied onto the exception.
   const { constraint } = error as { constraint?: string };

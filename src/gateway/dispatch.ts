@@ -1,6 +1,7 @@
 import { DomainError } from '../core/errors.ts';
 import { wantsHtml } from '../core/http/html-page.ts';
 import type { HttpAnswer } from '../core/http/messages.ts';
+import { isKeyless } from '../core/http/route.ts';
 import { traced } from '../core/tracing/tracing.ts';
 import { type Admitted, admit } from './admission/authenticate.ts';
 import type { ClientLimits } from './admission/client-limits.ts';
@@ -10,7 +11,8 @@ import type { Exchange } from './exchange.ts';
 import { createGraphQLApi } from './graphql/handler.ts';
 import type { Cors } from './http/cors.ts';
 import { createPages } from './answer-pages.ts';
-import { answerRest, matchRoute } from './rest/handler.ts';
+import { publicContext } from './public-context.ts';
+import { answerKeylessRest, answerRest, matchRoute } from './rest/handler.ts';
 
 type Dispatch = (exchange: Exchange) => Promise<HttpAnswer>;
 type AdmitCaller = (exchange: Exchange, badAddress?: DomainError) => Promise<Admitted>;
@@ -24,7 +26,7 @@ export function createDispatch(
   const admitCaller = createAdmission(dependencies, limits);
   const answerPage = createPages(dependencies, clientLimits);
   const answerGraphQL = createGraphQLDispatch(dependencies, limits, admitCaller);
-  const answerRoute = createRestDispatch(dependencies, admitCaller);
+  const answerRoute = createRestDispatch(dependencies, { clientLimits, admitCaller });
   return async (exchange) => {
     const preflight = cors?.preflight(exchange.request);
     if (preflight) {
@@ -78,17 +80,28 @@ function createGraphQLDispatch(
   };
 }
 
-function createRestDispatch(dependencies: Dependencies, admitCaller: AdmitCaller): Dispatch {
+function createRestDispatch(
+  dependencies: Dependencies,
+  { clientLimits, admitCaller }: { readonly clientLimits: ClientLimits; readonly admitCaller: AdmitCaller },
+): Dispatch {
   return async (exchange) => {
     const { request, url, requestId } = exchange;
     exchange.api = 'rest';
     const match = matchRoute(request.method, url.pathname, dependencies.now());
     if (match instanceof DomainError) return refuseAddress(exchange, match, admitCaller);
-    exchange.operation = match.route.operationId;
-    exchange.routeHeaders = match.route.headers;
+    const { route, parameters } = match;
+    exchange.operation = route.operationId;
+    exchange.routeHeaders = route.headers;
+    const span = { name: route.operationId, kind: 'internal' } as const;
+    if (isKeyless(route)) {
+      const excess = clientLimits.count(route.operationId, exchange.clientAddress);
+      if (excess) throw excess;
+      const context = publicContext(dependencies, requestId, request);
+      return traced(dependencies.tracing, span, () => answerKeylessRest(request, route, context));
+    }
     const caller = await admitCaller(exchange);
-    return traced(dependencies.tracing, { name: exchange.operation, kind: 'internal' }, () =>
-      answerRest(request, url, match, caller, requestId, dependencies),
+    return traced(dependencies.tracing, span, () =>
+      answerRest(request, url, { route, parameters }, caller, requestId, dependencies),
     );
   };
 }

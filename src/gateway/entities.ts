@@ -9,6 +9,7 @@ import {
   MonthlyOccurrenceCount,
   ObjectIdentifier,
 } from '../domains/event-occurrences/entity.ts';
+import { Invitation } from '../domains/invitations/entity.ts';
 import { McpAuthorization, McpConnection, McpTokenRevocation } from '../domains/mcp-connections/entity.ts';
 import { Membership, Organization } from '../domains/organizations/entity.ts';
 import { SessionEvent, SessionEventBatch } from '../domains/session-events/entity.ts';
@@ -22,6 +23,7 @@ import { RateLimit } from './admission/entity.ts';
 export const entities = [
   Organization,
   Membership,
+  Invitation,
   User,
   ApiKey,
   EventDefinition,

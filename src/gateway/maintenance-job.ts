@@ -4,6 +4,7 @@ import type { Config } from '../core/config.ts';
 import { type JobHandler, jobHandler } from '../core/jobs.ts';
 import { deleteAuditEntries } from '../domains/audit-log/operations.ts';
 import { deleteExpiredUuids } from '../domains/event-occurrences/send-queries.ts';
+import { deleteExpiredInvitations } from '../domains/invitations/operations.ts';
 import { deleteExpiredAuthorizations } from '../domains/mcp-connections/deletion.ts';
 import { QUESTIONNAIRE_DAYS, forgetQuestionnaires } from '../domains/user-deletions/operations.ts';
 import { deleteExpiredKeys } from './idempotency/maintenance.ts';
@@ -20,6 +21,7 @@ export function maintenanceJob({ AUDIT_RETENTION_DAYS: days }: Pick<Config, 'AUD
     'idempotency keys': deleteExpiredKeys,
     'occurrence uuids': deleteExpiredUuids,
     authorizations: deleteExpiredAuthorizations,
+    invitations: deleteExpiredInvitations,
     'deletion questionnaires': (em, at, batch) =>
       forgetQuestionnaires(em, new Date(at.getTime() - QUESTIONNAIRE_DAYS * DAY_MS), batch),
     ...(days > 0 && {

@@ -1,8 +1,9 @@
-import type { PublicPage, Route } from '../core/http/route.ts';
+import type { AnyRoute, PublicPage } from '../core/http/route.ts';
 import { apiKeyRoutes } from '../domains/api-keys/rest.ts';
 import { broadcastRoutes } from '../domains/broadcasts/rest.ts';
 import { eventDefinitionRoutes } from '../domains/event-definitions/rest.ts';
 import { eventOccurrenceRoutes } from '../domains/event-occurrences/rest.ts';
+import { invitationRoutes } from '../domains/invitations/rest.ts';
 import { mcpConnectionPages, mcpConnectionRoutes } from '../domains/mcp-connections/rest.ts';
 import { organizationRoutes } from '../domains/organizations/rest.ts';
 import { sessionEventRoutes } from '../domains/session-events/rest.ts';
@@ -11,8 +12,9 @@ import { userRoutes } from '../domains/users/rest.ts';
 import { userDeletionRoutes } from '../domains/user-deletions/rest.ts';
 
 /** The REST table: every documented path. */
-export const routes: readonly Route[] = [
+export const routes: readonly AnyRoute[] = [
   ...organizationRoutes,
+  ...invitationRoutes,
   ...apiKeyRoutes,
   ...userRoutes,
   ...userDeletionRoutes,

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { schema } from '../../src/gateway/schema.ts';
 import { caseFaults } from '../support/completeness.ts';
 import { type AuditWorld, type Write, auditRows, startAuditWorld } from '../support/fixtures/audit-log.ts';
+import { invite } from '../support/fixtures/invitations.ts';
 import { append, createSession, eventsOf } from '../support/fixtures/sessions.ts';
 
 /** Every mutation, one after the other in one workspace: each leaves exactly one entry, which says who, what and when. */
@@ -10,6 +11,7 @@ let w: AuditWorld;
 let identifierId = '';
 beforeAll(async () => {
   w = await startAuditWorld();
+  w.made['revocable'] = (await invite(w.gateway, w.admin.key, 'nobody@example.com')).id;
 });
 afterAll(() => w.stop());
 
@@ -31,7 +33,8 @@ const occurrence = { eventName: 'order_paid', properties: { total: 1 }, email: '
 const ofDefinition: Write['target'] = () => ['EventDefinition', w.made['definition']];
 const ofSession: Write['target'] = () => ['Session', w.made['session']];
 const ofServer: Write['target'] = () => ['McpServer', w.made['server']];
-const ofMember: Write['target'] = () => ['User', w.made['member']];
+const ofMember: Write['target'] = () => ['User', w.guest.userId];
+const ofInvitation: Write['target'] = () => ['OrganizationInvitation', w.made['invitation']];
 const ofKey: Write['target'] = () => ['ApiKey', w.made['key']];
 const ofJob: Write['target'] = () => ['DeletionJob', w.made['job']];
 
@@ -51,23 +54,34 @@ const MUTATIONS: Readonly<Record<string, Write>> = {
     run: () => w.mutate('updateOrganization', { organizationId: w.admin.organizationId, name: 'Renamed' }),
     target: () => ['Organization', w.admin.organizationId],
   },
-  addOrganizationMember: {
-    run: () =>
-      w.keep(
-        'member',
-        w.mutate('addOrganizationMember', { email: 'new@example.com' }, 'member { user { databaseId } }'),
-        'member',
-        'user',
-        'databaseId',
-      ),
-    target: ofMember,
+  inviteOrganizationMember: {
+    run: async () => {
+      const change = await w.mutate(
+        'inviteOrganizationMember',
+        { email: w.guest.email },
+        'token invitation { databaseId }',
+      );
+      await w.keep('token', Promise.resolve(change), 'token');
+      return w.keep('invitation', Promise.resolve(change), 'invitation', 'databaseId');
+    },
+    target: ofInvitation,
+  },
+  acceptOrganizationInvitation: {
+    run: () => w.mutate('acceptOrganizationInvitation', { token: w.made['token'] }, '__typename', w.guest.key),
+    target: ofInvitation,
+    by: () => w.guest,
+    organization: () => w.admin.organizationId,
+  },
+  revokeOrganizationInvitation: {
+    run: () => w.mutate('revokeOrganizationInvitation', { invitationId: w.made['revocable'] }),
+    target: () => ['OrganizationInvitation', w.made['revocable']],
   },
   changeOrganizationMemberRole: {
-    run: () => w.mutate('changeOrganizationMemberRole', { userId: w.made['member'], role: 'ADMIN' }),
+    run: () => w.mutate('changeOrganizationMemberRole', { userId: w.guest.userId, role: 'ADMIN' }),
     target: ofMember,
   },
   removeOrganizationMember: {
-    run: () => w.mutate('removeOrganizationMember', { userId: w.made['member'] }),
+    run: () => w.mutate('removeOrganizationMember', { userId: w.guest.userId }),
     target: ofMember,
   },
   updateViewer: {

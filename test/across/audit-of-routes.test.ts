@@ -3,6 +3,7 @@ import { isWrite } from '../../src/core/http/route.ts';
 import { routes } from '../../src/gateway/routes.ts';
 import { caseFaults } from '../support/completeness.ts';
 import { AT, type AuditWorld, type Write, auditRows, startAuditWorld } from '../support/fixtures/audit-log.ts';
+import { invite } from '../support/fixtures/invitations.ts';
 import { visit } from '../support/fixtures/mcp-connections.ts';
 import { createSession, eventsOf } from '../support/fixtures/sessions.ts';
 
@@ -11,6 +12,8 @@ import { createSession, eventsOf } from '../support/fixtures/sessions.ts';
 let w: AuditWorld;
 beforeAll(async () => {
   w = await startAuditWorld();
+  const { token, id } = await invite(w.gateway, w.admin.key, 'new@example.com');
+  Object.assign(w.made, { token, invitation: id });
   w.made['session'] = await createSession(w.gateway, w.admin.key);
   await w.keep(
     'key',
@@ -49,6 +52,12 @@ const ROUTES: Readonly<Record<string, Write>> = {
     run: () => w.keep('organization', w.rest('POST', '/v1/organizations', { name: 'Newer' }), 'id'),
     target: () => ['Organization', w.made['organization']],
     organization: () => w.made['organization'],
+  },
+  acceptOrganizationInvitation: {
+    run: () =>
+      w.keep('firstKey', w.rest('POST', '/v1/invitations/accept', { token: w.made['token'] }, ''), 'apiKey', 'id'),
+    target: () => ['OrganizationInvitation', w.made['invitation']],
+    by: () => ({ ...w.admin, keyId: w.made['firstKey'] ?? '' }),
   },
   createEventDefinition: {
     run: () => w.keep('definition', w.rest('POST', `${EVENTS}/event-definitions`, definition), 'id'),

@@ -14,6 +14,7 @@ import {
   type References,
   nodeIds,
 } from '../support/fixtures/isolation-cases.ts';
+import { invite } from '../support/fixtures/invitations.ts';
 import { dumpTables, send } from '../support/fixtures/second-gateway.ts';
 import { recordSession } from '../support/fixtures/workspace.ts';
 
@@ -72,6 +73,7 @@ beforeAll(async () => {
     'mutation { registerObjectIdentifiers(input: { objectType: "CONTACT", propertyName: "badge", identifiers: [{ value: "7", objectId: "1" }] }) { __typename } }',
   );
   const [identifier] = await gateway.dependencies.sql.query<{ id: string }>('select id from object_identifier', []);
+  const invitation = await invite(gateway, owner.key, 'secret-guest@example.com');
   const leaver = await gateway.createKey({ organization: owner.organization });
   const deletion = await gateway.rest<{ deletionJobId: string }>('DELETE', `/v1/users/${leaver.userId}`, {
     key: leaver.key,
@@ -95,6 +97,7 @@ beforeAll(async () => {
     organizationId: owner.organizationId,
     userId: member.userId,
     apiKeyId: member.keyId,
+    invitationId: invitation.id,
     ...shared,
     eventNames: ['secret_plan', definition.body.fullyQualifiedName, definition.body.id],
     property: 'secret_amount',
@@ -109,6 +112,7 @@ beforeAll(async () => {
     organizationId: randomUUID(),
     userId: randomUUID(),
     apiKeyId: randomUUID(),
+    invitationId: randomUUID(),
     sessionId: randomUUID(),
     artifactId: randomUUID(),
     pullRequestId: randomUUID(),
@@ -122,7 +126,15 @@ beforeAll(async () => {
   const { deletionJobId } = victim;
   const mcpConnectionId = await createConnection(owner.key, 'personal');
   // A project is of the organization, as a user is.
-  personal = { ...nobody, ...own, projectId: nobody.projectId, mcpConnectionId, deletionJobId, apiKeyId: owner.keyId };
+  personal = {
+    ...nobody,
+    ...own,
+    projectId: nobody.projectId,
+    mcpConnectionId,
+    deletionJobId,
+    apiKeyId: owner.keyId,
+    invitationId: invitation.id,
+  };
   attacks = [
     { who: 'an admin elsewhere', key: thief.key, victim },
     { who: 'a member elsewhere', key: accomplice.key, victim },
@@ -176,7 +188,7 @@ async function leaks(
 /** The deletion of somebody who leaves; and what no global id is made of. */
 const NOT_THE_OWNERS = /^DeletionJob:|^EventDefinition:(?:pe\d+_)?[a-z]+_plan$/;
 const OWNERS_OWN =
-  /^(?:ApiKey|Session|SessionEvent|SessionSource|SourceRepository|SourcePullRequest|Artifact|PullRequest|CodeRepository|McpServer):/;
+  /^(?:ApiKey|OrganizationInvitation|Session|SessionEvent|SessionSource|SourceRepository|SourcePullRequest|Artifact|PullRequest|CodeRepository|McpServer):/;
 const headers = { 'X-Request-Id': 'same', 'Content-Type': 'application/json' };
 
 describe('A1: nothing of another organization can be seen or changed, and foreign is as missing, byte for byte', () => {

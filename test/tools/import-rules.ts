@@ -67,8 +67,9 @@ function domainFaultOf({ from, to, typeOnly }: Omit<Import, 'line'>): string | u
   const [noun, other] = [nounOf(from), nounOf(to)];
   if (other !== undefined && other !== noun) {
     const isPublic = /\/(?:entity|policy|(?:[a-z-]+-)?operations)\.ts$/.test(to) && !isGraphQL(to);
-    if (!isPublic && !(isGraphQL(from) && isGraphQL(to))) {
-      return 'Of another noun only entity.ts, policy.ts and operations are used, and its GraphQL types by GraphQL files.';
+    const isShared = (isGraphQL(from) && isGraphQL(to)) || (isRest(from) && to.endsWith('/rest-documents.ts'));
+    if (!isPublic && !isShared) {
+      return 'Of another noun only entity.ts, policy.ts and operations are used, and its GraphQL types and REST documents by files of the same API.';
     }
   }
   if (isGraphQL(from) && (isRest(to) || isHttp(to))) return 'GraphQL files do not know REST.';

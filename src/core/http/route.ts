@@ -4,8 +4,8 @@ import type { Access, OperationContext } from '../operation.ts';
 
 export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
 
-/** One row of the REST table: where it answers, which operation it calls, and exactly what leaves. */
-export interface Route<Input extends z.ZodType = z.ZodType, Output extends z.ZodType = z.ZodType> {
+/** What every row of the REST table has: where it answers, which operation it calls, and exactly what leaves. */
+interface RouteBase<Input extends z.ZodType, Output extends z.ZodType> {
   readonly method: Method;
   /** Segments that start with `:` are parameters. */
   readonly path: string;
@@ -13,8 +13,6 @@ export interface Route<Input extends z.ZodType = z.ZodType, Output extends z.Zod
   readonly aliases?: readonly string[];
   /** The operation's name, the same as its GraphQL mutation's. */
   readonly operationId: string;
-  /** That of the operation: checked before the input is read. */
-  readonly access: Access;
   readonly tag: string;
   readonly summary: string;
   readonly description?: string;
@@ -41,11 +39,32 @@ export interface Route<Input extends z.ZodType = z.ZodType, Output extends z.Zod
   readonly headers?: Readonly<Record<string, string>>;
   /** What OpenAPI shows of a body and of an answer. Every operation that takes or answers one has it. */
   readonly examples?: { readonly input?: object; readonly output?: z.input<Output> };
-  readonly run: (context: OperationContext, input: z.output<Input>) => Promise<z.input<Output> | void>;
-  /** Answers in place of `run` where the document is made as text, or streamed. `mediaTypes` describes each media type beside JSON. */
-  readonly respond?: (context: OperationContext, input: z.output<Input>, request: HttpRequest) => Promise<HttpAnswer>;
+  /** Describes each media type beside JSON. */
   readonly mediaTypes?: Readonly<Record<string, string>>;
 }
+
+/** A row whose requests carry an API key. */
+export interface Route<Input extends z.ZodType = z.ZodType, Output extends z.ZodType = z.ZodType> extends RouteBase<
+  Input,
+  Output
+> {
+  /** That of the operation: checked before the input is read. */
+  readonly access: Access;
+  readonly run: (context: OperationContext, input: z.output<Input>) => Promise<z.input<Output> | void>;
+  /** Answers in place of `run` where the document is made as text, or streamed. */
+  readonly respond?: (context: OperationContext, input: z.output<Input>, request: HttpRequest) => Promise<HttpAnswer>;
+}
+
+/** A row that needs no API key, because the credential is in its input. It takes no idempotency key, which belongs to a user. */
+export interface KeylessRoute<
+  Input extends z.ZodType = z.ZodType,
+  Output extends z.ZodType = z.ZodType,
+> extends RouteBase<Input, Output> {
+  readonly access: 'keyless';
+  readonly run: (context: PublicContext, input: z.output<Input>) => Promise<z.input<Output> | void>;
+}
+
+export type AnyRoute = Route | KeylessRoute;
 
 /** What works without a caller: everything that an operation has, but nobody on whose behalf. */
 export type PublicContext = Omit<
@@ -70,6 +89,18 @@ export interface PublicPage {
 /** Keeps the types of input and output together while a row is written, and lets them go for the table. */
 export function route<Input extends z.ZodType, Output extends z.ZodType>(row: Route<Input, Output>): Route {
   return row;
+}
+
+/** The same for a row that needs no API key. */
+export function keylessRoute<Input extends z.ZodType, Output extends z.ZodType>(
+  row: KeylessRoute<Input, Output>,
+): KeylessRoute {
+  return row;
+}
+
+/** Whether requests of the route need no API key. */
+export function isKeyless(row: AnyRoute): row is KeylessRoute {
+  return row.access === 'keyless';
 }
 
 /** Marks a property of an answer that no request takes, so that clients leave it out of what they send back. */

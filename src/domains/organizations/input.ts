@@ -17,12 +17,6 @@ const slug = z
 
 const logoUrl = httpUri({ max: 2048 });
 
-/** An e-mail address is compared without case. */
-const email = z
-  .email('must be an e-mail address')
-  .max(254)
-  .transform((value) => value.toLowerCase());
-
 export const createOrganizationInput = z.strictObject({ name, slug: optional(slug) });
 
 /** Likewise, with a key for it. REST's answer has no place for one: there the key is created apart. */
@@ -43,9 +37,6 @@ export const updateOrganizationInput = z.strictObject({
   logoUrl: logoUrl.nullable().optional(),
 });
 export type UpdateOrganizationInput = z.output<typeof updateOrganizationInput>;
-
-export const addOrganizationMemberInput = z.strictObject({ email, role: withDefault(z.enum(ROLES), 'member') });
-export type AddOrganizationMemberInput = z.output<typeof addOrganizationMemberInput>;
 
 export const changeOrganizationMemberRoleInput = z.strictObject({ userId: z.uuid(), role: z.enum(ROLES) });
 export type ChangeOrganizationMemberRoleInput = z.output<typeof changeOrganizationMemberRoleInput>;

@@ -13,10 +13,8 @@ import type { CountedPage, PageArguments } from '../../core/postgres/keyset.ts';
 import type { Role } from '../../core/operation.ts';
 import { apiKeyTopic } from '../api-keys/entity.ts';
 import type { User } from '../users/entity.ts';
-import { findOrCreateUser } from '../users/operations.ts';
 import { Membership, type Organization } from './entity.ts';
 import type {
-  AddOrganizationMemberInput,
   ChangeOrganizationMemberRoleInput,
   LeaveOrganizationInput,
   RemoveOrganizationMemberInput,
@@ -32,29 +30,6 @@ export interface MemberChange {
   readonly user: User;
   readonly membership: Membership;
 }
-
-/**
- * Makes a user a member, and creates the user when the address is new.
- * @throws ConflictError when they are a member already; ForbiddenError for callers who are not admins.
- */
-export const addOrganizationMember = write(
-  async (context, { email, role }: AddOrganizationMemberInput): Promise<MemberChange> => {
-    const { em, actor, now } = context;
-    const organization = requireOrganization(actor);
-    const { user } = await findOrCreateUser(context, email);
-    const membership = em.create(Membership, { organization: organization.id, user, role, createdAt: now() });
-    return { organization, user, membership };
-  },
-  {
-    access: ADMINISTER_ORGANIZATION,
-    operation: 'addOrganizationMember',
-    target: memberOf,
-    conflicts: {
-      membership_pkey: ({ email }) =>
-        new ConflictError('NAME_TAKEN', `${email} is a member of the organization already`, ['email']),
-    },
-  },
-);
 
 /**
  * @throws ConflictError when the organization would be left without an administrator, or the member would own more organizations than a person

@@ -21,6 +21,7 @@ export {
   organizationsAdministeredBy,
 } from './leaving.ts';
 export { lockOrganization } from './lock.ts';
+export { requireRoomToOwn } from './ownership.ts';
 
 /** Any constant will do: organizations are created one after the other, so that a generated slug that is free is still free at the insert. */
 const SLUG_LOCK = 2_207_831_554;
@@ -185,4 +186,4 @@ export const listOrganizations = guarded(
   }),
 );
 
-export { type OrganizationRow, memberCountsOf, rolesOf } from './queries.ts';
+export { type OrganizationRow, memberCountsOf, organizationRow, rolesOf } from './queries.ts';

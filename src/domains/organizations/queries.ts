@@ -69,7 +69,7 @@ export async function countOrganizations({ actor, sql: reader }: OperationContex
 }
 
 /** How many members each of the organizations has. */
-export function memberCountsOf({ sql: reader }: OperationContext): LoadBatch<string, number> {
+export function memberCountsOf({ sql: reader }: Pick<OperationContext, 'sql'>): LoadBatch<string, number> {
   return async (organizationIds) => {
     const rows = await reader.all(
       db

@@ -5,6 +5,7 @@ import { type JobContext, jobHandler } from '../../core/jobs.ts';
 
 import { apiKeyTopic } from '../api-keys/entity.ts';
 import { revokeKeys } from '../api-keys/operations.ts';
+import { deleteInvitationsOf, deleteInvitationsTo } from '../invitations/operations.ts';
 import {
   deleteOrganizationRow,
   leaveOrganizations,
@@ -54,6 +55,8 @@ async function begin({ em, now, newId, notifier }: JobContext, id: string): Prom
     job.start(now());
     const left = await leaveOrganizations(transaction, job.userId);
     job.addEmptied(left.emptied);
+    await deleteInvitationsOf(transaction, left.emptied);
+    await deleteInvitationsTo(transaction, job.userId);
     for (const organizationId of left.others)
       await recordAudit(
         transaction,

@@ -1,7 +1,15 @@
 import { inRest } from '../../core/text/wording.ts';
 import { type HttpAnswer, type HttpRequest, answerJson, answerWith } from '../../core/http/messages.ts';
 import { DomainError, type ErrorKind, STATUS_OF, ValidationError, invalid } from '../../core/errors.ts';
-import { type Method, type Route, isWrite, takesBody } from '../../core/http/route.ts';
+import {
+  type AnyRoute,
+  type KeylessRoute,
+  type Method,
+  type PublicContext,
+  type Route,
+  isWrite,
+  takesBody,
+} from '../../core/http/route.ts';
 import { NOT_KNOWN, parseInput } from '../../core/validation.ts';
 import { type OperationContext, requireAccess } from '../../core/operation.ts';
 import { readJson, requireObject } from '../../core/http/request-body.ts';
@@ -14,8 +22,8 @@ import { describeRemoval, removedApiAt } from '../../domains/api-lifecycle/lifec
 import { routes } from '../routes.ts';
 
 /** The route of a request, with the parameters of its path as the URL has them. */
-export interface Match {
-  readonly route: Route;
+export interface Match<Found extends AnyRoute = AnyRoute> {
+  readonly route: Found;
   readonly parameters: Readonly<Record<string, string>>;
 }
 
@@ -71,7 +79,7 @@ function decode(name: string, segment: string): string {
 export async function answerRest(
   request: HttpRequest,
   url: URL,
-  { route, parameters: encoded }: Match,
+  { route, parameters: encoded }: Match<Route>,
   { actor, whenRead }: Admitted,
   requestId: string,
   dependencies: Dependencies,
@@ -104,6 +112,16 @@ export async function answerRest(
   }
 }
 
+/** The same for a route that needs no key: its input stands in the body. */
+export async function answerKeylessRest(
+  request: HttpRequest,
+  route: KeylessRoute,
+  context: PublicContext,
+): Promise<HttpAnswer> {
+  const input = parseInput(route.input, await bodyOf(request, route));
+  return answerDocument(route, await route.run(context, input));
+}
+
 async function runRoute(
   route: Route,
   context: OperationContext,
@@ -111,13 +129,16 @@ async function runRoute(
   request: HttpRequest,
 ): Promise<HttpAnswer> {
   if (route.respond) return route.respond(context, input, request);
-  const result = await route.run(context, input);
+  return answerDocument(route, await route.run(context, input));
+}
+
+function answerDocument(route: AnyRoute, result: unknown): HttpAnswer {
   const headers = { ...route.headers };
   if (result === undefined) return answerWith(null, { status: route.status, headers });
   return answerJson(result, { status: route.status, headers });
 }
 
-async function bodyOf(request: HttpRequest, route: Route): Promise<object> {
+async function bodyOf(request: HttpRequest, route: AnyRoute): Promise<object> {
   const body = await readJson(request);
   return body === undefined && route.optionalBody ? {} : requireObject(body);
 }

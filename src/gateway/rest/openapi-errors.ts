@@ -1,5 +1,5 @@
 import { STATUS_OF } from '../../core/errors.ts';
-import { type Route, isWrite } from '../../core/http/route.ts';
+import { type AnyRoute, isKeyless, isWrite } from '../../core/http/route.ts';
 
 /** The errors that openapi.json describes. */
 
@@ -123,7 +123,7 @@ export const ERROR_SCHEMAS = {
 
 export type ErrorFamily = keyof typeof ERROR_SCHEMAS;
 
-export function familyOf({ path }: Pick<Route, 'path'>): ErrorFamily {
+export function familyOf({ path }: Pick<AnyRoute, 'path'>): ErrorFamily {
   return path.startsWith('/events/') ? 'EventsError' : 'Error';
 }
 
@@ -138,12 +138,11 @@ export function errorExample(family: ErrorFamily, status: number): object {
 
 /**
  * The errors of an operation itself, and those that any request can get: 401 and 403 by the security scheme, 404 by the organization's header,
- * 409 by the idempotency key of a write, 413 and 415 where a body is read, 429, 500, 503.
+ * 409 by the idempotency key of a write, 413 and 415 where a body is read, 429, 500, 503. Without a key there is neither 401 nor 403.
  */
-export function errorStatuses(route: Route): number[] {
+export function errorStatuses(route: AnyRoute): number[] {
   const common = [
-    STATUS_OF.unauthenticated,
-    STATUS_OF.forbidden,
+    ...(isKeyless(route) ? [] : [STATUS_OF.unauthenticated, STATUS_OF.forbidden]),
     STATUS_OF.notFound,
     STATUS_OF.rateLimited,
     STATUS_OF.internal,

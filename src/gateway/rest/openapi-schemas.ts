@@ -1,11 +1,11 @@
 import { z } from 'zod';
-import type { Route } from '../../core/http/route.ts';
+import type { AnyRoute } from '../../core/http/route.ts';
 
 /** JSON Schemas of what routes take and answer, from their zod schemas. */
 
 export type JsonSchema = z.core.JSONSchema.JSONSchema;
 
-export function inputJsonSchema(route: Route): JsonSchema {
+export function inputJsonSchema(route: AnyRoute): JsonSchema {
   return z.toJSONSchema(route.input, { io: 'input', override: simplify });
 }
 

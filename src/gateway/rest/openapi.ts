@@ -1,5 +1,5 @@
 import { STATUS_OF } from '../../core/errors.ts';
-import { type Route, isWrite, pathParameters, takesBody } from '../../core/http/route.ts';
+import { type AnyRoute, isKeyless, isWrite, pathParameters, takesBody } from '../../core/http/route.ts';
 import { KEY_HEADER, MAX_KEY, ORGANIZATION_HEADER, REPLAYED_HEADER } from '../request-headers.ts';
 import { ERROR_SCHEMAS, describedError, errorExample, errorStatuses, familyOf } from './openapi-errors.ts';
 import { INTRODUCTION, TAGS } from './openapi-introduction.ts';
@@ -11,7 +11,7 @@ import { type JsonSchema, inputJsonSchema, outputJsonSchema, withSharedDefinitio
 const DEFAULT_URL = 'http://127.0.0.1:4000';
 
 /** The OpenAPI 3.1 document of the routes, for the address at which the gateway is reached. */
-export function openApiDocument(routes: readonly Route[], publicUrl: string = DEFAULT_URL): object {
+export function openApiDocument(routes: readonly AnyRoute[], publicUrl: string = DEFAULT_URL): object {
   const schemas: Record<string, unknown> = { ...ERROR_SCHEMAS };
   const responses: Record<string, unknown> = {};
   const paths: Record<string, Record<string, unknown>> = {};
@@ -113,15 +113,17 @@ const HEADERS = {
 
 type HeaderName = keyof typeof HEADERS;
 
+/** What answers say of the limits of the key. */
+const LIMIT_HEADERS = ['RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset'] as const;
+
 /** The headers of an answer, by status: what is refused before the key is known says nothing of its limits. */
-function headersOf(route: Route, status: number): object {
+function headersOf(route: AnyRoute, status: number): object {
   const names: HeaderName[] = [
     'X-Request-Id',
-    ...(status === STATUS_OF.unauthenticated
-      ? (['WWW-Authenticate'] as const)
-      : (['RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset'] as const)),
+    ...(status === STATUS_OF.unauthenticated ? (['WWW-Authenticate'] as const) : []),
+    ...(status === STATUS_OF.unauthenticated || isKeyless(route) ? [] : LIMIT_HEADERS),
     ...(status === STATUS_OF.rateLimited || status === STATUS_OF.unavailable ? (['Retry-After'] as const) : []),
-    ...(status === route.status && isWrite(route) ? ([REPLAYED_HEADER] as const) : []),
+    ...(status === route.status && isWrite(route) && !isKeyless(route) ? ([REPLAYED_HEADER] as const) : []),
     ...(Object.keys(route.headers ?? {}) as HeaderName[]),
   ];
   return {
@@ -130,7 +132,7 @@ function headersOf(route: Route, status: number): object {
   };
 }
 
-function operation(route: Route, schemas: Record<string, unknown>, responses: Record<string, unknown>): object {
+function operation(route: AnyRoute, schemas: Record<string, unknown>, responses: Record<string, unknown>): object {
   const input = withSharedDefinitions(inputJsonSchema(route), schemas);
   const inPath = new Set(pathParameters(route.path));
   const properties = Object.entries(input.properties ?? {});
@@ -157,10 +159,9 @@ function operation(route: Route, schemas: Record<string, unknown>, responses: Re
     parameters: [
       ...parameters,
       ...(route.headerParameters ?? []).map((parameter) => ({ ...parameter, in: 'header' })),
-      ...[ORGANIZATION_HEADER, ...(isWrite(route) ? [KEY_HEADER] : [])].map((name) => ({
-        $ref: `#/components/parameters/${name}`,
-      })),
+      ...requestHeadersOf(route).map((name) => ({ $ref: `#/components/parameters/${name}` })),
     ],
+    ...(isKeyless(route) && { security: [] }),
     ...(takesBody(route) && {
       requestBody: {
         required: !route.optionalBody,
@@ -169,6 +170,11 @@ function operation(route: Route, schemas: Record<string, unknown>, responses: Re
     }),
     responses: { [route.status]: success(route, schemas), ...errorResponses(route, responses) },
   };
+}
+
+function requestHeadersOf(route: AnyRoute): string[] {
+  if (isKeyless(route)) return [];
+  return isWrite(route) ? [ORGANIZATION_HEADER, KEY_HEADER] : [ORGANIZATION_HEADER];
 }
 
 function bodySchema(input: JsonSchema, inPath: ReadonlySet<string>): object {
@@ -183,7 +189,7 @@ function bodySchema(input: JsonSchema, inPath: ReadonlySet<string>): object {
   };
 }
 
-function success(route: Route, schemas: Record<string, unknown>): object {
+function success(route: AnyRoute, schemas: Record<string, unknown>): object {
   const { output, status, examples } = route;
   const headers = headersOf(route, status);
   if (!output) return { description: 'Done; there is no body.', headers };
@@ -202,11 +208,12 @@ function example(value: unknown): object {
 }
 
 /** Answers that operations share, among the components. */
-function errorResponses(route: Route, responses: Record<string, unknown>): object {
+function errorResponses(route: AnyRoute, responses: Record<string, unknown>): object {
   const family = familyOf(route);
   return Object.fromEntries(
     errorStatuses(route).map((status) => {
-      const name = `${route.headers ? 'Deprecated' : ''}${family}${status}`;
+      const kind = isKeyless(route) ? 'Keyless' : route.headers ? 'Deprecated' : '';
+      const name = `${kind}${family}${status}`;
       responses[name] ??= {
         description: describedError(status).description,
         headers: headersOf(route, status),

@@ -1,7 +1,6 @@
-import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
-import { ADD, CHANGE, REMOVE, mutateOrganization } from '../../support/fixtures/organizations.ts';
+import { CHANGE, REMOVE, mutateOrganization } from '../../support/fixtures/organizations.ts';
 import { startPeer } from '../../support/fixtures/second-gateway.ts';
 
 let gateway: TestGateway;
@@ -58,17 +57,5 @@ describe('at once', () => {
       );
       expect(admins).toHaveLength(1);
     }
-  });
-
-  test('one address added 10 times at once: one member, nine conflicts, one user', async () => {
-    const { key } = await gateway.createKey();
-    const email = `${randomUUID()}@example.com`;
-    const answers = await Promise.all(
-      Array.from({ length: 10 }, () => mutate(key, ADD, { email }) as Promise<{ __typename: string }>),
-    );
-    expect(answers.map(({ __typename }) => __typename).toSorted()).toEqual([
-      'AddOrganizationMemberPayload',
-      ...Array<string>(9).fill('ConflictError'),
-    ]);
   });
 });

@@ -109,16 +109,17 @@ test('a list of another organization than the one of the request is refused, bes
 });
 
 test('each mutation of a request answers what is there by then', async () => {
-  const { key, organizationId } = await gateway.createKey();
+  const { key, organizationId, organization } = await gateway.createKey();
+  const { userId } = await gateway.createKey({ organization });
   const look = `... on UpdateOrganizationPayload { organization { memberCount members { totalCount nodes { role } } } }`;
   const update = `updateOrganization(input: { organizationId: "${organizationId}" }) { ${look} }`;
   const { data } = await ask<Record<string, { organization: object }>>(
     key,
-    `mutation { before: ${update} addOrganizationMember(input: { email: "late@example.com" }) { __typename } after: ${update} }`,
+    `mutation { before: ${update} removeOrganizationMember(input: { userId: "${userId}" }) { __typename } after: ${update} }`,
   );
   const admin = { role: 'ADMIN' };
   expect([data?.['before']?.organization, data?.['after']?.organization]).toEqual([
-    { memberCount: 1, members: { totalCount: 1, nodes: [admin] } },
     { memberCount: 2, members: { totalCount: 2, nodes: [admin, { role: 'MEMBER' }] } },
+    { memberCount: 1, members: { totalCount: 1, nodes: [admin] } },
   ]);
 });

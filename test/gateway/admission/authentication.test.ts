@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { generateApiKey } from '../../../src/domains/api-keys/key-format.ts';
+import { createPerson } from '../../support/fixtures/api-keys.ts';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { ACCEPT, invite } from '../../support/fixtures/invitations.ts';
 import { dumpTables, send, startPeer } from '../../support/fixtures/second-gateway.ts';
 
 let gateway: TestGateway;
@@ -308,11 +310,11 @@ describe('the organization of a request', () => {
     await run('delete from membership where user_id = $1', [gone.userId]);
     expect(await send(gateway, 'GET', DEFINITIONS, { key: gone.key })).toMatchObject({ status: 401 });
     // Nor does the key return with the member.
-    await gateway.graphql(
-      admin.key,
-      'mutation($email: String!) { addOrganizationMember(input: {email: $email}) { __typename } }',
-      { email: member.email },
-    );
+    const { token } = await invite(gateway, admin.key, member.email);
+    const { key: own } = await createPerson(gateway, member.email);
+    expect((await gateway.graphql<object>(own, ACCEPT, { input: { token } })).data).toMatchObject({
+      acceptOrganizationInvitation: { __typename: 'AcceptOrganizationInvitationPayload' },
+    });
     expect(await send(gateway, 'GET', DEFINITIONS, { key: member.key })).toMatchObject({ status: 401 });
   });
 });

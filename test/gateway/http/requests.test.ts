@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Route } from '../../../src/core/http/route.ts';
+import type { AnyRoute } from '../../../src/core/http/route.ts';
 import { routes } from '../../../src/gateway/routes.ts';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
 import { eventsError } from '../../support/fixtures/rest-errors.ts';
@@ -16,7 +16,7 @@ afterAll(() => gateway.close());
 
 const JSON_TYPE = { 'Content-Type': 'application/json' };
 const DEFINITIONS = '/events/2026-03/event-definitions';
-const pathOf = (route: Route) => route.path.replaceAll(/:\w+/g, '01890a5d-ac96-774b-bcce-b302099a8057');
+const pathOf = (route: AnyRoute) => route.path.replaceAll(/:\w+/g, '01890a5d-ac96-774b-bcce-b302099a8057');
 const post = (path: string, body: BodyInit, headers: Record<string, string> = JSON_TYPE) =>
   send(gateway, 'POST', path, { key, body, headers });
 

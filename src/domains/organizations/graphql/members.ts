@@ -7,14 +7,8 @@ import { refusable } from '../../../core/graphql/refusable.ts';
 import { needs, selectedColumns } from '../../../core/graphql/selection.ts';
 import { UserType } from '../../users/graphql.ts';
 import { OrganizationType, RoleEnum } from './types.ts';
+import { changeOrganizationMemberRoleInput, leaveOrganizationInput, removeOrganizationMemberInput } from '../input.ts';
 import {
-  addOrganizationMemberInput,
-  changeOrganizationMemberRoleInput,
-  leaveOrganizationInput,
-  removeOrganizationMemberInput,
-} from '../input.ts';
-import {
-  addOrganizationMember,
   changeOrganizationMemberRole,
   leaveOrganization,
   listMembers,
@@ -65,25 +59,6 @@ builder.objectField(OrganizationType, 'members', (t) =>
     OrganizationMemberConnection,
   ),
 );
-
-mutation('addOrganizationMember', {
-  access: addOrganizationMember.access,
-  description: "Makes a user a member of the caller's organization, and creates the user when the address is new.",
-  schema: addOrganizationMemberInput,
-  input: (t) => ({
-    email: t.string({ required: true, description: 'E-mail address of the user; compared without case.' }),
-    role: t.field({ type: RoleEnum, description: '`MEMBER` when absent.' }),
-  }),
-  errors: [ConflictError],
-  run: addOrganizationMember,
-  payload: (t) => ({
-    member: t.field({
-      type: MemberType,
-      description: 'The new member.',
-      resolve: ({ membership }) => memberRow(membership),
-    }),
-  }),
-});
 
 mutation('changeOrganizationMemberRole', {
   access: changeOrganizationMemberRole.access,

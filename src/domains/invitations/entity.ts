@@ -1,0 +1,40 @@
+import { type InferKyselyDB, defineEntity, p } from '@mikro-orm/postgresql';
+import { ROLES } from '../../core/operation.ts';
+import { columnNames } from '../../core/postgres/queries.ts';
+import { Organization } from '../organizations/entity.ts';
+import { User } from '../users/entity.ts';
+
+const InvitationSchema = defineEntity({
+  name: 'Invitation',
+  tableName: 'invitation',
+  properties: {
+    id: p.uuid().primary(),
+    organization: () => p.manyToOne(Organization).deleteRule('cascade'),
+    /** Lower-cased, as that of a user. */
+    email: p.text(),
+    role: p.enum(ROLES),
+    /** SHA-256 of the token; the token itself is never stored. */
+    hash: p.blob(),
+    /** Null once their account is deleted. */
+    inviter: () => p.manyToOne(User).nullable().deleteRule('set null'),
+    createdAt: p.datetime(),
+    expiresAt: p.datetime(),
+  },
+  uniques: [
+    { name: 'invitation_hash_unique', properties: ['hash'] },
+    { name: 'invitation_email_unique', properties: ['organization', 'email'] },
+  ],
+  indexes: [
+    { name: 'invitation_organization_index', properties: ['organization', 'createdAt', 'id'] },
+    { name: 'invitation_inviter_index', properties: ['inviter'] },
+    { name: 'invitation_address_index', properties: ['email'] },
+    { name: 'invitation_expiry_index', properties: ['expiresAt'] },
+  ],
+});
+
+/** An invitation to join an organization, for one e-mail address. Its row is deleted when it is accepted, revoked or replaced. */
+export class Invitation extends InvitationSchema.class {}
+InvitationSchema.setClass(Invitation);
+
+export type InvitationTables = InferKyselyDB<typeof InvitationSchema>;
+export const INVITATION_COLUMNS = columnNames<InvitationTables, 'invitation'>(InvitationSchema, 'invitation');

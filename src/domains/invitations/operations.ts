@@ -1,0 +1,224 @@
+import type { EntityManager } from '@mikro-orm/postgresql';
+import { auditEntry, recordAudit } from '../../core/audit.ts';
+import { ConflictError, ForbiddenError, notFound } from '../../core/errors.ts';
+import {
+  type OperationContext,
+  type Role,
+  SCOPES,
+  type WorkContext,
+  conflictOf,
+  guarded,
+  requireOrganization,
+  write,
+} from '../../core/operation.ts';
+import type { Columns } from '../../core/postgres/columns.ts';
+import type { CountedPage, PageArguments } from '../../core/postgres/keyset.ts';
+import { sqlWithin } from '../../core/postgres/sql.ts';
+import { type CreatedApiKey, issueApiKey } from '../api-keys/operations.ts';
+import { Membership, Organization } from '../organizations/entity.ts';
+import { lockOrganization, requireRoomToOwn } from '../organizations/operations.ts';
+import { User } from '../users/entity.ts';
+import { Invitation } from './entity.ts';
+import type {
+  AcceptInvitationWithoutKeyInput,
+  AcceptOrganizationInvitationInput,
+  InviteOrganizationMemberInput,
+  RevokeOrganizationInvitationInput,
+} from './input.ts';
+import { ACCEPT_INVITATIONS, MANAGE_INVITATIONS, READ_INVITATIONS } from './policy.ts';
+import {
+  type InvitationRow,
+  countInvitations,
+  findInvitations,
+  isMember,
+  openInvitationOf,
+  organizationOfToken,
+  pageOfInvitations,
+} from './queries.ts';
+import { generateInvitationToken, hashInvitationToken } from './token.ts';
+
+export { deleteExpiredInvitations, deleteInvitationsOf, deleteInvitationsTo } from './queries.ts';
+
+/** Open invitations of one organization. */
+export const MAX_OPEN_INVITATIONS = 100;
+const LIFETIME_MS = 7 * 86_400_000;
+
+/** A new invitation with its token, which is stored nowhere. */
+export interface CreatedInvitation {
+  readonly invitation: Invitation;
+  readonly token: string;
+}
+
+/**
+ * Invites an e-mail address to the acting organization, with a token that is shown once and valid for 7 days. Whoever is invited already gets a
+ * new invitation, and the token of the earlier one stops working: an administrator who invites again has lost the token, or changed their mind
+ * about the role.
+ * @throws ConflictError when the address is that of a member, or the organization has as many open invitations as it may.
+ */
+export const inviteOrganizationMember = write(
+  async (context, { email, role }: InviteOrganizationMemberInput): Promise<CreatedInvitation> => {
+    const { em, actor, now, newId } = context;
+    const organization = requireOrganization(actor);
+    await lockOrganization(em, organization.id);
+    if (await isMember(em, organization.id, email))
+      throw new ConflictError('NAME_TAKEN', `${email} is a member of the organization already`, ['email']);
+    await em.nativeDelete(Invitation, { organization: organization.id, email });
+    if ((await countInvitations({ sql: sqlWithin(em), now }, organization.id)) >= MAX_OPEN_INVITATIONS)
+      throw new ConflictError(
+        'LIMIT_REACHED',
+        `an organization has at most ${MAX_OPEN_INVITATIONS} open invitations; revoke one first`,
+      );
+    const token = generateInvitationToken();
+    const at = now();
+    const invitation = em.create(Invitation, {
+      id: newId(),
+      organization: organization.id,
+      email,
+      role,
+      hash: hashInvitationToken(token),
+      inviter: actor.userId,
+      createdAt: at,
+      expiresAt: new Date(at.getTime() + LIFETIME_MS),
+    });
+    return { invitation, token };
+  },
+  {
+    access: MANAGE_INVITATIONS,
+    operation: 'inviteOrganizationMember',
+    target: ({ invitation }) => targetOf(invitation),
+  },
+);
+
+function targetOf({ id }: { readonly id: string }, organizationId?: string) {
+  return { type: 'OrganizationInvitation', id, organizationId };
+}
+
+/** Revokes an invitation: its token stops working. @throws NotFoundError when there is none, accepted and revoked ones included. */
+export const revokeOrganizationInvitation = write(
+  async ({ em, actor }, { invitationId }: RevokeOrganizationInvitationInput): Promise<{ id: string }> => {
+    const organization = requireOrganization(actor);
+    await lockOrganization(em, organization.id);
+    const deleted = await em.nativeDelete(Invitation, { id: invitationId, organization: organization.id });
+    if (deleted === 0) throw notFound('invitation');
+    return { id: invitationId };
+  },
+  { access: MANAGE_INVITATIONS, operation: 'revokeOrganizationInvitation', target: (revoked) => targetOf(revoked) },
+);
+
+/** An invitation that was accepted: where its user is a member now, and as what. */
+export interface AcceptedInvitation {
+  readonly invitationId: string;
+  readonly organization: Organization;
+  readonly role: Role;
+}
+
+/**
+ * Makes the caller a member of the organization that invited their e-mail address, wherever they act.
+ * @throws NotFoundError when the token is unknown, used, expired or revoked; ForbiddenError when it is for another address; ConflictError when
+ * they are a member already, or would own more organizations than a person may.
+ */
+export const acceptOrganizationInvitation = write(
+  async (context, { token }: AcceptOrganizationInvitationInput): Promise<AcceptedInvitation> => {
+    const { em, actor, now } = context;
+    const invitation = await takeInvitation(em, token, now());
+    const user = await em.findOneOrFail(User, { id: actor.userId });
+    if (user.email !== invitation.email)
+      throw new ForbiddenError('the invitation is for another e-mail address than that of your account');
+    if (invitation.role === 'admin') await requireRoomToOwn(em, user.id);
+    return join(context, invitation, user);
+  },
+  {
+    access: ACCEPT_INVITATIONS,
+    operation: 'acceptOrganizationInvitation',
+    target: ({ invitationId, organization }) => targetOf({ id: invitationId }, organization.id),
+    conflicts: {
+      membership_pkey: () => new ConflictError('WRONG_STATE', 'you are a member of the organization already'),
+    },
+  },
+);
+
+type OpenInvitation = NonNullable<Awaited<ReturnType<typeof openInvitationOf>>>;
+
+/** The invitation of a token, which serves once: of those who show it at once, and who revoke it, each finds what the one before has left. */
+async function takeInvitation(em: EntityManager, token: string, at: Date): Promise<OpenInvitation> {
+  const hash = hashInvitationToken(token);
+  const organizationId = await organizationOfToken(em, hash);
+  if (organizationId !== undefined) await lockOrganization(em, organizationId);
+  const invitation = organizationId === undefined ? undefined : await openInvitationOf(em, hash, at);
+  if (!invitation) throw notFound('invitation');
+  return invitation;
+}
+
+async function join(
+  { em, now }: Pick<OperationContext, 'em' | 'now'>,
+  { id: invitationId, organizationId, role }: OpenInvitation,
+  user: User,
+): Promise<AcceptedInvitation> {
+  await em.nativeDelete(Invitation, { id: invitationId });
+  const organization = await em.findOneOrFail(Organization, { id: organizationId });
+  em.create(Membership, { organization, user, role, createdAt: now() });
+  return { invitationId, organization, role };
+}
+
+/**
+ * Creates the account of the invited e-mail address, makes it a member, and issues its first key, which is unbound and has every scope: what
+ * somebody does with an invitation who has no key yet. The audit log names them by that key.
+ * @throws NotFoundError as `acceptOrganizationInvitation`; ConflictError when the address has an account already.
+ */
+export async function acceptInvitationWithoutKey(
+  { em: requested, now, newId, requestId }: WorkContext & Pick<OperationContext, 'requestId'>,
+  { token, name }: AcceptInvitationWithoutKeyInput,
+): Promise<AcceptedInvitation & CreatedApiKey> {
+  try {
+    return await requested.fork().transactional(async (em) => {
+      const at = now();
+      const invitation = await takeInvitation(em, token, at);
+      const user = em.create(User, { id: newId(), email: invitation.email, name: name ?? null, createdAt: at });
+      await em.flush();
+      const accepted = await join({ em, now }, invitation, user);
+      const key = { userId: user.id, organizationId: null, name: 'First key', scopes: SCOPES };
+      const created = await issueApiKey({ em, now, newId }, key);
+      const actor = { keyId: created.apiKey.id, organization: accepted.organization };
+      const context = { actor, now, newId, requestId };
+      await recordAudit(em, auditEntry(context, 'acceptOrganizationInvitation', targetOf(invitation)));
+      return { ...accepted, ...created };
+    });
+  } catch (error) {
+    throw conflictOf(error, HAS_ACCOUNT)?.(undefined) ?? error;
+  }
+}
+
+const HAS_ACCOUNT = {
+  user_account_email_unique: () =>
+    new ConflictError(
+      'WRONG_STATE',
+      'the invited e-mail address has an account; accept with its API key, by the GraphQL mutation acceptOrganizationInvitation',
+    ),
+};
+
+/**
+ * The open invitations of the organization that the caller administers, newest first.
+ * @throws ValidationError (400) when another organization is asked for.
+ */
+export const listInvitations = guarded(
+  READ_INVITATIONS,
+  async (
+    context: OperationContext,
+    organizationId: string,
+    page: PageArguments,
+    selected?: Columns<InvitationRow>,
+  ): Promise<CountedPage<InvitationRow>> => {
+    requireOrganization(context.actor, organizationId);
+    return {
+      page: await pageOfInvitations(context, organizationId, page, selected),
+      total: () => countInvitations(context, organizationId),
+    };
+  },
+);
+
+/** Those of the ids that are open invitations of the organization that the caller administers. */
+export const readInvitations = guarded(
+  READ_INVITATIONS,
+  (context: OperationContext, ids: readonly string[], selected?: Columns<InvitationRow>): Promise<InvitationRow[]> =>
+    findInvitations(context, requireOrganization(context.actor).id, ids, selected),
+);

@@ -1,0 +1,144 @@
+import type { EntityManager } from '@mikro-orm/postgresql';
+import { type Expression, type SqlBool, sql } from 'kysely';
+import { type Ordering, type Page, type PageArguments, planPage } from '../../core/postgres/keyset.ts';
+import type { OperationContext } from '../../core/operation.ts';
+import { type Readable, type RowOf, asRow, columns, listOf, queriesOn } from '../../core/postgres/queries.ts';
+import { type Columns, withColumns } from '../../core/postgres/columns.ts';
+import type { OrganizationTables } from '../organizations/entity.ts';
+import type { UserTables } from '../users/entity.ts';
+import { INVITATION_COLUMNS, type Invitation, type InvitationTables } from './entity.ts';
+
+type Tables = InvitationTables & OrganizationTables & UserTables;
+const db = queriesOn<Tables>();
+const tablesOf = (em: EntityManager) => em.getKysely<Readable<Tables>>();
+
+/** All of an invitation but its hash. Rows have the columns that were asked for; without a selection they have all of these. */
+export type InvitationRow = Omit<RowOf<Readable<InvitationTables>['invitation']>, 'hash'>;
+
+const SHOWN = INVITATION_COLUMNS.filter((name): name is keyof InvitationRow => name !== 'hash');
+const shown = (asked: Columns<InvitationRow>, ...always: (keyof InvitationRow)[]) =>
+  columns('i', withColumns<InvitationRow>(asked, SHOWN, 'id', ...always));
+
+/** Whether an invitation can be accepted: it has not expired, and who made it still administers the organization. */
+function isOpen(at: Date): Expression<SqlBool> {
+  const inviter = db
+    .selectFrom('membership as a')
+    .select('a.user_id')
+    .where('a.organization_id', '=', sql<string>`i.organization_id`)
+    .where('a.user_id', '=', sql<string>`i.inviter_id`)
+    .where('a.role', '=', 'admin');
+  return sql<SqlBool>`i.expires_at > ${at} and exists (${inviter})`;
+}
+
+const openInvitations = (now: OperationContext['now']) => db.selectFrom('invitation as i').where(isOpen(now()));
+
+/** Those of the ids that are open invitations of the organization, in no particular order. */
+export function findInvitations(
+  { sql: reader, now }: OperationContext,
+  organizationId: string,
+  ids: readonly string[],
+  asked?: Columns<InvitationRow>,
+): Promise<InvitationRow[]> {
+  return reader.all(
+    openInvitations(now)
+      .select(shown(asked))
+      .where('i.organization_id', '=', organizationId)
+      .where('i.id', '=', sql<string>`any(${listOf('uuid', ids)})`),
+  );
+}
+
+const BY_CREATION: Ordering<InvitationRow> = {
+  name: 'INVITATION',
+  direction: 'DESC',
+  columns: [
+    { sql: 'i.created_at', type: 'timestamptz', of: ({ createdAt }) => createdAt },
+    { sql: 'i.id', type: 'uuid', of: ({ id }) => id },
+  ],
+};
+
+/** The open invitations of an organization, newest first. */
+export async function pageOfInvitations(
+  { sql: reader, now }: OperationContext,
+  organizationId: string,
+  page: PageArguments,
+  asked?: Columns<InvitationRow>,
+): Promise<Page<InvitationRow>> {
+  const plan = planPage(BY_CREATION, page);
+  const invitations = openInvitations(now)
+    .select(shown(asked, 'createdAt'))
+    .where('i.organization_id', '=', organizationId);
+  return plan.toPage(await reader.all(plan.apply(invitations)));
+}
+
+export async function countInvitations(
+  { sql: reader, now }: Pick<OperationContext, 'sql' | 'now'>,
+  organizationId: string,
+): Promise<number> {
+  const row = await reader.first(
+    openInvitations(now)
+      .select(({ fn }) => fn.countAll<number>().as('count'))
+      .where('i.organization_id', '=', organizationId),
+  );
+  return row?.count ?? 0;
+}
+
+/** The organization that a token invites to, whether the invitation is open or not. */
+export async function organizationOfToken(em: EntityManager, hash: Buffer): Promise<string | undefined> {
+  const row = await tablesOf(em)
+    .selectFrom('invitation')
+    .select('organization_id as id')
+    .where('hash', '=', hash)
+    .executeTakeFirst();
+  return row?.id;
+}
+
+/** The open invitation of a token, with the organization locked, so that nobody takes it away meanwhile. */
+export async function openInvitationOf(
+  em: EntityManager,
+  hash: Buffer,
+  at: Date,
+): Promise<Pick<InvitationRow, 'id' | 'email' | 'role' | 'organizationId'> | undefined> {
+  return tablesOf(em)
+    .selectFrom('invitation as i')
+    .select(['i.id', 'i.email', 'i.role', 'i.organization_id as organizationId'])
+    .where('i.hash', '=', hash)
+    .where(isOpen(at))
+    .executeTakeFirst();
+}
+
+/** Whether somebody with this e-mail address is a member of the organization. */
+export async function isMember(em: EntityManager, organizationId: string, email: string): Promise<boolean> {
+  const row = await tablesOf(em)
+    .selectFrom('membership as m')
+    .innerJoin('user_account as u', 'u.id', 'm.user_id')
+    .select('m.user_id')
+    .where('m.organization_id', '=', organizationId)
+    .where('u.email', '=', email)
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
+/** Deletes a batch of the invitations that expired before. @returns how many. */
+export async function deleteExpiredInvitations(em: EntityManager, at: Date, batch: number): Promise<number> {
+  const tables = tablesOf(em);
+  const expired = tables.selectFrom('invitation').select('id').where('expires_at', '<=', at.toISOString()).limit(batch);
+  const deleted = await tables.deleteFrom('invitation').where('id', 'in', expired).returning('id').execute();
+  return deleted.length;
+}
+
+/** Deletes the invitations of organizations that end. Part of the caller's transaction, which has locked them. */
+export async function deleteInvitationsOf(em: EntityManager, organizationIds: readonly string[]): Promise<void> {
+  if (organizationIds.length === 0) return;
+  await tablesOf(em).deleteFrom('invitation').where('organization_id', 'in', organizationIds).execute();
+}
+
+/** Deletes the invitations of a person whose account is being deleted, by their address. Part of the caller's transaction. */
+export async function deleteInvitationsTo(em: EntityManager, userId: string): Promise<void> {
+  const address = tablesOf(em).selectFrom('user_account').select('email').where('id', '=', userId);
+  await tablesOf(em).deleteFrom('invitation').where('email', 'in', address).execute();
+}
+
+/** An invitation that was just written, as it will be read. */
+export function invitationRow({ organization, inviter, ...properties }: Invitation): InvitationRow {
+  return asRow({ ...properties, organizationId: organization.id, inviterId: inviter?.id }, SHOWN);
+}

@@ -1,0 +1,45 @@
+import { z } from 'zod';
+import { keylessRoute } from '../../core/http/route.ts';
+import { memberCountsOf, organizationRow } from '../organizations/operations.ts';
+import { organizationDocument, organizationExample, toOrganizationDocument } from '../organizations/rest-documents.ts';
+import { acceptInvitationWithoutKeyInput } from './input.ts';
+import { acceptInvitationWithoutKey } from './operations.ts';
+
+const acceptedInvitationDocument = z
+  .strictObject({
+    organization: organizationDocument,
+    apiKey: z.strictObject({ id: z.uuid(), key: z.string() }),
+  })
+  .meta({ id: 'AcceptedInvitation' });
+
+export const invitationRoutes = [
+  keylessRoute({
+    method: 'POST',
+    path: '/v1/invitations/accept',
+    operationId: 'acceptOrganizationInvitation',
+    access: 'keyless',
+    tag: 'Organizations',
+    summary: 'Accept an invitation without an API key, which creates an account.',
+    description:
+      'Creates the account of the invited e-mail address, makes it a member of the organization, and answers its first key, which is unbound and has every scope. The key is shown here and never again. Used, expired, revoked and unknown tokens are 404. 409 when the address has an account already: it accepts with its key, by the GraphQL mutation `acceptOrganizationInvitation`. Invitations are made by the GraphQL mutation `inviteOrganizationMember`. `Authorization` and `Idempotency-Key` are not read; a token serves once.',
+    input: acceptInvitationWithoutKeyInput,
+    output: acceptedInvitationDocument,
+    status: 201,
+    errors: [400, 404, 409],
+    examples: {
+      input: { token: 'wgi_Zm9yIGV4YW1wbGUgb25seSwgbm90IGEgcmVhbCB0b2tlbg', name: 'Ann' },
+      output: {
+        organization: { ...organizationExample, memberCount: 2 },
+        apiKey: { id: '9b1deb4d-3b7d-4bad-9bdd-2b0d7b3dcb6d', key: 'wgk_ab12yJ7nQm0PzKd4Xs9TfVbRhLcGwEo3u1Ayz' },
+      },
+    },
+    run: async (context, input) => {
+      const { organization, apiKey, key } = await acceptInvitationWithoutKey(context, input);
+      const counts = await memberCountsOf(context)([organization.id]);
+      return {
+        organization: toOrganizationDocument(organizationRow(organization), counts.get(organization.id) ?? 1),
+        apiKey: { id: apiKey.id, key },
+      };
+    },
+  }),
+];

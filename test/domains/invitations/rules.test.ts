@@ -1,0 +1,281 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createPerson } from '../../support/fixtures/api-keys.ts';
+import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { ACCEPT, INVITATIONS, INVITE, REVOKE, acceptWithoutKey, invite } from '../../support/fixtures/invitations.ts';
+import { CHANGE, mutateOrganization, refused } from '../../support/fixtures/organizations.ts';
+import { dumpTables } from '../../support/fixtures/second-gateway.ts';
+
+let gateway: TestGateway;
+beforeAll(async () => {
+  gateway = await startTestGateway();
+});
+afterAll(() => gateway.close());
+const mutate = (key: string, query: string, input: object) => mutateOrganization(gateway, key, query, input);
+const someone = () => `${randomUUID()}@example.com`;
+const NOT_FOUND = refused('NotFound', 'invitation not found');
+
+const listed = async (key: string) => {
+  const { data } = await gateway.graphql<{ viewer: { organization: { invitations: { nodes: object[] } } } }>(
+    key,
+    INVITATIONS,
+  );
+  return data?.viewer.organization.invitations;
+};
+
+describe('inviting', () => {
+  test('an invitation is for a lower-cased address, for 7 days, and is listed until it is revoked', async () => {
+    const admin = await gateway.createKey();
+    const address = `${randomUUID()}@Example.COM`;
+    const at = new Date('2026-03-01T10:20:30.500Z');
+    gateway.setClock(at);
+    const answer = await mutate(admin.key, INVITE, { email: address, role: 'ADMIN' });
+    const expiresAt = '2026-03-08T10:20:30.500Z';
+    expect(answer).toEqual({
+      __typename: 'InviteOrganizationMemberPayload',
+      token: expect.stringMatching(/^wgi_[\w-]{43}$/),
+      invitation: {
+        id: expect.any(String),
+        databaseId: expect.any(String),
+        email: address.toLowerCase(),
+        role: 'ADMIN',
+        expiresAt,
+      },
+    });
+    const { id } = (answer as { invitation: { id: string } }).invitation;
+    const node = { id, email: address.toLowerCase(), role: 'ADMIN', viewerCanRevoke: true, expiresAt };
+    expect(await listed(admin.key)).toEqual({ totalCount: 1, nodes: [{ ...node, invitedBy: { email: admin.email } }] });
+    expect(await mutate(admin.key, REVOKE, { invitationId: id })).toEqual({
+      __typename: 'RevokeOrganizationInvitationPayload',
+      deletedId: id,
+    });
+    expect(await listed(admin.key)).toEqual({ totalCount: 0, nodes: [] });
+    expect(await mutate(admin.key, REVOKE, { invitationId: id })).toEqual(NOT_FOUND);
+    gateway.setClock(undefined);
+  });
+
+  test('inviting again replaces the invitation: the earlier token stops working', async () => {
+    const admin = await gateway.createKey();
+    const guest = await createPerson(gateway);
+    const first = await invite(gateway, admin.key, guest.email.toUpperCase());
+    const second = await invite(gateway, admin.key, guest.email, { role: 'ADMIN' });
+    expect((await listed(admin.key))?.nodes).toMatchObject([{ email: guest.email, role: 'ADMIN' }]);
+    expect(await mutate(guest.key, ACCEPT, { token: first.token })).toEqual(NOT_FOUND);
+    expect(await mutate(guest.key, ACCEPT, { token: second.token })).toMatchObject({ role: 'ADMIN' });
+  });
+
+  test('409: a member cannot be invited, and an organization has at most 100 open invitations', async () => {
+    const admin = await gateway.createKey();
+    const member = await gateway.createKey({ organization: admin.organization });
+    expect(await mutate(admin.key, INVITE, { email: member.email.toUpperCase() })).toEqual(
+      refused('Conflict', `email: ${member.email} is a member of the organization already`, ['email']),
+    );
+    const addresses = Array.from({ length: 100 }, () => someone());
+    for (const email of addresses) await invite(gateway, admin.key, email);
+    expect(await mutate(admin.key, INVITE, { email: someone() })).toEqual(
+      refused('Conflict', 'an organization has at most 100 open invitations; revoke one first'),
+    );
+    // What is replaced makes room, and what has expired takes none.
+    await invite(gateway, admin.key, addresses[0] ?? '');
+    gateway.setClock(new Date(Date.now() + 8 * 86_400_000));
+    await invite(gateway, admin.key, someone());
+    gateway.setClock(undefined);
+  });
+
+  test.each(['', 'x', 'a@', '@b', 'a b@example.com', `${'a'.repeat(250)}@example.com`, 'a@example.com\0'])(
+    '%j is no e-mail address: 400',
+    async (email) => {
+      const { key } = await gateway.createKey();
+      expect(await mutate(key, INVITE, { email })).toMatchObject({ __typename: 'ValidationError', path: ['email'] });
+    },
+  );
+
+  test('only an administrator invites, lists and revokes; without the scope nobody invites or revokes', async () => {
+    const admin = await gateway.createKey();
+    const { organization } = admin;
+    const member = await gateway.createKey({ organization });
+    const bare = await gateway.createKey({ organization, role: 'admin', scopes: ['sessions.read'] });
+    const { id } = await invite(gateway, admin.key, someone());
+    for (const [query, input] of [
+      [INVITE, { email: someone() }],
+      [REVOKE, { invitationId: id }],
+    ] as const) {
+      expect(await mutate(member.key, query, input)).toEqual(
+        refused('Forbidden', 'only an admin of the organization may do this'),
+      );
+      expect(await mutate(bare.key, query, input)).toEqual(
+        refused('Forbidden', 'the API key lacks the scope organizations.write'),
+      );
+    }
+    expect(await listed(member.key)).toBeNull();
+    expect((await listed(bare.key))?.nodes).toMatchObject([{ viewerCanRevoke: false }]);
+    const node = `{ node(id: "${btoa(`OrganizationInvitation:${id}`)}") { id } }`;
+    expect((await gateway.graphql(member.key, node)).data).toEqual({ node: null });
+    expect((await gateway.graphql(bare.key, node)).data).toEqual({ node: { id: expect.any(String) } });
+  });
+});
+
+describe('accepting with a key', () => {
+  test.each(['unbound', 'bound to another organization'])('the caller joins, with a key that is %s', async (kind) => {
+    const admin = await gateway.createKey();
+    const guest = await createPerson(gateway);
+    const key = kind === 'unbound' ? guest.key : (await guest.join(`home-${randomUUID()}`)).key;
+    const { token } = await invite(gateway, admin.key, guest.email);
+    expect(await mutate(key, ACCEPT, { token })).toEqual({
+      __typename: 'AcceptOrganizationInvitationPayload',
+      role: 'MEMBER',
+      organization: { slug: admin.organization },
+    });
+    expect(await mutate(key, ACCEPT, { token })).toEqual(NOT_FOUND);
+    expect(await listed(admin.key)).toMatchObject({ nodes: [] });
+    const acting = { 'X-Organization-Id': admin.organization };
+    const { data } = await gateway.graphql(
+      guest.key,
+      '{ viewer { organization { slug viewerRole memberCount } } }',
+      {},
+      acting,
+    );
+    expect(data).toEqual({
+      viewer: { organization: { slug: admin.organization, viewerRole: 'MEMBER', memberCount: 2 } },
+    });
+  });
+
+  test('403 with the account of another address, which leaves the invitation open', async () => {
+    const admin = await gateway.createKey();
+    const guest = await createPerson(gateway);
+    const thief = await createPerson(gateway);
+    const { token } = await invite(gateway, admin.key, guest.email);
+    expect(await mutate(thief.key, ACCEPT, { token })).toEqual(
+      refused('Forbidden', 'the invitation is for another e-mail address than that of your account'),
+    );
+    expect(await mutate(guest.key, ACCEPT, { token })).toMatchObject({ role: 'MEMBER' });
+  });
+
+  test('used, expired, revoked and unknown tokens are one 404, in both APIs', async () => {
+    const admin = await gateway.createKey();
+    const guest = await createPerson(gateway);
+    const used = (await invite(gateway, admin.key, guest.email)).token;
+    await mutate(guest.key, ACCEPT, { token: used });
+    const revoked = await invite(gateway, admin.key, someone());
+    await mutate(admin.key, REVOKE, { invitationId: revoked.id });
+    const { token: expired } = await invite(gateway, admin.key, someone());
+    gateway.setClock(new Date(Date.now() + 7 * 86_400_000));
+    for (const token of [used, revoked.token, expired, `wgi_${'A'.repeat(43)}`, 'x']) {
+      expect(await mutate(guest.key, ACCEPT, { token })).toEqual(NOT_FOUND);
+      const { status, body } = await acceptWithoutKey(gateway, { token });
+      expect([status, body]).toEqual([404, { error: 'invitation not found' }]);
+    }
+    gateway.setClock(undefined);
+  });
+
+  test('an invitation ends when who made it no longer administers the organization', async () => {
+    const admin = await gateway.createKey();
+    const deputy = await gateway.createKey({ organization: admin.organization, role: 'admin' });
+    const guest = await createPerson(gateway);
+    const { token } = await invite(gateway, deputy.key, guest.email, { role: 'ADMIN' });
+    await mutate(admin.key, CHANGE, { userId: deputy.userId, role: 'MEMBER' });
+    expect(await listed(admin.key)).toMatchObject({ nodes: [] });
+    expect(await mutate(guest.key, ACCEPT, { token })).toEqual(NOT_FOUND);
+  });
+
+  test('409 for a 21st organization as its administrator; the invitation stays open', async () => {
+    const admin = await gateway.createKey();
+    const guest = await createPerson(gateway);
+    for (let count = 0; count < 20; count += 1) await guest.join(`own-${randomUUID()}`, 'admin');
+    const { token } = await invite(gateway, admin.key, guest.email, { role: 'ADMIN' });
+    expect(await mutate(guest.key, ACCEPT, { token })).toMatchObject({ __typename: 'ConflictError' });
+    expect((await listed(admin.key))?.nodes).toHaveLength(1);
+  });
+
+  test('409 for somebody who has become a member otherwise', async () => {
+    const admin = await gateway.createKey();
+    const guest = await createPerson(gateway);
+    const { token } = await invite(gateway, admin.key, guest.email);
+    await guest.join(admin.organization);
+    expect(await mutate(guest.key, ACCEPT, { token })).toEqual(
+      refused('Conflict', 'you are a member of the organization already'),
+    );
+  });
+});
+
+describe('accepting without a key', () => {
+  test('creates the account, and answers an unbound key that acts in the organization', async () => {
+    const admin = await gateway.createKey();
+    const email = someone();
+    const { token } = await invite(gateway, admin.key, email);
+    const { status, body } = await acceptWithoutKey(gateway, { token, name: 'Ann' });
+    expect([status, body]).toEqual([
+      201,
+      {
+        organization: {
+          id: admin.organizationId,
+          name: admin.organization,
+          slug: admin.organization,
+          logoUrl: null,
+          memberCount: 2,
+          createdAt: expect.any(String),
+          updatedAt: expect.any(String),
+        },
+        apiKey: { id: expect.any(String), key: expect.stringMatching(/^wgk_/) },
+      },
+    ]);
+    const { key } = body.apiKey;
+    const { data } = await gateway.graphql(
+      key,
+      '{ viewer { user { email name } organization { slug viewerRole } apiKey { databaseId } } }',
+    );
+    expect(data).toEqual({
+      viewer: {
+        user: { email, name: 'Ann' },
+        organization: { slug: admin.organization, viewerRole: 'MEMBER' },
+        apiKey: { databaseId: body.apiKey.id },
+      },
+    });
+    expect((await gateway.rest('POST', '/v1/organizations', { key, body: { name: 'Own' } })).status).toBe(201);
+    expect((await acceptWithoutKey(gateway, { token })).status).toBe(404);
+  });
+
+  test('409 for an address with an account, which then accepts with its key', async () => {
+    const admin = await gateway.createKey();
+    const guest = await createPerson(gateway);
+    const { token } = await invite(gateway, admin.key, guest.email);
+    const { status, body } = await acceptWithoutKey(gateway, { token });
+    expect([status, body]).toEqual([
+      409,
+      {
+        error:
+          'the invited e-mail address has an account; accept with its API key, by the GraphQL mutation acceptOrganizationInvitation',
+      },
+    ]);
+    expect(await mutate(guest.key, ACCEPT, { token })).toMatchObject({ role: 'MEMBER' });
+  });
+
+  test.each([
+    [{}, 'token: is required'],
+    [{ token: 1 }, 'token: must be a string'],
+    [{ token: '' }, 'token: must not be empty'],
+    [{ token: 'x', name: '' }, 'name: must not be empty'],
+    [{ token: 'x', role: 'admin' }, 'role: is not a known property'],
+  ])('400 for %j', async (body, error) => {
+    expect(await acceptWithoutKey(gateway, body)).toMatchObject({ status: 400, body: { error } });
+  });
+});
+
+test('a token is stored nowhere: neither in a table, with an idempotency key, nor in the log', async () => {
+  const admin = await gateway.createKey();
+  const guest = await createPerson(gateway);
+  const send = async (key: string, query: string, input: object) => {
+    const headers = { 'Idempotency-Key': randomUUID() };
+    const { data } = await gateway.graphql<Record<string, { token?: string }>>(key, query, { input }, headers);
+    return Object.values(data ?? {})[0];
+  };
+  const token = (await send(admin.key, INVITE, { email: guest.email }))?.token ?? '';
+  expect(token).toMatch(/^wgi_/);
+  const open = await dumpTables(gateway);
+  expect(await send(guest.key, ACCEPT, { token })).toMatchObject({ role: 'MEMBER' });
+  const other = await invite(gateway, admin.key, someone());
+  await acceptWithoutKey(gateway, { token: other.token });
+  const kept = [open, await dumpTables(gateway), ...gateway.logged].join('\n');
+  expect(kept).not.toContain(token);
+  expect(kept).not.toContain(other.token);
+});
