@@ -1,13 +1,17 @@
 # The gateway, and with another command the worker and the command line. It needs DATABASE_URL and ENCRYPTION_KEYS: the embedded
-# PostgreSQL is left out, as are all tools of development.
+# PostgreSQL is left out, as are all tools of development. To renew the digest: docs/operations.md, "The image".
 
-FROM node:24-slim AS dependencies
+FROM node:24-bookworm-slim@sha256:a9f5f7c91a432850b2a8a7797adf5eadb6c733ceed61167806cee7ea7fbc29df AS dependencies
 WORKDIR /app
 COPY package.json package-lock.json ./
 # The optional packages are the embedded PostgreSQL's, and no other has a script to run.
 RUN npm ci --omit=dev --omit=optional --ignore-scripts --no-audit --no-fund
 
-FROM node:24-slim
+FROM node:24-bookworm-slim@sha256:a9f5f7c91a432850b2a8a7797adf5eadb6c733ceed61167806cee7ea7fbc29df
+LABEL org.opencontainers.image.title="workspace-gateway" \
+  org.opencontainers.image.description="A GraphQL and REST gateway over a coding agent's workspace and custom event definitions" \
+  org.opencontainers.image.licenses="MIT" \
+  org.opencontainers.image.version="0.1.0"
 ENV NODE_ENV=production HOST=0.0.0.0 PORT=4000 NODE_COMPILE_CACHE=/tmp/compiled
 WORKDIR /app
 COPY --from=dependencies /app/node_modules ./node_modules
@@ -16,7 +20,8 @@ COPY migrations ./migrations
 COPY src ./src
 USER node
 EXPOSE 4000
+# A worker answers at WORKER_PORT, where that is set.
 HEALTHCHECK --interval=10s --timeout=8s --start-period=30s --retries=3 \
-  CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT}/health/ready`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
+  CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.WORKER_PORT ?? process.env.PORT}/health/ready`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
 # Without npm in between, so that signals reach it.
 CMD ["node", "--max-semi-space-size=16", "--import=./src/check-node-version.mjs", "src/main.ts"]

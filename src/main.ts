@@ -11,7 +11,8 @@ import { createGateway } from './gateway/gateway.ts';
 import { startJobs } from './gateway/jobs.ts';
 import { checkSecrets, prepareDatabase } from './gateway/prepare-database.ts';
 import { createLog } from './gateway/telemetry/logging.ts';
-import { type RunningServer, serve } from './gateway/http/server.ts';
+import { listen } from './gateway/http/listen.ts';
+import type { RunningServer } from './gateway/http/server.ts';
 
 /** Running requests get this long to finish after SIGTERM, and the database this long to close. The whole stop takes at most 10 s, on a busy machine too. */
 const GRACE_MS = 6_000;
@@ -23,7 +24,9 @@ async function main(config: Config): Promise<void> {
   try {
     await prepareDatabase(assembly.dependencies);
     await checkSecrets(assembly.dependencies);
-    const server = await listen(assembly, config);
+    const { HOST: host, PORT: port } = config;
+    const server = await listen(createGateway(assembly.dependencies), { host, port, variable: 'PORT' });
+    assembly.dependencies.address.url = server.url;
     const jobs = config.RUN_JOBS ? await startJobs(assembly.dependencies) : undefined;
     stopOnSignal(assembly, server, jobs);
     // Last of all: its key is shown this once, so nothing may fail in between.
@@ -32,20 +35,6 @@ async function main(config: Config): Promise<void> {
   } catch (error) {
     await assembly.close();
     throw error;
-  }
-}
-
-/** @throws ConfigurationError when the address cannot be had. */
-async function listen({ dependencies }: Assembly, { HOST, PORT }: Config): Promise<RunningServer> {
-  try {
-    const server = await serve(createGateway(dependencies), { host: HOST, port: PORT });
-    dependencies.address.url = server.url;
-    return server;
-  } catch (cause) {
-    const { code, message }: NodeJS.ErrnoException = cause instanceof Error ? cause : new Error(String(cause));
-    if (code === 'EADDRINUSE')
-      throw new ConfigurationError(`PORT: another program listens on port ${PORT} of ${HOST} already`, { cause });
-    throw new ConfigurationError(`${code === 'EACCES' ? 'PORT' : 'HOST'}: ${message}`, { cause });
   }
 }
 

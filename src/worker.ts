@@ -3,29 +3,40 @@ import { inspect } from 'node:util';
 import { type Config, ConfigurationError, readConfig } from './core/config.ts';
 import { VERSION } from './core/version.ts';
 import { assemble } from './gateway/assemble.ts';
+import { listen } from './gateway/http/listen.ts';
 import { startJobs } from './gateway/jobs.ts';
 import { checkSecrets, prepareDatabase } from './gateway/prepare-database.ts';
 import { createLog } from './gateway/telemetry/logging.ts';
+import { createWorkerPages } from './gateway/worker-pages.ts';
 
 /** A job gets this long after SIGTERM to reach its next safe point; it may be cut off anywhere. */
 const GRACE_MS = 8_000;
 
-/** Works off the job queues and answers no requests. Without `DATABASE_URL` on the database of a running gateway, or on a new one in `DATA_DIR`. */
+/**
+ * Works off the job queues, and with `WORKER_PORT` answers its health and metrics. Without `DATABASE_URL` on the database of a running gateway,
+ * or on a new one in `DATA_DIR`.
+ */
 async function main(config: Config): Promise<void> {
   const log = createLog(config.LOG_LEVEL);
   const assembly = await assemble(config, log, { joinRunning: true });
   try {
     await prepareDatabase(assembly.dependencies);
     await checkSecrets(assembly.dependencies);
+    const { HOST: host, WORKER_PORT: port } = config;
+    const pages =
+      port === undefined
+        ? undefined
+        : await listen(createWorkerPages(assembly.dependencies), { host, port, variable: 'WORKER_PORT' });
     const worker = await startJobs(assembly.dependencies);
     let stopping: Promise<void> | undefined;
     const stop = async (code: number) => {
-      await Promise.race([worker.stop().then(() => assembly.close()), delay(GRACE_MS)]);
+      const closed = Promise.all([worker.stop(), pages?.stop(0)]).then(() => assembly.close());
+      await Promise.race([closed, delay(GRACE_MS)]);
       process.exit(code);
     };
     for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void (stopping ??= stop(0)));
     void assembly.embedded?.exited.then(() => (stopping ??= stop(1)));
-    process.stdout.write(`Worker is ready. Version ${VERSION}\n`);
+    process.stdout.write(`Worker is ready. Version ${VERSION}${pages ? `, ${pages.url}/health/ready` : ''}\n`);
   } catch (error) {
     await assembly.close();
     throw error;

@@ -134,6 +134,8 @@ const environment = z.object({
   DEFAULT_SUBSCRIPTION: subscriptions.default({ marketing: 'professional' }),
   /** Whether this process works off jobs, too; `npm run worker` always does. */
   RUN_JOBS: flag.default(true),
+  /** Where the worker answers `/health/live`, `/health/ready` and `/metrics`; it does not without. */
+  WORKER_PORT: wholeNumber(65_535).optional(),
   USER_DELETION_DELAY: wholeNumber(31_536_000).default(0),
   MONTHLY_OCCURRENCE_LIMIT: wholeNumber().default(0),
   /** How long the audit log is kept; 0 keeps it without end. */

@@ -3,15 +3,13 @@ import { readForm } from '../core/http/request-body.ts';
 import type { ClientLimits } from './admission/client-limits.ts';
 import { type Dependencies, publicUrlOf } from './dependencies.ts';
 import type { Exchange } from './exchange.ts';
-import { live, ready } from './http/health.ts';
-import { recent } from './http/recent.ts';
+import { createHealthPages } from './health-pages.ts';
 import { openSite } from './open-site.ts';
 import type { SitePage } from './pages/site.ts';
 import { publicContext } from './public-context.ts';
 import { createOpenApiFile } from './rest/openapi-file.ts';
 import { methodNotAllowed } from './rest/handler.ts';
 import { publicPages } from './routes.ts';
-import { metricsPage, printMetrics } from './telemetry/metrics-page.ts';
 
 type AnswerPage = (exchange: Exchange) => Promise<HttpAnswer | undefined>;
 
@@ -19,14 +17,9 @@ type AnswerPage = (exchange: Exchange) => Promise<HttpAnswer | undefined>;
 export function createPages(dependencies: Dependencies, clientLimits: ClientLimits): AnswerPage {
   const site = openSite(dependencies);
   const openapi = createOpenApiFile();
-  const { timing, metrics, config } = dependencies;
-  const age = { maxAgeMs: timing.recentMs };
-  const print = recent(() => printMetrics(metrics.registry), age);
   const plainPages: Readonly<Record<string, (request: HttpRequest) => Promise<HttpAnswer>>> = {
     '/openapi.json': (request) => openapi(publicUrlOf(dependencies)).answer(request),
-    '/health/live': async () => live(),
-    '/health/ready': recent(() => ready(dependencies), age),
-    '/metrics': (request) => metricsPage(request, { print, token: config.METRICS_TOKEN }),
+    ...createHealthPages(dependencies),
   };
   return async (exchange) => {
     const { request, url } = exchange;

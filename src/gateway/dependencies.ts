@@ -94,7 +94,7 @@ export async function createDependencies(options: DependencyOptions): Promise<De
   const tracing = await openTracing(config, log);
   const connected = await connectDatabase(options, tracing);
   const { database, sql, replicas, outages } = connected;
-  const metrics = createMetrics({ pool: connected.pool, countJobs: () => countJobs(sql), replicas });
+  const metrics = createMetrics({ pool: connected.pool, outages, countJobs: () => countJobs(sql), replicas });
   const listenUrl = options.listenUrl ?? config.DATABASE_DIRECT_URL ?? databaseUrl;
   const notifier = createNotifier({ url: listenUrl, sql, log, onError: outages.note });
   const bounds = { ...DEFAULT_BOUNDS, ...options.bounds };

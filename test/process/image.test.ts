@@ -1,46 +1,104 @@
-import { cp, mkdir, readFile, symlink } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
-import { afterEach, expect, test } from 'vitest';
+import { chmod, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { type Stage, buildIn } from '../support/dockerfile.ts';
 import { NODE_ARGUMENTS, NODE_ENVIRONMENT } from '../support/processes/node-arguments.ts';
-import { checkout, endProcesses, run, temporaryDirectory } from '../support/processes/process.ts';
+import { freePort } from '../support/processes/ports.ts';
+import { checkout, endProcesses, freshDatabase, run, start, temporaryDirectory } from '../support/processes/process.ts';
 
-afterEach(endProcesses);
+/** Every step of the Dockerfile is run in empty folders. What is not: the base image, which is this machine, and a container around it. */
 
-test('the container image holds every file that the gateway, the worker and the command line load', async () => {
-  const dockerfile = await readFile(join(checkout, 'Dockerfile'), 'utf8');
-  const ignored = (await readFile(join(checkout, '.dockerignore'), 'utf8')).split('\n');
-  const copied = [...dockerfile.matchAll(/^COPY (?!--)(.*) \S+$/gm)].flatMap(([, paths = '']) => paths.split(' '));
-  expect(copied).toContain('src');
-  const image = await temporaryDirectory();
-  for (const path of new Set(copied)) {
-    // What the builder is not given it cannot copy.
-    expect(ignored).toContain(`!${path}`);
-    await mkdir(dirname(join(image, path)), { recursive: true });
-    await cp(join(checkout, path), join(image, path), { recursive: true });
-  }
-  await symlink(join(checkout, 'node_modules'), join(image, 'node_modules'));
-  const start = (file: string, ...args: string[]) =>
-    // Compiled code of this copy would stay in the cache of the checkout.
-    run([process.execPath, join(image, file), ...args], {
-      PORT: 'none',
-      DATA_DIR: image,
-      NODE_DISABLE_COMPILE_CACHE: '1',
-    });
-  // They read their configuration once all is loaded.
-  for (const file of ['src/main.ts', 'src/worker.ts'])
-    expect(await start(file)).toMatchObject({ code: 1, stderr: expect.stringMatching(/^PORT: /) });
-  expect(await start('src/cli.ts', '--help')).toMatchObject({ code: 0, stderr: '' });
+let image: Stage;
+let env: Record<string, string>;
+beforeAll(async () => {
+  const folder = await temporaryDirectory();
+  await chmod(folder, 0o755);
+  image = await buildIn(folder, checkout);
+  const compiled = await temporaryDirectory();
+  await chmod(compiled, 0o777);
+  env = {
+    ...image.environment,
+    NODE_COMPILE_CACHE: compiled,
+    ...(await freshDatabase(inject('serverUrl'))),
+    HOST: '127.0.0.1',
+    DATA_DIR: '/nowhere',
+  };
+});
+afterAll(endProcesses);
+
+const inImage = () => join(image.root, image.workingDirectory);
+
+/** The image's files belong to root, and the gateway runs as somebody else: it can write nowhere but in /tmp. */
+const account = process.getuid?.() === 0 ? { uid: 1000, gid: 1000 } : {};
+
+/** A command of the image, whose `node` is this one. */
+const started = (command: readonly string[], variables: Record<string, string> = {}) =>
+  start([process.execPath, ...command.slice(1)], { ...env, ...variables }, { cwd: inImage(), ...account });
+
+async function healthOf(variables: Record<string, string>): Promise<number | null> {
+  const { exited } = started(image.healthCheck, variables);
+  return exited;
+}
+
+test('the image has a base with a digest, says what it is, and does not run as root', () => {
+  expect(image.base).toMatch(/^node:24-bookworm-slim@sha256:[0-9a-f]{64}$/);
+  expect(image.user).toBe('node');
+  expect(image.labels).toContain('org.opencontainers.image.title="workspace-gateway"');
 });
 
+test('its label has the version of package.json', async () => {
+  const { version } = JSON.parse(await readFile(join(checkout, 'package.json'), 'utf8')) as { version: string };
+  expect(image.labels).toContain(`org.opencontainers.image.version="${version}"`);
+});
+
+test('the gateway of the image starts, is healthy, and serves requests; the worker beside it, too', async () => {
+  const [PORT, WORKER_PORT] = [String(await freePort()), String(await freePort())];
+  expect(await healthOf({ PORT })).toBe(1);
+  const gateway = started(image.command, { PORT, RUN_JOBS: 'false' });
+  await expect.poll(() => gateway.output.stdout).toContain('Workspace gateway is ready.');
+  expect(await healthOf({ PORT })).toBe(0);
+  expect((await fetch(`http://127.0.0.1:${PORT}/docs`)).status).toBe(200);
+  expect((await fetch(`http://127.0.0.1:${PORT}/graphql`, { headers: { Accept: 'text/html' } })).status).toBe(200);
+
+  expect(await healthOf({ PORT, WORKER_PORT })).toBe(1);
+  const worker = started(await workerCommand(), { PORT, WORKER_PORT });
+  await expect.poll(() => worker.output.stdout).toContain('Worker is ready.');
+  expect(await healthOf({ PORT, WORKER_PORT })).toBe(0);
+  const pages = ['/health/live', '/metrics', '/graphql'].map((path) => fetch(`http://127.0.0.1:${WORKER_PORT}${path}`));
+  expect((await Promise.all(pages)).map(({ status }) => status)).toEqual([200, 200, 404]);
+
+  const cli = started(['node', 'src/cli.ts', 'keys', 'create', '--email', 'a@example.com', '--organization', 'a']);
+  expect(await cli.exited).toBe(0);
+  expect(cli.output.stdout).toMatch(/"key":"wgk_/);
+  for (const { child, exited } of [gateway, worker]) {
+    child.kill('SIGTERM');
+    expect(await exited).toBe(0);
+  }
+  expect([gateway.output.stderr, worker.output.stderr]).toEqual(['', '']);
+});
+
+test('a worker whose port is taken does not start', async () => {
+  const port = String(await freePort());
+  const other = started(await workerCommand(), { WORKER_PORT: port });
+  await expect.poll(() => other.output.stdout).toContain('Worker is ready.');
+  expect(await run([process.execPath, join(checkout, 'src/worker.ts')], { ...env, WORKER_PORT: port })).toEqual({
+    code: 1,
+    stdout: '',
+    stderr: `WORKER_PORT: another program listens on port ${port} of 127.0.0.1 already\n`,
+  });
+});
+
+async function commandIn(file: string, line: RegExp): Promise<string[]> {
+  const text = line.exec(await readFile(join(checkout, file), 'utf8'))?.[1] ?? '';
+  return text.replaceAll('"', '').split(', ');
+}
+
+const workerCommand = () => commandIn('compose.yaml', /^ +command: \[(.*)\]$/m);
+
 test('containers and tests give node the arguments that npm start gives it, and tests its variables', async () => {
-  const commandIn = async (file: string, line: RegExp) =>
-    line
-      .exec(await readFile(join(checkout, file), 'utf8'))?.[1]
-      ?.replaceAll('"', '')
-      .split(', ');
   expect(NODE_ARGUMENTS).not.toEqual([]);
   expect(NODE_ENVIRONMENT).toEqual({ NODE_COMPILE_CACHE: expect.stringContaining('node_modules/') });
   const command = (program: string) => ['node', ...NODE_ARGUMENTS, program];
-  expect(await commandIn('Dockerfile', /^CMD \[(.*)\]$/m)).toEqual(command('src/main.ts'));
-  expect(await commandIn('compose.yaml', /^ +command: \[(.*)\]$/m)).toEqual(command('src/worker.ts'));
+  expect(image.command).toEqual(command('src/main.ts'));
+  expect(await workerCommand()).toEqual(command('src/worker.ts'));
 });

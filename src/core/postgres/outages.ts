@@ -7,6 +7,8 @@ import { databaseTrouble } from './failures.ts';
 export interface Outages {
   /** Takes an error from anywhere. One that may mean an outage has the database asked whether it is away. */
   readonly note: (error: unknown) => void;
+  /** Whether the database is away, as far as is known. */
+  isAway(): boolean;
 }
 
 export interface OutageOptions {
@@ -27,10 +29,10 @@ const MINUTE_MS = 60_000;
 export function watchOutages(pool: Pool, { log, searchMs = SEARCH_MS }: OutageOptions): Outages {
   const lines = limitLines(log);
   let isSearching = false;
+  let isAway = false;
 
   async function search(): Promise<void> {
     const began = performance.now();
-    let isAway = false;
     while (!pool.ending) {
       const cause = await ask(pool);
       if (cause === undefined) break;
@@ -39,6 +41,7 @@ export function watchOutages(pool: Pool, { log, searchMs = SEARCH_MS }: OutageOp
       await delay(searchMs, undefined, { ref: false });
     }
     if (isAway) lines.warn({ seconds: Math.round(performance.now() - began) / 1000 }, 'database back');
+    isAway = false;
   }
 
   const note = (error: unknown) => {
@@ -72,7 +75,7 @@ export function watchOutages(pool: Pool, { log, searchMs = SEARCH_MS }: OutageOp
       return connected;
     },
   });
-  return { note };
+  return { note, isAway: () => isAway };
 }
 
 /** Asks on a new connection. @returns why the database cannot serve. */

@@ -1,6 +1,7 @@
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client';
 import { QUEUES } from '../../core/jobs.ts';
 import { VERSION } from '../../core/version.ts';
+import type { Outages } from '../../core/postgres/outages.ts';
 import type { Replicas } from '../../core/postgres/replicas.ts';
 
 export type Metrics = ReturnType<typeof createMetrics>;
@@ -9,9 +10,17 @@ export type Metrics = ReturnType<typeof createMetrics>;
 export interface MetricSources {
   /** The pool of connections to the database. */
   readonly pool: { readonly totalCount: number; readonly idleCount: number; readonly waitingCount: number };
-  /** Unfinished jobs by queue and state; those that are left out are none. */
-  readonly countJobs: () => Promise<readonly { queue: string; state: string; count: number }[]>;
+  readonly outages: Pick<Outages, 'isAway'>;
+  /** Unfinished jobs by queue and state, and how long the one waits that is due for longest; those that are left out are none. */
+  readonly countJobs: () => Promise<readonly JobCount[]>;
   readonly replicas?: Pick<Replicas, 'states'> | undefined;
+}
+
+interface JobCount {
+  readonly queue: string;
+  readonly state: string;
+  readonly count: number;
+  readonly waitSeconds: number;
 }
 
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
@@ -23,11 +32,14 @@ type Registers = readonly [Registry];
  * The gateway's Prometheus metrics, in a registry of their own; `docs/operations.md` lists them. Labels are bounded: operations, fields of
  * the schema, statuses and codes, never ids, hosts or texts of callers.
  */
-export function createMetrics({ pool, countJobs, replicas }: MetricSources) {
+export function createMetrics({ pool, outages, countJobs, replicas }: MetricSources) {
   const registry = new Registry();
   const registers = [registry] as const;
   collectDefaultMetrics({ register: registry });
+  // Gauges that are named like counters; the same counts are there by type.
+  for (const what of ['handles', 'requests', 'resources']) registry.removeSingleMetric(`nodejs_active_${what}_total`);
   addBuildInfo(registers);
+  addDatabase(registers, outages);
   addPool(registers, pool);
   addJobs(registers, countJobs);
   if (replicas) addReplicas(registers, replicas);
@@ -115,6 +127,17 @@ function addBuildInfo([...registers]: Registers): void {
   }).set({ version: VERSION, node: process.versions.node }, 1);
 }
 
+function addDatabase([...registers]: Registers, outages: MetricSources['outages']): void {
+  void new Gauge({
+    name: 'gateway_database_up',
+    help: 'Whether the database can be reached and written to (1), or is away (0), as far as this process knows.',
+    registers,
+    collect() {
+      this.set(outages.isAway() ? 0 : 1);
+    },
+  });
+}
+
 function addPool([...registers]: Registers, pool: MetricSources['pool']): void {
   void new Gauge({
     name: 'gateway_database_connections',
@@ -129,7 +152,13 @@ function addPool([...registers]: Registers, pool: MetricSources['pool']): void {
   });
 }
 
-function addJobs([...registers]: Registers, countJobs: MetricSources['countJobs']): void {
+function addJobs([...registers]: Registers, count: MetricSources['countJobs']): void {
+  // Both metrics are collected at once.
+  let counting: Promise<readonly JobCount[] | undefined> | undefined;
+  const countJobs = () =>
+    (counting ??= count()
+      .catch(() => undefined)
+      .finally(() => (counting = undefined)));
   void new Gauge({
     name: 'gateway_jobs',
     help: 'Unfinished jobs of all processes on the database, by queue and state; absent while the database is away.',
@@ -137,10 +166,25 @@ function addJobs([...registers]: Registers, countJobs: MetricSources['countJobs'
     registers,
     async collect() {
       this.reset();
-      const counts = await countJobs().catch(() => undefined);
+      const counts = await countJobs();
       if (!counts) return;
       for (const queue of QUEUES) for (const state of JOB_STATES) this.set({ queue, state }, 0);
-      for (const { queue, state, count } of counts) this.set({ queue, state }, count);
+      for (const each of counts) this.set({ queue: each.queue, state: each.state }, each.count);
+    },
+  });
+  void new Gauge({
+    name: 'gateway_job_wait_seconds',
+    help: 'How long the job has waited that is due for longest, by queue; 0 when none waits, absent while the database is away.',
+    labelNames: ['queue'] as const,
+    registers,
+    async collect() {
+      this.reset();
+      const counts = await countJobs();
+      if (!counts) return;
+      for (const queue of QUEUES) {
+        const waits = counts.filter((each) => each.queue === queue && each.state !== 'active');
+        this.set({ queue }, Math.max(0, ...waits.map(({ waitSeconds }) => waitSeconds)));
+      }
     },
   });
 }

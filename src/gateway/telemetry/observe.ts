@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import type { HttpAnswer } from '../../core/http/messages.ts';
 import type { ObserveRun, Queue } from '../../core/jobs.ts';
 import { type ObserveExchange, OutboundError } from '../../core/outbound/outbound.ts';
@@ -60,11 +61,13 @@ interface JobCount {
   readonly queue: Queue;
   readonly state: string;
   readonly count: number;
+  /** How long the job waits that is due for longest; below 0 when none is due yet. */
+  readonly waitSeconds: number;
 }
 
 /** The table of pg-boss, as far as it is read here. */
 interface JobTables {
-  readonly 'pgboss.job': { readonly name: Queue; readonly state: string };
+  readonly 'pgboss.job': { readonly name: Queue; readonly state: string; readonly start_after: string };
 }
 
 export function countJobs(reader: Sql): Promise<JobCount[]> {
@@ -72,6 +75,7 @@ export function countJobs(reader: Sql): Promise<JobCount[]> {
     queriesOn<JobTables>()
       .selectFrom('pgboss.job')
       .select(['name as queue', 'state', ({ fn }) => fn.countAll<number>().as('count')])
+      .select(sql<number>`extract(epoch from now() - min(start_after))::float8`.as('waitSeconds'))
       .where('state', 'in', ['created', 'retry', 'active'])
       .groupBy(['name', 'state']),
   );

@@ -6,7 +6,12 @@ import { caseFaults } from '../../support/completeness.ts';
 
 test('every metric of the gateway, and no other, stands in docs/operations.md with its labels', async () => {
   const pool = { totalCount: 0, idleCount: 0, waitingCount: 0 };
-  const { registry } = createMetrics({ pool, countJobs: async () => [], replicas: { states: () => [] } });
+  const { registry } = createMetrics({
+    pool,
+    outages: { isAway: () => false },
+    countJobs: async () => [],
+    replicas: { states: () => [] },
+  });
   const names = registry.getMetricsAsArray().map(({ name }) => name);
   const text = await readFile(new URL('../../../docs/operations.md', import.meta.url), 'utf8');
   const rows = [...text.matchAll(/^\| `(gateway_\w+)` +\| (.*?) *\|/gm)];

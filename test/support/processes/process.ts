@@ -1,5 +1,5 @@
 // Gateways as an operator runs them: processes of `src/main.ts`, with the arguments and variables of `npm start`, and of `src/cli.ts`.
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -120,12 +120,17 @@ export async function gatewayWithKey(
 }
 
 /** Starts a program; the end of the test ends it. */
-export function start([file = '', ...args]: readonly string[], env: Record<string, string>) {
+export function start(
+  [file = '', ...args]: readonly string[],
+  env: Record<string, string>,
+  where: Pick<SpawnOptions, 'cwd' | 'uid' | 'gid'> = {},
+) {
   const { PATH = '', HOME = '' } = process.env;
   const child = spawn(file, args, {
     cwd: checkout,
     env: { PATH, HOME, ...NODE_ENVIRONMENT, ...env },
     stdio: ['pipe', 'pipe', 'pipe'],
+    ...where,
   });
   children.add(child);
   const output = { stdout: '', stderr: '' };

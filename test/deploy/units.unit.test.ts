@@ -1,0 +1,78 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { readConfig } from '../../src/core/config.ts';
+import { NODE_ARGUMENTS } from '../support/processes/node-arguments.ts';
+import { checkout } from '../support/processes/process.ts';
+
+/** What starts gateways and workers as services, and what leads to their database. */
+
+const DEPLOY = join(checkout, 'deploy');
+const read = (path: string) => readFile(join(DEPLOY, path), 'utf8');
+const isInstalled = (program: string) => spawnSync(program, ['--version']).error === undefined;
+
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'gateway-units-'));
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+test('systemd takes the units, which start node as npm does', async ({ skip }) => {
+  skip(!isInstalled('systemd-analyze'), 'systemd is not installed');
+  for (const file of await readdir(join(DEPLOY, 'systemd'))) {
+    const unit = await read(`systemd/${file}`);
+    const program = file.includes('worker') ? 'src/worker.ts' : 'src/main.ts';
+    const command = ['/opt/workspace-gateway/node_modules/.bin/node', ...NODE_ARGUMENTS, program].join(' ');
+    expect(unit).toContain(`\nExecStart=${command}\n`);
+    // The program has to exist where it is verified.
+    const path = join(folder, file);
+    await writeFile(path, unit.replaceAll('/opt/workspace-gateway/node_modules/.bin/node', process.execPath));
+    const { status, stdout, stderr } = spawnSync('systemd-analyze', ['verify', path], { encoding: 'utf8' });
+    expect({ file, status, output: `${stdout}${stderr}` }).toEqual({ file, status: 0, output: '' });
+  }
+});
+
+test('HAProxy takes its configuration', async ({ skip }) => {
+  const haproxy = '/usr/sbin/haproxy';
+  skip(!isInstalled(haproxy), 'HAProxy is not installed: apt-get install haproxy');
+  const { status, stderr } = spawnSync(haproxy, ['-c', '-f', join(DEPLOY, 'postgresql/haproxy.cfg')], {
+    encoding: 'utf8',
+  });
+  expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+});
+
+test('the Kubernetes manifests set variables that exist, and ask for pages that are served, on ports that are open', async () => {
+  const [gateway, worker, secret] = await Promise.all(
+    ['gateway', 'worker', 'secret.example'].map((name) => read(`kubernetes/${name}.yaml`)),
+  );
+  const manifests = `${gateway}${worker}${secret}`;
+  const variables = [...manifests.matchAll(/\bname: ([A-Z][A-Z_]+)|^ {2}([A-Z][A-Z_]+):/gm)].map(
+    ([, inList, inMap]) => inList ?? inMap ?? '',
+  );
+  expect(variables.toSorted()).toEqual([
+    'DATABASE_URL',
+    'ENCRYPTION_KEYS',
+    'LOG_LEVEL',
+    'PUBLIC_URL',
+    'RUN_JOBS',
+    'WORKER_PORT',
+  ]);
+  expect(variables.filter((name) => !(name in readConfig({})) && !OPTIONAL.has(name))).toEqual([]);
+  const pages = [...manifests.matchAll(/path: (\/\w[\w/]*),? /g)].map(([, path = '']) => path);
+  expect(new Set(pages.filter((path) => path !== '/tmp'))).toEqual(
+    new Set(['/health/ready', '/health/live', '/metrics']),
+  );
+  expect(worker).toContain(`command: [node, ${NODE_ARGUMENTS.join(', ')}, src/worker.ts]`);
+  for (const [text, port] of [
+    [gateway, '4000'],
+    [worker, '4001'],
+  ] as const) {
+    expect(text).toContain(`containerPort: ${port}`);
+    expect(text).toContain(`prometheus.io/port: '${port}'`);
+  }
+});
+
+/** Those without a default do not appear in an empty configuration. */
+const OPTIONAL = new Set(['DATABASE_URL', 'ENCRYPTION_KEYS', 'PUBLIC_URL', 'WORKER_PORT']);
