@@ -25,10 +25,11 @@ export function toGraphQLError(error: unknown, log: Logger): GraphQLError {
 
 /** How graphql-js shows the value that it found in place of the one expected, and the parser a string. */
 const FOUND = /,? [Ff]ound: [^]*$|(?<= cannot represent [^:]*): [^]*$|(?<=\b(?:Block)?String) "[^]*$/;
+const FOUND_ENUM_VALUE = /\bValue "[^]*" does(?= not exist in "\w+" enum)/;
 
 /** The same error without the value that was found: whoever sent it knows it, and what is wrong elsewhere in it may be beside a secret. */
 export function withoutFoundValue(error: GraphQLError): GraphQLError {
-  const message = error.message.replace(FOUND, '');
+  const message = error.message.replace(FOUND_ENUM_VALUE, 'The value does').replace(FOUND, '');
   if (message === error.message) return error;
   const { nodes, source, positions, path, extensions } = error;
   return new GraphQLError(/[.?!]$/.test(message) ? message : `${message}.`, {

@@ -35,7 +35,7 @@ test.for([
   [
     CREATE,
     { input: { title: 'x', project: { id: 'x', name: 'y' }, mode: 'FAST' } },
-    [`${OF} at .mode: Value "FAST" does not exist in "SessionMode" enum.`, `${OF} at .project.id: UUID must be a UUID`],
+    [`${OF} at .mode: The value does not exist in "SessionMode" enum.`, `${OF} at .project.id: UUID must be a UUID`],
   ],
   [READ, { id: {} }, ['Variable "$id" has invalid value: ID cannot represent value.']],
 ] as const)(
