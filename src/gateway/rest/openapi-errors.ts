@@ -1,5 +1,5 @@
 import { STATUS_OF } from '../../core/errors.ts';
-import { type AnyRoute, isKeyless, isWrite } from '../../core/http/route.ts';
+import { type AnyRoute, type Route, isKeyless, isWrite } from '../../core/http/route.ts';
 
 /** The errors that openapi.json describes. */
 
@@ -137,17 +137,33 @@ export function errorExample(family: ErrorFamily, status: number): object {
 }
 
 /**
- * The errors of an operation itself, and those that any request can get: 401 and 403 by the security scheme, 404 by the organization's header,
- * 409 by the idempotency key of a write, 413 and 415 where a body is read, 429, 500, 503. Without a key there is neither 401 nor 403.
+ * The errors of an operation itself, and those that follow from its route: 400 and 404 by the organization's header, 401 by the security scheme,
+ * 403 where access can be refused, 409 by the idempotency key of a write, 413 and 415 where a body is read, 429, 500, 503.
  */
 export function errorStatuses(route: AnyRoute): number[] {
-  const common = [
-    ...(isKeyless(route) ? [] : [STATUS_OF.unauthenticated, STATUS_OF.forbidden]),
-    STATUS_OF.notFound,
+  const found = [
+    ...route.errors,
+    ...(isKeyless(route) ? [] : statusesOfCaller(route)),
+    ...(isWrite(route) ? [STATUS_OF.tooLarge, STATUS_OF.unsupportedMediaType] : []),
     STATUS_OF.rateLimited,
     STATUS_OF.internal,
     STATUS_OF.unavailable,
   ];
-  const ofWrites = [STATUS_OF.tooLarge, STATUS_OF.unsupportedMediaType, STATUS_OF.conflict];
-  return [...new Set([...route.errors, ...common, ...(isWrite(route) ? ofWrites : [])])].toSorted((a, b) => a - b);
+  return [...new Set(found)].toSorted((a, b) => a - b);
+}
+
+function statusesOfCaller(route: Route): number[] {
+  return [
+    STATUS_OF.invalid,
+    STATUS_OF.unauthenticated,
+    STATUS_OF.notFound,
+    ...(isRefusable(route) ? [STATUS_OF.forbidden] : []),
+    ...(isWrite(route) ? [STATUS_OF.conflict] : []),
+  ];
+}
+
+/** A write checks membership and role in its transaction; a read without a rule of access is open to every key. */
+function isRefusable(route: Route): boolean {
+  const { scopes, anyScopeOf, role, subscription } = route.access;
+  return isWrite(route) || scopes.length > 0 || [anyScopeOf, role, subscription].some((rule) => rule !== undefined);
 }

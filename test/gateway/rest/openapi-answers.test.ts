@@ -130,3 +130,30 @@ test('every operation with a key takes X-Organization-Id, whose 404 it describes
     }
   }
 });
+
+test('403 is described exactly where a key without the scope is refused', async () => {
+  const others = await Promise.all(
+    (['social', 'sessions.read'] as const).map((scope) => gateway.createKey({ scopes: [scope] })),
+  );
+  for (const [path, operations] of Object.entries(document.paths)) {
+    for (const [method, operation] of Object.entries(operations)) {
+      if (operation.security?.length === 0) continue;
+      const answers = await Promise.all(others.map((other) => send(method, path, {}, other.key)));
+      const isRefused = answers.some(({ status }) => status === 403);
+      expect([operation.operationId, '403' in operation.responses]).toEqual([operation.operationId, isRefused]);
+    }
+  }
+});
+
+test('an operation describes the errors of every request, of its input and of its object, and none that it cannot answer', () => {
+  const errorsOf = (method: string, path: string) =>
+    Object.keys(operationOf(method, path).responses)
+      .map(Number)
+      .filter((status) => status >= 400);
+  expect(errorsOf('get', '/v1/users/me')).toEqual([400, 401, 404, 429, 500, 503]);
+  expect(errorsOf('get', '/v1/sessions')).toEqual([400, 401, 403, 404, 429, 500, 503]);
+  expect(errorsOf('delete', '/v1/api-keys/{apiKeyId}')).toEqual([400, 401, 403, 404, 409, 413, 415, 429, 500, 503]);
+  expect(errorsOf('post', '/v1/mcp-connections/{mcpConnectionId}/authorize')).toEqual([
+    400, 401, 403, 404, 409, 413, 415, 429, 500, 502, 503,
+  ]);
+});
