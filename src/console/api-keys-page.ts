@@ -1,82 +1,67 @@
 import type { VNode } from 'preact';
-import { useState } from 'preact/hooks';
 import { run } from './api.ts';
+import { CreateKey } from './create-key.ts';
+import { Rename } from './dialogs.ts';
 import { refusalOf, usePages, useQuery } from './hooks.ts';
 import { html } from './html.ts';
 import type { Answers } from './operation-types.ts';
-import { Action, Empty, List, PageFrame, Secret, Time } from './parts.ts';
+import { Action, Empty, List, PageFrame, Time } from './parts.ts';
 
-type Row = NonNullable<NonNullable<Answers['ApiKeys']['viewer']['organization']>['apiKeys']>['nodes'][number];
+type Row = NonNullable<Answers['ApiKeys']['viewer']['apiKeys']>['nodes'][number];
+
+const HEAD = ['Key', 'May do', 'Last used', 'Expires', ''];
 
 export function ApiKeysPage(): VNode {
-  const list = usePages('ApiKeys', { first: 50 }, ({ viewer }) => viewer.organization?.apiKeys);
+  const list = usePages('ApiKeys', { first: 50 }, ({ viewer }) => viewer.apiKeys);
   const own = useQuery('OwnScopes', {});
-  const scopes = own.data?.viewer.apiKey?.scopes ?? [];
-  const row = (key: Row) => {
-    const revoke = async () => {
-      const { data, faults } = await run('RevokeApiKey', { id: key.id });
-      list.reload();
-      return refusalOf(data?.revokeApiKey, faults);
-    };
-    return html`<tr key=${key.id}>
-      <td class="wide">
-        <strong>${key.name}</strong>
-        <div class="soft"><code>${key.preview}</code></div>
-      </td>
-      <td title=${key.scopes.join(', ')}>${key.scopes.length} scopes</td>
-      <td><${Time} at=${key.lastUsedAt} /></td>
-      <td>${key.expiresAt ? html`<${Time} at=${key.expiresAt} />` : 'never'}</td>
-      <td>
-        ${key.viewerCanRevoke && html`<${Action} label="Revoke" confirm=${`Revoke “${key.name}”? Whoever uses it is refused at once.`} run=${revoke} />`}
-      </td>
-    </tr>`;
-  };
+  const caller = own.data?.viewer.apiKey;
   const empty = html`<${Empty}>No keys that you may see.<//>`;
   return html`<${PageFrame} title="API keys" intro="A key acts for its user. It is shown once, when it is created.">
-    <${CreateKey} scopes=${scopes} onCreated=${list.reload} />
+    ${caller && html`<${CreateKey} scopes=${caller.scopes} onCreated=${list.reload} />`}
     <${List}
       label="API keys"
       list=${list}
-      row=${row}
+      row=${(key: Row) => rowOf(key, key.id === caller?.id, list.reload)}
       empty=${empty}
-      head=${['Key', 'May do', 'Last used', 'Expires', '']}
+      head=${HEAD}
     />
   <//>`;
 }
 
-type ScopeName = Row['scopes'][number];
-
-function CreateKey({
-  scopes,
-  onCreated,
-}: {
-  readonly scopes: readonly ScopeName[];
-  readonly onCreated: () => void;
-}): VNode {
-  const [name, setName] = useState('');
-  const [made, setMade] = useState<string>();
-  const create = async () => {
-    const { data, faults } = await run('CreateApiKey', { name, scopes: [...scopes] });
-    const result = data?.createApiKey;
-    if (result?.__typename === 'CreateApiKeyPayload') {
-      setMade(result.key);
-      setName('');
-      onCreated();
-    }
-    return refusalOf(result, faults);
+function rowOf(key: Row, isOwn: boolean, onDone: () => void): VNode {
+  const revoke = async () => {
+    const { data, faults } = await run('RevokeApiKey', { id: key.id });
+    onDone();
+    return refusalOf(data?.revokeApiKey, faults);
   };
-  return html`<div class="panel">
-    <form class="filters" onSubmit=${(event: Event) => event.preventDefault()}>
-      <label
-        >Name of a new key
-        <input
-          required
-          value=${name}
-          onInput=${(event: InputEvent) => setName((event.target as HTMLInputElement).value)}
-      /></label>
-      <${Action} label="Create key" isPlain=${false} run=${create} />
-    </form>
-    <p class="soft">It may do what the key that you signed in with may do, in this organization.</p>
-    ${made !== undefined && html`<${Secret} label="The new key." value=${made} />`}
-  </div>`;
+  const rename = async (name: string) => {
+    const { data, faults } = await run('RenameApiKey', { id: key.id, name });
+    onDone();
+    return refusalOf(data?.renameApiKey, faults);
+  };
+  const question = isOwn
+    ? `Revoke “${key.name}”? It is the key that you are signed in with: you are signed out at once.`
+    : `Revoke “${key.name}”? Whoever uses it is refused at once.`;
+  return html`<tr key=${key.id}>
+    <td class="wide">
+      <strong>${key.name}</strong>${isOwn && html` <span class="badge">signed in with</span>`}
+      <div class="soft"><code>${key.preview}</code></div>
+    </td>
+    <td>
+      <details class="scopes">
+        <summary>${key.scopes.length === 1 ? '1 scope' : `${key.scopes.length} scopes`}</summary>
+        <ul>
+          ${key.scopes.map((scope) => html`<li key=${scope}><code>${scope.toLowerCase()}</code></li>`)}
+        </ul>
+      </details>
+    </td>
+    <td><${Time} at=${key.lastUsedAt} /></td>
+    <td>${key.expiresAt ? html`<${Time} at=${key.expiresAt} />` : 'never'}</td>
+    <td class="end">
+      <div class="actions">
+        ${key.viewerCanUpdate && html`<${Rename} label="Name of the key" value=${key.name} save=${rename} />`}
+        ${key.viewerCanRevoke && html`<${Action} label="Revoke" confirm=${question} run=${revoke} />`}
+      </div>
+    </td>
+  </tr>`;
 }

@@ -12,7 +12,7 @@ export interface Answer<Data> {
   readonly faults: readonly Fault[];
 }
 
-const ORGANIZATION = 'console.organization';
+const ORGANIZATION = 'organization';
 
 /** The organization to act in, for keys of several: kept in this browser. */
 export const organization = {
@@ -45,6 +45,21 @@ function send(name: OperationName, variables: object, { accept, headers, signal 
 interface Body {
   readonly data?: unknown;
   readonly errors?: readonly Fault[];
+  readonly extensions?: { readonly cost?: { readonly limit: number; readonly remaining?: number } };
+}
+
+/** What is left to the key in this minute, as the latest answer says; undefined where there is no limit. */
+export interface Left {
+  readonly limit: number;
+  readonly remaining: number;
+}
+
+export const budget: { requests?: Left; cost?: Left } = {};
+
+function noteBudget({ headers }: Response, cost: Left | undefined): void {
+  const [limit, remaining] = ['RateLimit-Limit', 'RateLimit-Remaining'].map((name) => headers.get(name));
+  if (limit && remaining) budget.requests = { limit: Number(limit), remaining: Number(remaining) };
+  if (cost) budget.cost = cost;
 }
 
 /** Runs a query or mutation with the sign-in cookie. Without a valid sign-in the browser goes to the sign-in page. */
@@ -60,7 +75,9 @@ export async function run<Name extends OperationName>(
       organization.clear();
       return await run(name, variables);
     }
-    const { data, errors = [] } = (await response.json()) as Body;
+    const { data, errors = [], extensions } = (await response.json()) as Body;
+    const { limit, remaining } = extensions?.cost ?? {};
+    noteBudget(response, limit !== undefined && remaining !== undefined ? { limit, remaining } : undefined);
     return { data: (data ?? null) as Answers[Name] | null, faults: errors };
   } catch (error) {
     return { data: null, faults: [{ message: `The gateway cannot be reached (${String(error)}).` }] };

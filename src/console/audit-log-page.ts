@@ -1,4 +1,5 @@
 import type { VNode } from 'preact';
+import { Filters, SearchField, useFilter, useSettled } from './filters.ts';
 import { usePages } from './hooks.ts';
 import { html } from './html.ts';
 import type { Answers } from './operation-types.ts';
@@ -6,30 +7,51 @@ import { Empty, List, PageFrame, Time, personOf, wordsOf } from './parts.ts';
 
 type Row = NonNullable<NonNullable<Answers['AuditLog']['viewer']['organization']>['auditLog']>['nodes'][number];
 
+const HEAD = ['When', 'Operation', 'By', 'Object', 'Request'];
+const DAY_MS = 86_400_000;
+
 export function AuditLogPage(): VNode {
-  const list = usePages('AuditLog', { first: 50 }, ({ viewer }) => viewer.organization?.auditLog);
-  const row = (entry: Row) =>
-    html`<tr key=${entry.databaseId}>
-      <td><${Time} at=${entry.occurredAt} /></td>
-      <td><code>${entry.operation}</code></td>
-      <td>${entry.user ? personOf(entry.user) : wordsOf(entry.source)}</td>
-      <td class="wide">
-        ${entry.targetType}
-        <div class="soft"><code>${entry.targetId}</code></div>
-      </td>
-      <td><code class="soft">${entry.requestId}</code></td>
-    </tr>`;
-  const empty = html`<${Empty}>Nothing has been changed yet.<//>`;
+  const [operation, setOperation] = useFilter('operation');
+  const [from, setFrom] = useFilter('from');
+  const [to, setTo] = useFilter('to');
+  const wanted = useSettled(operation);
+  const filter = {
+    ...(wanted && { operation: wanted }),
+    ...(from && { occurredFrom: momentOf(from, 0) }),
+    ...(to && { occurredBefore: momentOf(to, DAY_MS) }),
+  };
+  const list = usePages('AuditLog', { first: 50, filter }, ({ viewer }) => viewer.organization?.auditLog);
+  const isFiltered = Object.keys(filter).length > 0;
+  const empty = isFiltered
+    ? html`<${Empty}>No entry fits this filter. An operation is named in full, such as <code>createApiKey</code>.<//>`
+    : html`<${Empty}>Nothing has been changed yet.<//>`;
   return html`<${PageFrame}
     title="Audit log"
     intro="Every change in this organization, latest first: who, what, and by which request."
   >
-    <${List}
-      label="Audit log"
-      list=${list}
-      row=${row}
-      empty=${empty}
-      head=${['When', 'Operation', 'By', 'Object', 'Request']}
-    />
+    <${Filters}>
+      <${SearchField} label="Operation" value=${operation} onChange=${setOperation} />
+      <${SearchField} label="From" type="date" value=${from} onChange=${setFrom} />
+      <${SearchField} label="To" type="date" value=${to} onChange=${setTo} />
+    <//>
+    <${List} label="Audit log" list=${list} row=${rowOf} empty=${empty} head=${HEAD} />
   <//>`;
+}
+
+/** A day of this place, as a moment. */
+function momentOf(day: string, plusMs: number): string {
+  return new Date(new Date(`${day}T00:00`).getTime() + plusMs).toISOString();
+}
+
+function rowOf(entry: Row): VNode {
+  return html`<tr key=${entry.databaseId}>
+    <td><${Time} at=${entry.occurredAt} /></td>
+    <td><code>${entry.operation}</code></td>
+    <td>${entry.user ? personOf(entry.user) : wordsOf(entry.source)}</td>
+    <td>
+      ${entry.targetType}
+      ${entry.targetId && html`<div class="soft"><code class="cut" title=${entry.targetId}>${entry.targetId}</code></div>`}
+    </td>
+    <td><code class="soft cut" title=${entry.requestId}>${entry.requestId}</code></td>
+  </tr>`;
 }

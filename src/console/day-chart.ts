@@ -3,48 +3,42 @@ import { html } from './html.ts';
 
 const WIDTH = 720;
 const HEIGHT = 160;
-const GAP = 2;
+const GAP = 3;
 
 interface Day {
   readonly day: string;
   readonly count: number;
 }
 
+const short = new Intl.DateTimeFormat('en', { day: 'numeric', month: 'short', timeZone: 'UTC' });
+const nameOf = (day: string | undefined) => (day === undefined ? '' : short.format(new Date(day)));
+
 /** Counts per day as bars. Some thirty bars need no chart library; the numbers are there as a table for those who do not see them. */
 export function DayChart({ days }: { readonly days: readonly Day[] }): VNode {
-  const most = Math.max(1, ...days.map(({ count }) => count));
   const total = days.reduce((sum, { count }) => sum + count, 0);
-  const step = WIDTH / Math.max(1, days.length);
-  const bars = days.map(({ day, count }, index) => {
-    const height = count === 0 ? 0 : Math.max(2, (count / most) * HEIGHT);
-    return html`<rect
-      key=${day}
-      class="bar-of-day"
-      x=${index * step + GAP / 2}
-      y=${HEIGHT - height}
-      width=${Math.max(1, step - GAP)}
-      height=${height}
-      rx="2"
-    >
-      <title>${day}: ${count}</title>
-    </rect>`;
-  });
+  if (total === 0) return html`<p class="soft">None from ${nameOf(days[0]?.day)} to ${nameOf(days.at(-1)?.day)}.</p>`;
+  const most = Math.max(...days.map(({ count }) => count));
   return html`<figure class="chart">
-    <svg
-      viewBox=${`0 0 ${WIDTH} ${HEIGHT}`}
-      preserveAspectRatio="none"
-      role="img"
-      aria-label=${`${total} occurrences in ${days.length} days, at most ${most} a day`}
-    >
-      ${bars}
-      <line class="axis" x1="0" x2=${WIDTH} y1=${HEIGHT} y2=${HEIGHT} />
-    </svg>
+    <div class="plot">
+      <span class="most soft">${most}</span>
+      <svg
+        viewBox=${`0 0 ${WIDTH} ${HEIGHT}`}
+        preserveAspectRatio="none"
+        role="img"
+        aria-label=${`${total} occurrences in ${days.length} days, at most ${most} a day`}
+      >
+        <line class="axis" x1="0" x2=${WIDTH} y1="0.5" y2="0.5" />
+        <line class="axis" x1="0" x2=${WIDTH} y1=${HEIGHT / 2} y2=${HEIGHT / 2} />
+        ${days.map((each, index) => barOf(each, index, { step: WIDTH / days.length, most }))}
+        <line class="axis" x1="0" x2=${WIDTH} y1=${HEIGHT - 0.5} y2=${HEIGHT - 0.5} />
+      </svg>
+    </div>
     <figcaption class="soft">
-      <span>${days[0]?.day}</span><span>${total} in all, at most ${most} a day</span><span>${days.at(-1)?.day}</span>
+      <span>${nameOf(days[0]?.day)}</span><span>${total} in all</span><span>${nameOf(days.at(-1)?.day)}</span>
     </figcaption>
     <details>
       <summary>As a table</summary>
-      <table>
+      <table class="narrow">
         <thead>
           <tr>
             <th scope="col">Day</th>
@@ -63,4 +57,22 @@ export function DayChart({ days }: { readonly days: readonly Day[] }): VNode {
       </table>
     </details>
   </figure>`;
+}
+
+function barOf(
+  { day, count }: Day,
+  index: number,
+  { step, most }: { readonly step: number; readonly most: number },
+): VNode {
+  const height = count === 0 ? 0 : Math.max(2, (count / most) * HEIGHT);
+  return html`<rect
+    key=${day}
+    class="bar-of-day"
+    x=${index * step + GAP / 2}
+    y=${HEIGHT - height}
+    width=${Math.max(1, step - GAP)}
+    height=${height}
+  >
+    <title>${day}: ${count}</title>
+  </rect>`;
 }

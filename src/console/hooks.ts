@@ -39,11 +39,21 @@ export interface Pages<Row> {
   readonly hasMore: boolean;
   readonly loadMore: () => void;
   readonly reload: () => void;
+  /** Changes the rows that are there, without asking for them again. */
+  readonly update: (change: (rows: readonly Row[]) => readonly Row[]) => void;
 }
 
 export interface Page<Row> {
   readonly nodes: readonly Row[];
   readonly pageInfo: { readonly hasNextPage: boolean; readonly endCursor: string | null };
+}
+
+interface PagesState<Row> {
+  readonly rows: readonly Row[];
+  readonly faults: readonly Fault[];
+  readonly isLoading: boolean;
+  readonly end: string | null;
+  readonly hasMore: boolean;
 }
 
 /** A list that is read page by page. `pageOf` finds the page in an answer; undefined where it was refused. */
@@ -52,44 +62,41 @@ export function usePages<Name extends OperationName, Row>(
   variables: Omit<Variables[Name], 'after'>,
   pageOf: (data: Answers[Name]) => Page<Row> | null | undefined,
 ): Pages<Row> {
-  const [pages, setPages] = useState<readonly Page<Row>[]>([]);
-  const [faults, setFaults] = useState<readonly Fault[]>([]);
-  const [isLoading, setLoading] = useState(true);
+  const [state, setState] = useState<PagesState<Row>>({
+    rows: [],
+    faults: [],
+    isLoading: true,
+    end: null,
+    hasMore: false,
+  });
   const [round, setRound] = useState(0);
   const key = JSON.stringify(variables);
-  const load = async (after: string | null) => {
+  const load = async (after: string | null, isCurrent: () => boolean) => {
+    setState((before) => ({ ...before, isLoading: true }));
     const asked = { ...(JSON.parse(key) as object), after } as unknown as Variables[Name];
-    const { data, faults: found } = await run(name, asked);
-    return { page: data && pageOf(data), found };
+    const { data, faults } = await run(name, asked);
+    if (!isCurrent()) return;
+    const page = data && pageOf(data);
+    setState((before) => ({
+      rows: [...(after === null ? [] : before.rows), ...(page?.nodes ?? [])],
+      faults,
+      isLoading: false,
+      end: page?.pageInfo.endCursor ?? null,
+      hasMore: page?.pageInfo.hasNextPage ?? false,
+    }));
   };
   useEffect(() => {
     let isCurrent = true;
-    setLoading(true);
-    void load(null).then(({ page, found }) => {
-      if (!isCurrent) return;
-      setPages(page ? [page] : []);
-      setFaults(found);
-      setLoading(false);
-    });
+    void load(null, () => isCurrent);
     return () => {
       isCurrent = false;
     };
   }, [name, key, round]);
-  const last = pages.at(-1)?.pageInfo;
   return {
-    rows: pages.flatMap(({ nodes }) => nodes),
-    faults,
-    isLoading,
-    hasMore: last?.hasNextPage ?? false,
-    loadMore: () => {
-      setLoading(true);
-      void load(last?.endCursor ?? null).then(({ page, found }) => {
-        if (page) setPages((before) => [...before, page]);
-        setFaults(found);
-        setLoading(false);
-      });
-    },
+    ...state,
+    loadMore: () => void load(state.end, () => true),
     reload: useCallback(() => setRound((count) => count + 1), []),
+    update: useCallback((change) => setState((before) => ({ ...before, rows: change(before.rows) })), []),
   };
 }
 

@@ -3,7 +3,8 @@ import { useEffect, useState } from 'preact/hooks';
 import { organization } from './api.ts';
 import { ApiKeysPage } from './api-keys-page.ts';
 import { AuditLogPage } from './audit-log-page.ts';
-import { EventDefinitionPage, EventDefinitionsPage } from './event-definitions-page.ts';
+import { EventDefinitionPage } from './event-definition-page.ts';
+import { EventDefinitionsPage } from './event-definitions-page.ts';
 import { useQuery } from './hooks.ts';
 import { html } from './html.ts';
 import { McpConnectionsPage } from './mcp-connections-page.ts';
@@ -88,60 +89,70 @@ function Console(): VNode {
     const name = PAGES.find(([prefix]) => path.startsWith(prefix))?.[1] ?? 'Sessions';
     document.title = `${name} – Workspace gateway`;
     document.querySelector<HTMLElement>('#page-title')?.focus({ preventScroll: true });
-  }, [path]);
+    // On a phone the pages are in one line, which scrolls.
+    document.querySelector('.side [aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' });
+  }, [path, viewer === undefined]);
   const organizations = viewer?.organizations?.nodes ?? [];
   const needsChoice = !isLoading && viewer && !viewer.organization && organizations.length > 0;
   if (needsChoice && organizations[0]) choose(organizations[0].databaseId);
   return html`<div class="console">
     <header class="side">
-      <a class="brand" href="/"
-        ><img
-          src=${document.querySelector<HTMLLinkElement>('link[rel=icon]')?.href}
-          alt=""
-          width="26"
-          height="26"
-        />Workspace gateway</a
-      >
-      ${
-        organizations.length > 1
-          ? html`<label class="organization"
-              ><span class="visually-hidden">Organization</span>
-              <select
-                value=${viewer?.organization?.databaseId}
-                onChange=${(event: Event) => choose((event.target as HTMLSelectElement).value)}
-              >
-                ${organizations.map(({ databaseId, name }) => html`<option value=${databaseId}>${name}</option>`)}
-              </select></label
-            >`
-          : html`<p class="organization">${viewer?.organization?.name}</p>`
-      }
+      <a class="brand" href="/"><img src=${ICON} alt="" width="26" height="26" />Workspace gateway</a>
+      <${OrganizationChoice} current=${viewer?.organization} organizations=${organizations} />
       <nav aria-label="Console">
         <ul>
-          ${PAGES.map(([href, name]) => html`<li><a href=${href} aria-current=${path.startsWith(href) || (path === '/' && href === '/sessions') ? 'page' : undefined}>${name}</a></li>`)}
+          ${PAGES.map(([href, name]) => html`<li key=${href}><a href=${href} aria-current=${isAt(path, href) ? 'page' : undefined}>${name}</a></li>`)}
         </ul>
       </nav>
-      <div class="side-foot">
-        <ul>
-          <li><a href="/graphql">GraphiQL</a></li>
-          <li><a href="/docs">REST reference</a></li>
-        </ul>
-        <p class="soft">${viewer?.user && personOf(viewer.user)}</p>
-        <form method="post" action="/sign-out"><button class="button small plain" type="submit">Sign out</button></form>
-      </div>
     </header>
     <main id="content">
       ${!viewer && !isLoading && html`<${Faults} faults=${faults} />`}
-      ${
-        viewer && !viewer.organization && organizations.length === 0
-          ? html`<${PageFrame} title="No organization yet"
-              ><${Empty} command='mutation { createOrganization(input: { name: "Example Works" }) { __typename } }'
-                >You belong to no organization. Create one in <a href="/graphql">GraphiQL</a>:<//
-              ><//
-            >`
-          : viewer && pageAt(path)
-      }
+      ${viewer && (viewer.organization || organizations.length > 0 ? pageAt(path) : html`<${NoOrganization} />`)}
     </main>
+    <footer class="side-foot">
+      <ul>
+        <li><a href="/graphql">GraphiQL</a></li>
+        <li><a href="/docs">REST reference</a></li>
+      </ul>
+      <p class="soft">${viewer?.user && personOf(viewer.user)}</p>
+      <form method="post" action="/sign-out"><button class="button small plain" type="submit">Sign out</button></form>
+    </footer>
   </div>`;
+}
+
+function isAt(path: string, href: string): boolean {
+  return path === href || path.startsWith(`${href}/`) || (path === '/' && href === '/sessions');
+}
+
+const ICON = document.querySelector<HTMLLinkElement>('link[rel=icon]')?.href;
+
+interface Organization {
+  readonly databaseId: string;
+  readonly name: string;
+}
+
+interface OrganizationChoiceProps {
+  readonly current: Organization | null | undefined;
+  readonly organizations: readonly Organization[];
+}
+
+function OrganizationChoice({ current, organizations }: OrganizationChoiceProps): VNode {
+  if (organizations.length < 2) return html`<p class="organization">${current?.name}</p>`;
+  const changed = (event: Event) => choose((event.target as HTMLSelectElement).value);
+  return html`<label class="organization"
+    ><span class="visually-hidden">Organization</span>
+    <select value=${current?.databaseId} onChange=${changed}>
+      ${organizations.map(({ databaseId, name }) => html`<option key=${databaseId} value=${databaseId}>${name}</option>`)}
+    </select></label
+  >`;
+}
+
+function NoOrganization(): VNode {
+  return html`<${PageFrame} title="No organization yet">
+    <${Empty} command='mutation { createOrganization(input: { name: "Example Works" }) { __typename } }'
+      >You belong to no organization. Accept an invitation, or create one in <a href="/graphql">GraphiQL</a>:<//
+    >
+  <//>`;
 }
 
 function choose(id: string): void {

@@ -8,11 +8,17 @@ import { Action, Badge, Empty, List, PageFrame, Time, wordsOf } from './parts.ts
 type Row = NonNullable<NonNullable<Answers['McpServers']['viewer']['organization']>['mcpServers']>['nodes'][number];
 
 const NEXT: Readonly<Record<string, string>> = {
-  NONE: 'Nothing to do',
+  NONE: 'Nothing',
   COMPLETE_AUTHORIZATION: 'Complete the authorization',
   AUTHORIZE: 'Authorize it',
   TEST: 'Test it',
   UPDATE: 'Correct its configuration',
+};
+
+/** What the button of the authorization is called. */
+const LABEL: Readonly<Record<string, string>> = {
+  COMPLETE_AUTHORIZATION: 'Go on to authorize',
+  AUTHORIZE: 'Authorize',
 };
 
 const COMMAND = `mutation {
@@ -50,9 +56,11 @@ export function McpConnectionsPage(): VNode {
       <td>${NEXT[server.nextAction] ?? server.nextAction}</td>
       <td>${wordsOf(server.visibility)}</td>
       <td><${Time} at=${server.lastCheckedAt} /></td>
-      <td class="actions">
-        ${server.viewerCanAuthorize && html`<${Action} label="Authorize" isPlain=${server.nextAction === 'NONE'} run=${authorize} />`}
-        ${server.type === 'REMOTE' && html`<${Action} label="Test" run=${test} />`}
+      <td class="end">
+        <div class="actions">
+          ${server.viewerCanAuthorize && html`<${Action} label=${LABEL[server.nextAction] ?? 'Authorize again'} isPlain=${server.nextAction === 'NONE'} run=${authorize} />`}
+          ${server.type === 'REMOTE' && html`<${Action} label="Test" run=${test} />`}
+        </div>
       </td>
     </tr>`;
   };

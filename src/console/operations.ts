@@ -17,7 +17,7 @@ const MCP_SERVER = `
   tokenExpiresAt viewerCanAuthorize`;
 
 const API_KEY = `
-  id databaseId name preview scopes createdAt expiresAt lastUsedAt revokedAt viewerCanRevoke`;
+  id databaseId name preview scopes createdAt expiresAt lastUsedAt revokedAt viewerCanRevoke viewerCanUpdate`;
 
 const FAULT = '... on Error { message } ... on ValidationError { faults { path message } }';
 
@@ -38,7 +38,7 @@ export const OPERATIONS = {
     } } }
   }`,
 
-  SessionChanged: `subscription SessionChanged { sessionChanged { id } }`,
+  SessionChanged: `subscription SessionChanged { sessionChanged { ${SESSION_ROW} } }`,
 
   Session: `query Session($id: ID!) {
     session(id: $id) {
@@ -108,16 +108,20 @@ export const OPERATIONS = {
   OwnScopes: `query OwnScopes { viewer { apiKey { id scopes } } }`,
 
   ApiKeys: `query ApiKeys($first: Int!, $after: String) {
-    viewer { organization { id apiKeys(first: $first, after: $after) {
+    viewer { apiKeys(first: $first, after: $after) {
       nodes { ${API_KEY} }
       pageInfo { hasNextPage endCursor }
-    } } }
+    } }
   }`,
 
-  CreateApiKey: `mutation CreateApiKey($name: String!, $scopes: [Scope!]!) {
-    createApiKey(input: { name: $name, scopes: $scopes }) {
+  CreateApiKey: `mutation CreateApiKey($input: CreateApiKeyInput!) {
+    createApiKey(input: $input) {
       __typename ... on CreateApiKeyPayload { key apiKey { ${API_KEY} } } ${FAULT}
     }
+  }`,
+
+  RenameApiKey: `mutation RenameApiKey($id: ID!, $name: String!) {
+    renameApiKey(input: { apiKeyId: $id, name: $name }) { __typename ${FAULT} }
   }`,
 
   RevokeApiKey: `mutation RevokeApiKey($id: ID!) {
@@ -133,8 +137,8 @@ export const OPERATIONS = {
     } }
   }`,
 
-  AuditLog: `query AuditLog($first: Int!, $after: String) {
-    viewer { organization { id auditLog(first: $first, after: $after) {
+  AuditLog: `query AuditLog($first: Int!, $after: String, $filter: AuditLogFilter) {
+    viewer { organization { id auditLog(first: $first, after: $after, filter: $filter) {
       nodes { databaseId occurredAt operation source targetType targetId requestId user { name email } }
       pageInfo { hasNextPage endCursor }
     } } }

@@ -1,7 +1,8 @@
-import type { ComponentChildren, VNode } from 'preact';
+import { type ComponentChildren, type VNode, cloneElement, isValidElement, toChildArray } from 'preact';
 import { useState } from 'preact/hooks';
 import type { Fault } from './api.ts';
 import type { Pages } from './hooks.ts';
+import { ConfirmDialog } from './dialogs.ts';
 import { html } from './html.ts';
 
 /** The parts that pages are made of. */
@@ -92,6 +93,61 @@ export function Empty({
   </div>`;
 }
 
+export function Loading(): VNode {
+  return html`<p class="soft" role="status">Loading…</p>`;
+}
+
+/** Facts with their names. Those that are not there are left out. */
+export function Facts({ facts }: { readonly facts: readonly (readonly [name: string, value: unknown])[] }): VNode {
+  return html`<dl class="facts">
+    ${facts.map(
+      ([name, value]) =>
+        value !== null &&
+        value !== undefined &&
+        value !== '' &&
+        html`<div key=${name}>
+          <dt>${name}</dt>
+          <dd>${value}</dd>
+        </div>`,
+    )}
+  </dl>`;
+}
+
+interface TableProps<Row> {
+  readonly label: string;
+  readonly head: readonly string[];
+  readonly rows: readonly Row[];
+  readonly row: (row: Row) => VNode;
+  readonly isBusy?: boolean;
+}
+
+/**
+ * A table that scrolls by itself where it is wider than the page, also by keyboard. On a phone each row is a card: its cells have their column's
+ * name, and all parts their roles, which another layout than a table's would take away.
+ */
+export function Table<Row>({ label, head, rows, row, isBusy = false }: TableProps<Row>): VNode {
+  return html`<div class="table-frame" role="region" aria-label=${label} tabindex="0">
+    <table role="table" aria-label=${label} aria-busy=${isBusy}>
+      <thead role="rowgroup">
+        <tr role="row">
+          ${head.map((name) =>
+            name === '' ? html`<td role="cell"></td>` : html`<th role="columnheader" scope="col">${name}</th>`,
+          )}
+        </tr>
+      </thead>
+      <tbody role="rowgroup">
+        ${rows.map((each) => withRoles(row(each), head))}
+      </tbody>
+    </table>
+  </div>`;
+}
+
+function withRoles(row: VNode, head: readonly string[]): VNode {
+  const cells = toChildArray(row.props.children).filter((child) => isValidElement(child));
+  const named = cells.map((cell, index) => cloneElement(cell, { role: 'cell', 'data-column': head[index] }));
+  return cloneElement(row, { role: 'row' }, named);
+}
+
 interface ListProps<Row> {
   readonly list: Pages<Row>;
   readonly head: readonly string[];
@@ -103,21 +159,10 @@ interface ListProps<Row> {
 /** A table of a list, with its faults, its empty state and a button for the next page. */
 export function List<Row>({ list, head, row, empty, label }: ListProps<Row>): VNode {
   const { rows, faults, isLoading, hasMore, loadMore } = list;
-  const table = html`<div class="table-frame" role="region" aria-label=${label} tabindex="0">
-    <table aria-label=${label} aria-busy=${isLoading}>
-      <thead>
-        <tr>
-          ${head.map((name) => html`<th scope="col">${name}</th>`)}
-        </tr>
-      </thead>
-      <tbody>
-        ${rows.map((each) => row(each))}
-      </tbody>
-    </table>
-  </div>`;
+  const table = html`<${Table} label=${label} head=${head} rows=${rows} row=${row} isBusy=${isLoading} />`;
   return html`<div>
     <${Faults} faults=${faults} />
-    ${rows.length > 0 ? table : isLoading ? html`<p class="soft" role="status">Loading…</p>` : faults.length === 0 && empty}
+    ${rows.length > 0 ? table : isLoading ? html`<${Loading} />` : faults.length === 0 && empty}
     ${hasMore && html`<button class="button plain more" disabled=${isLoading} onClick=${loadMore}>Load more</button>`}
   </div>`;
 }
@@ -134,15 +179,21 @@ interface ActionProps {
 /** A button that does one thing, and says why it could not. */
 export function Action({ label, confirm, isPlain = true, run }: ActionProps): VNode {
   const [isBusy, setBusy] = useState(false);
+  const [isAsking, setAsking] = useState(false);
   const [fault, setFault] = useState<string>();
   const act = async () => {
-    if (confirm !== undefined && !globalThis.confirm(confirm)) return;
     setBusy(true);
     setFault(await run());
     setBusy(false);
   };
+  const answered = (isConfirmed: boolean) => {
+    setAsking(false);
+    if (isConfirmed) void act();
+  };
+  const press = () => (confirm === undefined ? void act() : setAsking(true));
   return html`<span class="action">
-    <button class="button small ${isPlain ? 'plain' : ''}" disabled=${isBusy} onClick=${act}>${label}</button>
+    <button class="button small ${isPlain ? 'plain' : ''}" disabled=${isBusy} onClick=${press}>${label}</button>
+    ${isAsking && html`<${ConfirmDialog} question=${confirm} label=${label} onAnswer=${answered} />`}
     ${fault !== undefined && html`<span class="fault" role="alert">${fault}</span>`}
   </span>`;
 }

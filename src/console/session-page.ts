@@ -1,9 +1,10 @@
 import type { VNode } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { type Fault, follow, run } from './api.ts';
+import { Rename } from './dialogs.ts';
 import { refusalOf, useQuery } from './hooks.ts';
 import { html } from './html.ts';
-import { Action, Badge, Empty, Faults, PageFrame, Time, wordsOf } from './parts.ts';
+import { Action, Badge, Empty, Facts, Faults, Loading, PageFrame, Time, wordsOf } from './parts.ts';
 import { type TimelineEvent, type TimelineItem, withEvents } from './timeline.ts';
 import { TimelineRow } from './timeline-row.ts';
 
@@ -22,15 +23,13 @@ export function SessionPage({ id }: { readonly id: string }): VNode {
       <${Faults} faults=${faults} />
       ${
         isLoading
-          ? html`<p class="soft" role="status">Loading…</p>`
+          ? html`<${Loading} />`
           : faults.length === 0 &&
             html`<${Empty}>There is no such session, or you cannot read it. <a href="/sessions">All sessions</a><//>`
       }
     <//>`;
   }
-  const rename = async () => {
-    const title = globalThis.prompt('New title', session.title);
-    if (title === null || title === session.title) return undefined;
+  const rename = async (title: string) => {
     const answer = await run('RenameSession', { id: session.id, title });
     reload();
     return refusalOf(answer.data?.updateSession, answer.faults);
@@ -42,7 +41,7 @@ export function SessionPage({ id }: { readonly id: string }): VNode {
   };
   const actions =
     session.viewerCanUpdate &&
-    html`<${Action} label="Rename" run=${rename} />
+    html`<${Rename} label="Title" value=${session.title} save=${rename} />
       <${Action} label=${session.isPinned ? 'Unpin' : 'Pin'} run=${pin} />`;
   const facts: [string, unknown][] = [
     ['Agent', session.agent],
@@ -56,16 +55,7 @@ export function SessionPage({ id }: { readonly id: string }): VNode {
     <p><${Badge} value=${session.state.current} /></p>
     <${Faults} faults=${faults} />
     ${session.description && html`<p class="description">${session.description}</p>`}
-    <dl class="facts">
-      ${facts.map(
-        ([name, value]) =>
-          value &&
-          html`<div>
-            <dt>${name}</dt>
-            <dd>${value}</dd>
-          </div>`,
-      )}
-    </dl>
+    <${Facts} facts=${facts} />
     <${Artifacts} artifacts=${session.artifacts ?? []} />
     <${Timeline} id=${session.databaseId} onEnd=${reload} />
   <//>`;

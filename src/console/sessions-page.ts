@@ -1,80 +1,122 @@
 import type { VNode } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useRef } from 'preact/hooks';
 import { follow, run } from './api.ts';
+import { ChoiceField, Filters, SearchField, useFilter, useSettled } from './filters.ts';
 import { refusalOf, usePages } from './hooks.ts';
 import { html } from './html.ts';
 import type { Answers } from './operation-types.ts';
-import { Action, Badge, Empty, List, PageFrame, Time } from './parts.ts';
+import { Action, Badge, Empty, List, PageFrame, Time, wordsOf } from './parts.ts';
 
 type Row = NonNullable<NonNullable<Answers['Sessions']['viewer']['organization']>['sessions']>['nodes'][number];
+type StateName = Row['state']['current'];
+type Visibility = Row['visibility'];
 
-const STATES = ['QUEUED', 'IN_PROGRESS', 'COMPLETED', 'FAILED', 'CANCELLED'] as const;
+const STATES: readonly StateName[] = ['QUEUED', 'IN_PROGRESS', 'COMPLETED', 'FAILED', 'CANCELLED'];
+const VISIBILITIES: readonly Visibility[] = ['PUBLIC', 'PRIVATE'];
+const HEAD = ['Title', 'State', 'Agent', 'Updated', ''];
+
+interface Wanted {
+  readonly title: string;
+  readonly state: StateName | undefined;
+  readonly visibility: Visibility | undefined;
+  readonly isPinned: boolean;
+}
 
 export function SessionsPage(): VNode {
-  const [title, setTitle] = useState('');
-  const [state, setState] = useState('');
-  const filter = { ...(title && { title }), ...(state && { states: [state as (typeof STATES)[number]] }) };
+  const [title, setTitle] = useFilter('title');
+  const [state, setState] = useFilter('state');
+  const [visibility, setVisibility] = useFilter('visibility');
+  const [pinned, setPinned] = useFilter('pinned');
+  const wanted: Wanted = {
+    title: useSettled(title),
+    state: STATES.find((each) => each === state),
+    visibility: VISIBILITIES.find((each) => each === visibility),
+    isPinned: pinned !== '',
+  };
+  const filter = {
+    ...(wanted.title && { title: wanted.title }),
+    ...(wanted.state && { states: [wanted.state] }),
+    ...(wanted.visibility && { visibility: [wanted.visibility] }),
+    ...(wanted.isPinned && { isPinned: true }),
+  };
   const list = usePages('Sessions', { first: 50, filter }, ({ viewer }) => viewer.organization?.sessions);
-  useEffect(() => {
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const onData = () => {
-      // Many changes at once are one new look.
-      clearTimeout(timer);
-      timer = setTimeout(list.reload, 300);
-    };
-    const stop = follow('SessionChanged', {}, { onData, onState: () => undefined });
-    return () => {
-      stop();
-      clearTimeout(timer);
-    };
-  }, [list.reload]);
-  const row = (session: Row) =>
-    html`<tr key=${session.id}>
-      <td class="wide">
-        <a href=${`/sessions/${session.databaseId}`}
-          >${session.isPinned && html`<span title="Pinned" aria-label="Pinned">★ </span>`}${session.title}</a
-        >
-        ${session.project && html`<span class="soft"> ${session.project.name}</span>`}
-      </td>
-      <td><${Badge} value=${session.state.current} /></td>
-      <td>${session.agent ?? html`<span class="soft">–</span>`}</td>
-      <td><${Time} at=${session.updatedAt} /></td>
-      <td>${session.viewerCanUpdate && html`<${PinAction} session=${session} onDone=${list.reload} />`}</td>
-    </tr>`;
-  const isFiltered = title !== '' || state !== '';
+  useLiveRows(list.update, wanted);
+  const isFiltered = Object.keys(filter).length > 0;
   const empty = isFiltered
     ? html`<${Empty}>No session fits this filter.<//>`
     : html`<${Empty} command='mutation { createSession(input: { title: "First session" }) { __typename } }'
         >No sessions yet. Create one in <a href="/graphql">GraphiQL</a>, or let your agent runner do it:<//
       >`;
-  return html`<${PageFrame}
-    title="Sessions"
-    intro="What agents have done and are doing. The list follows changes by itself."
-  >
-    <form class="filters" role="search" onSubmit=${(event: Event) => event.preventDefault()}>
-      <label
-        >Title
-        <input
-          type="search"
-          value=${title}
-          onInput=${(event: InputEvent) => setTitle((event.target as HTMLInputElement).value)}
-      /></label>
-      <label
-        >State
-        <select value=${state} onChange=${(event: Event) => setState((event.target as HTMLSelectElement).value)}>
-          <option value="">Any</option>
-          ${STATES.map((each) => html`<option value=${each}>${each.toLowerCase().replace('_', ' ')}</option>`)}
-        </select>
-      </label>
-    </form>
+  return html`<${PageFrame} title="Sessions" intro="What agents have done and are doing. Changes appear by themselves.">
+    <${Filters}>
+      <${SearchField} label="Title" value=${title} onChange=${setTitle} />
+      <${ChoiceField} label="State" value=${state} onChange=${setState} choices=${choicesOf(STATES)} />
+      <${ChoiceField} label="Visible to" value=${visibility} onChange=${setVisibility} choices=${VISIBLE_TO} />
+      <label class="check"
+        ><input
+          type="checkbox"
+          checked=${wanted.isPinned}
+          onChange=${(event: Event) => setPinned((event.target as HTMLInputElement).checked ? 'yes' : '')}
+        />Pinned</label
+      >
+    <//>
     <${List}
       label="Sessions"
       list=${list}
-      row=${row}
+      row=${(session: Row) => rowOf(session, list.reload)}
       empty=${empty}
-      head=${['Title', 'State', 'Agent', 'Updated', '']}
+      head=${HEAD}
     />
   <//>`;
+}
+
+const VISIBLE_TO = [
+  ['', 'Anybody'],
+  ['PUBLIC', 'The organization'],
+  ['PRIVATE', 'Its creator and admins'],
+] as const;
+
+function choicesOf(values: readonly string[]) {
+  return [['', 'Any'], ...values.map((value) => [value, wordsOf(value)] as const)] as const;
+}
+
+function rowOf(session: Row, onDone: () => void): VNode {
+  return html`<tr key=${session.id}>
+    <td class="wide">
+      <a href=${`/sessions/${session.databaseId}`}
+        >${session.isPinned && html`<span role="img" aria-label="Pinned">★ </span>`}${session.title}</a
+      >
+      ${session.project && html`<span class="soft"> ${session.project.name}</span>`}
+    </td>
+    <td><${Badge} value=${session.state.current} /></td>
+    <td>${session.agent ?? html`<span class="soft">–</span>`}</td>
+    <td><${Time} at=${session.updatedAt} /></td>
+    <td class="end">${session.viewerCanUpdate && html`<${PinAction} session=${session} onDone=${onDone} />`}</td>
+  </tr>`;
+}
+
+/** Puts sessions that change in their place, which is the first, without asking for the list again. */
+function useLiveRows(update: (change: (rows: readonly Row[]) => readonly Row[]) => void, wanted: Wanted): void {
+  const current = useRef(wanted);
+  current.current = wanted;
+  useEffect(() => {
+    const onData = ({ sessionChanged: changed }: Answers['SessionChanged']) =>
+      update((rows) => {
+        const others = rows.filter(({ id }) => id !== changed.id);
+        return isWanted(changed, current.current) ? [changed, ...others] : others;
+      });
+    return follow('SessionChanged', {}, { onData, onState: () => undefined });
+  }, [update]);
+}
+
+/** The filter of the list, for a session that did not come with it. */
+function isWanted(session: Row, { title, state, visibility, isPinned }: Wanted): boolean {
+  return (
+    session.title.toLowerCase().includes(title.toLowerCase()) &&
+    (state === undefined || session.state.current === state) &&
+    (visibility === undefined || session.visibility === visibility) &&
+    (!isPinned || session.isPinned)
+  );
 }
 
 function PinAction({ session, onDone }: { readonly session: Row; readonly onDone: () => void }): VNode {

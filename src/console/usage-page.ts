@@ -1,14 +1,20 @@
 import type { VNode } from 'preact';
+import { type Left, budget } from './api.ts';
 import { useQuery } from './hooks.ts';
 import { html } from './html.ts';
-import { Faults, PageFrame, Time, wordsOf } from './parts.ts';
+import type { Answers } from './operation-types.ts';
+import { Faults, Loading, PageFrame, Time, wordsOf } from './parts.ts';
+
+type Organization = NonNullable<Answers['Usage']['viewer']['organization']>;
+type Occurrences = NonNullable<Organization['monthlyOccurrenceUsage']>;
+
+const whole = new Intl.NumberFormat('en');
+const monthName = new Intl.DateTimeFormat('en', { month: 'long', year: 'numeric', timeZone: 'UTC' });
 
 export function UsagePage(): VNode {
   const { data, faults, isLoading } = useQuery('Usage', {});
   const organization = data?.viewer.organization;
-  const usage = organization?.monthlyOccurrenceUsage;
-  const share = usage?.limit ? Math.min(1, Number(usage.count) / Number(usage.limit)) : 0;
-  const counts: [string, number | undefined][] = [
+  const counts: readonly (readonly [name: string, count: number | undefined])[] = [
     ['Members', organization?.memberCount],
     ['Sessions', organization?.sessions?.totalCount],
     ['MCP connections', organization?.mcpServers?.totalCount],
@@ -17,26 +23,18 @@ export function UsagePage(): VNode {
   ];
   return html`<${PageFrame} title="Usage" intro="What this organization uses, against its limits.">
     <${Faults} faults=${faults} />
-    ${isLoading && !organization && html`<p class="soft" role="status">Loading…</p>`}
-    ${
-      usage &&
-      html`<div class="panel">
-        <h2>Event occurrences in ${usage.month}</h2>
-        <p class="figure">
-          ${String(usage.count)}
-          <span class="soft">${usage.limit ? `of ${String(usage.limit)}` : 'recorded; there is no monthly limit'}</span>
-        </p>
-        ${usage.limit && html`<progress max="1" value=${share} aria-label="Share of the monthly limit">${Math.round(share * 100)} %</progress>`}
-        <p class="soft">Starts again <${Time} at=${usage.resetsAt} />.</p>
-      </div>`
-    }
+    ${isLoading && !organization && html`<${Loading} />`}
+    <div class="panels">
+      ${organization?.monthlyOccurrenceUsage && html`<${OccurrencePanel} usage=${organization.monthlyOccurrenceUsage} />`}
+      ${organization && html`<${KeyPanel} />`}
+    </div>
     <dl class="counts">
       ${counts.map(
         ([name, count]) =>
           count !== undefined &&
-          html`<div>
+          html`<div key=${name}>
             <dt>${name}</dt>
-            <dd>${count}</dd>
+            <dd>${whole.format(count)}</dd>
           </div>`,
       )}
     </dl>
@@ -48,4 +46,39 @@ export function UsagePage(): VNode {
         </ul>`
     }
   <//>`;
+}
+
+function OccurrencePanel({ usage: { month, count, limit, resetsAt } }: { readonly usage: Occurrences }): VNode {
+  const used = Number(count);
+  return html`<section class="panel" aria-labelledby="occurrences">
+    <h2 id="occurrences">Event occurrences in ${monthName.format(new Date(month))}</h2>
+    ${limit === null ? html`<p class="figure">${whole.format(used)}</p>` : html`<${Share} name="Occurrences" used=${used} limit=${Number(limit)} />`}
+    <p class="soft">
+      ${limit === null ? 'There is no monthly limit.' : html`Starts again <${Time} at=${resetsAt} />.`}
+    </p>
+  </section>`;
+}
+
+/** What the console itself has used of the minute: it calls with the key that somebody signed in with. */
+function KeyPanel(): VNode {
+  const { requests, cost } = budget;
+  const usedOf = ({ limit, remaining }: Left) => limit - remaining;
+  return html`<section class="panel" aria-labelledby="minute">
+    <h2 id="minute">Your key in this minute</h2>
+    ${requests ? html`<${Share} name="Requests" used=${usedOf(requests)} limit=${requests.limit} />` : html`<p>There is no limit.</p>`}
+    ${cost && html`<${Share} name="Cost of GraphQL" used=${usedOf(cost)} limit=${cost.limit} />`}
+  </section>`;
+}
+
+interface ShareProps {
+  readonly name: string;
+  readonly used: number;
+  readonly limit: number;
+}
+
+function Share({ name, used, limit }: ShareProps): VNode {
+  return html`<div class="share">
+    <p><span>${name}</span> <span class="number">${whole.format(used)} of ${whole.format(limit)}</span></p>
+    <progress max=${limit} value=${Math.min(used, limit)} aria-label=${name}></progress>
+  </div>`;
 }

@@ -169,16 +169,16 @@ test('the list of sessions shows a session that somebody else creates', async ()
 
 test('a key is created and shown once; revoked, it ends the sign-in that was made with it', async () => {
   const { page } = await open('/api-keys');
-  await page.getByLabel('Name of a new key').fill('runner');
+  await page.getByLabel('Name', { exact: true }).fill('runner');
   await page.getByRole('button', { name: 'Create key' }).click();
   const made = await page.locator('.secret code').textContent();
   expect(made).toMatch(/^wgk_[0-9A-Za-z]{36}$/);
   const other = await open('/api-keys', String(made));
-  page.on('dialog', (dialog) => void dialog.accept());
   await page
     .getByRole('row', { name: /runner/ })
     .getByRole('button', { name: 'Revoke' })
     .click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click();
   await expect.poll(() => page.getByRole('row', { name: /runner/ }).count(), patience).toBe(0);
   await other.page.getByRole('link', { name: 'Usage', exact: true }).click();
   await other.page.waitForURL(/\/sign-in\?/);

@@ -147,7 +147,7 @@ test('create → address → consent → connected → tools → expired → ref
   await decide(page, 'Connect');
   await shown(page, 'connected');
   expect(await page.locator('main').innerText()).toMatch(
-    /Connected\s+The MCP connection “Issue tracker” is connected\.\s+You can close this window\./,
+    /Connected\s+The MCP connection “Issue tracker” is connected\.\s+You can close this window, or go on to the MCP connections\./,
   );
   expect(await faultsOf(page)).toEqual([]);
   const tools = [{ name: 'add' }, { name: 'now' }];

@@ -77,7 +77,7 @@ export const ApiKeyType = nodeType<ApiKeyRow>('ApiKey', {
   }),
 });
 
-const ApiKeyConnection = connectionType(ApiKeyType, { of: 'API keys' });
+export const ApiKeyConnection = connectionType(ApiKeyType, { of: 'API keys' });
 
 builder.objectField(OrganizationType, 'apiKeys', (t) =>
   t.connection(

@@ -25,6 +25,7 @@ form{display:flex;flex-wrap:wrap;gap:.75rem;margin-top:1.75rem}
 button{padding:.6rem 1.25rem;border:1px solid var(--mark);border-radius:6px;background:var(--mark);color:#fff;font:inherit;cursor:pointer}
 button.plain{border-color:var(--line);background:none;color:inherit}
 button:focus-visible{outline:3px solid var(--mark);outline-offset:2px}
+a{color:inherit}
 code{display:inline-block;font:.86em ui-monospace,monospace}
 @media (prefers-color-scheme:dark){:root{--page:#0d1117;--card:#161b22;--text:#e6edf3;--soft:#9ea7b3;--line:#30363d;--mark:#238636}.failed{--mark:#d1372a}.asking{--mark:#2f6fbb}}
 `;
@@ -59,7 +60,7 @@ ${card}
 export function callbackPage(result: CallbackResult): HttpAnswer {
   const isConnected = result.kind === 'connected';
   const card = `<p>${escapeHtml(sayWhat(result))}</p>
-<p class="next">${isConnected ? 'You can close this window.' : TRY_AGAIN}</p>`;
+<p class="next">${isConnected ? CLOSE : TRY_AGAIN}</p>`;
   const html = pageOf(titleOf(result), isConnected ? '✓' : '!', card, isConnected ? '' : 'failed');
   return answerWith(html, { status: isConnected ? 200 : 400, headers: headersFor("'none'") });
 }
@@ -87,8 +88,9 @@ ${facts.map(([term = '', value = '']) => `<dt>${term}</dt><dd>${escapeHtml(value
   return answerWith(pageOf('Is this your connection?', '?', card, 'asking'), { headers: headersFor("'self'") });
 }
 
+const CLOSE = 'You can close this window, or go on to <a href="/mcp-connections">the MCP connections</a>.';
 const TRY_AGAIN =
-  'To try again, authorize the connection where you manage it, and open the new address it gives: <code>authorizeMcpServer</code>, or <code>POST /v1/mcp-connections/{id}/authorize</code>.';
+  'To try again, authorize it among <a href="/mcp-connections">the MCP connections</a>, or open the new address that <code>authorizeMcpServer</code> or <code>POST /v1/mcp-connections/{id}/authorize</code> answers.';
 
 /** One that is not known says nothing of a connection: it may have been completed, and stand. */
 function titleOf(result: CallbackResult): string {

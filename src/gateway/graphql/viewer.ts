@@ -1,10 +1,11 @@
 import { OWN_STATEMENT, builder } from '../../core/graphql/builder.ts';
 import { resolveList } from '../../core/graphql/connections.ts';
+import { refusable } from '../../core/graphql/refusable.ts';
 import type { Actor } from '../../core/operation.ts';
 import { ifKnown } from '../../core/postgres/columns.ts';
 import { selectedColumns } from '../../core/graphql/selection.ts';
-import { ApiKeyType, ScopeEnum } from '../../domains/api-keys/graphql.ts';
-import { type ApiKeyRow, readApiKeys } from '../../domains/api-keys/operations.ts';
+import { ApiKeyConnection, ApiKeyType, ScopeEnum } from '../../domains/api-keys/graphql.ts';
+import { type ApiKeyRow, listApiKeys, readApiKeys } from '../../domains/api-keys/operations.ts';
 import { OrganizationConnection, OrganizationType, RoleEnum } from '../../domains/organizations/graphql/types.ts';
 import {
   type OrganizationRow,
@@ -69,6 +70,23 @@ const ViewerType = builder.objectRef<Actor>('Viewer').implement({
     ),
   }),
 });
+
+builder.objectField(ViewerType, 'apiKeys', (t) =>
+  t.connection(
+    {
+      type: ApiKeyType,
+      description:
+        "The keys that the caller may see, newest first: those of the organization that the request acts in (all of them for an administrator, their own for a member), and with an unbound key also the caller's own unbound ones. Revoked ones are left out.",
+      extensions: refusable(listApiKeys.access),
+      resolve: ({ userId }, page, context, info) => {
+        const selected = selectedColumns<ApiKeyRow>(info, 'ApiKey');
+        const list = () => listApiKeys(context, { includeRevoked: false }, page, selected);
+        return resolveList({ context, info, args: page }, userId, list, selected);
+      },
+    },
+    ApiKeyConnection,
+  ),
+);
 
 /** A row that authentication has just seen can only be gone in a race; then the request fails as a whole. */
 function found<Row>(row: Row | undefined): Row {

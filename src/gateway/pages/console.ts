@@ -1,6 +1,6 @@
 import { readFileSync, readdirSync } from 'node:fs';
 import { answerHtml } from '../../core/http/html-page.ts';
-import { type HttpAnswer, answerWith } from '../../core/http/messages.ts';
+import { type HttpAnswer, type HttpRequest, answerWith } from '../../core/http/messages.ts';
 import { publishModules } from './browser-modules.ts';
 import { publish } from './files.ts';
 import { layout } from './layout.ts';
@@ -23,8 +23,10 @@ export function isConsolePath(pathname: string): boolean {
 }
 
 /** The console: one page for all its addresses. It needs a sign-in, but for accepting an invitation. */
-export function consolePage({ pathname, search }: URL, isSignedIn: boolean): HttpAnswer {
-  if (!isSignedIn && pathname !== PUBLIC) {
+export function consolePage({ headers }: HttpRequest, { pathname, search }: URL, isSignedIn: boolean): HttpAnswer {
+  // A link on another site opens the page without the cookie (`SameSite=Strict`): the page itself finds out who is signed in.
+  const mayLackCookie = /^(?:cross|same)-site$/.test(headers.get('sec-fetch-site') ?? '');
+  if (!isSignedIn && !mayLackCookie && pathname !== PUBLIC) {
     const next = encodeURIComponent(pathname + search);
     return answerWith(null, {
       status: 303,
@@ -37,7 +39,7 @@ export function consolePage({ pathname, search }: URL, isSignedIn: boolean): Htt
     ...modules.map((address) => `<link rel="modulepreload" href="${address}">`),
     `<script type="module" src="${main}"></script>`,
   ].join('\n    ');
-  const body = `<div id="console"${isSignedIn ? ' data-signed-in' : ''}><noscript>The console needs JavaScript. Everything it shows is in the GraphQL API at /graphql.</noscript></div>`;
+  const body = `<div id="console"><noscript>The console needs JavaScript. Everything it shows is in the GraphQL API at /graphql.</noscript></div>`;
   return answerHtml(layout({ title: 'Workspace gateway', head, body }));
 }
 

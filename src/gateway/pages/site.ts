@@ -38,7 +38,7 @@ export function createSite({ printSchema, ...signInDependencies }: SiteDependenc
   };
   const console = get('console', async (request) => {
     const visitor = await signInDependencies.visitorOf(request.headers);
-    return consolePage(new URL(request.url), visitor !== undefined);
+    return consolePage(request, new URL(request.url), visitor !== undefined);
   });
   return {
     find(request, { pathname }) {

@@ -1,0 +1,67 @@
+import type { VNode } from 'preact';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { html } from './html.ts';
+
+/** Questions before something that cannot be taken back, and small forms in place. */
+
+interface ConfirmProps {
+  readonly question: string;
+  readonly label: string;
+  readonly onAnswer: (isConfirmed: boolean) => void;
+}
+
+/** A dialog of the browser's own: it keeps the keyboard inside, and Escape says no. */
+export function ConfirmDialog({ question, label, onAnswer }: ConfirmProps): VNode {
+  const dialog = useRef<HTMLDialogElement>(null);
+  useEffect(() => dialog.current?.showModal(), []);
+  return html`<dialog
+    ref=${dialog}
+    aria-label=${question}
+    onClose=${() => onAnswer(dialog.current?.returnValue === 'yes')}
+  >
+    <form method="dialog">
+      <p>${question}</p>
+      <div class="row">
+        <button class="button small danger" value="yes">${label}</button>
+        <button class="button small plain" value="no">Cancel</button>
+      </div>
+    </form>
+  </dialog>`;
+}
+
+interface RenameProps {
+  /** Names what is renamed, for the field. */
+  readonly label: string;
+  readonly value: string;
+  /** Answers what went wrong. */
+  readonly save: (value: string) => Promise<string | undefined>;
+}
+
+/** A button that becomes a field. */
+export function Rename({ label, value, save }: RenameProps): VNode {
+  const [draft, setDraft] = useState<string>();
+  const [fault, setFault] = useState<string>();
+  const field = useRef<HTMLInputElement>(null);
+  const isOpen = draft !== undefined;
+  useEffect(() => field.current?.select(), [isOpen]);
+  if (!isOpen) return html`<button class="button small plain" onClick=${() => setDraft(value)}>Rename</button>`;
+  const submit = async (event: Event) => {
+    event.preventDefault();
+    const found = draft === value ? undefined : await save(draft);
+    setFault(found);
+    if (found === undefined) setDraft(undefined);
+  };
+  const leave = (event: KeyboardEvent) => event.key === 'Escape' && setDraft(undefined);
+  return html`<form class="row" onSubmit=${submit} onKeyDown=${leave}>
+    <input
+      ref=${field}
+      aria-label=${label}
+      required
+      value=${draft}
+      onInput=${(event: InputEvent) => setDraft((event.target as HTMLInputElement).value)}
+    />
+    <button class="button small">Save</button>
+    <button type="button" class="button small plain" onClick=${() => setDraft(undefined)}>Cancel</button>
+    ${fault !== undefined && html`<span class="fault" role="alert">${fault}</span>`}
+  </form>`;
+}

@@ -1,0 +1,111 @@
+import type { VNode } from 'preact';
+import { DayChart } from './day-chart.ts';
+import { useQuery } from './hooks.ts';
+import { html } from './html.ts';
+import type { Answers } from './operation-types.ts';
+import { Empty, Facts, Faults, Loading, PageFrame, Table, Time, wordsOf } from './parts.ts';
+
+type Definition = NonNullable<Answers['EventDefinition']['eventDefinition']>;
+type Property = Definition['properties'][number];
+type Occurrence = NonNullable<Definition['occurrences']>['nodes'][number];
+
+const OPTIONS_SHOWN = 8;
+
+export function EventDefinitionPage({ name }: { readonly name: string }): VNode {
+  const { data, faults, isLoading } = useQuery('EventDefinition', { name });
+  const definition = data?.eventDefinition;
+  if (!definition) {
+    const missing = html`<${Empty}
+      >There is no event definition of this name. <a href="/event-definitions">All event definitions</a><//
+    >`;
+    return html`<${PageFrame} title="Event definition">
+      <${Faults} faults=${faults} />
+      ${isLoading ? html`<${Loading} />` : faults.length === 0 && missing}
+    <//>`;
+  }
+  const own = definition.properties.filter(({ isDefault }) => !isDefault);
+  const others = definition.properties.filter(({ isDefault }) => isDefault);
+  return html`<${PageFrame} title=${definition.label} intro=${definition.description ?? ''}>
+    <${Faults} faults=${faults} />
+    <${Facts} facts=${factsOf(definition)} />
+    <h2>Occurrences per day</h2>
+    <${DayChart} days=${definition.occurrencesPerDay ?? []} />
+    <h2>Latest occurrences</h2>
+    <${Occurrences} definition=${definition} />
+    <h2>Properties</h2>
+    ${own.length > 0 ? html`<${Properties} label="Properties" properties=${own} />` : html`<p class="soft">None but the default ones.</p>`}
+    ${
+      others.length > 0 &&
+      html`<details class="more-rows">
+        <summary>${others.length} default properties</summary>
+        <${Properties} label="Default properties" properties=${others} />
+      </details>`
+    }
+  <//>`;
+}
+
+/** What an event happens to, in words. */
+export function objectOf({
+  primaryObject,
+  customObjectName,
+}: Pick<Definition, 'primaryObject' | 'customObjectName'>): string {
+  return customObjectName ?? wordsOf(primaryObject);
+}
+
+function factsOf(definition: Definition): readonly (readonly [string, unknown])[] {
+  return [
+    ['Name', html`<code>${definition.name}</code>`],
+    ['Fully qualified', html`<code>${definition.fullyQualifiedName}</code>`],
+    ['Object', objectOf(definition)],
+    ['Updated', html`<${Time} at=${definition.updatedAt} />`],
+  ];
+}
+
+function Occurrences({ definition }: { readonly definition: Definition }): VNode {
+  const nodes = definition.occurrences?.nodes ?? [];
+  if (nodes.length === 0)
+    return html`<${Empty} command=${commandToSend(definition)}
+      >Nothing has been recorded for this event yet. Send one:<//
+    >`;
+  const row = ({ id, occurredAt, objectId, email, properties }: Occurrence) =>
+    html`<tr key=${id}>
+      <td><${Time} at=${occurredAt} /></td>
+      <td>${objectId ?? email ?? html`<span class="soft">–</span>`}</td>
+      <td class="wide"><code>${JSON.stringify(properties)}</code></td>
+    </tr>`;
+  return html`<${Table}
+    label="Latest occurrences"
+    head=${['When', 'Object', 'Properties']}
+    rows=${nodes}
+    row=${row}
+  />`;
+}
+
+function commandToSend({ name, primaryObject }: Definition): string {
+  const object = { CONTACT: { email: 'ann@example.com' }, NO_OBJECT: {} }[primaryObject as string] ?? { objectId: '1' };
+  const body = JSON.stringify({ eventName: name, ...object, properties: {} });
+  return `curl ${location.origin}/events/2026-03/send -H "Authorization: Bearer $KEY" \\
+  -H 'Content-Type: application/json' -d '${body}'`;
+}
+
+function Properties({
+  label,
+  properties,
+}: {
+  readonly label: string;
+  readonly properties: readonly Property[];
+}): VNode {
+  const row = ({ name, label: shown, type, options }: Property) =>
+    html`<tr key=${name}>
+      <td>${shown}</td>
+      <td><code>${name}</code></td>
+      <td>${wordsOf(type)}</td>
+      <td class="wide">
+        ${options
+          .slice(0, OPTIONS_SHOWN)
+          .map(({ label: option }) => option)
+          .join(', ')}${options.length > OPTIONS_SHOWN && ` and ${options.length - OPTIONS_SHOWN} more`}
+      </td>
+    </tr>`;
+  return html`<${Table} label=${label} head=${['Label', 'Name', 'Type', 'Options']} rows=${properties} row=${row} />`;
+}
