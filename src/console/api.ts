@@ -1,3 +1,4 @@
+import { EventSourceParserStream } from 'eventsource-parser/stream';
 import { OPERATIONS, type OperationName } from './operations.ts';
 import type { Answers, Variables } from './operation-types.ts';
 
@@ -115,8 +116,15 @@ export function follow<Name extends OperationName>(
     if (response.status === 401) await signInAgain();
     if (!response.ok || !response.body) throw new Error(`status ${response.status}`);
     onState('live');
-    for await (const { event, data, id } of eventsOf(response.body)) {
-      if (id !== '') lastId = id;
+    const events = response.body
+      .pipeThrough(new TextDecoderStream())
+      .pipeThrough(new EventSourceParserStream())
+      .getReader();
+    for (;;) {
+      const { done, value } = await events.read();
+      if (done) break;
+      const { event, data, id } = value;
+      lastId = id ?? lastId;
       if (event === 'complete') return;
       const body = JSON.parse(data) as Body;
       if (body.data) onData(body.data as Answers[Name]);
@@ -138,26 +146,4 @@ export function follow<Name extends OperationName>(
   };
   void loop();
   return () => stopped.abort();
-}
-
-/** Server-sent events (HTML standard, section 9.2.6), as far as GraphQL over server-sent events uses them. */
-async function* eventsOf(body: ReadableStream<Uint8Array<ArrayBuffer>>) {
-  let rest = '';
-  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
-  for (;;) {
-    const { done, value } = await reader.read();
-    if (done) return;
-    const blocks = (rest + value).split('\n\n');
-    rest = blocks.pop() ?? '';
-    for (const block of blocks) {
-      const field = (key: string) =>
-        block
-          .split('\n')
-          .filter((line) => line.startsWith(`${key}:`))
-          .map((line) => line.slice(key.length + 1).trimStart())
-          .join('\n');
-      if (field('event') !== '' || field('data') !== '')
-        yield { event: field('event'), data: field('data'), id: field('id') };
-    }
-  }
 }

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { stripTypeScriptTypes } from 'node:module';
+import { posix } from 'node:path';
 import { publishAt, readFromPackage } from './files.ts';
 
 /** The addresses of modules that a browser loads. */
@@ -11,6 +12,12 @@ export interface BrowserModules {
   readonly all: readonly string[];
 }
 
+/** The parser of server-sent events, for pages with subscriptions. */
+export const EVENT_STREAM_PARSER = {
+  'eventsource-parser': 'eventsource-parser/dist/index.js',
+  'eventsource-parser/stream': 'eventsource-parser/dist/stream.js',
+};
+
 /**
  * Publishes TypeScript modules of a folder as JavaScript: the types are removed, nothing is bundled or minified. `packages` are the modules of
  * packages that they import by name, with the file of each. All share one address, made from their contents, so that browsers keep them.
@@ -20,14 +27,18 @@ export function publishModules(
   names: readonly [main: string, ...others: string[]],
   packages: Readonly<Record<string, string>> = {},
 ): BrowserModules {
-  const fileOf = new Map(Object.keys(packages).map((name) => [name, `${name.replaceAll('/', '-')}.js`]));
+  const fileOf = new Map<string, string>();
+  for (const [name, path] of Object.entries(packages)) {
+    const file = `${name.replaceAll('/', '-')}.js`;
+    fileOf.set(name, file).set(path, file);
+  }
   const contents = new Map<string, string>();
   for (const name of names) {
     const source = readFileSync(new URL(name, folder), 'utf8');
     contents.set(name.replace(/\.ts$/, '.js'), withAddresses(withoutTypes(source), fileOf));
   }
-  for (const [name, file] of Object.entries(packages))
-    contents.set(fileOf.get(name) ?? name, withAddresses(readFromPackage(file), fileOf));
+  for (const [name, path] of Object.entries(packages))
+    contents.set(fileOf.get(name) ?? name, withAddresses(readFromPackage(path), fileOf, path));
   const hash = createHash('sha256')
     .update(JSON.stringify([...contents]))
     .digest('hex')
@@ -38,17 +49,19 @@ export function publishModules(
   return { main: addresses[0] ?? '', all: addresses };
 }
 
-/** Imports name files beside the module, as a browser asks for them. */
-function withAddresses(code: string, fileOf: ReadonlyMap<string, string>): string {
+/** Imports name files beside the module, as a browser asks for them. `within` is the file of a package that the code is from. */
+function withAddresses(code: string, fileOf: ReadonlyMap<string, string>, within?: string): string {
+  const addressOf = (path: string) => {
+    if (!path.startsWith('./')) return fileOf.get(path);
+    return within === undefined
+      ? path.slice(2).replace(/\.ts$/, '.js')
+      : fileOf.get(posix.join(posix.dirname(within), path));
+  };
   return code.replaceAll(
     /(\b(?:from|import)\s*\(?\s*)(['"])([^'"\n]+)\2/g,
     (whole, before: string, quote: string, path: string) => {
-      const file = path.startsWith('./')
-        ? path.replace(/\.ts$/, '.js')
-        : fileOf.has(path)
-          ? `./${fileOf.get(path)}`
-          : undefined;
-      return file === undefined ? whole : before + quote + file + quote;
+      const file = addressOf(path);
+      return file === undefined ? whole : `${before}${quote}./${file}${quote}`;
     },
   );
 }

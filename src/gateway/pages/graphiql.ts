@@ -1,6 +1,6 @@
 import { answerHtml, contentSecurityPolicy } from '../../core/http/html-page.ts';
 import type { HttpAnswer } from '../../core/http/messages.ts';
-import { publishModules } from './browser-modules.ts';
+import { EVENT_STREAM_PARSER, publishModules } from './browser-modules.ts';
 import { publishFromPackage, publishOwn } from './files.ts';
 import { HEADER_STYLE, type Visitor, header } from './header.ts';
 import { layout } from './layout.ts';
@@ -29,12 +29,11 @@ const POLICY = contentSecurityPolicy({ 'style-src': "'unsafe-inline'" });
 let assets: ReturnType<typeof publishAssets> | undefined;
 
 function publishAssets() {
-  const { main, all } = publishModules(new URL('browser/', import.meta.url), [
-    'graphiql.ts',
-    'graphiql-examples.ts',
-    'graphiql-requests.ts',
-    'organization-choice.ts',
-  ]);
+  const { main, all } = publishModules(
+    new URL('browser/', import.meta.url),
+    ['graphiql.ts', 'graphiql-examples.ts', 'graphiql-requests.ts', 'organization-choice.ts'],
+    EVENT_STREAM_PARSER,
+  );
   return {
     styles: [publishFromPackage('graphiql/graphiql.min.css'), publishOwn('graphiql.css')],
     scripts: [

@@ -1,4 +1,5 @@
 // How GraphiQL sends operations: GraphQL over HTTP, and subscriptions over server-sent events.
+import { EventSourceParserStream } from 'eventsource-parser/stream';
 
 export interface FetcherParams {
   readonly query: string;
@@ -53,33 +54,20 @@ export async function* subscribe(
     }
     const latest: unknown[] = [];
     let received = 0;
-    for await (const { event, data } of eventsOf(response.body)) {
-      if (event === 'complete') break;
+    const events = response.body
+      .pipeThrough(new TextDecoderStream())
+      .pipeThrough(new EventSourceParserStream())
+      .getReader();
+    for (;;) {
+      const { done, value } = await events.read();
+      if (done || value.event === 'complete') break;
       received += 1;
-      latest.unshift(JSON.parse(data));
+      latest.unshift(JSON.parse(value.data));
       latest.length = Math.min(latest.length, MAX_SHOWN);
       yield { received, latestFirst: [...latest] };
     }
     yield { received, ended: true, latestFirst: latest };
   } finally {
     gone.abort();
-  }
-}
-
-/** The events of a stream (HTML standard, section 9.2.6), as far as GraphQL over server-sent events uses them. */
-async function* eventsOf(body: ReadableStream<Uint8Array<ArrayBuffer>>) {
-  let rest = '';
-  for await (const text of body.pipeThrough(new TextDecoderStream())) {
-    const blocks = (rest + text).split('\n\n');
-    rest = blocks.pop() ?? '';
-    for (const block of blocks) {
-      const field = (name: string) =>
-        block
-          .split('\n')
-          .filter((line) => line.startsWith(`${name}:`))
-          .map((line) => line.slice(name.length + 1).trimStart())
-          .join('\n');
-      if (field('event') !== '') yield { event: field('event'), data: field('data') };
-    }
   }
 }
