@@ -26,6 +26,58 @@ const SESSION = createSessionInput.parse({
   diffSummary: { additions: 12, deletions: 3 },
 });
 
+const WAITING = {
+  title: 'Write the release notes of 2.5',
+  visibility: 'public',
+  agent: 'writer',
+  project: { id: '7d444840-9dc0-41d1-b245-5ffdce74fad2', name: 'Shop', icon: 'bug', color: 'teal' },
+};
+const FAILED = { ...WAITING, title: 'Import the invoices of 2024', agent: 'coder', description: 'From the old shop.' };
+const FAILED_EVENTS = [
+  {
+    eventType: 'stream_event',
+    provider: 'anthropic',
+    eventData: {
+      type: 'stream_event',
+      deltaType: 'text_delta',
+      itemId: 'item_1',
+      responsePhase: 'commentary',
+      accumulatedText: 'I look where the old shop keeps its invoices.',
+    },
+  },
+  {
+    eventType: 'stream_event',
+    provider: 'anthropic',
+    eventData: {
+      type: 'stream_event',
+      deltaType: 'input_json_delta',
+      itemId: 'toolu_1',
+      toolName: 'Bash',
+      accumulatedText: '{"command":"psql -h old-shop.example -c \'\\\\dt invoices*\'"}',
+    },
+  },
+  {
+    eventType: 'tool_result',
+    provider: 'anthropic',
+    eventData: {
+      type: 'tool_result',
+      itemId: 'toolu_1',
+      toolName: 'Bash',
+      toolResult: {
+        status: 'error',
+        output: 'psql: error: connection to server at "old-shop.example" failed: Connection refused',
+        error: 'the command ended with code 2',
+        exitCode: 2,
+      },
+    },
+  },
+  {
+    eventType: 'session',
+    provider: 'anthropic',
+    eventData: { type: 'runner_error', source: 'runner', message: 'The database of the old shop cannot be reached.' },
+  },
+];
+
 const PULL_REQUEST = {
   url: 'https://git.example.com/acme/shop/pull/42',
   title: 'Apply coupons one after the other',
@@ -43,8 +95,23 @@ const PULL_REQUEST = {
   codeRepository: { ...REPOSITORY, owner: 'acme', baseBranch: 'main' },
 };
 
-/** A session that runs, with a few hundred events and a pull request; a runner could go on with it. */
-export async function createDemoSession(context: OperationContext): Promise<void> {
+/** One session that waits, one that failed, and one that runs, with a few hundred events. A runner could go on with the last. */
+export async function createDemoSessions(context: OperationContext): Promise<void> {
+  await createSession(context, createSessionInput.parse(WAITING));
+  await createFailedSession(context);
+  await createRunningSession(context);
+}
+
+async function createFailedSession(context: OperationContext): Promise<void> {
+  const { id } = await createSession(context, createSessionInput.parse(FAILED));
+  await transitionSession(context, { sessionId: id, state: 'inProgress' });
+  const events = FAILED_EVENTS.map((event) => recordedEvent.parse(event));
+  await appendSessionEvents(context, { sessionId: id, batchId: 'demo', events });
+  await transitionSession(context, { sessionId: id, state: 'failed' });
+}
+
+/** With a pull request. */
+async function createRunningSession(context: OperationContext): Promise<void> {
   const { id } = await createSession(context, SESSION);
   await transitionSession(context, { sessionId: id, state: 'inProgress' });
   const events = [...agentRun(EVENTS)].map((event) => recordedEvent.parse(event));

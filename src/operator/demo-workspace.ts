@@ -2,7 +2,8 @@ import { type Actor, SCOPES } from '../core/operation.ts';
 import { createEventDefinitionInput } from '../domains/event-definitions/input.ts';
 import { createEventDefinition } from '../domains/event-definitions/operations.ts';
 import { Organization } from '../domains/organizations/entity.ts';
-import { createDemoSession } from './demo-session.ts';
+import { sendDemoOccurrences } from './demo-occurrences.ts';
+import { createDemoSessions } from './demo-session.ts';
 import { type IssuedKey, createKeyFor } from './issue-key.ts';
 import { type Dependencies, operationContext } from '../gateway/dependencies.ts';
 
@@ -62,6 +63,7 @@ export async function createDemoWorkspace(dependencies: Dependencies): Promise<I
       createEventDefinitionInput.parse(definition),
     );
   }
-  await createDemoSession(operationContext(dependencies, actor, 'demo'));
+  await sendDemoOccurrences(operationContext(dependencies, actor, 'demo'));
+  await createDemoSessions(operationContext(dependencies, actor, 'demo'));
   return issued;
 }

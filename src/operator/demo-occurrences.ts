@@ -1,0 +1,54 @@
+import type { OperationContext } from '../core/operation.ts';
+import { type SendEventOccurrenceInput, sendEventOccurrencesInput } from '../domains/event-occurrences/input.ts';
+import { sendEventOccurrences } from '../domains/event-occurrences/operations.ts';
+
+/** Visits of each of the last days, the oldest first. */
+const VISITS = [5, 7, 4, 9, 12, 8, 3, 6, 11, 14, 10, 16, 13, 9];
+const PEOPLE = ['ann', 'ben', 'cleo', 'dan', 'eve'];
+const PRODUCTS = [
+  ['mug-blue', 12.5],
+  ['tea-green', 6.9],
+  ['kettle-1l', 49],
+] as const;
+/** Every so many visits somebody buys. */
+const VISITS_PER_ORDER = 4;
+
+const DAY_MS = 86_400_000;
+/** Between two visits of a day. */
+const STEP_MS = 25 * 60_000;
+
+/** Two weeks of a shop, up to now, so that plots and lists have something to show. Left out where they would exceed the month's limit. */
+export async function sendDemoOccurrences(context: OperationContext): Promise<void> {
+  const { monthlyOccurrenceLimit: limit } = context.settings;
+  const inputs = occurrencesUntil(context.now());
+  if (limit > 0 && limit < inputs.length) return;
+  await sendEventOccurrences(context, sendEventOccurrencesInput.parse({ inputs }));
+}
+
+function occurrencesUntil(now: Date): SendEventOccurrenceInput[] {
+  const moments = VISITS.flatMap((count, index) => {
+    const latest = now.getTime() - (VISITS.length - 1 - index) * DAY_MS;
+    return Array.from({ length: count }, (_, visit) => new Date(latest - visit * STEP_MS).toISOString());
+  });
+  return moments.flatMap((occurredAt, index) => {
+    const [product, price] = PRODUCTS[index % PRODUCTS.length] ?? PRODUCTS[0];
+    const viewed = {
+      eventName: 'product_viewed',
+      email: `${PEOPLE[index % PEOPLE.length]}@example.com`,
+      occurredAt,
+      properties: { product_id: product, price },
+    };
+    const number = String(1001 + Math.floor(index / VISITS_PER_ORDER));
+    const order = {
+      eventName: 'order_completed',
+      objectId: number,
+      occurredAt,
+      properties: {
+        order_number: number,
+        total: price * (1 + (index % 3)),
+        payment_method: index % 3 === 0 ? 'invoice' : 'card',
+      },
+    };
+    return index % VISITS_PER_ORDER === 0 ? [viewed, order] : [viewed];
+  });
+}
