@@ -3,7 +3,7 @@
  */
 const SESSION_ROW = `
   id databaseId title visibility isPinned agent updatedAt createdAt viewerCanUpdate
-  state { current } project { name }`;
+  state { current } project { name } creator { name email }`;
 
 const EVENT = `
   databaseId createdAt eventType messageId
@@ -151,8 +151,7 @@ export const OPERATIONS = {
       sessions(first: 1) { totalCount }
       mcpServers(first: 1) { totalCount }
       eventDefinitions(first: 1) { totalCount }
-      apiKeys(first: 1) { totalCount }
-    } }
+    } apiKeys(first: 1) { totalCount } }
   }`,
 } as const;
 

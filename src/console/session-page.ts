@@ -4,9 +4,9 @@ import { type Fault, follow, run } from './api.ts';
 import { Rename } from './dialogs.ts';
 import { refusalOf, useQuery } from './hooks.ts';
 import { html } from './html.ts';
-import { Action, Badge, Empty, Facts, Faults, Loading, PageFrame, Time, wordsOf } from './parts.ts';
+import { Action, Badge, Empty, Facts, Faults, Loading, PageFrame, Time, personOf, wordsOf } from './parts.ts';
 import { type TimelineEvent, type TimelineItem, withEvents } from './timeline.ts';
-import { TimelineRow } from './timeline-row.ts';
+import { TimelineRow, dayOf, isSameDay } from './timeline-row.ts';
 
 const PAGE = 200;
 /** Rows that are in the page at once: earlier ones leave when later ones come, and are read again when somebody scrolls back. */
@@ -45,6 +45,7 @@ export function SessionPage({ id }: { readonly id: string }): VNode {
       <${Action} label=${session.isPinned ? 'Unpin' : 'Pin'} run=${pin} />`;
   const facts: [string, unknown][] = [
     ['Agent', session.agent],
+    ['Created by', session.creator && personOf(session.creator)],
     ['Project', session.project?.name],
     ['Visibility', wordsOf(session.visibility)],
     ['Branch', session.branchName],
@@ -201,7 +202,13 @@ function Timeline({ id, onEnd }: { readonly id: string; readonly onEnd: () => vo
     ${loaded.hasEarlier && html`<${More} label="Earlier events" load=${earlier} />`}
     ${loaded.events.length === 0 && live !== 'loading' && html`<${Empty} command=${`npm run --silent cli -- events import --session ${id} run.ndjson`}>No events have been recorded yet. A runner appends them over the API; or import a file:<//>`}
     <ol class="items">
-      ${items.current.items.map((item) => html`<${TimelineRow} key=${item.id} item=${item} sessionId=${id} isWanted=${wanted >= item.id && wanted <= item.lastId && wanted > 0} />`)}
+      ${items.current.items.flatMap((item, index, all) => {
+        const isWanted = wanted >= item.id && wanted <= item.lastId && wanted > 0;
+        const row = html`<${TimelineRow} key=${item.id} item=${item} sessionId=${id} isWanted=${isWanted} />`;
+        return isSameDay(item, all[index - 1])
+          ? [row]
+          : [html`<li key=${`day ${item.id}`} class="day">${dayOf(item)}</li>`, row];
+      })}
     </ol>
     ${loaded.hasLater && html`<${More} label="Later events" load=${later} isAutomatic />`}
   </section>`;

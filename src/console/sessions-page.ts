@@ -36,7 +36,7 @@ export function SessionsPage(): VNode {
   const filter = {
     ...(wanted.title && { title: wanted.title }),
     ...(wanted.state && { states: [wanted.state] }),
-    ...(wanted.visibility && { visibility: [wanted.visibility] }),
+    ...(wanted.visibility && { visibilities: [wanted.visibility] }),
     ...(wanted.isPinned && { isPinned: true }),
   };
   const list = usePages('Sessions', { first: 50, filter }, ({ viewer }) => viewer.organization?.sessions);

@@ -13,6 +13,16 @@ interface RowProps {
 }
 
 const clock = new Intl.DateTimeFormat('en', { hour: '2-digit', minute: '2-digit', second: '2-digit', hour12: false });
+const date = new Intl.DateTimeFormat('en', { dateStyle: 'full' });
+
+/** The day of an item, as the reader's calendar has it. */
+export function dayOf({ at }: TimelineItem): string {
+  return date.format(new Date(at));
+}
+
+export function isSameDay(item: TimelineItem, other: TimelineItem | undefined): boolean {
+  return other !== undefined && new Date(item.at).toDateString() === new Date(other.at).toDateString();
+}
 
 export const TimelineRow = memo(function Row({ item, sessionId, isWanted }: RowProps): VNode {
   const scope = item.scope === null || item.scope === 'FOREGROUND' ? null : item.scope.toLowerCase();
@@ -20,8 +30,11 @@ export const TimelineRow = memo(function Row({ item, sessionId, isWanted }: RowP
   const classes = ['item', item.kind, isError && 'error', isWanted && 'wanted', scope].filter(Boolean).join(' ');
   return html`<li id=${`event-${item.id}`} class=${classes}>
     <div class="item-head">
-      <a class="anchor" href=${`/sessions/${sessionId}#event-${item.id}`} title=${`Event ${item.id}`}
-        >${clock.format(new Date(item.at))}</a
+      <a
+        class="anchor"
+        href=${`/sessions/${sessionId}#event-${item.id}`}
+        title=${`${dayOf(item)}. This link leads to the event.`}
+        ><time datetime=${item.at}>${clock.format(new Date(item.at))}</time></a
       >
       ${scope !== null && html`<span class="scope">${scope}</span>`}
       ${item.kind === 'message' && item.isFinal && html`<span class="scope final">final answer</span>`}
@@ -41,7 +54,8 @@ function Body({ item }: { readonly item: TimelineItem }): VNode {
       ${status !== null && html`<${Badge} value=${status === 'RUNNING' ? 'IN_PROGRESS' : status === 'ERROR' ? 'FAILED' : status} />`}
     </summary>
     ${input !== '' && html`<pre tabindex="0" aria-label="Input">${prettyOf(input)}</pre>`}
-    ${error !== null && html`<p class="fault">${error}${exitCode !== null && ` (exit code ${exitCode})`}</p>`}
+    ${error !== null && html`<p class="fault">${error}</p>`}
+    ${Boolean(exitCode) && html`<p class="soft">Exit code ${exitCode}</p>`}
     ${output !== '' && html`<pre tabindex="0" aria-label="Output">${output}</pre>`}
   </details>`;
 }
@@ -54,9 +68,15 @@ function summaryOf(input: string): string {
     .slice(0, 200);
 }
 
+/** The input of a tool, to be read: a single text by itself, others below their names, and anything else as JSON. */
 function prettyOf(input: string): string {
   const value = objectOf(input);
-  return value ? JSON.stringify(value, null, 2) : input;
+  if (!value) return input;
+  const entries = Object.entries(value);
+  if (!entries.every((entry): entry is [string, string] => typeof entry[1] === 'string'))
+    return JSON.stringify(value, null, 2);
+  if (entries.length === 1) return entries[0]?.[1] ?? '';
+  return entries.map(([name, text]) => (text.includes('\n') ? `${name}:\n${text}` : `${name}: ${text}`)).join('\n');
 }
 
 function objectOf(text: string): object | undefined {

@@ -27,8 +27,8 @@ export type TimelineItem = Item &
     | { readonly kind: 'note'; readonly label: string; readonly isError: boolean }
   );
 
-/** Events that only frame a message. */
-const FRAMES = /(?:_start|_stop|\.created|\.completed|\.in_progress|\.added|\.done)$/;
+/** Events that only frame a message, or keep a connection open. */
+const FRAMES = /(?:_start|_stop|\.created|\.completed|\.in_progress|\.added|\.done)$|^(?:message_delta|ping)$/;
 
 /** Appends events to the items before them. Items are never changed: those that grow are replaced, so that only they are drawn anew. */
 export function withEvents(items: readonly TimelineItem[], events: readonly TimelineEvent[]): TimelineItem[] {

@@ -19,7 +19,7 @@ export function UsagePage(): VNode {
     ['Sessions', organization?.sessions?.totalCount],
     ['MCP connections', organization?.mcpServers?.totalCount],
     ['Event definitions', organization?.eventDefinitions?.totalCount],
-    ['API keys', organization?.apiKeys?.totalCount],
+    ['API keys', data?.viewer.apiKeys?.totalCount],
   ];
   return html`<${PageFrame} title="Usage" intro="What this organization uses, against its limits.">
     <${Faults} faults=${faults} />
