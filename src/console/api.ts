@@ -71,8 +71,7 @@ export async function run<Name extends OperationName>(
   try {
     const response = await send(name, variables, { accept: 'application/graphql-response+json, application/json' });
     if (response.status === 401) return signInAgain();
-    // The organization that this browser remembers is not one of this key.
-    if ([400, 404].includes(response.status) && organization.get() !== null && name === 'Viewer') {
+    if (name === 'Viewer' && isForeignOrganization(response)) {
       organization.clear();
       return await run(name, variables);
     }
@@ -83,6 +82,37 @@ export async function run<Name extends OperationName>(
   } catch (error) {
     return { data: null, faults: [{ message: `The gateway cannot be reached (${String(error)}).` }] };
   }
+}
+
+/** Whether the organization that this browser remembers is not one of this key. */
+function isForeignOrganization({ status }: Response): boolean {
+  return [400, 403, 404].includes(status) && organization.get() !== null;
+}
+
+/** Who is signed in, by their name or e-mail address; null for nobody. */
+export async function whoIsSignedIn(): Promise<string | null> {
+  const response = await send('Viewer', {}, { accept: 'application/graphql-response+json, application/json' });
+  if (!response.ok) {
+    if (!isForeignOrganization(response)) return null;
+    organization.clear();
+    return await whoIsSignedIn();
+  }
+  const { data } = (await response.json()) as { readonly data: Answers['Viewer'] | null };
+  const user = data?.viewer.user;
+  return user?.email ?? user?.name ?? null;
+}
+
+/** Signs this browser in. @returns what went wrong */
+export async function signIn(key: string): Promise<string | undefined> {
+  const response = await fetch('/sign-in', {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json', Accept: 'application/json' },
+    body: JSON.stringify({ key }),
+  });
+  if (response.ok) return undefined;
+  return response.status === 401
+    ? 'That key does not work: it is mistyped, expired or revoked.'
+    : `The gateway answered ${response.status}.`;
 }
 
 function signInAgain(): Promise<never> {

@@ -7,6 +7,7 @@ import { EventDefinitionPage } from './event-definition-page.ts';
 import { EventDefinitionsPage } from './event-definitions-page.ts';
 import { useQuery } from './hooks.ts';
 import { html } from './html.ts';
+import { InvitationPage } from './invitation-page.ts';
 import { McpConnectionsPage } from './mcp-connections-page.ts';
 import { MembersPage } from './members-page.ts';
 import { Empty, Faults, PageFrame, personOf } from './parts.ts';
@@ -27,9 +28,8 @@ const PAGES = [
 function pageAt(path: string): VNode {
   const [, section = '', name] = path.split('/');
   if (name) {
-    if (section === 'sessions') return html`<${SessionPage} key=${name} id=${decodeURIComponent(name)} />`;
-    if (section === 'event-definitions')
-      return html`<${EventDefinitionPage} key=${name} name=${decodeURIComponent(name)} />`;
+    if (section === 'sessions') return html`<${SessionPage} key=${name} id=${decoded(name)} />`;
+    if (section === 'event-definitions') return html`<${EventDefinitionPage} key=${name} name=${decoded(name)} />`;
   }
   switch (section) {
     case '':
@@ -49,6 +49,15 @@ function pageAt(path: string): VNode {
       return html`<${UsagePage} />`;
     default:
       return html`<${PageFrame} title="Not found"><${Empty}>There is no such page.<//><//>`;
+  }
+}
+
+/** A part of the address; as it is, where it is not encoded well. */
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
   }
 }
 
@@ -150,9 +159,18 @@ function OrganizationChoice({ current, organizations }: OrganizationChoiceProps)
 function NoOrganization(): VNode {
   return html`<${PageFrame} title="No organization yet">
     <${Empty} command='mutation { createOrganization(input: { name: "Example Works" }) { __typename } }'
-      >You belong to no organization. Accept an invitation, or create one in <a href="/graphql">GraphiQL</a>:<//
+      >You belong to no organization. <a href="/invitations/accept">Accept an invitation</a>, or create one in
+      <a href="/graphql">GraphiQL</a>:<//
     >
   <//>`;
+}
+
+/** The one page for people who may have no account yet. */
+function Invitation({ isStranger }: { readonly isStranger: boolean }): VNode {
+  return html`<main id="content" class="alone">
+    <a class="brand" href="/"><img src=${ICON} alt="" width="28" height="28" />Workspace gateway</a>
+    <${InvitationPage} isStranger=${isStranger} />
+  </main>`;
 }
 
 function choose(id: string): void {
@@ -162,6 +180,12 @@ function choose(id: string): void {
 
 const root = document.querySelector('#console');
 if (root) {
+  const isStranger = root.hasAttribute('data-stranger');
   root.replaceChildren();
-  render(html`<${Console} />`, root);
+  render(
+    location.pathname === '/invitations/accept'
+      ? html`<${Invitation} isStranger=${isStranger} />`
+      : html`<${Console} />`,
+    root,
+  );
 }

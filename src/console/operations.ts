@@ -129,12 +129,49 @@ export const OPERATIONS = {
   }`,
 
   Members: `query Members($first: Int!, $after: String) {
-    viewer { role organization { id
+    viewer { organization { id
       members(first: $first, after: $after) {
         edges { role node { joinedAt user { id name email } } }
         pageInfo { hasNextPage endCursor }
       }
     } }
+  }`,
+
+  Membership: `query Membership { viewer { user { id } organization { id name slug viewerCanAdminister } } }`,
+
+  ChangeRole: `mutation ChangeRole($userId: ID!, $role: OrganizationRole!) {
+    changeOrganizationMemberRole(input: { userId: $userId, role: $role }) { __typename ${FAULT} }
+  }`,
+
+  RemoveMember: `mutation RemoveMember($userId: ID!) {
+    removeOrganizationMember(input: { userId: $userId }) { __typename ${FAULT} }
+  }`,
+
+  LeaveOrganization: `mutation LeaveOrganization($id: ID!) {
+    leaveOrganization(input: { organizationId: $id }) { __typename ${FAULT} }
+  }`,
+
+  Invitations: `query Invitations($first: Int!, $after: String) {
+    viewer { organization { id invitations(first: $first, after: $after) {
+      nodes { id email role expiresAt viewerCanRevoke invitedBy { name email } }
+      pageInfo { hasNextPage endCursor }
+    } } }
+  }`,
+
+  Invite: `mutation Invite($email: String!, $role: OrganizationRole!) {
+    inviteOrganizationMember(input: { email: $email, role: $role }) {
+      __typename ... on InviteOrganizationMemberPayload { token } ${FAULT}
+    }
+  }`,
+
+  RevokeInvitation: `mutation RevokeInvitation($id: ID!) {
+    revokeOrganizationInvitation(input: { invitationId: $id }) { __typename ${FAULT} }
+  }`,
+
+  AcceptInvitation: `mutation AcceptInvitation($token: String!) {
+    acceptOrganizationInvitation(input: { token: $token }) {
+      __typename ... on AcceptOrganizationInvitationPayload { organization { databaseId name } } ${FAULT}
+    }
   }`,
 
   AuditLog: `query AuditLog($first: Int!, $after: String, $filter: AuditLogFilter) {

@@ -43,6 +43,15 @@ export function wordsOf(value: string): string {
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
+export const ROLES = [
+  ['MEMBER', 'Member'],
+  ['ADMIN', 'Administrator'],
+] as const;
+
+export function roleName(role: 'MEMBER' | 'ADMIN'): string {
+  return ROLES.find(([value]) => value === role)?.[1] ?? role;
+}
+
 export function Badge({ value }: { readonly value: string }): VNode {
   return html`<span class="badge ${TONES[value] ?? ''}">${wordsOf(value)}</span>`;
 }
@@ -198,7 +207,7 @@ export function Action({ label, confirm, isPlain = true, run }: ActionProps): VN
   </span>`;
 }
 
-/** A secret that is shown once, with a button that copies it. */
+/** A secret that is shown once, with a button that copies it, where the browser allows that: over HTTPS, and on the machine itself. */
 export function Secret({ label, value }: { readonly label: string; readonly value: string }): VNode {
   const [isCopied, setCopied] = useState(false);
   const copy = async () => {
@@ -209,7 +218,7 @@ export function Secret({ label, value }: { readonly label: string; readonly valu
     <p>${label} It is shown once: keep it now.</p>
     <div class="row">
       <code tabindex="0">${value}</code
-      ><button class="button small plain" onClick=${copy}>${isCopied ? 'Copied' : 'Copy'}</button>
+      >${'clipboard' in navigator && html`<button class="button small plain" onClick=${copy}>${isCopied ? 'Copied' : 'Copy'}</button>`}
     </div>
   </div>`;
 }

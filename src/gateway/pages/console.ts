@@ -40,7 +40,8 @@ export function consolePage({ headers }: HttpRequest, { pathname, search }: URL,
     ...modules.map((address) => `<link rel="modulepreload" href="${address}">`),
     `<script type="module" src="${main}"></script>`,
   ].join('\n    ');
-  const body = `<div id="console"><noscript>The console needs JavaScript. Everything it shows is in the GraphQL API at /graphql.</noscript></div>`;
+  const isStranger = !isSignedIn && !mayLackCookie;
+  const body = `<div id="console"${isStranger ? ' data-stranger' : ''}><noscript>The console needs JavaScript. Everything it shows is in the GraphQL API at /graphql.</noscript></div>`;
   return answerHtml(layout({ title: 'Workspace gateway', head, body }));
 }
 

@@ -1,0 +1,197 @@
+import type { VNode } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
+import { organization, run, signIn, whoIsSignedIn } from './api.ts';
+import { refusalOf } from './hooks.ts';
+import { html } from './html.ts';
+import { Empty, Loading, PageFrame, Secret } from './parts.ts';
+
+const KEPT = 'invitation';
+
+/**
+ * The token of the address, which stands behind its `#`, so that it reaches no log. It leaves the address and the history at once, and is kept
+ * for this tab until it has been used.
+ */
+function takeToken(): string {
+  const given = location.hash.slice(1);
+  if (given !== '') {
+    sessionStorage.setItem(KEPT, given);
+    history.replaceState(null, '', location.pathname);
+  }
+  return sessionStorage.getItem(KEPT) ?? '';
+}
+
+interface Joined {
+  readonly name: string;
+  /** The first key of a new account. */
+  readonly key?: string;
+}
+
+/** `/invitations/accept#wgi_…`: for people with a key, and for those who have no account yet. */
+export function InvitationPage({ isStranger }: { readonly isStranger: boolean }): VNode {
+  const [token, setToken] = useState(takeToken);
+  const [person, setPerson] = useState<string | null | undefined>(isStranger ? null : undefined);
+  const [joined, setJoined] = useState<Joined>();
+  const look = () => void whoIsSignedIn().then(setPerson);
+  useEffect(() => (isStranger ? undefined : look()), []);
+  const onJoined = (one: Joined) => {
+    sessionStorage.removeItem(KEPT);
+    setJoined(one);
+  };
+  if (joined) return html`<${Welcome} joined=${joined} />`;
+  const intro = 'An administrator has invited you to their organization.';
+  if (token === '')
+    return html`<${PageFrame} title="Accept an invitation" intro=${intro}><${TokenForm} onToken=${setToken} /><//>`;
+  return html`<${PageFrame} title="Accept an invitation" intro=${intro}>
+    ${person === undefined && html`<${Loading} />`}
+    ${person !== undefined && person !== null && html`<${AcceptAs} person=${person} token=${token} onJoined=${onJoined} />`}
+    ${
+      person === null && html`<${CreateAccount} token=${token} onJoined=${onJoined} /> <${SignIn} onSignedIn=${look} />`
+    }
+  <//>`;
+}
+
+function TokenForm({ onToken }: { readonly onToken: (token: string) => void }): VNode {
+  const [draft, setDraft] = useState('');
+  return html`<div>
+    <${Empty}>Open the link that the administrator gave you, or enter the token at its end.<//>
+    <${OneField}
+      label="Invitation token"
+      value=${draft}
+      onChange=${setDraft}
+      button="Continue"
+      submit=${async () => onToken(draft.trim().replace(/^.*#/, ''))}
+    />
+  </div>`;
+}
+
+interface StepProps {
+  readonly token: string;
+  readonly onJoined: (joined: Joined) => void;
+}
+
+function AcceptAs({ person, token, onJoined }: StepProps & { readonly person: string }): VNode {
+  const accept = async () => {
+    const { data, faults } = await run('AcceptInvitation', { token });
+    const result = data?.acceptOrganizationInvitation;
+    if (result?.__typename !== 'AcceptOrganizationInvitationPayload') return refusalOf(result, faults);
+    if (result.organization) organization.set(result.organization.databaseId);
+    onJoined({ name: result.organization?.name ?? 'the organization' });
+    return undefined;
+  };
+  return html`<section class="panel">
+    <p>You are signed in as <strong>${person}</strong>.</p>
+    <${Form} button="Join the organization" submit=${accept} />
+    <form method="post" action="/sign-out">
+      <p class="soft">Not you? <button class="link" type="submit">Sign out</button>, and open the link again.</p>
+    </form>
+  </section>`;
+}
+
+interface Accepted {
+  readonly error?: string;
+  readonly organization?: { readonly id: string; readonly name: string };
+  readonly apiKey?: { readonly key: string };
+}
+
+function CreateAccount({ token, onJoined }: StepProps): VNode {
+  const [name, setName] = useState('');
+  const create = async () => {
+    const response = await fetch('/v1/invitations/accept', {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body: JSON.stringify({ token, ...(name && { name }) }),
+    });
+    const { error, organization: joined, apiKey } = (await response.json()) as Accepted;
+    if (response.status === 409) return 'There is an account with the invited address already. Sign in with its key.';
+    if (!joined || !apiKey) return error ?? `The gateway answered ${response.status}.`;
+    await signIn(apiKey.key);
+    organization.set(joined.id);
+    onJoined({ name: joined.name, key: apiKey.key });
+    return undefined;
+  };
+  return html`<section class="panel" aria-labelledby="new-account">
+    <h2 id="new-account">I am new here</h2>
+    <p class="soft">An account for the invited e-mail address is created, and its first API key is shown to you.</p>
+    <${OneField}
+      label="Your name (optional)"
+      isOptional
+      value=${name}
+      onChange=${setName}
+      button="Create my account and join"
+      submit=${create}
+    />
+  </section>`;
+}
+
+function SignIn({ onSignedIn }: { readonly onSignedIn: () => void }): VNode {
+  const [key, setKey] = useState('');
+  const submit = async () => {
+    const refusal = await signIn(key.trim());
+    if (refusal === undefined) onSignedIn();
+    return refusal;
+  };
+  return html`<section class="panel" aria-labelledby="known-account">
+    <h2 id="known-account">I have an account</h2>
+    <${OneField} label="API key" type="password" value=${key} onChange=${setKey} button="Sign in" submit=${submit} />
+  </section>`;
+}
+
+function Welcome({ joined: { name, key } }: { readonly joined: Joined }): VNode {
+  return html`<${PageFrame} title="Welcome">
+    <p>You are now a member of <strong>${name}</strong>, and signed in.</p>
+    ${key !== undefined && html`<${Secret} label="Your API key. It signs you in here, and your programs elsewhere." value=${key} />`}
+    <p><a class="button" href="/sessions">Go on to the console</a></p>
+  <//>`;
+}
+
+interface FormProps {
+  readonly button: string;
+  /** Answers what went wrong. */
+  readonly submit: () => Promise<string | undefined>;
+  readonly children?: unknown;
+}
+
+function Form({ button, submit, children }: FormProps): VNode {
+  const [isBusy, setBusy] = useState(false);
+  const [fault, setFault] = useState<string>();
+  const submitted = async (event: Event) => {
+    event.preventDefault();
+    setBusy(true);
+    setFault(await submit());
+    setBusy(false);
+  };
+  return html`<form class="filters" onSubmit=${submitted}>
+    ${children}
+    <button class="button" disabled=${isBusy}>${button}</button>
+    ${fault !== undefined && html`<p class="fault" role="alert">${fault}</p>`}
+  </form>`;
+}
+
+interface OneFieldProps extends FormProps {
+  readonly label: string;
+  readonly value: string;
+  readonly onChange: (value: string) => void;
+  readonly type?: string;
+  readonly isOptional?: boolean;
+}
+
+function OneField({
+  label,
+  value,
+  onChange,
+  type = 'text',
+  isOptional = false,
+  ...form
+}: Omit<OneFieldProps, 'children'>): VNode {
+  return html`<${Form} ...${form}>
+    <label
+      >${label}
+      <input
+        type=${type}
+        required=${!isOptional}
+        value=${value}
+        autocomplete="off"
+        onInput=${(event: InputEvent) => onChange((event.target as HTMLInputElement).value)}
+    /></label>
+  <//>`;
+}

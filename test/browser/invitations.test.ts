@@ -1,0 +1,156 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import type { Page } from 'playwright-core';
+import { createGateway } from '../../src/gateway/gateway.ts';
+import { type RunningServer, serve } from '../../src/gateway/http/server.ts';
+import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
+import {
+  type OpenPage,
+  type TestBrowser,
+  type View,
+  accessibilityFindings,
+  overflowOf,
+  patience,
+  startBrowser,
+} from '../support/processes/browser.ts';
+
+/** An invitation in the console, from the administrator who makes it to the person who accepts it. */
+
+let gateway: TestGateway;
+let server: RunningServer;
+let browser: TestBrowser;
+const pages: OpenPage[] = [];
+
+beforeAll(async () => {
+  gateway = await startTestGateway();
+  server = await serve(createGateway(gateway.dependencies), { host: '127.0.0.1', port: 0 });
+  browser = await startBrowser();
+});
+afterEach(async () => {
+  for (const { page } of pages.splice(0)) await page.close();
+});
+afterAll(async () => {
+  await browser.close();
+  await server.stop(1_000);
+  await gateway.close();
+});
+
+async function open(address: string, view: View = {}): Promise<OpenPage> {
+  const one = await browser.open(address, view);
+  pages.push(one);
+  return one;
+}
+
+/** Invites an e-mail address on the page of the members. @returns the link, as it is shown */
+async function invite(page: Page, email: string, role = 'Member'): Promise<string> {
+  await page.getByLabel('E-mail address').fill(email);
+  await page.getByLabel('Role').selectOption(role);
+  await page.getByRole('button', { name: 'Invite' }).click();
+  await page.getByText(`The link for ${email}.`).waitFor();
+  return String(await page.locator('.secret code').textContent());
+}
+
+async function isGood(page: Page, name: string): Promise<void> {
+  await browser.keep(page, name);
+  expect(await accessibilityFindings(page)).toEqual([]);
+  expect(await overflowOf(page)).toBe(0);
+}
+
+const member = (page: Page, name: string | RegExp) =>
+  page.getByRole('table', { name: 'Members', exact: true }).getByRole('row', { name });
+
+describe.each([
+  { width: 1280, isDark: false },
+  { width: 390, isDark: true },
+])('at $width pixels', (view) => {
+  test('a stranger follows the link, creates an account, sees its key once, and is a member, signed in', async () => {
+    const { key } = await gateway.createKey();
+    const { page, complaints } = await open(`${server.url}/members`, { ...view, key });
+    const email = `new-${view.width}@example.com`;
+    const link = await invite(page, email, 'Administrator');
+    expect(link).toMatch(new RegExp(`^${server.url}/invitations/accept#wgi_[\\w-]{43}$`));
+    await page.getByRole('table', { name: 'Open invitations' }).getByRole('row', { name: email }).waitFor();
+    await isGood(page, `members-invited-${view.width}`);
+
+    const stranger = await open(link, view);
+    await stranger.page.getByRole('heading', { name: 'I am new here' }).waitFor();
+    // The token leaves the address, and with it the history.
+    expect(stranger.page.url()).toBe(`${server.url}/invitations/accept`);
+    await isGood(stranger.page, `invitation-${view.width}`);
+    await stranger.page.getByLabel('Your name (optional)').fill('Nora New');
+    await stranger.page.keyboard.press('Enter');
+    await stranger.page.getByRole('heading', { name: 'Welcome', level: 1 }).waitFor();
+    const made = String(await stranger.page.locator('.secret code').textContent());
+    expect(made).toMatch(/^wgk_[0-9A-Za-z]{36}$/);
+    await isGood(stranger.page, `invitation-welcome-${view.width}`);
+    await stranger.page.getByRole('link', { name: 'Go on to the console' }).click();
+    await stranger.page.getByRole('link', { name: 'Members', exact: true }).click();
+    await member(stranger.page, /Nora New.*Admin/).waitFor();
+    expect(stranger.complaints).toEqual([]);
+
+    await page.reload();
+    await member(page, /Nora New/).waitFor();
+    expect(await page.getByRole('table', { name: 'Open invitations' }).count()).toBe(0);
+    expect(complaints).toEqual([]);
+  });
+
+  test('somebody with an account signs in on the page and joins with it', async () => {
+    const admin = await gateway.createKey();
+    const person = await gateway.createKey();
+    const { page } = await open(`${server.url}/members`, { ...view, key: admin.key });
+    const link = await invite(page, person.email);
+    const other = await open(link, view);
+    await other.page.getByLabel('API key').fill('wgk_wrong');
+    await other.page.getByRole('button', { name: 'Sign in' }).click();
+    await other.page.getByText('That key does not work').waitFor();
+    await other.page.getByLabel('API key').fill(person.key);
+    await other.page.getByRole('button', { name: 'Sign in' }).click();
+    await other.page.getByText(`You are signed in as ${person.email}.`).waitFor();
+    await isGood(other.page, `invitation-known-${view.width}`);
+    await other.page.getByRole('button', { name: 'Join the organization' }).click();
+    await other.page.getByRole('heading', { name: 'Welcome', level: 1 }).waitFor();
+    await page.reload();
+    await member(page, person.email).waitFor();
+    expect(await page.getByRole('table', { name: 'Open invitations' }).count()).toBe(0);
+  });
+});
+
+test('a revoked invitation leads nowhere, and the page says so', async () => {
+  const { key } = await gateway.createKey();
+  const { page, complaints } = await open(`${server.url}/members`, { key });
+  const link = await invite(page, 'revoked@example.com');
+  const row = page.getByRole('table', { name: 'Open invitations' }).getByRole('row', { name: 'revoked@example.com' });
+  await row.getByRole('button', { name: 'Revoke' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click();
+  await expect.poll(() => row.count(), patience).toBe(0);
+  const { page: stranger } = await open(link);
+  await stranger.getByRole('button', { name: 'Create my account and join' }).click();
+  await stranger.getByRole('alert').waitFor();
+  expect(await stranger.getByRole('alert').textContent()).toMatch(/not found/);
+  expect(complaints).toEqual([]);
+});
+
+test('an administrator makes a member an administrator, and removes them; nobody changes themselves there', async () => {
+  const admin = await gateway.createKey();
+  const { email } = await gateway.createKey({ organization: admin.organization, role: 'member' });
+  const { page, complaints } = await open(`${server.url}/members`, { key: admin.key });
+  await member(page, email).waitFor();
+  expect(await member(page, admin.email).getByRole('button').count()).toBe(0);
+  await member(page, email).getByRole('button', { name: 'Make administrator' }).click();
+  await member(page, email).getByRole('button', { name: 'Make member' }).waitFor();
+  await member(page, email).getByRole('button', { name: 'Remove' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click();
+  await expect.poll(() => member(page, email).count(), patience).toBe(0);
+  expect(complaints).toEqual([]);
+});
+
+test('a member sees the members without a button to change them, and leaves', async () => {
+  const admin = await gateway.createKey();
+  const { key } = await gateway.createKey({ organization: admin.organization, role: 'member' });
+  const { page } = await open(`${server.url}/members`, { key });
+  await member(page, admin.email).waitFor();
+  expect(await page.getByRole('button', { name: /^(?:Invite|Remove|Make)/ }).count()).toBe(0);
+  await page.getByRole('button', { name: 'Leave the organization' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Leave the organization' }).click();
+  // The key was bound to the organization, so it is gone with the membership.
+  await page.waitForURL(/\/sign-in\?/);
+});
