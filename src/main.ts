@@ -1,6 +1,8 @@
+import { flushCompileCache } from 'node:module';
 import { setTimeout as delay } from 'node:timers/promises';
 import { inspect } from 'node:util';
 import { type Config, ConfigurationError, readConfig } from './core/config.ts';
+import { endProcess } from './core/end-process.ts';
 import type { JobWorker } from './core/jobs.ts';
 import { VERSION } from './core/version.ts';
 import { type Assembly, assemble } from './gateway/assemble.ts';
@@ -24,6 +26,8 @@ async function main(config: Config): Promise<void> {
   try {
     await prepareDatabase(assembly.dependencies);
     await checkSecrets(assembly.dependencies);
+    // At its end Node.js would write compiled code for seconds, after the first start of a version.
+    flushCompileCache();
     const { HOST: host, PORT: port } = config;
     const server = await listen(createGateway(assembly.dependencies), { host, port, variable: 'PORT' });
     assembly.dependencies.address.url = server.url;
@@ -42,10 +46,10 @@ async function main(config: Config): Promise<void> {
 function stopOnSignal(assembly: Assembly, server: RunningServer, jobs: JobWorker | undefined): void {
   let stopping: Promise<void> | undefined;
   const stop = async (code: number) => {
-    await Promise.all([server.stop(GRACE_MS), Promise.race([jobs?.stop(), delay(GRACE_MS)])]);
-    // A statement that still runs ends with the process.
-    await Promise.race([assembly.close(), delay(CLOSING_MS)]);
-    process.exit(code);
+    // What fails here ends with the process, and so does a statement that still runs.
+    await Promise.allSettled([server.stop(GRACE_MS), Promise.race([jobs?.stop(), delay(GRACE_MS)])]);
+    await Promise.allSettled([Promise.race([assembly.close(), delay(CLOSING_MS)])]);
+    endProcess(code);
   };
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void (stopping ??= stop(0)));
   void assembly.embedded?.exited.then(() => {

@@ -1,6 +1,8 @@
+import { flushCompileCache } from 'node:module';
 import { setTimeout as delay } from 'node:timers/promises';
 import { inspect } from 'node:util';
 import { type Config, ConfigurationError, readConfig } from './core/config.ts';
+import { endProcess } from './core/end-process.ts';
 import { VERSION } from './core/version.ts';
 import { assemble } from './gateway/assemble.ts';
 import { listen } from './gateway/http/listen.ts';
@@ -22,6 +24,8 @@ async function main(config: Config): Promise<void> {
   try {
     await prepareDatabase(assembly.dependencies);
     await checkSecrets(assembly.dependencies);
+    // At its end Node.js would write compiled code for seconds, after the first start of a version.
+    flushCompileCache();
     const { HOST: host, WORKER_PORT: port } = config;
     const pages =
       port === undefined
@@ -31,8 +35,9 @@ async function main(config: Config): Promise<void> {
     let stopping: Promise<void> | undefined;
     const stop = async (code: number) => {
       const closed = Promise.all([worker.stop(), pages?.stop(0)]).then(() => assembly.close());
-      await Promise.race([closed, delay(GRACE_MS)]);
-      process.exit(code);
+      // What fails here ends with the process.
+      await Promise.allSettled([Promise.race([closed, delay(GRACE_MS)])]);
+      endProcess(code);
     };
     for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void (stopping ??= stop(0)));
     void assembly.embedded?.exited.then(() => (stopping ??= stop(1)));

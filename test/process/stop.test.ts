@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { readFile, rename } from 'node:fs/promises';
+import { readFile, readdir, rename } from 'node:fs/promises';
 import { Agent, request } from 'node:http';
 import { join } from 'node:path';
 import pg from 'pg';
@@ -107,6 +107,16 @@ test('SIGTERM while the embedded database cannot start: the gateway ends with 0 
   await expectStop(gateway);
   await rename(aside, version);
   expect(await list(await startGateway({ DATA_DIR }))).toBe(200);
+});
+
+test('the first start of a version writes its compiled code before it serves, so that no stop has to', async () => {
+  const NODE_COMPILE_CACHE = await temporaryDirectory();
+  const files = async () => (await readdir(NODE_COMPILE_CACHE, { recursive: true })).length;
+  const gateway = await startGateway({ ...env, NODE_COMPILE_CACHE });
+  const written = await files();
+  expect(written).toBeGreaterThan(100);
+  await expectStop(gateway);
+  expect(await files()).toBe(written);
 });
 
 const isListening = (url: string) =>
