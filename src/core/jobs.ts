@@ -12,7 +12,14 @@ import type { WorkContext } from './operation.ts';
  */
 
 /** Every queue; a new one is created when the database is next migrated. */
-export const QUEUES = ['user-deletion', 'event-purge', 'maintenance', 'mcp-refresh', 'mcp-token-revocation'] as const;
+export const QUEUES = [
+  'user-deletion',
+  'organization-deletion',
+  'event-purge',
+  'maintenance',
+  'mcp-refresh',
+  'mcp-token-revocation',
+] as const;
 export type Queue = (typeof QUEUES)[number];
 
 /** What jobs work with. */

@@ -2,8 +2,10 @@ import { type JobWorker, startJobWorker } from '../core/jobs.ts';
 import { eventPurgeJob } from '../domains/event-occurrences/purge.ts';
 import { mcpRefreshJob } from '../domains/mcp-connections/oauth/token-refresh-job.ts';
 import { mcpTokenRevocationJob } from '../domains/mcp-connections/oauth/token-revocation.ts';
+import { organizationDeletionJob } from '../domains/organization-deletions/deletion-job.ts';
 import { userDeletionJob } from '../domains/user-deletions/deletion-job.ts';
 import { type Dependencies, workContext } from './dependencies.ts';
+import { deleteKeysOfOrganization } from './idempotency/maintenance.ts';
 import { observeJobs } from './telemetry/observe.ts';
 import { maintenanceJob } from './maintenance-job.ts';
 
@@ -12,7 +14,14 @@ export function startJobs(dependencies: Dependencies): Promise<JobWorker> {
   const { config, databaseUrl, log, outages } = dependencies;
   return startJobWorker({
     url: databaseUrl,
-    handlers: [userDeletionJob, eventPurgeJob, mcpRefreshJob, mcpTokenRevocationJob, maintenanceJob(config)],
+    handlers: [
+      userDeletionJob,
+      organizationDeletionJob(deleteKeysOfOrganization),
+      eventPurgeJob,
+      mcpRefreshJob,
+      mcpTokenRevocationJob,
+      maintenanceJob(config),
+    ],
     contextOf: (signal) => ({ ...workContext(dependencies), log, signal }),
     log,
     onError: outages.note,

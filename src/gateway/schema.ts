@@ -8,6 +8,7 @@ import '../domains/organizations/graphql/members.ts';
 import '../domains/invitations/graphql.ts';
 import '../domains/users/graphql.ts';
 import '../domains/user-deletions/graphql.ts';
+import '../domains/organization-deletions/graphql.ts';
 import '../domains/api-keys/graphql.ts';
 import '../domains/mcp-connections/graphql/operations.ts';
 import '../domains/event-definitions/graphql/operations.ts';

@@ -253,6 +253,13 @@ const MUTATIONS: Readonly<Record<string, Write>> = {
     target: ofJob,
     by: () => w.leaver,
   },
+  // The guest's own, which no other mutation is about.
+  deleteOrganization: {
+    run: () => w.mutate('deleteOrganization', { confirmSlug: w.guest.organization }, '__typename', w.guest.key),
+    target: () => ['Organization', w.guest.organizationId],
+    by: () => w.guest,
+    organization: () => null,
+  },
 };
 
 test('every mutation has its case here', () => {

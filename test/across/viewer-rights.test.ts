@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { SCOPES, type Scope } from '../../src/core/operation.ts';
 import { createKeyFor } from '../../src/operator/issue-key.ts';
 import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
+import { invite } from '../support/fixtures/invitations.ts';
 import { createConnection } from '../support/fixtures/mcp-connections.ts';
 import { createSession, mutate } from '../support/fixtures/sessions.ts';
 import { type Peer, mcpHandler, startPeer } from '../support/peers/mcp-server.ts';
@@ -36,6 +37,8 @@ interface Right {
   readonly make: () => Promise<string>;
   readonly mutation: string;
   readonly inputOf: (id: string) => object;
+  /** What the operation answers to those who may, where that is not its payload. */
+  readonly outcome?: string;
 }
 
 const connectionOf = (body: object) => async () => {
@@ -45,6 +48,13 @@ const connectionOf = (body: object) => async () => {
 };
 const stdio = connectionOf({ type: 'stdio', command: 'npx' });
 const remote = () => connectionOf({ serverUrl: `${peer.origin}/mcp` })();
+const organizationIdOf = async () => {
+  const { data } = await gateway.graphql<{ viewer: { organization: { databaseId: string } } }>(
+    admin,
+    '{ viewer { organization { databaseId } } }',
+  );
+  return data?.viewer.organization.databaseId ?? '';
+};
 const keyOf = (maker: () => string) => async () => {
   const payload = await mutate<{ apiKey: { databaseId: string } }>(
     gateway,
@@ -115,15 +125,25 @@ const RIGHTS: readonly Right[] = [
     inputOf: (mcpServerId) => ({ mcpServerId, name: `renamed ${Math.random()}` }),
   },
   {
+    type: 'OrganizationInvitation',
+    field: 'viewerCanRevoke',
+    make: async () => (await invite(gateway, admin, 'guest@example.com')).id,
+    mutation: 'revokeOrganizationInvitation',
+    inputOf: (invitationId) => ({ invitationId }),
+  },
+  {
+    type: 'Organization',
+    field: 'viewerCanDelete',
+    make: organizationIdOf,
+    mutation: 'deleteOrganization',
+    inputOf: (organizationId) => ({ organizationId, confirmSlug: 'another' }),
+    // A confirmation that is wrong is told to those who may delete it.
+    outcome: 'ValidationError',
+  },
+  {
     type: 'Organization',
     field: 'viewerCanAdminister',
-    make: async () => {
-      const { data } = await gateway.graphql<{ viewer: { organization: { databaseId: string } } }>(
-        admin,
-        '{ viewer { organization { databaseId } } }',
-      );
-      return data?.viewer.organization.databaseId ?? '';
-    },
+    make: organizationIdOf,
     mutation: 'updateOrganization',
     inputOf: (organizationId) => ({ organizationId, name: 'Renamed' }),
   },
@@ -153,7 +173,7 @@ test('viewerCan… is true exactly when the operation succeeds: administrator, m
       const { __typename: outcome } = await mutate(gateway, key, right.mutation, right.inputOf(id));
       // A key of somebody else is not even seen.
       expect({ right: data?.node?.['right'] ?? false, outcome }).toEqual({
-        right: outcome.endsWith('Payload'),
+        right: right.outcome === undefined ? outcome.endsWith('Payload') : outcome === right.outcome,
         outcome,
       });
       await mutate(gateway, admin, 'revokeApiKey', { apiKeyId: keyId });

@@ -217,7 +217,20 @@ export async function revokeKeysOfMember(
   at: Date,
 ): Promise<string[]> {
   const revoked = await revokeKeys(em, member, at);
-  return [...revoked, ...(await unboundKeysOf(em, member.userId))];
+  return [...revoked, ...(await unboundKeysOf(em, [member.userId]))];
+}
+
+/**
+ * Revokes all keys of an organization that ends. The unbound keys of those who were its members stay, but no longer reach it.
+ * @returns all that reach less than before. Part of the caller's transaction.
+ */
+export async function revokeKeysOfOrganization(
+  em: EntityManager,
+  { organizationId, memberIds }: { organizationId: string; memberIds: readonly string[] },
+  at: Date,
+): Promise<string[]> {
+  const revoked = await revokeKeys(em, { organizationId }, at);
+  return [...revoked, ...(await unboundKeysOf(em, memberIds))];
 }
 
 /**

@@ -98,29 +98,29 @@ export async function noteKeyUse(writer: Sql, keyId: string, at: Date): Promise<
   await writer.all(noteUse({ keyId, at }));
 }
 
-/** Revokes the user's keys, of one organization or of all. @returns their ids. Part of the caller's transaction. */
+/** Revokes the user's keys, of one organization or of all, or all keys of an organization. @returns their ids. Part of the caller's transaction. */
 export async function revokeKeys(
   em: EntityManager,
-  { userId, organizationId }: { userId: string; organizationId?: string },
+  { userId, organizationId }: { userId: string; organizationId?: string } | { userId?: string; organizationId: string },
   at: Date,
 ): Promise<string[]> {
   let revocation = em
     .getKysely<Readable<ApiKeyTables>>()
     .updateTable('api_key')
     .set({ revoked_at: at })
-    .where('user_id', '=', userId)
     .where('revoked_at', 'is', null);
+  if (userId !== undefined) revocation = revocation.where('user_id', '=', userId);
   if (organizationId !== undefined) revocation = revocation.where('organization_id', '=', organizationId);
   return (await revocation.returning('id').execute()).map(({ id }) => id);
 }
 
-/** The active keys of the user that are bound to no organization. */
-export async function unboundKeysOf(em: EntityManager, userId: string): Promise<string[]> {
+/** The active keys of the users that are bound to no organization. */
+export async function unboundKeysOf(em: EntityManager, userIds: readonly string[]): Promise<string[]> {
   const keys = await em
     .getKysely<Readable<ApiKeyTables>>()
     .selectFrom('api_key')
     .select('id')
-    .where('user_id', '=', userId)
+    .where('user_id', '=', sql<string>`any(${listOf('uuid', userIds)})`)
     .where('organization_id', 'is', null)
     .where('revoked_at', 'is', null)
     .execute();

@@ -75,6 +75,22 @@ export async function leaveOrganizations(
   return { emptied: [...gone], others: ids.filter((id) => !gone.has(id)) };
 }
 
+/**
+ * Ends all memberships of an organization, which from then on nobody reaches, by its slug or otherwise. It counts no longer among those that a
+ * person owns.
+ * @returns whose memberships these were.
+ */
+export async function emptyOrganization(em: EntityManager, organizationId: string): Promise<string[]> {
+  const db = tablesOf(em);
+  const members = await db
+    .deleteFrom('membership')
+    .where('organization_id', '=', organizationId)
+    .returning('user_id as id')
+    .execute();
+  await db.updateTable('organization').set({ slug: null, creator_id: null }).where('id', '=', organizationId).execute();
+  return members.map(({ id }) => id);
+}
+
 /** Deletes an organization with all that refers to it by a foreign key that cascades. */
 export async function deleteOrganizationRow(em: EntityManager, organizationId: string): Promise<void> {
   await em.nativeDelete(Organization, { id: organizationId });

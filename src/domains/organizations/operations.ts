@@ -16,6 +16,7 @@ import { firstFreeSlug, slugFromName } from './slug.ts';
 
 export {
   deleteOrganizationRow,
+  emptyOrganization,
   leaveOrganizations,
   lockOrganizationsOf,
   organizationsAdministeredBy,

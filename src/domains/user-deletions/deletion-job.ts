@@ -1,4 +1,3 @@
-import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
 import { z } from 'zod';
 import { recordAudit, jobEntry } from '../../core/audit.ts';
 import { type JobContext, jobHandler } from '../../core/jobs.ts';
@@ -12,12 +11,11 @@ import {
   lockOrganization,
   lockOrganizationsOf,
 } from '../organizations/operations.ts';
-import { purgeEvents } from '../session-events/operations.ts';
-import { sessionTopic } from '../sessions/operations.ts';
 import { deleteUserRow, forgetPerson, lockUser } from '../users/operations.ts';
-import { DeletedSession, DeletionJob } from './entity.ts';
+import { deleteContentsOf, deleteRestOf, exhaust, lockJob, purgeSessions } from './deletion-operations.ts';
+import { DeletionJob } from './entity.ts';
 import { onlyAdminConflict } from './policy.ts';
-import { BATCH, ORGANIZATION_STEPS, type Step, USER_STEPS } from './deletion-steps.ts';
+import { USER_STEPS } from './deletion-steps.ts';
 
 /**
  * Deletes an account. It may end at any point and be run again, by two workers at once even: what is decided is decided in the transaction
@@ -30,7 +28,7 @@ export const userDeletionJob = jobHandler({
     if (!(await begin(context, deletionJobId))) return;
     do {
       await sweep(context, deletionJobId);
-      await purge(context, deletionJobId);
+      await purgeSessions(context, deletionJobId);
     } while (!(await finish(context, deletionJobId)));
   },
 });
@@ -69,42 +67,12 @@ async function begin({ em, now, newId, notifier }: JobContext, id: string): Prom
   return revoked !== undefined;
 }
 
-function lockJob(em: EntityManager, id: string): Promise<DeletionJob | null> {
-  return em.findOne(DeletionJob, { id }, { lockMode: LockMode.PESSIMISTIC_WRITE });
-}
-
 /** Every step, each in as many transactions as it takes. */
 async function sweep(context: JobContext, deletionJobId: string): Promise<void> {
   const { em } = context;
   const { userId, emptiedOrganizations } = await em.fork().findOneOrFail(DeletionJob, { id: deletionJobId });
   for (const step of USER_STEPS) await exhaust(context, step, { deletionJobId, id: userId });
-  for (const id of emptiedOrganizations) {
-    for (const step of ORGANIZATION_STEPS) await exhaust(context, step, { deletionJobId, id });
-  }
-}
-
-async function exhaust(context: JobContext, step: Step, target: Parameters<Step['run']>[1]): Promise<void> {
-  const { em, signal, notifier } = context;
-  for (;;) {
-    signal.throwIfAborted();
-    const ids = await em.fork().transactional((transaction) => step.run({ ...context, em: transaction }, target));
-    if (ids.length === 0) return;
-    // Who follows a session that is gone is notified.
-    if (step.endsSessions) for (const id of ids) notifier.publish(sessionTopic(id));
-  }
-}
-
-/** The events of the sessions that are gone, in batches. */
-async function purge({ em, signal }: JobContext, deletionJobId: string): Promise<void> {
-  for (;;) {
-    const sessions = await em.fork().find(DeletedSession, { deletionJob: deletionJobId }, { limit: 100 });
-    if (sessions.length === 0) return;
-    for (const { sessionId } of sessions) {
-      do signal.throwIfAborted();
-      while ((await purgeEvents(em.fork(), sessionId, BATCH)) > 0);
-      await em.fork().nativeDelete(DeletedSession, { sessionId });
-    }
-  }
+  for (const id of emptiedOrganizations) await deleteContentsOf(context, { deletionJobId, id });
 }
 
 /**
@@ -125,10 +93,8 @@ async function finish(context: JobContext, id: string): Promise<boolean> {
     let found = job.emptiedOrganizations.length - emptiedOrganizations.length;
     const inTransaction = { ...context, em: transaction };
     for (const step of USER_STEPS) found += (await step.run(inTransaction, { deletionJobId: id, id: userId })).length;
-    for (const organizationId of emptiedOrganizations) {
-      for (const step of ORGANIZATION_STEPS)
-        found += (await step.run(inTransaction, { deletionJobId: id, id: organizationId })).length;
-    }
+    for (const organizationId of emptiedOrganizations)
+      found += await deleteRestOf(inTransaction, { deletionJobId: id, id: organizationId });
     if (found > 0) return false;
     for (const organizationId of emptiedOrganizations) await deleteOrganizationRow(transaction, organizationId);
     await deleteUserRow(transaction, userId);

@@ -11,11 +11,15 @@ const DeletionJobSchema = defineEntity({
   properties: {
     /** Also the id of the job in the queue. */
     id: p.uuid().primary(),
-    /** No relation: it outlives the user. */
+    /** Who asked for it: of an account, its user. No relation: it outlives the user. */
     userId: p.uuid(),
+    /** Of the deletion of an organization, which one; null for an account. No relation: it outlives the organization. */
+    organizationId: p.uuid().nullable(),
+    /** Who were members of the organization when its deletion was asked for; empty once it is over. */
+    memberIds: p.json<string[]>().default('[]'),
     state: p.enum(DELETION_STATES),
     questionnaire: p.json<DeletionQuestionnaire>().nullable(),
-    /** Organizations that the user has left empty; deleted with everything in them. */
+    /** Organizations without members, which are deleted with everything in them. */
     emptiedOrganizations: p.json<string[]>(),
     /** The period of grace ends here. */
     runAfter: p.datetime(),
@@ -24,11 +28,17 @@ const DeletionJobSchema = defineEntity({
     finishedAt: p.datetime().nullable(),
     error: p.text().nullable(),
   },
-  uniques: [{ name: 'deletion_job_active_unique', properties: ['userId'], where: `state in ('queued', 'running')` }],
+  uniques: [
+    {
+      name: 'deletion_job_active_unique',
+      properties: ['userId'],
+      where: `state in ('queued', 'running') and organization_id is null`,
+    },
+  ],
   indexes: [{ name: 'deletion_job_user_index', properties: ['userId'] }],
 });
 
-/** The deletion of one user's account: the record of it stays. */
+/** The deletion of one user's account, or of an organization: the record of it stays. */
 export class DeletionJob extends DeletionJobSchema.class {
   isActive(): boolean {
     return this.state === 'queued' || this.state === 'running';
@@ -43,6 +53,7 @@ export class DeletionJob extends DeletionJobSchema.class {
     this.state = state;
     this.finishedAt = at;
     this.error = error;
+    this.memberIds = [];
   }
 
   /** Adds organizations that are to be deleted, and forgets none. */

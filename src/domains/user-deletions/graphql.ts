@@ -2,8 +2,8 @@ import { refusable } from '../../core/graphql/refusable.ts';
 import { OWN_STATEMENT, builder } from '../../core/graphql/builder.ts';
 import { ConflictError, NotFoundError } from '../../core/errors.ts';
 import { mutation } from '../../core/graphql/mutations.ts';
-import { keyFromId, nodeType, uuidsOf } from '../../core/graphql/nodes.ts';
-import { selectedColumns } from '../../core/graphql/selection.ts';
+import { keyFromId, nodeType, toGlobalId, uuidsOf } from '../../core/graphql/nodes.ts';
+import { needs, selectedColumns } from '../../core/graphql/selection.ts';
 import type { DeletionState } from './entity.ts';
 import { cancelUserDeletionInput, deleteUserInput } from './input.ts';
 import { cancelUserDeletion, deleteUser, readDeletionJobs } from './operations.ts';
@@ -14,10 +14,11 @@ const DeletionJobStateEnum = builder.enumType('DeletionJobState', {
   values: {
     QUEUED: {
       value: 'queued',
-      description: 'Waits for the end of the period of grace, or for a worker; it can be cancelled.',
+      description:
+        'Waits for a worker. The deletion of an account may wait for the end of the period of grace, and can be cancelled.',
     },
-    RUNNING: { value: 'running', description: 'Runs; the keys of the user are revoked.' },
-    DONE: { value: 'done', description: 'The account is deleted.' },
+    RUNNING: { value: 'running', description: 'Runs; nothing stops it any more.' },
+    DONE: { value: 'done', description: 'The account or organization is deleted.' },
     FAILED: {
       value: 'failed',
       description: 'Was refused when it was about to begin; nothing was deleted, and `error` says why.',
@@ -27,11 +28,18 @@ const DeletionJobStateEnum = builder.enumType('DeletionJobState', {
 });
 
 export const DeletionJobType = nodeType<DeletionJobRow>('DeletionJob', {
-  description: "The deletion of a user's account. Seen by that user alone, as long as one of their keys is valid.",
+  description:
+    'The deletion of an account or of an organization. Seen by whoever asked for it, with a key that outlives it: of an organization an unbound one, or one of another organization.',
   keyOf: ({ id }) => id,
   load: (context, keys, selected) => readDeletionJobs(context, uuidsOf(keys), selected),
   fields: (t) => ({
     databaseId: t.expose('id', { type: 'UUID', description: 'The id that REST uses: `deletionJobId`.' }),
+    deletedOrganizationId: t.id({
+      nullable: true,
+      description: 'Global id of the organization that is deleted; null for an account.',
+      extensions: needs<DeletionJobRow>('organizationId'),
+      resolve: ({ organizationId }) => organizationId && toGlobalId('Organization', organizationId),
+    }),
     state: t.expose('state', { type: DeletionJobStateEnum, description: 'Where it stands.' }),
     runAfter: t.expose('runAfter', {
       type: 'DateTime',
@@ -56,7 +64,7 @@ builder.queryField('deletionJob', (t) =>
   t.field({
     type: DeletionJobType,
     nullable: true,
-    description: "A deletion of the caller's own account; null when there is none of this id.",
+    description: 'A deletion that the caller has asked for; null when there is none of this id.',
     extensions: { ...OWN_STATEMENT, ...refusable(readDeletionJobs.access) },
     args: { id: t.arg.id({ required: true, description: 'Either id of the deletion job.' }) },
     resolve: async (_, { id }, context, info) => {

@@ -7,10 +7,10 @@ import type { Columns } from '../../core/postgres/columns.ts';
 import { lockUser } from '../users/operations.ts';
 import { DeletionJob } from './entity.ts';
 import type { CancelUserDeletionInput, DeleteUserInput } from './input.ts';
-import { DELETE_USER, onlyAdminConflict } from './policy.ts';
+import { DELETE_USER, READ_DELETION_JOBS, onlyAdminConflict } from './policy.ts';
 import { type DeletionJobRow, findDeletionJobs } from './queries.ts';
 
-export { QUESTIONNAIRE_DAYS, forgetQuestionnaires } from './queries.ts';
+export { QUESTIONNAIRE_DAYS, deletionJobRow, forgetQuestionnaires } from './queries.ts';
 
 /**
  * Queues the permanent deletion of the caller's account; what it deletes is in docs/deletion.md. Asking again while it is queued or runs
@@ -23,7 +23,11 @@ export const deleteUser = write(
     if (input.userId.toLowerCase() !== actor.userId) throw new ForbiddenError('only the own account can be deleted');
     // Requests of one user go one after the other. The deletion may have ended while this one was on its way.
     if (!(await lockUser(em, actor.userId))) throw unauthenticated();
-    const asked = await em.findOne(DeletionJob, { userId: actor.userId, state: { $in: ['queued', 'running'] } });
+    const asked = await em.findOne(DeletionJob, {
+      userId: actor.userId,
+      organizationId: null,
+      state: { $in: ['queued', 'running'] },
+    });
     if (asked) return asked;
     const conflict = await onlyAdminConflict(em, actor.userId);
     if (conflict) throw conflict;
@@ -57,7 +61,7 @@ export const cancelUserDeletion = write(
   async ({ em, actor, now }: OperationContext, { deletionJobId }: CancelUserDeletionInput): Promise<DeletionJob> => {
     const job = await em.findOne(
       DeletionJob,
-      { id: deletionJobId, userId: actor.userId },
+      { id: deletionJobId, userId: actor.userId, organizationId: null },
       { lockMode: LockMode.PESSIMISTIC_WRITE },
     );
     if (!job) throw notFound('deletion job');
@@ -73,9 +77,9 @@ export const cancelUserDeletion = write(
   { access: DELETE_USER, operation: 'cancelUserDeletion', target: targetOf },
 );
 
-/** Those of the ids that are deletions of the caller's own account. */
+/** Those of the ids that are deletions which the caller has asked for: of their account, and of organizations. */
 export const readDeletionJobs = guarded(
-  DELETE_USER,
+  READ_DELETION_JOBS,
   (context: OperationContext, ids: readonly string[], selected?: Columns<DeletionJobRow>): Promise<DeletionJobRow[]> =>
     findDeletionJobs(context, ids, selected),
 );

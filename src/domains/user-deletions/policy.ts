@@ -6,6 +6,16 @@ import { organizationsAdministeredBy } from '../organizations/operations.ts';
 /** One's own account alone, wherever one acts. */
 export const DELETE_USER: Access = { scopes: ['users.delete'], inOrganization: false };
 
+/** Following the deletions that one has asked for: of the own account, and of organizations. */
+export const READ_DELETION_JOBS: Access = {
+  scopes: [],
+  anyScopeOf: {
+    scopes: ['users.delete', 'organizations.write'],
+    name: 'deletions (`users.delete`, `organizations.write`)',
+  },
+  inOrganization: false,
+};
+
 /** Why the user must not be deleted: the organizations that have other members and this user as their only admin. */
 export async function onlyAdminConflict(em: EntityManager, userId: string): Promise<ConflictError | undefined> {
   const organizations = await organizationsAdministeredBy(em, userId);

@@ -8,9 +8,11 @@ import { DELETION_JOB_COLUMNS, type DeletionJob, type DeletionTables } from './e
 const db = queriesOn<DeletionTables>();
 
 /** Rows have the columns that were asked for; without a selection they have all. */
-export type DeletionJobRow = RowOf<Readable<DeletionTables>['deletion_job']>;
+export type DeletionJobRow = Omit<RowOf<Readable<DeletionTables>['deletion_job']>, 'memberIds'>;
 
-/** Those of the ids that are deletions of the caller's own account, in no particular order. */
+const SHOWN = DELETION_JOB_COLUMNS.filter((name): name is keyof DeletionJobRow => name !== 'memberIds');
+
+/** Those of the ids that are deletions which the caller has asked for, in no particular order. */
 export function findDeletionJobs(
   { actor, sql: reader }: OperationContext,
   ids: readonly string[],
@@ -19,7 +21,7 @@ export function findDeletionJobs(
   return reader.all(
     db
       .selectFrom('deletion_job as j')
-      .select(columns('j', withColumns<DeletionJobRow>(asked, DELETION_JOB_COLUMNS, 'id')))
+      .select(columns('j', withColumns<DeletionJobRow>(asked, SHOWN, 'id')))
       .where('j.id', '=', sql<string>`any(${listOf('uuid', ids)})`)
       .where('j.user_id', '=', actor.userId),
   );
@@ -48,5 +50,5 @@ export async function forgetQuestionnaires(em: EntityManager, endedBefore: Date,
 
 /** A deletion that was just written, as it will be read. */
 export function deletionJobRow(job: DeletionJob): DeletionJobRow {
-  return asRow(job, DELETION_JOB_COLUMNS);
+  return asRow(job, SHOWN);
 }

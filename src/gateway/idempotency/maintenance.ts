@@ -23,6 +23,25 @@ export async function deleteExpiredKeys(em: EntityManager, at: Date, batch: numb
   return Number(numDeletedRows);
 }
 
+/** Deletes a batch of the keys that were used in an organization, with their answers. @returns how many. */
+export async function deleteKeysOfOrganization(
+  em: EntityManager,
+  organizationId: string,
+  batch: number,
+): Promise<number> {
+  const tables = em.getKysely<Readable<IdempotencyTables>>();
+  const some = tables
+    .selectFrom('idempotency_key')
+    .select(['user_id', 'digest'])
+    .where('organization_id', '=', organizationId)
+    .limit(batch);
+  const { numDeletedRows } = await tables
+    .deleteFrom('idempotency_key')
+    .where((eb) => eb(eb.refTuple('user_id', 'digest'), 'in', some.$asTuple('user_id', 'digest')))
+    .executeTakeFirst();
+  return Number(numDeletedRows);
+}
+
 const ROTATION_BATCH = 200;
 
 /**

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { storeSecret } from '../../../src/core/secrets/secret-store.ts';
 import { auditRows } from '../../support/fixtures/audit-log.ts';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { acceptWithoutKey, invite } from '../../support/fixtures/invitations.ts';
 import { runJobs } from '../../support/processes/jobs.ts';
 import { PROJECT_ID, append, createSession, eventsOf, mutate } from '../../support/fixtures/sessions.ts';
 
@@ -30,7 +31,10 @@ const of: Record<
   | 'publicSession'
   | 'privateSession'
   | 'sessionOfColleague'
-  | 'sessionInEmptied',
+  | 'sessionInEmptied'
+  | 'invitedElsewhere'
+  | 'invitedByUser'
+  | 'invitedToEmptied',
   string
 > = {
   shared: '',
@@ -42,6 +46,9 @@ const of: Record<
   privateSession: '',
   sessionOfColleague: '',
   sessionInEmptied: '',
+  invitedElsewhere: '',
+  invitedByUser: '',
+  invitedToEmptied: '',
 };
 
 const rows = <Row extends object>(text: string, ...values: unknown[]) =>
@@ -118,6 +125,9 @@ beforeAll(async () => {
   of.privateSession = await recordSession(user.key, 'PRIVATE', 4);
   of.sessionOfColleague = await recordSession(colleague.key, 'PRIVATE', 5);
   of.sessionInEmptied = await recordSession(alone.key, 'PUBLIC', 6);
+  of.invitedElsewhere = (await invite(gateway, (await gateway.createKey()).key, user.email)).token;
+  of.invitedByUser = (await invite(gateway, user.key, 'guest@example.com')).token;
+  of.invitedToEmptied = (await invite(gateway, alone.key, 'guest@example.com')).token;
   for (const key of [user.key, alone.key]) {
     const body = { label: 'Order paid', propertyDefinitions: [{ label: 'Total', type: 'number' }] };
     await gateway.rest('POST', '/events/2026-03/event-definitions', { key, body });
@@ -156,6 +166,14 @@ const CASES: Record<string, () => Promise<void>> = {
   'memberships: deleted': async () => {
     expect(await count('select 1 from membership where user_id = $1', user.userId)).toBe(0);
     expect(await count('select 1 from membership where organization_id = $1', user.organizationId)).toBe(1);
+  },
+  "invitations to the user's address: deleted when the deletion begins": async () => {
+    expect(of.invitedElsewhere).toMatch(/^wgi_/);
+    expect(await count('select 1 from invitation where email = $1', user.email)).toBe(0);
+  },
+  'invitations that the user has made: end when the deletion begins': async () => {
+    expect((await acceptWithoutKey(gateway, { token: of.invitedByUser })).status).toBe(404);
+    expect((await acceptWithoutKey(gateway, { token: of.invitedToEmptied })).status).toBe(404);
   },
   'private sessions of the user, with artifacts, pull requests and events: deleted': async () => {
     expect(await count('select 1 from session where id = $1', of.privateSession)).toBe(0);

@@ -1,0 +1,63 @@
+import type { EntityManager } from '@mikro-orm/postgresql';
+import { z } from 'zod';
+import { settleChanges } from '../../core/authority.ts';
+import { type JobContext, type JobHandler, jobHandler } from '../../core/jobs.ts';
+import { deleteOrganizationRow, lockOrganization } from '../organizations/operations.ts';
+import { deleteContentsOf, deleteRestOf, lockJob, purgeSessions } from '../user-deletions/deletion-operations.ts';
+
+/** Deletes a batch of what the gateway keeps for an organization beside the nouns. @returns how many rows. */
+type DeleteMore = (em: EntityManager, organizationId: string, batch: number) => Promise<number>;
+
+const BATCH = 5_000;
+
+/**
+ * Deletes an organization. It may end at any point and be run again, by two workers at once even: nobody has reached the organization since the
+ * request, and everything is repeated until there is nothing left.
+ */
+export function organizationDeletionJob(deleteMore: DeleteMore): JobHandler {
+  return jobHandler({
+    queue: 'organization-deletion',
+    data: z.strictObject({ deletionJobId: z.uuid() }),
+    run: async (context, { deletionJobId }) => {
+      const organizationId = await begin(context, deletionJobId);
+      if (organizationId === undefined) return;
+      const target = { deletionJobId, id: organizationId };
+      do {
+        await deleteContentsOf(context, target);
+        await purgeSessions(context, deletionJobId);
+        while ((await deleteMore(context.em.fork(), organizationId, BATCH)) > 0) context.signal.throwIfAborted();
+      } while (!(await finish(context, target, deleteMore)));
+    },
+  });
+}
+
+/** Waits for the changes that former members had under way when it was asked for, so that nothing comes after what is deleted. */
+async function begin({ em, now, sql }: JobContext, id: string): Promise<string | undefined> {
+  const job = await em.fork().transactional(async (transaction) => {
+    const locked = await lockJob(transaction, id);
+    if (!locked?.isActive()) return undefined;
+    if (locked.state === 'queued') locked.start(now());
+    return { organizationId: locked.organizationId, memberIds: locked.memberIds };
+  });
+  await settleChanges(sql, job?.memberIds ?? []);
+  return job?.organizationId ?? undefined;
+}
+
+/** Deletes the row of the organization, unless more was found. @returns whether the deletion is over. */
+async function finish(
+  context: JobContext,
+  target: { readonly deletionJobId: string; readonly id: string },
+  deleteMore: DeleteMore,
+): Promise<boolean> {
+  const { em, now } = context;
+  return em.fork().transactional(async (transaction) => {
+    const job = await lockJob(transaction, target.deletionJobId);
+    if (job?.state !== 'running') return true;
+    await lockOrganization(transaction, target.id, { forDeletion: true });
+    const found = await deleteRestOf({ ...context, em: transaction }, target);
+    if (found + (await deleteMore(transaction, target.id, BATCH)) > 0) return false;
+    await deleteOrganizationRow(transaction, target.id);
+    job.finish('done', now());
+    return true;
+  });
+}

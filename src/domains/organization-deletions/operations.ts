@@ -1,0 +1,76 @@
+import { invalid, notFound } from '../../core/errors.ts';
+import { enqueueJob } from '../../core/jobs.ts';
+import { type OperationContext, guarded, requireOrganization, write } from '../../core/operation.ts';
+import { apiKeyTopic } from '../api-keys/entity.ts';
+import { revokeKeysOfOrganization } from '../api-keys/operations.ts';
+import { deleteInvitationsOf } from '../invitations/operations.ts';
+import { Organization } from '../organizations/entity.ts';
+import { emptyOrganization, lockOrganization } from '../organizations/operations.ts';
+import { actingOrganization } from '../organizations/policy.ts';
+import { DeletionJob } from '../user-deletions/entity.ts';
+import type { DeleteOrganizationInput } from './input.ts';
+import { DELETE_ORGANIZATION } from './policy.ts';
+import { type DeletionPreview, findDeletionPreview } from './queries.ts';
+
+/**
+ * Ends an organization at once for everybody, and queues the deletion of what it holds; docs/deletion.md says what that is. Once it is answered,
+ * no key reaches the organization and nothing is written in it. It cannot be called off.
+ * @throws ValidationError when `confirmSlug` is not its slug; NotFoundError when another organization is named.
+ */
+export const deleteOrganization = guarded(
+  DELETE_ORGANIZATION,
+  async (context: OperationContext, input: DeleteOrganizationInput): Promise<DeletionJob> => {
+    const { job, keyIds } = await begin(context, input);
+    for (const id of keyIds) context.notifier.publish(apiKeyTopic(id));
+    return job;
+  },
+);
+
+const begin = write(
+  async (context, { organizationId, confirmSlug }: DeleteOrganizationInput) => {
+    const { em, actor, now, newId } = context;
+    const { id } = actingOrganization(actor, organizationId);
+    await lockOrganization(em, id);
+    const organization = await em.findOneOrFail(Organization, { id }, { failHandler: () => notFound('organization') });
+    if (confirmSlug !== (organization.slug ?? id))
+      throw invalid('confirmSlug', `must be the ${organization.slug == null ? 'id' : 'slug'} of the organization`);
+    const at = now();
+    const memberIds = await emptyOrganization(em, id);
+    const keyIds = await revokeKeysOfOrganization(em, { organizationId: id, memberIds }, at);
+    await deleteInvitationsOf(em, [id]);
+    const job = em.create(DeletionJob, {
+      id: newId(),
+      userId: actor.userId,
+      organizationId: id,
+      memberIds,
+      state: 'queued',
+      questionnaire: null,
+      emptiedOrganizations: [id],
+      runAfter: at,
+      createdAt: at,
+    });
+    await enqueueJob(em, 'organization-deletion', { id: job.id, data: { deletionJobId: job.id }, delaySeconds: 0 });
+    return { job, keyIds, memberIds };
+  },
+  {
+    access: DELETE_ORGANIZATION,
+    operation: 'deleteOrganization',
+    // Its own log goes with it.
+    target: ({ job }) => ({ type: 'Organization', id: job.organizationId ?? null, organizationId: null }),
+    endsRightsOf: ({ memberIds }) => memberIds,
+  },
+);
+
+/**
+ * What the deletion of the organization that the caller administers would take away.
+ * @throws ValidationError (400) when another organization is asked for.
+ */
+export const readDeletionPreview = guarded(
+  DELETE_ORGANIZATION,
+  async (context: OperationContext, organizationId: string): Promise<DeletionPreview> => {
+    requireOrganization(context.actor, organizationId);
+    const preview = await findDeletionPreview(context, organizationId);
+    if (!preview) throw notFound('organization');
+    return preview;
+  },
+);

@@ -1,0 +1,49 @@
+import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
+import type { JobContext } from '../../core/jobs.ts';
+import { purgeEvents } from '../session-events/operations.ts';
+import { sessionTopic } from '../sessions/operations.ts';
+import { BATCH, ORGANIZATION_STEPS, type Step, type StepContext, type Target } from './deletion-steps.ts';
+import { DeletedSession, DeletionJob } from './entity.ts';
+
+/** The parts of a deletion, whether of an account or of an organization. */
+
+export function lockJob(em: EntityManager, id: string): Promise<DeletionJob | null> {
+  return em.findOne(DeletionJob, { id }, { lockMode: LockMode.PESSIMISTIC_WRITE });
+}
+
+/** Repeats a step until it finds nothing, each time in a transaction. */
+export async function exhaust(context: JobContext, step: Step, target: Target): Promise<void> {
+  const { em, signal, notifier } = context;
+  for (;;) {
+    signal.throwIfAborted();
+    const ids = await em.fork().transactional((transaction) => step.run({ ...context, em: transaction }, target));
+    if (ids.length === 0) return;
+    // Whoever follows a session learns that it is gone.
+    if (step.endsSessions) for (const id of ids) notifier.publish(sessionTopic(id));
+  }
+}
+
+/** Deletes what an organization holds, in batches. The events of its sessions follow with `purgeSessions`. */
+export async function deleteContentsOf(context: JobContext, organization: Target): Promise<void> {
+  for (const step of ORGANIZATION_STEPS) await exhaust(context, step, organization);
+}
+
+/** The same once more in the transaction that ends a deletion, which has locked the organization. @returns how much was found. */
+export async function deleteRestOf(context: StepContext, organization: Target): Promise<number> {
+  let found = 0;
+  for (const step of ORGANIZATION_STEPS) found += (await step.run(context, organization)).length;
+  return found;
+}
+
+/** Deletes the events of the sessions that are gone, in batches. */
+export async function purgeSessions({ em, signal }: JobContext, deletionJobId: string): Promise<void> {
+  for (;;) {
+    const sessions = await em.fork().find(DeletedSession, { deletionJob: deletionJobId }, { limit: 100 });
+    if (sessions.length === 0) return;
+    for (const { sessionId } of sessions) {
+      do signal.throwIfAborted();
+      while ((await purgeEvents(em.fork(), sessionId, BATCH)) > 0);
+      await em.fork().nativeDelete(DeletedSession, { sessionId });
+    }
+  }
+}

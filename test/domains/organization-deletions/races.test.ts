@@ -1,0 +1,176 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { organizationDeletionJob } from '../../../src/domains/organization-deletions/deletion-job.ts';
+import { workContext } from '../../../src/gateway/dependencies.ts';
+import { deleteKeysOfOrganization } from '../../../src/gateway/idempotency/maintenance.ts';
+import { type Person, actingIn, createPerson } from '../../support/fixtures/api-keys.ts';
+import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { INVITE } from '../../support/fixtures/invitations.ts';
+import { untilWaiting, whileAppendsAreHeld } from '../../support/fixtures/locks.ts';
+import { RECORD, deleteOrganization, tablesWith } from '../../support/fixtures/organization-deletions.ts';
+import { append, createSession, eventsOf } from '../../support/fixtures/sessions.ts';
+import { runJobs } from '../../support/processes/jobs.ts';
+
+/** The deletion of an organization beside what else happens in it, on two gateways. */
+
+let gateway: TestGateway;
+let peer: TestGateway;
+let person: Person;
+let slug: string;
+let organizationId: string;
+beforeAll(async () => {
+  gateway = await startTestGateway();
+  peer = await startTestGateway({}, { beside: gateway });
+});
+afterAll(async () => {
+  await peer.close();
+  await gateway.close();
+});
+beforeEach(async () => {
+  person = await createPerson(gateway);
+  slug = `doomed-${randomUUID().slice(0, 13)}`;
+  ({ organizationId } = await person.join(slug, 'admin'));
+});
+
+const rows = <Row extends object>(text: string, ...values: unknown[]) =>
+  gateway.dependencies.sql.query<Row>(text, values);
+const remove = (to: TestGateway = gateway) => deleteOrganization(to, person.key, { confirmSlug: slug }, slug);
+
+/** Runs the job as a worker does. */
+function work(deletionJobId: string): Promise<void> {
+  const { log } = gateway.dependencies;
+  const { signal } = new AbortController();
+  const job = organizationDeletionJob(deleteKeysOfOrganization);
+  return job.run({ ...workContext(gateway.dependencies), log, signal }, { deletionJobId });
+}
+
+/** What an organization holds: rows of all tables where requests write. */
+async function held(): Promise<Record<string, number>> {
+  const { audit_entry: _, deletion_job: __, ...tables } = await tablesWith(gateway, organizationId);
+  return tables;
+}
+
+const definition = () => ({ label: 'Paid', name: `event_${randomUUID().replaceAll('-', '')}` });
+const WRITES: readonly ((to: TestGateway, key: string, session: string) => Promise<{ status: number }>)[] = [
+  (to, key) => to.rest('POST', '/v1/sessions', { key, headers: actingIn(slug), body: { title: 'Late' } }),
+  (to, key, session) =>
+    to.rest('POST', `/v1/sessions/${session}/events`, {
+      key,
+      headers: actingIn(slug),
+      body: { events: [{ eventType: 'text', provider: 'anthropic', eventData: { type: 'text' } }] },
+    }),
+  (to, key) =>
+    to.rest('POST', '/events/2026-03/event-definitions', { key, headers: actingIn(slug), body: definition() }),
+  (to, key) =>
+    to.rest('POST', '/events/2026-03/send', {
+      key,
+      headers: actingIn(slug),
+      body: { eventName: 'paid', properties: {}, email: 'a@example.com' },
+    }),
+  (to, key) =>
+    to.rest('POST', '/v1/mcp-connections', {
+      key,
+      headers: actingIn(slug),
+      body: { type: 'stdio', name: randomUUID(), command: 'mcp', env: { TOKEN: 'sssh' } },
+    }),
+  (to, key) =>
+    to.rest('POST', '/v1/sessions', {
+      key,
+      headers: { ...actingIn(slug), 'Idempotency-Key': randomUUID() },
+      body: { title: 'Late' },
+    }),
+  async (to, key) => {
+    const input = { email: `${randomUUID()}@example.com` };
+    const { data } = await to.graphql<{ inviteOrganizationMember: object } | null>(
+      key,
+      INVITE,
+      { input },
+      actingIn(slug),
+    );
+    return { status: data?.inviteOrganizationMember ? 200 : 404 };
+  },
+];
+
+test('beside writes in it: nothing is written once the deletion is answered, and nothing of it remains', async () => {
+  const { key: bound } = await person.join(slug);
+  await gateway.rest('POST', '/events/2026-03/event-definitions', { key: bound, body: { label: 'Paid' } });
+  const session = await createSession(gateway, bound);
+  let written = 0;
+  const writers = WRITES.flatMap((write) =>
+    [gateway, peer].map(async (to, index) => {
+      for (;;) {
+        const { status } = await write(to, index === 0 ? bound : person.key, session);
+        if (status >= 400) return status;
+        written += 1;
+      }
+    }),
+  );
+  await expect.poll(() => written).toBeGreaterThan(40);
+  expect(await remove(peer)).toMatchObject({ __typename: 'DeleteOrganizationPayload' });
+  const before = await held();
+  const ends = await Promise.all(writers);
+  expect(ends.filter((status) => ![401, 403, 404].includes(status))).toEqual([]);
+  expect(await held()).toEqual(before);
+  await runJobs(gateway);
+  expect(await tablesWith(gateway, organizationId)).toEqual(RECORD);
+  expect(await tablesWith(gateway, session)).toEqual({});
+});
+
+test('a write that is under way ends before the deletion is answered', async () => {
+  const { key } = await person.join(slug);
+  const session = await createSession(gateway, key);
+  const events: string[] = [];
+  await whileAppendsAreHeld(gateway, session, async (release) => {
+    const appending = append(gateway, key, session, eventsOf(1)).then(() => events.push('appended'));
+    await untilWaiting(gateway, 1);
+    const deleting = remove(peer).then(() => events.push('deleted'));
+    await untilWaiting(gateway, 2);
+    // A worker that is faster than the answer waits for the write, too.
+    const working = runJobs(gateway);
+    await release();
+    await Promise.all([appending, deleting, working]);
+  });
+  expect(events).toEqual(['appended', 'deleted']);
+  expect(await tablesWith(gateway, organizationId)).toEqual(RECORD);
+});
+
+test('asked for 10 times at once: one deletion', async () => {
+  const answers = await Promise.all(Array.from({ length: 10 }, (_, index) => remove(index % 2 ? peer : gateway)));
+  expect(answers.filter((answer) => answer?.__typename === 'DeleteOrganizationPayload')).toHaveLength(1);
+  expect(await rows('select 1 from deletion_job where organization_id = $1', organizationId)).toHaveLength(1);
+});
+
+test('the job is done once by workers that have it at once, and again after it failed at any of its steps', async () => {
+  const { key } = await person.join(slug);
+  const session = await createSession(gateway, key);
+  await append(gateway, key, session, eventsOf(2));
+  await gateway.rest('POST', '/events/2026-03/event-definitions', { key, body: { label: 'Paid' } });
+  await gateway.rest('POST', '/v1/mcp-connections', {
+    key,
+    body: { type: 'stdio', name: 'Local', command: 'mcp', env: { TOKEN: 'sssh' } },
+  });
+  const id = (await remove())?.deletionJob?.databaseId ?? '';
+  await rows(
+    `create or replace function fail_for_test() returns trigger language plpgsql as $$ begin raise exception 'as if the worker died'; end $$`,
+  );
+  // In the order in which they go.
+  for (const table of [
+    'session',
+    'mcp_connection',
+    'event_definition',
+    'audit_entry',
+    'session_event',
+    'organization',
+  ]) {
+    await rows(`create trigger fail_for_test after delete on ${table} for each row execute function fail_for_test()`);
+    await expect(work(id)).rejects.toThrow('as if the worker died');
+    await rows(`drop trigger fail_for_test on ${table}`);
+    expect(await rows('select state from deletion_job where id = $1', id)).toEqual([{ state: 'running' }]);
+  }
+  await Promise.allSettled([work(id), work(id), work(id)]);
+  await work(id);
+  expect(await rows('select state, member_ids from deletion_job where id = $1', id)).toEqual([
+    { state: 'done', member_ids: [] },
+  ]);
+  expect(await tablesWith(gateway, organizationId)).toEqual(RECORD);
+});
