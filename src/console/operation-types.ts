@@ -29,7 +29,7 @@ export interface Variables {
   readonly Invite: { readonly email: string; readonly role: 'ADMIN' | 'MEMBER' };
   readonly RevokeInvitation: { readonly id: string };
   readonly AcceptInvitation: { readonly token: string };
-  readonly AuditLog: { readonly first: number; readonly after?: string | null; readonly filter?: { readonly occurredBefore?: string | null; readonly occurredFrom?: string | null; readonly operation?: string | null; readonly targetId?: string | null; readonly userId?: string | null } | null };
+  readonly AuditLog: { readonly first: number; readonly after?: string | null; readonly filter?: { readonly isRefused?: boolean | null; readonly occurredBefore?: string | null; readonly occurredFrom?: string | null; readonly operation?: string | null; readonly targetId?: string | null; readonly userId?: string | null } | null };
   readonly Usage: {  };
 }
 

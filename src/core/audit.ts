@@ -3,12 +3,21 @@ import { type RawBuilder, sql } from 'kysely';
 import { type Readable, queriesOn } from './postgres/queries.ts';
 
 /**
- * Who has changed what, and when: one entry for each operation that has changed something, written by the transaction that changes it. No
+ * Who has changed what, and when: one entry for each operation that has changed something, written by the transaction that changes it; and
+ * which attempts were refused (`domains/audit-log/refused-attempts.ts`). No
  * input and no secret is ever in it. Entries name users by their keys alone: with the keys of a deleted account goes what they say of it.
  */
 
 export const AUDIT_SOURCES = ['request', 'command_line', 'job'] as const;
 export type AuditSource = (typeof AUDIT_SOURCES)[number];
+
+/** Why an attempt was refused. */
+export const REFUSALS = ['forbidden', 'last_administrator', 'key_revoked', 'key_expired'] as const;
+export type Refusal = (typeof REFUSALS)[number];
+
+/** Who has chosen a request id. */
+export const REQUEST_ID_ORIGINS = ['client', 'gateway'] as const;
+export type RequestIdOrigin = (typeof REQUEST_ID_ORIGINS)[number];
 
 const AuditEntrySchema = defineEntity({
   name: 'AuditEntry',
@@ -28,6 +37,10 @@ const AuditEntrySchema = defineEntity({
     targetId: p.uuid().nullable(),
     /** Of a job its id. */
     requestId: p.text(),
+    /** Null for the command line, for jobs, and for entries of versions that did not know it. */
+    requestIdOrigin: p.enum(REQUEST_ID_ORIGINS).nullable(),
+    /** Null where something was changed. */
+    refusal: p.enum(REFUSALS).nullable(),
   },
   indexes: [
     { name: 'audit_entry_organization_index', properties: ['organizationId', 'occurredAt', 'id'] },
@@ -50,6 +63,7 @@ export interface NewAuditEntry {
   readonly targetType: string;
   readonly targetId: string | null;
   readonly requestId: string;
+  readonly requestIdOrigin: RequestIdOrigin | null;
 }
 
 /** What an operation has changed: the GraphQL type of it (or its noun, where REST alone knows it), and the id that REST uses. */
@@ -75,24 +89,34 @@ interface Clock {
 
 /** The line of an operation in the audit log. */
 export function auditEntry(
-  context: Clock & { readonly actor: AuditedActor; readonly requestId: string },
+  context: Clock & {
+    readonly actor: AuditedActor;
+    readonly requestId: string;
+    readonly requestIdOrigin: RequestIdOrigin;
+  },
   operation: string,
   { type, id, organizationId }: AuditTarget,
 ): NewAuditEntry {
-  const { actor, requestId } = context;
+  const { actor, requestId, requestIdOrigin } = context;
   const target = { type, id, organizationId: organizationId === undefined ? actor.organization?.id : organizationId };
   if (actor.isOperator) return operatorEntry(context, operation, target);
-  return { ...entryOf(context, operation, target), source: 'request', keyId: actor.keyId, requestId };
+  return { ...entryOf(context, operation, target), source: 'request', keyId: actor.keyId, requestId, requestIdOrigin };
 }
 
 /** Likewise, of somebody at the command line. */
 export function operatorEntry(clock: Clock, operation: string, target: AuditTarget): NewAuditEntry {
-  return { ...entryOf(clock, operation, target), source: 'command_line', keyId: null, requestId: 'command-line' };
+  return {
+    ...entryOf(clock, operation, target),
+    source: 'command_line',
+    keyId: null,
+    requestId: 'command-line',
+    requestIdOrigin: null,
+  };
 }
 
 /** Likewise, of a job. */
 export function jobEntry(clock: Clock, jobId: string, operation: string, target: AuditTarget): NewAuditEntry {
-  return { ...entryOf(clock, operation, target), source: 'job', keyId: null, requestId: jobId };
+  return { ...entryOf(clock, operation, target), source: 'job', keyId: null, requestId: jobId, requestIdOrigin: null };
 }
 
 function entryOf({ now, newId }: Clock, operation: string, { type, id, organizationId }: AuditTarget) {
@@ -118,11 +142,12 @@ const COLUMNS: readonly { name: keyof AuditTables['audit_entry']; type: string; 
   { name: 'target_type', type: 'text', property: 'targetType' },
   { name: 'target_id', type: 'uuid', property: 'targetId' },
   { name: 'request_id', type: 'text', property: 'requestId' },
+  { name: 'request_id_origin', type: 'text', property: 'requestIdOrigin' },
 ];
 
 /** Writes an entry. Part of the transaction that makes the change. */
 export async function recordAudit(em: EntityManager, entry: NewAuditEntry): Promise<void> {
-  const { occurredAt, organizationId, keyId, targetType, targetId, requestId, ...rest } = entry;
+  const { occurredAt, organizationId, keyId, targetType, targetId, requestId, requestIdOrigin, ...rest } = entry;
   await em
     .getKysely<Readable<AuditTables>>()
     .insertInto('audit_entry')
@@ -134,6 +159,7 @@ export async function recordAudit(em: EntityManager, entry: NewAuditEntry): Prom
       target_type: targetType,
       target_id: targetId,
       request_id: requestId,
+      request_id_origin: requestIdOrigin,
     })
     .execute();
 }

@@ -3,7 +3,7 @@ import {
   ForeignKeyConstraintViolationException,
   UniqueConstraintViolationException,
 } from '@mikro-orm/postgresql';
-import { type AuditTarget, auditEntry, recordAudit } from './audit.ts';
+import { type AuditTarget, type RequestIdOrigin, auditEntry, recordAudit } from './audit.ts';
 import { authorityValues, isAuthorized, isAuthorizedWithin } from './authority.ts';
 import type { LiveTails, Resumption } from './live-tails.ts';
 import type { Timing } from './timing.ts';
@@ -91,6 +91,9 @@ export interface OperationContext {
   /** Of a subscription alone. */
   readonly resumption?: Resumption;
   readonly requestId: string;
+  readonly requestIdOrigin: RequestIdOrigin;
+  /** To be called with whatever refuses a field or an operation of GraphQL: refused attempts are recorded in the audit log. */
+  readonly onRefusal: (error: unknown, operation: string) => void;
   readonly now: () => Date;
   readonly newId: () => string;
   readonly timing: Timing;

@@ -52,7 +52,7 @@ async function answerPublicPage(
   dependencies: Dependencies,
   clientLimits: ClientLimits,
 ): Promise<HttpAnswer | undefined> {
-  const { request, url, requestId } = exchange;
+  const { request, url } = exchange;
   const page = publicPages.find(({ path }) => path === url.pathname);
   if (!page) return undefined;
   exchange.operation = page.operationId;
@@ -60,7 +60,7 @@ async function answerPublicPage(
   if (request.method === 'HEAD') return answerWith(null);
   const excess = clientLimits.count(page.operationId, exchange.clientAddress);
   if (excess) throw excess;
-  const context = publicContext(dependencies, requestId, request);
+  const context = publicContext(dependencies, exchange);
   if (request.method === 'GET') return page.answer(context, url.searchParams);
   if (request.method !== 'POST' || !page.submit)
     throw methodNotAllowed(request.method, page.submit ? ['GET', 'POST'] : ['GET']);

@@ -212,12 +212,17 @@ async function openTracing(
   return startTracing(endpoint, log);
 }
 
+/** What an operation comes from: a request, or somebody at the command line. */
+interface Origin
+  extends Pick<OperationContext, 'requestId'>, Partial<Pick<OperationContext, 'requestIdOrigin' | 'onRefusal'>> {
+  readonly request?: HttpRequest;
+}
+
 /** The context of one request: its own unit of work, made when a change first asks for it, since reads need none. */
 export function operationContext(
   dependencies: Dependencies,
   actor: Actor,
-  requestId: string,
-  request?: HttpRequest,
+  { request, requestId, requestIdOrigin = 'gateway', onRefusal = () => undefined }: Origin,
 ): OperationContext {
   const {
     database,
@@ -251,6 +256,8 @@ export function operationContext(
       return request?.signal;
     },
     requestId,
+    requestIdOrigin,
+    onRefusal,
     now,
     newId,
     timing,

@@ -41,12 +41,15 @@ export function createDispatch(
 
 /** Who calls, and that they may call now: 401, then 429, then an address that serves nothing, all before the body is read. */
 function createAdmission(dependencies: Dependencies, limits: RateLimits | undefined): AdmitCaller {
-  return (exchange, badAddress) =>
-    admit(exchange.request, dependencies, async (keyId) => {
+  return async (exchange, badAddress) => {
+    const admitted = await admit(exchange.request, dependencies, async (keyId) => {
       exchange.keyId = keyId;
       exchange.limitHeaders = await limits?.countRequest(keyId);
       if (badAddress) throw badAddress;
     });
+    exchange.actor = admitted.actor;
+    return admitted;
+  };
 }
 
 /**
@@ -75,7 +78,7 @@ function createGraphQLDispatch(
       return refuseAddress(exchange, error, admitCaller);
     }
     const { whenRead } = await admitCaller(exchange);
-    const openOperation = async () => operationContext(dependencies, await whenRead(), requestId, request);
+    const openOperation = async () => operationContext(dependencies, await whenRead(), exchange);
     return graphql(request, openOperation, { requestId, logs: exchange });
   };
 }
@@ -85,7 +88,7 @@ function createRestDispatch(
   { clientLimits, admitCaller }: { readonly clientLimits: ClientLimits; readonly admitCaller: AdmitCaller },
 ): Dispatch {
   return async (exchange) => {
-    const { request, url, requestId } = exchange;
+    const { request, url } = exchange;
     exchange.api = 'rest';
     const match = matchRoute(request.method, url.pathname, dependencies.now());
     if (match instanceof DomainError) return refuseAddress(exchange, match, admitCaller);
@@ -96,12 +99,12 @@ function createRestDispatch(
     if (isKeyless(route)) {
       const excess = clientLimits.count(route.operationId, exchange.clientAddress);
       if (excess) throw excess;
-      const context = publicContext(dependencies, requestId, request);
+      const context = publicContext(dependencies, exchange);
       return traced(dependencies.tracing, span, () => answerKeylessRest(request, route, context));
     }
     const caller = await admitCaller(exchange);
     return traced(dependencies.tracing, span, () =>
-      answerRest(request, url, { route, parameters }, caller, requestId, dependencies),
+      answerRest(exchange, { route, parameters }, caller, dependencies),
     );
   };
 }

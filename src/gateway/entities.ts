@@ -1,6 +1,7 @@
 import { AuditEntry } from '../core/audit.ts';
 import { StoredSecret } from '../core/secrets/secret-store.ts';
 import { ApiKey } from '../domains/api-keys/entity.ts';
+import { RefusedAttempt } from '../domains/audit-log/entity.ts';
 import { Broadcast, BroadcastChannel } from '../domains/broadcasts/entity.ts';
 import { EventDefinition, EventProperty } from '../domains/event-definitions/entity.ts';
 import {
@@ -50,4 +51,5 @@ export const entities = [
   RateLimit,
   IdempotencyKey,
   AuditEntry,
+  RefusedAttempt,
 ];

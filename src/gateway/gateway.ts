@@ -1,12 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
 import { answerBytes } from '../core/answer-size.ts';
-import type { DomainError } from '../core/errors.ts';
+import { type DomainError, STATUS_OF } from '../core/errors.ts';
 import { clientAddressOf } from '../core/http/client-address.ts';
 import { wantsHtml } from '../core/http/html-page.ts';
 import type { HttpAnswer, HttpHeaders, HttpRequest } from '../core/http/messages.ts';
 import type { Span } from '../core/tracing/tracing.ts';
 import { type ClientLimits, createClientLimits } from './admission/client-limits.ts';
+import { type Refusals, createRefusalLog, noteRefusal } from './admission/refusals.ts';
 import type { Dependencies } from './dependencies.ts';
 import { createDispatch } from './dispatch.ts';
 import type { Exchange } from './exchange.ts';
@@ -34,6 +35,7 @@ export function createGateway(dependencies: Dependencies): Gateway {
   const cors = createCors(dependencies.config.CORS_ORIGINS);
   const clientLimits = createClientLimits({ now: dependencies.now, limit: dependencies.bounds.requestsOfClient });
   const dispatch = createDispatch(dependencies, { cors, clientLimits });
+  const recordRefusals = createRefusalLog(dependencies);
   const unread = createUnreadAnswers(dependencies.bounds);
   const { metrics, tracing } = dependencies;
 
@@ -42,6 +44,7 @@ export function createGateway(dependencies: Dependencies): Gateway {
       const answer = await dispatch(exchange);
       return { ...answer, onClose: unread.hold(exchange.keyId, bytesOf(answer.body)) };
     } catch (error) {
+      exchange.onRefusal(error, exchange.operation);
       return answerError(toDomainError(error, exchange.log), exchange);
     }
   }
@@ -51,6 +54,8 @@ export function createGateway(dependencies: Dependencies): Gateway {
     const exchange = openExchange(request, dependencies, span);
     const answer = limitRefusals(await answerOrRefuse(exchange), exchange, clientLimits);
     const { status, body, onClose } = answer;
+    // Credentials that are refused for their number are not looked at again.
+    if (exchange.refusals.size > 0 && status !== STATUS_OF.rateLimited) await recordRefusals(exchange);
     record(exchange, { status, seconds: (performance.now() - started) / 1000, span }, dependencies);
     const headers = {
       ...NO_PAGE,
@@ -83,12 +88,17 @@ function openExchange(
   { log: gatewayLog, config }: Pick<Dependencies, 'log' | 'config'>,
   span: Span | undefined,
 ): Exchange {
-  const requestId = requestIdOf(request.headers);
+  const given = requestIdOf(request.headers);
+  const requestId = given ?? randomUUID();
+  const refusals: Refusals = new Map();
   let log: Logger | undefined;
   return {
     request,
     url: new URL(request.url),
     requestId,
+    requestIdOrigin: given === undefined ? 'gateway' : 'client',
+    refusals,
+    onRefusal: (error, operation) => noteRefusal(refusals, error, operation),
     get clientAddress() {
       const { peerAddress, headers } = request;
       return peerAddress && clientAddressOf(peerAddress, headers.get('x-forwarded-for'), config.TRUSTED_PROXIES);
@@ -175,7 +185,7 @@ function discard(body: HttpAnswer['body']): void {
 }
 
 /** A caller's own request id is kept when it is sane: it goes into logs and headers as it stands. */
-function requestIdOf(headers: HttpHeaders): string {
+function requestIdOf(headers: HttpHeaders): string | undefined {
   const given = headers.get('x-request-id');
-  return given !== null && /^[A-Za-z0-9._-]{1,128}$/.test(given) ? given : randomUUID();
+  return given !== null && /^[A-Za-z0-9._-]{1,128}$/.test(given) ? given : undefined;
 }

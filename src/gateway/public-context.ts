@@ -1,15 +1,19 @@
-import type { HttpRequest } from '../core/http/messages.ts';
 import type { PublicContext } from '../core/http/route.ts';
 import { canAct } from './admission/authenticate.ts';
 import { type Dependencies, workContext } from './dependencies.ts';
+import type { Exchange } from './exchange.ts';
 
 /** The context of work without a caller: of pages that need no key. */
-export function publicContext(dependencies: Dependencies, requestId: string, request: HttpRequest): PublicContext {
+export function publicContext(
+  dependencies: Dependencies,
+  { request, requestId, requestIdOrigin }: Pick<Exchange, 'request' | 'requestId' | 'requestIdOrigin'>,
+): PublicContext {
   const { browserSessions, keys } = dependencies;
   return {
     ...workContext(dependencies),
     signal: request.signal,
     requestId,
+    requestIdOrigin,
     async signedInUserId() {
       const keyId = await browserSessions.keyIdOf(request.headers);
       const known = keyId === undefined ? undefined : await keys.byId(keyId);

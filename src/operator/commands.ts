@@ -103,7 +103,7 @@ async function importEvents(
   let latest = { bytes: 0, imported: 0, skipped: 0 };
   const note = () => `${latest.imported} imported, ${latest.skipped} skipped`;
   try {
-    const context = operationContext(dependencies, actor, 'command-line');
+    const context = operationContext(dependencies, actor, { requestId: 'command-line' });
     return await importSessionEvents(context, {
       sessionId,
       source: stream,

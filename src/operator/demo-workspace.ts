@@ -59,11 +59,11 @@ export async function createDemoWorkspace(dependencies: Dependencies): Promise<I
   };
   for (const definition of DEMO_DEFINITIONS) {
     await createEventDefinition(
-      operationContext(dependencies, actor, 'demo'),
+      operationContext(dependencies, actor, { requestId: 'demo' }),
       createEventDefinitionInput.parse(definition),
     );
   }
-  await sendDemoOccurrences(operationContext(dependencies, actor, 'demo'));
-  await createDemoSessions(operationContext(dependencies, actor, 'demo'));
+  await sendDemoOccurrences(operationContext(dependencies, actor, { requestId: 'demo' }));
+  await createDemoSessions(operationContext(dependencies, actor, { requestId: 'demo' }));
   return issued;
 }

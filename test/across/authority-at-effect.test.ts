@@ -33,7 +33,7 @@ async function setUp(): Promise<{ admin: Caller; caller: Caller; place: Place }>
 }
 
 async function changesOf({ keyId }: Caller): Promise<number> {
-  const query = `select 1 from audit_entry where key_id = $1`;
+  const query = `select 1 from audit_entry where key_id = $1 and refusal is null`;
   return (await gateway.dependencies.sql.query(query, [keyId])).length;
 }
 

@@ -26,8 +26,13 @@ class AccessPlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
     const isOfActing = refusalOf(config)?.actingOrganization === true;
     return (parent, args, context, info) => {
       // A plugin knows the builder's context only as an object. Such a field is one of an organization.
-      const { actor } = context as OperationContext;
-      requireAccess(actor, access, isOfActing ? (parent as { readonly id: string }).id : undefined);
+      const { actor, onRefusal } = context as OperationContext;
+      try {
+        requireAccess(actor, access, isOfActing ? (parent as { readonly id: string }).id : undefined);
+      } catch (error) {
+        onRefusal(error, info.fieldName);
+        throw error;
+      }
       return resolver(parent, args, context, info);
     };
   }

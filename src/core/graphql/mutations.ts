@@ -93,6 +93,7 @@ async function runMutation<Schema extends z.ZodType, Result extends object>(
     context.onSuccess?.();
     return result;
   } catch (error) {
+    context.onRefusal(error, info.fieldName);
     throw relocated(error, (fault) => {
       const path = pathOf?.(fault, given) ?? fault.path;
       const type = path.length === 1 && fault.code === 'BAD_FORMAT' ? ids[path[0] ?? ''] : undefined;

@@ -69,7 +69,15 @@ export type AnyRoute = Route | KeylessRoute;
 /** What works without a caller: everything that an operation has, but nobody on whose behalf. */
 export type PublicContext = Omit<
   OperationContext,
-  'actor' | 'authenticateAgain' | 'settleChanges' | 'toDomainError' | 'appendQueue' | 'timing' | 'liveTails' | 'budget'
+  | 'actor'
+  | 'authenticateAgain'
+  | 'onRefusal'
+  | 'settleChanges'
+  | 'toDomainError'
+  | 'appendQueue'
+  | 'timing'
+  | 'liveTails'
+  | 'budget'
 > & {
   /** The user that the browser is signed in as; undefined without a valid cookie, wherever the request comes from. */
   readonly signedInUserId: () => Promise<string | undefined>;

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { AuditSource } from '../../core/audit.ts';
+import type { AuditSource, Refusal, RequestIdOrigin } from '../../core/audit.ts';
 import { builder } from '../../core/graphql/builder.ts';
 import { connectionType, resolveList } from '../../core/graphql/connections.ts';
 import { keyFromAnyId, keyFromId, toGlobalId } from '../../core/graphql/nodes.ts';
@@ -20,24 +20,53 @@ const SourceEnum = builder.enumType('AuditSource', {
   } satisfies Record<string, { value: AuditSource; description: string }>,
 });
 
+const RefusalEnum = builder.enumType('AuditRefusal', {
+  description: 'Why an attempt was refused.',
+  values: {
+    FORBIDDEN: {
+      value: 'forbidden',
+      description:
+        'The key lacked a scope, its user a role or the right to change the object, or the organization a subscription.',
+    },
+    LAST_ADMINISTRATOR: {
+      value: 'last_administrator',
+      description: 'The organization would have been left without an administrator.',
+    },
+    KEY_REVOKED: { value: 'key_revoked', description: 'The API key is revoked.' },
+    KEY_EXPIRED: { value: 'key_expired', description: 'The API key has expired.' },
+  } satisfies Record<string, { value: Refusal; description: string }>,
+});
+
+const RequestIdOriginEnum = builder.enumType('RequestIdOrigin', {
+  description: 'Who has chosen the id of a request.',
+  values: {
+    CLIENT: {
+      value: 'client',
+      description: 'The caller, in the header `X-Request-Id`: any text of the accepted form.',
+    },
+    GATEWAY: { value: 'gateway', description: 'The gateway, which made a random UUID.' },
+  } satisfies Record<string, { value: RequestIdOrigin; description: string }>,
+});
+
 const AuditEntryType = builder.objectRef<AuditEntryRow>('AuditEntry').implement({
   description:
-    'One operation that has changed something. Written together with the change: there is none without the other.',
+    'One operation that has changed something, written together with the change, so that there is none without the other; or, with `refusal`, an attempt with a known API key that was refused, at most one a minute for a key and a reason.',
   fields: (t) => ({
     databaseId: t.expose('id', { type: 'UUID', description: 'Its id in the database.' }),
     occurredAt: t.expose('occurredAt', { type: 'DateTime', description: 'When it was done.' }),
     source: t.expose('source', { type: SourceEnum, description: 'By which way.' }),
     operation: t.exposeString('operation', {
-      description: 'What was done: the name of the operation, such as `revokeApiKey`.',
+      description:
+        'What was done: the name of the operation, such as `revokeApiKey`. For a refused attempt also the name of a field; or `graphql`, where the request was not read.',
     }),
     targetType: t.exposeString('targetType', {
       description:
-        'What was changed: a GraphQL type; or `Broadcast`, `BroadcastChannel` or `ObjectIdentifier`, which have none.',
+        'What was changed: a GraphQL type; or `Broadcast`, `BroadcastChannel` or `ObjectIdentifier`, which have none. `ApiKey` for a refused attempt.',
     }),
     targetId: t.id({
       nullable: true,
       description:
-        'Global id of what was changed; it may be gone by now. Null when several were changed at once, and for deleted accounts.',
+        'Global id of what was changed; it may be gone by now. Null when several were changed at once, and for deleted accounts. For a refused attempt that of the API key.',
       extensions: needs<AuditEntryRow>('targetType', 'targetId'),
       resolve: ({ targetType, targetId }) => targetId && toGlobalId(targetType, targetId),
     }),
@@ -58,6 +87,18 @@ const AuditEntryType = builder.objectRef<AuditEntryRow>('AuditEntry').implement(
     requestId: t.exposeString('requestId', {
       description: '`X-Request-Id` of the request, as in the log of the gateway; of a job its id.',
     }),
+    requestIdOrigin: t.expose('requestIdOrigin', {
+      type: RequestIdOriginEnum,
+      nullable: true,
+      description:
+        'Who has chosen `requestId`. Null for the command line, jobs, and entries from before it was recorded.',
+    }),
+    refusal: t.expose('refusal', {
+      type: RefusalEnum,
+      nullable: true,
+      description:
+        'Why the attempt was refused, so that nothing was changed. Null for an operation that has changed something.',
+    }),
   }),
 });
 
@@ -67,6 +108,7 @@ const FilterInput = builder.inputType('AuditLogFilter', {
   fields: (t) => ({
     userId: t.id({ description: 'Done by this user; either id.' }),
     operation: t.string({ description: 'Of this operation, such as `revokeApiKey`.' }),
+    isRefused: t.boolean({ description: 'Whether they are refused attempts; both when absent.' }),
     targetId: t.id({ description: 'Which have changed this; either id.' }),
     occurredFrom: t.field({ type: 'DateTime', description: 'At this moment or after it.' }),
     occurredBefore: t.field({ type: 'DateTime', description: 'Before this moment.' }),

@@ -11,6 +11,7 @@ const moment = z
 export const auditLogFilter = z.strictObject({
   userId: z.uuid().nullish(),
   operation: z.string().max(100).nullish(),
+  isRefused: z.boolean().nullish(),
   targetId: z.uuid().nullish(),
   occurredFrom: moment,
   occurredBefore: moment,

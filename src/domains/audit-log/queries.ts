@@ -28,6 +28,8 @@ const COLUMNS = {
   targetId: 'a.target_id as targetId',
   keyId: 'a.key_id as keyId',
   requestId: 'a.request_id as requestId',
+  requestIdOrigin: 'a.request_id_origin as requestIdOrigin',
+  refusal: 'a.refusal as refusal',
   userId: 'u.id as userId',
   email: 'u.email as email',
   name: 'u.name as name',
@@ -45,7 +47,7 @@ const LATEST_FIRST: Ordering<AuditEntryRow> = {
 };
 
 /** The entries of an organization that fulfil the conditions, with the user of each. PostgreSQL leaves out the joins that nothing needs. */
-function entriesOf(organizationId: string, { userId, operation, targetId, ...times }: AuditLogFilter) {
+function entriesOf(organizationId: string, { userId, operation, isRefused, targetId, ...times }: AuditLogFilter) {
   let entries = db
     .selectFrom('audit_entry as a')
     .leftJoin('api_key as k', 'k.id', 'a.key_id')
@@ -53,6 +55,7 @@ function entriesOf(organizationId: string, { userId, operation, targetId, ...tim
     .where('a.organization_id', '=', organizationId);
   if (userId != null) entries = entries.where('k.user_id', '=', userId);
   if (operation != null) entries = entries.where('a.operation', '=', operation);
+  if (isRefused != null) entries = entries.where('a.refusal', isRefused ? 'is not' : 'is', null);
   if (targetId != null) entries = entries.where('a.target_id', '=', targetId);
   if (times.occurredFrom != null) entries = entries.where('a.occurred_at', '>=', times.occurredFrom);
   if (times.occurredBefore != null) entries = entries.where('a.occurred_at', '<', times.occurredBefore);

@@ -166,7 +166,8 @@ async function join(
  * @throws NotFoundError as `acceptOrganizationInvitation`; ConflictError when the address has an account already.
  */
 export async function acceptInvitationWithoutKey(
-  { em: requested, now, newId, requestId }: WorkContext & Pick<OperationContext, 'requestId'>,
+  { em: requested, now, newId, requestId, requestIdOrigin }: WorkContext &
+    Pick<OperationContext, 'requestId' | 'requestIdOrigin'>,
   { token, name }: AcceptInvitationWithoutKeyInput,
 ): Promise<AcceptedInvitation & CreatedApiKey> {
   try {
@@ -179,7 +180,7 @@ export async function acceptInvitationWithoutKey(
       const key = { userId: user.id, organizationId: null, name: 'First key', scopes: SCOPES };
       const created = await issueApiKey({ em, now, newId }, key);
       const actor = { keyId: created.apiKey.id, organization: accepted.organization };
-      const context = { actor, now, newId, requestId };
+      const context = { actor, now, newId, requestId, requestIdOrigin };
       await recordAudit(em, auditEntry(context, 'acceptOrganizationInvitation', targetOf(invitation)));
       return { ...accepted, ...created };
     });

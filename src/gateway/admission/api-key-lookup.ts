@@ -10,9 +10,11 @@ import { hashApiKey } from '../../domains/api-keys/key-format.ts';
 import { NOTED_EVERY } from '../../domains/api-keys/operations.ts';
 import type { OrganizationTables } from '../../domains/organizations/entity.ts';
 
-/** A key that is good now, its user, and the organizations it may act in. One that is bound to an organization sees that one alone. */
+/** A key as it is now, its user, and the organizations it may act in. One that is bound to an organization sees that one alone. */
 export interface KnownKey {
   readonly keyId: string;
+  /** Why it is no good any more; null for one that is. */
+  readonly refusal: 'key_revoked' | 'key_expired' | null;
   readonly userId: string;
   readonly scopes: ReadonlySet<Scope>;
   readonly isBound: boolean;
@@ -23,7 +25,7 @@ export interface KnownKey {
   readonly position?: number | null | undefined;
 }
 
-/** Finds keys as they are now: undefined when it is unknown, expired or revoked. */
+/** Finds keys as they are now: undefined when it is unknown. */
 export type FindKey = (key: string) => Promise<KnownKey | undefined>;
 
 /** Finds a key by what a caller sends, or by the id that a sign-in cookie names. */
@@ -43,6 +45,14 @@ const findKeys = (by: 'hash' | 'id', withPosition: boolean) =>
         sql<string>`encode(${eb.ref('k.hash')}, 'hex')`.as('hash'),
         // As JSON: the driver takes an array's text apart in JavaScript, character by character.
         sql<readonly Scope[]>`to_json(${eb.ref('k.scopes')})`.as('scopes'),
+        eb
+          .case()
+          .when('k.revoked_at', 'is not', null)
+          .then(sql.lit('key_revoked' as const))
+          .when(sql<boolean>`k.expires_at <= ${value('at')}::timestamptz`)
+          .then(sql.lit('key_expired' as const))
+          .end()
+          .as('refusal'),
         eb('k.organization_id', 'is not', null).$castTo<boolean>().as('isBound'),
         eb
           .or([
@@ -77,10 +87,6 @@ const findKeys = (by: 'hash' | 'id', withPosition: boolean) =>
         by === 'hash'
           ? eb('k.hash', '=', sql<Buffer>`any(${value('wanted')}::bytea[])`)
           : eb('k.id', '=', sql<string>`any(${value('wanted')}::uuid[])`),
-      )
-      .where('k.revoked_at', 'is', null)
-      .where((eb) =>
-        eb.or([eb('k.expires_at', 'is', null), eb('k.expires_at', '>', sql<string>`${value('at')}::timestamptz`)]),
       );
     return withPosition ? keys.select(sql<number | null>`${sql.raw(POSITION)}`.as('position')) : keys;
   });
@@ -123,6 +129,6 @@ export function createKeys({
 
 type KeyRow = Omit<KnownKey, 'scopes'> & { readonly scopes: readonly Scope[]; readonly hash: string };
 
-function toKnownKey({ keyId, userId, scopes, isBound, isStale, organizations, position }: KeyRow): KnownKey {
-  return { keyId, userId, scopes: new Set(scopes), isBound, isStale, organizations, position };
+function toKnownKey({ hash: _, scopes, ...known }: KeyRow): KnownKey {
+  return { ...known, scopes: new Set(scopes) };
 }

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import type { HttpHeaders, HttpRequest } from '../../core/http/messages.ts';
-import { ForbiddenError, NotFoundError, invalid, notFound, unauthenticated } from '../../core/errors.ts';
+import { DomainError, ForbiddenError, NotFoundError, invalid, notFound, unauthenticated } from '../../core/errors.ts';
 import type { ActingOrganization, Actor } from '../../core/operation.ts';
 import { isWellFormedApiKey } from '../../domains/api-keys/key-format.ts';
 import { noteKeyUse } from '../../domains/api-keys/operations.ts';
@@ -18,6 +18,17 @@ export interface AuthenticationParts {
   readonly log: Pick<Logger, 'warn'>;
 }
 
+/** 401: there is no key, or it is no good. Callers see no difference; the audit log has what is known of the key. */
+export class RefusedKeyError extends DomainError {
+  readonly known: KnownKey | undefined;
+
+  constructor(known: KnownKey | undefined) {
+    const { message, headers } = unauthenticated();
+    super('unauthenticated', message, { headers });
+    this.known = known;
+  }
+}
+
 /**
  * Who calls, from the `Authorization` header (RFC 6750, section 2.1), or without one from the cookie of a signed-in browser. Missing,
  * malformed, unknown, expired and revoked keys look the same; a malformed one costs no query. The key is looked up on every request, so that
@@ -31,7 +42,7 @@ export async function authenticate(
 ): Promise<Actor> {
   const { sql, now, log } = parts;
   const known = await findCaller(headers, parts);
-  if (!known || !canAct(known)) throw unauthenticated();
+  if (!known || !canAct(known)) throw new RefusedKeyError(known);
   await onKey?.(known.keyId);
   // Nobody is refused for want of it: a database that is full can still be read.
   if (known.isStale && known.position !== null)
@@ -104,9 +115,9 @@ async function findCaller(
 const CROSS_ORIGIN =
   'the sign-in cookie counts only for requests from a page of the gateway itself; send an API key in the Authorization header';
 
-/** A member who was removed takes the keys of that organization along. */
-export function canAct({ isBound, organizations }: KnownKey): boolean {
-  return !isBound || organizations.length > 0;
+/** Whether a key is good. A member who was removed takes the keys of that organization along. */
+export function canAct({ refusal, isBound, organizations }: KnownKey): boolean {
+  return refusal === null && (!isBound || organizations.length > 0);
 }
 
 /**

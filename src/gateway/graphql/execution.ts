@@ -1,4 +1,12 @@
-import { type ExecutionArgs, type ExecutionResult, OperationTypeNode, getOperationAST, subscribe } from 'graphql';
+import {
+  type ExecutionArgs,
+  type ExecutionResult,
+  type GraphQLError,
+  Kind,
+  OperationTypeNode,
+  getOperationAST,
+  subscribe,
+} from 'graphql';
 import type { Logger } from 'pino';
 import { isSurelyLarger } from '../../core/answer-size.ts';
 import type { HttpHeaders } from '../../core/http/messages.ts';
@@ -68,7 +76,7 @@ export function createExecution(dependencies: Dependencies, limits: RateLimits |
 }
 
 function createRun({ executions, interpretations }: Metrics, log: Logger): Execute {
-  return createExecutor(schema, {
+  const execute = createExecutor(schema, {
     onExecution: (path, reason, field) => {
       executions.inc({ path });
       if (path === 'interpreted') interpretations.inc({ reason });
@@ -77,6 +85,20 @@ function createRun({ executions, interpretations }: Metrics, log: Logger): Execu
     // What was read for nothing does not count.
     beforeRetry: ({ contextValue }) => (contextValue as OperationContext).budget.renew(),
   });
+  return async (args) => {
+    const result = await execute(args);
+    if (result.errors) noteRefusals(result.errors, args.contextValue as OperationContext);
+    return result;
+  };
+}
+
+/** Typed errors of mutations are noted where they are made. */
+function noteRefusals(errors: readonly GraphQLError[], { onRefusal }: OperationContext): void {
+  for (const { originalError, nodes } of errors) {
+    const [node] = nodes ?? [];
+    // Its name in the schema: an alias is text of the caller.
+    if (originalError) onRefusal(originalError, node?.kind === Kind.FIELD ? node.name.value : 'graphql');
+  }
 }
 
 async function perform(
@@ -100,7 +122,10 @@ async function follow(
   const resumption: Resumption = { lastEventId: headers.get(LAST_EVENT_ID_HEADER) };
   const contextValue = followingContext(operation, gone.signal, resumption);
   const results = await subscribe({ ...args, contextValue });
-  if (!(Symbol.asyncIterator in results)) return masked(results, logs);
+  if (!(Symbol.asyncIterator in results)) {
+    noteRefusals(results.errors ?? [], operation);
+    return masked(results, logs);
+  }
   const events = withEventIds(maskedStream(results, logs, contextValue.budget), resumption);
   return {
     [Symbol.asyncIterator]: () => ({

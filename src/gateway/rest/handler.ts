@@ -15,6 +15,7 @@ import { type OperationContext, requireAccess } from '../../core/operation.ts';
 import { readJson, requireObject } from '../../core/http/request-body.ts';
 import type { Admitted } from '../admission/authenticate.ts';
 import { type Dependencies, operationContext, readingContext } from '../dependencies.ts';
+import type { Exchange } from '../exchange.ts';
 import { idempotencyKeyOf } from '../request-headers.ts';
 import { runWithKey } from './keyed-call.ts';
 import { inputJsonSchema } from './openapi-schemas.ts';
@@ -77,13 +78,12 @@ function decode(name: string, segment: string): string {
  * without the input is said before it is read.
  */
 export async function answerRest(
-  request: HttpRequest,
-  url: URL,
+  exchange: Exchange,
   { route, parameters: encoded }: Match<Route>,
   { actor, whenRead }: Admitted,
-  requestId: string,
   dependencies: Dependencies,
 ): Promise<HttpAnswer> {
+  const { request, url } = exchange;
   requireAccess(actor, route.access);
   if (isWrite(route) && !takesBody(route)) await refuseProperties(request);
   const given = takesBody(route) ? await bodyOf(request, route) : queryOf(url.searchParams, route);
@@ -97,7 +97,7 @@ export async function answerRest(
   if (doubled.length > 0) throw unknownProperties(doubled);
   const whole = { ...given, ...parameters };
   const input = parseInput(route.input, whole);
-  const context = operationContext(dependencies, current, requestId, request);
+  const context = operationContext(dependencies, current, exchange);
   // A stream goes on reading, and closes its budget itself.
   if (route.respond) return runRoute(route, readingContext(context, dependencies), input, request);
   try {

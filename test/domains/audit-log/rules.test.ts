@@ -126,7 +126,7 @@ describe('who reads it', () => {
     if (!actor) throw new Error('no operator');
     const events = [{ eventType: 'text', provider: 'anthropic', eventData: { type: 'text' } }];
     const input = appendSessionEventsInput.parse({ sessionId: id, events });
-    await appendSessionEvents(operationContext(gateway.dependencies, actor, 'command-line'), input);
+    await appendSessionEvents(operationContext(gateway.dependencies, actor, { requestId: 'command-line' }), input);
     expect((await entries(admin.key, { filter: { targetId: id } }))[0]).toMatchObject({
       operation: 'appendSessionEvents',
       source: 'COMMAND_LINE',

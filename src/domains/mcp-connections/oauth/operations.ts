@@ -149,7 +149,7 @@ export const UNKNOWN: CallbackResult = {
 };
 
 /** The callback has no actor; whoever began the authorization is written down with it. */
-type CallbackContext = WorkContext & Pick<OperationContext, 'requestId'>;
+type CallbackContext = WorkContext & Pick<OperationContext, 'requestId' | 'requestIdOrigin'>;
 
 interface Taken extends PendingSecret {
   readonly connection: McpConnection;
@@ -270,7 +270,7 @@ function validateIssuer(
 
 /** Stores the tokens before they are used, unless the connection was changed or deleted meanwhile. */
 async function keep(
-  { em, secrets, now, newId, requestId }: CallbackContext,
+  { em, secrets, now, newId, requestId, requestIdOrigin }: CallbackContext,
   { connection, keyId }: Taken,
   tokens: OAuthTokens,
 ): Promise<boolean> {
@@ -282,7 +282,7 @@ async function keep(
     const actor = { keyId, organization: locked.organization };
     await recordAudit(
       transaction,
-      auditEntry({ actor, now, newId, requestId }, 'completeMcpAuthorization', targetOf(locked)),
+      auditEntry({ actor, now, newId, requestId, requestIdOrigin }, 'completeMcpAuthorization', targetOf(locked)),
     );
     return true;
   });

@@ -1,0 +1,20 @@
+import { type InferKyselyDB, defineEntity, p } from '@mikro-orm/postgresql';
+import { type Refusal, REFUSALS } from '../../core/audit.ts';
+import { ApiKey } from '../api-keys/entity.ts';
+
+const RefusedAttemptSchema = defineEntity({
+  name: 'RefusedAttempt',
+  tableName: 'refused_attempt',
+  properties: {
+    key: () => p.manyToOne(ApiKey).primary().deleteRule('cascade'),
+    refusal: p.enum(REFUSALS).$type<Refusal>().primary(),
+    /** When the latest entry was written. */
+    recordedAt: p.datetime(),
+  },
+});
+
+/** When attempts with an API key were last recorded as refused for a reason, so that it is done once a minute over all processes. */
+export class RefusedAttempt extends RefusedAttemptSchema.class {}
+RefusedAttemptSchema.setClass(RefusedAttempt);
+
+export type RefusedAttemptTables = InferKyselyDB<typeof RefusedAttemptSchema>;

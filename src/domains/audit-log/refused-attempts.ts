@@ -1,0 +1,88 @@
+import { sql } from 'kysely';
+import type { AuditTables, Refusal, RequestIdOrigin } from '../../core/audit.ts';
+import { prepared, queriesOn } from '../../core/postgres/queries.ts';
+import type { Sql } from '../../core/postgres/sql.ts';
+import type { ApiKeyTables } from '../api-keys/entity.ts';
+import type { RefusedAttemptTables } from './entity.ts';
+
+/** An attempt that was refused, with a key that exists or has existed. */
+export interface RefusedAttempt {
+  readonly keyId: string;
+  readonly refusal: Refusal;
+  /** The one that the request acted in; undefined for that of the key. */
+  readonly organizationId: string | undefined;
+  readonly operation: string;
+  readonly requestId: string;
+  readonly requestIdOrigin: RequestIdOrigin;
+}
+
+interface Values extends Omit<RefusedAttempt, 'organizationId'> {
+  readonly organizationId: string | null;
+  readonly id: string;
+  readonly at: Date;
+}
+
+const db = queriesOn<AuditTables & ApiKeyTables & RefusedAttemptTables>();
+
+/** One statement: it claims the minute for key and reason, and writes the entry where that was free. */
+const record = prepared<Values>()((value) => {
+  const at = sql<Date>`${value('at')}::timestamptz`;
+  return db
+    .with('claimed', (query) =>
+      query
+        .insertInto('refused_attempt')
+        .values({ key_id: value('keyId'), refusal: value('refusal'), recorded_at: at })
+        .onConflict((conflict) =>
+          conflict
+            .columns(['key_id', 'refusal'])
+            .doUpdateSet((eb) => ({ recorded_at: eb.ref('excluded.recorded_at') }))
+            // A time to come is that of a clock that was set back since.
+            .where(
+              sql<boolean>`abs(extract(epoch from excluded.recorded_at - refused_attempt.recorded_at)) >= ${sql.lit(SECONDS)}`,
+            ),
+        )
+        .returning('key_id'),
+    )
+    .insertInto('audit_entry')
+    .columns([
+      'occurred_at',
+      'id',
+      'organization_id',
+      'source',
+      'key_id',
+      'operation',
+      'target_type',
+      'target_id',
+      'request_id',
+      'request_id_origin',
+      'refusal',
+    ])
+    .expression((eb) =>
+      eb
+        .selectFrom('claimed')
+        .innerJoin('api_key as k', 'k.id', 'claimed.key_id')
+        .select([
+          at.as('occurredAt'),
+          sql<string>`${value('id')}::uuid`.as('id'),
+          sql<string | null>`coalesce(${value('organizationId')}::uuid, k.organization_id)`.as('organizationId'),
+          sql<'request'>`'request'`.as('source'),
+          'k.id as keyId',
+          sql<string>`${value('operation')}::text`.as('operation'),
+          sql<string>`'ApiKey'`.as('targetType'),
+          'k.id as targetId',
+          sql<string>`${value('requestId')}::text`.as('requestId'),
+          sql<RequestIdOrigin>`${value('requestIdOrigin')}::text`.as('requestIdOrigin'),
+          sql<Refusal>`${value('refusal')}::text`.as('refusal'),
+        ]),
+    );
+});
+
+const SECONDS = 60;
+
+/** Writes an entry for the refused attempt, unless one was written for key and reason in the last minute. */
+export async function recordRefusedAttempt(
+  { sql: writer, now, newId }: { readonly sql: Sql; readonly now: () => Date; readonly newId: () => string },
+  { organizationId, ...rest }: RefusedAttempt,
+): Promise<void> {
+  await writer.all(record({ ...rest, organizationId: organizationId ?? null, id: newId(), at: now() }));
+}
