@@ -3,7 +3,6 @@ import type { Pool } from 'pg';
 import type { Logger } from 'pino';
 import type { Config } from '../core/config.ts';
 import { type Database, openDatabase } from '../core/postgres/connections.ts';
-import type { HttpRequest } from '../core/http/messages.ts';
 import { LargeAnswers } from '../core/postgres/large-answers.ts';
 import { type LiveTails, type Resumption, createLiveTails } from '../core/live-tails.ts';
 import { type Notifier, createNotifier } from '../core/postgres/notifications.ts';
@@ -21,6 +20,7 @@ import { settleChanges } from '../core/authority.ts';
 import { authenticate } from './admission/authenticate.ts';
 import { type Bounds, DEFAULT_BOUNDS } from './bounds.ts';
 import { entities } from './entities.ts';
+import type { Origin } from './exchange.ts';
 import { toDomainError } from './failures.ts';
 import { Idempotency } from './idempotency/idempotency.ts';
 import { type ApiKeyLookup, createKeys } from './admission/api-key-lookup.ts';
@@ -210,12 +210,6 @@ async function openTracing(
   if (endpoint === undefined) return undefined;
   const { startTracing } = await import('../core/tracing/opentelemetry.ts');
   return startTracing(endpoint, log);
-}
-
-/** What an operation comes from: a request, or somebody at the command line. */
-interface Origin
-  extends Pick<OperationContext, 'requestId'>, Partial<Pick<OperationContext, 'requestIdOrigin' | 'onRefusal'>> {
-  readonly request?: HttpRequest;
 }
 
 /** The context of one request: its own unit of work, made when a change first asks for it, since reads need none. */

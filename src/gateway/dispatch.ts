@@ -103,8 +103,6 @@ function createRestDispatch(
       return traced(dependencies.tracing, span, () => answerKeylessRest(request, route, context));
     }
     const caller = await admitCaller(exchange);
-    return traced(dependencies.tracing, span, () =>
-      answerRest(exchange, { route, parameters }, caller, dependencies),
-    );
+    return traced(dependencies.tracing, span, () => answerRest(exchange, { route, parameters }, caller, dependencies));
   };
 }

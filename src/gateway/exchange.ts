@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { RequestIdOrigin } from '../core/audit.ts';
 import type { HttpRequest } from '../core/http/messages.ts';
-import type { Actor } from '../core/operation.ts';
+import type { Actor, OperationContext } from '../core/operation.ts';
 import type { Refusals } from './admission/refusals.ts';
 
 /** One request on its way to its answer. Who works on it writes down what its log line, its metrics and its headers say. */
@@ -26,4 +26,10 @@ export interface Exchange {
   /** What every answer of the route carries, such as that it is deprecated. */
   routeHeaders?: Readonly<Record<string, string>> | undefined;
   readonly log: Logger;
+}
+
+/** What an operation comes from: a request, or somebody at the command line. */
+export interface Origin
+  extends Pick<OperationContext, 'requestId'>, Partial<Pick<OperationContext, 'requestIdOrigin' | 'onRefusal'>> {
+  readonly request?: HttpRequest;
 }

@@ -162,7 +162,7 @@ async function followConnection(world: World) {
 
 test('polls come every 5 s, for whatever is followed, unless a test says otherwise', async () => {
   const gateway = await startTestGateway();
-  expect(gateway.dependencies.timing).toEqual({
+  expect(gateway.dependencies.timing).toMatchObject({
     livePollMs: 5_000,
     appendWaitMs: 10_000,
   });

@@ -166,8 +166,13 @@ async function join(
  * @throws NotFoundError as `acceptOrganizationInvitation`; ConflictError when the address has an account already.
  */
 export async function acceptInvitationWithoutKey(
-  { em: requested, now, newId, requestId, requestIdOrigin }: WorkContext &
-    Pick<OperationContext, 'requestId' | 'requestIdOrigin'>,
+  {
+    em: requested,
+    now,
+    newId,
+    requestId,
+    requestIdOrigin,
+  }: WorkContext & Pick<OperationContext, 'requestId' | 'requestIdOrigin'>,
   { token, name }: AcceptInvitationWithoutKeyInput,
 ): Promise<AcceptedInvitation & CreatedApiKey> {
   try {

@@ -129,6 +129,6 @@ export function createKeys({
 
 type KeyRow = Omit<KnownKey, 'scopes'> & { readonly scopes: readonly Scope[]; readonly hash: string };
 
-function toKnownKey({ hash: _, scopes, ...known }: KeyRow): KnownKey {
-  return { ...known, scopes: new Set(scopes) };
+function toKnownKey({ scopes, ...row }: KeyRow): KnownKey {
+  return { ...row, scopes: new Set(scopes) };
 }
