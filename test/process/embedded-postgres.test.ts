@@ -361,7 +361,7 @@ describe('one data directory', () => {
     const { url } = await started(owner);
     const message =
       `Another gateway (process ${owner.child.pid}) uses the database in ${dataDir}. ` +
-      'Stop it, or give this one a DATA_DIR or a DATABASE_URL of its own.';
+      'Stop it, or give this one another DATA_DIR or DATABASE_URL.';
     await expect(inProcess()).rejects.toThrow(new Error(message));
     expect(await own().outcome).toEqual({ error: message });
     expect(await query(url, 'SELECT 1 AS n')).toEqual([{ n: 1 }]);

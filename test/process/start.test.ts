@@ -111,7 +111,7 @@ describe('on a data directory of its own', () => {
     expect(await main({ DATA_DIR, PORT: '0' })).toEqual({
       code: 1,
       stdout: '',
-      stderr: `DATA_DIR: Another gateway (process ${first.pid}) uses the database in ${DATA_DIR}. Stop it, or give this one a DATA_DIR or a DATABASE_URL of its own.\n`,
+      stderr: `DATA_DIR: Another gateway (process ${first.pid}) uses the database in ${DATA_DIR}. Stop it, or give this one another DATA_DIR or DATABASE_URL.\n`,
     });
     expect((await throughBothApis(first)).rest).toBe(200);
   });

@@ -22,6 +22,8 @@ test('at a terminal the log is lines for people, the block of the start is the l
   for (const path of ['/health/live', '/health/ready', '/metrics', '/v1/nowhere']) await fetch(url + path);
   await expect
     .poll(() => shown().split('\n\n').at(-1))
-    .toMatch(/^\d\d:\d\d:\d\d info {2}GET {4}\/v1\/nowhere 401 [\d.]+ ms operation=unknown requestId=\S+\n$/);
+    .toMatch(
+      /^\d\d:\d\d:\d\d info {2}GET {4}\/v1\/nowhere 401 [\d.]+ ms operation=unknown clientAddress=127\.0\.0\.1 requestId=\S+\n$/,
+    );
   child.stdin?.write('\u0003');
 });

@@ -58,7 +58,7 @@ test('GraphQL lists what is gone and what is deprecated, from the same table', a
       removed: REMOVED.map(([pathPrefix, name, removedOn, replacement]) => ({
         name,
         pathPrefix,
-        removedOn: `${removedOn}T00:00:00.000Z`,
+        removedOn,
         replacement,
       })),
       deprecated: [
