@@ -1,12 +1,15 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { createGateway } from '../../src/gateway/gateway.ts';
+import { createDemoWorkspace } from '../../src/operator/demo-workspace.ts';
 import { type RunningServer, serve } from '../../src/gateway/http/server.ts';
 import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
 import { createSession, moveTo, mutate } from '../support/fixtures/sessions.ts';
 import {
   type OpenPage,
   type TestBrowser,
+  VIEWS,
   accessibilityFindings,
+  overflowOf,
   patience,
   startBrowser,
 } from '../support/processes/browser.ts';
@@ -27,11 +30,15 @@ let server: RunningServer;
 let browser: TestBrowser;
 let key: string;
 const pages: OpenPage[] = [];
+/** The demo workspace, which has something of almost everything. */
+const full: { key: string; details: (readonly [path: string, title: string])[] } = { key: '', details: [] };
 
 beforeAll(async () => {
   gateway = await startTestGateway();
   server = await serve(createGateway(gateway.dependencies), { host: '127.0.0.1', port: 0 });
   browser = await startBrowser();
+  full.key = (await createDemoWorkspace(gateway.dependencies))?.key ?? '';
+  await fill();
   ({ key } = await gateway.createKey());
 });
 afterEach(async () => {
@@ -42,6 +49,24 @@ afterAll(async () => {
   await server.stop(1_000);
   await gateway.close();
 });
+
+async function fill(): Promise<void> {
+  await mutate(gateway, full.key, 'createMcpServer', { stdio: { name: 'files', command: 'npx' } });
+  const { data } = await gateway.graphql<{ viewer: { organization: { sessions: { nodes: Session[] } } } }>(
+    full.key,
+    '{ viewer { organization { sessions { nodes { databaseId title } } } } }',
+  );
+  const sessions = data?.viewer.organization.sessions.nodes ?? [];
+  full.details = [
+    ...sessions.map(({ databaseId, title }) => [`/sessions/${databaseId}`, title] as const),
+    ['/event-definitions/product_viewed', 'Product viewed'],
+  ];
+}
+
+interface Session {
+  readonly databaseId: string;
+  readonly title: string;
+}
 
 /** Opens a page of the console by way of the sign-in page, where somebody without a sign-in is sent. */
 async function open(path: string, signInWith = key): Promise<OpenPage> {
@@ -72,25 +97,32 @@ test('a stranger signs in, and comes to the page that they asked for', async () 
   expect(complaints).toEqual([]);
 });
 
-describe.each([
-  { width: 1280, colorScheme: 'light' },
-  { width: 390, colorScheme: 'dark' },
-] as const)('at $width pixels, $colorScheme', ({ width, colorScheme }) => {
-  test('every page shows its heading, fits, can be reached by keyboard, and has no serious finding of accessibility', async () => {
-    const { page, complaints } = await open('/');
-    await page.setViewportSize({ width, height: 900 });
-    await page.emulateMedia({ colorScheme });
+describe.each(VIEWS)('%s', (view, options) => {
+  test('every page shows what there is, fits, is reached by keyboard, and has no serious finding of accessibility', async () => {
+    const { page, complaints } = await browser.open(`${server.url}/`, { ...options, key: full.key });
+    pages.push({ page, complaints });
+    const isGood = async (name: string) => {
+      await expect.poll(() => page.getByText('Loading…').count(), patience).toBe(0);
+      await browser.keep(page, `console-${name}-${view}`);
+      expect([name, await accessibilityFindings(page)]).toEqual([name, []]);
+      expect([name, await overflowOf(page)]).toEqual([name, 0]);
+    };
     for (const [path, name] of PAGES) {
       const link = page.getByRole('link', { name, exact: true });
       await link.focus();
       await page.keyboard.press('Enter');
+      await page.waitForURL(server.url + path);
       await page.getByRole('heading', { name, level: 1 }).waitFor();
-      expect(new URL(page.url()).pathname).toBe(path);
       expect(await link.getAttribute('aria-current')).toBe('page');
-      await expect.poll(() => page.getByText('Loading…').count(), patience).toBe(0);
-      await browser.keep(page, `console${path.replace('/', '-')}-${width}`);
-      expect(await accessibilityFindings(page)).toEqual([]);
-      expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(width);
+      // Where a page begins, for those who do not see that it is another one.
+      expect(await page.evaluate(() => document.activeElement?.id)).toBe('page-title');
+      expect(await page.title()).toBe(`${name} – Workspace gateway`);
+      await isGood(path.slice(1));
+    }
+    for (const [path, title] of full.details) {
+      await page.goto(server.url + path);
+      await page.getByRole('heading', { name: title, level: 1 }).waitFor();
+      await isGood(path.split('/')[1] ?? '');
     }
     expect(complaints).toEqual([]);
   });
