@@ -47,7 +47,7 @@ function rowOf(entry: Row): VNode {
   return html`<tr key=${entry.databaseId}>
     <td><${Time} at=${entry.occurredAt} /></td>
     <td><code>${entry.operation}</code></td>
-    <td>${entry.user ? personOf(entry.user) : wordsOf(entry.source)}</td>
+    <td>${entry.actor ? personOf(entry.actor) : wordsOf(entry.source)}</td>
     <td>
       ${entry.targetType}
       ${entry.targetId && html`<div class="soft"><code class="cut" title=${entry.targetId}>${entry.targetId}</code></div>`}

@@ -176,7 +176,7 @@ export const OPERATIONS = {
 
   AuditLog: `query AuditLog($first: Int!, $after: String, $filter: AuditLogFilter) {
     viewer { organization { id auditLog(first: $first, after: $after, filter: $filter) {
-      nodes { databaseId occurredAt operation source targetType targetId requestId user { name email } }
+      nodes { id databaseId occurredAt operation source targetType targetId requestId actor { id name email } }
       pageInfo { hasNextPage endCursor }
     } } }
   }`,

@@ -74,6 +74,10 @@ beforeAll(async () => {
   );
   const [identifier] = await gateway.dependencies.sql.query<{ id: string }>('select id from object_identifier', []);
   const invitation = await invite(gateway, owner.key, 'secret-guest@example.com');
+  const [entry] = await gateway.dependencies.sql.query<{ id: string; ms: string }>(
+    'select id, (extract(epoch from occurred_at) * 1000)::bigint::text as ms from audit_entry where organization_id = $1 limit 1',
+    [owner.organizationId],
+  );
   const leaver = await gateway.createKey({ organization: owner.organization });
   const deletion = await gateway.rest<{ deletionJobId: string }>('DELETE', `/v1/users/${leaver.userId}`, {
     key: leaver.key,
@@ -92,6 +96,7 @@ beforeAll(async () => {
     broadcastGuid: broadcast.body.broadcastGuid,
     channelGuid: channels.body[0]?.channelGuid ?? '',
     occurrenceKey: `${definition.body.id}:${occurrence?.ms}:${occurrence?.id}`,
+    auditEntryKey: `${entry?.ms}:${entry?.id}`,
     mcpConnectionId: connectionId,
     deletionJobId: deletion.body.deletionJobId,
     organizationId: owner.organizationId,
@@ -107,6 +112,7 @@ beforeAll(async () => {
     broadcastGuid: randomUUID(),
     channelGuid: randomUUID(),
     occurrenceKey: `${randomUUID()}:${occurrence?.ms}:${randomUUID()}`,
+    auditEntryKey: `${entry?.ms}:${randomUUID()}`,
     mcpConnectionId: randomUUID(),
     deletionJobId: randomUUID(),
     organizationId: randomUUID(),

@@ -137,7 +137,7 @@ const ENDINGS: readonly [what: string, act: (scene: Scene) => Promise<unknown>, 
   ],
 ];
 
-const SERVER = 'subscription($id: ID!) { mcpServer(mcpServerId: $id) { name } }';
+const SERVER = 'subscription($id: ID!) { mcpServerChanged(mcpServerId: $id) { ... on McpServerChanged { mcpServer { name } } } }';
 
 /** A follower of an MCP connection, behind its present state, and the connection. */
 async function followConnection(world: World) {

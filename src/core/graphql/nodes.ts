@@ -102,6 +102,17 @@ export function uuidsOf(keys: readonly string[]): string[] {
   return keys.filter((key) => UUID.safeParse(key).success).map((key) => key.toLowerCase());
 }
 
+const [FIRST_MOMENT, LAST_MOMENT] = [Date.parse('0001-01-01T00:00:00.000Z'), Date.parse('9999-12-31T23:59:59.999Z')];
+
+/** What a key names that ends in a moment (milliseconds since 1970) and a UUID, joined by colons. Undefined for any other text. */
+export function placeFromKey(key: string): { readonly moment: string; readonly id: string } | undefined {
+  const [, milliseconds = '', given = ''] = /^(-?\d{1,15}):([^:]+)$/.exec(key) ?? [];
+  const [id] = uuidsOf([given]);
+  const moment = Number(milliseconds);
+  if (id === undefined || moment < FIRST_MOMENT || moment > LAST_MOMENT) return undefined;
+  return { moment: new Date(moment).toISOString(), id };
+}
+
 /** The key of a global id of the type, or the value as it stands: inputs take either. */
 export function keyFromId(typename: string, value: unknown): unknown {
   if (typeof value !== 'string') return value;

@@ -1,15 +1,19 @@
-import { builder } from '../../core/graphql/builder.ts';
+import { OWN_STATEMENT, builder } from '../../core/graphql/builder.ts';
 import { connectionType, resolveList } from '../../core/graphql/connections.ts';
 import { ConflictError, NotFoundError } from '../../core/errors.ts';
 import { mutation } from '../../core/graphql/mutations.ts';
-import { nodeType, toGlobalId, uuidsOf } from '../../core/graphql/nodes.ts';
+import { keyFromId, nodeType, toGlobalId, uuidsOf } from '../../core/graphql/nodes.ts';
 import { SCOPES, type Scope } from '../../core/operation.ts';
+import { resolveReference } from '../../core/graphql/references.ts';
 import { refusable } from '../../core/graphql/refusable.ts';
 import { needs, selectedColumns } from '../../core/graphql/selection.ts';
 import { OrganizationType } from '../organizations/graphql/types.ts';
+import { readOrganizations } from '../organizations/operations.ts';
+import { UserType } from '../users/graphql.ts';
+import { readUsers } from '../users/operations.ts';
 import { createApiKeyInput, renameApiKeyInput, revokeApiKeyInput } from './input.ts';
 import { createApiKey, listApiKeys, readApiKeys, renameApiKey, revokeApiKey } from './operations.ts';
-import { mayManage } from './policy.ts';
+import { READ_API_KEYS, mayManage } from './policy.ts';
 import { type ApiKeyRow, apiKeyRow } from './queries.ts';
 
 const SCOPE_DESCRIPTIONS: Record<Scope, string> = {
@@ -52,6 +56,21 @@ export const ApiKeyType = nodeType<ApiKeyRow>('ApiKey', {
       description: 'Its first and last characters, to tell keys apart: `wgk_ab12…yz`.',
     }),
     scopes: t.expose('scopes', { type: [ScopeEnum], description: 'What it may do.' }),
+    user: t.field({
+      type: UserType,
+      nullable: true,
+      description: 'The user whom it belongs to. Null for somebody who has left the organization.',
+      extensions: { ...OWN_STATEMENT, ...needs<ApiKeyRow>('userId') },
+      resolve: ({ userId }, _, context, info) => resolveReference({ context, info }, 'User', userId, readUsers),
+    }),
+    organization: t.field({
+      type: OrganizationType,
+      nullable: true,
+      description: 'The organization that it is bound to. Null for an unbound key.',
+      extensions: { ...OWN_STATEMENT, ...needs<ApiKeyRow>('organizationId') },
+      resolve: ({ organizationId }, _, context, info) =>
+        resolveReference({ context, info }, 'Organization', organizationId, readOrganizations),
+    }),
     viewerCanUpdate: t.boolean({
       description: `Whether the caller may rename it: ${MANAGERS}.`,
       extensions: needs<ApiKeyRow>('organizationId', 'userId', 'revokedAt'),
@@ -106,10 +125,24 @@ builder.objectField(OrganizationType, 'apiKeys', (t) =>
   ),
 );
 
+builder.queryField('apiKey', (t) =>
+  t.field({
+    type: ApiKeyType,
+    nullable: true,
+    description: 'One API key, revoked ones included; null when there is none that the caller may see.',
+    extensions: { ...OWN_STATEMENT, ...refusable(READ_API_KEYS) },
+    args: { id: t.arg.id({ required: true, description: 'Either id of the key.' }) },
+    resolve: async (_, { id }, context, info) => {
+      const keys = uuidsOf([String(keyFromId('ApiKey', id))]);
+      return (await readApiKeys(context, keys, selectedColumns<ApiKeyRow>(info, 'ApiKey')))[0] ?? null;
+    },
+  }),
+);
+
 mutation('createApiKey', {
   access: createApiKey.access,
   description:
-    'Creates a key of the caller: for the organization that the request acts in, for `organizationId`, or for all of their organizations. It is never stronger than the calling key. A user has at most 25 active keys in an organization and 25 unbound ones. Needs the scope `api_keys.write`.',
+    'Creates a key of the caller: for the organization that the request acts in, for `organizationId`, or for all of their organizations. It is never stronger than the calling key. A user has at most 25 active keys in an organization and 25 unbound ones.',
   schema: createApiKeyInput,
   ids: { organizationId: 'Organization' },
   input: (t) => ({

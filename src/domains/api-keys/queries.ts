@@ -45,12 +45,15 @@ const BY_CREATION: Ordering<ApiKeyRow> = {
 export interface ApiKeyFilter {
   /** Only keys that are bound to this organization. */
   readonly organizationId?: string;
+  /** Only keys of this user. */
+  readonly userId?: string;
   readonly includeRevoked: boolean;
 }
 
-function keysOf({ actor }: OperationContext, { organizationId, includeRevoked }: ApiKeyFilter) {
+function keysOf({ actor }: OperationContext, { organizationId, userId, includeRevoked }: ApiKeyFilter) {
   let keys = db.selectFrom('api_key as k').where(within(reachedBy(actor), 'k'));
   if (organizationId !== undefined) keys = keys.where('k.organization_id', '=', organizationId);
+  if (userId !== undefined) keys = keys.where('k.user_id', '=', userId);
   return includeRevoked ? keys : keys.where('k.revoked_at', 'is', null);
 }
 

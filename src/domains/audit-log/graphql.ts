@@ -1,14 +1,18 @@
 import { z } from 'zod';
 import type { AuditSource, Refusal, RequestIdOrigin } from '../../core/audit.ts';
-import { builder } from '../../core/graphql/builder.ts';
+import { OWN_STATEMENT, builder } from '../../core/graphql/builder.ts';
 import { connectionType, resolveList } from '../../core/graphql/connections.ts';
-import { keyFromAnyId, keyFromId, toGlobalId } from '../../core/graphql/nodes.ts';
+import { keyFromAnyId, keyFromId, nodeType, placeFromKey, toGlobalId } from '../../core/graphql/nodes.ts';
+import { resolveReference } from '../../core/graphql/references.ts';
 import { refusable } from '../../core/graphql/refusable.ts';
 import { needs, selectedColumns } from '../../core/graphql/selection.ts';
+import { ApiKeyType } from '../api-keys/graphql.ts';
+import { readApiKeys } from '../api-keys/operations.ts';
+import { READ_API_KEYS } from '../api-keys/policy.ts';
 import { OrganizationType } from '../organizations/graphql/types.ts';
 import { UserType } from '../users/graphql.ts';
 import { auditLogFilter } from './input.ts';
-import { listAuditEntries } from './operations.ts';
+import { listAuditEntries, readAuditEntries } from './operations.ts';
 import type { AuditEntryRow } from './queries.ts';
 
 const SourceEnum = builder.enumType('AuditSource', {
@@ -48,9 +52,12 @@ const RequestIdOriginEnum = builder.enumType('RequestIdOrigin', {
   } satisfies Record<string, { value: RequestIdOrigin; description: string }>,
 });
 
-const AuditEntryType = builder.objectRef<AuditEntryRow>('AuditEntry').implement({
+const AuditEntryType = nodeType<AuditEntryRow>('AuditEntry', {
   description:
     'One operation that has changed something, written together with the change, so that there is none without the other; or, with `refusal`, an attempt with a known API key that was refused, at most one a minute for a key and a reason.',
+  keyOf: ({ occurredAt, id }) => `${Date.parse(occurredAt)}:${id}`,
+  keyColumns: ['occurredAt', 'id'],
+  load: (context, keys, selected) => readAuditEntries(context, keys.flatMap(entryKeyOf), selected),
   fields: (t) => ({
     databaseId: t.expose('id', { type: 'UUID', description: 'Its id in the database.' }),
     occurredAt: t.expose('occurredAt', { type: 'DateTime', description: 'When it was done.' }),
@@ -70,7 +77,7 @@ const AuditEntryType = builder.objectRef<AuditEntryRow>('AuditEntry').implement(
       extensions: needs<AuditEntryRow>('targetType', 'targetId'),
       resolve: ({ targetType, targetId }) => targetId && toGlobalId(targetType, targetId),
     }),
-    user: t.field({
+    actor: t.field({
       type: UserType,
       nullable: true,
       description: 'Who did it, former members included. Null for a deleted account, the command line and jobs.',
@@ -78,11 +85,13 @@ const AuditEntryType = builder.objectRef<AuditEntryRow>('AuditEntry').implement(
       resolve: ({ userId: id, email, name, userCreatedAt: createdAt }) =>
         id !== null && createdAt !== null ? { id, email, name, createdAt } : null,
     }),
-    apiKeyId: t.id({
+    apiKey: t.field({
+      type: ApiKeyType,
       nullable: true,
-      description: 'Global id of the API key that it was done with; null for the command line and jobs.',
-      extensions: needs<AuditEntryRow>('keyId'),
-      resolve: ({ keyId }) => keyId && toGlobalId('ApiKey', keyId),
+      description:
+        'The API key that it was done with, revoked ones included. Null for the command line and jobs, and for an unbound key of somebody else.',
+      extensions: { ...OWN_STATEMENT, ...refusable(READ_API_KEYS), ...needs<AuditEntryRow>('keyId') },
+      resolve: ({ keyId }, _, context, info) => resolveReference({ context, info }, 'ApiKey', keyId, readApiKeys),
     }),
     requestId: t.exposeString('requestId', {
       description: '`X-Request-Id` of the request, as in the log of the gateway; of a job its id.',
@@ -101,6 +110,11 @@ const AuditEntryType = builder.objectRef<AuditEntryRow>('AuditEntry').implement(
     }),
   }),
 });
+
+function entryKeyOf(key: string) {
+  const place = placeFromKey(key);
+  return place ? [{ occurredAt: place.moment, id: place.id }] : [];
+}
 
 const FilterInput = builder.inputType('AuditLogFilter', {
   description: 'Which entries to list; all conditions hold together.',

@@ -3,9 +3,19 @@ import { type OperationContext, guarded, requireOrganization } from '../../core/
 import type { Columns } from '../../core/postgres/columns.ts';
 import type { AuditLogFilter } from './input.ts';
 import { READ_AUDIT_LOG } from './policy.ts';
-import { type AuditEntryRow, countEntries, pageOfEntries } from './queries.ts';
+import { type AuditEntryRow, type EntryKey, countEntries, findEntries, pageOfEntries } from './queries.ts';
 
 export { deleteAuditEntries, deleteEntriesOf, forgetUserInEntries } from './queries.ts';
+
+/** Those of the entries that belong to the organization that the caller acts in. @throws ForbiddenError as `listAuditEntries`. */
+export const readAuditEntries = guarded(
+  READ_AUDIT_LOG,
+  (
+    context: OperationContext,
+    keys: readonly EntryKey[],
+    selected?: Columns<AuditEntryRow>,
+  ): Promise<AuditEntryRow[]> => findEntries(context, requireOrganization(context.actor).id, keys, selected),
+);
 
 /**
  * Who has changed what in the organization that the caller acts in, latest first. Former members are named in it, deleted accounts are not.

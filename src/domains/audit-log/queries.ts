@@ -1,8 +1,9 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
+import { sql } from 'kysely';
 import type { AuditTables } from '../../core/audit.ts';
 import { type Ordering, type Page, type PageArguments, planPage } from '../../core/postgres/keyset.ts';
 import type { OperationContext } from '../../core/operation.ts';
-import { type Readable, type RowOf, queriesOn } from '../../core/postgres/queries.ts';
+import { type Readable, type RowOf, listOf, queriesOn } from '../../core/postgres/queries.ts';
 import { type Columns, withColumns } from '../../core/postgres/columns.ts';
 import type { ApiKeyTables } from '../api-keys/entity.ts';
 import type { UserTables } from '../users/entity.ts';
@@ -45,6 +46,34 @@ const LATEST_FIRST: Ordering<AuditEntryRow> = {
     { sql: 'a.id', type: 'uuid', of: ({ id }) => id },
   ],
 };
+
+export interface EntryKey {
+  readonly id: string;
+  readonly occurredAt: string;
+}
+
+/** Those of the entries that are of the organization, in no particular order. They are found by time, which leads the key of the table. */
+export function findEntries(
+  { sql: reader }: OperationContext,
+  organizationId: string,
+  keys: readonly EntryKey[],
+  asked?: Columns<AuditEntryRow>,
+): Promise<AuditEntryRow[]> {
+  const names = withColumns<AuditEntryRow>(asked, ALL, 'id', 'occurredAt');
+  const moments = listOf(
+    'timestamptz',
+    keys.map(({ occurredAt }) => occurredAt),
+  );
+  const ids = listOf(
+    'uuid',
+    keys.map(({ id }) => id),
+  );
+  return reader.all(
+    entriesOf(organizationId, {})
+      .select(names.map((name) => COLUMNS[name]))
+      .where(sql<boolean>`(a.occurred_at, a.id) in (select * from unnest(${moments}, ${ids}))`),
+  );
+}
 
 /** The entries of an organization that fulfil the conditions, with the user of each. PostgreSQL leaves out the joins that nothing needs. */
 function entriesOf(organizationId: string, { userId, operation, isRefused, targetId, ...times }: AuditLogFilter) {

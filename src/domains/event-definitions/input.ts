@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { createdBetween } from '../../core/moment-input.ts';
 import { optional, rule, text, withDefault } from '../../core/validation.ts';
 import { PRIMARY_OBJECTS } from './entity.ts';
 import { MAX_CUSTOM_PROPERTIES, propertyDefinition } from './property-input.ts';

@@ -17,6 +17,7 @@ const SHOWN = [
   'name',
   'type',
   'visibility',
+  'ownerId',
   'command',
   'args',
   'envKeys',
@@ -129,5 +130,6 @@ export function findReferenced(
 
 /** A connection that was just written, as it will be read. */
 export function connectionRow(connection: McpConnection): McpConnectionRow {
-  return { ...asRow(connection, SHOWN), issuer: connection.authorizationServer?.issuer ?? null };
+  const { owner, authorizationServer, ...properties } = connection;
+  return { ...asRow({ ...properties, ownerId: owner?.id }, SHOWN), issuer: authorizationServer?.issuer ?? null };
 }

@@ -6,15 +6,18 @@ import { readMcpConnections } from './operations.ts';
 import type { McpConnectionRow } from './queries.ts';
 import { standingOf, topicOf } from './status.ts';
 
+/** What has happened to a connection that is followed. */
+export type McpConnectionChange = { readonly connection: McpConnectionRow } | { readonly deletedId: string };
+
 /**
  * Follows a connection: as it is now, then each time it has changed, whichever process changed it. Changes in quick succession may come as
- * one. Ends when it is deleted, or the caller may no longer see it.
+ * one. Ends with its deletion.
  * @throws NotFoundError when it cannot be seen at the start.
  */
 export async function* followMcpConnection(
   context: OperationContext,
   { mcpConnectionId }: McpConnectionReference,
-): AsyncGenerator<McpConnectionRow, void, undefined> {
+): AsyncGenerator<McpConnectionChange, void, undefined> {
   const { signal } = context;
   // A revoked key changes no row of the connection.
   const topics = [topicOf(mcpConnectionId), apiKeyTopic(context.actor.keyId)];
@@ -25,10 +28,13 @@ export async function* followMcpConnection(
       context.budget.renew();
       const [row] = await readMcpConnections({ ...context, actor }, [mcpConnectionId]);
       if (!row && last === undefined) throw notFound('MCP connection');
-      if (!row) return;
+      if (!row) {
+        yield { deletedId: mcpConnectionId };
+        return;
+      }
       // An authorization that is not completed in time changes no row.
-      const state = JSON.stringify(row && [row, standingOf(row, context.now())]);
-      if (state !== last) yield row;
+      const state = JSON.stringify([row, standingOf(row, context.now())]);
+      if (state !== last) yield { connection: row };
       last = state;
       await live.changed();
     }

@@ -27,6 +27,15 @@ export type CreateOrganizationInput = z.output<typeof createOrganizationInput> &
 
 export const listOrganizationsInput = z.strictObject(listInput);
 
+/** One organization: by its id or by its slug, not by both. */
+export const organizationReference = z
+  .strictObject({ id: optional(z.uuid()), slug: optional(text({ min: 1, max: SLUG_MAX_LENGTH })) })
+  .refine(({ id, slug }) => (id === undefined) !== (slug === undefined), {
+    path: ['id'],
+    ...rule('CONFLICTING', 'give either id or slug'),
+  });
+export type OrganizationReference = z.output<typeof organizationReference>;
+
 /** The acting organization, named or not. */
 export const leaveOrganizationInput = z.strictObject({ organizationId: optional(z.uuid()) });
 export type LeaveOrganizationInput = z.output<typeof leaveOrganizationInput>;

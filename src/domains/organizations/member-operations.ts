@@ -23,7 +23,7 @@ import { endMembership } from './membership-end.ts';
 import { lockOrganization } from './operations.ts';
 import { requireRoomToOwn } from './ownership.ts';
 import { ADMINISTER_ORGANIZATION, LEAVE_ORGANIZATION, READ_MEMBERS, actingOrganization } from './policy.ts';
-import { type MemberRow, memberCountsOf, pageOfMembers } from './queries.ts';
+import { type MemberRow, findMembers, memberCountsOf, pageOfMembers } from './queries.ts';
 
 export interface MemberChange {
   readonly organization: ActingOrganization;
@@ -107,6 +107,16 @@ const leave = write(
     operation: 'leaveOrganization',
     target: (_, __, { userId }) => ({ type: 'User', id: userId }),
   },
+);
+
+/** Those of the users who are members of the organization, which is the one that the caller acts in; nobody of another one. */
+export const readMembers = guarded(
+  READ_MEMBERS,
+  (
+    context: OperationContext,
+    userIds: readonly string[],
+    selected?: Columns<MemberRow>,
+  ): Promise<MemberRow[]> => findMembers(context, requireOrganization(context.actor).id, userIds, selected),
 );
 
 /**

@@ -8,10 +8,16 @@ import type { Readable } from '../../core/postgres/queries.ts';
 import { type CreatedApiKey, issueApiKeyLike } from '../api-keys/operations.ts';
 import { type Columns, ifKnown } from '../../core/postgres/columns.ts';
 import { Membership, Organization, type OrganizationTables } from './entity.ts';
-import type { CreateOrganizationInput, UpdateOrganizationInput } from './input.ts';
+import type { CreateOrganizationInput, OrganizationReference, UpdateOrganizationInput } from './input.ts';
 import { requireRoomToOwn } from './ownership.ts';
 import { ADMINISTER_ORGANIZATION, CREATE_ORGANIZATIONS } from './policy.ts';
-import { type OrganizationRow, countOrganizations, findOrganizations, pageOfOrganizations } from './queries.ts';
+import {
+  type OrganizationRow,
+  countOrganizations,
+  findOrganizationBySlug,
+  findOrganizations,
+  pageOfOrganizations,
+} from './queries.ts';
 import { firstFreeSlug, slugFromName } from './slug.ts';
 
 export {
@@ -159,6 +165,16 @@ export function readOrganizations(
   selected?: Columns<OrganizationRow>,
 ): Promise<OrganizationRow[]> {
   return findOrganizations(context, ids, selected);
+}
+
+/** One organization of the caller, by its id or its slug; undefined for a foreign and for an unknown one alike. */
+export async function readOrganization(
+  context: OperationContext,
+  { id, slug }: OrganizationReference,
+  selected?: Columns<OrganizationRow>,
+): Promise<OrganizationRow | undefined> {
+  if (id !== undefined) return (await findOrganizations(context, [id], selected))[0];
+  return slug === undefined ? undefined : findOrganizationBySlug(context, slug, selected);
 }
 
 /** The organization that the caller acts in. It is read only for what the lookup of the key has not found already. */

@@ -20,7 +20,7 @@ const SHOWN = ORGANIZATION_COLUMNS.filter((name): name is keyof OrganizationRow 
 
 /** A membership, and of the user what may be shown beside it. */
 export interface MemberRow
-  extends Pick<RowOf<Tables['membership']>, 'userId' | 'role' | 'createdAt'>, Pick<UserRow, 'email' | 'name'> {
+  extends Pick<RowOf<Tables['membership']>, 'organizationId' | 'userId' | 'role' | 'createdAt'>, Pick<UserRow, 'email' | 'name'> {
   readonly userCreatedAt: UserRow['createdAt'];
 }
 
@@ -40,6 +40,20 @@ export async function findOrganizations(
     reached(actor)
       .select(columns('o', withColumns<OrganizationRow>(asked, SHOWN, 'id')))
       .where('o.id', '=', sql<string>`any(${listOf('uuid', ids)})`),
+  );
+}
+
+/** The organization of the caller with this slug. */
+export async function findOrganizationBySlug(
+  { actor, sql: reader }: OperationContext,
+  slug: string,
+  asked?: Columns<OrganizationRow>,
+): Promise<OrganizationRow | undefined> {
+  const names = withColumns<OrganizationRow>(asked, SHOWN, 'id');
+  return reader.first(
+    reached(actor)
+      .select(columns('o', names))
+      .where('o.slug', '=', slug),
   );
 }
 
@@ -104,6 +118,7 @@ const BY_JOINING: Ordering<MemberRow> = {
 };
 
 const MEMBER_COLUMNS = {
+  organizationId: 'm.organization_id as organizationId',
   userId: 'm.user_id as userId',
   role: 'm.role as role',
   createdAt: 'm.created_at as createdAt',
@@ -112,6 +127,28 @@ const MEMBER_COLUMNS = {
   userCreatedAt: 'u.created_at as userCreatedAt',
 } as const satisfies Record<keyof MemberRow, string>;
 const ALL_MEMBER_COLUMNS = Object.keys(MEMBER_COLUMNS) as (keyof MemberRow)[];
+
+/** Those of the users who are members of the organization, in no particular order. */
+export function findMembers(
+  { sql: reader }: OperationContext,
+  organizationId: string,
+  userIds: readonly string[],
+  asked?: Columns<MemberRow>,
+): Promise<MemberRow[]> {
+  const names = withColumns<MemberRow>(asked, ALL_MEMBER_COLUMNS, 'organizationId', 'userId');
+  return reader.all(
+    membersOf(organizationId)
+      .select(names.map((name) => MEMBER_COLUMNS[name]))
+      .where('m.user_id', '=', sql<string>`any(${listOf('uuid', userIds)})`),
+  );
+}
+
+function membersOf(organizationId: string) {
+  return db
+    .selectFrom('membership as m')
+    .innerJoin('user_account as u', 'u.id', 'm.user_id')
+    .where('m.organization_id', '=', organizationId);
+}
 
 /** The members of an organization, by time of joining. */
 export async function pageOfMembers(
@@ -122,11 +159,7 @@ export async function pageOfMembers(
 ): Promise<Page<MemberRow>> {
   const plan = planPage(BY_JOINING, page);
   const names = withColumns<MemberRow>(asked, ALL_MEMBER_COLUMNS, 'userId', 'createdAt');
-  const members = db
-    .selectFrom('membership as m')
-    .innerJoin('user_account as u', 'u.id', 'm.user_id')
-    .select(names.map((name) => MEMBER_COLUMNS[name]))
-    .where('m.organization_id', '=', organizationId);
+  const members = membersOf(organizationId).select(names.map((name) => MEMBER_COLUMNS[name]));
   return plan.toPage(await reader.all(plan.apply(members)));
 }
 
@@ -136,7 +169,7 @@ export function organizationRow(organization: Organization): OrganizationRow {
 }
 
 /** Likewise a member. */
-export function memberRow({ user, role, createdAt }: Membership): MemberRow {
+export function memberRow({ organization, user, role, createdAt }: Membership): MemberRow {
   const { id: userId, email, name, createdAt: userCreatedAt } = user;
-  return asRow({ userId, role, createdAt, email, name, userCreatedAt }, ALL_MEMBER_COLUMNS);
+  return asRow({ organizationId: organization.id, userId, role, createdAt, email, name, userCreatedAt }, ALL_MEMBER_COLUMNS);
 }

@@ -27,7 +27,7 @@ const globalId = (type: string, id: string) => Buffer.from(`${type}:${id}`).toSt
 interface Entry {
   readonly databaseId: string;
   readonly operation: string;
-  readonly user: { readonly email: string } | null;
+  readonly actor: { readonly email: string } | null;
   readonly targetId: string | null;
 }
 interface Log {
@@ -38,7 +38,7 @@ interface Log {
     readonly endCursor: string | null;
   };
 }
-const FIELDS = `nodes { databaseId occurredAt source operation targetType targetId user { email } apiKeyId requestId } pageInfo { hasNextPage hasPreviousPage endCursor }`;
+const FIELDS = `nodes { databaseId occurredAt source operation targetType targetId actor { email } apiKey { id } requestId } pageInfo { hasNextPage hasPreviousPage endCursor }`;
 
 async function read(key: string, args: Record<string, unknown> = {}) {
   const { data, errors } = await gateway.graphql<{ viewer: { organization: { auditLog: Log } | null } }>(
@@ -70,8 +70,8 @@ describe('who reads it', () => {
       operation: 'createSession',
       targetType: 'Session',
       targetId: globalId('Session', id),
-      user: { email: member.email },
-      apiKeyId: globalId('ApiKey', member.keyId),
+      actor: { email: member.email },
+      apiKey: { id: globalId('ApiKey', member.keyId) },
       requestId: expect.any(String),
     });
   });
@@ -130,8 +130,8 @@ describe('who reads it', () => {
     expect((await entries(admin.key, { filter: { targetId: id } }))[0]).toMatchObject({
       operation: 'appendSessionEvents',
       source: 'COMMAND_LINE',
-      user: null,
-      apiKeyId: null,
+      actor: null,
+      apiKey: null,
       requestId: 'command-line',
     });
   });
@@ -140,7 +140,7 @@ describe('who reads it', () => {
     const leaver = await gateway.createKey({ organization: admin.organization });
     const id = await createSession(gateway, leaver.key);
     await mutate(gateway, admin.key, 'removeOrganizationMember', { userId: leaver.userId });
-    expect(await entries(admin.key, { filter: { targetId: id } })).toMatchObject([{ user: { email: leaver.email } }]);
+    expect(await entries(admin.key, { filter: { targetId: id } })).toMatchObject([{ actor: { email: leaver.email } }]);
   });
 });
 

@@ -39,7 +39,7 @@ describe('the subscription', () => {
       method: 'POST',
       headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json', Accept: 'text/event-stream' },
       body: JSON.stringify({
-        query: 'subscription ($id: ID!) { mcpServer(mcpServerId: $id) { name status } }',
+        query: 'subscription ($id: ID!) { mcpServerChanged(mcpServerId: $id) { __typename ... on McpServerChanged { mcpServer { name status } } ... on McpServerDeleted { deletedId } } }',
         variables: { id },
       }),
     });
@@ -66,6 +66,7 @@ describe('the subscription', () => {
     await second.graphql(key, 'mutation ($id: ID!) { deleteMcpServer(input: { mcpServerId: $id }) { __typename } }', {
       id,
     });
+    await until(`{"__typename":"McpServerDeleted","deletedId":"${btoa(`McpServer:${id}`)}"}`);
     await until('event: complete');
     await second.close();
   });

@@ -6,7 +6,7 @@ import { connectionType, toConnection } from '../../../core/graphql/connections.
 import { ConflictError, type InputFaultCode, NotFoundError } from '../../../core/errors.ts';
 import { rule } from '../../../core/validation.ts';
 import { mutation } from '../../../core/graphql/mutations.ts';
-import { keyFromId, toGlobalId } from '../../../core/graphql/nodes.ts';
+import { acceptingIds, toGlobalId } from '../../../core/graphql/nodes.ts';
 import type { OperationContext } from '../../../core/operation.ts';
 import { needs, selectedColumns } from '../../../core/graphql/selection.ts';
 import { OrganizationType } from '../../organizations/graphql/types.ts';
@@ -114,11 +114,13 @@ const NamePreviewType = builder.objectRef<NamePreview>('EventDefinitionNamePrevi
   }),
 });
 
-/** As in mutations: a global id serves beside the name. */
-const eventName = z.preprocess(
-  (value) => keyFromId('EventDefinition', value),
-  eventDefinitionReference.shape.eventName,
-);
+/** One of the two. As in mutations, either takes what the other one does. */
+const eventDefinitionArguments = z
+  .strictObject({ id: eventDefinitionReference.shape.eventName.nullish(), name: eventDefinitionReference.shape.eventName.nullish() })
+  .refine(({ id, name }) => (id == null) !== (name == null), {
+    path: ['id'],
+    ...rule('CONFLICTING', 'give either id or name'),
+  });
 
 builder.queryFields((t) => ({
   eventDefinition: t.field({
@@ -126,8 +128,12 @@ builder.queryFields((t) => ({
     nullable: true,
     description: 'One event definition of the organization; null when there is none.',
     extensions: { ...OWN_STATEMENT, ...refusable(EVENT_DEFINITIONS) },
-    args: { name: t.arg.string({ required: true, description: EVENT_NAME, validate: eventName }) },
-    resolve: (_, { name }, context, info) => orNull(readSelected(context, name, info)),
+    args: {
+      id: t.arg.id({ description: 'Either id of the definition. Not together with `name`.' }),
+      name: t.arg.string({ description: 'Name or fully qualified name of the definition. Not together with `id`.' }),
+    },
+    validate: acceptingIds(eventDefinitionArguments, { id: 'EventDefinition', name: 'EventDefinition' }),
+    resolve: (_, { id, name }, context, info) => orNull(readSelected(context, id ?? name ?? '', info)),
   }),
   eventDefinitionNamePreview: t.field({
     type: NamePreviewType,

@@ -3,7 +3,7 @@ import { resolveBatched } from '../../../core/graphql/batches.ts';
 import { connectionType, resolveConnection } from '../../../core/graphql/connections.ts';
 import { NotFoundError } from '../../../core/errors.ts';
 import { mutation } from '../../../core/graphql/mutations.ts';
-import { nodeType, uuidsOf } from '../../../core/graphql/nodes.ts';
+import { nodeType, placeFromKey, uuidsOf } from '../../../core/graphql/nodes.ts';
 import { RawJson } from '../../../core/text/raw-json.ts';
 import { refusable } from '../../../core/graphql/refusable.ts';
 import { needs, selectedColumns } from '../../../core/graphql/selection.ts';
@@ -73,15 +73,11 @@ const EventOccurrenceType = nodeType<EventOccurrenceRow>('EventOccurrence', {
 });
 
 function occurrenceKeyOf(key: string): OccurrenceKey[] {
-  const [definitionId = '', occurredAt = '', id = ''] = key.split(':');
-  const ids = uuidsOf([definitionId, id]);
-  const moment = new Date(/^-?\d{1,15}$/.test(occurredAt) ? Number(occurredAt) : Number.NaN);
-  const isPlace = key.split(':').length === 3 && ids.length === 2 && moment.getTime() >= FIRST_MS && moment <= LAST;
-  return isPlace ? [{ definitionId: ids[0] ?? '', occurredAt: moment.toISOString(), id: ids[1] ?? '' }] : [];
+  const end = key.indexOf(':');
+  const [definitionId] = uuidsOf([key.slice(0, end)]);
+  const place = placeFromKey(key.slice(end + 1));
+  return definitionId !== undefined && place ? [{ definitionId, occurredAt: place.moment, id: place.id }] : [];
 }
-
-const FIRST_MS = Date.parse('0001-01-01T00:00:00.000Z');
-const LAST = new Date('9999-12-31T23:59:59.999Z');
 
 const FilterInput = builder.inputType('EventOccurrenceFilter', {
   description: 'Which occurrences to list. All conditions that are given must hold.',

@@ -1,75 +1,19 @@
 import { z } from 'zod';
 import { builder } from '../../../core/graphql/builder.ts';
-import { connectionType, resolveList } from '../../../core/graphql/connections.ts';
 import { ConflictError, type Fault, NotFoundError, RemoteFailedError } from '../../../core/errors.ts';
 import { keyRule } from '../../../core/validation.ts';
 import { mutation } from '../../../core/graphql/mutations.ts';
-import { keyFromId, toGlobalId, uuidsOf } from '../../../core/graphql/nodes.ts';
-import { refusable } from '../../../core/graphql/refusable.ts';
-import { needs, selectedColumns } from '../../../core/graphql/selection.ts';
-import { OrganizationType } from '../../organizations/graphql/types.ts';
+import { toGlobalId } from '../../../core/graphql/nodes.ts';
 import { authorizeMcpConnection } from '../oauth/operations.ts';
-import { followMcpConnection } from '../subscription.ts';
 import {
   createMcpConnectionInput,
-  mcpConnectionFilter,
   mcpConnectionReference,
   updateMcpConnectionInput,
 } from '../input.ts';
 import { testMcpConnection } from '../tool-operations.ts';
-import { createMcpConnection, deleteMcpConnection, listMcpConnections, updateMcpConnection } from '../operations.ts';
-import { type McpConnectionRow, connectionRow } from '../queries.ts';
-import { AuthTypeEnum, McpServerType, RegistrationEnum, ServerInfoType, TypeEnum, VisibilityEnum } from './types.ts';
-
-const McpServerConnection = connectionType(McpServerType, { of: 'MCP connections' });
-
-builder.objectField(OrganizationType, 'mcpServers', (t) =>
-  t.connection(
-    {
-      type: McpServerType,
-      description: 'Its MCP connections that the caller may see, by name: the shared ones and their own personal ones.',
-      args: {
-        type: t.arg({
-          type: TypeEnum,
-          description: 'Only those reached this way.',
-          validate: mcpConnectionFilter.shape.type,
-        }),
-        visibility: t.arg({
-          type: VisibilityEnum,
-          description: 'Only shared, or only personal ones.',
-          validate: mcpConnectionFilter.shape.visibility,
-        }),
-      },
-      extensions: {
-        ...refusable(listMcpConnections.access, { actingOrganization: true }),
-        ...needs<{ id: string }>('id'),
-      },
-      resolve: ({ id: organizationId }, args, context, info) => {
-        const { type, visibility, ...page } = args;
-        const selected = selectedColumns<McpConnectionRow>(info, 'McpServer');
-        const list = () =>
-          listMcpConnections(context, { organizationId, filter: { type, visibility }, page }, selected);
-        return resolveList({ context, info, args }, organizationId, list, selected);
-      },
-    },
-    McpServerConnection,
-  ),
-);
-
-builder.subscriptionField('mcpServer', (t) =>
-  t.field({
-    type: McpServerType,
-    description:
-      'Follows an MCP connection: as it is now, then each time it has changed, such as when its user has completed the authorization. Ends when it is deleted.',
-    args: { mcpServerId: t.arg.id({ required: true, description: 'Either id of the connection.' }) },
-    subscribe: (_, { mcpServerId }, context) => {
-      const [mcpConnectionId] = uuidsOf([String(keyFromId('McpServer', mcpServerId))]);
-      if (!mcpConnectionId) throw new NotFoundError('MCP connection not found');
-      return followMcpConnection(context, { mcpConnectionId });
-    },
-    resolve: (row) => row,
-  }),
-);
+import { createMcpConnection, deleteMcpConnection, updateMcpConnection } from '../operations.ts';
+import { connectionRow } from '../queries.ts';
+import { AuthTypeEnum, McpServerType, RegistrationEnum, ServerInfoType, VisibilityEnum } from './types.ts';
 
 const NamedValueInput = builder.inputType('McpNamedValueInput', {
   description: 'A header or an environment variable.',

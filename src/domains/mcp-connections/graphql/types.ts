@@ -1,7 +1,10 @@
 import { mayManage } from '../policy.ts';
-import { CALLS_OUT, builder } from '../../../core/graphql/builder.ts';
+import { CALLS_OUT, OWN_STATEMENT, builder } from '../../../core/graphql/builder.ts';
 import { nodeType, uuidsOf } from '../../../core/graphql/nodes.ts';
+import { resolveReference } from '../../../core/graphql/references.ts';
 import { needs } from '../../../core/graphql/selection.ts';
+import { UserType } from '../../users/graphql.ts';
+import { readUsers } from '../../users/operations.ts';
 import { readTools } from '../tool-operations.ts';
 import { readMcpConnections } from '../operations.ts';
 import type { ServerInfo, Tool } from '../remote/client.ts';
@@ -125,6 +128,14 @@ export const McpServerType = nodeType<McpConnectionRow>('McpServer', {
     }),
     type: t.expose('type', { type: TypeEnum, description: 'How it is reached.' }),
     visibility: t.expose('visibility', { type: VisibilityEnum, description: 'Who sees it.' }),
+    owner: t.field({
+      type: UserType,
+      nullable: true,
+      description:
+        'Who created it; a personal connection is theirs alone. Null for a deleted account, and for somebody who has left the organization.',
+      extensions: { ...OWN_STATEMENT, ...needs<McpConnectionRow>('ownerId') },
+      resolve: ({ ownerId }, _, context, info) => resolveReference({ context, info }, 'User', ownerId, readUsers),
+    }),
     viewerCanUpdate: t.boolean({
       description: `Whether the caller may change it: ${MANAGERS}.`,
       extensions: needs<McpConnectionRow>('visibility'),
@@ -178,7 +189,8 @@ export const McpServerType = nodeType<McpConnectionRow>('McpServer', {
       extensions: needs<McpConnectionRow>('status', 'authorizationExpiresAt'),
       resolve: (row, _, { now }) => standingOf(row, now()).nextAction,
     }),
-    issuer: t.exposeString('issuer', {
+    issuer: t.expose('issuer', {
+      type: 'URL',
       nullable: true,
       description: 'The authorization server that its tokens come from.',
     }),

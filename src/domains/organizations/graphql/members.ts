@@ -1,8 +1,9 @@
-import { builder } from '../../../core/graphql/builder.ts';
+import { OWN_STATEMENT, builder } from '../../../core/graphql/builder.ts';
 import { connectionType, resolveList } from '../../../core/graphql/connections.ts';
 import { ConflictError, NotFoundError } from '../../../core/errors.ts';
 import { mutation } from '../../../core/graphql/mutations.ts';
-import { toGlobalId } from '../../../core/graphql/nodes.ts';
+import { nodeType, toGlobalId, uuidsOf } from '../../../core/graphql/nodes.ts';
+import { resolveReference } from '../../../core/graphql/references.ts';
 import { refusable } from '../../../core/graphql/refusable.ts';
 import { needs, selectedColumns } from '../../../core/graphql/selection.ts';
 import { UserType } from '../../users/graphql.ts';
@@ -12,18 +13,37 @@ import {
   changeOrganizationMemberRole,
   leaveOrganization,
   listMembers,
+  readMembers,
   removeOrganizationMember,
 } from '../member-operations.ts';
+import { readOrganizations } from '../operations.ts';
 import { type MemberRow, memberRow } from '../queries.ts';
 
-const MemberType = builder.objectRef<MemberRow>('OrganizationMember').implement({
-  description: 'A user in an organization.',
+const MemberType = nodeType<MemberRow>('OrganizationMember', {
+  description: 'A user in an organization. Its id is that of the membership; `user` has the one of the user.',
+  keyOf: ({ organizationId, userId }) => `${organizationId}:${userId}`,
+  keyColumns: ['organizationId', 'userId'],
+  load: async (context, keys, selected) => {
+    const places = keys.map((key) => key.split(':'));
+    const userIds = places.flatMap(([organizationId, userId, ...more]) =>
+      organizationId === context.actor.organization?.id && userId !== undefined && more.length === 0 ? userId : [],
+    );
+    return readMembers(context, uuidsOf(userIds), selected);
+  },
   fields: (t) => ({
     user: t.field({
       type: UserType,
       description: 'Who.',
       extensions: needs<MemberRow>('userId', 'email', 'name', 'userCreatedAt'),
       resolve: ({ userId, email, name, userCreatedAt }) => ({ id: userId, email, name, createdAt: userCreatedAt }),
+    }),
+    organization: t.field({
+      type: OrganizationType,
+      nullable: true,
+      description: 'Where; null when the caller has just left it.',
+      extensions: { ...OWN_STATEMENT, ...needs<MemberRow>('organizationId') },
+      resolve: ({ organizationId }, _, context, info) =>
+        resolveReference({ context, info }, 'Organization', organizationId, readOrganizations),
     }),
     role: t.expose('role', { type: RoleEnum, description: 'What they may do.' }),
     joinedAt: t.expose('createdAt', { type: 'DateTime', description: 'When they became a member.' }),

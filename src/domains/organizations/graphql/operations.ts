@@ -1,11 +1,33 @@
+import { OWN_STATEMENT, builder } from '../../../core/graphql/builder.ts';
 import { ConflictError, NotFoundError } from '../../../core/errors.ts';
 import { mutation } from '../../../core/graphql/mutations.ts';
+import { acceptingIds } from '../../../core/graphql/nodes.ts';
+import { selectedColumns } from '../../../core/graphql/selection.ts';
 import { ApiKeyType } from '../../api-keys/graphql.ts';
 import { apiKeyRow } from '../../api-keys/operations.ts';
 import { OrganizationType } from './types.ts';
-import { createOrganizationWithKeyInput, updateOrganizationInput } from '../input.ts';
-import { createOrganization, updateOrganization } from '../operations.ts';
-import { organizationRow } from '../queries.ts';
+import { createOrganizationWithKeyInput, organizationReference, updateOrganizationInput } from '../input.ts';
+import { createOrganization, readOrganization, updateOrganization } from '../operations.ts';
+import { type OrganizationRow, organizationRow } from '../queries.ts';
+
+builder.queryField('organization', (t) =>
+  t.field({
+    type: OrganizationType,
+    nullable: true,
+    description:
+      'One organization of the caller, by its id or its slug; null when they are no member of such a one, or the key is bound to another one. Its lists are answered only of the organization that the request acts in.',
+    extensions: OWN_STATEMENT,
+    args: {
+      id: t.arg.id({ description: 'Either id of the organization. Not together with `slug`.' }),
+      slug: t.arg.string({ description: 'Its slug. Not together with `id`.' }),
+    },
+    validate: acceptingIds(organizationReference, { id: 'Organization' }),
+    resolve: async (_, { id, slug }, context, info) => {
+      const reference = { id: id ?? undefined, slug: slug ?? undefined };
+      return (await readOrganization(context, reference, selectedColumns<OrganizationRow>(info, 'Organization'))) ?? null;
+    },
+  }),
+);
 
 mutation('createOrganization', {
   access: createOrganization.access,
