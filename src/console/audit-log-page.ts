@@ -16,7 +16,7 @@ export function AuditLogPage(): VNode {
   const [to, setTo] = useFilter('to');
   const wanted = useSettled(operation);
   const filter = {
-    ...(wanted && { operation: wanted }),
+    ...(wanted && { operations: [wanted] }),
     ...(from && { occurredFrom: momentOf(from, 0) }),
     ...(to && { occurredBefore: momentOf(to, DAY_MS) }),
   };

@@ -174,7 +174,7 @@ export const OPERATIONS = {
     }
   }`,
 
-  AuditLog: `query AuditLog($first: Int!, $after: String, $filter: AuditLogFilter) {
+  AuditLog: `query AuditLog($first: Int!, $after: String, $filter: AuditEntryFilter) {
     viewer { organization { id auditLog(first: $first, after: $after, filter: $filter) {
       nodes { id databaseId occurredAt operation source targetType targetId requestId actor { id name email } }
       pageInfo { hasNextPage endCursor }

@@ -29,6 +29,9 @@ export function momentInput() {
     });
 }
 
+/** Conditions on the time of creation, as every list has them; each absent, null, or given. */
+export const createdBetween = { createdFrom: momentInput().nullish(), createdBefore: momentInput().nullish() };
+
 function momentOf(value: string | number): string | undefined {
   if (typeof value === 'string' && ISO.safeParse(value).success) return new Date(value).toISOString();
   const isTimestamp = typeof value === 'number' ? Number.isInteger(value) : TIMESTAMP.test(value);

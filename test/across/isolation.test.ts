@@ -312,7 +312,7 @@ describe('A1: nothing of another organization can be seen or changed, and foreig
 
   test('lists, searches and everything below viewer show only what is the caller’s', async () => {
     const query = `{ viewer { user { email } organizations { nodes { slug members { nodes { user { email } } } } }
-      organization { memberCount members { nodes { user { email } } } apiKeys(includeRevoked: true) { nodes { databaseId } } eventDefinitions(filter: { search: "plan" }) { totalCount nodes { name } } sessions { nodes { databaseId title } } } } }`;
+      organization { memberCount members { nodes { user { email } } } apiKeys(filter: { includeRevoked: true }) { nodes { databaseId } } eventDefinitions(filter: { search: "plan" }) { totalCount nodes { name } } sessions { nodes { databaseId title } } } } }`;
     for (const { key = '' } of attacks.slice(0, 3)) {
       const own = JSON.stringify(await gql(key, query));
       const list = await send(

@@ -137,7 +137,9 @@ const ENDINGS: readonly [what: string, act: (scene: Scene) => Promise<unknown>, 
   ],
 ];
 
-const SERVER = 'subscription($id: ID!) { mcpServerChanged(mcpServerId: $id) { ... on McpServerChanged { mcpServer { name } } } }';
+const SERVER =
+  'subscription($id: ID!) { mcpServerChanged(mcpServerId: $id) { ... on McpServerChanged { mcpServer { name } } ... on McpServerDeleted { deletedId } } }';
+const changed = (name: string) => ({ data: { mcpServerChanged: { mcpServer: { name } } } });
 
 /** A follower of an MCP connection, behind its present state, and the connection. */
 async function followConnection(world: World) {
@@ -156,7 +158,7 @@ async function followConnection(world: World) {
     const { event, data = 'null' } = (await stream.nextData()) ?? {};
     return event === 'complete' ? event : (JSON.parse(data) as unknown);
   };
-  expect(await next()).toEqual({ data: { mcpServer: { name: 'files' } } });
+  expect(await next()).toEqual(changed('files'));
   return { admin: admin.key, member, mcpServerId: mcpServer.id, next };
 }
 
@@ -165,6 +167,7 @@ test('polls come every 5 s, for whatever is followed, unless a test says otherwi
   expect(gateway.dependencies.timing).toMatchObject({
     livePollMs: 5_000,
     appendWaitMs: 10_000,
+    recentMs: 1_000,
   });
   await gateway.close();
 });
@@ -221,9 +224,10 @@ describe.each([
     const { admin, mcpServerId, next } = await followConnection(world);
     for (const name of ['renamed', 'renamed again']) {
       await mutate(world.writer, admin, 'updateMcpServer', { mcpServerId, name });
-      expect(await next()).toEqual({ data: { mcpServer: { name } } });
+      expect(await next()).toEqual(changed(name));
     }
     await mutate(world.writer, admin, 'deleteMcpServer', { mcpServerId });
+    expect(await next()).toEqual({ data: { mcpServerChanged: { deletedId: mcpServerId } } });
     expect(await next()).toBe('complete');
   });
 

@@ -174,6 +174,13 @@ async function measure(
   };
 }
 
+const GIVE_ORGANIZATIONS: ReadonlySet<string> = new Set(['Query', 'Viewer', 'OrganizationConnection']);
+
+/** Many objects name their organization; what that one leads to is asked where organizations are listed, and found by their ids. */
+function isAskedElsewhere(place: Place, next: Place): boolean {
+  return next.type.name === 'Organization' && !GIVE_ORGANIZATIONS.has(place.type.name);
+}
+
 /** Why a field cannot be asked, if it cannot. */
 function gapOf(place: Place, field: Field): string | undefined {
   const coordinate = coordinateOf(place, field);
@@ -205,7 +212,7 @@ async function walk(place: Place, found: Measured[], gaps: Set<string>): Promise
     }
     // What an edge has at its end is what the page has as nodes, and what `node` gives is asked below `nodes`.
     if (isRefused || isEdge(place.type) || coordinateOf(place, field) === 'Query.node') continue;
-    for (const next of below(place, field)) await walk(next, found, gaps);
+    for (const next of below(place, field)) if (!isAskedElsewhere(place, next)) await walk(next, found, gaps);
   }
 }
 

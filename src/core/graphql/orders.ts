@@ -1,10 +1,5 @@
+import type { Order } from '../postgres/keyset.ts';
 import { OrderDirection, builder } from './builder.ts';
-
-/** How a list is sorted. */
-export interface Order<Field extends string> {
-  readonly field: Field;
-  readonly direction: 'ASC' | 'DESC';
-}
 
 export interface OrderOptions<Field extends string> {
   /** What is sorted, in the plural. */

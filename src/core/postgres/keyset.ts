@@ -1,6 +1,7 @@
 import { type Expression, type RawBuilder, type SqlBool, sql } from 'kysely';
 import { z } from 'zod';
 import { ValidationError, invalid } from '../errors.ts';
+import { snake } from './queries.ts';
 
 /**
  * Keyset pagination: a cursor is the sort key of a row, so a page costs the same however deep it lies, and cursors stay valid while rows
@@ -17,6 +18,35 @@ export interface Ordering<Row> {
     readonly of: (row: Row) => string;
   }[];
   readonly direction: 'ASC' | 'DESC';
+}
+
+/** How a list is sorted. */
+export interface Order<Field extends string> {
+  readonly field: Field;
+  readonly direction: 'ASC' | 'DESC';
+}
+
+/** A column by which a list can be sorted. */
+interface OrderColumn<Row> {
+  readonly property: keyof Row & string;
+  readonly type: 'text' | 'timestamptz';
+}
+
+/** The ordering by one of the columns, and the id behind it. `prefix` is that of the table: `k.`; `name` tells cursors of other lists apart. */
+export function orderingBy<Row extends { readonly id: string }, Field extends string>(
+  { name, prefix, columns }: { name: string; prefix: string; columns: Readonly<Record<Field, OrderColumn<Row>>> },
+  { field, direction }: Order<Field>,
+): Ordering<Row> & { readonly property: keyof Row & string } {
+  const { property, type } = columns[field];
+  return {
+    name: `${name}_${field}`,
+    direction,
+    property,
+    columns: [
+      { sql: `${prefix}${snake(property)}`, type, of: (row) => String(row[property]) },
+      { sql: `${prefix}id`, type: 'uuid', of: ({ id }) => id },
+    ],
+  };
 }
 
 /** Which page of a list: how many rows, from which end, and between which cursors. */

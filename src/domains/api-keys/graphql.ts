@@ -2,7 +2,8 @@ import { OWN_STATEMENT, builder } from '../../core/graphql/builder.ts';
 import { connectionType, resolveList } from '../../core/graphql/connections.ts';
 import { ConflictError, NotFoundError } from '../../core/errors.ts';
 import { mutation } from '../../core/graphql/mutations.ts';
-import { keyFromId, nodeType, toGlobalId, uuidsOf } from '../../core/graphql/nodes.ts';
+import { acceptingIds, keyFromId, nodeType, toGlobalId, uuidsOf } from '../../core/graphql/nodes.ts';
+import { orderType } from '../../core/graphql/orders.ts';
 import { SCOPES, type Scope } from '../../core/operation.ts';
 import { resolveReference } from '../../core/graphql/references.ts';
 import { refusable } from '../../core/graphql/refusable.ts';
@@ -11,10 +12,10 @@ import { OrganizationType } from '../organizations/graphql/types.ts';
 import { readOrganizations } from '../organizations/operations.ts';
 import { UserType } from '../users/graphql.ts';
 import { readUsers } from '../users/operations.ts';
-import { createApiKeyInput, renameApiKeyInput, revokeApiKeyInput } from './input.ts';
+import { apiKeyFilter, createApiKeyInput, renameApiKeyInput, revokeApiKeyInput } from './input.ts';
 import { createApiKey, listApiKeys, readApiKeys, renameApiKey, revokeApiKey } from './operations.ts';
 import { READ_API_KEYS, mayManage } from './policy.ts';
-import { type ApiKeyRow, apiKeyRow } from './queries.ts';
+import { type ApiKeyOrderField, type ApiKeyRow, apiKeyRow } from './queries.ts';
 
 const SCOPE_DESCRIPTIONS: Record<Scope, string> = {
   'mcp_connections.read': 'See MCP connections.',
@@ -98,26 +99,44 @@ export const ApiKeyType = nodeType<ApiKeyRow>('ApiKey', {
 
 export const ApiKeyConnection = connectionType(ApiKeyType, { of: 'API keys' });
 
+export const ApiKeyFilter = builder.inputType('ApiKeyFilter', {
+  description: 'Which API keys to list. All conditions that are given must hold; an empty list fits nothing.',
+  validate: acceptingIds(apiKeyFilter, { userIds: 'User' }),
+  fields: (t) => ({
+    includeRevoked: t.boolean({ defaultValue: false, description: 'Whether to list revoked keys, too.' }),
+    userIds: t.idList({ description: 'Of any of these users, at most 100; either id.' }),
+    search: t.string({
+      description: 'Its name contains this text of at most 100 characters. Case is ignored; `%` and `_` are plain.',
+    }),
+    createdFrom: t.field({ type: 'DateTime', description: 'Created at this moment or after it.' }),
+    createdBefore: t.field({ type: 'DateTime', description: 'Created before this moment.' }),
+  }),
+});
+
+export const API_KEY_ORDER = orderType<ApiKeyOrderField>('ApiKey', {
+  of: 'API keys',
+  fields: { CREATED_AT: 'Time of creation.', NAME: 'What the key is called.' },
+  otherwise: { field: 'CREATED_AT', direction: 'DESC' },
+});
+
 builder.objectField(OrganizationType, 'apiKeys', (t) =>
   t.connection(
     {
       type: ApiKeyType,
-      description: 'Its API keys, newest first: all for an admin, their own for a member.',
+      description: 'Its API keys, newest first unless ordered otherwise: all for an admin, their own for a member.',
       args: {
-        includeRevoked: t.arg.boolean({
-          defaultValue: false,
-          required: true,
-          description: 'Whether to list revoked keys, too.',
-        }),
+        filter: t.arg({ type: ApiKeyFilter, description: 'Which ones; all that are active when absent.' }),
+        orderBy: t.arg(API_KEY_ORDER.argument),
       },
       extensions: {
         ...refusable(listApiKeys.access, { actingOrganization: true }),
         ...needs<{ id: string }>('id'),
       },
       resolve: ({ id: organizationId }, args, context, info) => {
-        const { includeRevoked, ...page } = args;
+        const { filter, orderBy, ...page } = args;
         const selected = selectedColumns<ApiKeyRow>(info, 'ApiKey');
-        const list = () => listApiKeys(context, { organizationId, includeRevoked }, page, selected);
+        const asked = { organizationId, filter: filter ?? {}, order: API_KEY_ORDER.orderOf(orderBy) };
+        const list = () => listApiKeys(context, asked, page, selected);
         return resolveList({ context, info, args }, organizationId, list, selected);
       },
     },

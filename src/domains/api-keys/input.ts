@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { SCOPES } from '../../core/operation.ts';
 import { listInput } from '../../core/lists.ts';
+import { createdBetween } from '../../core/moment-input.ts';
 import { optional, text, withDefault, rule } from '../../core/validation.ts';
 
 const name = text({ min: 1, max: 100 });
@@ -26,6 +27,15 @@ export const createApiKeyInput = z
     ...rule('CONFLICTING', 'must not be given together with organizationId'),
   });
 export type CreateApiKeyInput = z.output<typeof createApiKeyInput>;
+
+/** Conditions of a list of keys, all of which hold; each absent, null, or given. A list of nothing fits nothing. */
+export const apiKeyFilter = z.strictObject({
+  includeRevoked: z.boolean().nullish(),
+  userIds: z.array(z.uuid()).max(100).nullish(),
+  search: text({ max: 100 }).nullish(),
+  ...createdBetween,
+});
+export type ApiKeyFilter = z.output<typeof apiKeyFilter>;
 
 export const listApiKeysInput = z.strictObject({ ...listInput, includeRevoked: z.boolean().default(false) });
 

@@ -19,7 +19,7 @@ import type { CreateApiKeyInput, RenameApiKeyInput, RevokeApiKeyInput } from './
 import { generateApiKey, hashApiKey, previewApiKey } from './key-format.ts';
 import { READ_API_KEYS, WRITE_API_KEYS, reachedBy } from './policy.ts';
 import {
-  type ApiKeyFilter,
+  type ApiKeyList,
   type ApiKeyRow,
   countApiKeys,
   findApiKeys,
@@ -234,7 +234,7 @@ export async function revokeKeysOfOrganization(
 }
 
 /**
- * The keys that the caller may see, newest first: those of the organization they act in (all of them for an administrator, their own for a
+ * The keys that the caller may see, newest first unless ordered otherwise: those of the organization they act in (all of them for an administrator, their own for a
  * member), and with an unbound key their own unbound ones. `organizationId` leaves the latter out. Revoked ones too when asked.
  * @throws ValidationError (400) when another organization is asked for than the one that the caller acts in.
  */
@@ -242,14 +242,14 @@ export const listApiKeys = guarded(
   READ_API_KEYS,
   async (
     context: OperationContext,
-    filter: ApiKeyFilter,
+    list: ApiKeyList,
     page: PageArguments,
     selected?: Columns<ApiKeyRow>,
   ): Promise<CountedPage<ApiKeyRow>> => {
-    if (filter.organizationId !== undefined) requireOrganization(context.actor, filter.organizationId);
+    if (list.organizationId !== undefined) requireOrganization(context.actor, list.organizationId);
     return {
-      page: await pageOfApiKeys(context, filter, page, selected),
-      total: () => countApiKeys(context, filter),
+      page: await pageOfApiKeys(context, list, page, selected),
+      total: () => countApiKeys(context, list),
     };
   },
 );

@@ -1,12 +1,13 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
-import { type Ordering, type Page, type PageArguments, planPage } from '../../core/postgres/keyset.ts';
+import { type Order, type Page, type PageArguments, orderingBy, planPage } from '../../core/postgres/keyset.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import { type Readable, type RowOf, asRow, columns, listOf, prepared, queriesOn } from '../../core/postgres/queries.ts';
 import { within } from '../../core/postgres/reach.ts';
 import { type Columns, withColumns } from '../../core/postgres/columns.ts';
 import type { Sql } from '../../core/postgres/sql.ts';
 import { API_KEY_COLUMNS, type ApiKey, type ApiKeyTables } from './entity.ts';
+import type { ApiKeyFilter } from './input.ts';
 import { reachedBy } from './policy.ts';
 
 const db = queriesOn<ApiKeyTables>();
@@ -33,43 +34,53 @@ export function findApiKeys(
   );
 }
 
-const BY_CREATION: Ordering<ApiKeyRow> = {
-  name: 'API_KEY',
-  direction: 'DESC',
-  columns: [
-    { sql: 'k.created_at', type: 'timestamptz', of: ({ createdAt }) => createdAt },
-    { sql: 'k.id', type: 'uuid', of: ({ id }) => id },
-  ],
-};
+export type ApiKeyOrderField = 'CREATED_AT' | 'NAME';
 
-export interface ApiKeyFilter {
+const ORDERED_BY = {
+  name: 'API_KEY',
+  prefix: 'k.',
+  columns: {
+    CREATED_AT: { property: 'createdAt', type: 'timestamptz' },
+    NAME: { property: 'name', type: 'text' },
+  },
+} as const;
+const LATEST_FIRST: Order<ApiKeyOrderField> = { field: 'CREATED_AT', direction: 'DESC' };
+
+export interface ApiKeyList {
   /** Only keys that are bound to this organization. */
   readonly organizationId?: string;
-  /** Only keys of this user. */
-  readonly userId?: string;
-  readonly includeRevoked: boolean;
+  readonly filter: ApiKeyFilter;
+  /** Latest first when absent. */
+  readonly order?: Order<ApiKeyOrderField>;
 }
 
-function keysOf({ actor }: OperationContext, { organizationId, userId, includeRevoked }: ApiKeyFilter) {
+function keysOf({ actor }: OperationContext, { organizationId, filter }: ApiKeyList) {
+  const { includeRevoked, userIds, search, createdFrom, createdBefore } = filter;
   let keys = db.selectFrom('api_key as k').where(within(reachedBy(actor), 'k'));
   if (organizationId !== undefined) keys = keys.where('k.organization_id', '=', organizationId);
-  if (userId !== undefined) keys = keys.where('k.user_id', '=', userId);
-  return includeRevoked ? keys : keys.where('k.revoked_at', 'is', null);
+  if (userIds != null) keys = keys.where('k.user_id', '=', sql<string>`any(${listOf('uuid', userIds)})`);
+  // Unlike LIKE, strpos knows no wildcards.
+  if (search != null) keys = keys.where(sql<boolean>`strpos(lower(k.name), lower(${search})) > 0`);
+  if (createdFrom != null) keys = keys.where('k.created_at', '>=', createdFrom);
+  if (createdBefore != null) keys = keys.where('k.created_at', '<', createdBefore);
+  return includeRevoked === true ? keys : keys.where('k.revoked_at', 'is', null);
 }
 
-/** The keys that the caller may see, newest first. */
+/** The keys that the caller may see. */
 export async function pageOfApiKeys(
   context: OperationContext,
-  filter: ApiKeyFilter,
+  list: ApiKeyList,
   page: PageArguments,
   asked?: Columns<ApiKeyRow>,
 ): Promise<Page<ApiKeyRow>> {
-  const plan = planPage(BY_CREATION, page);
-  return plan.toPage(await context.sql.all(plan.apply(keysOf(context, filter).select(shown(asked, 'createdAt')))));
+  const ordering = orderingBy<ApiKeyRow, ApiKeyOrderField>(ORDERED_BY, list.order ?? LATEST_FIRST);
+  const plan = planPage(ordering, page);
+  const keys = keysOf(context, list).select(shown(asked, ordering.property));
+  return plan.toPage(await context.sql.all(plan.apply(keys)));
 }
 
-export async function countApiKeys(context: OperationContext, filter: ApiKeyFilter): Promise<number> {
-  const row = await context.sql.first(keysOf(context, filter).select(({ fn }) => fn.countAll<number>().as('count')));
+export async function countApiKeys(context: OperationContext, list: ApiKeyList): Promise<number> {
+  const row = await context.sql.first(keysOf(context, list).select(({ fn }) => fn.countAll<number>().as('count')));
   return row?.count ?? 0;
 }
 

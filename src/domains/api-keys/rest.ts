@@ -58,7 +58,7 @@ export const apiKeyRoutes = [
     errors: [400],
     examples: { output: { items: [apiKeyExample], nextCursor: null } },
     run: (context, { includeRevoked, ...page }) =>
-      readList(page, (given) => listApiKeys(context, { includeRevoked }, given), toApiKeyDocument),
+      readList(page, (given) => listApiKeys(context, { filter: { includeRevoked } }, given), toApiKeyDocument),
   }),
   route({
     method: 'POST',

@@ -3,6 +3,7 @@ import type { AuditSource, Refusal, RequestIdOrigin } from '../../core/audit.ts'
 import { OWN_STATEMENT, builder } from '../../core/graphql/builder.ts';
 import { connectionType, resolveList } from '../../core/graphql/connections.ts';
 import { keyFromAnyId, keyFromId, nodeType, placeFromKey, toGlobalId } from '../../core/graphql/nodes.ts';
+import { orderType } from '../../core/graphql/orders.ts';
 import { resolveReference } from '../../core/graphql/references.ts';
 import { refusable } from '../../core/graphql/refusable.ts';
 import { needs, selectedColumns } from '../../core/graphql/selection.ts';
@@ -11,7 +12,7 @@ import { readApiKeys } from '../api-keys/operations.ts';
 import { READ_API_KEYS } from '../api-keys/policy.ts';
 import { OrganizationType } from '../organizations/graphql/types.ts';
 import { UserType } from '../users/graphql.ts';
-import { auditLogFilter } from './input.ts';
+import { auditEntryFilter } from './input.ts';
 import { listAuditEntries, readAuditEntries } from './operations.ts';
 import type { AuditEntryRow } from './queries.ts';
 
@@ -116,14 +117,16 @@ function entryKeyOf(key: string) {
   return place ? [{ occurredAt: place.moment, id: place.id }] : [];
 }
 
-const FilterInput = builder.inputType('AuditLogFilter', {
-  description: 'Which entries to list; all conditions hold together.',
-  validate: z.preprocess(withPlainIds, auditLogFilter),
+const FilterInput = builder.inputType('AuditEntryFilter', {
+  description:
+    'Which entries to list. All conditions that are given must hold. Lists have at most 100 items; an empty one fits nothing.',
+  validate: z.preprocess(withPlainIds, auditEntryFilter),
   fields: (t) => ({
-    userId: t.id({ description: 'Done by this user; either id.' }),
-    operation: t.string({ description: 'Of this operation, such as `revokeApiKey`.' }),
+    actorIds: t.idList({ description: 'Done by any of these users; either id.' }),
+    operations: t.stringList({ description: 'Of any of these operations, such as `revokeApiKey`.' }),
     isRefused: t.boolean({ description: 'Whether they are refused attempts; both when absent.' }),
-    targetId: t.id({ description: 'Which have changed this; either id.' }),
+    targetIds: t.idList({ description: 'Which have changed any of these; either id.' }),
+    sources: t.field({ type: [SourceEnum], description: 'By any of these ways.' }),
     occurredFrom: t.field({ type: 'DateTime', description: 'At this moment or after it.' }),
     occurredBefore: t.field({ type: 'DateTime', description: 'Before this moment.' }),
   }),
@@ -131,9 +134,19 @@ const FilterInput = builder.inputType('AuditLogFilter', {
 
 function withPlainIds(filter: unknown): unknown {
   if (typeof filter !== 'object' || filter === null) return filter;
-  const { userId, targetId, ...rest } = filter as Record<string, unknown>;
-  return { ...rest, userId: keyFromId('User', userId), targetId: keyFromAnyId(targetId) };
+  const { actorIds, targetIds, ...rest } = filter as { actorIds?: unknown[] | null; targetIds?: unknown[] | null };
+  return {
+    ...rest,
+    actorIds: actorIds?.map((id) => keyFromId('User', id)),
+    targetIds: targetIds?.map((id) => keyFromAnyId(id)),
+  };
 }
+
+const AUDIT_ENTRY_ORDER = orderType<'OCCURRED_AT'>('AuditEntry', {
+  of: 'audit log entries',
+  fields: { OCCURRED_AT: 'When it was done.' },
+  otherwise: { field: 'OCCURRED_AT', direction: 'DESC' },
+});
 
 const AuditEntryConnection = connectionType(AuditEntryType, { of: 'audit log entries' });
 
@@ -141,16 +154,21 @@ builder.objectField(OrganizationType, 'auditLog', (t) =>
   t.connection(
     {
       type: AuditEntryType,
-      description: 'Who has changed what in it, latest first. Kept for a year unless configured otherwise.',
-      args: { filter: t.arg({ type: FilterInput, description: 'Conditions.' }) },
+      description:
+        'Who has changed what in it, latest first unless ordered otherwise. Kept for a year unless configured otherwise.',
+      args: {
+        filter: t.arg({ type: FilterInput, description: 'Which ones; all when absent.' }),
+        orderBy: t.arg(AUDIT_ENTRY_ORDER.argument),
+      },
       extensions: {
         ...refusable(listAuditEntries.access, { actingOrganization: true }),
         ...needs<{ id: string }>('id'),
       },
       resolve: ({ id: organizationId }, args, context, info) => {
-        const { filter, ...page } = args;
+        const { filter, orderBy, ...page } = args;
         const selected = selectedColumns<AuditEntryRow>(info, 'AuditEntry');
-        const list = () => listAuditEntries(context, { organizationId, filter: filter ?? {}, page }, selected);
+        const asked = { organizationId, filter: filter ?? {}, order: AUDIT_ENTRY_ORDER.orderOf(orderBy), page };
+        const list = () => listAuditEntries(context, asked, selected);
         return resolveList({ context, info, args }, organizationId, list, selected);
       },
     },

@@ -1,19 +1,18 @@
 import { z } from 'zod';
+import { AUDIT_SOURCES } from '../../core/audit.ts';
+import { momentInput } from '../../core/moment-input.ts';
+import { text } from '../../core/validation.ts';
 
-/** In UTC, because PostgreSQL takes fewer offsets than ISO 8601 has; it knows no year 0. */
-const moment = z
-  .string()
-  .transform((value) => new Date(value).toISOString())
-  .refine((value) => /^(?!0000)\d{4}-/.test(value), 'must be from the year 1 to 9999')
-  .nullish();
+const anyOf = <Item extends z.ZodType>(item: Item) => z.array(item).max(100).nullish();
 
-/** Conditions of a list of audit entries, all of which hold; each absent, null, or given. */
-export const auditLogFilter = z.strictObject({
-  userId: z.uuid().nullish(),
-  operation: z.string().max(100).nullish(),
+/** Conditions of a list of audit entries, all of which hold; each absent, null, or given. A list of nothing fits nothing. */
+export const auditEntryFilter = z.strictObject({
+  actorIds: anyOf(z.uuid()),
+  operations: anyOf(text({ max: 100 })),
   isRefused: z.boolean().nullish(),
-  targetId: z.uuid().nullish(),
-  occurredFrom: moment,
-  occurredBefore: moment,
+  targetIds: anyOf(z.uuid()),
+  sources: anyOf(z.enum(AUDIT_SOURCES)),
+  occurredFrom: momentInput().nullish(),
+  occurredBefore: momentInput().nullish(),
 });
-export type AuditLogFilter = z.output<typeof auditLogFilter>;
+export type AuditEntryFilter = z.output<typeof auditEntryFilter>;

@@ -1,24 +1,27 @@
-import type { CountedPage, PageArguments } from '../../core/postgres/keyset.ts';
+import type { CountedPage } from '../../core/postgres/keyset.ts';
 import { type OperationContext, guarded, requireOrganization } from '../../core/operation.ts';
 import type { Columns } from '../../core/postgres/columns.ts';
-import type { AuditLogFilter } from './input.ts';
 import { READ_AUDIT_LOG } from './policy.ts';
-import { type AuditEntryRow, type EntryKey, countEntries, findEntries, pageOfEntries } from './queries.ts';
+import {
+  type AuditEntryList,
+  type AuditEntryRow,
+  type EntryKey,
+  countEntries,
+  findEntries,
+  pageOfEntries,
+} from './queries.ts';
 
 export { deleteAuditEntries, deleteEntriesOf, forgetUserInEntries } from './queries.ts';
 
 /** Those of the entries that belong to the organization that the caller acts in. @throws ForbiddenError as `listAuditEntries`. */
 export const readAuditEntries = guarded(
   READ_AUDIT_LOG,
-  (
-    context: OperationContext,
-    keys: readonly EntryKey[],
-    selected?: Columns<AuditEntryRow>,
-  ): Promise<AuditEntryRow[]> => findEntries(context, requireOrganization(context.actor).id, keys, selected),
+  (context: OperationContext, keys: readonly EntryKey[], selected?: Columns<AuditEntryRow>): Promise<AuditEntryRow[]> =>
+    findEntries(context, requireOrganization(context.actor).id, keys, selected),
 );
 
 /**
- * Who has changed what in the organization that the caller acts in, latest first. Former members are named in it, deleted accounts are not.
+ * Who has changed what in the organization that the caller acts in. Former members are named in it, deleted accounts are not.
  * @throws ForbiddenError for callers who are not admins, and for keys without `organizations.write`; ValidationError (400) when another
  * organization is asked for.
  */
@@ -26,13 +29,13 @@ export const listAuditEntries = guarded(
   READ_AUDIT_LOG,
   async (
     context: OperationContext,
-    { organizationId, filter, page }: { organizationId: string; filter: AuditLogFilter; page: PageArguments },
+    list: AuditEntryList,
     selected?: Columns<AuditEntryRow>,
   ): Promise<CountedPage<AuditEntryRow>> => {
-    requireOrganization(context.actor, organizationId);
+    requireOrganization(context.actor, list.organizationId);
     return {
-      page: await pageOfEntries(context, organizationId, filter, page, selected),
-      total: () => countEntries(context, organizationId, filter),
+      page: await pageOfEntries(context, list, selected),
+      total: () => countEntries(context, list.organizationId, list.filter),
     };
   },
 );

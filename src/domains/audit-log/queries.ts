@@ -1,14 +1,14 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
-import type { AuditTables } from '../../core/audit.ts';
-import { type Ordering, type Page, type PageArguments, planPage } from '../../core/postgres/keyset.ts';
+import type { AuditSource, AuditTables } from '../../core/audit.ts';
+import { type Order, type Ordering, type Page, type PageArguments, planPage } from '../../core/postgres/keyset.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import { type Readable, type RowOf, listOf, queriesOn } from '../../core/postgres/queries.ts';
 import { type Columns, withColumns } from '../../core/postgres/columns.ts';
 import type { ApiKeyTables } from '../api-keys/entity.ts';
 import type { UserTables } from '../users/entity.ts';
 import type { UserRow } from '../users/operations.ts';
-import type { AuditLogFilter } from './input.ts';
+import type { AuditEntryFilter } from './input.ts';
 
 const db = queriesOn<AuditTables & ApiKeyTables & UserTables>();
 
@@ -38,14 +38,21 @@ const COLUMNS = {
 } as const satisfies Record<keyof AuditEntryRow, string>;
 const ALL = Object.keys(COLUMNS) as (keyof AuditEntryRow)[];
 
-const LATEST_FIRST: Ordering<AuditEntryRow> = {
+const byTime = (direction: 'ASC' | 'DESC'): Ordering<AuditEntryRow> => ({
   name: 'AUDIT_ENTRY',
-  direction: 'DESC',
+  direction,
   columns: [
     { sql: 'a.occurred_at', type: 'timestamptz', of: ({ occurredAt }) => occurredAt },
     { sql: 'a.id', type: 'uuid', of: ({ id }) => id },
   ],
-};
+});
+
+export interface AuditEntryList {
+  readonly organizationId: string;
+  readonly filter: AuditEntryFilter;
+  readonly order: Order<'OCCURRED_AT'>;
+  readonly page: PageArguments;
+}
 
 export interface EntryKey {
   readonly id: string;
@@ -76,16 +83,20 @@ export function findEntries(
 }
 
 /** The entries of an organization that fulfil the conditions, with the user of each. PostgreSQL leaves out the joins that nothing needs. */
-function entriesOf(organizationId: string, { userId, operation, isRefused, targetId, ...times }: AuditLogFilter) {
+function entriesOf(
+  organizationId: string,
+  { actorIds, operations, isRefused, targetIds, sources, ...times }: AuditEntryFilter,
+) {
   let entries = db
     .selectFrom('audit_entry as a')
     .leftJoin('api_key as k', 'k.id', 'a.key_id')
     .leftJoin('user_account as u', 'u.id', 'k.user_id')
     .where('a.organization_id', '=', organizationId);
-  if (userId != null) entries = entries.where('k.user_id', '=', userId);
-  if (operation != null) entries = entries.where('a.operation', '=', operation);
+  if (actorIds != null) entries = entries.where('k.user_id', '=', sql<string>`any(${listOf('uuid', actorIds)})`);
+  if (operations != null) entries = entries.where('a.operation', '=', sql<string>`any(${listOf('text', operations)})`);
   if (isRefused != null) entries = entries.where('a.refusal', isRefused ? 'is not' : 'is', null);
-  if (targetId != null) entries = entries.where('a.target_id', '=', targetId);
+  if (targetIds != null) entries = entries.where('a.target_id', '=', sql<string>`any(${listOf('uuid', targetIds)})`);
+  if (sources != null) entries = entries.where('a.source', '=', sql<AuditSource>`any(${listOf('text', sources)})`);
   if (times.occurredFrom != null) entries = entries.where('a.occurred_at', '>=', times.occurredFrom);
   if (times.occurredBefore != null) entries = entries.where('a.occurred_at', '<', times.occurredBefore);
   return entries;
@@ -93,12 +104,10 @@ function entriesOf(organizationId: string, { userId, operation, isRefused, targe
 
 export async function pageOfEntries(
   { sql: reader }: OperationContext,
-  organizationId: string,
-  filter: AuditLogFilter,
-  page: PageArguments,
+  { organizationId, filter, order, page }: AuditEntryList,
   asked?: Columns<AuditEntryRow>,
 ): Promise<Page<AuditEntryRow>> {
-  const plan = planPage(LATEST_FIRST, page);
+  const plan = planPage(byTime(order.direction), page);
   const names = withColumns<AuditEntryRow>(asked, ALL, 'id', 'occurredAt');
   const entries = entriesOf(organizationId, filter).select(names.map((name) => COLUMNS[name]));
   return plan.toPage(await reader.all(plan.apply(entries)));
@@ -107,7 +116,7 @@ export async function pageOfEntries(
 export async function countEntries(
   { sql: reader }: OperationContext,
   organizationId: string,
-  filter: AuditLogFilter,
+  filter: AuditEntryFilter,
 ): Promise<number> {
   const count = entriesOf(organizationId, filter).select(({ fn }) => fn.countAll<number>().as('count'));
   return (await reader.first(count))?.count ?? 0;

@@ -103,6 +103,7 @@ export const eventDefinitionFilter = z.strictObject({
     .max(100)
     .nullish(),
   hasCustomMatchingId: z.boolean().nullish(),
+  ...createdBetween,
 });
 export type EventDefinitionFilter = z.output<typeof eventDefinitionFilter>;
 

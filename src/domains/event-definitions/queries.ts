@@ -1,7 +1,14 @@
 import { type RawBuilder, type SelectQueryBuilder, sql } from 'kysely';
-import { type Ordering, type Page, type PageArguments, type PageValues, planPage } from '../../core/postgres/keyset.ts';
+import {
+  type Order,
+  type Page,
+  type PageArguments,
+  type PageValues,
+  orderingBy,
+  planPage,
+} from '../../core/postgres/keyset.ts';
 import { type ActingOrganization, type OperationContext, requireOrganization } from '../../core/operation.ts';
-import { type Readable, type RowOf, columns, preparedByShape, queriesOn, snake } from '../../core/postgres/queries.ts';
+import { type Readable, type RowOf, columns, preparedByShape, queriesOn } from '../../core/postgres/queries.ts';
 import { within } from '../../core/postgres/reach.ts';
 import { type Columns, withColumns } from '../../core/postgres/columns.ts';
 import {
@@ -149,14 +156,9 @@ const ORDERED_BY = {
   UPDATED_AT: { property: 'updatedAt', type: 'timestamptz' },
 } as const satisfies Record<EventDefinitionOrderField, { property: keyof EventDefinitionRow; type: string }>;
 
-export interface EventDefinitionOrder {
-  readonly field: EventDefinitionOrderField;
-  readonly direction: 'ASC' | 'DESC';
-}
-
 export interface EventDefinitionList {
   readonly filter: EventDefinitionFilter;
-  readonly order: EventDefinitionOrder;
+  readonly order: Order<EventDefinitionOrderField>;
   readonly page: PageArguments;
   readonly maxPageSize?: number;
   readonly columns?: Columns<EventDefinitionRow>;
@@ -167,29 +169,35 @@ interface Listed {
   readonly organizationId: string;
   readonly search: string | undefined;
   readonly primaryObjects: readonly string[];
+  readonly createdFrom: string | null | undefined;
+  readonly createdBefore: string | null | undefined;
 }
 type Value = <Name extends keyof Listed>(name: Name) => RawBuilder<Listed[Name]>;
 
 /** The conditions of a list, apart from their values. */
-function shapeOf({ search, primaryObjects, customObjectNames, hasCustomMatchingId }: EventDefinitionFilter) {
+function shapeOf({ search, primaryObjects, customObjectNames, hasCustomMatchingId, ...times }: EventDefinitionFilter) {
   return {
     hasSearch: Boolean(search),
     hasPrimaryObjects: primaryObjects != null || customObjectNames != null,
     // The kind without names means all custom objects.
     hasAnyCustomObject: customObjectNames == null && (primaryObjects ?? []).includes(CUSTOM_OBJECT),
     hasCustomMatchingId,
+    hasFrom: times.createdFrom != null,
+    hasBefore: times.createdBefore != null,
   };
 }
 
 function listedOf(
   organizationId: string,
-  { search, primaryObjects, customObjectNames }: EventDefinitionFilter,
+  { search, primaryObjects, customObjectNames, createdFrom, createdBefore }: EventDefinitionFilter,
 ): Listed {
   return {
     organizationId,
     // Names are lower-case, so this ignores case.
     search: search?.replaceAll('\0', ' ').toLowerCase(),
     primaryObjects: [...(primaryObjects ?? []), ...(customObjectNames ?? [])],
+    createdFrom,
+    createdBefore,
   };
 }
 
@@ -198,7 +206,7 @@ const isCustomObject = sql<boolean>`d.primary_object <> all(${sql.lit(`{${PRIMAR
 function definitionsThat<Row>(
   query: SelectQueryBuilder<Tables & { d: Tables['event_definition'] }, 'd', Row>,
   value: Value,
-  { hasSearch, hasPrimaryObjects, hasAnyCustomObject, hasCustomMatchingId }: ReturnType<typeof shapeOf>,
+  { hasSearch, hasPrimaryObjects, hasAnyCustomObject, hasCustomMatchingId, ...times }: ReturnType<typeof shapeOf>,
 ): typeof query {
   let found = query.where(within(definitionsOf(value('organizationId')), 'd'));
   // strpos knows no wildcards, so % and _ are plain characters.
@@ -212,6 +220,8 @@ function definitionsThat<Row>(
     );
   if (hasCustomMatchingId != null)
     found = found.where('d.custom_matching_id', hasCustomMatchingId ? 'is not' : 'is', null);
+  if (times.hasFrom) found = found.where(sql<boolean>`d.created_at >= ${value('createdFrom')}`);
+  if (times.hasBefore) found = found.where(sql<boolean>`d.created_at < ${value('createdBefore')}`);
   return found;
 }
 
@@ -222,19 +232,10 @@ export async function pageOfDefinitions(
   { actor, sql: reader }: OperationContext,
   { filter, order, page, maxPageSize, columns: asked }: EventDefinitionList,
 ): Promise<Page<EventDefinitionRow>> {
-  const { property, type } = ORDERED_BY[order.field];
-  const byId = { sql: 'd.id', type: 'uuid', of: (row: EventDefinitionRow) => row.id } as const;
-  const ordering: Ordering<EventDefinitionRow> = {
-    name: `EVENT_DEFINITION_${order.field}_${order.direction}`,
-    // Names are unique.
-    columns: [
-      { sql: `d.${snake(property)}`, type, of: (row) => row[property] },
-      ...(property === 'name' ? [] : [byId]),
-    ],
-    direction: order.direction,
-  };
+  const sorted = { name: `EVENT_DEFINITION_${order.direction}`, prefix: 'd.', columns: ORDERED_BY };
+  const ordering = orderingBy<EventDefinitionRow, EventDefinitionOrderField>(sorted, order);
   const plan = planPage(ordering, page, maxPageSize);
-  const names = definitionColumns(asked, property);
+  const names = definitionColumns(asked, ordering.property);
   const shape = shapeOf(filter);
   const rows = await reader.all(
     definitionPages(

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { createdBetween } from '../../core/moment-input.ts';
 import { rule, text } from '../../core/validation.ts';
 
 const MAX_IDENTIFIERS = 1000;
@@ -37,5 +38,6 @@ export const objectIdentifierFilter = z.strictObject({
   propertyNames: anyOf(propertyName),
   values: anyOf(value),
   objectIds: anyOf(objectId),
+  ...createdBetween,
 });
 export type ObjectIdentifierFilter = z.output<typeof objectIdentifierFilter>;

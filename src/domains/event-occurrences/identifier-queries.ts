@@ -55,6 +55,8 @@ function identifiersThat<Row>(
   let found = query.where('i.organization_id', '=', organizationId);
   for (const [column, given] of conditions)
     if (given != null) found = found.where(column, '=', sql<string>`any(${listOf('text', given)})`);
+  if (filter.createdFrom != null) found = found.where('i.created_at', '>=', filter.createdFrom);
+  if (filter.createdBefore != null) found = found.where('i.created_at', '<', filter.createdBefore);
   return found;
 }
 

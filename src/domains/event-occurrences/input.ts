@@ -61,5 +61,8 @@ export const eventOccurrenceFilter = z.strictObject({
 });
 export type EventOccurrenceFilter = z.output<typeof eventOccurrenceFilter>;
 
-export const occurrenceDaysInput = z.strictObject({ from: momentInput().nullish(), until: momentInput().nullish() });
+/** PostgreSQL has no year 0. */
+const day = z.iso.date().refine((value) => !value.startsWith('0000'), 'must be from the year 1 to 9999');
+
+export const occurrenceDaysInput = z.strictObject({ from: day.nullish(), until: day.nullish() });
 export type OccurrenceDaysInput = z.output<typeof occurrenceDaysInput>;

@@ -1,6 +1,7 @@
 import { enumValue, wording } from '../../core/text/wording.ts';
 import { z } from 'zod';
 import { listInput } from '../../core/lists.ts';
+import { createdBetween } from '../../core/moment-input.ts';
 import { NOT_KNOWN, httpUri, keyRule, optional, rule, text, withDefault } from '../../core/validation.ts';
 import { AUTH_TYPES, OAUTH_REGISTRATIONS, VISIBILITIES, TYPES } from './entity.ts';
 
@@ -217,10 +218,12 @@ export const updateMcpConnectionInput = z.strictObject({
 });
 export type UpdateMcpConnectionInput = z.output<typeof updateMcpConnectionInput>;
 
-/** Conditions of a list of connections, all of which hold; each absent, null, or given. */
+/** Conditions of a list of connections, all of which hold; each absent, null, or given. A list of nothing fits nothing. */
 export const mcpConnectionFilter = z.strictObject({
-  type: z.enum(TYPES).nullish(),
-  visibility: z.enum(VISIBILITIES).nullish(),
+  types: z.array(z.enum(TYPES)).max(100).nullish(),
+  visibilities: z.array(z.enum(VISIBILITIES)).max(100).nullish(),
+  search: text({ max: 200 }).nullish(),
+  ...createdBetween,
 });
 export type McpConnectionFilter = z.output<typeof mcpConnectionFilter>;
 

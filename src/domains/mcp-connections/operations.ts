@@ -16,7 +16,6 @@ import { deleteConnectionRows } from './deletion.ts';
 import { McpConnection } from './entity.ts';
 import type {
   CreateMcpConnectionInput,
-  McpConnectionFilter,
   McpConnectionReference,
   RemoteInput,
   UpdateMcpConnectionInput,
@@ -24,6 +23,7 @@ import type {
 import { revoke } from './oauth/authorization-flow.ts';
 import { READ_MCP_CONNECTIONS, WRITE_MCP_CONNECTIONS, loadManaged, requireManager, targetOf } from './policy.ts';
 import {
+  type McpConnectionList,
   type McpConnectionRow,
   countConnections,
   findConnections,
@@ -224,20 +224,20 @@ export const readMcpConnection = guarded(
 );
 
 /**
- * The connections of the organization that the caller acts in and may see, by name.
+ * The connections of the organization that the caller acts in and may see, by name unless ordered otherwise.
  * @throws ValidationError (400) when another organization is asked for.
  */
 export const listMcpConnections = guarded(
   READ_MCP_CONNECTIONS,
   async (
     context: OperationContext,
-    { organizationId, filter, page }: { organizationId?: string; filter: McpConnectionFilter; page: PageArguments },
+    { organizationId, page, ...list }: McpConnectionList & { organizationId?: string; page: PageArguments },
     selected?: Columns<McpConnectionRow>,
   ): Promise<CountedPage<McpConnectionRow>> => {
     requireOrganization(context.actor, organizationId);
     return {
-      page: await pageOfConnections(context, filter, page, selected),
-      total: () => countConnections(context, filter),
+      page: await pageOfConnections(context, list, page, selected),
+      total: () => countConnections(context, list.filter),
     };
   },
 );

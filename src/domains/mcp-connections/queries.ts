@@ -1,6 +1,6 @@
-import { sql } from 'kysely';
+import { type SqlBool, sql } from 'kysely';
 import { z } from 'zod';
-import { type Ordering, type Page, type PageArguments, planPage } from '../../core/postgres/keyset.ts';
+import { type Order, type Page, type PageArguments, orderingBy, planPage } from '../../core/postgres/keyset.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import { type Readable, type RowOf, asRow, listOf, queriesOn, snake } from '../../core/postgres/queries.ts';
 import { within } from '../../core/postgres/reach.ts';
@@ -62,38 +62,59 @@ function connectionsWith(names: readonly (keyof McpConnectionRow)[], { actor }: 
   );
 }
 
-const BY_NAME: Ordering<McpConnectionRow> = {
+export type McpConnectionOrderField = 'NAME' | 'CREATED_AT' | 'UPDATED_AT';
+
+const ORDERED_BY = {
   name: 'MCP_CONNECTION',
-  direction: 'ASC',
-  columns: [
-    { sql: 'c.name', type: 'text', of: (row) => row.name },
-    { sql: 'c.id', type: 'uuid', of: (row) => row.id },
-  ],
-};
+  prefix: 'c.',
+  columns: {
+    NAME: { property: 'name', type: 'text' },
+    CREATED_AT: { property: 'createdAt', type: 'timestamptz' },
+    UPDATED_AT: { property: 'updatedAt', type: 'timestamptz' },
+  },
+} as const;
+const BY_NAME: Order<McpConnectionOrderField> = { field: 'NAME', direction: 'ASC' };
+
+export interface McpConnectionList {
+  readonly filter: McpConnectionFilter;
+  /** By name when absent. */
+  readonly order?: Order<McpConnectionOrderField>;
+}
+
+/** The conditions of a list. Unlike LIKE, strpos knows no wildcards. */
+function fits({ types, visibilities, search, createdFrom, createdBefore }: McpConnectionFilter) {
+  const conditions = [
+    types && sql<SqlBool>`c.type = any(${listOf('text', types)})`,
+    visibilities && sql<SqlBool>`c.visibility = any(${listOf('text', visibilities)})`,
+    search != null && sql<SqlBool>`strpos(lower(c.name), lower(${search})) > 0`,
+    createdFrom != null && sql<SqlBool>`c.created_at >= ${createdFrom}`,
+    createdBefore != null && sql<SqlBool>`c.created_at < ${createdBefore}`,
+  ].filter((condition) => typeof condition === 'object' && condition !== null);
+  return conditions.length > 0 ? sql.join<SqlBool>(conditions, sql` and `) : sql<SqlBool>`true`;
+}
 
 export async function pageOfConnections(
   context: OperationContext,
-  { visibility, type }: McpConnectionFilter,
+  { filter, order = BY_NAME }: McpConnectionList,
   page: PageArguments,
   asked?: Columns<McpConnectionRow>,
 ): Promise<Page<McpConnectionRow>> {
-  const plan = planPage(BY_NAME, page);
-  let connections = connectionsWith(withColumns<McpConnectionRow>(asked, ALL, 'id', 'name'), context);
-  if (visibility) connections = connections.where('c.visibility', '=', visibility);
-  if (type) connections = connections.where('c.type', '=', type);
+  const ordering = orderingBy<McpConnectionRow, McpConnectionOrderField>(ORDERED_BY, order);
+  const plan = planPage(ordering, page);
+  const names = withColumns<McpConnectionRow>(asked, ALL, 'id', ordering.property);
+  const connections = connectionsWith(names, context).where(fits(filter));
   return plan.toPage(await context.sql.all(plan.apply(connections)));
 }
 
 export async function countConnections(
   { sql: reader, actor }: OperationContext,
-  { visibility, type }: McpConnectionFilter,
+  filter: McpConnectionFilter,
 ): Promise<number> {
-  let counted = db
+  const counted = db
     .selectFrom('mcp_connection as c')
     .select(({ fn }) => fn.countAll<number>().as('count'))
-    .where(within(reachedBy(actor), 'c'));
-  if (visibility) counted = counted.where('c.visibility', '=', visibility);
-  if (type) counted = counted.where('c.type', '=', type);
+    .where(within(reachedBy(actor), 'c'))
+    .where(fits(filter));
   return (await reader.first(counted))?.count ?? 0;
 }
 

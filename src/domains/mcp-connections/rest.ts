@@ -105,8 +105,10 @@ export const mcpConnectionRoutes = [
     status: 200,
     errors: [400],
     examples: { output: { items: [connectionExample], nextCursor: null } },
-    run: (context, { limit, cursor, ...filter }) =>
-      readList({ limit, cursor }, (page) => listMcpConnections(context, { filter, page }), toConnectionDocument),
+    run: (context, { limit, cursor, type, visibility }) => {
+      const filter = { types: type && [type], visibilities: visibility && [visibility] };
+      return readList({ limit, cursor }, (page) => listMcpConnections(context, { filter, page }), toConnectionDocument);
+    },
   }),
   route({
     method: 'POST',

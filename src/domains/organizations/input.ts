@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { listInput } from '../../core/lists.ts';
+import { createdBetween } from '../../core/moment-input.ts';
 import { ROLES } from '../../core/operation.ts';
 import { httpUri, optional, text, withDefault, rule } from '../../core/validation.ts';
 
@@ -30,11 +31,21 @@ export const listOrganizationsInput = z.strictObject(listInput);
 /** One organization: by its id or by its slug, not by both. */
 export const organizationReference = z
   .strictObject({ id: optional(z.uuid()), slug: optional(text({ min: 1, max: SLUG_MAX_LENGTH })) })
-  .refine(({ id, slug }) => (id === undefined) !== (slug === undefined), {
+  .refine((given) => (given.id === undefined) !== (given.slug === undefined), {
     path: ['id'],
     ...rule('CONFLICTING', 'give either id or slug'),
   });
 export type OrganizationReference = z.output<typeof organizationReference>;
+
+const roles = z.array(z.enum(ROLES)).max(100).nullish();
+
+/** Conditions of a list of organizations, all of which hold; each absent, null, or given. A list of nothing fits nothing. */
+export const organizationFilter = z.strictObject({ roles, search: text({ max: 100 }).nullish(), ...createdBetween });
+export type OrganizationFilter = z.output<typeof organizationFilter>;
+
+/** Likewise of a list of members, who are created by joining. */
+export const memberFilter = z.strictObject({ roles, search: text({ max: 254 }).nullish(), ...createdBetween });
+export type MemberFilter = z.output<typeof memberFilter>;
 
 /** The acting organization, named or not. */
 export const leaveOrganizationInput = z.strictObject({ organizationId: optional(z.uuid()) });

@@ -23,7 +23,7 @@ import { endMembership } from './membership-end.ts';
 import { lockOrganization } from './operations.ts';
 import { requireRoomToOwn } from './ownership.ts';
 import { ADMINISTER_ORGANIZATION, LEAVE_ORGANIZATION, READ_MEMBERS, actingOrganization } from './policy.ts';
-import { type MemberRow, findMembers, memberCountsOf, pageOfMembers } from './queries.ts';
+import { type MemberList, type MemberRow, countMembers, findMembers, pageOfMembers } from './queries.ts';
 
 export interface MemberChange {
   readonly organization: ActingOrganization;
@@ -112,29 +112,26 @@ const leave = write(
 /** Those of the users who are members of the organization, which is the one that the caller acts in; nobody of another one. */
 export const readMembers = guarded(
   READ_MEMBERS,
-  (
-    context: OperationContext,
-    userIds: readonly string[],
-    selected?: Columns<MemberRow>,
-  ): Promise<MemberRow[]> => findMembers(context, requireOrganization(context.actor).id, userIds, selected),
+  (context: OperationContext, userIds: readonly string[], selected?: Columns<MemberRow>): Promise<MemberRow[]> =>
+    findMembers(context, requireOrganization(context.actor).id, userIds, selected),
 );
 
 /**
- * The members of the organization that the caller acts in, by time of joining.
+ * The members of the organization that the caller acts in.
  * @throws ValidationError (400) when another organization is asked for.
  */
 export const listMembers = guarded(
   READ_MEMBERS,
   async (
     context: OperationContext,
-    organizationId: string,
+    list: MemberList,
     page: PageArguments,
     selected?: Columns<MemberRow>,
   ): Promise<CountedPage<MemberRow>> => {
-    requireOrganization(context.actor, organizationId);
+    requireOrganization(context.actor, list.organizationId);
     return {
-      page: await pageOfMembers(context, organizationId, page, selected),
-      total: async () => (await memberCountsOf(context)([organizationId])).get(organizationId) ?? 0,
+      page: await pageOfMembers(context, list, page, selected),
+      total: () => countMembers(context, list),
     };
   },
 );

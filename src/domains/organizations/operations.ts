@@ -12,6 +12,7 @@ import type { CreateOrganizationInput, OrganizationReference, UpdateOrganization
 import { requireRoomToOwn } from './ownership.ts';
 import { ADMINISTER_ORGANIZATION, CREATE_ORGANIZATIONS } from './policy.ts';
 import {
+  type OrganizationList,
   type OrganizationRow,
   countOrganizations,
   findOrganizationBySlug,
@@ -190,16 +191,17 @@ export async function readActingOrganization(
   );
 }
 
-/** The organizations of the caller, by time of creation. */
+/** The organizations of the caller. */
 export const listOrganizations = guarded(
   ANYBODY,
   async (
     context: OperationContext,
+    list: OrganizationList,
     page: PageArguments,
     selected?: Columns<OrganizationRow>,
   ): Promise<CountedPage<OrganizationRow>> => ({
-    page: await pageOfOrganizations(context, page, selected),
-    total: () => countOrganizations(context),
+    page: await pageOfOrganizations(context, list, page, selected),
+    total: () => countOrganizations(context, list.filter),
   }),
 );
 

@@ -1,6 +1,13 @@
 import { sql } from 'kysely';
 import type { LoadBatch } from '../../core/graphql/batches.ts';
-import { type Ordering, type Page, type PageArguments, planPage } from '../../core/postgres/keyset.ts';
+import {
+  type Order,
+  type Ordering,
+  type Page,
+  type PageArguments,
+  orderingBy,
+  planPage,
+} from '../../core/postgres/keyset.ts';
 import type { OperationContext, Role } from '../../core/operation.ts';
 import { type Readable, type RowOf, asRow, columns, listOf, queriesOn } from '../../core/postgres/queries.ts';
 import { within } from '../../core/postgres/reach.ts';
@@ -8,6 +15,7 @@ import { type Columns, withColumns } from '../../core/postgres/columns.ts';
 import type { UserRow } from '../users/operations.ts';
 import type { UserTables } from '../users/entity.ts';
 import { type Membership, ORGANIZATION_COLUMNS, type Organization, type OrganizationTables } from './entity.ts';
+import type { MemberFilter, OrganizationFilter } from './input.ts';
 import { reachedBy } from './policy.ts';
 
 const db = queriesOn<OrganizationTables & UserTables>();
@@ -20,7 +28,9 @@ const SHOWN = ORGANIZATION_COLUMNS.filter((name): name is keyof OrganizationRow 
 
 /** A membership, and of the user what may be shown beside it. */
 export interface MemberRow
-  extends Pick<RowOf<Tables['membership']>, 'organizationId' | 'userId' | 'role' | 'createdAt'>, Pick<UserRow, 'email' | 'name'> {
+  extends
+    Pick<RowOf<Tables['membership']>, 'organizationId' | 'userId' | 'role' | 'createdAt'>,
+    Pick<UserRow, 'email' | 'name'> {
   readonly userCreatedAt: UserRow['createdAt'];
 }
 
@@ -50,35 +60,58 @@ export async function findOrganizationBySlug(
   asked?: Columns<OrganizationRow>,
 ): Promise<OrganizationRow | undefined> {
   const names = withColumns<OrganizationRow>(asked, SHOWN, 'id');
-  return reader.first(
-    reached(actor)
-      .select(columns('o', names))
-      .where('o.slug', '=', slug),
-  );
+  return reader.first(reached(actor).select(columns('o', names)).where('o.slug', '=', slug));
 }
 
-const BY_CREATION: Ordering<OrganizationRow> = {
-  name: 'ORGANIZATION',
-  direction: 'ASC',
-  columns: [
-    { sql: 'o.created_at', type: 'timestamptz', of: ({ createdAt }) => createdAt },
-    { sql: 'o.id', type: 'uuid', of: ({ id }) => id },
-  ],
-};
+export type OrganizationOrderField = 'CREATED_AT' | 'NAME';
 
-/** The organizations of the caller, by time of creation. */
+const ORDERED_BY = {
+  name: 'ORGANIZATION',
+  prefix: 'o.',
+  columns: {
+    CREATED_AT: { property: 'createdAt', type: 'timestamptz' },
+    NAME: { property: 'name', type: 'text' },
+  },
+} as const;
+
+export interface OrganizationList {
+  readonly filter: OrganizationFilter;
+  readonly order: Order<OrganizationOrderField>;
+}
+
+/** Those of the caller's organizations that fit. Unlike LIKE, strpos knows no wildcards. */
+function organizationsThat(
+  actor: OperationContext['actor'],
+  { roles, search, createdFrom, createdBefore }: OrganizationFilter,
+) {
+  let found = reached(actor);
+  if (roles != null) found = found.where('m.role', '=', sql<Role>`any(${listOf('text', roles)})`);
+  if (search != null)
+    found = found.where(sql<boolean>`strpos(lower(concat_ws(' ', o.name, o.slug)), lower(${search})) > 0`);
+  if (createdFrom != null) found = found.where('o.created_at', '>=', createdFrom);
+  if (createdBefore != null) found = found.where('o.created_at', '<', createdBefore);
+  return found;
+}
+
+/** The organizations of the caller. */
 export async function pageOfOrganizations(
   { actor, sql: reader }: OperationContext,
+  { filter, order }: OrganizationList,
   page: PageArguments,
   asked?: Columns<OrganizationRow>,
 ): Promise<Page<OrganizationRow>> {
-  const plan = planPage(BY_CREATION, page);
-  const names = withColumns<OrganizationRow>(asked, SHOWN, 'id', 'createdAt');
-  return plan.toPage(await reader.all(plan.apply(reached(actor).select(columns('o', names)))));
+  const ordering = orderingBy<OrganizationRow, OrganizationOrderField>(ORDERED_BY, order);
+  const plan = planPage(ordering, page);
+  const names = withColumns<OrganizationRow>(asked, SHOWN, 'id', ordering.property);
+  return plan.toPage(await reader.all(plan.apply(organizationsThat(actor, filter).select(columns('o', names)))));
 }
 
-export async function countOrganizations({ actor, sql: reader }: OperationContext): Promise<number> {
-  const row = await reader.first(reached(actor).select(({ fn }) => fn.countAll<number>().as('count')));
+export async function countOrganizations(
+  { actor, sql: reader }: OperationContext,
+  filter: OrganizationFilter,
+): Promise<number> {
+  const counted = organizationsThat(actor, filter).select(({ fn }) => fn.countAll<number>().as('count'));
+  const row = await reader.first(counted);
   return row?.count ?? 0;
 }
 
@@ -108,14 +141,14 @@ export function rolesOf({ actor, sql: reader }: OperationContext): LoadBatch<str
   };
 }
 
-const BY_JOINING: Ordering<MemberRow> = {
+const byJoining = (direction: 'ASC' | 'DESC'): Ordering<MemberRow> => ({
   name: 'MEMBER',
-  direction: 'ASC',
+  direction,
   columns: [
     { sql: 'm.created_at', type: 'timestamptz', of: ({ createdAt }) => createdAt },
     { sql: 'm.user_id', type: 'uuid', of: ({ userId }) => userId },
   ],
-};
+});
 
 const MEMBER_COLUMNS = {
   organizationId: 'm.organization_id as organizationId',
@@ -150,16 +183,44 @@ function membersOf(organizationId: string) {
     .where('m.organization_id', '=', organizationId);
 }
 
-/** The members of an organization, by time of joining. */
+export interface MemberList {
+  readonly organizationId: string;
+  readonly filter: MemberFilter;
+  readonly order: Order<'JOINED_AT'>;
+}
+
+/** Those of the members who fit. Unlike LIKE, strpos knows no wildcards. */
+function membersThat({
+  organizationId,
+  filter: { roles, search, createdFrom, createdBefore },
+}: Pick<MemberList, 'organizationId' | 'filter'>) {
+  let found = membersOf(organizationId);
+  if (roles != null) found = found.where('m.role', '=', sql<Role>`any(${listOf('text', roles)})`);
+  if (search != null)
+    found = found.where(sql<boolean>`strpos(lower(concat_ws(' ', u.name, u.email)), lower(${search})) > 0`);
+  if (createdFrom != null) found = found.where('m.created_at', '>=', createdFrom);
+  if (createdBefore != null) found = found.where('m.created_at', '<', createdBefore);
+  return found;
+}
+
+export async function countMembers(
+  { sql: reader }: OperationContext,
+  list: Pick<MemberList, 'organizationId' | 'filter'>,
+): Promise<number> {
+  const row = await reader.first(membersThat(list).select(({ fn }) => fn.countAll<number>().as('count')));
+  return row?.count ?? 0;
+}
+
+/** The members of an organization. */
 export async function pageOfMembers(
   { sql: reader }: OperationContext,
-  organizationId: string,
+  list: MemberList,
   page: PageArguments,
   asked?: Columns<MemberRow>,
 ): Promise<Page<MemberRow>> {
-  const plan = planPage(BY_JOINING, page);
+  const plan = planPage(byJoining(list.order.direction), page);
   const names = withColumns<MemberRow>(asked, ALL_MEMBER_COLUMNS, 'userId', 'createdAt');
-  const members = membersOf(organizationId).select(names.map((name) => MEMBER_COLUMNS[name]));
+  const members = membersThat(list).select(names.map((name) => MEMBER_COLUMNS[name]));
   return plan.toPage(await reader.all(plan.apply(members)));
 }
 
@@ -171,5 +232,8 @@ export function organizationRow(organization: Organization): OrganizationRow {
 /** Likewise a member. */
 export function memberRow({ organization, user, role, createdAt }: Membership): MemberRow {
   const { id: userId, email, name, createdAt: userCreatedAt } = user;
-  return asRow({ organizationId: organization.id, userId, role, createdAt, email, name, userCreatedAt }, ALL_MEMBER_COLUMNS);
+  return asRow(
+    { organizationId: organization.id, userId, role, createdAt, email, name, userCreatedAt },
+    ALL_MEMBER_COLUMNS,
+  );
 }

@@ -23,7 +23,7 @@ export const organizationRoutes = [
     run: async (context, input) => {
       const { items, nextCursor } = await readList(
         input,
-        (page) => listOrganizations(context, page),
+        (page) => listOrganizations(context, { filter: {}, order: { field: 'CREATED_AT', direction: 'ASC' } }, page),
         (row) => row,
       );
       const counts = await memberCountsOf(context)(items.map(({ id }) => id));

@@ -4,8 +4,15 @@ import { refusable } from '../../core/graphql/refusable.ts';
 import type { Actor } from '../../core/operation.ts';
 import { ifKnown } from '../../core/postgres/columns.ts';
 import { selectedColumns } from '../../core/graphql/selection.ts';
-import { ApiKeyConnection, ApiKeyType, ScopeEnum } from '../../domains/api-keys/graphql.ts';
+import {
+  API_KEY_ORDER,
+  ApiKeyConnection,
+  ApiKeyFilter,
+  ApiKeyType,
+  ScopeEnum,
+} from '../../domains/api-keys/graphql.ts';
 import { type ApiKeyRow, listApiKeys, readApiKeys } from '../../domains/api-keys/operations.ts';
+import { ORGANIZATION_ORDER, OrganizationFilter } from '../../domains/organizations/graphql/lists.ts';
 import { OrganizationConnection, OrganizationType, RoleEnum } from '../../domains/organizations/graphql/types.ts';
 import {
   type OrganizationRow,
@@ -59,11 +66,17 @@ const ViewerType = builder.objectRef<Actor>('Viewer').implement({
     organizations: t.connection(
       {
         type: OrganizationType,
-        description: 'The organizations that the key reaches.',
-        resolve: ({ userId }, page, context, info) => {
+        description: 'The organizations that the key reaches, by time of creation unless ordered otherwise.',
+        args: {
+          filter: t.arg({ type: OrganizationFilter, description: 'Which ones; all when absent.' }),
+          orderBy: t.arg(ORGANIZATION_ORDER.argument),
+        },
+        resolve: ({ userId }, args, context, info) => {
+          const { filter, orderBy, ...page } = args;
           const selected = selectedColumns<OrganizationRow>(info, 'Organization');
-          const list = () => listOrganizations(context, page, selected);
-          return resolveList({ context, info, args: page }, userId, list, selected);
+          const asked = { filter: filter ?? {}, order: ORGANIZATION_ORDER.orderOf(orderBy) };
+          const list = () => listOrganizations(context, asked, page, selected);
+          return resolveList({ context, info, args }, userId, list, selected);
         },
       },
       OrganizationConnection,
@@ -76,12 +89,18 @@ builder.objectField(ViewerType, 'apiKeys', (t) =>
     {
       type: ApiKeyType,
       description:
-        "The keys that the caller may see, newest first: those of the organization that the request acts in (all of them for an administrator, their own for a member), and with an unbound key also the caller's own unbound ones. Revoked ones are left out.",
+        "The keys that the caller may see, newest first unless ordered otherwise: those of the organization that the request acts in (all of them for an administrator, their own for a member), and with an unbound key also the caller's own unbound ones. `filter: { userIds }` lists those of one user.",
+      args: {
+        filter: t.arg({ type: ApiKeyFilter, description: 'Which ones; all that are active when absent.' }),
+        orderBy: t.arg(API_KEY_ORDER.argument),
+      },
       extensions: refusable(listApiKeys.access),
-      resolve: ({ userId }, page, context, info) => {
+      resolve: ({ userId }, args, context, info) => {
+        const { filter, orderBy, ...page } = args;
         const selected = selectedColumns<ApiKeyRow>(info, 'ApiKey');
-        const list = () => listApiKeys(context, { includeRevoked: false }, page, selected);
-        return resolveList({ context, info, args: page }, userId, list, selected);
+        const asked = { filter: filter ?? {}, order: API_KEY_ORDER.orderOf(orderBy) };
+        const list = () => listApiKeys(context, asked, page, selected);
+        return resolveList({ context, info, args }, userId, list, selected);
       },
     },
     ApiKeyConnection,

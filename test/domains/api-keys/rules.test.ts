@@ -17,7 +17,7 @@ const CREATE = `mutation($input: CreateApiKeyInput!) { createApiKey(input: $inpu
 const RENAME = `mutation($input: RenameApiKeyInput!) { renameApiKey(input: $input) { ${ERROR} ... on RenameApiKeyPayload { apiKey { name } } } }`;
 const REVOKE = `mutation($input: RevokeApiKeyInput!) { revokeApiKey(input: $input) { ${ERROR} ... on RevokeApiKeyPayload { deletedId apiKey { databaseId revokedAt } } } }`;
 const LIST =
-  'query($all: Boolean!) { viewer { organization { apiKeys(includeRevoked: $all) { nodes { name revokedAt } } } } }';
+  'query($all: Boolean!) { viewer { organization { apiKeys(filter: { includeRevoked: $all }) { nodes { name revokedAt } } } } }';
 const globalId = (id: string) => Buffer.from(`ApiKey:${id}`).toString('base64');
 const FULL = 'a user has at most 25 active API keys in an organization; revoke one first';
 

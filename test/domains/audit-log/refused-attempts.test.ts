@@ -35,10 +35,10 @@ interface Entry {
 }
 
 const FIELDS =
-  'operation source refusal targetType targetId apiKeyId requestId requestIdOrigin user { email } occurredAt';
+  'operation source refusal targetType targetId apiKey { id } requestId requestIdOrigin actor { email } occurredAt';
 
 async function refused(fields = 'operation refusal', filter: object = { isRefused: true }): Promise<Entry[]> {
-  const query = `query($filter: AuditLogFilter) { viewer { organization { auditLog(filter: $filter) { nodes { ${fields} } } } } }`;
+  const query = `query($filter: AuditEntryFilter) { viewer { organization { auditLog(filter: $filter) { nodes { ${fields} } } } } }`;
   const { data, errors } = await gateway.graphql<{ viewer: { organization: { auditLog: { nodes: Entry[] } } } }>(
     admin.key,
     query,
@@ -76,10 +76,10 @@ test('403 over REST: a whole entry, which says who, what, why, and that the call
       refusal: 'FORBIDDEN',
       targetType: 'ApiKey',
       targetId: apiKeyId,
-      apiKeyId,
+      apiKey: { id: apiKeyId },
       requestId: 'command-line',
       requestIdOrigin: 'CLIENT',
-      user: { email: narrow.email },
+      actor: { email: narrow.email },
       occurredAt: at.toISOString(),
     },
   ]);
@@ -140,7 +140,7 @@ test('a key that is revoked, one that has expired, and one whose user was remove
   await mutation('removeOrganizationMember', { userId: removed.userId }, admin);
   for (const { key } of [revoked, expired, removed])
     expect((await gateway.rest('GET', '/v1/sessions', { key })).status).toBe(401);
-  expect(await refused('operation refusal apiKeyId requestIdOrigin')).toEqual(
+  expect(await refused('operation refusal apiKey { id } requestIdOrigin')).toEqual(
     (
       [
         ['KEY_REVOKED', revoked],
@@ -150,7 +150,7 @@ test('a key that is revoked, one that has expired, and one whose user was remove
     ).map(([refusal, { keyId }]) => ({
       operation: 'listSessions',
       refusal,
-      apiKeyId: globalId(keyId),
+      apiKey: { id: globalId(keyId) },
       requestIdOrigin: 'GATEWAY',
     })),
   );

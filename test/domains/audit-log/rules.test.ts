@@ -43,7 +43,7 @@ const FIELDS = `nodes { databaseId occurredAt source operation targetType target
 async function read(key: string, args: Record<string, unknown> = {}) {
   const { data, errors } = await gateway.graphql<{ viewer: { organization: { auditLog: Log } | null } }>(
     key,
-    `query($first: Int, $after: String, $last: Int, $before: String, $filter: AuditLogFilter) {
+    `query($first: Int, $after: String, $last: Int, $before: String, $filter: AuditEntryFilter) {
       viewer { organization { auditLog(first: $first, after: $after, last: $last, before: $before, filter: $filter) { ${FIELDS} } } } }`,
     args,
   );
@@ -62,7 +62,7 @@ describe('who reads it', () => {
     gateway.setClock(at);
     const id = await createSession(gateway, member.key);
     gateway.setClock(undefined);
-    const [entry] = await entries(admin.key, { filter: { targetId: id } });
+    const [entry] = await entries(admin.key, { filter: { targetIds: [id] } });
     expect(entry).toEqual({
       databaseId: expect.any(String),
       occurredAt: at.toISOString(),
@@ -92,10 +92,10 @@ describe('who reads it', () => {
   test('nothing of another organization, whatever is asked for', async () => {
     const id = await createSession(gateway, admin.key);
     const filters = [
-      { targetId: id },
-      { targetId: globalId('Session', id) },
-      { userId: admin.userId },
-      { operation: 'createSession' },
+      { targetIds: [id] },
+      { targetIds: [globalId('Session', id)] },
+      { actorIds: [admin.userId] },
+      { operations: ['createSession'] },
     ];
     for (const filter of filters) expect(await entries(stranger.key, { filter })).toEqual([]);
     const own = await entries(stranger.key);
@@ -127,7 +127,7 @@ describe('who reads it', () => {
     const events = [{ eventType: 'text', provider: 'anthropic', eventData: { type: 'text' } }];
     const input = appendSessionEventsInput.parse({ sessionId: id, events });
     await appendSessionEvents(operationContext(gateway.dependencies, actor, { requestId: 'command-line' }), input);
-    expect((await entries(admin.key, { filter: { targetId: id } }))[0]).toMatchObject({
+    expect((await entries(admin.key, { filter: { targetIds: [id] } }))[0]).toMatchObject({
       operation: 'appendSessionEvents',
       source: 'COMMAND_LINE',
       actor: null,
@@ -140,7 +140,9 @@ describe('who reads it', () => {
     const leaver = await gateway.createKey({ organization: admin.organization });
     const id = await createSession(gateway, leaver.key);
     await mutate(gateway, admin.key, 'removeOrganizationMember', { userId: leaver.userId });
-    expect(await entries(admin.key, { filter: { targetId: id } })).toMatchObject([{ actor: { email: leaver.email } }]);
+    expect(await entries(admin.key, { filter: { targetIds: [id] } })).toMatchObject([
+      { actor: { email: leaver.email } },
+    ]);
   });
 });
 
@@ -152,17 +154,17 @@ describe('pages and filters', () => {
     // At one moment, so that the id decides.
     for (let count = 0; count < 7; count += 1) await createSession(gateway, key);
     gateway.setClock(undefined);
-    const all = await entries(key, { filter: { operation: 'createSession' } });
+    const all = await entries(key, { filter: { operations: ['createSession'] } });
     expect(all).toHaveLength(7);
     const seen: string[] = [];
     for (let after: string | null = null, more = true; more;) {
-      const { log } = await read(key, { first: 3, after, filter: { operation: 'createSession' } });
+      const { log } = await read(key, { first: 3, after, filter: { operations: ['createSession'] } });
       seen.push(...(log?.nodes ?? []).map(({ databaseId }) => databaseId));
       [after, more] = [log?.pageInfo.endCursor ?? null, log?.pageInfo.hasNextPage ?? false];
       await createSession(gateway, key);
     }
     expect(seen).toEqual(all.map(({ databaseId }) => databaseId));
-    const last = await entries(key, { last: 2, filter: { operation: 'createSession' } });
+    const last = await entries(key, { last: 2, filter: { operations: ['createSession'] } });
     expect(last).toEqual(all.slice(-2));
     for (const args of [{ first: 101 }, { first: 0 }, { after: 'x' }])
       expect((await read(key, args)).errors).toMatchObject([{ extensions: { code: 'INVALID_INPUT' } }]);
@@ -178,18 +180,20 @@ describe('pages and filters', () => {
     gateway.setClock(undefined);
     const found = async (filter: object) => (await entries(key, { filter })).map(({ operation }) => operation);
     const both = ['appendSessionEvents', 'createSession'];
-    expect(await found({ targetId: id })).toEqual(both);
-    expect(await found({ targetId: globalId('Session', id) })).toEqual(both);
-    expect(await found({ targetId: id, userId: first.userId })).toEqual(['createSession']);
-    expect(await found({ targetId: id, userId: globalId('User', second.userId) })).toEqual(['appendSessionEvents']);
-    expect(await found({ targetId: id, operation: 'createSession' })).toEqual(['createSession']);
+    expect(await found({ targetIds: [id] })).toEqual(both);
+    expect(await found({ targetIds: [globalId('Session', id)] })).toEqual(both);
+    expect(await found({ targetIds: [id], actorIds: [first.userId] })).toEqual(['createSession']);
+    expect(await found({ targetIds: [id], actorIds: [globalId('User', second.userId)] })).toEqual([
+      'appendSessionEvents',
+    ]);
+    expect(await found({ targetIds: [id], operations: ['createSession'] })).toEqual(['createSession']);
     expect(await found({ occurredFrom: '2026-05-02T02:00:00+02:00', occurredBefore: '2026-05-03T00:00:00Z' })).toEqual([
       'appendSessionEvents',
     ]);
     expect(await found({ occurredFrom: '2026-05-01T00:00:00Z', occurredBefore: '2026-05-02T00:00:00Z' })).toEqual([
       'createSession',
     ]);
-    expect(await found({ targetId: randomUUID() })).toEqual([]);
+    expect(await found({ targetIds: [randomUUID()] })).toEqual([]);
   });
 });
 

@@ -184,7 +184,7 @@ async function names(key: string): Promise<string[]> {
 
 test('the list pages both ways by name, and is read in a fixed number of statements', async () => {
   for (const name of ['b', 'a', 'd', 'c', 'e']) await create(admin, { ...STDIO, name });
-  const query = `query ($first: Int, $after: String, $last: Int, $before: String) { viewer { organization { mcpServers(first: $first, after: $after, last: $last, before: $before, type: STDIO, visibility: SHARED) {
+  const query = `query ($first: Int, $after: String, $last: Int, $before: String) { viewer { organization { mcpServers(first: $first, after: $after, last: $last, before: $before, filter: { types: [STDIO], visibilities: [SHARED] }) {
     totalCount pageInfo { hasNextPage hasPreviousPage startCursor endCursor } nodes { name envKeys status } } } } }`;
   interface Page {
     viewer: {

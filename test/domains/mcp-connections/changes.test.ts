@@ -39,7 +39,8 @@ describe('the subscription', () => {
       method: 'POST',
       headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json', Accept: 'text/event-stream' },
       body: JSON.stringify({
-        query: 'subscription ($id: ID!) { mcpServerChanged(mcpServerId: $id) { __typename ... on McpServerChanged { mcpServer { name status } } ... on McpServerDeleted { deletedId } } }',
+        query:
+          'subscription ($id: ID!) { mcpServerChanged(mcpServerId: $id) { __typename ... on McpServerChanged { mcpServer { name status } } ... on McpServerDeleted { deletedId } } }',
         variables: { id },
       }),
     });

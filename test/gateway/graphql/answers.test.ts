@@ -51,7 +51,7 @@ test('an error tells where in the answer and in the document its field is, besid
   const literal = await ask({ query: '{ eventDefinition(name: "a") { occurrencesPerDay(from: 1) { day } } }' });
   expect(literal.body.errors).toEqual([
     expect.objectContaining({
-      message: expect.stringContaining('DateTime must be'),
+      message: expect.stringContaining('Date must be'),
       locations: [{ line: 1, column: 56 }],
     }),
   ]);

@@ -1,12 +1,13 @@
 import { refusable } from '../../../core/graphql/refusable.ts';
 import type { GraphQLResolveInfo } from 'graphql';
 import { z } from 'zod';
-import { OWN_STATEMENT, OrderDirection, builder } from '../../../core/graphql/builder.ts';
+import { OWN_STATEMENT, builder } from '../../../core/graphql/builder.ts';
 import { connectionType, toConnection } from '../../../core/graphql/connections.ts';
 import { ConflictError, type InputFaultCode, NotFoundError } from '../../../core/errors.ts';
 import { rule } from '../../../core/validation.ts';
 import { mutation } from '../../../core/graphql/mutations.ts';
 import { acceptingIds, toGlobalId } from '../../../core/graphql/nodes.ts';
+import { orderType } from '../../../core/graphql/orders.ts';
 import type { OperationContext } from '../../../core/operation.ts';
 import { needs, selectedColumns } from '../../../core/graphql/selection.ts';
 import { OrganizationType } from '../../organizations/graphql/types.ts';
@@ -34,21 +35,10 @@ import './property-operations.ts';
 import type { EventPropertyRow } from '../property-queries.ts';
 import { type EventDefinitionOrderField, type EventDefinitionRow, definitionRow } from '../queries.ts';
 
-const OrderField = builder.enumType('EventDefinitionOrderField', {
-  description: 'What event definitions can be sorted by.',
-  values: {
-    NAME: { description: 'The internal name.' },
-    CREATED_AT: { description: 'Time of creation.' },
-    UPDATED_AT: { description: 'Time of the last change.' },
-  } satisfies Record<EventDefinitionOrderField, { description: string }>,
-});
-
-const OrderInput = builder.inputType('EventDefinitionOrder', {
-  description: 'How to sort event definitions.',
-  fields: (t) => ({
-    field: t.field({ type: OrderField, required: true, description: 'What to sort by.' }),
-    direction: t.field({ type: OrderDirection, defaultValue: 'ASC', description: 'Which way.' }),
-  }),
+const EVENT_DEFINITION_ORDER = orderType<EventDefinitionOrderField>('EventDefinition', {
+  of: 'event definitions',
+  fields: { NAME: 'The internal name.', CREATED_AT: 'Time of creation.', UPDATED_AT: 'Time of the last change.' },
+  otherwise: { field: 'NAME', direction: 'ASC' },
 });
 
 const FilterInput = builder.inputType('EventDefinitionFilter', {
@@ -68,6 +58,8 @@ const FilterInput = builder.inputType('EventDefinitionFilter', {
       description: 'It has one of these custom objects, at most 100; beside `primaryObjects`, one of either.',
     }),
     hasCustomMatchingId: t.boolean({ description: 'Whether it has a custom matching id.' }),
+    createdFrom: t.field({ type: 'DateTime', description: 'Created at this moment or after it.' }),
+    createdBefore: t.field({ type: 'DateTime', description: 'Created before this moment.' }),
   }),
 });
 
@@ -77,19 +69,15 @@ builder.objectField(OrganizationType, 'eventDefinitions', (t) =>
   t.connection(
     {
       type: EventDefinition,
-      description: 'Its event definitions.',
+      description: 'Its event definitions, by name unless ordered otherwise.',
       extensions: { ...refusable(EVENT_DEFINITIONS, { actingOrganization: true }), ...needs<{ id: string }>('id') },
       args: {
         filter: t.arg({ type: FilterInput, description: 'Which definitions to list; all when absent.' }),
-        orderBy: t.arg({
-          type: OrderInput,
-          defaultValue: { field: 'NAME', direction: 'ASC' },
-          description: 'How to sort them.',
-        }),
+        orderBy: t.arg(EVENT_DEFINITION_ORDER.argument),
       },
       resolve: async ({ id }, { filter, orderBy, ...page }, context, info) => {
         const columns = selectedColumns<EventDefinitionRow>(info, 'EventDefinition');
-        const order = { field: orderBy?.field ?? ('NAME' as const), direction: orderBy?.direction ?? ('ASC' as const) };
+        const order = EVENT_DEFINITION_ORDER.orderOf(orderBy);
         const list = { organizationId: id, filter: filter ?? {}, order, page, columns };
         return toConnection(await listEventDefinitions(context, list));
       },
@@ -116,7 +104,10 @@ const NamePreviewType = builder.objectRef<NamePreview>('EventDefinitionNamePrevi
 
 /** One of the two. As in mutations, either takes what the other one does. */
 const eventDefinitionArguments = z
-  .strictObject({ id: eventDefinitionReference.shape.eventName.nullish(), name: eventDefinitionReference.shape.eventName.nullish() })
+  .strictObject({
+    id: eventDefinitionReference.shape.eventName.nullish(),
+    name: eventDefinitionReference.shape.eventName.nullish(),
+  })
   .refine(({ id, name }) => (id == null) !== (name == null), {
     path: ['id'],
     ...rule('CONFLICTING', 'give either id or name'),

@@ -1,7 +1,8 @@
-import { OrderDirection, builder } from '../../../core/graphql/builder.ts';
+import { builder } from '../../../core/graphql/builder.ts';
 import { connectionType, toConnection } from '../../../core/graphql/connections.ts';
 import { mutation } from '../../../core/graphql/mutations.ts';
 import { keyFromId, nodeType, toGlobalId, uuidsOf } from '../../../core/graphql/nodes.ts';
+import { orderType } from '../../../core/graphql/orders.ts';
 import { refusable } from '../../../core/graphql/refusable.ts';
 import { needs, selectedColumns } from '../../../core/graphql/selection.ts';
 import { OrganizationType } from '../../organizations/graphql/types.ts';
@@ -48,23 +49,18 @@ const FilterInput = builder.inputType('ObjectIdentifierFilter', {
     propertyNames: t.stringList({ description: 'Of one of these properties, at most 100.' }),
     values: t.stringList({ description: 'With one of these values, at most 100.' }),
     objectIds: t.stringList({ description: 'Of one of these records, at most 100.' }),
+    createdFrom: t.field({ type: 'DateTime', description: 'First registered at this moment or after it.' }),
+    createdBefore: t.field({ type: 'DateTime', description: 'First registered before this moment.' }),
   }),
 });
 
-const OrderField = builder.enumType('ObjectIdentifierOrderField', {
-  description: 'What identifiers can be sorted by.',
-  values: {
-    CREATED_AT: { description: 'When the value was first registered.' },
-    VALUE: { description: 'The kind of the record, then the property, then the value.' },
-  } satisfies Record<ObjectIdentifierOrderField, { description: string }>,
-});
-
-const OrderInput = builder.inputType('ObjectIdentifierOrder', {
-  description: 'How to sort identifiers.',
-  fields: (t) => ({
-    field: t.field({ type: OrderField, required: true, description: 'What to sort by.' }),
-    direction: t.field({ type: OrderDirection, defaultValue: 'ASC', description: 'Which way.' }),
-  }),
+const OBJECT_IDENTIFIER_ORDER = orderType<ObjectIdentifierOrderField>('ObjectIdentifier', {
+  of: 'identifiers',
+  fields: {
+    CREATED_AT: 'When the value was first registered.',
+    VALUE: 'The kind of the record, then the property, then the value.',
+  },
+  otherwise: { field: 'VALUE', direction: 'ASC' },
 });
 
 builder.objectField(OrganizationType, 'objectIdentifiers', (t) =>
@@ -78,18 +74,11 @@ builder.objectField(OrganizationType, 'objectIdentifiers', (t) =>
       },
       args: {
         filter: t.arg({ type: FilterInput, description: 'Which identifiers to list; all when absent.' }),
-        orderBy: t.arg({
-          type: OrderInput,
-          defaultValue: { field: 'VALUE', direction: 'ASC' },
-          description: 'How to sort them.',
-        }),
+        orderBy: t.arg(OBJECT_IDENTIFIER_ORDER.argument),
       },
       resolve: async ({ id }, { filter, orderBy, ...page }, context, info) => {
         const columns = selectedColumns<ObjectIdentifierRow>(info, 'ObjectIdentifier');
-        const order = {
-          field: orderBy?.field ?? ('VALUE' as const),
-          direction: orderBy?.direction ?? ('ASC' as const),
-        };
+        const order = OBJECT_IDENTIFIER_ORDER.orderOf(orderBy);
         return toConnection(await listObjectIdentifiers(context, id, { filter: filter ?? {}, order, page, columns }));
       },
     },

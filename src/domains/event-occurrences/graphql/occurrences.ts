@@ -1,9 +1,10 @@
-import { OWN_STATEMENT, OrderDirection, builder } from '../../../core/graphql/builder.ts';
+import { OWN_STATEMENT, builder } from '../../../core/graphql/builder.ts';
 import { resolveBatched } from '../../../core/graphql/batches.ts';
 import { connectionType, resolveConnection } from '../../../core/graphql/connections.ts';
 import { NotFoundError } from '../../../core/errors.ts';
 import { mutation } from '../../../core/graphql/mutations.ts';
 import { nodeType, placeFromKey, uuidsOf } from '../../../core/graphql/nodes.ts';
+import { orderType } from '../../../core/graphql/orders.ts';
 import { RawJson } from '../../../core/text/raw-json.ts';
 import { refusable } from '../../../core/graphql/refusable.ts';
 import { needs, selectedColumns } from '../../../core/graphql/selection.ts';
@@ -92,6 +93,12 @@ const FilterInput = builder.inputType('EventOccurrenceFilter', {
   }),
 });
 
+const EVENT_OCCURRENCE_ORDER = orderType<'OCCURRED_AT'>('EventOccurrence', {
+  of: 'event occurrences',
+  fields: { OCCURRED_AT: 'When it occurred.' },
+  otherwise: { field: 'OCCURRED_AT', direction: 'DESC' },
+});
+
 const EventOccurrenceConnection = connectionType(EventOccurrenceType, { of: 'event occurrences' });
 
 builder.objectField(EventDefinition, 'occurrences', (t) =>
@@ -99,16 +106,17 @@ builder.objectField(EventDefinition, 'occurrences', (t) =>
     {
       type: EventOccurrenceType,
       description:
-        'Its occurrences by the time of occurring. Always empty for `NO_OBJECT`, whose occurrences are not stored.',
+        'Its occurrences, latest first unless ordered otherwise. Always empty for `NO_OBJECT`, whose occurrences are not stored.',
       args: {
         filter: t.arg({ type: FilterInput, description: 'Which occurrences to list; all when absent.' }),
-        direction: t.arg({ type: OrderDirection, defaultValue: 'DESC', description: '`DESC`: the latest first.' }),
+        orderBy: t.arg(EVENT_OCCURRENCE_ORDER.argument),
       },
       extensions: needs<EventDefinitionRow>('id'),
       resolve: ({ id }, args, context, info) => {
-        const { filter, direction, ...page } = args;
+        const { filter, orderBy, ...page } = args;
         const columns = selectedColumns<EventOccurrenceRow>(info, 'EventOccurrence');
-        const list = { filter: filter ?? {}, direction: direction ?? ('DESC' as const), page, columns };
+        const { direction } = EVENT_OCCURRENCE_ORDER.orderOf(orderBy);
+        const list = { filter: filter ?? {}, direction, page, columns };
         return resolveConnection({ context, info, args }, id, {
           pages: listEventOccurrences(context, list),
           counts: countEventOccurrences(context, list.filter),
@@ -134,11 +142,8 @@ builder.objectField(EventDefinition, 'occurrencesPerDay', (t) =>
     type: [DayCountType],
     description: 'The number of occurrences on each day in UTC, days without any included; at most 366 days.',
     args: {
-      from: t.arg({
-        type: 'DateTime',
-        description: 'The first day is that of this moment; 29 days before the last day when absent.',
-      }),
-      until: t.arg({ type: 'DateTime', description: 'The last day is that of this moment; today when absent.' }),
+      from: t.arg({ type: 'Date', description: 'The first day; 29 days before the last one when absent.' }),
+      until: t.arg({ type: 'Date', description: 'The last day; today when absent.' }),
     },
     validate: occurrenceDaysInput,
     extensions: { ...OWN_STATEMENT, ...needs<EventDefinitionRow>('id') },

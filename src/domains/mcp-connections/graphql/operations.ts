@@ -5,11 +5,7 @@ import { keyRule } from '../../../core/validation.ts';
 import { mutation } from '../../../core/graphql/mutations.ts';
 import { toGlobalId } from '../../../core/graphql/nodes.ts';
 import { authorizeMcpConnection } from '../oauth/operations.ts';
-import {
-  createMcpConnectionInput,
-  mcpConnectionReference,
-  updateMcpConnectionInput,
-} from '../input.ts';
+import { createMcpConnectionInput, mcpConnectionReference, updateMcpConnectionInput } from '../input.ts';
 import { testMcpConnection } from '../tool-operations.ts';
 import { createMcpConnection, deleteMcpConnection, updateMcpConnection } from '../operations.ts';
 import { connectionRow } from '../queries.ts';
@@ -38,7 +34,11 @@ const StdioInput = builder.inputType('StdioMcpServerInput', {
     command: t.string({ required: true, description: '1 to 4096 characters.' }),
     args: t.stringList({ description: 'At most 100, each at most 8192 characters.' }),
     env: t.field({ type: [NamedValueInput], description: 'Environment variables.' }),
-    visibility: t.field({ type: VisibilityEnum, description: '`SHARED` when absent.' }),
+    visibility: t.field({
+      type: VisibilityEnum,
+      defaultValue: 'shared',
+      description: 'Who sees it. Only an administrator creates shared ones.',
+    }),
   }),
 });
 
@@ -46,14 +46,18 @@ const RemoteInput = builder.inputType('RemoteMcpServerInput', {
   description: 'An MCP server that is reached over Streamable HTTP.',
   fields: (t) => ({
     name: t.string({ required: true, description: '1 to 200 characters.' }),
-    serverUrl: t.string({ required: true, description: 'http(s), without user information and fragment.' }),
-    authType: t.field({ type: AuthTypeEnum, description: '`OAUTH` when absent.' }),
+    serverUrl: t.field({ type: 'URL', required: true, description: 'http(s), without user information and fragment.' }),
+    authType: t.field({ type: AuthTypeEnum, defaultValue: 'oauth', description: 'How it is authorized.' }),
     clientId: t.string({ description: '1 to 4096 characters; for a client that the owner registered.' }),
     clientSecret: t.string({ description: '1 to 65536 characters; stored encrypted and never shown.' }),
     headers: t.field({ type: [NamedValueInput], description: 'For `STATIC_HEADERS`.' }),
-    oauthRegistration: t.field({ type: RegistrationEnum, description: '`AUTOMATIC` when absent.' }),
+    oauthRegistration: t.field({ type: RegistrationEnum, description: 'For `OAUTH` alone; `AUTOMATIC` when absent.' }),
     scope: t.string({ description: '1 to 4096 characters: what to ask for; left to the server when absent.' }),
-    visibility: t.field({ type: VisibilityEnum, description: '`SHARED` when absent.' }),
+    visibility: t.field({
+      type: VisibilityEnum,
+      defaultValue: 'shared',
+      description: 'Who sees it. Only an administrator creates shared ones.',
+    }),
   }),
 });
 
@@ -199,7 +203,7 @@ mutation('updateMcpServer', {
     command: t.string({ description: 'For stdio; kept when absent.' }),
     args: t.stringList({ description: 'For stdio; all of them; kept when absent.' }),
     env: t.field({ type: [NamedChangeInput], description: 'For stdio: merged by name.' }),
-    serverUrl: t.string({ description: 'For remote servers; kept when absent.' }),
+    serverUrl: t.field({ type: 'URL', description: 'For remote servers; kept when absent.' }),
     headers: t.field({ type: [NamedChangeInput], description: 'For `STATIC_HEADERS`: merged by name, case ignored.' }),
     clientId: t.string({ description: 'For `OAUTH` and `CLIENT_CREDENTIALS`; kept when absent.' }),
     clientSecret: t.string({ description: 'For `OAUTH` and `CLIENT_CREDENTIALS`; kept when absent.' }),

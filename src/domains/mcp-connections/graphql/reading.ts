@@ -2,17 +2,42 @@ import { OWN_STATEMENT, builder } from '../../../core/graphql/builder.ts';
 import { connectionType, resolveList } from '../../../core/graphql/connections.ts';
 import { NotFoundError } from '../../../core/errors.ts';
 import { keyFromId, toGlobalId, uuidsOf } from '../../../core/graphql/nodes.ts';
+import { orderType } from '../../../core/graphql/orders.ts';
 import { describeAccess, refusable } from '../../../core/graphql/refusable.ts';
 import { needs, selectedColumns } from '../../../core/graphql/selection.ts';
 import { OrganizationType } from '../../organizations/graphql/types.ts';
 import { mcpConnectionFilter } from '../input.ts';
 import { listMcpConnections, readMcpConnections } from '../operations.ts';
 import { READ_MCP_CONNECTIONS } from '../policy.ts';
-import type { McpConnectionRow } from '../queries.ts';
+import type { McpConnectionOrderField, McpConnectionRow } from '../queries.ts';
 import { type McpConnectionChange, followMcpConnection } from '../subscription.ts';
 import { McpServerType, TypeEnum, VisibilityEnum } from './types.ts';
 
 const McpServerConnection = connectionType(McpServerType, { of: 'MCP connections' });
+
+const FilterInput = builder.inputType('McpServerFilter', {
+  description: 'Which MCP connections to list. All conditions that are given must hold; an empty list fits nothing.',
+  validate: mcpConnectionFilter,
+  fields: (t) => ({
+    types: t.field({ type: [TypeEnum], description: 'Reached in one of these ways.' }),
+    visibilities: t.field({ type: [VisibilityEnum], description: 'With one of these visibilities.' }),
+    search: t.string({
+      description: 'Its name contains this text of at most 200 characters. Case is ignored; `%` and `_` are plain.',
+    }),
+    createdFrom: t.field({ type: 'DateTime', description: 'Registered at this moment or after it.' }),
+    createdBefore: t.field({ type: 'DateTime', description: 'Registered before this moment.' }),
+  }),
+});
+
+const MCP_SERVER_ORDER = orderType<McpConnectionOrderField>('McpServer', {
+  of: 'MCP connections',
+  fields: {
+    NAME: 'What the connection is called.',
+    CREATED_AT: 'Time of registration.',
+    UPDATED_AT: 'Time of the last change.',
+  },
+  otherwise: { field: 'NAME', direction: 'ASC' },
+});
 
 builder.objectField(OrganizationType, 'mcpServers', (t) =>
   t.connection(
@@ -20,26 +45,18 @@ builder.objectField(OrganizationType, 'mcpServers', (t) =>
       type: McpServerType,
       description: 'Its MCP connections that the caller may see, by name: the shared ones and their own personal ones.',
       args: {
-        type: t.arg({
-          type: TypeEnum,
-          description: 'Only those reached this way.',
-          validate: mcpConnectionFilter.shape.type,
-        }),
-        visibility: t.arg({
-          type: VisibilityEnum,
-          description: 'Only shared, or only personal ones.',
-          validate: mcpConnectionFilter.shape.visibility,
-        }),
+        filter: t.arg({ type: FilterInput, description: 'Which ones; all when absent.' }),
+        orderBy: t.arg(MCP_SERVER_ORDER.argument),
       },
       extensions: {
         ...refusable(listMcpConnections.access, { actingOrganization: true }),
         ...needs<{ id: string }>('id'),
       },
       resolve: ({ id: organizationId }, args, context, info) => {
-        const { type, visibility, ...page } = args;
+        const { filter, orderBy, ...page } = args;
         const selected = selectedColumns<McpConnectionRow>(info, 'McpServer');
-        const list = () =>
-          listMcpConnections(context, { organizationId, filter: { type, visibility }, page }, selected);
+        const asked = { organizationId, filter: filter ?? {}, order: MCP_SERVER_ORDER.orderOf(orderBy), page };
+        const list = () => listMcpConnections(context, asked, selected);
         return resolveList({ context, info, args }, organizationId, list, selected);
       },
     },

@@ -7,6 +7,7 @@ import { resolveReference } from '../../../core/graphql/references.ts';
 import { refusable } from '../../../core/graphql/refusable.ts';
 import { needs, selectedColumns } from '../../../core/graphql/selection.ts';
 import { UserType } from '../../users/graphql.ts';
+import { MEMBER_ORDER, MemberFilter } from './lists.ts';
 import { OrganizationType, RoleEnum } from './types.ts';
 import { changeOrganizationMemberRoleInput, leaveOrganizationInput, removeOrganizationMemberInput } from '../input.ts';
 import {
@@ -67,13 +68,20 @@ builder.objectField(OrganizationType, 'members', (t) =>
     {
       type: MemberType,
       description: 'Its members, by time of joining.',
+      args: {
+        filter: t.arg({ type: MemberFilter, description: 'Which ones; all when absent.' }),
+        orderBy: t.arg(MEMBER_ORDER.argument),
+      },
       extensions: {
         ...refusable(listMembers.access, { actingOrganization: true }),
         ...needs<{ id: string }>('id'),
       },
       resolve: ({ id }, args, context, info) => {
         const selected = selectedColumns<MemberRow>(info, 'OrganizationMember');
-        return resolveList({ context, info, args }, id, () => listMembers(context, id, args, selected), selected);
+        const { filter, orderBy, ...page } = args;
+        const asked = { organizationId: id, filter: filter ?? {}, order: MEMBER_ORDER.orderOf(orderBy) };
+        const list = () => listMembers(context, asked, page, selected);
+        return resolveList({ context, info, args }, id, list, selected);
       },
     },
     OrganizationMemberConnection,

@@ -24,7 +24,9 @@ builder.queryField('organization', (t) =>
     validate: acceptingIds(organizationReference, { id: 'Organization' }),
     resolve: async (_, { id, slug }, context, info) => {
       const reference = { id: id ?? undefined, slug: slug ?? undefined };
-      return (await readOrganization(context, reference, selectedColumns<OrganizationRow>(info, 'Organization'))) ?? null;
+      return (
+        (await readOrganization(context, reference, selectedColumns<OrganizationRow>(info, 'Organization'))) ?? null
+      );
     },
   }),
 );
@@ -84,7 +86,10 @@ mutation('updateOrganization', {
   input: (t) => ({
     organizationId: t.id({ required: true, description: 'Either id of the organization.' }),
     name: t.string({ description: '1 to 100 characters; kept when absent.' }),
-    logoUrl: t.string({ description: 'http(s) address, at most 2048 characters; kept when absent, cleared by null.' }),
+    logoUrl: t.field({
+      type: 'URL',
+      description: 'http(s) address, at most 2048 characters; kept when absent, cleared by null.',
+    }),
   }),
   errors: [NotFoundError],
   run: async (context, input) => ({ organization: organizationRow(await updateOrganization(context, input)) }),

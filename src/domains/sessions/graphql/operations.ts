@@ -177,7 +177,7 @@ mutation('pinSession', {
   ids: { sessionId: 'Session' },
   input: (t) => ({
     sessionId: t.id({ required: true, description: 'Either id of the session.' }),
-    isPinned: t.boolean({ description: '`true` when absent.' }),
+    isPinned: t.boolean({ defaultValue: true, description: 'Whether to pin it; `false` unpins it.' }),
   }),
   errors: [NotFoundError, ConflictError],
   run: async (context, input, info) => ({

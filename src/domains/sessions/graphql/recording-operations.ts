@@ -22,8 +22,8 @@ const ProjectInput = builder.inputType('SessionProjectInput', {
   fields: (t) => ({
     id: t.field({ type: 'UUID', required: true, description: 'Chosen by the recorder.' }),
     name: t.string({ required: true, description: '1 to 500 characters.' }),
-    icon: t.field({ type: ProjectIconEnum, description: '`FOLDER` when absent.' }),
-    color: t.field({ type: ProjectColorEnum, description: '`NEUTRAL` when absent.' }),
+    icon: t.field({ type: ProjectIconEnum, defaultValue: 'folder', description: 'Its picture.' }),
+    color: t.field({ type: ProjectColorEnum, defaultValue: 'neutral', description: 'Its color.' }),
   }),
 });
 
@@ -53,7 +53,7 @@ const SourcePullRequestInput = builder.inputType('SourcePullRequestInput', {
     url: t.field({ type: 'URL', required: true, description: 'Its address; at most 2048 characters.' }),
     title: t.string({ required: true, description: '1 to 1000 characters.' }),
     status: t.field({ type: PullRequestStatusEnum, required: true, description: 'Where it stands.' }),
-    isDraft: t.boolean({ description: '`false` when absent.' }),
+    isDraft: t.boolean({ defaultValue: false, description: 'Whether it is a draft.' }),
   }),
 });
 
@@ -73,11 +73,15 @@ mutation('createSession', {
   input: (t) => ({
     title: t.string({ required: true, description: '1 to 1000 characters.' }),
     ...configurationFields(t),
-    kind: t.string({ description: '`agent` when absent; 1 to 100 characters.' }),
-    sessionType: t.field({ type: SessionTypeEnum, description: '`CHAT` when absent.' }),
-    mode: t.field({ type: SessionModeEnum, description: '`NORMAL` when absent.' }),
-    visibility: t.field({ type: SessionVisibilityEnum, description: '`PRIVATE` when absent.' }),
-    level: t.int({ description: '0 to 100; 0 when absent.' }),
+    kind: t.string({ defaultValue: 'agent', description: 'What kind of run it is; 1 to 100 characters.' }),
+    sessionType: t.field({
+      type: SessionTypeEnum,
+      defaultValue: 'Chat',
+      description: 'How people meet the agent.',
+    }),
+    mode: t.field({ type: SessionModeEnum, defaultValue: 'normal', description: 'How the agent works.' }),
+    visibility: t.field({ type: SessionVisibilityEnum, defaultValue: 'private', description: 'Who reads it.' }),
+    level: t.int({ defaultValue: 0, description: '0 to 100.' }),
     agentId: t.field({ type: 'UUID', description: 'Id of the agent.' }),
     agentOptions: t.field({ type: AgentOptionsInput, description: 'How the agent is set.' }),
     artifactType: t.field({ type: ArtifactTypeEnum, description: 'What it is to make.' }),
@@ -164,8 +168,9 @@ mutation('recordPullRequest', {
   description:
     'Records a pull request of an artifact, or brings the one with the same address up to date; at most 100 an artifact.',
   schema: recordPullRequestInput,
+  ids: { artifactId: 'Artifact' },
   input: (t) => ({
-    artifactId: t.field({ type: 'UUID', required: true, description: 'Id of the artifact.' }),
+    artifactId: t.id({ required: true, description: 'Either id of the artifact.' }),
     url: t.field({
       type: 'URL',
       required: true,
@@ -173,7 +178,7 @@ mutation('recordPullRequest', {
     }),
     title: t.string({ required: true, description: '1 to 1000 characters.' }),
     status: t.field({ type: PullRequestStatusEnum, required: true, description: 'Where it stands.' }),
-    isDraft: t.boolean({ description: '`false` when absent.' }),
+    isDraft: t.boolean({ defaultValue: false, description: 'Whether it is a draft.' }),
     sourceBranch: t.string({ required: true, description: 'The branch with the change.' }),
     baseBranch: t.string({ required: true, description: 'The branch that it goes to.' }),
     headSha: t.string({ required: true, description: 'The last commit of the change.' }),

@@ -246,7 +246,7 @@ query AuditLog {
           targetType
           source
           requestId
-          user { email }
+          actor { email }
         }
       }
     }
