@@ -69,6 +69,19 @@ const HELP: { readonly [Name in CommandName]: Help } = {
       ['FILE.ndjson', 'an event on each line; - reads standard input'],
     ],
   },
+  'events prune': {
+    takes: '[--older-than AGE] [--session ID] [--organization SLUG] [--dry-run]',
+    summary: 'delete the oldest events of sessions; needs an age or a session',
+    details: [
+      [
+        '--older-than AGE',
+        'days or hours, such as 90d or 12h; a session keeps its first younger event and all after it',
+      ],
+      ['--session ID', 'only events of this session; without an age all that it has now'],
+      OF_ORGANIZATION,
+      ['--dry-run', 'only count them'],
+    ],
+  },
   'secrets rotate': {
     takes: '',
     summary: 'encrypt every secret and stored answer under the first key of ENCRYPTION_KEYS',

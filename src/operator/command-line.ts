@@ -69,10 +69,27 @@ const PARSERS: { readonly [Name in CommandName]: (args: string[]) => Command } =
   },
   'events import': (args) => {
     const { values, positionals } = parse(args, { session: { type: 'string' } }, 1);
-    const sessionId = required(values.session, '--session').toLowerCase();
+    const session = required(values.session, '--session');
     const path = required(positionals[0], 'FILE');
-    if (!z.uuid().safeParse(sessionId).success) throw new UsageError('--session: must be the id of a session');
-    return { name: 'events import', sessionId, path };
+    return { name: 'events import', sessionId: sessionIdOf(session), path };
+  },
+  'events prune': (args) => {
+    const { values } = parse(args, {
+      'older-than': { type: 'string' },
+      session: { type: 'string' },
+      organization: { type: 'string' },
+      'dry-run': { type: 'boolean', default: false },
+    });
+    const { 'older-than': age, session, organization, 'dry-run': isDryRun } = values;
+    // Without either it would delete every event that there is.
+    if (age === undefined && session === undefined) throw new UsageError('--older-than: is required without --session');
+    return {
+      name: 'events prune',
+      olderThanMs: age === undefined ? undefined : ageOf(age),
+      sessionId: session === undefined ? undefined : sessionIdOf(session),
+      organization,
+      isDryRun,
+    };
   },
   'secrets rotate': (args) => withoutOptions('secrets rotate', args),
   seed: (args) => withoutOptions('seed', args),
@@ -122,6 +139,20 @@ function strictly<Result>(run: () => Result): Result {
   } catch (error) {
     throw new UsageError(error instanceof Error ? error.message.split('. ')[0] : String(error), { cause: error });
   }
+}
+
+function sessionIdOf(text: string): string {
+  const id = text.toLowerCase();
+  if (!z.uuid().safeParse(id).success) throw new UsageError('--session: must be the id of a session');
+  return id;
+}
+
+const UNIT_MS = { d: 86_400_000, h: 3_600_000 } as const;
+
+function ageOf(text: string): number {
+  const [, count, unit] = /^([1-9]\d{0,4})([dh])$/.exec(text) ?? [];
+  if (count === undefined) throw new UsageError('--older-than: must be days or hours, such as 90d or 12h');
+  return Number(count) * UNIT_MS[unit === 'd' ? 'd' : 'h'];
 }
 
 function isSlug(text: string): boolean {

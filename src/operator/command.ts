@@ -27,5 +27,13 @@ export type Command =
       readonly family: ProductFamily;
       readonly level: SubscriptionLevel;
     }
-  | { readonly name: 'events import'; readonly sessionId: string; readonly path: string };
+  | { readonly name: 'events import'; readonly sessionId: string; readonly path: string }
+  | {
+      readonly name: 'events prune';
+      /** The age of what is deleted; any without it. */
+      readonly olderThanMs?: number;
+      readonly sessionId?: string;
+      readonly organization?: string;
+      readonly isDryRun: boolean;
+    };
 export type CommandName = Command['name'];

@@ -8,6 +8,7 @@ import { rotateSecrets } from '../core/secrets/secret-store.ts';
 import { revokeAnyApiKey } from '../domains/api-keys/operator-operations.ts';
 import { setSubscription as setSubscriptionOf } from '../domains/organizations/operator-operations.ts';
 import { findOperator, importSessionEvents } from '../domains/session-events/import.ts';
+import { pruneSessionEvents } from '../domains/session-events/prune.ts';
 import { createDemoWorkspace } from './demo-workspace.ts';
 import { createKeyFor } from './issue-key.ts';
 import { listKeys, listOrganizations, listSessions, listUsers } from './lists.ts';
@@ -62,6 +63,8 @@ export async function runCommand(
       return setSubscription(dependencies, command);
     case 'events import':
       return importEvents(dependencies, command, streams);
+    case 'events prune':
+      return pruneEvents(dependencies, command, streams);
     case 'secrets rotate':
       return rotate(dependencies);
     case 'seed':
@@ -114,6 +117,23 @@ async function importEvents(
     throw error instanceof DomainError ? new UsageError(`${path}: ${error.message}`, { cause: error }) : error;
   } finally {
     bar.end(latest.bytes, note());
+  }
+}
+
+async function pruneEvents(
+  dependencies: Dependencies,
+  { olderThanMs, sessionId, organization, isDryRun }: CommandOf<'events prune'>,
+  { signal }: CommandStreams,
+): Promise<object> {
+  const context = workContext(dependencies);
+  const before = olderThanMs === undefined ? undefined : new Date(context.now().getTime() - olderThanMs);
+  try {
+    const pruned = await pruneSessionEvents(context, { before, sessionId, organization }, { isDryRun, signal });
+    return { ...pruned, before: before?.toISOString() ?? null, isDryRun };
+  } catch (error) {
+    if (signal?.aborted)
+      throw new UsageError('interrupted; run the same command again, and it goes on', { cause: error });
+    return refuse(error);
   }
 }
 

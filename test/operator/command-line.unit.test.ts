@@ -40,6 +40,14 @@ test.for([
     ['events', 'import', 'x.ndjson', '--session', ID.toUpperCase()],
     { name: 'events import', sessionId: ID, path: 'x.ndjson' },
   ],
+  [
+    ['events', 'prune', '--older-than', '2d', '--organization', 'acme'],
+    { name: 'events prune', olderThanMs: 172_800_000, organization: 'acme', isDryRun: false },
+  ],
+  [
+    ['events', 'prune', '--session', ID.toUpperCase(), '--dry-run'],
+    { name: 'events prune', sessionId: ID, isDryRun: true },
+  ],
 ] as const)('%s is parsed', ([args, command]) => {
   expect(parseCommandLine(args)).toEqual(command);
 });
@@ -84,6 +92,11 @@ test.for([
   [['events', 'import', 'x.ndjson'], '--session: is required'],
   [['events', 'import', '--session', ID], 'FILE: is required'],
   [['events', 'import', '--session', 'x', 'y'], '--session: must be the id of a session'],
+  [['events', 'prune', '--organization', 'acme'], '--older-than: is required without --session'],
+  ...['90', 'd', '0d', '-1d', '1w', '100000d'].map(
+    (age) =>
+      [['events', 'prune', `--older-than=${age}`], '--older-than: must be days or hours, such as 90d or 12h'] as const,
+  ),
   [['migrate', 'now'], "unexpected argument 'now'"],
   [['secrets', 'rotate', '--all'], "Unknown option '--all'"],
   [['keys', 'destroy'], "unknown command 'keys destroy'; --help lists them"],

@@ -55,6 +55,7 @@ test('without a command: the usage, and status 1; with --help status 0', async (
       sessions list       list sessions, newest first
       subscriptions set   change what an organization has subscribed to
       events import       append the events of a file to a session; run again, it goes on where it was
+      events prune        delete the oldest events of sessions; needs an age or a session
       secrets rotate      encrypt every secret and stored answer under the first key of ENCRYPTION_KEYS
       seed                create the demo workspace in an empty database
 

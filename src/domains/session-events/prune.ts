@@ -1,0 +1,140 @@
+import type { EntityManager } from '@mikro-orm/postgresql';
+import { sql } from 'kysely';
+import { operatorEntry, recordAudit } from '../../core/audit.ts';
+import { notFound } from '../../core/errors.ts';
+import type { WorkContext } from '../../core/operation.ts';
+import type { Readable } from '../../core/postgres/queries.ts';
+import type { OrganizationTables } from '../organizations/entity.ts';
+import type { SessionTables } from '../sessions/entity.ts';
+import type { SessionEventTables } from './entity.ts';
+
+/** Which events are given up: of all sessions, unless one or an organization is named. */
+export interface Retention {
+  /** Events up to the first one of this moment or later; without it all that are stored now. */
+  readonly before?: Date | undefined;
+  readonly sessionId?: string | undefined;
+  /** Slug of an organization. */
+  readonly organization?: string | undefined;
+}
+
+export interface PruneOptions {
+  /** Counts, and deletes nothing. */
+  readonly isDryRun?: boolean;
+  /** Ends it between two batches. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface PrunedEvents {
+  readonly sessions: number;
+  readonly events: number;
+}
+
+type Context = Pick<WorkContext, 'em' | 'now' | 'newId'>;
+
+const SESSIONS = 200;
+const EVENTS = 5_000;
+
+const tablesOf = (em: EntityManager) =>
+  em.getKysely<Readable<SessionEventTables & SessionTables & OrganizationTables>>();
+
+/**
+ * Deletes the oldest events of sessions, for the operator of the gateway. What is left of a session has no gaps: the first event that is young
+ * enough stays, and so does everything after it, whatever time it names. Sessions, their next ids and the batches that were appended stay, too:
+ * an import that is run again stores nothing twice. It may be cut off anywhere; run again, it goes on.
+ * @throws NotFoundError when there is no such session or organization.
+ */
+export async function pruneSessionEvents(
+  context: Context,
+  retention: Retention,
+  { isDryRun = false, signal }: PruneOptions = {},
+): Promise<PrunedEvents> {
+  await requireScope(context.em, retention);
+  let [sessions, events] = [0, 0];
+  for (let after: string | undefined; ;) {
+    signal?.throwIfAborted();
+    const found = await findOldest(context.em.fork(), retention, after);
+    for (const session of found) {
+      sessions += 1;
+      events += session.end - session.first;
+      if (!isDryRun) await deleteOldest(context, session, signal);
+    }
+    after = found.at(-1)?.id;
+    if (after === undefined) return { sessions, events };
+  }
+}
+
+async function requireScope(em: EntityManager, { sessionId, organization }: Retention): Promise<void> {
+  const tables = tablesOf(em);
+  if (sessionId !== undefined) {
+    const session = tables.selectFrom('session').select('id').where('id', '=', sessionId);
+    if (!(await session.executeTakeFirst())) throw notFound('session');
+  }
+  if (organization !== undefined) {
+    const named = tables.selectFrom('organization').select('id').where('slug', '=', organization);
+    if (!(await named.executeTakeFirst())) throw notFound(`organization ${organization}`);
+  }
+}
+
+interface OldestEvents {
+  readonly id: string;
+  readonly organizationId: string;
+  readonly first: number;
+  /** The first id that stays. */
+  readonly end: number;
+}
+
+/** The next sessions whose first event is old. Each costs a look at its first event, by the primary key. */
+function findOldest(em: EntityManager, retention: Retention, after: string | undefined): Promise<OldestEvents[]> {
+  const { before, sessionId, organization } = retention;
+  const tables = tablesOf(em);
+  let query = tables
+    .selectFrom('session as s')
+    .innerJoinLateral(
+      (eb) =>
+        eb
+          .selectFrom('session_event as e')
+          .select(['e.id', 'e.created_at'])
+          .whereRef('e.session_id', '=', 's.id')
+          .orderBy('e.id')
+          .limit(1)
+          .as('oldest'),
+      (join) => join.onTrue(),
+    )
+    .select(['s.id', 's.organization_id as organizationId', 'oldest.id as first'])
+    .select((eb) => {
+      const ofSession = eb.selectFrom('session_event as k').whereRef('k.session_id', '=', 's.id');
+      const end = ofSession.select(sql<number>`max(k.id) + 1`.as('end'));
+      const at = sql<string>`${before?.toISOString()}::timestamptz`;
+      const young = ofSession.select('k.id').where('k.created_at', '>=', at).orderBy('k.id').limit(1);
+      return (before === undefined ? eb.parens(end) : eb.fn.coalesce(young, end)).$castTo<number>().as('end');
+    })
+    .orderBy('s.id')
+    .limit(SESSIONS);
+  if (before !== undefined)
+    query = query.where('oldest.created_at', '<', sql<string>`${before.toISOString()}::timestamptz`);
+  if (after !== undefined) query = query.where('s.id', '>', after);
+  if (sessionId !== undefined) query = query.where('s.id', '=', sessionId);
+  if (organization !== undefined) {
+    const ids = tables.selectFrom('organization').select('id').where('slug', '=', organization);
+    query = query.where('s.organization_id', '=', ids);
+  }
+  return query.execute();
+}
+
+/** From the oldest on, each batch in its own transaction; the audit log gets its entry with the first one. */
+async function deleteOldest(context: Context, session: OldestEvents, signal: AbortSignal | undefined): Promise<void> {
+  const { id, organizationId, first, end } = session;
+  for (let start = first; start < end; start += EVENTS) {
+    signal?.throwIfAborted();
+    await context.em.fork().transactional(async (em) => {
+      await tablesOf(em)
+        .deleteFrom('session_event')
+        .where('session_id', '=', id)
+        .where('id', '>=', start)
+        .where('id', '<', Math.min(start + EVENTS, end))
+        .execute();
+      const entry = operatorEntry(context, 'pruneSessionEvents', { type: 'Session', id, organizationId });
+      if (start === first) await recordAudit(em, entry);
+    });
+  }
+}

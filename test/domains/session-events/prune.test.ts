@@ -1,0 +1,118 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { UsageError, parseCommandLine } from '../../../src/operator/command-line.ts';
+import { runCommand } from '../../../src/operator/commands.ts';
+import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { EventStream, append, createSession, eventsOf, moveTo, readAll } from '../../support/fixtures/sessions.ts';
+
+/** `events prune`: what is given up, and what stays. */
+
+let gateway: TestGateway;
+beforeAll(async () => {
+  gateway = await startTestGateway({ RATE_LIMIT_PER_MINUTE: '0' });
+});
+afterAll(() => gateway.close());
+
+const globalId = (sessionId: string) => Buffer.from(`Session:${sessionId}`).toString('base64');
+const DAY_MS = 86_400_000;
+const daysAgo = (days: number) => new Date(Date.now() - days * DAY_MS).toISOString();
+
+async function prune(args: string, { signal }: { signal?: AbortSignal } = {}): Promise<object> {
+  const command = parseCommandLine(['events', 'prune', ...args.split(' ').filter(Boolean)]);
+  if (command.name !== 'events prune') throw new Error('that is another command');
+  return runCommand(gateway.dependencies, command, { progress: { write: () => undefined }, ...(signal && { signal }) });
+}
+
+const idsOf = async (key: string, id: string) => (await readAll(gateway, key, id, 1000)).map((event) => event.id);
+
+/** A session whose events are so many days old, in the order of their ids. */
+async function sessionOf(key: string, ...ages: number[]): Promise<string> {
+  const id = await createSession(gateway, key);
+  for (const age of ages) await append(gateway, key, id, eventsOf(1, { createdAt: daysAgo(age) }));
+  return id;
+}
+
+test('by age: a session loses its oldest events up to the first that is young enough, and keeps the rest without gaps', async () => {
+  const { key, organization } = await gateway.createKey();
+  const mixed = await sessionOf(key, 100, 95, 10, 99, 1);
+  const old = await sessionOf(key, 100, 91);
+  const young = await sessionOf(key, 89, 100);
+  const empty = await createSession(gateway, key);
+  const counted = { sessions: 2, events: 4, before: expect.any(String) };
+  expect(await prune(`--older-than 90d --organization ${organization} --dry-run`)).toEqual({
+    ...counted,
+    isDryRun: true,
+  });
+  expect(await idsOf(key, mixed)).toEqual([1, 2, 3, 4, 5]);
+
+  expect(await prune(`--older-than 90d --organization ${organization}`)).toEqual({ ...counted, isDryRun: false });
+  expect(await idsOf(key, mixed)).toEqual([3, 4, 5]);
+  expect(await idsOf(key, old)).toEqual([]);
+  expect(await idsOf(key, young)).toEqual([1, 2]);
+  expect(await idsOf(key, empty)).toEqual([]);
+  expect(await prune(`--older-than 90d --organization ${organization}`)).toMatchObject({ sessions: 0, events: 0 });
+});
+
+test('ids go on where they were, cursors stay valid, and a live tail begins with what is left', async () => {
+  const { key } = await gateway.createKey();
+  const id = await sessionOf(key, 100, 95);
+  await prune(`--older-than 48h --session ${id.toUpperCase()}`);
+  expect(await append(gateway, key, id, eventsOf(1))).toMatchObject({ firstId: '3', lastId: '3' });
+  const { body } = await gateway.rest<{ items: { id: number }[] }>('GET', `/v1/sessions/${id}/events?cursor=1`, {
+    key,
+  });
+  expect(body.items.map((event) => event.id)).toEqual([3]);
+  await moveTo(gateway, key, id, 'CANCELLED');
+  const headers = { Authorization: `Bearer ${key}`, Accept: 'text/event-stream' };
+  const stream = new EventStream(await gateway.fetch(`/v1/sessions/${id}/events`, { headers }));
+  expect([await stream.nextData(), await stream.nextData()]).toMatchObject([{ id: '3' }, { event: 'end' }]);
+});
+
+test('by session: all that it has, in batches, and nothing of another one', async () => {
+  const { key } = await gateway.createKey();
+  const id = await createSession(gateway, key);
+  for (let from = 1; from <= 6000; from += 1000) await append(gateway, key, id, eventsOf(1000, { from }));
+  const other = await sessionOf(key, 100);
+  expect(await prune(`--session ${id}`)).toEqual({ sessions: 1, events: 6000, before: null, isDryRun: false });
+  expect(await idsOf(key, id)).toEqual([]);
+  expect(await idsOf(key, other)).toEqual([1]);
+});
+
+test('the audit log has an entry of the command line for each session', async () => {
+  const { key } = await gateway.createKey();
+  const id = await sessionOf(key, 100);
+  await prune(`--older-than 90d --session ${id}`);
+  const query = `{ viewer { organization { auditLog(first: 1) { nodes { operation source targetType targetId } } } } }`;
+  const { data, errors } = await gateway.graphql<{ viewer: object }>(key, query);
+  expect({ data, errors }).toEqual({
+    data: {
+      viewer: {
+        organization: {
+          auditLog: {
+            nodes: [
+              {
+                operation: 'pruneSessionEvents',
+                source: 'COMMAND_LINE',
+                targetType: 'Session',
+                targetId: globalId(id),
+              },
+            ],
+          },
+        },
+      },
+    },
+    errors: undefined,
+  });
+});
+
+test('an interrupted command says so, and another one goes on; what does not exist is named', async () => {
+  const { key } = await gateway.createKey();
+  const id = await sessionOf(key, 100);
+  const interrupted = prune(`--session ${id}`, { signal: AbortSignal.abort() });
+  await expect(interrupted).rejects.toThrow('interrupted; run the same command again, and it goes on');
+  expect(await idsOf(key, id)).toEqual([1]);
+  expect(await prune(`--session ${id}`)).toMatchObject({ events: 1 });
+  await expect(prune(`--session 00000000-0000-4000-8000-000000000000`)).rejects.toThrow(
+    new UsageError('session not found'),
+  );
+  await expect(prune('--older-than 1d --organization nobody')).rejects.toThrow('organization nobody not found');
+});
