@@ -1,4 +1,5 @@
-import { ConflictError, type InputFault, ValidationError, notFound } from '../../core/errors.ts';
+import { z } from 'zod';
+import { ConflictError, ForbiddenError, type InputFault, ValidationError, notFound } from '../../core/errors.ts';
 import { groupBy } from '../../core/group-by.ts';
 import type { CountedPage, PageArguments } from '../../core/postgres/keyset.ts';
 import type { Columns } from '../../core/postgres/columns.ts';
@@ -6,6 +7,7 @@ import {
   type ActingOrganization,
   type OperationContext,
   guarded,
+  hasAccess,
   requireOrganization,
   write,
 } from '../../core/operation.ts';
@@ -244,8 +246,8 @@ export const listMcpConnections = guarded(
 
 /**
  * The ids of the connections that references name, each once, in the order in which they are first named. A reference is an id, or a name that
- * only one connection visible to the caller has.
- * @throws ValidationError for every reference that is neither.
+ * only one connection visible to the caller has; naming one takes the scope of reading them, or names could be found by trying.
+ * @throws ForbiddenError (403) for a name without that scope; ValidationError for every reference that is neither.
  */
 export async function resolveMcpConnections(
   context: OperationContext,
@@ -253,6 +255,9 @@ export async function resolveMcpConnections(
   path: string,
 ): Promise<string[]> {
   if (references.length === 0) return [];
+  const isNamed = references.some((reference) => !z.uuid().safeParse(reference).success);
+  if (isNamed && !hasAccess(context.actor, READ_MCP_CONNECTIONS))
+    throw new ForbiddenError(`${path}: an API key without the scope mcp_connections.read must give ids, not names`);
   const known = await findReferenced(context, references);
   const ids = new Set(known.map(({ id }) => id));
   const named = groupBy(known, ({ name }) => name);

@@ -1,9 +1,10 @@
 import { z } from 'zod';
 import { notFound } from '../../core/errors.ts';
-import { type OperationContext, guarded } from '../../core/operation.ts';
+import { type OperationContext, guarded, hasAccess } from '../../core/operation.ts';
 import { type ArtifactRow, type PullRequestRow, artifactsOf, pullRequestsOf } from './artifact-queries.ts';
 import type { SessionReference } from './input.ts';
 import { readSessions } from './operations.ts';
+import { READ_SESSION_CONTENT } from './policy.ts';
 import { type ProjectRow, projectsOf } from './project-queries.ts';
 import type { SessionRow } from './queries.ts';
 
@@ -28,11 +29,16 @@ export const readSession = guarded(
   },
 );
 
-/** The details of sessions that the caller has reached, in their order: three statements, however many sessions they are. */
+/**
+ * The details of sessions that the caller has reached, in their order: three statements, however many sessions they are. A caller who may not
+ * read their content gets them without it, since REST has no errors beside an answer.
+ */
 export async function readSessionDetails(
   context: OperationContext,
   sessions: readonly SessionRow[],
 ): Promise<SessionDetails[]> {
+  if (!hasAccess(context.actor, READ_SESSION_CONTENT))
+    return sessions.map((session) => ({ session: { ...session, ...NO_CONTENT }, artifacts: [], project: undefined }));
   const projectIds = new Set(sessions.flatMap(({ projectId }) => (isUuid(projectId) ? [projectId] : [])));
   const [artifacts, projects] = await Promise.all([
     sessions.length > 0 ? artifactsOf(context)(sessions.map(({ id }) => id)) : undefined,
@@ -49,6 +55,15 @@ export async function readSessionDetails(
     project: session.projectId === null ? undefined : projects?.get(session.projectId),
   }));
 }
+
+const NO_CONTENT = {
+  description: null,
+  diffSummary: null,
+  externalId: null,
+  externalUrl: null,
+  projectId: null,
+  sourcePullRequest: null,
+} as const satisfies Partial<SessionRow>;
 
 function isUuid(value: string | null): value is string {
   return z.uuid().safeParse(value).success;

@@ -5,6 +5,14 @@ import { type Reach, isWithin } from '../../core/postgres/reach.ts';
 export const READ_SESSIONS: Access = { scopes: ['sessions.read'], inOrganization: true };
 export const WRITE_SESSIONS: Access = { scopes: ['sessions.write'], inOrganization: true };
 export const RECORD_SESSIONS: Access = { scopes: ['sessions.record'], inOrganization: true };
+/**
+ * What a session is about and what came of it. Whoever may change a session may read it; who only records one reads what is needed to run it.
+ */
+export const READ_SESSION_CONTENT: Access = {
+  scopes: [],
+  anyScopeOf: { scopes: ['sessions.read', 'sessions.write'], name: 'sessions (`sessions.read`, `sessions.write`)' },
+  inOrganization: true,
+};
 
 /** What decides who may see and change a session. `Id` is an id, or the place of one in a prepared query. */
 export interface Ownership<Id = string> {

@@ -77,7 +77,7 @@ export const sessionRoutes = [
     tag,
     summary: 'Begin to record a session.',
     description:
-      'For agent runners. The session belongs to the caller, is `queued`, and has no events. Without `project`, `projectId` is free text. Needs the scope `sessions.record`.',
+      'For agent runners. The session belongs to the caller, is `queued`, and has no events. Without `project`, `projectId` is free text. Needs the scope `sessions.record`. The answer has `description`, `diffSummary`, `externalId`, `externalUrl`, `project`, `projectId` and `sourcePullRequest` only for a key that also has `sessions.read` or `sessions.write`; otherwise they are null.',
     input: createSessionInput,
     output: sessionDocument,
     status: 201,

@@ -1,8 +1,10 @@
 import { resolveBatched } from '../../../core/graphql/batches.ts';
 import { OWN_STATEMENT, builder } from '../../../core/graphql/builder.ts';
 import { nodeType, uuidsOf } from '../../../core/graphql/nodes.ts';
+import { refusable } from '../../../core/graphql/refusable.ts';
 import { needs, selectedColumns } from '../../../core/graphql/selection.ts';
 import type { ArtifactRow, PullRequestRow } from '../artifact-queries.ts';
+import { READ_SESSION_CONTENT } from '../policy.ts';
 import { pullRequestsOf, readArtifacts, readPullRequests } from '../operations.ts';
 import { ArtifactTypeEnum, PullRequestStatusEnum } from './enums.ts';
 
@@ -85,7 +87,7 @@ export const ArtifactType = nodeType<ArtifactRow>('Artifact', {
     pullRequests: t.field({
       type: [PullRequestType],
       description: 'Its pull requests, at most 100, by time of recording.',
-      extensions: { ...OWN_STATEMENT, ...needs<ArtifactRow>('id') },
+      extensions: { ...OWN_STATEMENT, ...refusable(READ_SESSION_CONTENT), ...needs<ArtifactRow>('id') },
       resolve: ({ id }, _, context, info) => {
         const selected = selectedColumns<PullRequestRow>(info, 'PullRequest');
         return resolveBatched({ context, info }, id, pullRequestsOf(context, selected), selected, NONE);

@@ -1,4 +1,4 @@
-import { RECORD_SESSIONS, WRITE_SESSIONS, mayChange } from '../policy.ts';
+import { READ_SESSION_CONTENT, RECORD_SESSIONS, WRITE_SESSIONS, mayChange } from '../policy.ts';
 import { resolveBatched } from '../../../core/graphql/batches.ts';
 import { OWN_STATEMENT, builder } from '../../../core/graphql/builder.ts';
 import { needs, selectedColumns } from '../../../core/graphql/selection.ts';
@@ -70,6 +70,8 @@ const AgentOptionsType = builder.objectRef<AgentOptions>('AgentOptions').impleme
   }),
 });
 
+const CONTENT = refusable(READ_SESSION_CONTENT);
+
 export const SessionType = nodeType<SessionRow>('Session', {
   description:
     'One run of a coding agent. A public one is read by the whole organization, a private one by its creator and the admins.',
@@ -78,11 +80,17 @@ export const SessionType = nodeType<SessionRow>('Session', {
   fields: (t) => ({
     databaseId: t.expose('id', { type: 'UUID', description: 'The id that REST uses.' }),
     title: t.exposeString('title', { description: '1 to 1000 characters.' }),
-    description: t.exposeString('description', { nullable: true, description: 'What it is about, as plain text.' }),
+    description: t.exposeString('description', {
+      nullable: true,
+      description: 'What it is about, as plain text; null when nothing was said.',
+      extensions: CONTENT,
+    }),
     richContent: t.expose('richContent', {
       type: 'JSON',
       nullable: true,
-      description: 'What it is about, as a rich-text document.',
+      description:
+        'What it is about, as a rich-text document; null when it was described as plain text, or not at all.',
+      extensions: CONTENT,
     }),
     kind: t.exposeString('kind', { description: 'What kind of run it is; free text.' }),
     sessionType: t.expose('sessionType', { type: SessionTypeEnum, description: 'How people meet the agent.' }),
@@ -100,7 +108,8 @@ export const SessionType = nodeType<SessionRow>('Session', {
     agentOptions: t.expose('agentOptions', {
       type: AgentOptionsType,
       nullable: true,
-      description: 'How the agent is set.',
+      description: 'How the agent is set; null when nothing was said.',
+      extensions: CONTENT,
     }),
     artifactType: t.expose('artifactType', {
       type: ArtifactTypeEnum,
@@ -110,12 +119,16 @@ export const SessionType = nodeType<SessionRow>('Session', {
     baseBranch: t.exposeString('baseBranch', { nullable: true, description: 'The branch it starts from.' }),
     branchName: t.exposeString('branchName', { nullable: true, description: 'The branch it works on.' }),
     targetBranch: t.exposeString('targetBranch', { nullable: true, description: 'The branch its change goes to.' }),
-    projectId: t.exposeString('projectId', { nullable: true, description: 'Which project it belongs to.' }),
+    projectId: t.exposeString('projectId', {
+      nullable: true,
+      description: 'Which project it belongs to; null for none.',
+      extensions: CONTENT,
+    }),
     project: t.field({
       type: ProjectType,
       nullable: true,
       description: 'The project with that id; null when there is none.',
-      extensions: { ...OWN_STATEMENT, ...needs<SessionRow>('projectId') },
+      extensions: { ...OWN_STATEMENT, ...CONTENT, ...needs<SessionRow>('projectId') },
       resolve: ({ projectId }, _, context, info) => {
         const [id] = projectId === null ? [] : uuidsOf([projectId]);
         return id === undefined ? null : resolveBatched({ context, info }, id, projectsOf(context));
@@ -134,11 +147,16 @@ export const SessionType = nodeType<SessionRow>('Session', {
       resolve: ({ mcpServers }, _, context, info) =>
         resolveReferences({ context, info }, 'McpServer', mcpServers, readMcpConnections),
     }),
-    externalId: t.exposeString('externalId', { nullable: true, description: 'Its id in another system.' }),
+    externalId: t.exposeString('externalId', {
+      nullable: true,
+      description: 'Its id in another system; null for none.',
+      extensions: CONTENT,
+    }),
     externalUrl: t.expose('externalUrl', {
       type: 'URL',
       nullable: true,
-      description: 'Its address in another system.',
+      description: 'Its address in another system; null for none.',
+      extensions: CONTENT,
     }),
     htmlUrl: t.field({
       type: 'URL',
@@ -162,12 +180,13 @@ export const SessionType = nodeType<SessionRow>('Session', {
     diffSummary: t.expose('diffSummary', {
       type: DiffSummaryType,
       nullable: true,
-      description: 'How much it has changed.',
+      description: 'How much it has changed; null while that is not known.',
+      extensions: CONTENT,
     }),
     artifacts: t.field({
       type: [ArtifactType],
       description: 'What it has made, at most 1,000, by time of recording.',
-      extensions: { ...OWN_STATEMENT, ...needs<SessionRow>('id') },
+      extensions: { ...OWN_STATEMENT, ...CONTENT, ...needs<SessionRow>('id') },
       resolve: ({ id }, _, context, info) => {
         const selected = selectedColumns<ArtifactRow>(info, 'Artifact');
         return resolveBatched({ context, info }, id, artifactsOf(context, selected), selected, NONE);
@@ -183,7 +202,7 @@ export const SessionType = nodeType<SessionRow>('Session', {
       type: SourcePullRequestType,
       nullable: true,
       description: 'The pull request it began with; null when it began with none.',
-      extensions: needs<SessionRow>('id', 'sourcePullRequest'),
+      extensions: { ...CONTENT, ...needs<SessionRow>('id', 'sourcePullRequest') },
       resolve: sourcePullRequestOf,
     }),
     creator: t.field({

@@ -1,0 +1,124 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Scope } from '../../../src/core/operation.ts';
+import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { createSession } from '../../support/fixtures/sessions.ts';
+
+/** Scopes cover what is answered: who only records a session does not read what it is about and what came of it. */
+
+let gateway: TestGateway;
+type Issued = Awaited<ReturnType<TestGateway['createKey']>>;
+let owner: Issued;
+let sessionId: string;
+let serverId: string;
+beforeAll(async () => {
+  gateway = await startTestGateway();
+  owner = await gateway.createKey();
+  const body = { type: 'stdio', name: 'Secret server', command: 'mcp' };
+  const made = await gateway.rest<{ connection: { id: string } }>('POST', '/v1/mcp-connections', {
+    key: owner.key,
+    body,
+  });
+  serverId = made.body.connection.id;
+  sessionId = await createSession(gateway, owner.key, { title: 'Shown' });
+  const content = { description: 'Not shown', mcpServers: [serverId] };
+  await gateway.rest('PATCH', `/v1/sessions/${sessionId}`, { key: owner.key, body: content });
+});
+afterAll(() => gateway.close());
+
+const keyWith = async (...scopes: Scope[]) =>
+  (await gateway.createKey({ email: owner.email, organization: owner.organization, scopes })).key;
+
+const CONTENT = [
+  'description',
+  'richContent',
+  'agentOptions { reasoningLevel }',
+  'projectId',
+  'project { name }',
+  'externalId',
+  'externalUrl',
+  'diffSummary { additions }',
+  'artifacts { databaseId }',
+  'sourcePullRequest { title }',
+];
+const nameOf = (field: string) => field.split(' ')[0] ?? '';
+
+/** What the payload of a mutation shows of the session, and which of its fields are refused. */
+async function shown(key: string, mutation: string, input: object, fields: string) {
+  const type = `${mutation[0]?.toUpperCase()}${mutation.slice(1)}`;
+  const { data, errors = [] } = await gateway.graphql<Record<string, { session: Record<string, unknown> }>>(
+    key,
+    `mutation($input: ${type}Input!) { ${mutation}(input: $input) { ... on ${type}Payload { session { ${fields} } } ... on Error { message } } }`,
+    { input },
+  );
+  return {
+    session: data?.[mutation]?.session,
+    refused: errors.map(({ path, extensions }) => [path?.at(-1), extensions?.['code']] as const),
+  };
+}
+
+test('GraphQL: a payload shows a recorder what identifies and runs a session; the rest is null with an error', async () => {
+  const key = await keyWith('sessions.record');
+  const fields = ['title', 'state { current }', 'baseBranch', 'mcpServers { name }', ...CONTENT].join(' ');
+  await gateway.rest('PATCH', `/v1/sessions/${sessionId}`, { key: owner.key, body: { baseBranch: 'main' } });
+  const { session, refused } = await shown(key, 'transitionSession', { sessionId, state: 'IN_PROGRESS' }, fields);
+  const hidden = ['mcpServers', ...CONTENT.map(nameOf)];
+  expect(session).toEqual({
+    title: 'Shown',
+    state: { current: 'IN_PROGRESS' },
+    baseBranch: 'main',
+    ...Object.fromEntries(hidden.map((name) => [name, null])),
+  });
+  expect(new Map(refused)).toEqual(new Map(hidden.map((name) => [name, 'FORBIDDEN'])));
+});
+
+test('GraphQL: whoever may change a session, or read sessions, reads all of what was changed', async () => {
+  const fields = [...CONTENT].join(' ');
+  const writer = await shown(await keyWith('sessions.write'), 'updateSession', { sessionId }, fields);
+  expect([writer.refused, writer.session?.['description']]).toEqual([[], 'Not shown']);
+  const reader = await keyWith('sessions.record', 'sessions.read');
+  const created = await shown(reader, 'createSession', { title: 'New', description: 'Said' }, fields);
+  expect([created.refused, created.session?.['description']]).toEqual([[], 'Said']);
+});
+
+test('GraphQL: the pull requests of an artifact that a recorder records', async () => {
+  const { data, errors } = await gateway.graphql<{ recordArtifact: { artifact: object } }>(
+    await keyWith('sessions.record'),
+    `mutation($input: RecordArtifactInput!) { recordArtifact(input: $input) { ... on RecordArtifactPayload { artifact { type pullRequests { title } } } } }`,
+    { input: { sessionId, type: 'PULL_REQUEST' } },
+  );
+  expect(data?.recordArtifact.artifact).toEqual({ type: 'PULL_REQUEST', pullRequests: null });
+  expect(errors).toMatchObject([{ extensions: { code: 'FORBIDDEN' } }]);
+});
+
+interface Document {
+  readonly description: string | null;
+  readonly externalId: string | null;
+}
+
+test('REST: a recorder is answered nulls where there is content; who may write or read is answered the content', async () => {
+  const post = async (key: string) => {
+    const body = { title: 'New', description: 'Said', externalId: 'T-1' };
+    const { status, body: answer } = await gateway.rest<Document>('POST', '/v1/sessions', { key, body });
+    return [status, answer.description, answer.externalId];
+  };
+  expect(await post(await keyWith('sessions.record'))).toEqual([201, null, null]);
+  expect(await post(await keyWith('sessions.record', 'sessions.read'))).toEqual([201, 'Said', 'T-1']);
+  const key = await keyWith('sessions.write');
+  const patched = await gateway.rest<Document>('PATCH', `/v1/sessions/${sessionId}`, { key, body: {} });
+  expect([patched.status, patched.body.description]).toEqual([200, 'Not shown']);
+});
+
+test('names of MCP connections cannot be found by trying: without their scope ids are taken, and names are refused alike', async () => {
+  const key = await keyWith('sessions.record', 'sessions.write');
+  const create = async (mcpServers: string[]) => {
+    const { status, body } = await gateway.rest<{ error?: string }>('POST', '/v1/sessions', {
+      key,
+      body: { title: 'Probe', mcpServers },
+    });
+    return [status, body.error];
+  };
+  const refusal = [403, 'mcpServers: an API key without the scope mcp_connections.read must give ids, not names'];
+  expect(await create(['Secret server'])).toEqual(refusal);
+  expect(await create(['No such server'])).toEqual(refusal);
+  expect(await create([serverId])).toEqual([201, undefined]);
+});
