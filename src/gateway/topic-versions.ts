@@ -9,6 +9,7 @@ import {
   sessionTopic,
   sessionsTopic,
 } from '../domains/sessions/operations.ts';
+import { deletionJobTopic, readDeletionJobVersions } from '../domains/user-deletions/operations.ts';
 
 interface Reading {
   readonly sql: Sql;
@@ -21,6 +22,7 @@ const FOLLOWED = [
   { topicOf: sessionsTopic, read: readLastSessionChanges },
   { topicOf: apiKeyTopic, read: readKeyVersions },
   { topicOf, read: readConnectionVersions },
+  { topicOf: deletionJobTopic, read: readDeletionJobVersions },
 ] as const;
 
 /** The present version of each topic, in one statement for each kind of topic that is followed. */

@@ -167,7 +167,6 @@ test('polls come every 5 s, for whatever is followed, unless a test says otherwi
   expect(gateway.dependencies.timing).toMatchObject({
     livePollMs: 5_000,
     appendWaitMs: 10_000,
-    recentMs: 1_000,
   });
   await gateway.close();
 });

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { expectedUpdatedAtInput } from '../../core/expected-version.ts';
 import { createdBetween } from '../../core/moment-input.ts';
 import { optional, rule, text, withDefault } from '../../core/validation.ts';
 import { PRIMARY_OBJECTS } from './entity.ts';
@@ -7,7 +8,6 @@ import {
   type Unchecked,
   descriptionInput,
   evenWithFaults,
-  expectedUpdatedAtInput,
   labelMakesName,
   nameInput,
   referenceInput,

@@ -1,5 +1,6 @@
 import { enumValue, wording } from '../../core/text/wording.ts';
 import { z } from 'zod';
+import { expectedUpdatedAtInput } from '../../core/expected-version.ts';
 import { optional, text, rule } from '../../core/validation.ts';
 import { propertyMeantBy } from './default-properties.ts';
 import { RESERVED_PREFIX } from './naming.ts';
@@ -8,7 +9,6 @@ import {
   type Unchecked,
   descriptionInput,
   evenWithFaults,
-  expectedUpdatedAtInput,
   labelMakesName,
   nameInput,
   referenceInput,

@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { momentInput } from '../../core/moment-input.ts';
 import { text } from '../../core/validation.ts';
 import { NAME_MAX_LENGTH, nameFromLabel } from './naming.ts';
 
@@ -16,9 +15,6 @@ export const referenceInput = z.string().min(1, 'must not be empty').max(255, 'm
 
 /** The documents give no bound. This one keeps a definition with all its properties well below the bound of a body. */
 export const descriptionInput = text({ max: 10_000 });
-
-/** The `updatedAt` that the client read. A change is refused when the stored value is another one. */
-export const expectedUpdatedAtInput = momentInput().nullish();
 
 /** Lets a rule over several fields run although single fields are at fault, so that all faults are reported together. */
 export const evenWithFaults = { when: ({ value }: { value: unknown }) => typeof value === 'object' && value !== null };

@@ -4,6 +4,7 @@ import { connectionType, resolveList } from '../../core/graphql/connections.ts';
 import { ConflictError, NotFoundError } from '../../core/errors.ts';
 import { mutation } from '../../core/graphql/mutations.ts';
 import { nodeType, toGlobalId, uuidsOf } from '../../core/graphql/nodes.ts';
+import { orderType } from '../../core/graphql/orders.ts';
 import { refusable } from '../../core/graphql/refusable.ts';
 import { needs, selectedColumns } from '../../core/graphql/selection.ts';
 import { OrganizationType, RoleEnum } from '../organizations/graphql/types.ts';
@@ -12,6 +13,7 @@ import { UserType } from '../users/graphql.ts';
 import { type UserRow, readUsers } from '../users/operations.ts';
 import {
   acceptOrganizationInvitationInput,
+  invitationFilter,
   inviteOrganizationMemberInput,
   revokeOrganizationInvitationInput,
 } from './input.ts';
@@ -23,7 +25,7 @@ import {
   revokeOrganizationInvitation,
 } from './operations.ts';
 import { mayRevoke } from './policy.ts';
-import { type InvitationRow, invitationRow } from './queries.ts';
+import { type InvitationOrderField, type InvitationRow, invitationRow } from './queries.ts';
 
 const InvitationType = nodeType<InvitationRow>('OrganizationInvitation', {
   description:
@@ -63,20 +65,47 @@ const InvitationType = nodeType<InvitationRow>('OrganizationInvitation', {
   }),
 });
 
+const FilterInput = builder.inputType('OrganizationInvitationFilter', {
+  description: 'Which invitations to list. All conditions that are given must hold; an empty list fits nothing.',
+  validate: invitationFilter,
+  fields: (t) => ({
+    roles: t.field({ type: [RoleEnum], description: 'To one of these roles.' }),
+    search: t.string({
+      description:
+        'The e-mail address contains this text of at most 254 characters. Case is ignored; `%` and `_` are plain.',
+    }),
+    createdFrom: t.field({ type: 'DateTime', description: 'Made at this moment or after it.' }),
+    createdBefore: t.field({ type: 'DateTime', description: 'Made before this moment.' }),
+  }),
+});
+
+const INVITATION_ORDER = orderType<InvitationOrderField>('OrganizationInvitation', {
+  of: 'invitations',
+  fields: { CREATED_AT: 'When the invitation was made.', EMAIL: 'The e-mail address.' },
+  otherwise: { field: 'CREATED_AT', direction: 'DESC' },
+});
+
 const InvitationConnection = connectionType(InvitationType, { of: 'invitations' });
 
 builder.objectField(OrganizationType, 'invitations', (t) =>
   t.connection(
     {
       type: InvitationType,
-      description: 'Its open invitations, newest first; at most 100.',
+      description: 'Its open invitations, newest first unless ordered otherwise; at most 100.',
+      args: {
+        filter: t.arg({ type: FilterInput, description: 'Which ones; all when absent.' }),
+        orderBy: t.arg(INVITATION_ORDER.argument),
+      },
       extensions: {
         ...refusable(listInvitations.access, { actingOrganization: true }),
         ...needs<{ id: string }>('id'),
       },
       resolve: ({ id }, args, context, info) => {
         const selected = selectedColumns<InvitationRow>(info, 'OrganizationInvitation');
-        return resolveList({ context, info, args }, id, () => listInvitations(context, id, args, selected), selected);
+        const { filter, orderBy, ...page } = args;
+        const asked = { organizationId: id, filter: filter ?? {}, order: INVITATION_ORDER.orderOf(orderBy) };
+        const list = () => listInvitations(context, asked, page, selected);
+        return resolveList({ context, info, args }, id, list, selected);
       },
     },
     InvitationConnection,

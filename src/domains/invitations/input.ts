@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { createdBetween } from '../../core/moment-input.ts';
 import { ROLES } from '../../core/operation.ts';
 import { optional, text, withDefault } from '../../core/validation.ts';
 
@@ -13,6 +14,14 @@ const token = text({ min: 1, max: 255 });
 
 export const inviteOrganizationMemberInput = z.strictObject({ email, role: withDefault(z.enum(ROLES), 'member') });
 export type InviteOrganizationMemberInput = z.output<typeof inviteOrganizationMemberInput>;
+
+/** Conditions of a list of invitations, all of which hold; each absent, null, or given. A list of nothing fits nothing. */
+export const invitationFilter = z.strictObject({
+  roles: z.array(z.enum(ROLES)).max(100).nullish(),
+  search: text({ max: 254 }).nullish(),
+  ...createdBetween,
+});
+export type InvitationFilter = z.output<typeof invitationFilter>;
 
 export const revokeOrganizationInvitationInput = z.strictObject({ invitationId: z.uuid() });
 export type RevokeOrganizationInvitationInput = z.output<typeof revokeOrganizationInvitationInput>;

@@ -27,6 +27,7 @@ import type {
 } from './input.ts';
 import { ACCEPT_INVITATIONS, MANAGE_INVITATIONS, READ_INVITATIONS } from './policy.ts';
 import {
+  type InvitationList,
   type InvitationRow,
   countInvitations,
   findInvitations,
@@ -63,7 +64,10 @@ export const inviteOrganizationMember = write(
     if (await isMember(em, organization.id, email))
       throw new ConflictError('NAME_TAKEN', `${email} is a member of the organization already`, ['email']);
     await em.nativeDelete(Invitation, { organization: organization.id, email });
-    if ((await countInvitations({ sql: sqlWithin(em), now }, organization.id)) >= MAX_OPEN_INVITATIONS)
+    if (
+      (await countInvitations({ sql: sqlWithin(em), now }, { organizationId: organization.id, filter: {} })) >=
+      MAX_OPEN_INVITATIONS
+    )
       throw new ConflictError(
         'LIMIT_REACHED',
         `an organization has at most ${MAX_OPEN_INVITATIONS} open invitations; revoke one first`,
@@ -203,21 +207,21 @@ const HAS_ACCOUNT = {
 };
 
 /**
- * The open invitations of the organization that the caller administers, newest first.
+ * The open invitations of the organization that the caller administers.
  * @throws ValidationError (400) when another organization is asked for.
  */
 export const listInvitations = guarded(
   READ_INVITATIONS,
   async (
     context: OperationContext,
-    organizationId: string,
+    list: InvitationList,
     page: PageArguments,
     selected?: Columns<InvitationRow>,
   ): Promise<CountedPage<InvitationRow>> => {
-    requireOrganization(context.actor, organizationId);
+    requireOrganization(context.actor, list.organizationId);
     return {
-      page: await pageOfInvitations(context, organizationId, page, selected),
-      total: () => countInvitations(context, organizationId),
+      page: await pageOfInvitations(context, list, page, selected),
+      total: () => countInvitations(context, list),
     };
   },
 );

@@ -1,12 +1,13 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { type Expression, type SqlBool, sql } from 'kysely';
-import { type Ordering, type Page, type PageArguments, planPage } from '../../core/postgres/keyset.ts';
-import type { OperationContext } from '../../core/operation.ts';
+import { type Order, type Page, type PageArguments, orderingBy, planPage } from '../../core/postgres/keyset.ts';
+import type { OperationContext, Role } from '../../core/operation.ts';
 import { type Readable, type RowOf, asRow, columns, listOf, queriesOn } from '../../core/postgres/queries.ts';
 import { type Columns, withColumns } from '../../core/postgres/columns.ts';
 import type { OrganizationTables } from '../organizations/entity.ts';
 import type { UserTables } from '../users/entity.ts';
 import { INVITATION_COLUMNS, type Invitation, type InvitationTables } from './entity.ts';
+import type { InvitationFilter } from './input.ts';
 
 type Tables = InvitationTables & OrganizationTables & UserTables;
 const db = queriesOn<Tables>();
@@ -47,38 +48,55 @@ export function findInvitations(
   );
 }
 
-const BY_CREATION: Ordering<InvitationRow> = {
-  name: 'INVITATION',
-  direction: 'DESC',
-  columns: [
-    { sql: 'i.created_at', type: 'timestamptz', of: ({ createdAt }) => createdAt },
-    { sql: 'i.id', type: 'uuid', of: ({ id }) => id },
-  ],
-};
+export type InvitationOrderField = 'CREATED_AT' | 'EMAIL';
 
-/** The open invitations of an organization, newest first. */
+const ORDERED_BY = {
+  name: 'INVITATION',
+  prefix: 'i.',
+  columns: {
+    CREATED_AT: { property: 'createdAt', type: 'timestamptz' },
+    EMAIL: { property: 'email', type: 'text' },
+  },
+} as const;
+
+export interface InvitationList {
+  readonly organizationId: string;
+  readonly filter: InvitationFilter;
+  readonly order: Order<InvitationOrderField>;
+}
+
+/** Those of the open invitations that fit. Unlike LIKE, strpos knows no wildcards. */
+function invitationsThat(
+  now: OperationContext['now'],
+  { organizationId, filter }: Pick<InvitationList, 'organizationId' | 'filter'>,
+) {
+  const { roles, search, createdFrom, createdBefore } = filter;
+  let found = openInvitations(now).where('i.organization_id', '=', organizationId);
+  if (roles != null) found = found.where('i.role', '=', sql<Role>`any(${listOf('text', roles)})`);
+  if (search != null) found = found.where(sql<boolean>`strpos(i.email, lower(${search})) > 0`);
+  if (createdFrom != null) found = found.where('i.created_at', '>=', createdFrom);
+  if (createdBefore != null) found = found.where('i.created_at', '<', createdBefore);
+  return found;
+}
+
+/** The open invitations of an organization. */
 export async function pageOfInvitations(
   { sql: reader, now }: OperationContext,
-  organizationId: string,
+  list: InvitationList,
   page: PageArguments,
   asked?: Columns<InvitationRow>,
 ): Promise<Page<InvitationRow>> {
-  const plan = planPage(BY_CREATION, page);
-  const invitations = openInvitations(now)
-    .select(shown(asked, 'createdAt'))
-    .where('i.organization_id', '=', organizationId);
+  const ordering = orderingBy<InvitationRow, InvitationOrderField>(ORDERED_BY, list.order);
+  const plan = planPage(ordering, page);
+  const invitations = invitationsThat(now, list).select(shown(asked, ordering.property));
   return plan.toPage(await reader.all(plan.apply(invitations)));
 }
 
 export async function countInvitations(
   { sql: reader, now }: Pick<OperationContext, 'sql' | 'now'>,
-  organizationId: string,
+  list: Pick<InvitationList, 'organizationId' | 'filter'>,
 ): Promise<number> {
-  const row = await reader.first(
-    openInvitations(now)
-      .select(({ fn }) => fn.countAll<number>().as('count'))
-      .where('i.organization_id', '=', organizationId),
-  );
+  const row = await reader.first(invitationsThat(now, list).select(({ fn }) => fn.countAll<number>().as('count')));
   return row?.count ?? 0;
 }
 

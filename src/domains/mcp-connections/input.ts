@@ -1,5 +1,6 @@
 import { enumValue, wording } from '../../core/text/wording.ts';
 import { z } from 'zod';
+import { expectedUpdatedAtInput } from '../../core/expected-version.ts';
 import { listInput } from '../../core/lists.ts';
 import { createdBetween } from '../../core/moment-input.ts';
 import { NOT_KNOWN, httpUri, keyRule, optional, rule, text, withDefault } from '../../core/validation.ts';
@@ -215,6 +216,7 @@ export const updateMcpConnectionInput = z.strictObject({
   clientId: clientId.optional(),
   clientSecret: clientSecret.optional(),
   scope: scope.nullable().optional(),
+  expectedUpdatedAt: expectedUpdatedAtInput,
 });
 export type UpdateMcpConnectionInput = z.output<typeof updateMcpConnectionInput>;
 

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { ConflictError, ForbiddenError, type InputFault, ValidationError, notFound } from '../../core/errors.ts';
+import { requireUnchanged } from '../../core/expected-version.ts';
 import { groupBy } from '../../core/group-by.ts';
 import type { CountedPage, PageArguments } from '../../core/postgres/keyset.ts';
 import type { Columns } from '../../core/postgres/columns.ts';
@@ -159,6 +160,7 @@ function newConnection(
 /**
  * Changes a connection; no server is asked. A new address, and a new client, end what was authorized: credentials are never shown to
  * another server than the one that they were given for.
+ * @throws ConflictError when it, or its status, was changed since `expectedUpdatedAt`.
  */
 export const updateMcpConnection = guarded(
   WRITE_MCP_CONNECTIONS,
@@ -172,6 +174,7 @@ export const updateMcpConnection = guarded(
 const update = write(
   async (context, input: UpdateMcpConnectionInput) => {
     const connection = await loadManaged(context.em, context.actor, input.mcpConnectionId, { lock: true });
+    requireUnchanged(connection, input);
     await applyUpdate(context, connection, input);
     return connection;
   },

@@ -22,7 +22,7 @@ export async function applyUpdate(
   connection: McpConnection,
   input: UpdateMcpConnectionInput,
 ): Promise<void> {
-  const { mcpConnectionId: _, ...changes } = input;
+  const { mcpConnectionId: _id, expectedUpdatedAt: _expected, ...changes } = input;
   if (Object.values(changes).every((value) => value === undefined)) return;
   refuseStrangeFields(connection, changes);
   if (changes.name !== undefined) connection.name = changes.name;

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { settleChanges } from '../../core/authority.ts';
 import { type JobContext, type JobHandler, jobHandler } from '../../core/jobs.ts';
 import { deleteOrganizationRow, lockOrganization } from '../organizations/operations.ts';
+import { deletionJobTopic } from '../user-deletions/operations.ts';
 import { deleteContentsOf, deleteRestOf, lockJob, purgeSessions } from '../user-deletions/deletion-operations.ts';
 
 /** Deletes a batch of what the gateway keeps for an organization beside the nouns. @returns how many rows. */
@@ -20,6 +21,7 @@ export function organizationDeletionJob(deleteMore: DeleteMore): JobHandler {
     data: z.strictObject({ deletionJobId: z.uuid() }),
     run: async (context, { deletionJobId }) => {
       const organizationId = await begin(context, deletionJobId);
+      context.notifier.publish(deletionJobTopic(deletionJobId));
       if (organizationId === undefined) return;
       const target = { deletionJobId, id: organizationId };
       do {
@@ -27,6 +29,7 @@ export function organizationDeletionJob(deleteMore: DeleteMore): JobHandler {
         await purgeSessions(context, deletionJobId);
         while ((await deleteMore(context.em.fork(), organizationId, BATCH)) > 0) context.signal.throwIfAborted();
       } while (!(await finish(context, target, deleteMore)));
+      context.notifier.publish(deletionJobTopic(deletionJobId));
     },
   });
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { expectedUpdatedAtInput } from '../../core/expected-version.ts';
 import { listInput } from '../../core/lists.ts';
 import { createdBetween } from '../../core/moment-input.ts';
 import { ROLES } from '../../core/operation.ts';
@@ -55,6 +56,7 @@ export const updateOrganizationInput = z.strictObject({
   organizationId: z.uuid(),
   name: name.optional(),
   logoUrl: logoUrl.nullable().optional(),
+  expectedUpdatedAt: expectedUpdatedAtInput,
 });
 export type UpdateOrganizationInput = z.output<typeof updateOrganizationInput>;
 

@@ -1,6 +1,7 @@
-import type { EntityManager } from '@mikro-orm/postgresql';
+import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
 import { ConflictError, notFound } from '../../core/errors.ts';
+import { requireUnchanged } from '../../core/expected-version.ts';
 import type { CountedPage, PageArguments } from '../../core/postgres/keyset.ts';
 import { ANYBODY, type OperationContext, guarded, requireScope, write } from '../../core/operation.ts';
 import { type AuditTarget, auditEntry, recordAudit } from '../../core/audit.ts';
@@ -144,15 +145,19 @@ export async function findOrCreateOrganization(
   return { organization, isNew: organization.id === id };
 }
 
-/** Changes name and logo of the caller's organization. An id of another organization is not found. */
+/**
+ * Changes name and logo of the caller's organization. An id of another organization is not found.
+ * @throws ConflictError when it was changed since `expectedUpdatedAt`.
+ */
 export const updateOrganization = write(
-  async ({ em, actor, now }, { organizationId, ...changes }: UpdateOrganizationInput) => {
+  async ({ em, actor, now }, { organizationId, expectedUpdatedAt, ...changes }: UpdateOrganizationInput) => {
     if (organizationId !== actor.organization?.id) throw notFound('organization');
     const organization = await em.findOneOrFail(
       Organization,
       { id: organizationId },
-      { failHandler: () => notFound('organization') },
+      { failHandler: () => notFound('organization'), lockMode: LockMode.PESSIMISTIC_WRITE },
     );
+    requireUnchanged(organization, { expectedUpdatedAt });
     if (Object.values(changes).some((value) => value !== undefined)) organization.update(changes, now());
     return organization;
   },

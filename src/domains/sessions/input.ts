@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { expectedUpdatedAtInput } from '../../core/expected-version.ts';
 import { listInput } from '../../core/lists.ts';
 import { momentInput } from '../../core/moment-input.ts';
 import { isLongerThan, optional, rule, text, withDefault } from '../../core/validation.ts';
@@ -64,10 +65,15 @@ export const updateSessionInput = z.strictObject({
   mode: z.enum(MODES).optional(),
   sandboxSize: z.enum(SANDBOX_SIZES).nullable().optional(),
   visibility: z.enum(VISIBILITIES).optional(),
+  expectedUpdatedAt: expectedUpdatedAtInput,
 });
 export type UpdateSessionInput = z.output<typeof updateSessionInput>;
 
-export const pinSessionInput = z.strictObject({ sessionId: uuid, isPinned: withDefault(z.boolean(), true) });
+export const pinSessionInput = z.strictObject({
+  sessionId: uuid,
+  isPinned: withDefault(z.boolean(), true),
+  expectedUpdatedAt: expectedUpdatedAtInput,
+});
 export type PinSessionInput = z.output<typeof pinSessionInput>;
 
 const repository = z.strictObject({ id: z.uuid(), name: shortText, provider: text({ min: 1, max: 100 }) });

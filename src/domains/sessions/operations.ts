@@ -1,6 +1,7 @@
 import { sessionTopic, sessionsTopic } from './topics.ts';
 import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
 import { ConflictError, invalid, notFound } from '../../core/errors.ts';
+import { requireUnchanged } from '../../core/expected-version.ts';
 import type { CountedPage } from '../../core/postgres/keyset.ts';
 import { type OperationContext, guarded, requireOrganization, requireAuthority } from '../../core/operation.ts';
 import { auditEntry } from '../../core/audit.ts';
@@ -12,16 +13,15 @@ import { Session } from './entity.ts';
 import { MAX_DESCRIPTION, type PinSessionInput, type UpdateSessionInput } from './input.ts';
 import { READ_SESSIONS, WRITE_SESSIONS, requireChange } from './policy.ts';
 import {
-  type SessionChanges,
   type SessionList,
   type SessionRow,
   countSessions,
   findSessions,
   findStreamHead,
   pageOfSessions,
-  updateSessionRow,
 } from './queries.ts';
 import { type RichTextDocument, toPlainText } from './rich-text.ts';
+import { type SessionChanges, updateSessionRow } from './update-query.ts';
 import { isFinished } from './vocabulary.ts';
 
 /** Those of the ids that the caller may read, in no particular order; with all columns, or those that are selected. */
@@ -71,19 +71,20 @@ export const readPullRequests = guarded(READ_SESSIONS, findPullRequests);
  * Changes the configuration of a session. `richContent` without `description` sets the description to its plain text.
  * `mcpServers` replaces the connections that the caller sees; those that they do not see stay.
  * @throws NotFoundError when the caller cannot read the session; ForbiddenError when they can but may not change it; ValidationError when
- * an MCP server is none that the caller can see.
+ * an MCP server is none that the caller can see; ConflictError when it was changed since `expectedUpdatedAt`.
  */
 export const updateSession = guarded(
   WRITE_SESSIONS,
   async (
     context: OperationContext,
-    { sessionId, ...given }: UpdateSessionInput,
+    { sessionId, expectedUpdatedAt, ...given }: UpdateSessionInput,
     selected?: Columns<SessionRow>,
   ): Promise<SessionRow> => {
     const mcpServers = given.mcpServers && (await resolveMcpConnections(context, given.mcpServers, 'mcpServers'));
     const description =
       given.richContent && given.description === undefined ? describe(given.richContent) : given.description;
-    return changeSession(context, 'updateSession', sessionId, { ...given, description, mcpServers }, selected);
+    const place = { sessionId, expectedUpdatedAt };
+    return changeSession(context, 'updateSession', place, { ...given, description, mcpServers }, selected);
   },
 );
 
@@ -105,9 +106,9 @@ export const pinSession = guarded(
   WRITE_SESSIONS,
   (
     context: OperationContext,
-    { sessionId, isPinned }: PinSessionInput,
+    { isPinned, ...place }: PinSessionInput,
     selected?: Columns<SessionRow>,
-  ): Promise<SessionRow> => changeSession(context, 'pinSession', sessionId, { isPinned }, selected),
+  ): Promise<SessionRow> => changeSession(context, 'pinSession', place, { isPinned }, selected),
 );
 
 /** What a change may write. Of `jsonb` columns as JSON text: a list or an object would be taken for a value of PostgreSQL's own. */
@@ -130,16 +131,22 @@ const CHANGEABLE = [
 ] as const satisfies readonly (keyof SessionRow)[];
 const AS_JSON: ReadonlySet<string> = new Set<keyof SessionRow>(['agentOptions', 'richContent']);
 
+/** Which session is changed, and what its client has read of it. */
+interface Changed {
+  readonly sessionId: string;
+  readonly expectedUpdatedAt?: string | null | undefined;
+}
+
 async function changeSession(
   context: OperationContext,
   operation: string,
-  sessionId: string,
+  { sessionId, expectedUpdatedAt }: Changed,
   changes: Partial<Record<(typeof CHANGEABLE)[number], unknown>>,
   selected?: Columns<SessionRow>,
 ): Promise<SessionRow> {
   const given = CHANGEABLE.filter((name) => changes[name] !== undefined);
   if (given.length === 0) {
-    await requireSessionChange(context, sessionId);
+    await requireSessionChange(context, sessionId, expectedUpdatedAt);
     const [row] = await findSessions(context, [sessionId], selected);
     return row ?? refuse(context, sessionId);
   }
@@ -153,9 +160,9 @@ async function changeSession(
     context,
     sessionId,
     { ...written, updatedAt: context.now() },
-    { entry: auditEntry(context, operation, { type: 'Session', id: sessionId }), columns: selected },
+    { expectedUpdatedAt, entry: auditEntry(context, operation, { type: 'Session', id: sessionId }), columns: selected },
   );
-  if (!row) return refuse(context, sessionId);
+  if (!row) return refuse(context, sessionId, expectedUpdatedAt);
   // Who follows the session's events may have to learn that it is private now.
   if (changes.visibility !== undefined) context.notifier.publish(sessionTopic(sessionId));
   context.notifier.publish(sessionsTopic(requireOrganization(context.actor).id));
@@ -164,16 +171,28 @@ async function changeSession(
 
 export { sessionTopic, sessionsTopic } from './topics.ts';
 
-/** @throws NotFoundError when the caller cannot read the session; ForbiddenError when they can but may not change it. */
-export async function requireSessionChange(context: OperationContext, sessionId: string): Promise<void> {
-  const [session] = await findSessions(context, [sessionId], ['organizationId', 'creatorId', 'visibility']);
+/**
+ * @throws NotFoundError when the caller cannot read the session; ForbiddenError when they can but may not change it; ConflictError when it
+ * was changed since `expectedUpdatedAt`.
+ */
+export async function requireSessionChange(
+  context: OperationContext,
+  sessionId: string,
+  expectedUpdatedAt?: string | null,
+): Promise<void> {
+  const [session] = await findSessions(
+    context,
+    [sessionId],
+    ['organizationId', 'creatorId', 'visibility', 'updatedAt'],
+  );
   requireChange(context.actor, session);
+  requireUnchanged({ updatedAt: new Date(session.updatedAt) }, { expectedUpdatedAt });
 }
 
 /** Why a session was not changed. */
-async function refuse(context: OperationContext, sessionId: string): Promise<never> {
+async function refuse(context: OperationContext, sessionId: string, expectedUpdatedAt?: string | null): Promise<never> {
   await requireAuthority(context);
-  await requireSessionChange(context, sessionId);
+  await requireSessionChange(context, sessionId, expectedUpdatedAt);
   throw new ConflictError('CHANGED_MEANWHILE', 'the session was changed by somebody else at the same time; try again');
 }
 

@@ -1,6 +1,4 @@
 import { type RawBuilder, type SelectQueryBuilder, type SqlBool, sql } from 'kysely';
-import { type NewAuditEntry, auditInsert, auditValues } from '../../core/audit.ts';
-import { authorityValues, hasAuthority } from '../../core/authority.ts';
 import { type Ordering, type Page, type PageArguments, type PageValues, planPage } from '../../core/postgres/keyset.ts';
 import type { OperationContext, Role } from '../../core/operation.ts';
 import { type Readable, type RowOf, listOf, preparedByShape, queriesOn, snake } from '../../core/postgres/queries.ts';
@@ -8,8 +6,8 @@ import { within } from '../../core/postgres/reach.ts';
 import { type Columns, withColumns } from '../../core/postgres/columns.ts';
 import { SESSION_COLUMNS, type SessionTables } from './entity.ts';
 import type { SessionFilter } from './input.ts';
-import { type McpServerViewer, replacedMcpServers, visibleMcpServers } from './mcp-servers.ts';
-import { callerOf, changeableBy, readableBy } from './policy.ts';
+import { type McpServerViewer, visibleMcpServers } from './mcp-servers.ts';
+import { callerOf, readableBy } from './policy.ts';
 
 const db = queriesOn<SessionTables>();
 type Tables = Readable<SessionTables>;
@@ -17,11 +15,11 @@ type Tables = Readable<SessionTables>;
 /** Rows have the columns that were asked for; without a selection they have all. */
 export type SessionRow = Omit<RowOf<Tables['session']>, 'htmlUrl'>;
 
-const sessionColumns = (asked: Columns<SessionRow>, ...always: (keyof SessionRow)[]) =>
+export const sessionColumns = (asked: Columns<SessionRow>, ...always: (keyof SessionRow)[]) =>
   withColumns<SessionRow>(asked, SESSION_COLUMNS, 'id', ...always);
 
 /** Columns of the session `s`; of its MCP connections those that the caller sees. The query is cast to rows, whose names these are. */
-const selectionOf = (names: readonly (keyof SessionRow)[], viewer: McpServerViewer) =>
+export const selectionOf = (names: readonly (keyof SessionRow)[], viewer: McpServerViewer) =>
   names.map((name) => (name === 'mcpServers' ? visibleMcpServers(viewer) : sql.ref(`s.${snake(name)}`)).as(name));
 
 const sessionsById = preparedByShape<{ ids: readonly string[]; organizationId: string; userId: string }>();
@@ -209,6 +207,28 @@ export async function findSessionChanges(
   return rows.toReversed();
 }
 
+const matchingSessions = preparedByShape<Listed & { readonly ids: readonly string[] }>();
+
+/** Those of the ids that the caller may read and that fit the filter, in no particular order. */
+export async function findMatchingSessions(
+  { actor, sql: reader }: OperationContext,
+  { ids, filter }: { readonly ids: readonly string[]; readonly filter: SessionFilter },
+  asked?: Columns<SessionRow>,
+): Promise<SessionRow[]> {
+  const { role, ...caller } = callerOf(actor);
+  const names = sessionColumns(asked);
+  const conditions = namesIn(filter);
+  const values = { ...filter, ...caller, ids };
+  return reader.all(
+    matchingSessions([role, ...conditions, '', ...names].join(), values, (value) => {
+      const viewer = { organizationId: value('organizationId'), userId: value('userId') };
+      const query = db.selectFrom('session as s').select(selectionOf(names, viewer)).$castTo<SessionRow>();
+      const fitting = sessionsOf(query, value, { role, conditions });
+      return fitting.where('s.id', '=', sql<string>`any(${value('ids')}::uuid[])`);
+    }),
+  );
+}
+
 /** The last change among the sessions of each organization. */
 export async function readLastSessionChanges(
   { sql: reader }: Pick<OperationContext, 'sql'>,
@@ -237,55 +257,4 @@ export async function readSessionVersions(
       .where('s.id', '=', sql<string>`any(${listOf('uuid', ids)})`),
   );
   return new Map(rows.map(({ id, version }) => [id, version]));
-}
-
-/** What is written over a session, by property. Values of `jsonb` columns are JSON text. */
-export type SessionChanges = Readonly<Partial<Record<keyof SessionRow, unknown>>>;
-
-const updates = preparedByShape<Readonly<Record<string, unknown>>>();
-
-/**
- * Changes a session that the caller may change, and records it in the audit log, in one statement. Undefined when there is no such session.
- * Of `agentOptions`, and of `goal` in them, what is not given stays as it is.
- */
-export async function updateSessionRow(
-  context: OperationContext,
-  sessionId: string,
-  changes: SessionChanges,
-  { entry, columns: asked }: { entry: NewAuditEntry; columns?: Columns<SessionRow> },
-): Promise<SessionRow | undefined> {
-  const { organizationId, userId, role } = callerOf(context.actor);
-  const names = sessionColumns(asked);
-  const given = Object.keys(changes);
-  const isMerged = changes.agentOptions != null;
-  const values = { ...changes, ...auditValues(entry), ...authorityValues(context), sessionId, organizationId, userId };
-  const statement = updates([role, isMerged, ...given, '', ...names].join(), values, (value) => {
-    const caller = { organizationId: value('organizationId'), userId: value('userId'), role };
-    const written = given.map((name): [string, RawBuilder<never>] => {
-      const place = value(name);
-      if (name === 'mcpServers') return [snake(name), sql`${replacedMcpServers(place, caller)}`];
-      return [snake(name), sql<never>`${name === 'agentOptions' && isMerged ? mergedOptions(place) : place}`];
-    });
-    return db
-      .with('changed', (query) =>
-        query
-          .updateTable('session as s')
-          .set(Object.fromEntries(written))
-          .where('s.id', '=', sql<string>`${value('sessionId')}`)
-          .where(within(changeableBy(caller), 's'))
-          .where(hasAuthority(value))
-          .returning(selectionOf(names, caller)),
-      )
-      .with('recorded', () => auditInsert(value, 'changed'))
-      .selectFrom('changed')
-      .selectAll()
-      .$castTo<SessionRow>();
-  });
-  return context.sql.first(statement);
-}
-
-/** What is given over what is there; where one of the two goals is not there, the other one stays as it is. */
-function mergedOptions(given: RawBuilder<unknown>): RawBuilder<unknown> {
-  const goal = sql`jsonb_build_object('goal', (s.agent_options -> 'goal') || (${given}::jsonb -> 'goal'))`;
-  return sql`coalesce(s.agent_options, '{}') || ${given}::jsonb || jsonb_strip_nulls(${goal})`;
 }

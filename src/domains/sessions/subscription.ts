@@ -2,7 +2,8 @@ import { type OperationContext, guarded, requireAccess } from '../../core/operat
 import type { Columns } from '../../core/postgres/columns.ts';
 import { apiKeyTopic } from '../api-keys/entity.ts';
 import { READ_SESSIONS, callerOf } from './policy.ts';
-import { type SessionRow, findSessionChanges, findSessions } from './queries.ts';
+import type { SessionFilter } from './input.ts';
+import { type SessionRow, findMatchingSessions, findSessionChanges } from './queries.ts';
 import { sessionsTopic } from './topics.ts';
 
 /** Processes do not agree on the time, and a change may commit after a later one: each look goes back this far. */
@@ -11,18 +12,24 @@ const OVERLAP_MS = 10_000;
 const MAX_CHANGED = 500;
 
 /**
- * Follows the sessions of the organization that the caller may read: each time one was created or changed, whichever process changed it, it is
+ * Follows the sessions of the organization that the caller may read and that fit the filter: each time one was created or changed, whichever process changed it, it is
  * given as it is then. Several changes in quick succession may come as one. Ends when the caller may not read sessions there any more.
  */
 export const followSessions = guarded(
   READ_SESSIONS,
-  async (context: OperationContext, selected?: Columns<SessionRow>) =>
-    changesOf(context, { startedAt: context.now(), selected }),
+  async (context: OperationContext, filter: SessionFilter, selected?: Columns<SessionRow>) =>
+    changesOf(context, { startedAt: context.now(), filter, selected }),
 );
+
+interface Followed {
+  readonly startedAt: Date;
+  readonly filter: SessionFilter;
+  readonly selected: Columns<SessionRow>;
+}
 
 async function* changesOf(
   context: OperationContext,
-  { startedAt, selected }: { readonly startedAt: Date; readonly selected: Columns<SessionRow> },
+  { startedAt, filter, selected }: Followed,
 ): AsyncGenerator<SessionRow, void, undefined> {
   const { signal } = context;
   const { organizationId } = callerOf(context.actor);
@@ -40,7 +47,7 @@ async function* changesOf(
       );
       seen = new Map(changes.map(({ id, updatedAt }) => [id, updatedAt]));
       const ids = news.map(({ id }) => id);
-      const rows = ids.length > 0 ? await findSessions({ ...context, actor }, ids, selected) : [];
+      const rows = ids.length > 0 ? await findMatchingSessions({ ...context, actor }, { ids, filter }, selected) : [];
       yield* rows.toSorted((one, other) => ids.indexOf(one.id) - ids.indexOf(other.id));
       await live.changed();
     }

@@ -16,6 +16,7 @@ import { deleteContentsOf, deleteRestOf, exhaust, lockJob, purgeSessions } from 
 import { DeletionJob } from './entity.ts';
 import { onlyAdminConflict } from './policy.ts';
 import { USER_STEPS } from './deletion-steps.ts';
+import { deletionJobTopic } from './topics.ts';
 
 /**
  * Deletes an account. It may end at any point and be run again, by two workers at once even: what is decided is decided in the transaction
@@ -25,7 +26,9 @@ export const userDeletionJob = jobHandler({
   queue: 'user-deletion',
   data: z.strictObject({ deletionJobId: z.uuid() }),
   run: async (context, { deletionJobId }) => {
-    if (!(await begin(context, deletionJobId))) return;
+    const hasBegun = await begin(context, deletionJobId);
+    context.notifier.publish(deletionJobTopic(deletionJobId));
+    if (!hasBegun) return;
     do {
       await sweep(context, deletionJobId);
       await purgeSessions(context, deletionJobId);

@@ -1,4 +1,4 @@
-import { refusable } from '../../core/graphql/refusable.ts';
+import { describeAccess, refusable } from '../../core/graphql/refusable.ts';
 import { OWN_STATEMENT, builder } from '../../core/graphql/builder.ts';
 import { ConflictError, NotFoundError } from '../../core/errors.ts';
 import { mutation } from '../../core/graphql/mutations.ts';
@@ -7,7 +7,9 @@ import { needs, selectedColumns } from '../../core/graphql/selection.ts';
 import type { DeletionState } from './entity.ts';
 import { cancelUserDeletionInput, deleteUserInput } from './input.ts';
 import { cancelUserDeletion, deleteUser, readDeletionJobs } from './operations.ts';
+import { DELETE_USER } from './policy.ts';
 import { type DeletionJobRow, deletionJobRow } from './queries.ts';
+import { followDeletionJob } from './subscription.ts';
 
 const DeletionJobStateEnum = builder.enumType('DeletionJobState', {
   description: 'Where a deletion stands.',
@@ -72,6 +74,20 @@ builder.queryField('deletionJob', (t) =>
       const [job] = await readDeletionJobs(context, ids, selectedColumns<DeletionJobRow>(info, 'DeletionJob'));
       return job ?? null;
     },
+  }),
+);
+
+builder.subscriptionField('deletionJobChanged', (t) =>
+  t.field({
+    type: DeletionJobType,
+    description: `Follows a deletion that the caller has asked for: as it is now, then each time it has another state. Ends when the deletion is over. That of the caller's account ends with the error \`UNAUTHENTICATED\` once it runs, since their keys are revoked then. ${describeAccess(DELETE_USER)}`,
+    args: { deletionJobId: t.arg.id({ required: true, description: 'Either id of the deletion job.' }) },
+    subscribe: (_, { deletionJobId }, context) => {
+      const [id] = uuidsOf([String(keyFromId('DeletionJob', deletionJobId))]);
+      if (id === undefined) throw new NotFoundError('deletion job not found');
+      return followDeletionJob(context, id);
+    },
+    resolve: (job) => job,
   }),
 );
 

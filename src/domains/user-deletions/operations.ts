@@ -9,8 +9,10 @@ import { DeletionJob } from './entity.ts';
 import type { CancelUserDeletionInput, DeleteUserInput } from './input.ts';
 import { DELETE_USER, READ_DELETION_JOBS, onlyAdminConflict } from './policy.ts';
 import { type DeletionJobRow, findDeletionJobs } from './queries.ts';
+import { deletionJobTopic } from './topics.ts';
 
-export { QUESTIONNAIRE_DAYS, deletionJobRow, forgetQuestionnaires } from './queries.ts';
+export { QUESTIONNAIRE_DAYS, deletionJobRow, forgetQuestionnaires, readDeletionJobVersions } from './queries.ts';
+export { deletionJobTopic } from './topics.ts';
 
 /**
  * Queues the permanent deletion of the caller's account; what it deletes is in docs/deletion.md. Asking again while it is queued or runs
@@ -57,7 +59,16 @@ function targetOf({ id }: DeletionJob): AuditTarget {
  * Calls a deletion off that has not begun: everything stays as it was.
  * @throws NotFoundError when it is not the caller's; ConflictError when it runs already, or is over.
  */
-export const cancelUserDeletion = write(
+export const cancelUserDeletion = guarded(
+  DELETE_USER,
+  async (context: OperationContext, input: CancelUserDeletionInput): Promise<DeletionJob> => {
+    const job = await cancel(context, input);
+    context.notifier.publish(deletionJobTopic(job.id));
+    return job;
+  },
+);
+
+const cancel = write(
   async ({ em, actor, now }: OperationContext, { deletionJobId }: CancelUserDeletionInput): Promise<DeletionJob> => {
     const job = await em.findOne(
       DeletionJob,

@@ -27,6 +27,20 @@ export function findDeletionJobs(
   );
 }
 
+/** What stands for the present state of each deletion: two states differ in it. */
+export async function readDeletionJobVersions(
+  { sql: reader }: Pick<OperationContext, 'sql'>,
+  ids: readonly string[],
+): Promise<Map<string, string>> {
+  const rows = await reader.all(
+    db
+      .selectFrom('deletion_job as j')
+      .select(['j.id', 'j.state as version'])
+      .where('j.id', '=', sql<string>`any(${listOf('uuid', ids)})`),
+  );
+  return new Map(rows.map(({ id, version }) => [id, version]));
+}
+
 /** How long it is kept why somebody has left, once their deletion is over. */
 export const QUESTIONNAIRE_DAYS = 30;
 

@@ -193,6 +193,6 @@ test('whoever goes on asking costs no more statements; an unknown key leaves no 
 test('what is served is no refused attempt, and says of its request id who chose it', async () => {
   await createSession(gateway, admin.key);
   expect(await refused()).toEqual([]);
-  const done = await refused('operation refusal requestIdOrigin', { isRefused: false, operation: 'createSession' });
+  const done = await refused('operation refusal requestIdOrigin', { isRefused: false, operations: ['createSession'] });
   expect(done).toEqual([{ operation: 'createSession', refusal: null, requestIdOrigin: 'GATEWAY' }]);
 });

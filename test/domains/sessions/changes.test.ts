@@ -29,11 +29,14 @@ interface Follower {
   end(): Promise<void>;
 }
 
-async function follow(on: TestGateway, key: string): Promise<Follower> {
+async function follow(on: TestGateway, key: string, filter: object | null = null): Promise<Follower> {
   const response = await on.fetch('/graphql', {
     method: 'POST',
     headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json', Accept: 'text/event-stream' },
-    body: JSON.stringify({ query: 'subscription { sessionChanged { title state { current } } }' }),
+    body: JSON.stringify({
+      query: 'subscription($filter: SessionFilter) { sessionChanged(filter: $filter) { title state { current } } }',
+      variables: { filter },
+    }),
   });
   const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
   let text = '';
@@ -82,6 +85,18 @@ test('private sessions of others are not given, and those of other organizations
   const text = await follower.until('"title":"Public"');
   expect(text).not.toContain('Private');
   expect(text).not.toContain('Foreign');
+  await follower.end();
+});
+
+test('with a filter only the sessions that fit it are given', async () => {
+  const follower = await follow(gateway, admin.key, { states: ['IN_PROGRESS'], title: 'followed' });
+  const id = await createSession(second, admin.key, { title: 'Followed' });
+  const other = await createSession(second, admin.key, { title: 'Another' });
+  await moveTo(second, admin.key, other, 'IN_PROGRESS');
+  await moveTo(second, admin.key, id, 'IN_PROGRESS');
+  const text = await follower.until('"title":"Followed"');
+  expect(text).not.toContain('Another');
+  expect(text).not.toContain('QUEUED');
   await follower.end();
 });
 

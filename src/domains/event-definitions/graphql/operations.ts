@@ -12,7 +12,8 @@ import type { OperationContext } from '../../../core/operation.ts';
 import { needs, selectedColumns } from '../../../core/graphql/selection.ts';
 import { OrganizationType } from '../../organizations/graphql/types.ts';
 import { EVENT_DEFINITIONS } from '../policy.ts';
-import { EVENT_NAME, EXPECTED_UPDATED_AT, EventDefinition, PrimaryObject } from './types.ts';
+import { EXPECTED_UPDATED_AT } from '../../../core/expected-version.ts';
+import { EVENT_NAME, EventDefinition, PrimaryObject } from './types.ts';
 import { PRIMARY_OBJECTS } from '../entity.ts';
 import {
   CUSTOM_OBJECT,

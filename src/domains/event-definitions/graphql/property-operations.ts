@@ -1,6 +1,7 @@
 import { ConflictError, NotFoundError } from '../../../core/errors.ts';
 import { type PayloadFields, mutation } from '../../../core/graphql/mutations.ts';
-import { EVENT_NAME, EXPECTED_UPDATED_AT, EventDefinition } from './types.ts';
+import { EXPECTED_UPDATED_AT } from '../../../core/expected-version.ts';
+import { EVENT_NAME, EventDefinition } from './types.ts';
 import {
   addEventPropertyInput,
   eventPropertyReference,

@@ -23,9 +23,6 @@ import { type EventDefinitionRow, propertiesWith } from '../queries.ts';
 /** What every argument and input field takes that names a definition. */
 export const EVENT_NAME = 'Name, fully qualified name, or id of the definition.';
 
-export const EXPECTED_UPDATED_AT =
-  'The `updatedAt` that was read: a `ConflictError` with the reason `CHANGED_MEANWHILE` when the stored one is another.';
-
 const MatchingRuleType = builder
   .objectRef<{ targetObjectPropertyName: string; eventPropertyName: string }>('PrimaryObjectRule')
   .implement({

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { builder } from '../../../core/graphql/builder.ts';
+import { EXPECTED_UPDATED_AT } from '../../../core/expected-version.ts';
 import { ConflictError, type Fault, NotFoundError, RemoteFailedError } from '../../../core/errors.ts';
 import { keyRule } from '../../../core/validation.ts';
 import { mutation } from '../../../core/graphql/mutations.ts';
@@ -210,6 +211,7 @@ mutation('updateMcpServer', {
     scope: t.string({
       description: 'What to ask for at the next authorization; kept when absent, left to the server when null.',
     }),
+    expectedUpdatedAt: t.field({ type: 'DateTime', description: EXPECTED_UPDATED_AT }),
   }),
   errors: [NotFoundError, ConflictError],
   run: async (context, input) => ({ connection: await updateMcpConnection(context, input) }),

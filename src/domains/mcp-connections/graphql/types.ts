@@ -224,6 +224,9 @@ export const McpServerType = nodeType<McpConnectionRow>('McpServer', {
       resolve: (row, _, context) => readTools(context, row),
     }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was registered.' }),
-    updatedAt: t.expose('updatedAt', { type: 'DateTime', description: 'When it, or its status, was last changed.' }),
+    updatedAt: t.expose('updatedAt', {
+      type: 'DateTime',
+      description: 'When it, or its status, was last changed; what `expectedUpdatedAt` is compared with.',
+    }),
   }),
 });

@@ -1,4 +1,5 @@
 import { OWN_STATEMENT, builder } from '../../../core/graphql/builder.ts';
+import { EXPECTED_UPDATED_AT } from '../../../core/expected-version.ts';
 import { ConflictError, NotFoundError } from '../../../core/errors.ts';
 import { mutation } from '../../../core/graphql/mutations.ts';
 import { acceptingIds } from '../../../core/graphql/nodes.ts';
@@ -90,8 +91,9 @@ mutation('updateOrganization', {
       type: 'URL',
       description: 'http(s) address, at most 2048 characters; kept when absent, cleared by null.',
     }),
+    expectedUpdatedAt: t.field({ type: 'DateTime', description: EXPECTED_UPDATED_AT }),
   }),
-  errors: [NotFoundError],
+  errors: [NotFoundError, ConflictError],
   run: async (context, input) => ({ organization: organizationRow(await updateOrganization(context, input)) }),
   payload: (t) => ({
     organization: t.field({

@@ -99,7 +99,10 @@ export const OrganizationType = nodeType<OrganizationRow>('Organization', {
         (await resolveBatched({ context, info }, id, memberCountsOf(context))) ?? 0,
     }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was created.' }),
-    updatedAt: t.expose('updatedAt', { type: 'DateTime', description: 'When it was last changed.' }),
+    updatedAt: t.expose('updatedAt', {
+      type: 'DateTime',
+      description: 'When it was last changed; what `expectedUpdatedAt` is compared with.',
+    }),
   }),
 });
 

@@ -2,6 +2,7 @@ import { READ_SESSIONS } from '../policy.ts';
 import { followSessions } from '../subscription.ts';
 import { OWN_STATEMENT, builder } from '../../../core/graphql/builder.ts';
 import { connectionType, toConnection } from '../../../core/graphql/connections.ts';
+import { EXPECTED_UPDATED_AT } from '../../../core/expected-version.ts';
 import { ConflictError, NotFoundError } from '../../../core/errors.ts';
 import { type InputFields, mutation } from '../../../core/graphql/mutations.ts';
 import { acceptingIds, keyFromId, uuidsOf } from '../../../core/graphql/nodes.ts';
@@ -103,8 +104,10 @@ builder.queryField('session', (t) =>
 builder.subscriptionField('sessionChanged', (t) =>
   t.field({
     type: SessionType,
-    description: `A session of the acting organization that the caller may read, each time one is created or changed, as it is then. Several changes in quick succession may come as one. ${describeAccess(READ_SESSIONS)} Ends with an error when the caller may no longer read sessions.`,
-    subscribe: (_, __, context, info) => followSessions(context, selectedColumns(info, 'Session')),
+    description: `A session of the acting organization that the caller may read, each time one is created or changed, as it is then. One that no longer fits the filter is not sent. Several changes in quick succession may come as one. ${describeAccess(READ_SESSIONS)} Ends with an error when the caller may no longer read sessions.`,
+    args: { filter: t.arg({ type: FilterInput, description: 'Which ones; all when absent.' }) },
+    subscribe: (_, { filter }, context, info) =>
+      followSessions(context, filter ?? {}, selectedColumns(info, 'Session')),
     resolve: (row) => row,
   }),
 );
@@ -160,6 +163,7 @@ mutation('updateSession', {
     level: t.int({ description: '0 to 100.' }),
     mode: t.field({ type: SessionModeEnum, description: 'How the agent works.' }),
     visibility: t.field({ type: SessionVisibilityEnum, description: 'Who reads it.' }),
+    expectedUpdatedAt: t.field({ type: 'DateTime', description: EXPECTED_UPDATED_AT }),
   }),
   errors: [NotFoundError, ConflictError],
   run: async (context, input, info) => ({
@@ -178,6 +182,7 @@ mutation('pinSession', {
   input: (t) => ({
     sessionId: t.id({ required: true, description: 'Either id of the session.' }),
     isPinned: t.boolean({ defaultValue: true, description: 'Whether to pin it; `false` unpins it.' }),
+    expectedUpdatedAt: t.field({ type: 'DateTime', description: EXPECTED_UPDATED_AT }),
   }),
   errors: [NotFoundError, ConflictError],
   run: async (context, input, info) => ({

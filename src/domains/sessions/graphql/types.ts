@@ -215,7 +215,7 @@ export const SessionType = nodeType<SessionRow>('Session', {
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was created.' }),
     updatedAt: t.expose('updatedAt', {
       type: 'DateTime',
-      description: 'When its configuration or state last changed.',
+      description: 'When its configuration or state last changed; what `expectedUpdatedAt` is compared with.',
     }),
     lastQueuedAt: t.expose('lastQueuedAt', {
       type: 'DateTime',

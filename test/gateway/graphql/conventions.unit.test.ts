@@ -1,0 +1,122 @@
+import {
+  type GraphQLField,
+  type GraphQLInputType,
+  getNamedType,
+  getNullableType,
+  isEnumType,
+  isInputObjectType,
+  isListType,
+  isNonNullType,
+  isObjectType,
+} from 'graphql';
+import { expect, test } from 'vitest';
+import { PAYLOAD } from '../../../src/core/graphql/refusable.ts';
+import { schema } from '../../../src/gateway/schema.ts';
+
+/** What holds of every type of the schema, so that a client who knows one list or mutation knows all. */
+
+const types = Object.values(schema.getTypeMap()).filter(({ name }) => !name.startsWith('__'));
+const objects = types.filter(isObjectType);
+const fields = objects.flatMap((type) =>
+  Object.values(type.getFields()).map((field) => ({ coordinate: `${type.name}.${field.name}`, field })),
+);
+const lists = fields.filter(({ field }) => getNamedType(field.type).name.endsWith('Connection'));
+const inputs = types.filter(isInputObjectType);
+
+const nameOf = (type: GraphQLInputType | undefined) => type && getNamedType(type).name;
+const argumentOf = (field: GraphQLField<unknown, unknown>, name: string) =>
+  field.args.find((argument) => argument.name === name);
+
+test('every list takes a filter and an order of its name; the order has a default, and so has the page size', () => {
+  expect(lists.length).toBeGreaterThan(10);
+  for (const { coordinate, field } of lists) {
+    const noun = getNamedType(field.type).name.replace(/Connection$/, '');
+    const found = ['filter', 'orderBy'].map((name) => nameOf(argumentOf(field, name)?.type));
+    expect([coordinate, ...found]).toEqual([coordinate, `${noun}Filter`, `${noun}Order`]);
+    expect([coordinate, argumentOf(field, 'orderBy')?.defaultValue]).toEqual([coordinate, expect.any(Object)]);
+    expect([coordinate, argumentOf(field, 'first')?.defaultValue]).toEqual([coordinate, 50]);
+  }
+});
+
+test('conditions with several values are plural; times have two ends, of which the first is inclusive', () => {
+  const faults = inputs
+    .filter(({ name }) => name.endsWith('Filter'))
+    .flatMap((filter) => {
+      const names = Object.keys(filter.getFields());
+      const wrong = Object.values(filter.getFields()).filter(({ name, type }) => {
+        const stem = name.replace(/(?:From|Before)$/, '');
+        const isHalf =
+          nameOf(type) === 'DateTime' && ![`${stem}From`, `${stem}Before`].every((end) => names.includes(end));
+        return isHalf || (isListType(getNullableType(type)) && !name.endsWith('s'));
+      });
+      const hasTimes = names.some((name) => name.endsWith('From'));
+      return [
+        ...wrong.map(({ name }) => `${filter.name}.${name}`),
+        ...(hasTimes ? [] : [`${filter.name} has no times`]),
+      ];
+    });
+  expect(faults).toEqual([]);
+});
+
+test('every mutation is nullable and takes one input; its result is a union of its payload and of errors', () => {
+  for (const field of Object.values(schema.getMutationType()?.getFields() ?? {})) {
+    const name = `${field.name.charAt(0).toUpperCase()}${field.name.slice(1)}`;
+    expect([String(field.type), field.args.map((argument) => `${argument.name}: ${String(argument.type)}`)]).toEqual([
+      `${name}Result`,
+      [`input: ${name}Input!`],
+    ]);
+  }
+});
+
+test('every object in a payload is nullable, so that what fails below it leaves the rest of the payload', () => {
+  const payloads = objects.filter(({ extensions }) => extensions['payload'] === PAYLOAD.payload);
+  expect(payloads.length).toBe(Object.keys(schema.getMutationType()?.getFields() ?? {}).length);
+  const strict = payloads.flatMap((type) =>
+    Object.values(type.getFields())
+      .filter((field) => isObjectType(getNamedType(field.type)) && isNonNullType(field.type))
+      .map((field) => `${type.name}.${field.name}`),
+  );
+  expect(strict).toEqual([]);
+});
+
+test('defaults stand in the schema: no description says what an enumeration is when it is absent', () => {
+  // What is left of them depends on another field.
+  const known = new Set(['RemoteMcpServerInput.oauthRegistration']);
+  const prose = inputs.flatMap((type) =>
+    Object.values(type.getFields())
+      .filter(
+        ({ type: of, description }) => isEnumType(getNamedType(of)) && /`[A-Z_]+` when absent/.test(description ?? ''),
+      )
+      .map(({ name }) => `${type.name}.${name}`),
+  );
+  expect(prose.filter((name) => !known.has(name))).toEqual([]);
+});
+
+test('addresses are of the type URL, days of the type Date, and moments of the type DateTime', () => {
+  const all = [
+    ...fields.map(({ coordinate, field }) => ({ coordinate, name: field.name, type: getNamedType(field.type).name })),
+    ...inputs.flatMap((type) =>
+      Object.values(type.getFields()).map(({ name, type: of }) => ({
+        coordinate: `${type.name}.${name}`,
+        name,
+        type: nameOf(of),
+      })),
+    ),
+  ];
+  const faults = all.filter(
+    ({ name, type }) =>
+      (/(?:^url|Url)$/.test(name) && type !== 'URL') ||
+      (/^day$|On$/.test(name) && type !== 'Date') ||
+      (/[a-z]At$/.test(name) && type !== 'DateTime'),
+  );
+  // What a runner has recorded is answered as it came.
+  expect(faults.map(({ coordinate }) => coordinate)).toEqual(['SessionEventData.snapshotCreatedAt']);
+});
+
+test('whatever has an id is a node, and whatever is a node has an id', () => {
+  const node = objects.filter((type) => type.getInterfaces().some(({ name }) => name === 'Node'));
+  const withId = objects.filter((type) => type.getFields()['id'] !== undefined);
+  expect(withId.map(({ name }) => name).toSorted()).toEqual(node.map(({ name }) => name).toSorted());
+  const withDatabaseId = objects.filter((type) => type.getFields()['databaseId'] !== undefined);
+  expect(node.map(({ name }) => name)).toEqual(expect.arrayContaining(withDatabaseId.map(({ name }) => name)));
+});
