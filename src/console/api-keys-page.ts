@@ -5,30 +5,33 @@ import { Rename } from './dialogs.ts';
 import { refusalOf, usePages, useQuery } from './hooks.ts';
 import { html } from './html.ts';
 import type { Answers } from './operation-types.ts';
-import { Action, Empty, List, PageFrame, Time } from './parts.ts';
+import { Action, Empty, List, PageFrame, Time, personOf } from './parts.ts';
 
 type Row = NonNullable<Answers['ApiKeys']['viewer']['apiKeys']>['nodes'][number];
 
-const HEAD = ['Key', 'May do', 'Last used', 'Expires', ''];
+const HEAD = ['Key', 'Acts in', 'May do', 'Last used', 'Expires', ''];
 
 export function ApiKeysPage(): VNode {
   const list = usePages('ApiKeys', { first: 50 }, ({ viewer }) => viewer.apiKeys);
-  const own = useQuery('OwnScopes', {});
-  const caller = own.data?.viewer.apiKey;
+  const own = useQuery('OwnKey', {}).data?.viewer;
+  const caller = own?.apiKey;
   const empty = html`<${Empty}>No keys that you may see.<//>`;
   return html`<${PageFrame} title="API keys" intro="A key acts for its user. It is shown once, when it is created.">
     ${caller && html`<${CreateKey} scopes=${caller.scopes} onCreated=${list.reload} />`}
     <${List}
       label="API keys"
       list=${list}
-      row=${(key: Row) => rowOf(key, key.id === caller?.id, list.reload)}
+      row=${(key: Row) => rowOf(key, own, list.reload)}
       empty=${empty}
       head=${HEAD}
     />
   <//>`;
 }
 
-function rowOf(key: Row, isOwn: boolean, onDone: () => void): VNode {
+type Own = Answers['OwnKey']['viewer'];
+
+function rowOf(key: Row, own: Own | undefined, onDone: () => void): VNode {
+  const isOwn = key.id === own?.apiKey?.id;
   const revoke = async () => {
     const { data, faults } = await run('RevokeApiKey', { id: key.id });
     onDone();
@@ -45,8 +48,11 @@ function rowOf(key: Row, isOwn: boolean, onDone: () => void): VNode {
   return html`<tr key=${key.id}>
     <td class="wide">
       <strong>${key.name}</strong>${isOwn && html` <span class="badge">signed in with</span>`}
-      <div class="soft"><code>${key.preview}</code></div>
+      <div class="soft">
+        <code>${key.preview}</code>${key.user?.id !== own?.user.id && html` of ${personOf(key.user)}`}
+      </div>
     </td>
+    <td><${Reach} organization=${key.organization} organizations=${own?.organizations?.nodes ?? []} /></td>
     <td>
       <details class="scopes">
         <summary>${key.scopes.length === 1 ? '1 scope' : `${key.scopes.length} scopes`}</summary>
@@ -64,4 +70,20 @@ function rowOf(key: Row, isOwn: boolean, onDone: () => void): VNode {
       </div>
     </td>
   </tr>`;
+}
+
+interface ReachProps {
+  readonly organization: Row['organization'];
+  readonly organizations: readonly { readonly id: string; readonly name: string }[];
+}
+
+/** Where a key acts. Unbound keys that somebody sees are their own: they reach the organizations of the caller. */
+function Reach({ organization, organizations }: ReachProps): VNode {
+  if (organization) return html`<span>${organization.name}</span>`;
+  return html`<details class="scopes">
+    <summary>All your organizations</summary>
+    <ul>
+      ${organizations.map(({ id, name }) => html`<li key=${id}>${name}</li>`)}
+    </ul>
+  </details>`;
 }

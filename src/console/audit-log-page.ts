@@ -3,7 +3,7 @@ import { Filters, SearchField, useFilter, useSettled } from './filters.ts';
 import { usePages } from './hooks.ts';
 import { html } from './html.ts';
 import type { Answers } from './operation-types.ts';
-import { Empty, List, PageFrame, Time, personOf, wordsOf } from './parts.ts';
+import { Badge, Empty, List, PageFrame, Time, personOf, wordsOf } from './parts.ts';
 
 type Row = NonNullable<NonNullable<Answers['AuditLog']['viewer']['organization']>['auditLog']>['nodes'][number];
 
@@ -46,10 +46,10 @@ function momentOf(day: string, plusMs: number): string {
 function rowOf(entry: Row): VNode {
   return html`<tr key=${entry.databaseId}>
     <td><${Time} at=${entry.occurredAt} /></td>
-    <td><code>${entry.operation}</code></td>
+    <td><code>${entry.operation}</code>${entry.refusal && html` <${Badge} value=${entry.refusal} />`}</td>
     <td>${entry.actor ? personOf(entry.actor) : wordsOf(entry.source)}</td>
     <td>
-      ${entry.targetType}
+      ${entry.targetType === 'Session' && entry.targetId ? html`<a href=${`/sessions/${encodeURIComponent(entry.targetId)}`}>Session</a>` : entry.targetType}
       ${entry.targetId && html`<div class="soft"><code class="cut" title=${entry.targetId}>${entry.targetId}</code></div>`}
     </td>
     <td><code class="soft cut" title=${entry.requestId}>${entry.requestId}</code></td>

@@ -3,7 +3,7 @@ import { run } from './api.ts';
 import { refusalOf, usePages } from './hooks.ts';
 import { html } from './html.ts';
 import type { Answers } from './operation-types.ts';
-import { Action, Badge, Empty, List, PageFrame, Time, wordsOf } from './parts.ts';
+import { Action, Badge, Empty, List, PageFrame, Time } from './parts.ts';
 
 type Row = NonNullable<NonNullable<Answers['McpServers']['viewer']['organization']>['mcpServers']>['nodes'][number];
 
@@ -19,6 +19,11 @@ const NEXT: Readonly<Record<string, string>> = {
 const LABEL: Readonly<Record<string, string>> = {
   COMPLETE_AUTHORIZATION: 'Go on to authorize',
   AUTHORIZE: 'Authorize',
+};
+
+const VISIBLE_TO: Readonly<Record<Row['visibility'], string>> = {
+  SHARED: 'The organization',
+  PERSONAL: 'Its owner',
 };
 
 const COMMAND = `mutation {
@@ -54,11 +59,11 @@ export function McpConnectionsPage(): VNode {
         />${server.statusReason && html`<div class="soft">${server.statusReason}</div>`}
       </td>
       <td>${NEXT[server.nextAction] ?? server.nextAction}</td>
-      <td>${wordsOf(server.visibility)}</td>
+      <td>${VISIBLE_TO[server.visibility]}</td>
       <td><${Time} at=${server.lastCheckedAt} /></td>
       <td class="end">
         <div class="actions">
-          ${server.viewerCanAuthorize && html`<${Action} label=${LABEL[server.nextAction] ?? 'Authorize again'} isPlain=${server.nextAction === 'NONE'} run=${authorize} />`}
+          ${server.viewerCanAuthorize && server.authType === 'OAUTH' && html`<${Action} label=${LABEL[server.nextAction] ?? 'Authorize again'} isPlain=${!(server.nextAction in LABEL)} run=${authorize} />`}
           ${server.type === 'REMOTE' && html`<${Action} label="Test" run=${test} />`}
         </div>
       </td>

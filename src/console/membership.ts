@@ -1,18 +1,25 @@
 import type { VNode } from 'preact';
+import { useState } from 'preact/hooks';
 import { organization as chosen, run } from './api.ts';
-import { refusalOf } from './hooks.ts';
+import { refusalOf, useQuery } from './hooks.ts';
 import { html } from './html.ts';
-import { Action } from './parts.ts';
+import { Action, Faults, Loading } from './parts.ts';
 
-interface MembershipProps {
-  readonly organization: {
-    readonly id: string;
-    readonly name: string;
-  };
+interface Organization {
+  readonly id: string;
+  readonly databaseId: string;
+  readonly name: string;
+  readonly slug: string | null;
+  readonly viewerCanAdminister: boolean;
 }
 
-/** The caller's own membership: the way out. */
-export function Membership({ organization: { id, name } }: MembershipProps): VNode {
+interface OrganizationProps {
+  readonly organization: Organization;
+}
+
+/** The ways out: leaving the organization, and for administrators deleting it. */
+export function Membership({ organization }: OrganizationProps): VNode {
+  const { id, name } = organization;
   const leave = async () => {
     const { data, faults } = await run('LeaveOrganization', { id });
     const result = data?.leaveOrganization;
@@ -21,9 +28,75 @@ export function Membership({ organization: { id, name } }: MembershipProps): VNo
   };
   const question = `Leave “${name}”? Your keys of this organization stop working at once. Only an invitation brings you back.`;
   return html`<section aria-labelledby="membership">
-    <h2 id="membership">Your membership</h2>
+    <h2 id="membership">Leave</h2>
     <${Action} label="Leave the organization" confirm=${question} run=${leave} />
+    ${organization.viewerCanAdminister && html`<${Deletion} organization=${organization} />`}
   </section>`;
+}
+
+function Deletion({ organization }: OrganizationProps): VNode {
+  const [isOpen, setOpen] = useState(false);
+  if (!isOpen) {
+    return html`<p>
+      <button class="button small plain" onClick=${() => setOpen(true)}>Delete the organization…</button>
+    </p>`;
+  }
+  return html`<${DeletionForm} organization=${organization} onCancel=${() => setOpen(false)} />`;
+}
+
+/** What is lost, and the slug typed again. */
+function DeletionForm({
+  organization: { id, databaseId, name, slug },
+  onCancel,
+}: OrganizationProps & { readonly onCancel: () => void }): VNode {
+  const { data, faults, isLoading } = useQuery('DeletionPreview', {});
+  const [typed, setTyped] = useState('');
+  const [fault, setFault] = useState<string>();
+  const wanted = slug ?? databaseId;
+  const remove = async (event: Event) => {
+    event.preventDefault();
+    const answer = await run('DeleteOrganization', { id, confirmSlug: typed });
+    const result = answer.data?.deleteOrganization;
+    if (result?.__typename === 'DeleteOrganizationPayload') goHome();
+    setFault(refusalOf(result, answer.faults));
+  };
+  const preview = data?.viewer.organization?.deletionPreview;
+  const lost: [string, string | number][] = preview
+    ? [
+        ['Members lose it', preview.memberCount],
+        ['API keys', preview.apiKeyCount],
+        ['Sessions', preview.sessionCount],
+        ['Events of sessions', preview.sessionEventCount],
+        ['Event definitions', preview.eventDefinitionCount],
+        ['MCP connections', preview.mcpServerCount],
+      ]
+    : [];
+  return html`<form class="panel danger-zone" onSubmit=${remove} aria-label="Delete the organization">
+    <p>Deleting “${name}” ends its keys at once, and deletes everything in it. It cannot be undone.</p>
+    ${isLoading && html`<${Loading} />`}<${Faults} faults=${faults} />
+    <dl class="counts">
+      ${lost.map(
+        ([what, count]) =>
+          html`<div key=${what}>
+            <dt>${what}</dt>
+            <dd>${String(count)}</dd>
+          </div>`,
+      )}
+    </dl>
+    <div class="filters">
+      <label
+        ><span>Type <code>${wanted}</code></span>
+        <input
+          required
+          autocomplete="off"
+          value=${typed}
+          onInput=${(event: InputEvent) => setTyped((event.target as HTMLInputElement).value)}
+      /></label>
+      <button class="button small danger" disabled=${typed !== wanted}>Delete it for good</button>
+      <button type="button" class="button small plain" onClick=${onCancel}>Cancel</button>
+    </div>
+    ${fault !== undefined && html`<p class="fault" role="alert">${fault}</p>`}
+  </form>`;
 }
 
 /** Opens the console anew, in another organization of the key; with none, or without the key, it says what to do. */

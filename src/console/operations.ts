@@ -13,11 +13,12 @@ const EVENT = `
   }`;
 
 const MCP_SERVER = `
-  id databaseId name type visibility status statusReason nextAction serverUrl command lastCheckedAt connectedAt
+  id databaseId name type authType visibility status statusReason nextAction serverUrl command lastCheckedAt connectedAt
   tokenExpiresAt viewerCanAuthorize`;
 
 const API_KEY = `
-  id databaseId name preview scopes createdAt expiresAt lastUsedAt revokedAt viewerCanRevoke viewerCanUpdate`;
+  id databaseId name preview scopes createdAt expiresAt lastUsedAt revokedAt viewerCanRevoke viewerCanUpdate
+  organization { id name } user { id name email }`;
 
 const FAULT = '... on Error { message } ... on ValidationError { faults { path message } }';
 
@@ -105,7 +106,9 @@ export const OPERATIONS = {
     testMcpServer(input: { mcpServerId: $id }) { __typename ... on TestMcpServerPayload { mcpServer { ${MCP_SERVER} } } ${FAULT} }
   }`,
 
-  OwnScopes: `query OwnScopes { viewer { apiKey { id scopes } } }`,
+  OwnKey: `query OwnKey {
+    viewer { user { id } apiKey { id scopes } organizations(first: 100) { nodes { id name } } }
+  }`,
 
   ApiKeys: `query ApiKeys($first: Int!, $after: String) {
     viewer { apiKeys(first: $first, after: $after) {
@@ -137,7 +140,9 @@ export const OPERATIONS = {
     } }
   }`,
 
-  Membership: `query Membership { viewer { user { id } organization { id name slug viewerCanAdminister } } }`,
+  Membership: `query Membership {
+    viewer { user { id } organization { id databaseId name slug viewerCanAdminister } }
+  }`,
 
   ChangeRole: `mutation ChangeRole($userId: ID!, $role: OrganizationRole!) {
     changeOrganizationMemberRole(input: { userId: $userId, role: $role }) { __typename ${FAULT} }
@@ -145,6 +150,16 @@ export const OPERATIONS = {
 
   RemoveMember: `mutation RemoveMember($userId: ID!) {
     removeOrganizationMember(input: { userId: $userId }) { __typename ${FAULT} }
+  }`,
+
+  DeletionPreview: `query DeletionPreview {
+    viewer { organization { id deletionPreview {
+      memberCount apiKeyCount sessionCount sessionEventCount eventDefinitionCount mcpServerCount
+    } } }
+  }`,
+
+  DeleteOrganization: `mutation DeleteOrganization($id: ID!, $confirmSlug: String!) {
+    deleteOrganization(input: { organizationId: $id, confirmSlug: $confirmSlug }) { __typename ${FAULT} }
   }`,
 
   LeaveOrganization: `mutation LeaveOrganization($id: ID!) {
@@ -176,7 +191,7 @@ export const OPERATIONS = {
 
   AuditLog: `query AuditLog($first: Int!, $after: String, $filter: AuditEntryFilter) {
     viewer { organization { id auditLog(first: $first, after: $after, filter: $filter) {
-      nodes { id databaseId occurredAt operation source targetType targetId requestId actor { id name email } }
+      nodes { id databaseId occurredAt operation source targetType targetId requestId refusal actor { id name email } }
       pageInfo { hasNextPage endCursor }
     } } }
   }`,

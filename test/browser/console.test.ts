@@ -115,7 +115,7 @@ describe.each(VIEWS)('%s', (view, options) => {
       await page.getByRole('heading', { name, level: 1 }).waitFor();
       expect(await link.getAttribute('aria-current')).toBe('page');
       // Where a page begins, for those who do not see that it is another one.
-      expect(await page.evaluate(() => document.activeElement?.id)).toBe('page-title');
+      await expect.poll(() => page.evaluate(() => document.activeElement?.id), patience).toBe('page-title');
       expect(await page.title()).toBe(`${name} – Workspace gateway`);
       await isGood(path.slice(1));
     }

@@ -154,3 +154,27 @@ test('a member sees the members without a button to change them, and leaves', as
   // The key was bound to the organization, so it is gone with the membership.
   await page.waitForURL(/\/sign-in\?/);
 });
+
+test('an administrator sees what would be lost, types the slug again, and deletes the organization', async () => {
+  const admin = await gateway.createKey();
+  const { page } = await open(`${server.url}/members`, { key: admin.key, width: 390 });
+  await page.getByRole('button', { name: 'Delete the organization…' }).click();
+  const form = page.getByRole('form', { name: 'Delete the organization' });
+  await form.getByText('Events of sessions').waitFor();
+  const remove = form.getByRole('button', { name: 'Delete it for good' });
+  expect(await remove.isDisabled()).toBe(true);
+  await form.getByRole('textbox').fill(admin.organization);
+  await isGood(page, 'organization-deletion-390');
+  await remove.click();
+  await page.waitForURL(/\/sign-in\?/);
+});
+
+test('keys say where they act: one organization, or all of their user', async () => {
+  const { key } = await gateway.createKey();
+  const { page, complaints } = await open(`${server.url}/api-keys`, { key });
+  const row = page.getByRole('table', { name: 'API keys' }).getByRole('row', { name: /signed in with/ });
+  await row.waitFor();
+  const name = await page.locator('.side .organization').textContent();
+  expect(await row.getByRole('cell').nth(1).textContent()).toContain(String(name));
+  expect(complaints).toEqual([]);
+});
