@@ -94,6 +94,8 @@ export interface OperationContext {
   readonly requestIdOrigin: RequestIdOrigin;
   /** To be called with whatever refuses a field or an operation of GraphQL: refused attempts are recorded in the audit log. */
   readonly onRefusal: (error: unknown, operation: string) => void;
+  /** To be called with what an operation has changed. */
+  readonly onChange?: (operation: string, target: AuditTarget) => void;
   readonly now: () => Date;
   readonly newId: () => string;
   readonly timing: Timing;
@@ -197,6 +199,7 @@ export function write<Input, Result>(
         const result = await run({ ...context, em }, input);
         const changed = target(result, input, context.actor);
         if (changed) await recordAudit(em, auditEntry(context, operation, changed));
+        if (changed) context.onChange?.(operation, changed);
         return result;
       });
       if (endsRightsOf) await context.settleChanges(endsRightsOf(written));

@@ -4,6 +4,7 @@ import ErrorsPlugin from '@pothos/plugin-errors';
 import RelayPlugin from '@pothos/plugin-relay';
 import ValidationPlugin from '@pothos/plugin-validation';
 import './access-plugin.ts';
+import type { DomainError } from '../errors.ts';
 import type { OperationContext } from '../operation.ts';
 import { DEFAULT_PAGE_SIZE } from '../postgres/keyset.ts';
 import type { Timestamp } from '../text/timestamps.ts';
@@ -13,6 +14,8 @@ import { toValidationError } from '../validation.ts';
 export interface GraphQLContext extends OperationContext {
   /** Called when the operation of a mutation has succeeded, since its typed errors are data, too. */
   readonly onSuccess?: () => void;
+  /** Why the mutation is refused, whatever its input is. */
+  readonly refusal?: DomainError;
 }
 
 /** Marks fields that ask other servers, so that no transaction may be open around them. */

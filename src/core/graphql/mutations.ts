@@ -89,6 +89,7 @@ async function runMutation<Schema extends z.ZodType, Result extends object>(
   info: GraphQLResolveInfo,
 ): Promise<Result> {
   try {
+    if (context.refusal) throw context.refusal;
     const result = await run(context, parseInput(schema, withPlainIds(given, ids)), info);
     context.onSuccess?.();
     return result;

@@ -147,7 +147,9 @@ export const appendSessionEvents = guarded(
     context: OperationContext,
     { sessionId, batchId, events }: AppendSessionEventsInput,
   ): Promise<AppendedEvents> => {
-    const entry = auditEntry(context, 'appendSessionEvents', { type: 'Session', id: sessionId });
+    const target = { type: 'Session', id: sessionId };
+    context.onChange?.('appendSessionEvents', target);
+    const entry = auditEntry(context, 'appendSessionEvents', target);
     const statement = appendStatement(context, { sessionId, batchId, events }, entry);
     const [head] = await inTurn(context, sessionId, () =>
       context.sql.attempt(statement).catch((error: unknown) => {

@@ -146,6 +146,7 @@ async function changeSession(
 ): Promise<SessionRow> {
   const given = CHANGEABLE.filter((name) => changes[name] !== undefined);
   if (given.length === 0) {
+    context.onChange?.(operation, { type: 'Session', id: sessionId });
     await requireSessionChange(context, sessionId, expectedUpdatedAt);
     const [row] = await findSessions(context, [sessionId], selected);
     return row ?? refuse(context, sessionId);
@@ -156,11 +157,13 @@ async function changeSession(
       return [name, AS_JSON.has(name) && value !== null ? JSON.stringify(value) : value];
     }),
   );
+  const target = { type: 'Session', id: sessionId };
+  context.onChange?.(operation, target);
   const row = await updateSessionRow(
     context,
     sessionId,
     { ...written, updatedAt: context.now() },
-    { expectedUpdatedAt, entry: auditEntry(context, operation, { type: 'Session', id: sessionId }), columns: selected },
+    { expectedUpdatedAt, entry: auditEntry(context, operation, target), columns: selected },
   );
   if (!row) return refuse(context, sessionId, expectedUpdatedAt);
   // Who follows the session's events may have to learn that it is private now.

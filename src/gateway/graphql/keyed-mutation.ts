@@ -14,9 +14,11 @@ import {
 } from 'graphql';
 import type { Logger } from 'pino';
 import { answerBytes, answerTooLarge, isSurelyTooLarge } from '../../core/answer-size.ts';
-import { CODE_OF, STATUS_OF } from '../../core/errors.ts';
+import { CODE_OF, ForbiddenError, NotFoundError, STATUS_OF } from '../../core/errors.ts';
 import type { GraphQLContext } from '../../core/graphql/builder.ts';
+import { accessOf } from '../../core/graphql/refusable.ts';
 import type { HttpHeaders } from '../../core/http/messages.ts';
+import { hasAccess } from '../../core/operation.ts';
 import { RawJson, stringifyWithRawJson } from '../../core/text/raw-json.ts';
 import type { Execute } from '../../graphql-executor/executor.ts';
 import type { Idempotency, Outcome } from '../idempotency/idempotency.ts';
@@ -64,6 +66,8 @@ export async function executeWithKey(
   const [name, ...others] = mutationFieldsOf(document);
   if (name === undefined) return masked(await run({ ...args, contextValue: context }), { log });
   if (others.length > 0) return { errors: [severalFields()] };
+  // Whoever may not do it is answered as without a key, and is given no stored answer.
+  if (!mayRun(args.schema, document, context)) return masked(await run({ ...args, contextValue: context }), { log });
   const work = (inner: GraphQLContext) => executeOnce(run, args, inner, log);
   try {
     const key = idempotencyKeyOf(headers) ?? '';
@@ -79,7 +83,11 @@ export async function executeWithKey(
       ...(isReplayed && { extensions: { http: { headers: { [REPLAYED_HEADER]: 'true' } } } }),
     };
   } catch (error) {
-    return error instanceof NothingDone ? error.result : { data: null, errors: [toFieldError(error, name, log)] };
+    if (error instanceof NothingDone) return error.result;
+    // A member of the mutation's result, where it has such a member.
+    if (error instanceof ForbiddenError || error instanceof NotFoundError)
+      return masked(await run({ ...args, contextValue: { ...context, refusal: error } }), { log });
+    return { data: null, errors: [toFieldError(error, name, log)] };
   }
 }
 
@@ -99,6 +107,16 @@ async function executeOnce(run: Execute, args: ExecutionArgs, context: GraphQLCo
 function documentOf({ document, operationName }: ExecutionArgs): DocumentNode {
   const name = getOperationAST(document, operationName)?.name?.value ?? '';
   return separateOperations(document)[name] ?? document;
+}
+
+/** Whether the caller has what the mutation needs of them, whatever its input is. */
+function mayRun(schema: GraphQLSchema, document: DocumentNode, { actor }: GraphQLContext): boolean {
+  const operation = getOperationAST(document);
+  const fields = schema.getMutationType()?.getFields() ?? {};
+  return [...(operation ? rootFieldsOf(document, operation).values() : [])].every((name) => {
+    const access = fields[name] && accessOf(fields[name]);
+    return !access || hasAccess(actor, access);
+  });
 }
 
 /** Response names; `__typename` does nothing. */

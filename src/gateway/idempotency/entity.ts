@@ -1,5 +1,5 @@
 import { type InferKyselyDB, defineEntity, p } from '@mikro-orm/postgresql';
-import type { Scope } from '../../core/operation.ts';
+import { ROLES, type Scope } from '../../core/operation.ts';
 import type { SealedColumn } from '../../core/secrets/secret-check.ts';
 import type { SecretPlace } from '../../core/secrets/secrets.ts';
 import { User } from '../../domains/users/entity.ts';
@@ -16,6 +16,12 @@ const IdempotencyKeySchema = defineEntity({
     fingerprint: p.text(),
     /** What the API key could do that the answer was given to. */
     scopes: p.array<Scope>(),
+    /** The role that its caller had in the organization. */
+    role: p.enum(ROLES).nullable(),
+    /** The operation and what it has changed, as the audit log names them; null where it has changed nothing, or several at once. */
+    operation: p.text().nullable(),
+    targetType: p.text().nullable(),
+    targetId: p.uuid().nullable(),
     /** Whose request this is: one that took too long and was taken over does not answer for its successor. */
     claim: p.uuid(),
     /** Encrypted, since it may show a secret; null while the request runs outside of a transaction. */

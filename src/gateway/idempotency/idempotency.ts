@@ -2,14 +2,15 @@ import { createHash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { EntityManager } from '@mikro-orm/postgresql';
 import type { Logger } from 'pino';
-import { ConflictError, ForbiddenError, invalid, unauthenticated } from '../../core/errors.ts';
-import type { OperationContext, Scope } from '../../core/operation.ts';
+import { ConflictError, invalid, unauthenticated } from '../../core/errors.ts';
+import type { OperationContext } from '../../core/operation.ts';
 import { type SecretBox, SecretError } from '../../core/secrets/secrets.ts';
 import { type Sql, sqlWithin } from '../../core/postgres/sql.ts';
 import type { Outbound } from '../../core/outbound/outbound.ts';
 import type { Database } from '../../core/postgres/connections.ts';
 import { createKeyedQueue } from '../../core/keyed-queue.ts';
 import { placeOfAnswer } from './entity.ts';
+import { type AnsweredRequest, requireStandingRights } from './standing-rights.ts';
 import { type KeyPlace, claimKey, giveUpClaim, keepAnswer, readAnswer, setLockTimeout } from './queries.ts';
 
 export interface KeyedRequest {
@@ -41,9 +42,8 @@ const POLL_MS = 50;
  * payload selects take three more. Two are left for the database.
  */
 const CLAIM_IN_OUTBOUND_TIMEOUTS = 8;
-interface StoredAnswer {
+interface StoredAnswer extends AnsweredRequest {
   readonly fingerprint: string;
-  readonly scopes: Scope[];
   readonly answer: string | null;
 }
 
@@ -53,7 +53,11 @@ interface Claim extends KeyedRequest {
   readonly fingerprint: string;
   /** Of this attempt. */
   readonly token: string;
+  /** What the operation has changed, once it has. */
+  readonly change: Change;
 }
+
+type Change = Pick<AnsweredRequest, 'operation' | 'targetType' | 'targetId'>;
 
 type Work = (context: OperationContext) => Promise<Outcome>;
 
@@ -92,7 +96,7 @@ export class Idempotency {
   /**
    * Runs `work`, or gives the stored answer of the same request.
    * @throws ConflictError (409) when the key was used for another request, or its request still runs after 10 seconds; ForbiddenError (403)
-   * when the answer was given to an API key with scopes that this one lacks; whatever `work` throws.
+   * and NotFoundError (404) as `requireStandingRights`, where the answer may not be given again; whatever `work` throws.
    */
   async run(request: KeyedRequest, work: Work): Promise<Answered> {
     const deadline = performance.now() + this.#waitMs;
@@ -103,6 +107,7 @@ export class Idempotency {
       place: { userId: actor.userId, digest },
       fingerprint: hash([request.operation, request.input]),
       token: this.#parts.newId(),
+      change: { operation: null, targetType: null, targetId: null },
     };
     const release = await this.#queue.take(`${actor.userId} ${digest}`, this.#waitMs);
     if (!release) throw stillRunning();
@@ -148,6 +153,7 @@ export class Idempotency {
       organizationId: organization?.id ?? null,
       fingerprint,
       scopes: [...scopes],
+      role: organization?.role ?? null,
       claim: token,
       createdAt: at,
       expiresAt: new Date(at.getTime() + CLAIM_IN_OUTBOUND_TIMEOUTS * this.#parts.outbound.totalTimeoutMs),
@@ -178,6 +184,7 @@ export class Idempotency {
       notifier,
       settleChanges,
       appendQueue: undefined,
+      onChange: noteIn(claim.change),
     });
     if (isSuccess) {
       await this.#keep(sqlWithin(em), claim, text);
@@ -195,7 +202,7 @@ export class Idempotency {
     const giveUp = () => sql.all(giveUpClaim({ ...claim.place, claim: claim.token }));
     let outcome: Outcome;
     try {
-      outcome = await work(claim.context);
+      outcome = await work({ ...claim.context, onChange: noteIn(claim.change) });
     } catch (error) {
       await giveUp().catch((failure: unknown) => log.warn({ err: failure }, 'idempotency key not given up'));
       throw error;
@@ -205,9 +212,9 @@ export class Idempotency {
     return { text: outcome.text, isReplayed: false };
   }
 
-  async #keep(connection: Sql, { place, token }: Claim, text: string): Promise<void> {
+  async #keep(connection: Sql, { place, token, change }: Claim, text: string): Promise<void> {
     const answer = await this.#parts.secrets.seal(text, placeOfAnswer(place.userId, place.digest));
-    await connection.all(keepAnswer({ ...place, claim: token, answer }));
+    await connection.all(keepAnswer({ ...place, ...change, claim: token, answer }));
   }
 
   async #replay({ place, fingerprint, context }: Claim, stored: StoredAnswer): Promise<Answered | undefined> {
@@ -217,11 +224,7 @@ export class Idempotency {
         'Idempotency-Key: was used for another request; take a new key for each request, and the same one only to send it again',
       );
     if (stored.answer === null) return undefined;
-    const excess = stored.scopes.filter((scope) => !context.actor.scopes.has(scope));
-    if (excess.length > 0)
-      throw new ForbiddenError(
-        `Idempotency-Key: its answer was given to an API key with scopes that this one lacks: ${excess.join(', ')}`,
-      );
+    await requireStandingRights(context, stored);
     try {
       return {
         text: await this.#parts.secrets.open(stored.answer, placeOfAnswer(place.userId, place.digest)),
@@ -241,6 +244,10 @@ export class Idempotency {
 // PostgreSQL's own codes (appendix A).
 const LOCK_NOT_AVAILABLE = '55P03';
 const FOREIGN_KEY_VIOLATION = '23503';
+
+function noteIn(change: Change): NonNullable<OperationContext['onChange']> {
+  return (operation, { type, id }) => void Object.assign(change, { operation, targetType: type, targetId: id });
+}
 
 function stillRunning(): ConflictError {
   return new ConflictError(

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import type { Scope } from '../../core/operation.ts';
+import type { Role, Scope } from '../../core/operation.ts';
 import { prepared, queriesOn } from '../../core/postgres/queries.ts';
 import type { IdempotencyTables } from './entity.ts';
 
@@ -16,10 +16,18 @@ export interface ClaimedKey extends KeyPlace {
   readonly claim: string;
 }
 
+interface KeptAnswer {
+  readonly answer: string;
+  readonly operation: string | null;
+  readonly targetType: string | null;
+  readonly targetId: string | null;
+}
+
 interface NewClaim extends ClaimedKey {
   readonly organizationId: string | null;
   readonly fingerprint: string;
   readonly scopes: Scope[];
+  readonly role: Role | null;
   readonly createdAt: Date;
   readonly expiresAt: Date;
 }
@@ -37,6 +45,7 @@ export const claimKey = prepared<NewClaim>()((value) =>
       organization_id: value('organizationId'),
       fingerprint: value('fingerprint'),
       scopes: value('scopes'),
+      role: value('role'),
       claim: value('claim'),
       created_at: value('createdAt'),
       expires_at: value('expiresAt'),
@@ -47,6 +56,10 @@ export const claimKey = prepared<NewClaim>()((value) =>
         .doUpdateSet((eb) => ({
           fingerprint: eb.ref('excluded.fingerprint'),
           scopes: eb.ref('excluded.scopes'),
+          role: eb.ref('excluded.role'),
+          operation: null,
+          target_type: null,
+          target_id: null,
           claim: eb.ref('excluded.claim'),
           answer: null,
           created_at: eb.ref('excluded.created_at'),
@@ -61,16 +74,23 @@ export const claimKey = prepared<NewClaim>()((value) =>
 export const readAnswer = prepared<KeyPlace>()((value) =>
   db
     .selectFrom('idempotency_key')
-    .select(['fingerprint', 'scopes', 'answer'])
+    .select(['fingerprint', 'answer', 'scopes', 'role', 'operation'])
+    .select(['target_type as targetType', 'target_id as targetId'])
     .where('user_id', '=', value('userId'))
     .where('digest', '=', value('digest')),
 );
 
 /** Stores the answer of the attempt that has the claim. */
-export const keepAnswer = prepared<ClaimedKey & { answer: string }>()((value) =>
+export const keepAnswer = prepared<ClaimedKey & KeptAnswer>()((value) =>
   db
     .updateTable('idempotency_key')
-    .set({ answer: value('answer'), expires_at: sql<string>`created_at + interval '24 hours'` })
+    .set({
+      answer: value('answer'),
+      operation: value('operation'),
+      target_type: value('targetType'),
+      target_id: value('targetId'),
+      expires_at: sql<string>`created_at + interval '24 hours'`,
+    })
     .where('user_id', '=', value('userId'))
     .where('digest', '=', value('digest'))
     .where('claim', '=', value('claim')),

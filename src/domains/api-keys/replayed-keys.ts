@@ -1,0 +1,36 @@
+import { ForbiddenError, notFound } from '../../core/errors.ts';
+import type { OperationContext } from '../../core/operation.ts';
+import { isWithin } from '../../core/postgres/reach.ts';
+import { prepared, queriesOn } from '../../core/postgres/queries.ts';
+import type { ApiKeyTables } from './entity.ts';
+import { reachedBy } from './policy.ts';
+
+const db = queriesOn<ApiKeyTables>();
+
+const findKey = prepared<{ id: string }>()((value) =>
+  db
+    .selectFrom('api_key')
+    .select(['user_id as userId', 'organization_id as organizationId', 'expires_at as expiresAt'])
+    .where('id', '=', value('id')),
+);
+
+/**
+ * Before an answer about a key is given again, which may have its secret.
+ * @throws NotFoundError for a key that the caller does not reach; ForbiddenError for the creation of one that is stronger than the caller's.
+ */
+export async function requireStillReached(
+  { sql, actor }: OperationContext,
+  keyId: string,
+  operation: string,
+): Promise<void> {
+  const key = await sql.primary.first(findKey({ id: keyId }));
+  if (!key) return;
+  if (key.userId !== actor.userId && !isWithin(reachedBy(actor), key)) throw notFound('API key');
+  if (operation !== 'createApiKey') return;
+  const isWider = actor.isBound === true && key.organizationId !== actor.organization?.id;
+  const own = await sql.primary.first(findKey({ id: actor.keyId }));
+  const latest = own?.expiresAt ?? null;
+  const isLonger = latest !== null && (key.expiresAt === null || Date.parse(key.expiresAt) > Date.parse(latest));
+  if (isWider || isLonger)
+    throw new ForbiddenError('Idempotency-Key: its answer is an API key that is stronger than the calling one');
+}

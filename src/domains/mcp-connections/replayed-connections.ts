@@ -1,0 +1,26 @@
+import { notFound } from '../../core/errors.ts';
+import type { OperationContext } from '../../core/operation.ts';
+import { isWithin } from '../../core/postgres/reach.ts';
+import { prepared, queriesOn } from '../../core/postgres/queries.ts';
+import type { McpConnectionTables } from './entity.ts';
+import { reachedBy, requireManager } from './policy.ts';
+
+const db = queriesOn<McpConnectionTables>();
+
+const findConnection = prepared<{ id: string }>()((value) =>
+  db
+    .selectFrom('mcp_connection')
+    .select(['organization_id as organizationId', 'owner_id as ownerId', 'visibility'])
+    .where('id', '=', value('id')),
+);
+
+/**
+ * Before an answer about a connection is given again; what is deleted by now may be.
+ * @throws NotFoundError where the caller does not see it; ForbiddenError for a shared one when the caller is no administrator.
+ */
+export async function requireStillManaged({ sql, actor }: OperationContext, id: string): Promise<void> {
+  const connection = await sql.primary.first(findConnection({ id }));
+  if (!connection) return;
+  if (!isWithin(reachedBy(actor), connection)) throw notFound('MCP connection');
+  requireManager(actor, connection.visibility);
+}
