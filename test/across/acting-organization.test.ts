@@ -1,0 +1,305 @@
+import { randomUUID } from 'node:crypto';
+import {
+  type GraphQLField,
+  type GraphQLInputType,
+  getNamedType,
+  isEnumType,
+  isInputObjectType,
+  isListType,
+  isNonNullType,
+  isObjectType,
+  isScalarType,
+} from 'graphql';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { accessOf } from '../../src/core/graphql/refusable.ts';
+import { type Route, isKeyless, isWrite, takesBody } from '../../src/core/http/route.ts';
+import { routes } from '../../src/gateway/routes.ts';
+import { schema } from '../../src/gateway/schema.ts';
+import { caseFaults } from '../support/completeness.ts';
+import { MUTATIONS, PARAMETERS, QUERIES, type References } from '../support/fixtures/isolation-cases.ts';
+import { send } from '../support/fixtures/second-gateway.ts';
+import {
+  type Combination,
+  type Holdings,
+  NAMES,
+  type Name,
+  type TwoOrganizations,
+  startTwoOrganizations,
+} from '../support/fixtures/two-organizations.ts';
+
+/**
+ * Every operation of both APIs, from the table of routes and the schema, with each key of a person in two organizations and each value of
+ * X-Organization-Id: it acts where it was meant to, or is refused before anything is read or written.
+ */
+
+let world: TwoOrganizations;
+/** What each organization holds, to which the requests of a test may point. */
+const references: Partial<Record<string, References>> = {};
+beforeAll(async () => {
+  world = await startTwoOrganizations();
+  for (const name of NAMES) references[name] = await world.record(name);
+  for (const { title, acts } of world.combinations)
+    for (const api of APIS)
+      if (acts !== 'refused') references[`${api}, ${title}`] = await world.record(acts === 'nowhere' ? 'A' : acts);
+});
+afterAll(() => world.close());
+
+const APIS = ['GraphQL', 'REST'] as const;
+
+/** Of an organization; or one of everything, which the operations of an API may use up with a combination. */
+function referencesOf(name: string): References {
+  const to = references[name];
+  if (!to) throw new Error(`nothing was recorded for ${name}`);
+  return to;
+}
+
+interface Answer {
+  readonly status: number;
+  readonly text: string;
+}
+type Ask = (combination: Combination, to: References) => Promise<Answer>;
+
+interface Operation {
+  readonly api: (typeof APIS)[number];
+  readonly name: string;
+  readonly writes: boolean;
+  readonly inOrganization: boolean;
+  readonly ask: Ask;
+  /** Whether it can be pointed at something of another organization. */
+  readonly refers: boolean;
+}
+
+/** Inputs of the mutations that refer to nothing, for which `MUTATIONS` has no case. */
+const INPUTS: Readonly<Record<string, (to: References) => object>> = {
+  createOrganization: () => ({ name: 'New' }),
+  createEventDefinition: () => ({ label: `Event ${randomUUID()}` }),
+  createSession: () => ({ title: 'New' }),
+  createMcpServer: () => ({ stdio: { name: randomUUID(), command: 'mcp' } }),
+  inviteOrganizationMember: () => ({ email: `${randomUUID()}@example.com` }),
+  acceptOrganizationInvitation: () => ({ token: 'wgi_unknown' }),
+  updateViewer: () => ({ name: `Ann ${randomUUID()}` }),
+  registerObjectIdentifiers: () => ({
+    objectType: 'CONTACT',
+    propertyName: 'badge',
+    identifiers: [{ value: randomUUID(), objectId: '1' }],
+  }),
+  removeObjectIdentifiers: (to) => ({ ids: [to.identifierId] }),
+};
+/** The same of mutations whose case can be sent only once. */
+const FRESH: typeof INPUTS = {
+  updateMcpServer: ({ mcpConnectionId }) => ({ mcpServerId: mcpConnectionId, name: randomUUID() }),
+};
+
+/** Bodies of the routes whose example refers to something, or can be sent only once. */
+const BODIES: Readonly<Record<string, (to: References) => object>> = {
+  createOrganization: () => ({ name: 'New' }),
+  createMcpConnection: () => ({ type: 'stdio', name: randomUUID(), command: 'mcp' }),
+  updateMcpConnection: () => ({ name: randomUUID() }),
+  createSession: () => ({ title: 'New' }),
+  createBroadcast: ({ channelGuid }) => ({ channelGuid, content: { body: 'New' } }),
+  sendEventOccurrence: (to) => occurrenceOf(to),
+  sendEventOccurrences: (to) => ({ inputs: [occurrenceOf(to)] }),
+  updateEventProperty: ({ property }) => ({ name: property, label: 'Renamed' }),
+};
+
+function occurrenceOf({ eventNames: [eventName] }: References) {
+  return { eventName, properties: {}, email: 'somebody@example.com' };
+}
+
+/** Writes that are refused where they were meant, too, with these inputs. Their effects have tests beside their nouns. */
+const REFUSED_EVERYWHERE = new Set(['leaveOrganization', 'deleteOrganization']);
+/** An unbound key creates keys for any organization of its user, which is named in the input. */
+const REACHES_OTHERS = 'createApiKey';
+
+function askGraphQL(combination: Combination, query: string, variables: object = {}, accept = 'application/json') {
+  const { key, header } = combination;
+  const headers = { 'Content-Type': 'application/json', Accept: accept, ...header };
+  const body = JSON.stringify({ query, variables });
+  return send(world.gateway, 'POST', '/graphql', { key, headers, body });
+}
+
+const fieldsOf = (type: ReturnType<typeof schema.getQueryType>) => Object.values(type?.getFields() ?? {});
+
+const mutations = fieldsOf(schema.getMutationType()).map((field): Operation => {
+  const type = String(field.args[0]?.type);
+  const query = `mutation($input: ${type}) { ${field.name}(input: $input) { __typename ... on Error { code } } }`;
+  const refers = MUTATIONS[field.name];
+  const inputOf = (to: References) =>
+    (FRESH[field.name] ?? INPUTS[field.name])?.(to) ?? refers?.(to)[0] ?? valueOf(field.args[0]?.type);
+  return {
+    api: 'GraphQL',
+    name: field.name,
+    writes: true,
+    inOrganization: accessOf(field)?.inOrganization === true,
+    refers: refers !== undefined,
+    ask: (combination, to) => askGraphQL(combination, query, { input: inputOf(to) }),
+  };
+});
+
+/** A value that fits the type, for a document that is refused before it is looked at. */
+function valueOf(type: GraphQLInputType | undefined): unknown {
+  if (isNonNullType(type)) return valueOf(type.ofType);
+  if (isListType(type)) return [];
+  if (isEnumType(type)) return type.getValues()[0]?.name;
+  if (!isInputObjectType(type)) return 'x';
+  const needed = Object.values(type.getFields()).filter((field) => isNonNullType(field.type));
+  return Object.fromEntries(needed.map((field) => [field.name, valueOf(field.type)]));
+}
+
+/** Scalar fields of an object type; of an organization also all its lists. */
+function selectionOf(field: GraphQLField<unknown, unknown>, depth = 0): string {
+  const type = getNamedType(field.type);
+  if (!isObjectType(type)) return '{ __typename }';
+  const isFree = (each: GraphQLField<unknown, unknown>) => !each.args.some((argument) => isNonNullType(argument.type));
+  const selected = Object.values(type.getFields()).flatMap((each) => {
+    const inner = getNamedType(each.type);
+    if (!isFree(each)) return [];
+    if (isScalarType(inner) || isEnumType(inner)) return [each.name];
+    if (depth > 4 || !isObjectType(inner)) return [];
+    const isWay = type.name === 'Viewer' || type.name.endsWith('Connection') || inner.name.endsWith('Connection');
+    return isWay && each.name !== 'edges' ? [`${each.name} ${selectionOf(each, depth + 1)}`] : [];
+  });
+  return `{ __typename ${selected.join(' ')} }`;
+}
+
+const queries = fieldsOf(schema.getQueryType()).map((field): Operation => {
+  const cases = QUERIES[field.name];
+  const argument = field.args.some((each) => isNonNullType(each.type)) ? '(label: "New")' : '';
+  const documentOf = (to: References) => cases?.(to)[0] ?? `${field.name}${argument} ${rest(field)}`;
+  return {
+    api: 'GraphQL',
+    name: field.name,
+    writes: false,
+    inOrganization: accessOf(field)?.inOrganization === true,
+    refers: cases !== undefined,
+    ask: (combination, to) => askGraphQL(combination, `{ ${documentOf(to)} }`),
+  };
+});
+
+function rest(field: GraphQLField<unknown, unknown>): string {
+  return isScalarType(getNamedType(field.type)) ? '' : selectionOf(field);
+}
+
+const subscriptions = fieldsOf(schema.getSubscriptionType()).map((field): Operation => {
+  const documentOf = (to: References) => QUERIES[field.name]?.(to)[0] ?? `${field.name} { __typename }`;
+  return {
+    api: 'GraphQL',
+    name: field.name,
+    writes: false,
+    inOrganization: true,
+    refers: QUERIES[field.name] !== undefined,
+    ask: (combination, to) => askGraphQL(combination, `subscription { ${documentOf(to)} }`, {}, 'text/event-stream'),
+  };
+});
+
+const operationOf = (route: Route): Operation => ({
+  api: 'REST',
+  name: `${route.method} ${route.path}`,
+  writes: isWrite(route),
+  inOrganization: route.access.inOrganization,
+  refers: /:(?!userId)/.test(route.path),
+  ask: ({ key, header }, to) => {
+    const path = route.path.replaceAll(/:(\w+)/g, (_, name: string) => PARAMETERS[name]?.(to)[0] ?? 'x');
+    const body = BODIES[route.operationId]?.(to) ?? route.examples?.input ?? {};
+    const headers = { 'Content-Type': 'application/json', ...header };
+    return send(world.gateway, route.method, path, {
+      key,
+      headers,
+      ...(takesBody(route) && { body: JSON.stringify(body) }),
+    });
+  },
+});
+const ofRest = routes.flatMap((route) => (isKeyless(route) ? [] : [operationOf(route)]));
+
+/** What takes something away comes after everything that needs it. */
+const ENDS = /^(?:transition|leave|cancel)|delete|remove|revoke/i;
+const rank = ({ name }: Operation) => (ENDS.test(name) ? (/Definition|definitions\/:\w+$/.test(name) ? 2 : 1) : 0);
+const all = [...mutations, ...ofRest, ...queries].toSorted((a, b) => rank(a) - rank(b));
+const title = (operation: Operation) => [operation.name, operation] as const;
+
+/** Names of the organizations in which something changed, but for entries of their audit logs. */
+function changed(before: Holdings, after: Holdings, tables: (name: string) => boolean = () => true): Name[] {
+  const digest = (of: Holdings, name: Name) => JSON.stringify(Object.entries(of[name]).filter(([key]) => tables(key)));
+  return NAMES.filter((name) => digest(before, name) !== digest(after, name));
+}
+const beside = (table: string) => table !== 'audit_entry';
+
+/** Names of the organizations of which something shows that the request does not act in. Without one it may point at A. */
+function shownOf({ acts }: Combination, text: string): Name[] {
+  const { places } = world;
+  const shown = NAMES.filter((name) => name !== (acts === 'nowhere' ? 'A' : acts) && text.includes(places[name].mark));
+  return text.includes(places.C.id) ? [...shown, 'C'] : shown;
+}
+
+interface Outcome {
+  readonly answer: RegExp;
+  readonly changes: readonly Name[];
+  /** Whether the operation is not about the acting organization, and may change what it is about. */
+  readonly isOpen?: boolean;
+}
+
+function outcomeOf({ name, inOrganization, writes }: Operation, { acts }: Combination): Outcome {
+  if (!inOrganization || REFUSED_EVERYWHERE.has(name)) return { answer: /./, changes: [], isOpen: true };
+  if (acts === 'nowhere') return { answer: /: 400 |"(?:INVALID_INPUT|ValidationError)"/, changes: [] };
+  const changes = writes ? NAMES.filter((each) => each === acts) : [];
+  return { answer: /: 20\d (?!.*"(?:code|errors)":)/, changes };
+}
+
+test('every mutation that refers to nothing has its input here', () => {
+  const without = Object.entries(MUTATIONS).flatMap(([name, refers]) => (refers ? [] : [name]));
+  expect(caseFaults('INPUTS in test/across/acting-organization.test.ts', Object.keys(INPUTS), without)).toBe('');
+});
+
+describe.each([...all, ...subscriptions].map(title))('%s', (_, operation) => {
+  test('is refused with a header that names another organization than those of the key, before anything is read', async () => {
+    const to = referencesOf('C');
+    const before = await world.holdings();
+    for (const combination of world.combinations.filter(({ acts }) => acts === 'refused')) {
+      world.gateway.statements.length = 0;
+      const { status, text } = await operation.ask(combination, to);
+      expect([combination.title, status, text]).toEqual([
+        combination.title,
+        combination.refusal?.status,
+        expect.stringContaining(combination.refusal?.message ?? ''),
+      ]);
+      // The lookup of the key.
+      expect(world.gateway.statements).toHaveLength(1);
+      expect(text).not.toContain(world.places.C.mark);
+    }
+    expect(changed(before, await world.holdings())).toEqual([]);
+  });
+});
+
+describe.each(all.map(title))('%s', (_, operation) => {
+  test('acts where it was meant to, or nowhere', async () => {
+    let before = await world.holdings();
+    for (const combination of world.combinations.filter(({ acts }) => acts !== 'refused')) {
+      const { status, text } = await operation.ask(combination, referencesOf(`${operation.api}, ${combination.title}`));
+      const after = await world.holdings();
+      const answer = `${combination.title}: ${status} ${text}`;
+      const { acts } = combination;
+      const elsewhere = changed(before, after, beside).filter((name) => name !== acts);
+      expect([answer, operation.name === REACHES_OTHERS ? [] : elsewhere]).toEqual([answer, []]);
+      expect([answer, shownOf(combination, text)]).toEqual([answer, []]);
+      const outcome = outcomeOf(operation, combination);
+      expect(answer).toMatch(outcome.answer);
+      expect([answer, outcome.isOpen ? [] : changed(before, after)]).toEqual([answer, outcome.changes]);
+      before = after;
+    }
+  });
+
+  test.runIf(operation.refers && operation.name !== REACHES_OTHERS)(
+    'finds nothing of the organizations that the request does not act in',
+    async () => {
+      const before = await world.holdings();
+      for (const combination of world.combinations.filter(({ acts }) => acts !== 'refused')) {
+        for (const name of NAMES.filter((each) => each !== combination.acts)) {
+          const { text } = await operation.ask(combination, referencesOf(name));
+          const isEcho = text.includes(world.places[name].mark);
+          expect([combination.title, name, isEcho ? text : '']).toEqual([combination.title, name, '']);
+        }
+      }
+      expect(changed(before, await world.holdings(), beside)).toEqual([]);
+    },
+  );
+});
