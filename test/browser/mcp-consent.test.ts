@@ -236,3 +236,18 @@ test('in the browser of the user who asked, signed in, nothing is asked', async 
   const connected = await consent(authorizationUrl);
   expect(await connected.locator('main').innerText()).toContain('The MCP connection “Known” is connected.');
 });
+
+test('in the console: from a connection that waits, through the authorization server, back to a connection that works', async () => {
+  await create('From the console');
+  const page = await person.newPage();
+  await page.goto(`${server.url}/mcp-connections`);
+  const row = page.getByRole('row', { name: /From the console/ });
+  await row.getByRole('button', { name: 'Go on to authorize' }).click();
+  await page.locator('input[name=prompt][value=consent]').waitFor({ state: 'attached' });
+  await page.locator('button[type=submit]').click();
+  await page.getByRole('link', { name: 'the MCP connections' }).click();
+  await row.getByText('Connected', { exact: true }).waitFor();
+  await row.getByRole('button', { name: 'Test' }).click();
+  await expect.poll(() => row.textContent()).toMatch(/Nothing.*Authorize again/);
+  await shown(page, 'connected-in-console');
+});

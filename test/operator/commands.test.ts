@@ -55,7 +55,26 @@ test('seed creates the demo workspace once, and only in an empty database', asyn
     viewer: { role: 'ADMIN', organization: { slug: 'demo' } },
   });
   expect(await run('seed')).toEqual({ seeded: false, reason: 'the database is not empty' });
+
+  const { data } = await gateway.graphql<Demo>(
+    key,
+    `{ viewer { organization { sessions { nodes { state { current } } } } }
+       eventDefinition(name: "product_viewed") { occurrencesPerDay { count } } }`,
+  );
+  expect(data?.viewer.organization.sessions.nodes.map(({ state }) => state.current)).toEqual([
+    'IN_PROGRESS',
+    'FAILED',
+    'QUEUED',
+  ]);
+  // Something to plot: two weeks, the last of them today.
+  const counts = data?.eventDefinition.occurrencesPerDay.map(({ count }) => count) ?? [];
+  expect(counts.filter((count) => count > 0).length).toBeGreaterThanOrEqual(14);
 });
+
+interface Demo {
+  readonly viewer: { organization: { sessions: { nodes: { state: { current: string } }[] } } };
+  readonly eventDefinition: { occurrencesPerDay: { count: number }[] };
+}
 
 test('keys create: the first user of a new organization is its admin, the next a member; a role changes only where it is given', async () => {
   const first = await createKey('acme', '--email Ann@Example.com');
