@@ -1,8 +1,4 @@
-import {
-  type EntityManager,
-  ForeignKeyConstraintViolationException,
-  UniqueConstraintViolationException,
-} from '@mikro-orm/postgresql';
+import { type EntityManager, ForeignKeyConstraintViolationException } from '@mikro-orm/postgresql';
 import { type AuditTarget, type RequestIdOrigin, auditEntry, recordAudit } from './audit.ts';
 import { authorityValues, isAuthorized, isAuthorizedWithin } from './authority.ts';
 import type { LiveTails, Resumption } from './live-tails.ts';
@@ -10,6 +6,7 @@ import type { Timing } from './timing.ts';
 import type { Notifier } from './postgres/notifications.ts';
 import type { Outbound } from './outbound/outbound.ts';
 import type { SecretBox } from './secrets/secrets.ts';
+import { conflictOf } from './postgres/failures.ts';
 import type { RequestBudget } from './postgres/request-budget.ts';
 import type { Sql } from './postgres/sql.ts';
 import type { KeyedQueue } from './keyed-queue.ts';
@@ -195,13 +192,15 @@ export function write<Input, Result>(
   return guarded(access, async (context: OperationContext, input: Input) => {
     try {
       const written = await context.em.transactional(async (em) => {
-        if (!(await isAuthorizedWithin(em, authorityValues(context)))) return refuseLostAuthority(context);
+        if (!(await isAuthorizedWithin(em, authorityValues(context)))) return LOST_AUTHORITY;
         const result = await run({ ...context, em }, input);
         const changed = target(result, input, context.actor);
         if (changed) await recordAudit(em, auditEntry(context, operation, changed));
         if (changed) context.onChange?.(operation, changed);
         return result;
       });
+      // Only now: it asks on another connection, and many who kept one each meanwhile would wait for each other.
+      if (written === LOST_AUTHORITY) return await refuseLostAuthority(context);
       if (endsRightsOf) await context.settleChanges(endsRightsOf(written));
       return written;
     } catch (error) {
@@ -211,6 +210,8 @@ export function write<Input, Result>(
     }
   });
 }
+
+const LOST_AUTHORITY = Symbol('lost authority');
 
 /** For a change that was not made, which may be why. @throws DomainError as `refuseLostAuthority`, where the caller's rights are gone. */
 export async function requireAuthority(context: OperationContext): Promise<void> {
@@ -227,14 +228,6 @@ export async function refuseLostAuthority({ authenticateAgain }: OperationContex
   throw new ForbiddenError(
     'your membership or role in the organization changed while the request was under way; send it again',
   );
-}
-
-/** The error that a violated constraint means; undefined for any other error. */
-export function conflictOf<Input>(error: unknown, conflicts: Readonly<Record<string, (input: Input) => DomainError>>) {
-  if (!(error instanceof UniqueConstraintViolationException)) return undefined;
-  // The driver's own `constraint` field is copied onto the exception.
-  const { constraint } = error as { constraint?: string };
-  return constraint === undefined ? undefined : conflicts[constraint];
 }
 
 /**

@@ -23,6 +23,9 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.close());
 
+/** Of a gateway to its database. */
+const CONNECTIONS = 20;
+
 type Caller = Awaited<ReturnType<TestGateway['createKey']>>;
 
 /** Two administrators of an organization, the second of whom loses rights, and what they work on. */
@@ -171,4 +174,24 @@ describe('a request that has been read', () => {
     // Whoever comes second has lost the right to do it.
     expect(failures.filter((failure) => /INTERNAL|UNAVAILABLE/.test(failure))).toEqual([]);
   });
+});
+
+test('a key is revoked under more requests than the gateway has connections: each is 401, and waits for no other', async () => {
+  const { caller } = await setUp();
+  const beside = await startTestGateway({}, { beside: gateway });
+  const create = (index: number) => {
+    const headers: Record<string, string> = index % 2 === 0 ? {} : { 'Idempotency-Key': `k-${index}` };
+    return gateway.rest('POST', '/v1/sessions', { key: caller.key, body: { title: 'Late' }, headers });
+  };
+  try {
+    await whileHeld(beside, 'select wait_for_changes_of(?)', [caller.userId], async (release) => {
+      const requests = Array.from({ length: 2 * CONNECTIONS }, (_, index) => create(index));
+      await untilWaiting(beside, CONNECTIONS);
+      await beside.dependencies.sql.query('update api_key set revoked_at = now() where id = $1', [caller.keyId]);
+      await release();
+      expect(new Set((await Promise.all(requests)).map(({ status }) => status))).toEqual(new Set([401]));
+    });
+  } finally {
+    await beside.close();
+  }
 });

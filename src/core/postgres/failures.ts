@@ -1,4 +1,5 @@
-import { ConnectionException } from '@mikro-orm/postgresql';
+import { ConnectionException, UniqueConstraintViolationException } from '@mikro-orm/postgresql';
+import type { DomainError } from '../errors.ts';
 
 /**
  * Why the database could not do what it was asked, where the statement is not to blame: it cannot be reached or written to, its disk is full, or
@@ -38,4 +39,12 @@ function causesOf(error: unknown): Error[] {
 
 function codeOf(error: Error): string | undefined {
   return 'code' in error && typeof error.code === 'string' ? error.code : undefined;
+}
+
+/** The error that a violated constraint means; undefined for any other error. */
+export function conflictOf<Input>(error: unknown, conflicts: Readonly<Record<string, (input: Input) => DomainError>>) {
+  if (!(error instanceof UniqueConstraintViolationException)) return undefined;
+  // The driver's own `constraint` field is copied onto the exception.
+  const { constraint } = error as { constraint?: string };
+  return constraint === undefined ? undefined : conflicts[constraint];
 }

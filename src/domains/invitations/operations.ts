@@ -6,13 +6,13 @@ import {
   type Role,
   SCOPES,
   type WorkContext,
-  conflictOf,
   guarded,
   requireOrganization,
   write,
 } from '../../core/operation.ts';
 import type { Columns } from '../../core/postgres/columns.ts';
 import type { CountedPage, PageArguments } from '../../core/postgres/keyset.ts';
+import { conflictOf } from '../../core/postgres/failures.ts';
 import { sqlWithin } from '../../core/postgres/sql.ts';
 import { type CreatedApiKey, issueApiKey } from '../api-keys/operations.ts';
 import { Membership, Organization } from '../organizations/entity.ts';

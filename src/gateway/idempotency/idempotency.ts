@@ -177,11 +177,17 @@ export class Idempotency {
     const notifier = { ...context.notifier, publish: (topic: string) => void topics.push(topic) };
     const ended: string[] = [];
     const settleChanges = async (userIds: readonly string[]) => void ended.push(...userIds);
+    // Who has lost their rights changes nothing. The connection goes first: looking them up takes another one.
+    const authenticateAgain = async () => {
+      if (em.isInTransaction()) await em.rollback();
+      return context.authenticateAgain();
+    };
     const { text, isSuccess } = await work({
       ...context,
       em,
       sql: transaction,
       notifier,
+      authenticateAgain,
       settleChanges,
       appendQueue: undefined,
       onChange: noteIn(claim.change),
@@ -191,7 +197,7 @@ export class Idempotency {
       await em.commit();
       await context.settleChanges(ended);
       topics.forEach((topic) => context.notifier.publish(topic));
-    } else {
+    } else if (em.isInTransaction()) {
       await em.rollback();
     }
     return { text, isReplayed: false };
