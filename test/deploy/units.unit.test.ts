@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
+import { appendFile, mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -34,12 +34,18 @@ test('systemd takes the units, which start node as npm does', async ({ skip }) =
   }
 });
 
-test('HAProxy takes its configuration', async ({ skip }) => {
+test.for(['postgresql/haproxy.cfg', 'proxy/haproxy.cfg'])('HAProxy takes %s', async (file, { skip }) => {
   const haproxy = '/usr/sbin/haproxy';
   skip(!isInstalled(haproxy), 'HAProxy is not installed: apt-get install haproxy');
-  const { status, stderr } = spawnSync(haproxy, ['-c', '-f', join(DEPLOY, 'postgresql/haproxy.cfg')], {
-    encoding: 'utf8',
-  });
+  skip(!isInstalled('openssl'), 'openssl is not installed');
+  // The certificate has to exist where the configuration is read.
+  const certificate = join(folder, 'gateway.pem');
+  const made = ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-subj', '/CN=gateway.example.com', '-days', '1'];
+  spawnSync('openssl', [...made, '-keyout', certificate, '-out', `${certificate}.crt`]);
+  await appendFile(certificate, await readFile(`${certificate}.crt`));
+  const path = join(folder, 'haproxy.cfg');
+  await writeFile(path, (await read(file)).replaceAll('/etc/haproxy/gateway.pem', certificate));
+  const { status, stderr } = spawnSync(haproxy, ['-c', '-f', path], { encoding: 'utf8' });
   expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
 });
 

@@ -1,13 +1,17 @@
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { attacks, rawAttacks } from '../support/fixtures/attacks.ts';
-import { WAYS, post } from '../support/fixtures/hostile-documents.ts';
+import { BEHIND_PROXY, WAYS, post } from '../support/fixtures/hostile-documents.ts';
 import { type GatewayProcess, SMALL_HEAP, endProcesses, gatewayWithKey } from '../support/processes/process.ts';
 import { proof } from '../support/proof.ts';
 
 let gateway: GatewayProcess;
 let key: string;
 beforeAll(async () => {
-  ({ gateway, key } = await gatewayWithKey(inject('serverUrl'), { LOG_LEVEL: 'error', ...SMALL_HEAP }));
+  ({ gateway, key } = await gatewayWithKey(inject('serverUrl'), {
+    LOG_LEVEL: 'error',
+    ...BEHIND_PROXY,
+    ...SMALL_HEAP,
+  }));
 });
 afterAll(endProcesses);
 

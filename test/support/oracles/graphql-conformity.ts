@@ -25,6 +25,7 @@ const IS_SCALAR: Readonly<Record<string, (value: unknown) => boolean>> = {
   String: (value) => typeof value === 'string',
   ID: (value) => typeof value === 'string' && value !== '',
   DateTime: (value) => typeof value === 'string' && new Date(value).toISOString() === value,
+  Date: (value) => typeof value === 'string' && /^\d{4}-\d\d-\d\d$/.test(value),
   UUID: (value) => typeof value === 'string' && /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(value),
   URL: (value) => typeof value === 'string' && URL.canParse(value),
   BigInt: (value) => typeof value === 'string' && /^-?\d+$/.test(value),

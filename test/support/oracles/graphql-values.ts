@@ -92,6 +92,8 @@ export class Values {
           '9999-12-31T23:59:59.999Z',
           '2040-01-01T00:00:00Z',
         ]);
+      case 'Date':
+        return this.isTame ? '2026-03-01' : this.pick(['2026-03-01', '2024-02-29', '0001-01-01', '9999-12-31']);
       case 'UUID':
         return this.pick(this.pools['uuid'] ?? []);
       case 'URL':
