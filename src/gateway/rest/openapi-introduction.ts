@@ -47,6 +47,8 @@ A key has scopes. Each operation names the scope that it needs; without it the a
 
 A request acts in one organization. A key that is bound to an organization always acts there. An unbound key acts in the organization that the header \`X-Organization-Id\` names, by id or slug, or in the only one of its user. An operation that needs an organization and has none answers 400.
 
+People join by invitation. An administrator invites an e-mail address (GraphQL \`inviteOrganizationMember\`) and passes on the token, which is valid for 7 days and serves once. Somebody without an account accepts at \`POST /v1/invitations/accept\`, the one operation here that needs no API key, and gets their first key; somebody with an account accepts with their key (GraphQL \`acceptOrganizationInvitation\`).
+
 ## Ids
 
 \`GET /v1/sessions\`, \`GET /v1/mcp-connections\` and \`GET /v1/api-keys\` list what the other paths take ids of. What was read can be sent back: fields marked \`readOnly\` are the ones that no request takes. In a PATCH a missing field stays as it is, and \`null\` clears a field that may be null.
