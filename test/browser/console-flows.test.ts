@@ -1,0 +1,159 @@
+import type { Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { createGateway } from '../../src/gateway/gateway.ts';
+import { type RunningServer, serve } from '../../src/gateway/http/server.ts';
+import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
+import { createSession, moveTo, mutate } from '../support/fixtures/sessions.ts';
+import {
+  type OpenPage,
+  type TestBrowser,
+  VIEWS,
+  type View,
+  accessibilityFindings,
+  overflowOf,
+  patience,
+  startBrowser,
+} from '../support/processes/browser.ts';
+
+/** What people do in the console, by keyboard and by address, and what happens to it when the gateway goes away. */
+
+let gateway: TestGateway;
+let server: RunningServer;
+let browser: TestBrowser;
+let key: string;
+const pages: OpenPage[] = [];
+
+beforeAll(async () => {
+  gateway = await startTestGateway();
+  server = await serve(createGateway(gateway.dependencies), { host: '127.0.0.1', port: 0 });
+  browser = await startBrowser();
+  ({ key } = await gateway.createKey());
+});
+afterEach(async () => {
+  for (const { page } of pages.splice(0)) await page.close();
+});
+afterAll(async () => {
+  await browser.close();
+  await server.stop(1_000);
+  await gateway.close();
+});
+
+async function open(address: string, view: View = { key }): Promise<OpenPage> {
+  const one = await browser.open(address, view);
+  pages.push(one);
+  return one;
+}
+
+const titles = (page: Page) => page.getByRole('table', { name: 'Sessions' }).getByRole('link').allTextContents();
+
+test('filters of a list are in its address: they survive a reload, and a live change keeps to them', async () => {
+  const running = await createSession(gateway, key, { title: 'Blue run' });
+  await createSession(gateway, key, { title: 'Blue wait' });
+  await createSession(gateway, key, { title: 'Green wait' });
+  await moveTo(gateway, key, running, 'IN_PROGRESS');
+  const { page, complaints } = await open(`${server.url}/sessions`);
+  await page.getByLabel('Title').fill('blue');
+  await page.getByLabel('State').selectOption('Queued');
+  await expect.poll(() => titles(page), patience).toEqual(['Blue wait']);
+  expect(new URL(page.url()).search).toBe('?title=blue&state=QUEUED');
+  await page.reload();
+  await expect.poll(() => titles(page), patience).toEqual(['Blue wait']);
+  expect(await page.getByLabel('Title').inputValue()).toBe('blue');
+
+  const followed = page.waitForResponse((response) => /SessionChanged/.test(response.request().postData() ?? ''));
+  await page.reload();
+  await followed;
+  await createSession(gateway, key, { title: 'Green again' });
+  await createSession(gateway, key, { title: 'Blue again' });
+  await expect.poll(() => titles(page), patience).toEqual(['Blue again', 'Blue wait']);
+  expect(complaints).toEqual([]);
+});
+
+test('a session is renamed and a key revoked by keyboard alone; Escape takes both back', async () => {
+  const id = await createSession(gateway, key, { title: 'Misnamed' });
+  const { page, complaints } = await open(`${server.url}/sessions/${id}`);
+  const rename = page.getByRole('button', { name: 'Rename' });
+  await rename.focus();
+  await page.keyboard.press('Enter');
+  const field = page.getByRole('textbox', { name: 'Title' });
+  await field.waitFor();
+  // The field has the focus, and its text is selected.
+  await page.keyboard.type('Not this');
+  await page.keyboard.press('Escape');
+  await rename.focus();
+  await page.keyboard.press('Enter');
+  await field.waitFor();
+  await page.keyboard.type('Renamed');
+  await page.keyboard.press('Enter');
+  await page.getByRole('heading', { name: 'Renamed', level: 1 }).waitFor();
+
+  await mutate(gateway, key, 'createApiKey', { name: 'spare', scopes: ['SESSIONS_READ'] });
+  await page.getByRole('link', { name: 'API keys', exact: true }).click();
+  const row = page.getByRole('row', { name: /spare/ });
+  const answer = async (press: 'Escape' | 'Enter') => {
+    await row.getByRole('button', { name: 'Revoke' }).focus();
+    await page.keyboard.press('Enter');
+    await page.getByRole('dialog').waitFor();
+    await page.keyboard.press(press);
+    await expect.poll(() => page.getByRole('dialog').count(), patience).toBe(0);
+  };
+  await answer('Escape');
+  expect(await row.count()).toBe(1);
+  await answer('Enter');
+  await expect.poll(() => row.count(), patience).toBe(0);
+  expect(complaints).toEqual([]);
+});
+
+test('the audit log is filtered by operation, and links to the session that changed', async () => {
+  const id = await createSession(gateway, key, { title: 'Audited' });
+  const { page } = await open(`${server.url}/audit-log?operation=createSession`);
+  const rows = page.getByRole('table', { name: 'Audit log' }).getByRole('row');
+  await expect.poll(() => rows.count(), patience).toBeGreaterThan(1);
+  const operations = await page.getByRole('cell', { name: /^[a-z]+[A-Z]\w+$/ }).allTextContents();
+  expect(new Set(operations)).toEqual(new Set(['createSession']));
+  await rows.nth(1).getByRole('link', { name: 'Session' }).click();
+  await page.getByRole('heading', { name: 'Audited', level: 1 }).waitFor();
+  await page.getByText(`events import --session ${id}`).waitFor();
+});
+
+test('a timeline that loses the gateway says so, and goes on where it was, each event once', async () => {
+  const once = await serve(createGateway(gateway.dependencies), { host: '127.0.0.1', port: 0 });
+  const { port } = new URL(once.url);
+  const id = await createSession(gateway, key, { title: 'Interrupted' });
+  const say = (text: string) =>
+    mutate(gateway, key, 'appendSessionEvents', {
+      sessionId: id,
+      events: [{ eventType: 'note', provider: 'anthropic', eventData: { type: text } }],
+    });
+  await say('before');
+  const { page } = await open(`${once.url}/sessions/${id}`);
+  await page.getByText('Live: new events appear by themselves.').waitFor();
+  await say('live');
+  await page.getByText('live', { exact: true }).waitFor();
+  await once.stop(1_000);
+  await page.getByText('The connection was lost; trying again…').waitFor();
+  await say('meanwhile');
+  const again = await serve(createGateway(gateway.dependencies), { host: '127.0.0.1', port: Number(port) });
+  await page.getByText('meanwhile', { exact: true }).waitFor();
+  await say('after');
+  await page.getByText('after', { exact: true }).waitFor();
+  expect(await page.locator('.item .note').allTextContents()).toEqual(['before', 'live', 'meanwhile', 'after']);
+  await page.close();
+  await again.stop(1_000);
+});
+
+test.each(VIEWS)(
+  '%s: the pages for strangers fit, and have no serious finding of accessibility',
+  async (name, view) => {
+    const { page } = await open(`${server.url}/sign-in`, view);
+    await page.getByLabel('API key').fill('wgk_wrong');
+    await page.keyboard.press('Enter');
+    await page.getByRole('alert').waitFor();
+    await browser.keep(page, `sign-in-${name}`);
+    expect([await accessibilityFindings(page), await overflowOf(page)]).toEqual([[], 0]);
+    await page.goto(`${server.url}/nothing-here`);
+    await page.getByRole('heading', { level: 1 }).waitFor();
+    await browser.keep(page, `unknown-address-${name}`);
+    expect([await accessibilityFindings(page), await overflowOf(page)]).toEqual([[], 0]);
+  },
+);
