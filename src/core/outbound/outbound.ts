@@ -86,11 +86,19 @@ export function createOutbound(options: OutboundOptions): Outbound {
   } = options;
 
   async function resolveAllowed(hostname: string): Promise<{ address: string; family: number }[]> {
-    const addresses = await resolve(hostname);
+    const addresses = allowPrivateNetwork ? await resolve(hostname) : await resolvePublic(hostname);
     if (addresses.length === 0) throw new OutboundError(`${hostname} has no address`);
-    // One bad address spoils all: which of them would be dialled is not ours to choose.
-    if (!allowPrivateNetwork && !addresses.every(isPublicAddress)) throw refused(hostname);
     return addresses.map((address) => ({ address, family: isIP(address) }));
+  }
+
+  /** All failures are one to the caller: which names of a private network exist is not theirs to learn. */
+  async function resolvePublic(hostname: string): Promise<readonly string[]> {
+    const addresses = await resolve(hostname).catch((cause: unknown) => {
+      throw noPublicAddress(hostname, cause);
+    });
+    // One bad address spoils all: which of them would be dialled is not ours to choose.
+    if (addresses.length === 0 || !addresses.every(isPublicAddress)) throw noPublicAddress(hostname);
+    return addresses;
   }
 
   const pinnedLookup: LookupFunction = (hostname, { all, family }, callback) => {
@@ -214,6 +222,12 @@ export function isPublicAddress(address: string): boolean {
 
 function refused(hostname: string): OutboundError {
   return new OutboundError(`${hostname} is not a public address`, { isPassing: false });
+}
+
+function noPublicAddress(hostname: string, cause?: unknown): OutboundError {
+  return new OutboundError(`the name ${hostname} does not lead to public addresses alone, or cannot be resolved`, {
+    cause,
+  });
 }
 
 /**

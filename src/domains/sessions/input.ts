@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { expectedUpdatedAtInput } from '../../core/expected-version.ts';
 import { listInput } from '../../core/lists.ts';
 import { momentInput } from '../../core/moment-input.ts';
-import { isLongerThan, optional, rule, text, withDefault } from '../../core/validation.ts';
+import { httpUri, optional, text, withDefault } from '../../core/validation.ts';
 import { richTextDocument } from './rich-text.ts';
 import {
   ARTIFACT_TYPES,
@@ -21,16 +21,8 @@ export const MAX_DESCRIPTION = 1_000_000;
 const description = text({ min: 1, max: MAX_DESCRIPTION });
 const shortText = text({ min: 1, max: 500 });
 const level = z.int().min(0).max(100);
-/** Shown as a link somewhere. Which schemes runners use is theirs to choose; none may run a script where it is followed. */
-const address = text({ min: 1, max: 2048 })
-  .refine(
-    (value) => value === '' || isLongerThan(value, 2048) || URL.canParse(value),
-    rule('BAD_FORMAT', 'must be an absolute URL'),
-  )
-  .refine(
-    (value) => !/^(?:javascript|vbscript|data):/.test(URL.parse(value)?.protocol ?? ''),
-    rule('NOT_ALLOWED', 'must not be an address that runs a script'),
-  );
+/** Shown as a link somewhere, so that no other scheme is taken. */
+const address = httpUri({ max: 2048 });
 /** UUIDs are compared as text in topics and project ids, so they have one spelling. */
 const uuid = z.uuid().toLowerCase();
 /** Free text; a UUID is spelt as those of projects are. */

@@ -1,5 +1,6 @@
 import { OWN_STATEMENT, builder } from '../../core/graphql/builder.ts';
 import { resolveList } from '../../core/graphql/connections.ts';
+import { ForbiddenError, unauthenticated } from '../../core/errors.ts';
 import { refusable } from '../../core/graphql/refusable.ts';
 import type { Actor } from '../../core/operation.ts';
 import { ifKnown } from '../../core/postgres/columns.ts';
@@ -60,7 +61,7 @@ const ViewerType = builder.objectRef<Actor>('Viewer').implement({
       extensions: OWN_STATEMENT,
       resolve: async ({ organization }, _, context, info) => {
         const selected = selectedColumns<OrganizationRow>(info, 'Organization');
-        return organization ? found(await readActingOrganization(context, selected)) : null;
+        return organization ? found(await readActingOrganization(context, selected), noMember) : null;
       },
     }),
     organizations: t.connection(
@@ -107,10 +108,14 @@ builder.objectField(ViewerType, 'apiKeys', (t) =>
   ),
 );
 
-/** A row that authentication has just seen can only be gone in a race; then the request fails as a whole. */
-function found<Row>(row: Row | undefined): Row {
-  if (row === undefined) throw new Error('the record of the caller is gone');
+/** A row that authentication has just seen is gone only where rights have ended since. @throws `lost` */
+function found<Row>(row: Row | undefined, lost: () => Error = unauthenticated): Row {
+  if (row === undefined) throw lost();
   return row;
+}
+
+function noMember(): ForbiddenError {
+  return new ForbiddenError('you are no longer a member of the organization');
 }
 
 builder.queryField('viewer', (t) =>

@@ -98,6 +98,8 @@ const HOSTILE_HOSTS = [
   '[4000::1]',
 ];
 
+const NO_PUBLIC_ADDRESS = 'the name innocent.example does not lead to public addresses alone, or cannot be resolved';
+
 describe('addresses that are not public are refused and never contacted', () => {
   test('the table holds at least 60 hosts, all different', () => {
     expect(new Set(HOSTILE_HOSTS).size).toBe(HOSTILE_HOSTS.length);
@@ -132,14 +134,33 @@ describe('addresses that are not public are refused and never contacted', () => 
       const outbound = createOutbound({ allowPrivateNetwork: false, resolve: async () => answer });
       const before = victim.contacts;
       expect((await failure(outbound.begin().fetch(`http://innocent.example:${victim.port}/`))).message).toBe(
-        'innocent.example is not a public address',
+        NO_PUBLIC_ADDRESS,
       );
-      expect((await failure(outbound.check('https://innocent.example/'))).message).toBe(
-        'innocent.example is not a public address',
-      );
+      expect((await failure(outbound.check('https://innocent.example/'))).message).toBe(NO_PUBLIC_ADDRESS);
       expect(victim.contacts - before).toBe(0);
       await outbound.close();
     }
+  });
+
+  test('what DNS answers about a private name is not told: one that does not exist fails with the same words', async () => {
+    const unknown = async () => Promise.reject(Object.assign(new Error('queryA ENOTFOUND'), { code: 'ENOTFOUND' }));
+    const outcomes = await Promise.all(
+      [unknown, async () => ['10.0.0.1'], async () => []].map(async (resolve) => {
+        const outbound = createOutbound({ allowPrivateNetwork: false, resolve });
+        const errors = [
+          await failure(outbound.begin().fetch('https://innocent.example/')),
+          await failure(outbound.check('https://innocent.example/')),
+        ];
+        await outbound.close();
+        return errors.map((error) => [error.message, error.isPassing]);
+      }),
+    );
+    expect(outcomes).toEqual(
+      outcomes.map(() => [
+        [NO_PUBLIC_ADDRESS, true],
+        [NO_PUBLIC_ADDRESS, true],
+      ]),
+    );
   });
 
   test('a DNS answer that changes after the check: the address that is dialled is the one that was checked for this very connection', async () => {
@@ -148,7 +169,9 @@ describe('addresses that are not public are refused and never contacted', () => 
     const before = victim.contacts;
     const url = `http://rebinding.example:${victim.port}/`;
     await outbound.check(url);
-    expect((await failure(outbound.begin().fetch(url))).message).toBe('rebinding.example is not a public address');
+    expect((await failure(outbound.begin().fetch(url))).message).toBe(
+      NO_PUBLIC_ADDRESS.replace('innocent', 'rebinding'),
+    );
     expect(victim.contacts - before).toBe(0);
     await outbound.close();
   });

@@ -1,4 +1,10 @@
+import { randomUUID } from 'node:crypto';
+import { graphql } from 'graphql';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { DomainError } from '../../../src/core/errors.ts';
+import { type Actor, SCOPES } from '../../../src/core/operation.ts';
+import { operationContext } from '../../../src/gateway/dependencies.ts';
+import { schema } from '../../../src/gateway/schema.ts';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
 
 let gateway: TestGateway;
@@ -108,4 +114,23 @@ describe('viewer', () => {
       ],
     });
   });
+});
+
+test('a member who is removed while their request is read is told that, and not of an internal error', async () => {
+  const { keyId, userId, organizationId } = await gateway.createKey();
+  const known = { keyId, userId, scopes: new Set(SCOPES), isBound: true };
+  const organization = { id: organizationId, number: 1, role: 'admin', subscriptions: {} } as const;
+  const ask = async (actor: Actor, source: string) => {
+    const contextValue = operationContext(gateway.dependencies, actor, { requestId: 'r1' });
+    const { errors = [] } = await graphql({ schema, source, contextValue });
+    return errors.map(({ originalError }) =>
+      originalError instanceof DomainError ? originalError.code : originalError,
+    );
+  };
+  await gateway.dependencies.sql.query('delete from membership where user_id = $1', [userId]);
+  const viewer = '{ viewer { organization { name createdAt } } }';
+  expect(await ask({ ...known, organization }, viewer)).toEqual(['FORBIDDEN']);
+  const gone = { ...known, userId: randomUUID(), keyId: randomUUID(), organization };
+  expect(await ask(gone, '{ viewer { user { name } } }')).toEqual(['UNAUTHENTICATED']);
+  expect(await ask(gone, '{ viewer { apiKey { name } } }')).toEqual(['UNAUTHENTICATED']);
 });

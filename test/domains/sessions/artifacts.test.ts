@@ -146,7 +146,7 @@ describe('recordArtifact and recordPullRequest', () => {
   });
 
   test.each<[object, string]>([
-    [{ url: 'pr/1' }, 'url: must be an absolute URL'],
+    [{ url: 'pr/1' }, 'url: must be an http or https URL'],
     [{ url: `https://example.com/${x(2029)}` }, 'url: must be at most 2048 characters'],
     [{ title: x(1001) }, 'title: must be at most 1000 characters'],
     [{ sourceBranch: x(501) }, 'sourceBranch: must be at most 500 characters'],

@@ -50,7 +50,11 @@ const SourcePullRequestInput = builder.inputType('SourcePullRequestInput', {
   description: 'The pull request that a session begins with.',
   fields: (t) => ({
     id: t.field({ type: 'UUID', required: true, description: 'Its id.' }),
-    url: t.field({ type: 'URL', required: true, description: 'Its address; at most 2048 characters.' }),
+    url: t.field({
+      type: 'URL',
+      required: true,
+      description: 'Its `http` or `https` address; at most 2048 characters.',
+    }),
     title: t.string({ required: true, description: '1 to 1000 characters.' }),
     status: t.field({ type: PullRequestStatusEnum, required: true, description: 'Where it stands.' }),
     isDraft: t.boolean({ defaultValue: false, description: 'Whether it is a draft.' }),
@@ -87,7 +91,7 @@ mutation('createSession', {
     artifactType: t.field({ type: ArtifactTypeEnum, description: 'What it is to make.' }),
     project: t.field({ type: ProjectInput, description: 'Takes the place of `projectId`.' }),
     externalId: t.string({ description: '1 to 500 characters.' }),
-    externalUrl: t.field({ type: 'URL', description: 'At most 2048 characters.' }),
+    externalUrl: t.field({ type: 'URL', description: 'An `http` or `https` address of at most 2048 characters.' }),
     source: t.field({ type: SourceInput, description: 'Where it comes from; the API when absent.' }),
     sourcePullRequest: t.field({ type: SourcePullRequestInput, description: 'The pull request it begins with.' }),
     diffSummary: t.field({ type: DiffSummaryInput, description: 'How much it has changed.' }),
