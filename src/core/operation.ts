@@ -8,7 +8,7 @@ import type { Outbound } from './outbound/outbound.ts';
 import type { SecretBox } from './secrets/secrets.ts';
 import { conflictOf } from './postgres/failures.ts';
 import type { RequestBudget } from './postgres/request-budget.ts';
-import type { Sql } from './postgres/sql.ts';
+import { type Sql, sqlWithin } from './postgres/sql.ts';
 import type { KeyedQueue } from './keyed-queue.ts';
 import type { Subscriptions } from './config.ts';
 import { DomainError, ForbiddenError, ValidationError, invalid } from './errors.ts';
@@ -183,7 +183,8 @@ export interface WriteOptions<Input, Result> {
 
 /**
  * Wraps an operation that changes something: one transaction, with its entry in the audit log, flushed and committed before the caller is
- * answered. It begins with the rights of the caller as they are then.
+ * answered. It begins with the rights of the caller as they are then. All that it reads is read by the transaction: who kept its connection and
+ * asked for another one would wait for others who do the same.
  */
 export function write<Input, Result>(
   run: Operation<Input, Result>,
@@ -193,7 +194,7 @@ export function write<Input, Result>(
     try {
       const written = await context.em.transactional(async (em) => {
         if (!(await isAuthorizedWithin(em, authorityValues(context)))) return LOST_AUTHORITY;
-        const result = await run({ ...context, em }, input);
+        const result = await run({ ...context, em, sql: sqlWithin(em, context.budget) }, input);
         const changed = target(result, input, context.actor);
         if (changed) await recordAudit(em, auditEntry(context, operation, changed));
         if (changed) context.onChange?.(operation, changed);

@@ -195,3 +195,24 @@ test('a key is revoked under more requests than the gateway has connections: eac
     await beside.close();
   }
 });
+
+test.each(nameAndMake)('%s, on every connection at once: none needs a second one', async (name, make) => {
+  const { caller, place } = await setUp();
+  const beside = await startTestGateway({}, { beside: gateway });
+  try {
+    await whileHeld(beside, 'select wait_for_changes_of(?)', [caller.userId], async (release) => {
+      const requests = Array.from({ length: CONNECTIONS }, () => send(caller.key, make(place)));
+      // Appends to one session wait in the process for the one before.
+      await untilWaiting(beside, name.startsWith('append') ? 1 : CONNECTIONS);
+      await release();
+      expect(await Promise.all(requests)).not.toContain(503);
+    });
+  } finally {
+    await beside.close();
+  }
+});
+
+async function send(key: string, { method, path, body, headers }: Change): Promise<number> {
+  const all = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json', ...headers };
+  return statusOf(await gateway.fetch(path, { method, headers: all, body: JSON.stringify(body) }));
+}

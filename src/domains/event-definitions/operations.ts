@@ -4,7 +4,7 @@ import { invalid } from '../../core/errors.ts';
 import { requireUnchanged } from '../../core/expected-version.ts';
 import { enqueueJob } from '../../core/jobs.ts';
 import { type ActingOrganization, write } from '../../core/operation.ts';
-import { sqlWithin } from '../../core/postgres/sql.ts';
+import type { Sql } from '../../core/postgres/sql.ts';
 import { enumValue, enumValues, wording } from '../../core/text/wording.ts';
 import { lockOrganization } from '../organizations/operations.ts';
 import { DEFAULT_PROPERTIES, propertyMeantBy } from './default-properties.ts';
@@ -39,7 +39,7 @@ export const createEventDefinition = write(
     await lockOrganization(em, organization.id);
     // Before `em.create`: a query flushes new entities, and would then find the new definition itself.
     if (input.name !== undefined) await refuseTakenName(em, organization, input.name);
-    const name = input.name ?? (await generateName(em, organization, input.label));
+    const name = input.name ?? (await generateName(context.sql, organization, input.label));
     const at = now();
     const definition = em.create(EventDefinition, {
       id: newId(),
@@ -80,9 +80,9 @@ function matchingOf({ customMatchingId }: CreateEventDefinitionInput): CustomMat
   return { primaryObjectRule: { targetObjectPropertyName, eventPropertyName: propertyMeantBy(eventPropertyName) } };
 }
 
-async function generateName(em: EntityManager, organization: ActingOrganization, label: string): Promise<string> {
+async function generateName(sql: Sql, organization: ActingOrganization, label: string): Promise<string> {
   const base = baseNameFor(label, 'event');
-  const taken = await sqlWithin(em).all(namesLike(organization, base));
+  const taken = await sql.all(namesLike(organization, base));
   return firstFreeName(base, new Set(taken.map(({ name }) => name)));
 }
 

@@ -13,7 +13,6 @@ import {
 import type { Columns } from '../../core/postgres/columns.ts';
 import type { CountedPage, PageArguments } from '../../core/postgres/keyset.ts';
 import { conflictOf } from '../../core/postgres/failures.ts';
-import { sqlWithin } from '../../core/postgres/sql.ts';
 import { type CreatedApiKey, issueApiKey } from '../api-keys/operations.ts';
 import { Membership, Organization } from '../organizations/entity.ts';
 import { lockOrganization, requireRoomToOwn } from '../organizations/operations.ts';
@@ -64,10 +63,7 @@ export const inviteOrganizationMember = write(
     if (await isMember(em, organization.id, email))
       throw new ConflictError('NAME_TAKEN', `${email} is a member of the organization already`, ['email']);
     await em.nativeDelete(Invitation, { organization: organization.id, email });
-    if (
-      (await countInvitations({ sql: sqlWithin(em), now }, { organizationId: organization.id, filter: {} })) >=
-      MAX_OPEN_INVITATIONS
-    )
+    if ((await countInvitations(context, { organizationId: organization.id, filter: {} })) >= MAX_OPEN_INVITATIONS)
       throw new ConflictError(
         'LIMIT_REACHED',
         `an organization has at most ${MAX_OPEN_INVITATIONS} open invitations; revoke one first`,
