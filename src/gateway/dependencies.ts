@@ -151,7 +151,8 @@ async function connectDatabase(
 ) {
   const onPool = tracing || onSql ? (pool: Pool) => observeStatements(pool, { tracing, onSql }) : undefined;
   const isPooled = config.DATABASE_POOLER !== undefined;
-  const database = await openDatabase({ url, entities, isPooled, waitMs, onPool });
+  const directUrl = config.DATABASE_DIRECT_URL;
+  const database = await openDatabase({ url, entities, isPooled, directUrl, waitMs, onPool });
   const pool: Pool = await database.driver.getConnection().getNativeClient();
   const run = runOn(pool, { canPrepare: !isPooled });
   const replicas = connectReplicas({ config, pool, run, log, onPool, canPrepare: !isPooled });

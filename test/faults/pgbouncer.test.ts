@@ -1,6 +1,9 @@
 import { randomBytes } from 'node:crypto';
+import pg, { type Pool } from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { openDatabase } from '../../src/core/postgres/connections.ts';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/core/postgres/embedded/server.ts';
+import { entities } from '../../src/gateway/entities.ts';
 import { tail } from '../support/fixtures/sessions.ts';
 import { startWriting } from '../support/oracles/ledger.ts';
 import { type WorkerProcess, startWorker } from '../support/processes/jobs.ts';
@@ -97,6 +100,28 @@ test('writes, tails, locks and jobs go through, and nothing is prepared by name 
   // PgBouncer itself gives a connection the name of its next client.
   const settings = pooled.filter((text) => /^\S+(?: <unnamed>)?: *set (?!local|application_name=)/i.test(text));
   expect(settings).toEqual([]);
+});
+
+test('a pooler whose connections are all in use is busy, not away: what waits for them is answered', async ({
+  skip,
+}) => {
+  skip(!isInstalled, UNINSTALLED);
+  const url = pooler.through(postgres.url);
+  const database = await openDatabase({ url, entities, isPooled: true, directUrl: postgres.url, waitMs: 1_400 });
+  const pool: Pool = await database.driver.getConnection().getNativeClient();
+  const holder = new pg.Client(postgres.url);
+  await holder.connect();
+  await holder.query('select pg_advisory_lock(1)');
+  const logins = () => pooler.log().split('login attempt').length;
+  const before = logins();
+  const asked = Array.from({ length: 6 }, () => pool.query('select pg_advisory_xact_lock_shared(1)'));
+  const answers = Promise.allSettled(asked);
+  // Each has its own; those that follow ask whether the database is away, twice each time.
+  await expect.poll(logins).toBeGreaterThan(before + asked.length + 5);
+  await holder.query('select pg_advisory_unlock(1)');
+  expect((await answers).map(({ status }) => status)).toEqual(asked.map(() => 'fulfilled'));
+  await holder.end();
+  await database.close();
 });
 
 test('the pooler is killed under load: 503 meanwhile, nothing lost or doubled, and tails go on', async ({ skip }) => {

@@ -18,6 +18,8 @@ export interface DatabaseOptions {
   readonly entities: EntityClass<object>[];
   /** Whether `url` leads to a pooler that gives each transaction another connection: then nothing may depend on a session. */
   readonly isPooled?: boolean;
+  /** The database without that pooler. */
+  readonly directUrl?: string | undefined;
   readonly poolMax?: number;
   readonly waitMs?: number | undefined;
   /** Sees every pool before its first connection. */
@@ -29,6 +31,7 @@ export async function openDatabase({
   url,
   entities,
   isPooled = false,
+  directUrl,
   poolMax = 20,
   waitMs = CONNECTION_WAIT_MS,
   onPool,
@@ -57,7 +60,7 @@ export async function openDatabase({
         if (isPooled) pool.on('connect', boundStatements);
         pool.on('connect', refuseUnconfirmed);
         pool.on('connect', giveBackAlways);
-        watchLiveness(pool, waitMs);
+        watchLiveness(pool, waitMs, isPooled ? directUrl : undefined);
         onPool?.(pool);
       },
     },

@@ -26,9 +26,12 @@ class DatabaseSilentError extends Error {
  * and new requests fail at once, until the database answers again. A long statement is no silence, and neither is a database so busy that it
  * answers some and lets others wait.
  *
+ * Behind a pooler the question may wait for one of its connections. So that is asked which answers at once unless it is away: the pooler for a
+ * login, and the database at `directUrl`.
+ *
  * @param silenceMs How long a database may be silent, beats included: each of the two answers may take half of what a beat leaves of it.
  */
-export function watchLiveness(pool: Pool, silenceMs: number): void {
+export function watchLiveness(pool: Pool, silenceMs: number, directUrl?: string): void {
   const patienceMs = (silenceMs - BEAT_MS) / 2;
   const clients = new Set<PoolClient>();
   let probe: pg.Client | undefined;
@@ -59,7 +62,7 @@ export function watchLiveness(pool: Pool, silenceMs: number): void {
     if (await isAnswering()) return;
     // One connection may be lost alone: a fresh one is asked before the database is given up, and the others are listened to.
     const heard = new Map(Array.from(clients, (client) => [client, bytesFrom(client)]));
-    if (await isAnswering()) return;
+    if (await (directUrl === undefined ? isAnswering() : isReachable(pool, directUrl, patienceMs))) return;
     if (Array.from(clients).some((client) => bytesFrom(client) > (heard.get(client) ?? 0))) return;
     isAway = true;
     for (const client of clients) cut(client);
@@ -78,6 +81,21 @@ export function watchLiveness(pool: Pool, silenceMs: number): void {
       void beat().finally(() => (isBeating = false));
     }
   }, BEAT_MS).unref();
+}
+
+/** Whether the pooler takes a login, and the database behind it answers. */
+async function isReachable({ options }: Pool, directUrl: string, patienceMs: number): Promise<boolean> {
+  const asked = [new pg.Client(options), new pg.Client({ ...options, connectionString: directUrl })].map(
+    async (client) => {
+      client.on('error', () => undefined);
+      try {
+        return await answersInTime(client.connect(), patienceMs);
+      } finally {
+        cut(client);
+      }
+    },
+  );
+  return (await Promise.all(asked)).every(Boolean);
 }
 
 /** A connection like those of the pool. It holds no process back from its end. */
