@@ -43,18 +43,22 @@ export const TimelineRow = memo(function Row({ item, sessionId, isWanted }: RowP
   </li>`;
 });
 
+/** A text that fits into one line at any width. */
+const SHORT = 30;
+
 function Body({ item }: { readonly item: TimelineItem }): VNode {
   if (item.kind === 'message') return html`<p class="text">${item.text}</p>`;
   if (item.kind === 'note') return html`<p class="note">${item.label}</p>`;
   const { name, input, status, output, error, exitCode } = item;
   const shown = prettyOf(input);
+  const isInSummary = shown === summaryOf(input) && shown.length <= SHORT;
   return html`<details class="tool" open=${status === 'ERROR'}>
     <summary>
       <code class="tool-name">${name}</code>
       <span class="tool-input">${summaryOf(input)}</span>
       ${status !== null && html`<${Badge} value=${status === 'RUNNING' ? 'IN_PROGRESS' : status === 'ERROR' ? 'FAILED' : status} />`}
     </summary>
-    ${shown !== '' && shown !== summaryOf(input) && html`<pre tabindex="0" aria-label="Input">${shown}</pre>`}
+    ${shown !== '' && !isInSummary && html`<pre tabindex="0" aria-label="Input">${shown}</pre>`}
     ${error !== null && html`<p class="fault">${error}</p>`}
     ${Boolean(exitCode) && !error?.includes(String(exitCode)) && html`<p class="soft">Exit code ${exitCode}</p>`}
     ${output !== '' && html`<pre tabindex="0" aria-label="Output">${output}</pre>`}

@@ -56,9 +56,9 @@ const EVENT_NAMES = {
 };
 
 /** Yields exactly `count` events: whole rounds of work as long as they fit, then the final answer in as many deltas as are left. */
-export function* agentRun(count: number, seed = 1): Generator<AgentEvent, void, undefined> {
+export function* agentRun(count: number, seed = 1, startedAt = STARTED_AT): Generator<AgentEvent, void, undefined> {
   const random = randomOf(seed);
-  let time = STARTED_AT;
+  let time = startedAt;
   const stamp = ({ eventData, ...draft }: Draft): AgentEvent => {
     time += 5 + Math.floor(random() * 90);
     const createdAt = new Date(time).toISOString();

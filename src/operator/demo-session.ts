@@ -11,6 +11,8 @@ import {
 } from '../domains/sessions/recording-operations.ts';
 
 const EVENTS = 400;
+/** The run began this long ago; it takes less. */
+const RUN_MS = 60_000;
 const REPOSITORY = { id: '0a0f6cf2-92a1-4d5c-8f4b-2a6d2c7d9b11', name: 'shop', provider: 'github' };
 
 const SESSION = createSessionInput.parse({
@@ -114,7 +116,8 @@ async function createFailedSession(context: OperationContext): Promise<void> {
 async function createRunningSession(context: OperationContext): Promise<void> {
   const { id } = await createSession(context, SESSION);
   await transitionSession(context, { sessionId: id, state: 'inProgress' });
-  const events = [...agentRun(EVENTS)].map((event) => recordedEvent.parse(event));
+  const startedAt = context.now().getTime() - RUN_MS;
+  const events = [...agentRun(EVENTS, 1, startedAt)].map((event) => recordedEvent.parse(event));
   await appendSessionEvents(context, { sessionId: id, batchId: 'demo', events });
   const artifact = await recordArtifact(context, { sessionId: id, type: 'PullRequest' });
   await recordPullRequest(context, recordPullRequestInput.parse({ ...PULL_REQUEST, artifactId: artifact.id }));
