@@ -82,6 +82,18 @@ test('60 requests of the OAuth callback a minute, by GET and POST together; a HE
   });
 });
 
+test('60 acceptances of invitations without a key a minute', async () => {
+  const accept = {
+    path: '/v1/invitations/accept',
+    init: {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body: JSON.stringify({ token: `wgi_${'0'.repeat(43)}` }),
+    },
+  };
+  expect((await statusesOf(61, accept)).toSorted((one, other) => one - other)).toEqual([...times(60, 404), 429]);
+});
+
 test('a valid key is served from an address whose 401 are used up, and so is another address', async () => {
   const { key } = await gateway.createKey();
   await statusesOf(70);

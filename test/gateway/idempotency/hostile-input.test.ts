@@ -16,3 +16,20 @@ test('400: input that is nested too deeply, under an idempotency key', async () 
   const answer = await gateway.rest('POST', '/broadcast/v1/broadcasts', { key, body, headers });
   expect(answer.status).toBe(400);
 });
+
+test('an answer under an alias that objects have anyway is complete, and the same again', async () => {
+  const { key } = await gateway.createKey();
+  for (const alias of ['__proto__', 'constructor', 'toString']) {
+    const query = `mutation { ${alias}: createOrganization(input: {name: "Named"}) { __typename ... on CreateOrganizationPayload { organization { name } } } }`;
+    const send = async () => {
+      const headers = { 'Idempotency-Key': alias, 'X-Request-Id': 'r1' };
+      const { text } = await gateway.rest('POST', '/graphql', { key, body: { query }, headers });
+      return text;
+    };
+    const first = await send();
+    expect(first).toContain(
+      `{"data":{"${alias}":{"__typename":"CreateOrganizationPayload","organization":{"name":"Named"}}}`,
+    );
+    expect(await send()).toBe(first);
+  }
+});

@@ -1,0 +1,17 @@
+import { globSync, readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+
+const text = readFileSync('docs/security.md', 'utf8');
+
+test('every test that docs/security.md names is there', () => {
+  const named = [...new Set(text.match(/(?<=`)test\/[^`]+(?=`)/g))];
+  expect(named.length).toBeGreaterThan(20);
+  expect(named.filter((pattern) => globSync(pattern).length === 0)).toEqual([]);
+});
+
+test('every finding of the review has its row', () => {
+  const findings = [...text.matchAll(/^\| ([HML]\d+) /gm)].map(([, finding]) => finding);
+  const numbered = (letter: string, count: number) =>
+    Array.from({ length: count }, (_, index) => `${letter}${index + 1}`);
+  expect(findings).toEqual([...numbered('H', 3), ...numbered('M', 10), ...numbered('L', 14)]);
+});
