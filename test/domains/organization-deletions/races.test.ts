@@ -116,21 +116,23 @@ test('beside writes in it: nothing is written once the deletion is answered, and
   expect(await tablesWith(gateway, session)).toEqual({});
 });
 
-test('a write that is under way ends before the deletion is answered', async () => {
+test('a write that is under way ends before the deletion is answered, and is deleted with the rest', async () => {
   const { key } = await person.join(slug);
   const session = await createSession(gateway, key);
-  const events: string[] = [];
+  let isAnswered = false;
   await whileAppendsAreHeld(gateway, session, async (release) => {
-    const appending = append(gateway, key, session, eventsOf(1)).then(() => events.push('appended'));
+    const appending = append(gateway, key, session, eventsOf(1));
     await untilWaiting(gateway, 1);
-    const deleting = remove(peer).then(() => events.push('deleted'));
+    const deleting = remove(peer).then(() => (isAnswered = true));
     await untilWaiting(gateway, 2);
     // A worker that is faster than the answer waits for the write, too.
     const working = runJobs(gateway);
+    await untilWaiting(gateway, 3);
+    expect(isAnswered).toBe(false);
     await release();
-    await Promise.all([appending, deleting, working]);
+    const [appended] = await Promise.all([appending, deleting, working]);
+    expect(appended).toMatchObject({ __typename: 'AppendSessionEventsPayload', lastId: '1' });
   });
-  expect(events).toEqual(['appended', 'deleted']);
   expect(await tablesWith(gateway, organizationId)).toEqual(RECORD);
 });
 
