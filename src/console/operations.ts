@@ -58,7 +58,9 @@ export const OPERATIONS = {
   }`,
 
   SessionEventJson: `query SessionEventJson($id: ID!, $after: String!) {
-    session(id: $id) { id events(first: 1, after: $after) { nodes { databaseId eventDataJson } } }
+    session(id: $id) { id events(first: 1, after: $after) { nodes {
+      databaseId eventType provider messageId createdAt eventDataJson
+    } } }
   }`,
 
   FollowSession: `subscription FollowSession($id: ID!, $after: ID) {

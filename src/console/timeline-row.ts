@@ -3,6 +3,7 @@ import { memo } from './memo.ts';
 import { useState } from 'preact/hooks';
 import { run } from './api.ts';
 import { html } from './html.ts';
+import type { Answers } from './operation-types.ts';
 import { Badge } from './parts.ts';
 import type { TimelineItem } from './timeline.ts';
 
@@ -93,6 +94,12 @@ function objectOf(text: string): object | undefined {
   }
 }
 
+type Recorded = NonNullable<NonNullable<Answers['SessionEventJson']['session']>['events']>['nodes'][number];
+
+function recordedOf({ databaseId: id, eventDataJson: eventData, ...fields }: Recorded): string {
+  return JSON.stringify({ id, ...fields, eventData }, null, 2);
+}
+
 /** The last event of an item as it was recorded. */
 function Raw({ sessionId, id }: { readonly sessionId: string; readonly id: number }): VNode {
   const [json, setJson] = useState<string>();
@@ -100,7 +107,7 @@ function Raw({ sessionId, id }: { readonly sessionId: string; readonly id: numbe
     if (json !== undefined) return setJson(undefined);
     const { data, faults } = await run('SessionEventJson', { id: sessionId, after: String(id - 1) });
     const event = data?.session?.events?.nodes[0];
-    return setJson(event ? JSON.stringify(event.eventDataJson, null, 2) : (faults[0]?.message ?? 'The event is gone.'));
+    return setJson(event ? recordedOf(event) : (faults[0]?.message ?? 'The event is gone.'));
   };
   return html`<div class="raw">
     <button class="link" onClick=${show} aria-expanded=${json !== undefined}>event ${id}</button>

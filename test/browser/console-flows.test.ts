@@ -142,6 +142,36 @@ test('a timeline that loses the gateway says so, and goes on where it was, each 
   await again.stop(1_000);
 });
 
+test('a link on another site leads to the page, although the browser keeps the cookie of the sign-in back', async () => {
+  const { page, complaints } = await open(`${server.url}/usage`);
+  const follow = async (path: string) => {
+    await page.goto('about:blank');
+    await page.setContent(`<a href="${server.url}${path}">elsewhere</a>`);
+    const answered = page.waitForResponse(server.url + path.replace(/#.*/, ''));
+    await page.getByRole('link', { name: 'elsewhere' }).click();
+    const headers = await (await answered).request().allHeaders();
+    expect([headers['sec-fetch-site'], headers['cookie']]).toEqual(['cross-site', undefined]);
+  };
+  await follow('/members');
+  await page.getByRole('heading', { name: 'Members', level: 1 }).waitFor();
+  await follow('/invitations/accept#wgi_any');
+  await page.getByText('You are signed in as').waitFor();
+  expect(complaints).toEqual([]);
+});
+
+test('an event is shown as it was recorded, with its type and provider', async () => {
+  const id = await createSession(gateway, key, { title: 'Raw' });
+  const events = [
+    { eventType: 'note', provider: 'anthropic', eventData: { type: 'anything', unknown: { kept: [1] } } },
+  ];
+  await mutate(gateway, key, 'appendSessionEvents', { sessionId: id, events });
+  const { page, complaints } = await open(`${server.url}/sessions/${id}`);
+  await page.getByRole('button', { name: 'event 1' }).click();
+  const shown: unknown = JSON.parse(String(await page.locator('.raw pre').textContent()));
+  expect(shown).toMatchObject({ id: 1, eventType: 'note', eventData: { type: 'anything', unknown: { kept: [1] } } });
+  expect(complaints).toEqual([]);
+});
+
 test.each(VIEWS)(
   '%s: the pages for strangers fit, and have no serious finding of accessibility',
   async (name, view) => {
