@@ -19,6 +19,7 @@ import {
 } from '../support/processes/process.ts';
 import { append, createSession, eventsOf } from '../support/fixtures/sessions.ts';
 import { full, proof } from '../support/proof.ts';
+import { SUPERUSER_PASSWORD, superuserUrl } from '../support/processes/embedded-postgres.ts';
 
 /** Two gateways and a worker behind a real PgBouncer in transaction mode, with fewer connections than they have between them. */
 
@@ -37,15 +38,14 @@ beforeAll(async () => {
   const dataDir = await temporaryDirectory();
   postgres = await startEmbeddedPostgres({
     dataDir,
+    superuserPassword: SUPERUSER_PASSWORD,
     log: (line) => {
       const statement = /^postgres\|LOG: +((?:statement|execute \S+): .*)/s.exec(line)?.[1];
       if (statement !== undefined) pooled.push(statement);
     },
     settings: { fsync: 'off', log_statement: 'all', log_line_prefix: '%u|' },
   });
-  const asSuperuser = new URL(postgres.url);
-  asSuperuser.username = 'postgres';
-  pooler = await startPgBouncer(asSuperuser.href, { poolSize: 4 });
+  pooler = await startPgBouncer(superuserUrl(postgres.url), { poolSize: 4 });
   env = {
     DATABASE_URL: pooler.through(postgres.url),
     DATABASE_POOLER: 'transaction',

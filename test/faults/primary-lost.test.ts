@@ -4,6 +4,7 @@ import { type GatewayProcess, call, endProcesses, issueKey, startGateway } from 
 import { type PrimaryWithStandby, startPrimaryWithStandby } from '../support/processes/standby.ts';
 import { query } from '../support/processes/embedded-postgres.ts';
 import { type TcpProxy, startTcpProxy } from '../support/peers/tcp-proxy.ts';
+import { superuserUrl } from '../support/processes/embedded-postgres.ts';
 
 /** A gateway that knows every server of a cluster by name: its primary is lost, and the standby takes over. */
 
@@ -64,13 +65,6 @@ async function usable(): Promise<number> {
   return [...text.matchAll(/^gateway_replica_usable\{.*\} 1$/gm)].length;
 }
 
-/** Who waits for what, only a superuser sees of others. */
-function superuser(databaseUrl: string): string {
-  const url = new URL(databaseUrl);
-  url.username = 'postgres';
-  return url.href;
-}
-
 test('a commit whose wait for the standby is canceled is not acknowledged, though PostgreSQL calls it done', async () => {
   // That the key is in use is noted now, and not below.
   expect((await names()).status).toBe(200);
@@ -80,7 +74,8 @@ test('a commit whose wait for the standby is canceled is not acknowledged, thoug
   const cancel = `select pg_cancel_backend(pid) from pg_stat_activity where wait_event = 'SyncRep'`;
   for (const write of [() => create('unconfirmed'), () => ask('POST', '/graphql', { query: CREATE })]) {
     const writing = write();
-    await expect.poll(() => query(superuser(servers.primaryUrl), waiting)).toEqual([{ count: 1 }]);
+    // Who waits for what, only a superuser sees of others.
+    await expect.poll(() => query(superuserUrl(servers.primaryUrl), waiting)).toEqual([{ count: 1 }]);
     await servers.onPrimary(cancel);
     expect(await writing).toMatchObject({ status: 503, retryAfter: '1' });
   }

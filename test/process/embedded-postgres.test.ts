@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readdir, rename, stat, writeFile } from 'node:fs/promises';
+import { readFile, readdir, rename, stat, writeFile } from 'node:fs/promises';
 import { Server, connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
@@ -66,15 +66,19 @@ describe('the cluster', () => {
       datlocale: 'C.UTF-8',
       datcollate: 'C',
     });
-    const superuser = new URL(server.url);
-    superuser.username = 'postgres';
-    expect(await query(superuser.href, 'SHOW unix_socket_directories')).toEqual([{ unix_socket_directories: '' }]);
-    for (const user of ['gateway', 'postgres']) {
+    // The superuser has no password, so that nobody logs in as such, also not with that of the gateway.
+    for (const [user, given] of [
+      ['gateway', 'wrong'],
+      ['postgres', 'wrong'],
+      ['postgres', new URL(server.url).password],
+    ] as const) {
       const wrong = new URL(server.url);
       wrong.username = user;
-      wrong.password = 'wrong';
+      wrong.password = given;
       await expect(query(wrong.href, 'SELECT 1')).rejects.toThrow(`password authentication failed for user "${user}"`);
     }
+    const command = await readFile(join(directory, 'postgres/data/postmaster.opts'), 'utf8');
+    expect(command).toMatch(/unix_socket_directories=["']/);
     const { password } = new URL(server.url);
     expect(password).toMatch(/^[\w-]{32}$/);
     expect(lines.join('\n')).not.toContain(password);

@@ -45,6 +45,17 @@ export async function setUp(): Promise<void> {
   await (await inProcess()).stop();
 }
 
+/** The role that may look at everything. */
+export function superuserUrl(serverUrl: string): string {
+  const url = new URL(serverUrl);
+  url.username = 'postgres';
+  url.password = SUPERUSER_PASSWORD;
+  return url.href;
+}
+
+/** Of clusters whose tests look at them as superuser. */
+export const SUPERUSER_PASSWORD = 'superuser-of-tests';
+
 /** After each test, passed or failed. */
 export async function endAll(): Promise<void> {
   await Promise.all([...[...owners].map(killOwner), ...[...servers].map((server) => server.stop())]);

@@ -13,6 +13,7 @@ import {
 import { startEmbeddedPostgres } from '../../../src/core/postgres/embedded/server.ts';
 import { freePort } from './ports.ts';
 import { startTcpProxy } from '../peers/tcp-proxy.ts';
+import { SUPERUSER_PASSWORD, superuserUrl } from './embedded-postgres.ts';
 
 export interface PrimaryWithStandby {
   readonly primaryUrl: string;
@@ -36,13 +37,14 @@ const settings = { fsync: 'off', autovacuum: 'off', max_connections: '100' };
 export async function startPrimaryWithStandby(): Promise<PrimaryWithStandby> {
   const folder = await mkdtemp(join(tmpdir(), 'gateway-standby-'));
   const dataDir = join(folder, 'primary');
-  const start = () => startEmbeddedPostgres({ dataDir, log: () => undefined, settings });
+  const start = () =>
+    startEmbeddedPostgres({ dataDir, log: () => undefined, settings, superuserPassword: SUPERUSER_PASSWORD });
   await (await start()).stop();
   const cluster = join(folder, 'standby');
   await cp(join(dataDir, 'postgres/data'), cluster, { recursive: true, preserveTimestamps: true });
   const primary = await start();
-  const { port: primaryPort, password } = new URL(primary.url);
-  const conninfo = `host=127.0.0.1 port=${primaryPort} user=postgres password=${password}`;
+  const { port: primaryPort } = new URL(primary.url);
+  const conninfo = `host=127.0.0.1 port=${primaryPort} user=postgres password=${SUPERUSER_PASSWORD}`;
   await writeFile(join(cluster, 'postgresql.auto.conf'), `primary_conninfo = '${conninfo}'\n`);
   await writeFile(join(cluster, 'standby.signal'), '');
   const binaries = await locatePostgres();
@@ -117,9 +119,7 @@ export async function startPrimaryWithStandby(): Promise<PrimaryWithStandby> {
 }
 
 async function asSuperuser(serverUrl: string, statement: string): Promise<void> {
-  const url = new URL(serverUrl);
-  url.username = 'postgres';
-  const client = new pg.Client({ connectionString: url.href });
+  const client = new pg.Client({ connectionString: superuserUrl(serverUrl) });
   await client.connect();
   try {
     await client.query(statement);

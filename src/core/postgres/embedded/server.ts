@@ -40,6 +40,8 @@ export interface EmbeddedPostgresOptions {
   readonly report?: (sentence: string) => void;
   /** Server settings, for example `{ fsync: 'off' }` for a cluster that may be lost, as tests have them. */
   readonly settings?: Record<string, string>;
+  /** Password of the role `postgres` in a new cluster, for tests that look at the server. Without one nobody can log in as superuser. */
+  readonly superuserPassword?: string;
 }
 
 /**
@@ -127,7 +129,7 @@ async function createCluster(
   dataDir: string,
   binaries: PostgresBinaries,
   account: Account | undefined,
-  { log, settings }: EmbeddedPostgresOptions,
+  { log, settings, superuserPassword }: EmbeddedPostgresOptions,
 ): Promise<void> {
   const prefix = 'postgres.unfinished-';
   const leftovers = (await readdir(dataDir)).filter((name) => name.startsWith(prefix));
@@ -148,7 +150,7 @@ async function createCluster(
   await runToEnd([binaries.initdb, '-D', cluster, ...locale, ...access, ...sync], account, '');
   // The gateway's role is no superuser: SQL that it is tricked into can neither read files nor run programs.
   const sql = [
-    `ALTER ROLE postgres PASSWORD '${password}';`,
+    `ALTER ROLE postgres PASSWORD ${superuserPassword === undefined ? 'NULL' : `'${superuserPassword}'`};`,
     `CREATE ROLE gateway LOGIN CREATEDB PASSWORD '${password}';`,
     'CREATE DATABASE gateway OWNER gateway;',
   ].join('\n');
