@@ -29,7 +29,14 @@ beforeAll(async () => {
 
   const folder = await generatedFolder('graphql');
   const location = appFile('graphql/scenario.graphql');
-  const scalars = { DateTime: 'string', UUID: 'string', URL: 'string', BigInt: 'string', JSON: 'unknown' };
+  const scalars = {
+    Date: 'string',
+    DateTime: 'string',
+    UUID: 'string',
+    URL: 'string',
+    BigInt: 'string',
+    JSON: 'unknown',
+  };
   const schema = parse(await readFile(SCHEMA, 'utf8'));
   const documents = [{ location, document: parse(await readFile(location, 'utf8')) }];
   const pluginMap = { typescript, operations: typescriptOperations, documents: typedDocumentNode };

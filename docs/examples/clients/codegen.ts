@@ -7,7 +7,7 @@ export default {
   },
   config: {
     // Without these every scalar is `unknown` or `any`.
-    scalars: { BigInt: 'string', DateTime: 'string', JSON: 'unknown', URL: 'string', UUID: 'string' },
+    scalars: { BigInt: 'string', Date: 'string', DateTime: 'string', JSON: 'unknown', URL: 'string', UUID: 'string' },
     strictScalars: true,
     enumsAsTypes: true,
     useTypeImports: true,

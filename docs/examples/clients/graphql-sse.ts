@@ -1,6 +1,6 @@
 import { createResumableEvents } from './resumable-events.ts';
 
-const QUERY = `subscription ($sessionId: ID!, $after: String) {
+const QUERY = `subscription ($sessionId: ID!, $after: ID) {
   sessionEvents(sessionId: $sessionId, after: $after) { databaseId eventType }
 }`;
 
