@@ -1,0 +1,141 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { codegen } from '@graphql-codegen/core';
+import * as typedDocumentNode from '@graphql-codegen/typed-document-node';
+import * as typescriptOperations from '@graphql-codegen/typescript-operations';
+import { buildSchema, introspectionFromSchema, parse } from 'graphql';
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
+import { createGateway } from '../../src/gateway/gateway.ts';
+import { type RunningServer, serve } from '../../src/gateway/http/server.ts';
+import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
+import { createSession, moveTo, mutate } from '../support/fixtures/sessions.ts';
+import { SCHEMA, appFile, generatedFolder, typeErrors } from './helpers/apps.ts';
+
+/** `apps/urql/app.ts`, whose own types lean on what is generated here: a board of sessions with a normalized cache. */
+interface Person {
+  readonly id: string;
+  readonly name: string | null;
+}
+interface Board {
+  readonly viewer: {
+    readonly user: Person;
+    readonly organization: {
+      readonly sessions: {
+        readonly nodes: readonly { id: string; title: string; state: { current: string }; creator: Person | null }[];
+      };
+      readonly members: { readonly nodes: readonly { user: Person }[] };
+    };
+  };
+}
+interface App {
+  board(): Board;
+  openBoard(): Promise<void>;
+  openDetail(id: string): Promise<{ title?: string; request: boolean }>;
+  find(id: string): Promise<string | undefined>;
+  rename(sessionId: string, title: string): Promise<string | undefined>;
+  renameMe(name: string): Promise<string | undefined>;
+  follow(onChange: () => void): () => void;
+  close(): void;
+}
+
+let gateway: TestGateway;
+let server: RunningServer;
+let introspection: object;
+let createApp: (options: { url: string; key: string; schema: object; onRequest: (body: string) => void }) => App;
+const apps: App[] = [];
+
+beforeAll(async () => {
+  gateway = await startTestGateway();
+  server = await serve(createGateway(gateway.dependencies), { host: '127.0.0.1', port: 0 });
+  const sdl = await readFile(SCHEMA, 'utf8');
+  introspection = introspectionFromSchema(buildSchema(sdl));
+  const folder = await generatedFolder('urql');
+  const location = appFile('urql/board.graphql');
+  const scalars = {
+    Date: 'string',
+    DateTime: 'string',
+    UUID: 'string',
+    URL: 'string',
+    BigInt: 'string',
+    JSON: 'unknown',
+  };
+  const code = await codegen({
+    filename: 'board.ts',
+    schema: parse(sdl),
+    documents: [{ location, document: parse(await readFile(location, 'utf8')) }],
+    config: { scalars, strictScalars: true, enumsAsTypes: true, useTypeImports: true },
+    plugins: [{ operations: {} }, { documents: {} }],
+    pluginMap: { operations: typescriptOperations, documents: typedDocumentNode },
+  });
+  await writeFile(`${folder}/board.ts`, code);
+  ({ createApp } = (await import(appFile('urql/app.ts'))) as { createApp: typeof createApp });
+});
+afterEach(() => apps.splice(0).forEach((app) => app.close()));
+afterAll(async () => {
+  await server.stop(1_000);
+  await gateway.close();
+});
+
+async function start() {
+  const { key } = await gateway.createKey();
+  const ids = [
+    await createSession(gateway, key, { title: 'One' }),
+    await createSession(gateway, key, { title: 'Two' }),
+  ];
+  const requests: string[] = [];
+  const onRequest = (body: string) => void requests.push(body);
+  const app = createApp({ url: `${server.url}/graphql`, key, schema: introspection, onRequest });
+  apps.push(app);
+  await app.openBoard();
+  const titles = () => app.board().viewer.organization.sessions.nodes.map(({ title }) => title);
+  const globalIds = ids.map((id) => btoa(`Session:${id}`));
+  return { key, app, requests, ids, globalIds, titles };
+}
+
+test('types and documents are generated from the schema, and fit the app', () => {
+  expect(typeErrors('urql/app.ts')).toEqual([]);
+});
+
+test('the same object reached on two ways is one entry: a change through one is seen through the others, without a request', async () => {
+  const { app, requests, globalIds, titles } = await start();
+  const [one = ''] = globalIds;
+  expect(titles()).toEqual(['Two', 'One']);
+  expect(await app.openDetail(one)).toEqual({ title: 'One', request: true });
+  expect(await app.find(one)).toBe('One');
+  const before = requests.length;
+  expect(await app.rename(one, 'Renamed')).toBe('UpdateSessionPayload');
+  expect(titles()).toEqual(['Two', 'Renamed']);
+  expect(await app.openDetail(one)).toEqual({ title: 'Renamed', request: false });
+  expect(await app.find(one)).toBe('Renamed');
+  // The mutation alone.
+  expect(requests.length - before).toBe(1);
+  // A person is one entry, too: the viewer, the creator of sessions, and the user of a member.
+  expect(await app.renameMe('Ann')).toBe('UpdateViewerPayload');
+  const { user, organization } = app.board().viewer;
+  const everywhere = [
+    user,
+    ...organization.sessions.nodes.map(({ creator }) => creator),
+    ...organization.members.nodes.map((member) => member.user),
+  ];
+  expect(everywhere.map((person) => person?.name)).toEqual(['Ann', 'Ann', 'Ann', 'Ann']);
+  expect(requests.length - before).toBe(2);
+});
+
+test('the list is kept up to date by sessionChanged: changed and new sessions are shown without another query', async () => {
+  const { key, app, requests, ids, titles } = await start();
+  let changes = 0;
+  app.follow(() => (changes += 1));
+  // The subscription has begun once a change comes through it.
+  await vi.waitFor(async () => {
+    await mutate(gateway, key, 'updateSession', { sessionId: ids[0], title: `Followed ${changes}` });
+    expect(changes).toBeGreaterThan(0);
+  });
+  const before = requests.length;
+  await mutate(gateway, key, 'updateSession', { sessionId: ids[1], title: 'Changed elsewhere' });
+  await vi.waitFor(() => expect(titles()).toContain('Changed elsewhere'));
+  const created = await createSession(gateway, key, { title: 'New elsewhere' });
+  await vi.waitFor(() => expect(titles()[0]).toBe('New elsewhere'));
+  await moveTo(gateway, key, created, 'IN_PROGRESS');
+  await vi.waitFor(() => expect(app.board().viewer.organization.sessions.nodes[0]?.state.current).toBe('IN_PROGRESS'));
+  expect(titles()).toHaveLength(3);
+  expect(requests.length - before).toBe(0);
+});
