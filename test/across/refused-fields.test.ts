@@ -5,7 +5,7 @@ import { SCOPES, type Scope } from '../../src/core/operation.ts';
 import { schema } from '../../src/gateway/schema.ts';
 import { caseFaults } from '../support/completeness.ts';
 import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
-import { createSession } from '../support/fixtures/sessions.ts';
+import { createSession, mutate } from '../support/fixtures/sessions.ts';
 
 /** A field that can be refused by itself is null with an error at its path, and its siblings are answered. Found in the schema: a new field is covered by itself. */
 
@@ -16,12 +16,21 @@ let free: string;
 /** Bound to no organization, while the caller acts in another one than `admin`. */
 let elsewhere: { key: string; headers: Record<string, string> };
 let sessionId: string;
+let artifactId: string;
 const keys = new Map<string, string>();
 
 beforeAll(async () => {
   gateway = await startTestGateway();
   admin = await gateway.createKey();
   sessionId = await createSession(gateway, admin.key, { visibility: 'PUBLIC' });
+  const recorded = await mutate<{ artifact: { databaseId: string } }>(
+    gateway,
+    admin.key,
+    'recordArtifact',
+    { sessionId, type: 'PULL_REQUEST' },
+    'artifact { databaseId }',
+  );
+  artifactId = recorded.artifact.databaseId;
   const { sql } = gateway.dependencies;
   const unsubscribed = await gateway.createKey();
   await sql.query(`update organization set subscriptions = '{}' where id = $1`, [unsubscribed.organizationId]);
@@ -46,7 +55,13 @@ const WAYS: Readonly<Record<string, (selection: string) => string>> = {
     `mutation { createSession(input: { title: "S" }) { ... on CreateSessionPayload { session { __typename ${selection} } } } }`,
   Artifact: (selection) =>
     `mutation { recordArtifact(input: { sessionId: "${sessionId}", type: PLAN }) { ... on RecordArtifactPayload { artifact { __typename ${selection} } } } }`,
+  PullRequest: (selection) =>
+    `mutation { recordPullRequest(input: { artifactId: "${artifactId}", ${PULL_REQUEST} }) { ... on RecordPullRequestPayload { pullRequest { __typename ${selection} } } } }`,
 };
+
+const PULL_REQUEST = `url: "https://example.com/1", title: "T", status: OPEN, sourceBranch: "s", baseBranch: "b", headSha: "abc", agent: "a",
+  diff: { additions: 1, deletions: 1, data: "" }, author: { login: "l", avatarUrl: "https://example.com/a.png" },
+  codeRepository: { id: "7d444840-9dc0-11d1-b245-5ffdce74fad2", name: "n", owner: "o", baseBranch: "b", provider: "p" }`;
 
 interface Refused {
   readonly coordinate: string;

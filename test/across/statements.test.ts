@@ -174,11 +174,14 @@ async function measure(
   };
 }
 
-const GIVE_ORGANIZATIONS: ReadonlySet<string> = new Set(['Query', 'Viewer', 'OrganizationConnection']);
+const GIVEN_BY: Readonly<Record<string, readonly string[]>> = {
+  Organization: ['Query', 'Viewer', 'OrganizationConnection'],
+  Session: ['Query', 'SessionConnection'],
+};
 
-/** Many objects name their organization; what that one leads to is asked where organizations are listed, and found by their ids. */
+/** Many objects name their organization or session; what that one leads to is asked where they are listed, and found by their ids. */
 function isAskedElsewhere(place: Place, next: Place): boolean {
-  return next.type.name === 'Organization' && !GIVE_ORGANIZATIONS.has(place.type.name);
+  return GIVEN_BY[next.type.name]?.includes(place.type.name) === false;
 }
 
 /** Why a field cannot be asked, if it cannot. */

@@ -70,6 +70,12 @@ const keyOf = (maker: () => string) => async () => {
 const keys: [maker: string, id: string][] = [];
 const sessionOf = (maker: () => string) => () => createSession(gateway, maker(), { visibility: 'PUBLIC' });
 
+/** Organization and user of a new member. */
+const memberKey = async () => {
+  const { organizationId, userId } = await gateway.createKey({ organization, role: 'member' });
+  return `${organizationId}:${userId}`;
+};
+
 const RIGHTS: readonly Right[] = [
   ...[() => admin, () => member.key].flatMap((maker): Right[] => [
     {
@@ -141,6 +147,20 @@ const RIGHTS: readonly Right[] = [
     outcome: 'ValidationError',
   },
   {
+    type: 'OrganizationMember',
+    field: 'viewerCanUpdate',
+    make: memberKey,
+    mutation: 'changeOrganizationMemberRole',
+    inputOf: (id) => ({ userId: id.split(':')[1], role: 'MEMBER' }),
+  },
+  {
+    type: 'OrganizationMember',
+    field: 'viewerCanDelete',
+    make: memberKey,
+    mutation: 'removeOrganizationMember',
+    inputOf: (id) => ({ userId: id.split(':')[1] }),
+  },
+  {
     type: 'Organization',
     field: 'viewerCanAdminister',
     make: organizationIdOf,
@@ -186,13 +206,19 @@ test('viewerCan… is true exactly when the operation succeeds: administrator, m
 test('event definitions: with the scope and the subscription the rights are true, and the operations succeed', async () => {
   const created = await gateway.rest<{ name: string }>('POST', '/events/2026-03/event-definitions', {
     key: admin,
-    body: { label: 'Judged' },
+    body: { label: 'Judged', propertyDefinitions: [{ label: 'Own', type: 'string' }] },
   });
   const { data } = await gateway.graphql<{ eventDefinition: object }>(
     member.key,
-    `{ eventDefinition(name: "${created.body.name}") { viewerCanUpdate viewerCanDelete } }`,
+    `{ eventDefinition(name: "${created.body.name}") { viewerCanUpdate viewerCanDelete properties { isDefault viewerCanUpdate viewerCanDelete } } }`,
   );
-  expect(data?.eventDefinition).toEqual({ viewerCanUpdate: true, viewerCanDelete: true });
+  const ofDefault = { isDefault: true, viewerCanUpdate: false, viewerCanDelete: false };
+  const ofCustom = { isDefault: false, viewerCanUpdate: true, viewerCanDelete: true };
+  expect(data?.eventDefinition).toEqual({
+    viewerCanUpdate: true,
+    viewerCanDelete: true,
+    properties: [...Array.from({ length: 32 }, () => ofDefault), ofCustom],
+  });
   const input = { eventName: created.body.name };
   expect(await mutate(gateway, member.key, 'updateEventDefinition', { ...input, label: 'Other' })).toMatchObject({
     __typename: 'UpdateEventDefinitionPayload',

@@ -1,7 +1,10 @@
 import { builder } from '../../../core/graphql/builder.ts';
 import type { InputFields } from '../../../core/graphql/mutations.ts';
 import { nodeType, uuidsOf } from '../../../core/graphql/nodes.ts';
+import { describeAccess } from '../../../core/graphql/refusable.ts';
 import { needs } from '../../../core/graphql/selection.ts';
+import { hasAccess } from '../../../core/operation.ts';
+import { EVENT_DEFINITIONS } from '../policy.ts';
 import { type EventPropertyKey, readEventProperties } from '../read-operations.ts';
 import { displayOrder, isDefault } from '../computed-fields.ts';
 import { FIELD_TYPE_OF, type PropertyOption, type PropertyType } from '../property-types.ts';
@@ -86,6 +89,16 @@ export const EventProperty = nodeType<EventPropertyRow>('EventProperty', {
       description: 'Whether it is a default property, which can be neither changed nor deleted.',
       extensions: needs<EventPropertyRow>('position'),
       resolve: isDefault,
+    }),
+    viewerCanUpdate: t.boolean({
+      description: `Whether the caller may change it: a custom property. ${describeAccess(EVENT_DEFINITIONS)}`,
+      extensions: needs<EventPropertyRow>('position'),
+      resolve: (property, _, { actor }) => !isDefault(property) && hasAccess(actor, EVENT_DEFINITIONS),
+    }),
+    viewerCanDelete: t.boolean({
+      description: `Whether the caller may delete it: a custom property. ${describeAccess(EVENT_DEFINITIONS)}`,
+      extensions: needs<EventPropertyRow>('position'),
+      resolve: (property, _, { actor }) => !isDefault(property) && hasAccess(actor, EVENT_DEFINITIONS),
     }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was created.' }),
     updatedAt: t.expose('updatedAt', {

@@ -18,6 +18,7 @@ import {
   removeOrganizationMember,
 } from '../member-operations.ts';
 import { readOrganizations } from '../operations.ts';
+import { mayAdminister } from '../policy.ts';
 import { type MemberRow, memberRow } from '../queries.ts';
 
 const MemberType = nodeType<MemberRow>('OrganizationMember', {
@@ -47,6 +48,18 @@ const MemberType = nodeType<MemberRow>('OrganizationMember', {
         resolveReference({ context, info }, 'Organization', organizationId, readOrganizations),
     }),
     role: t.expose('role', { type: RoleEnum, description: 'What they may do.' }),
+    viewerCanUpdate: t.boolean({
+      description:
+        'Whether the caller may change the role: an administrator with the scope `organizations.write`. The last administrator stays one.',
+      extensions: needs<MemberRow>('organizationId'),
+      resolve: ({ organizationId }, _, { actor }) => mayAdminister(actor, organizationId),
+    }),
+    viewerCanDelete: t.boolean({
+      description:
+        'Whether the caller may remove the member: an administrator with the scope `organizations.write`. The last administrator stays.',
+      extensions: needs<MemberRow>('organizationId'),
+      resolve: ({ organizationId }, _, { actor }) => mayAdminister(actor, organizationId),
+    }),
     joinedAt: t.expose('createdAt', { type: 'DateTime', description: 'When they became a member.' }),
   }),
 });

@@ -6,7 +6,7 @@ import { mutation } from '../../../core/graphql/mutations.ts';
 import { keyFromId, nodeType, uuidsOf } from '../../../core/graphql/nodes.ts';
 import { orderType } from '../../../core/graphql/orders.ts';
 import { resolveReference } from '../../../core/graphql/references.ts';
-import { refusable } from '../../../core/graphql/refusable.ts';
+import { describeAccess, refusable } from '../../../core/graphql/refusable.ts';
 import { CHECKS_PARENT, takeRead } from '../../../core/graphql/read-through.ts';
 import { needs, selectedColumns } from '../../../core/graphql/selection.ts';
 import { resolveBatched } from '../../../core/graphql/batches.ts';
@@ -123,8 +123,7 @@ builder.objectField(SessionType, 'events', (t) =>
 builder.subscriptionField('sessionEvents', (t) =>
   t.field({
     type: SessionEventType,
-    description:
-      "Follows a session's events: those after `after`, then new ones as they are recorded, each once. Ends when the session is finished. Over server-sent events each has its id, and a client that reconnects with the header `Last-Event-ID` goes on behind it; others move `after` to the `databaseId` that they have seen last.",
+    description: `Follows a session's events: those after \`after\`, then new ones as they are recorded, each once. Ends when the session is finished. Over server-sent events each has its id, and a client that reconnects with the header \`Last-Event-ID\` goes on behind it; others move \`after\` to the \`databaseId\` that they have seen last. ${describeAccess(READ_SESSIONS)} Ends with an error when the caller may no longer read the session.`,
     args: {
       sessionId: t.arg.id({ required: true, description: 'Either id of the session.' }),
       after: t.arg.id({

@@ -2,9 +2,10 @@ import { resolveBatched } from '../../../core/graphql/batches.ts';
 import { OWN_STATEMENT, builder } from '../../../core/graphql/builder.ts';
 import { nodeType, uuidsOf } from '../../../core/graphql/nodes.ts';
 import { refusable } from '../../../core/graphql/refusable.ts';
+import { resolveReference } from '../../../core/graphql/references.ts';
 import { needs, selectedColumns } from '../../../core/graphql/selection.ts';
 import type { ArtifactRow, PullRequestRow } from '../artifact-queries.ts';
-import { READ_SESSION_CONTENT } from '../policy.ts';
+import { READ_SESSIONS, READ_SESSION_CONTENT } from '../policy.ts';
 import { pullRequestsOf, readArtifacts, readPullRequests } from '../operations.ts';
 import { ArtifactTypeEnum, PullRequestStatusEnum } from './enums.ts';
 
@@ -97,3 +98,14 @@ export const ArtifactType = nodeType<ArtifactRow>('Artifact', {
     updatedAt: t.expose('updatedAt', { type: 'DateTime', description: 'When it was last changed.' }),
   }),
 });
+
+builder.objectField(PullRequestType, 'artifact', (t) =>
+  t.field({
+    type: ArtifactType,
+    nullable: true,
+    description: 'The artifact that it belongs to; null when it is gone by now.',
+    extensions: { ...OWN_STATEMENT, ...refusable(READ_SESSIONS), ...needs<PullRequestRow>('artifactId') },
+    resolve: ({ artifactId }, _, context, info) =>
+      resolveReference({ context, info }, 'Artifact', artifactId, readArtifacts),
+  }),
+);

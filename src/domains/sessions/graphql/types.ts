@@ -1,4 +1,4 @@
-import { READ_SESSION_CONTENT, RECORD_SESSIONS, WRITE_SESSIONS, mayChange } from '../policy.ts';
+import { READ_SESSIONS, READ_SESSION_CONTENT, RECORD_SESSIONS, WRITE_SESSIONS, mayChange } from '../policy.ts';
 import { resolveBatched } from '../../../core/graphql/batches.ts';
 import { OWN_STATEMENT, builder } from '../../../core/graphql/builder.ts';
 import { needs, selectedColumns } from '../../../core/graphql/selection.ts';
@@ -234,7 +234,7 @@ builder.objectField(ArtifactType, 'session', (t) =>
     type: SessionType,
     nullable: true,
     description: 'The session that made it; null when it is gone by now.',
-    extensions: { ...OWN_STATEMENT, ...needs<ArtifactRow>('sessionId') },
+    extensions: { ...OWN_STATEMENT, ...refusable(READ_SESSIONS), ...needs<ArtifactRow>('sessionId') },
     resolve: ({ sessionId }, _, context, info) =>
       resolveReference({ context, info }, 'Session', sessionId, readSessions),
   }),
