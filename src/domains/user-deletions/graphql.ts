@@ -7,7 +7,7 @@ import { needs, selectedColumns } from '../../core/graphql/selection.ts';
 import type { DeletionState } from './entity.ts';
 import { cancelUserDeletionInput, deleteUserInput } from './input.ts';
 import { cancelUserDeletion, deleteUser, readDeletionJobs } from './operations.ts';
-import { DELETE_USER } from './policy.ts';
+import { READ_DELETION_JOBS } from './policy.ts';
 import { type DeletionJobRow, deletionJobRow } from './queries.ts';
 import { followDeletionJob } from './subscription.ts';
 
@@ -80,7 +80,7 @@ builder.queryField('deletionJob', (t) =>
 builder.subscriptionField('deletionJobChanged', (t) =>
   t.field({
     type: DeletionJobType,
-    description: `Follows a deletion that the caller has asked for: as it is now, then each time it has another state. Ends when the deletion is over. That of the caller's account ends with the error \`UNAUTHENTICATED\` once it runs, since their keys are revoked then. ${describeAccess(DELETE_USER)}`,
+    description: `Follows a deletion that the caller has asked for: as it is now, then each time it has another state. Ends when the deletion is over. That of the caller's account ends with the error \`UNAUTHENTICATED\` once it runs, since their keys are revoked then. ${describeAccess(READ_DELETION_JOBS)}`,
     args: { deletionJobId: t.arg.id({ required: true, description: 'Either id of the deletion job.' }) },
     subscribe: (_, { deletionJobId }, context) => {
       const [id] = uuidsOf([String(keyFromId('DeletionJob', deletionJobId))]);

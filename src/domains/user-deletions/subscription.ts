@@ -2,7 +2,7 @@ import { notFound } from '../../core/errors.ts';
 import { type OperationContext, guarded } from '../../core/operation.ts';
 import { apiKeyTopic } from '../api-keys/entity.ts';
 import { readDeletionJobs } from './operations.ts';
-import { DELETE_USER } from './policy.ts';
+import { READ_DELETION_JOBS } from './policy.ts';
 import type { DeletionJobRow } from './queries.ts';
 import { deletionJobTopic } from './topics.ts';
 
@@ -11,7 +11,7 @@ import { deletionJobTopic } from './topics.ts';
  * the deletion is over; that of the caller's account with an error once it runs, since their keys are revoked then.
  * @throws NotFoundError when there is no such deletion.
  */
-export const followDeletionJob = guarded(DELETE_USER, async (context: OperationContext, deletionJobId: string) =>
+export const followDeletionJob = guarded(READ_DELETION_JOBS, async (context: OperationContext, deletionJobId: string) =>
   changesOf(context, deletionJobId),
 );
 

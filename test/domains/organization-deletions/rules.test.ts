@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { type Person, actingIn, createPerson } from '../../support/fixtures/api-keys.ts';
+import { type Person, actingIn, createPerson, postKey } from '../../support/fixtures/api-keys.ts';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
 import { acceptWithoutKey, invite } from '../../support/fixtures/invitations.ts';
 import { createConnection, visit } from '../../support/fixtures/mcp-connections.ts';
 import { NOTIFIED_ONLY } from '../../support/fixtures/notifications.ts';
 import { RECORD, deleteOrganization, tablesWith } from '../../support/fixtures/organization-deletions.ts';
-import { append, createSession, eventsOf, tail } from '../../support/fixtures/sessions.ts';
+import { append, createSession, eventsOf, subscribe, tail } from '../../support/fixtures/sessions.ts';
 import { createWorkspace } from '../../support/fixtures/workspace.ts';
 import { startOAuthFixture } from '../../support/peers/mcp-authorization-server.ts';
 import { runJobs } from '../../support/processes/jobs.ts';
@@ -110,6 +110,19 @@ test('live tails end at once, in every process, with a bound key and with an unb
   const refused = (error: string) => [{ event: 'error', data: JSON.stringify({ error }) }];
   const [ofBound, ofUnbound] = [refused('missing or invalid API key'), refused('organization not found')];
   expect(await Promise.all(rest)).toEqual([ofBound, ofUnbound, ofBound, ofUnbound]);
+});
+
+test('the job is followed live with the scope that asked for it', async () => {
+  const deletion = await deleteOrganization(gateway, person.key, { confirmSlug: slug }, slug);
+  const input = { name: 'Narrow', scopes: ['organizations.write'], allOrganizations: true };
+  const { body } = await postKey(gateway, person.key, input);
+  const query = 'subscription($id: ID!) { deletionJobChanged(deletionJobId: $id) { state } }';
+  const stream = await subscribe(gateway, body.key, query, { id: deletion?.deletionJob?.id });
+  const states = stream.take(3);
+  await runJobs(gateway);
+  expect((await states).map(({ data }) => JSON.parse(data ?? '') as unknown)).toEqual(
+    ['QUEUED', 'RUNNING', 'DONE'].map((state) => ({ data: { deletionJobChanged: { state } } })),
+  );
 });
 
 test('the job is followed by whoever asked for it, and by nobody else', async () => {
