@@ -58,7 +58,8 @@ async function endPostgres(dataDir: string): Promise<void> {
 async function fillAgainAndAgain(disk: string) {
   const dataDir = join(disk, 'data');
   const ballast = join(disk, 'ballast');
-  const env = { DATA_DIR: dataDir, RATE_LIMIT_PER_MINUTE: '0', LOG_LEVEL: 'warn' };
+  // What a minute has too many lines of is logged at debug.
+  const env = { DATA_DIR: dataDir, RATE_LIMIT_PER_MINUTE: '0', LOG_LEVEL: 'debug' };
   let gateway = await startGateway(env);
   const { key } = gateway;
   const ledger = startWriting((path, init) => fetch(gateway.url + path, init), key, { seed });

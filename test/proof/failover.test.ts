@@ -214,6 +214,10 @@ const seconds = (values: readonly number[]) => {
   return `${median.toFixed(1)} s, at most ${Math.max(...values).toFixed(1)} s`;
 };
 
+/** The log lines of requests that were answered 500, with their causes. */
+const internalErrors = () =>
+  gateways.flatMap(({ output }) => output.stdout.split('\n').filter((line) => line.includes('"msg":"internal error"')));
+
 test('the primary is lost again and again under load: nothing acknowledged is lost or doubled, tails and jobs go on, nothing is restarted', async ({
   skip,
 }) => {
@@ -233,6 +237,7 @@ test('the primary is lost again and again under load: nothing acknowledged is lo
     process.stdout.write(
       `round ${index + 1}: ${way}: ${gap.toFixed(1)} s, another primary after ${promotion.toFixed(1)} s, reads ${JSON.stringify([...reads])}\n`,
     );
+    process.stdout.write(internalErrors().join('\n'));
   }
   await ledger.stop();
   await Promise.all(followers.map((follower) => follower.close()));
@@ -280,4 +285,5 @@ test('the primary is lost again and again under load: nothing acknowledged is lo
     },
   });
   expect(sum(500)).toBe(0);
+  expect(internalErrors()).toEqual([]);
 }, 7_200_000);
