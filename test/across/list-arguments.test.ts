@@ -1,0 +1,143 @@
+import { randomUUID } from 'node:crypto';
+import {
+  type GraphQLInputType,
+  getNamedType,
+  getNullableType,
+  isEnumType,
+  isInputObjectType,
+  isListType,
+  isObjectType,
+} from 'graphql';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { schema } from '../../src/gateway/schema.ts';
+import { caseFaults } from '../support/completeness.ts';
+import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
+import { invite } from '../support/fixtures/invitations.ts';
+import { append, createSession, eventsOf, mutate } from '../support/fixtures/sessions.ts';
+
+/** Every list with every condition and every order that it takes; found in the schema, so that a new one is covered by itself. */
+
+const SIZE = 3;
+
+let gateway: TestGateway;
+let key: string;
+let sessionId: string;
+beforeAll(async () => {
+  gateway = await startTestGateway();
+  const admin = await gateway.createKey();
+  ({ key } = admin);
+  for (let index = 0; index < SIZE; index += 1) {
+    await gateway.createKey({ organization: admin.organization });
+    sessionId = await createSession(gateway, key, { title: `Session ${index}` });
+    await mutate(gateway, key, 'createMcpServer', { stdio: { name: `server ${index}`, command: 'true' } });
+    await mutate(gateway, key, 'createEventDefinition', { label: `Event ${index}` });
+    await mutate(gateway, key, 'registerObjectIdentifiers', {
+      objectType: 'CONTACT',
+      propertyName: 'badge',
+      identifiers: [{ value: String(index), objectId: '1' }],
+    });
+    await mutate(gateway, key, 'sendEventOccurrences', {
+      inputs: [{ eventName: 'event_0', properties: {}, email: 'a@example.com' }],
+    });
+    await invite(gateway, key, `guest-${index}@example.com`);
+  }
+  await append(gateway, key, sessionId, eventsOf(SIZE));
+  // Other organizations of the caller: with an unbound key they are listed.
+  await gateway.createKey({ email: admin.email });
+  await gateway.createKey({ email: admin.email });
+  await gateway.dependencies.sql.query('update api_key set organization_id = null where id = $1', [admin.keyId]);
+  headers = { 'X-Organization-Id': admin.organization };
+});
+let headers: Record<string, string> = {};
+afterAll(() => gateway.close());
+
+/** How the objects are reached that have the lists. */
+const WAYS: Readonly<Record<string, (list: string) => string>> = {
+  Viewer: (list) => `{ viewer { found: ${list} } }`,
+  Organization: (list) => `{ viewer { organization { found: ${list} } } }`,
+  EventDefinition: (list) => `{ eventDefinition(name: "event_0") { found: ${list} } }`,
+  Session: (list) => `{ session(id: "${sessionId}") { found: ${list} } }`,
+};
+
+const LISTS = Object.values(schema.getTypeMap())
+  .filter(isObjectType)
+  .flatMap((type) =>
+    Object.values(type.getFields())
+      .filter((field) => getNamedType(field.type).name.endsWith('Connection'))
+      .map((field) => ({ coordinate: `${type.name}.${field.name}`, type: type.name, field })),
+  );
+
+const SCALARS: Readonly<Record<string, string>> = {
+  String: '"a"',
+  ID: `"${randomUUID()}"`,
+  UUID: `"${randomUUID()}"`,
+  Boolean: 'true',
+  Int: '1',
+  DateTime: '"2026-01-01T00:00:00.000Z"',
+};
+
+function literalOf(type: GraphQLInputType): string {
+  const nullable = getNullableType(type);
+  if (isListType(nullable)) return `[${literalOf(nullable.ofType)}]`;
+  if (isEnumType(nullable)) return nullable.getValues()[0]?.name ?? '';
+  return SCALARS[String(nullable)] ?? '';
+}
+
+const fieldsOf = (type: GraphQLInputType | undefined) => {
+  const named = type && getNullableType(type);
+  return isInputObjectType(named) ? Object.values(named.getFields()) : [];
+};
+
+interface Page {
+  readonly edges: readonly { readonly cursor: string }[];
+  readonly totalCount: number;
+}
+
+async function read({ type, field }: (typeof LISTS)[number], args: string): Promise<Page> {
+  const list = `${field.name}(${args}) { totalCount edges { cursor } }`;
+  const { data, errors } = await gateway.graphql<Record<string, unknown>>(
+    key,
+    WAYS[type]?.(list) ?? '',
+    undefined,
+    headers,
+  );
+  expect([args, errors]).toEqual([args, undefined]);
+  const find = (value: unknown): Page => {
+    const object = value as Record<string, unknown>;
+    return (object['found'] as Page | undefined) ?? find(Object.values(object)[0]);
+  };
+  return find(data);
+}
+
+test('every object that has a list is reached here', () => {
+  const types = LISTS.map(({ type }) => type);
+  expect(caseFaults('WAYS in test/across/list-arguments.test.ts', Object.keys(WAYS), types)).toBe('');
+});
+
+test.each(LISTS.map((list) => [list.coordinate, list] as const))('%s', async (_, list) => {
+  const argument = (name: string) => list.field.args.find((one) => one.name === name)?.type;
+  const all = await read(list, `first: ${SIZE}`);
+  expect(all.edges.length).toBe(SIZE);
+  for (const condition of fieldsOf(argument('filter'))) {
+    const values = [literalOf(condition.type), 'null', ...(isListType(getNullableType(condition.type)) ? ['[]'] : [])];
+    for (const value of values) {
+      const { edges, totalCount } = await read(list, `first: 100, filter: { ${condition.name}: ${value} }`);
+      const whole = { '[]': 0, null: all.totalCount }[value] ?? totalCount;
+      expect([condition.name, value, edges.length, totalCount]).toEqual([condition.name, value, totalCount, whole]);
+    }
+  }
+  const field = fieldsOf(argument('orderBy')).find(({ name }) => name === 'field');
+  const order = field && getNamedType(field.type);
+  for (const by of isEnumType(order) ? order.getValues().map(({ name }) => name) : []) {
+    for (const direction of ['ASC', 'DESC']) {
+      const orderBy = `orderBy: { field: ${by}, direction: ${direction} }`;
+      const whole = (await read(list, `first: 100, ${orderBy}`)).edges.map(({ cursor }) => cursor);
+      const walked: string[] = [];
+      for (let after = ''; walked.length < whole.length; after = `, after: "${walked.at(-1)}"`)
+        walked.push(...(await read(list, `first: 1, ${orderBy}${after}`)).edges.map(({ cursor }) => cursor));
+      expect([by, direction, walked]).toEqual([by, direction, whole]);
+      const back = (await read(list, `last: 2, ${orderBy}`)).edges.map(({ cursor }) => cursor);
+      expect([by, direction, back]).toEqual([by, direction, whole.slice(-2)]);
+    }
+  }
+});
