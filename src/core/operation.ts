@@ -275,6 +275,7 @@ export function requireOrganization(actor: Actor, organizationId = actor.organiz
     throw invalid(
       '',
       'missing required organization information: send the header X-Organization-Id with the id or slug of one of your organizations',
+      'REQUIRED',
     );
   }
   if (organization.id !== organizationId) {

@@ -133,7 +133,7 @@ function faultsOf(issue: z.core.$ZodIssue): InputFault[] {
 
 /** The rule that was broken, with its bound. */
 function ruleOf(issue: z.core.$ZodIssue): Pick<InputFault, 'code' | 'limit' | 'key'> & Partial<InputFault> {
-  if (isMissing(issue)) return { code: 'REQUIRED' };
+  if (isMissing(issue) || isNull(issue)) return { code: 'REQUIRED' };
   switch (issue.code) {
     case 'invalid_type':
       return { code: 'WRONG_TYPE' };
@@ -173,6 +173,10 @@ function isMissing(issue: z.core.$ZodIssue): boolean {
   return issue.message.endsWith('received undefined') || ('input' in issue && issue.input === undefined);
 }
 
+function isNull(issue: z.core.$ZodIssue): boolean {
+  return (issue.code === 'invalid_type' || issue.code === 'invalid_value') && issue.input === null;
+}
+
 const IS_REQUIRED = 'is required';
 
 function describeIssue(issue: z.core.$ZodIssue): string {
@@ -181,6 +185,8 @@ function describeIssue(issue: z.core.$ZodIssue): string {
     case 'invalid_type':
       return defaultOr(issue, `must be ${article(issue.expected)}`);
     case 'invalid_value':
+      // GraphQL refuses any other value itself, and spells those that are allowed in another way.
+      if (isNull(issue)) return 'must not be null';
       return `must be one of ${issue.values.map((value) => JSON.stringify(value)).join(', ')}`;
     case 'too_big':
       return issue.origin === 'array'

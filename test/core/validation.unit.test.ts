@@ -86,7 +86,8 @@ describe('every kind of issue names the field and the bound', () => {
   test.for<[string, z.ZodType, unknown, string[]]>([
     ['missing', z.string(), undefined, ['field REQUIRED: is required']],
     ['missing, though the rule has a message', z.string(OWN), undefined, [`field REQUIRED: ${OWN}`]],
-    ['null', z.string(), null, ['field WRONG_TYPE: must be a string']],
+    ['null', z.string(), null, ['field REQUIRED: must be a string']],
+    ['one of, null', z.enum(['a', 'b']), null, ['field REQUIRED: must not be null']],
     ['another type', z.string(), 1, ['field WRONG_TYPE: must be a string']],
     ['another type, own message', z.string(OWN), 1, [`field WRONG_TYPE: ${OWN}`]],
     ['an integer', z.int(), 1.5, ['field WRONG_TYPE: must be an integer']],

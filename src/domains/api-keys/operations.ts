@@ -10,6 +10,7 @@ import {
   write,
 } from '../../core/operation.ts';
 import { type AuditTarget } from '../../core/audit.ts';
+import { enumValues, wording } from '../../core/text/wording.ts';
 import { filterOf } from '../../core/postgres/reach.ts';
 import type { Columns } from '../../core/postgres/columns.ts';
 import { Membership } from '../organizations/entity.ts';
@@ -55,7 +56,7 @@ export const createApiKey = write(
       throw new ForbiddenError('a key that is bound to an organization creates keys for that one alone');
     const excess = input.scopes.filter((scope) => !actor.scopes.has(scope));
     if (excess.length > 0)
-      throw new ForbiddenError(`a key cannot give scopes that it lacks itself: ${excess.join(', ')}`);
+      throw new ForbiddenError(wording`a key cannot give scopes that it lacks itself: ${enumValues(excess)}`);
     if (input.expiresAt && input.expiresAt <= now()) throw invalid('expiresAt', 'must lie in the future', 'TOO_SMALL');
     const expiresAt = await boundedExpiry(context, input.expiresAt);
     await lockMaker(em, actor.userId);

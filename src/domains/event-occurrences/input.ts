@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { momentInput } from '../../core/moment-input.ts';
-import { optional, text } from '../../core/validation.ts';
+import { optional, rule, text } from '../../core/validation.ts';
 
 /** Occurrences of one request. */
 export const MAX_OCCURRENCES = 500;
@@ -15,8 +15,11 @@ const objectId = text({ min: 1, max: 255 });
  */
 const properties = z
   .unknown()
-  .refine((value) => typeof value === 'object' && value !== null && !Array.isArray(value), {
-    error: ({ input }) => (input == null ? 'is required; it may be {}' : 'must be an object'),
+  .superRefine((value, context) => {
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return;
+    const fault =
+      value == null ? rule('REQUIRED', 'is required; it may be {}') : rule('WRONG_TYPE', 'must be an object');
+    context.addIssue({ code: 'custom', ...fault });
   })
   .transform((value) => value as Readonly<Record<string, unknown>>)
   .meta({ type: 'object', additionalProperties: { type: ['string', 'number', 'boolean', 'null'] } });

@@ -129,13 +129,18 @@ export function memberCountsOf({ sql: reader }: Pick<OperationContext, 'sql'>): 
   };
 }
 
-/** The role of the caller in each of the organizations. */
+/**
+ * The role of the caller in each of the organizations, whichever the key reaches: a bound key is shown the organization that it has just
+ * created or joined.
+ */
 export function rolesOf({ actor, sql: reader }: OperationContext): LoadBatch<string, Role> {
   return async (organizationIds) => {
     const rows = await reader.all(
-      reached(actor)
-        .select(['o.id', 'm.role'])
-        .where('o.id', '=', sql<string>`any(${listOf('uuid', organizationIds)})`),
+      db
+        .selectFrom('membership as m')
+        .select(['m.organization_id as id', 'm.role'])
+        .where('m.user_id', '=', actor.userId)
+        .where('m.organization_id', '=', sql<string>`any(${listOf('uuid', organizationIds)})`),
     );
     return new Map(rows.map(({ id, role }) => [id, role]));
   };

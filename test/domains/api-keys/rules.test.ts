@@ -81,7 +81,7 @@ describe('creating a key', () => {
     for (const scope of SCOPES.filter((name) => name !== 'api_keys.write')) {
       expect(await create(key, { scopes: ['API_KEYS_WRITE', enumOf(scope)] })).toEqual({
         __typename: 'ForbiddenError',
-        message: `a key cannot give scopes that it lacks itself: ${scope}`,
+        message: `a key cannot give scopes that it lacks itself: ${enumOf(scope)}`,
         code: 'FORBIDDEN',
         path: null,
       });

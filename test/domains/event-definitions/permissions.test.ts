@@ -76,7 +76,7 @@ describe('who may not, in the same words on both APIs', () => {
     const { door, other } = await workUnbound();
     const message =
       'missing required organization information: send the header X-Organization-Id with the id or slug of one of your organizations';
-    const expected = { status: 400, message, faults: [{ message, code: 'NOT_ALLOWED', in: '' }] };
+    const expected = { status: 400, message, faults: [{ message, code: 'REQUIRED', in: '' }] };
     for (const either of [door, other]) {
       for (const run of EVERY_WRITE) expect(refused(await run(either))).toEqual(expected);
       expect(refused(withoutFaults(await either.read('a')))).toEqual({ ...expected, faults: [] });

@@ -47,6 +47,7 @@ test('POST /send takes one occurrence, and names faults without a place in a lis
     'uuid: must be at most 255 characters',
     'more: is not a known property',
   ]);
+  expect(shapes.body.errors.map(({ code }) => code)).toEqual(['REQUIRED', 'BAD_FORMAT', 'TOO_LONG', 'UNKNOWN_FIELD']);
   const absent = await gateway.rest<RestError>('POST', path, { key, body: { eventName: 'absent', properties: {} } });
   expect([absent.status, absent.body.message]).toEqual([404, 'event definition not found']);
 });

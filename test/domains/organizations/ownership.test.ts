@@ -17,7 +17,7 @@ afterAll(() => gateway.close());
 const slug = () => `org-${randomUUID().slice(0, 13)}`;
 const VIEWER = '{ viewer { role organization { databaseId members { nodes { role } } } } }';
 const CREATE = `mutation($input: CreateOrganizationInput!) { createOrganization(input: $input) {
-  ... on CreateOrganizationPayload { key apiKey { name scopes expiresAt } organization { databaseId name members { nodes { role } } } } ... on Error { message code } } }`;
+  ... on CreateOrganizationPayload { key apiKey { name scopes expiresAt } organization { databaseId name viewerRole members { nodes { role } } } } ... on Error { message code } } }`;
 
 interface Created {
   createOrganization: {
@@ -73,7 +73,7 @@ describe('an organization that was just created', () => {
     const seen = await gateway.graphql(created?.key ?? '', VIEWER);
     expect(seen.data).toMatchObject({ viewer: { role: 'ADMIN', organization: { databaseId: organizationId } } });
     // The calling key acts in its own alone: what was created is shown, and its lists say which header they need.
-    expect(created?.organization).toMatchObject({ name: 'New', members: null });
+    expect(created?.organization).toMatchObject({ name: 'New', viewerRole: 'ADMIN', members: null });
     expect(errors).toMatchObject([
       {
         path: ['createOrganization', 'organization', 'members'],

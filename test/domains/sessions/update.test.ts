@@ -109,8 +109,8 @@ const REFUSED: [State, string][] = [
   [{ agentOptions: null }, 'agentOptions: must be an object'],
   [{ agentOptions: { reasoningLevel: x(101) } }, tooLong('agentOptions.reasoningLevel', 100)],
   [{ agentOptions: { goal: { objective: x(100_001) } } }, tooLong('agentOptions.goal.objective', 100_000)],
-  [{ mode: null }, 'mode: must be one of "normal", "planning"'],
-  [{ visibility: null }, 'visibility: must be one of "public", "private"'],
+  [{ mode: null }, 'mode: must not be null'],
+  [{ visibility: null }, 'visibility: must not be null'],
   [{ richContent: { type: 'paragraph', content: [] } }, 'richContent.type: must be one of "doc"'],
   [
     { richContent: { type: 'doc', content: [deep(50)] } },
