@@ -106,6 +106,7 @@ const KNOWN: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
 };
 /** Names that mean something else in one operation than in the others. */
 const KNOWN_IN: Readonly<Record<string, typeof KNOWN>> = {
+  acceptOrganizationInvitation: { token: reference('token') },
   updateEventProperty: { name: reference('propertyName') },
   listBroadcasts: { after: reference('broadcast_guid') },
   searchEventDefinitions: { after: reference('listCursor') },
