@@ -83,8 +83,8 @@ describe.each(mutations.map((field) => [field.name, field] as const))('mutation 
   test.runIf(access && refusedCallers(access).length > 0)('403 whatever the input is', async () => {
     const type = String(field.args.find((argument) => argument.name === 'input')?.type);
     const query = `mutation($input: ${type}) { ${name}(input: $input) { __typename ... on Error { code } } }`;
-    // What does not even fit the types of the schema is an error of the document, before any field is reached.
-    const inputs = [garbage(field.args[0]?.type as GraphQLInputType)];
+    // Variables that do not fit the types of the schema, too; what stands in the document itself is an error of the document.
+    const inputs = [garbage(field.args[0]?.type as GraphQLInputType), { nothing: 'of the kind' }, 5];
     for (const caller of access ? refusedCallers(access) : []) {
       for (const input of inputs) {
         const { data, errors } = await gateway.graphql<Record<string, { code?: string } | null>>(keys[caller], query, {
@@ -95,4 +95,26 @@ describe.each(mutations.map((field) => [field.name, field] as const))('mutation 
       }
     }
   });
+});
+
+test('over GraphQL, 403 before variables that do not fit has that status where the media type has one, and is recorded', async () => {
+  const body = JSON.stringify({
+    query: 'mutation($input: CreateSessionInput!) { mine: createSession(input: $input) { __typename } }',
+    variables: { input: 5 },
+  });
+  const ask = async (key: string, Accept: string) => {
+    const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json', Accept };
+    const response = await gateway.fetch('/graphql', { method: 'POST', headers, body });
+    const { errors } = (await response.json()) as { errors: { path?: string[]; extensions: { code: string } }[] };
+    return [response.status, errors.map(({ path, extensions: { code } }) => [path, code])];
+  };
+  const { key, keyId } = await gateway.createKey({ scopes: [] });
+  const refusal = [[['mine'], 'FORBIDDEN']];
+  expect(await ask(key, 'application/json')).toEqual([200, refusal]);
+  expect(await ask(key, 'application/graphql-response+json')).toEqual([403, refusal]);
+  expect(await ask(keys.member, 'application/graphql-response+json')).toEqual([400, [[undefined, 'INVALID_INPUT']]]);
+  const recorded = 'select operation, refusal from audit_entry where key_id = $1';
+  expect(await gateway.dependencies.sql.query(recorded, [keyId])).toEqual([
+    { operation: 'createSession', refusal: 'forbidden' },
+  ]);
 });

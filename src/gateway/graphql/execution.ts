@@ -1,7 +1,7 @@
 import {
   type ExecutionArgs,
   type ExecutionResult,
-  type GraphQLError,
+  GraphQLError,
   Kind,
   OperationTypeNode,
   getOperationAST,
@@ -25,6 +25,7 @@ import { masked, maskedStream, toHttpError } from './errors.ts';
 import { executeWithKey } from './keyed-mutation.ts';
 import { EVENT_STREAM, acceptsEvents } from './media-types.ts';
 import { createGraphQLObserver } from './observer.ts';
+import { refusalOfRoot } from './root-access.ts';
 import { createPricing } from './pricing.ts';
 import { withEventId } from './subscription-stream.ts';
 
@@ -86,10 +87,23 @@ function createRun({ executions, interpretations }: Metrics, log: Logger): Execu
     beforeRetry: ({ contextValue }) => (contextValue as OperationContext).budget.renew(),
   });
   return async (args) => {
-    const result = await execute(args);
+    const result = withRefusalFirst(await execute(args), args);
     if (result.errors) noteRefusals(result.errors, args.contextValue as OperationContext);
     return result;
   };
+}
+
+/** Variables that do not fit are found before any field is reached: whoever may not have the field is told that, as for any other input. */
+function withRefusalFirst(result: ExecutionResult, args: ExecutionArgs): ExecutionResult {
+  if (result.data !== undefined) return result;
+  const { actor, onRefusal } = args.contextValue as OperationContext;
+  const refusal = refusalOfRoot(args, actor);
+  if (!refusal) return result;
+  const { name, fieldName, error } = refusal;
+  onRefusal(error, fieldName);
+  // Its status counts where the media type has statuses for errors of the request (GraphQL over HTTP, section 6.4).
+  const extensions = { code: error.code, http: { spec: true, status: error.status } };
+  return { errors: [new GraphQLError(error.graphqlMessage, { path: [name], extensions })] };
 }
 
 /** Typed errors of mutations are noted where they are made. */

@@ -16,15 +16,14 @@ import type { Logger } from 'pino';
 import { answerBytes, answerTooLarge, isSurelyTooLarge } from '../../core/answer-size.ts';
 import { CODE_OF, ForbiddenError, NotFoundError, STATUS_OF } from '../../core/errors.ts';
 import type { GraphQLContext } from '../../core/graphql/builder.ts';
-import { accessOf } from '../../core/graphql/refusable.ts';
 import type { HttpHeaders } from '../../core/http/messages.ts';
-import { hasAccess } from '../../core/operation.ts';
 import { RawJson, stringifyWithRawJson } from '../../core/text/raw-json.ts';
 import type { Execute } from '../../graphql-executor/executor.ts';
 import type { Idempotency, Outcome } from '../idempotency/idempotency.ts';
 import { KEY_HEADER, REPLAYED_HEADER, idempotencyKeyOf } from '../request-headers.ts';
 import { toDomainError } from '../failures.ts';
 import { masked } from './errors.ts';
+import { refusalOfRoot } from './root-access.ts';
 import { rootFieldsOf } from './root-fields.ts';
 
 /** How a GraphQL mutation runs under an `Idempotency-Key`. */
@@ -67,7 +66,7 @@ export async function executeWithKey(
   if (name === undefined) return masked(await run({ ...args, contextValue: context }), { log });
   if (others.length > 0) return { errors: [severalFields()] };
   // Whoever may not do it is answered as without a key, and is given no stored answer.
-  if (!mayRun(args.schema, document, context)) return masked(await run({ ...args, contextValue: context }), { log });
+  if (refusalOfRoot(args, context.actor)) return masked(await run({ ...args, contextValue: context }), { log });
   const work = (inner: GraphQLContext) => executeOnce(run, args, inner, log);
   try {
     const key = idempotencyKeyOf(headers) ?? '';
@@ -107,16 +106,6 @@ async function executeOnce(run: Execute, args: ExecutionArgs, context: GraphQLCo
 function documentOf({ document, operationName }: ExecutionArgs): DocumentNode {
   const name = getOperationAST(document, operationName)?.name?.value ?? '';
   return separateOperations(document)[name] ?? document;
-}
-
-/** Whether the caller has what the mutation needs of them, whatever its input is. */
-function mayRun(schema: GraphQLSchema, document: DocumentNode, { actor }: GraphQLContext): boolean {
-  const operation = getOperationAST(document);
-  const fields = schema.getMutationType()?.getFields() ?? {};
-  return [...(operation ? rootFieldsOf(document, operation).values() : [])].every((name) => {
-    const access = fields[name] && accessOf(fields[name]);
-    return !access || hasAccess(actor, access);
-  });
 }
 
 /** Response names; `__typename` does nothing. */
