@@ -57,7 +57,10 @@ function prepare(operation: Operation, { caller, parameters, query, headers, bod
     return (typeof resolved === 'string' ? resolved : (JSON.stringify(resolved) ?? '')).toWellFormed();
   };
   const path = operation.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => segment(asText(parameters[name])));
-  const search = Object.entries(query).map(([name, value]) => `${name}=${encodeURIComponent(asText(value))}`);
+  // An array is repeated (OpenAPI, style `form` with `explode`).
+  const search = Object.entries(query).flatMap(([name, value]) =>
+    (Array.isArray(value) ? value : [value]).map((item) => `${name}=${encodeURIComponent(asText(item))}`),
+  );
   const key = workspace.keyOf(caller);
   const json = body && 'json' in body ? JSON.stringify(body.json, (_, value: unknown) => resolve(value)) : body?.text;
   const schema = bodySchemaOf(operation);

@@ -7,6 +7,7 @@ import { type RunningServer, serve } from '../../src/gateway/http/server.ts';
 import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
 import { type Peer, mcpHandler, startPeer } from '../support/peers/mcp-server.ts';
 import { proof } from '../support/proof.ts';
+import { invite } from '../support/fixtures/invitations.ts';
 import { append, createSession, eventsOf } from '../support/fixtures/sessions.ts';
 import { OPENAPI, appFile, generatedFolder, typeErrors } from './helpers/apps.ts';
 
@@ -44,7 +45,8 @@ test('a generated REST client does every documented operation, and its types fit
   const sessionId = await createSession(gateway, key);
   await append(gateway, key, sessionId, eventsOf(5));
   const mcpServerUrl = `${mcpServer.origin}/mcp`;
-  const given = { url: server.url, key, userId, sessionId, otherKeyId, mcpServerUrl };
+  const { token: invitationToken } = await invite(gateway, key, 'ann@example.com', { role: 'ADMIN' });
+  const given = { url: server.url, key, userId, sessionId, otherKeyId, mcpServerUrl, invitationToken };
   const { done, answers } = await app.useEverything(given);
 
   const { paths } = JSON.parse(await readFile(OPENAPI, 'utf8')) as { paths: Record<string, object> };

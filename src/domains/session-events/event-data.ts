@@ -59,31 +59,43 @@ type Documented<Value> = Value extends object
 /** What JSON writes a NUL character or a lone surrogate as; or what looks like one, where a backslash stands before it. */
 const ESCAPED = /\\u(?:0000|d[89a-f])/;
 
+/** For the reader of openapi.json. */
+const DOCUMENTED = {
+  type: 'object' as const,
+  properties: { type: { type: 'string' as const, minLength: 1 } },
+  required: ['type'],
+  additionalProperties: true,
+  description: 'The data of the event, with the fields that its reading documents. Other fields are kept as they came.',
+};
+
 /**
  * The data of one event as the JSON that is stored, which says it as it came: at most 1 MiB, 100 levels deep, without `__proto__`, NUL
  * characters (PostgreSQL cannot query JSON that holds one), lone surrogates and numbers that JSON cannot write.
  */
-export const eventData = z.unknown().transform((value, context): string => {
-  for (const issue of compiledFields.safeParse(value).error?.issues ?? []) context.addIssue({ ...issue });
-  if (typeof value !== 'object') return z.NEVER;
-  const refuse = (fault: JsonFault) => {
-    context.addIssue({ code: 'custom', path: fault.path, ...rule(fault.code, fault.message, fault.limit) });
-    return z.NEVER;
-  };
-  const fault = shapeFault(value, MAX_EVENT_DEPTH);
-  if (fault) return refuse(fault);
-  // Written once: what is wrong with texts is found in what is to be stored of them all.
-  const json = JSON.stringify(value);
-  const unstorable = ESCAPED.test(json) && textFault(value);
-  if (unstorable) return refuse(unstorable);
-  if (Buffer.byteLength(json) <= MAX_EVENT_BYTES) return json;
-  return refuse({
-    path: [],
-    code: 'TOO_LONG',
-    message: `must be at most ${MAX_EVENT_BYTES} bytes (1 MiB) as JSON in UTF-8`,
-    limit: MAX_EVENT_BYTES,
+export const eventData = z
+  .unknown()
+  .meta(DOCUMENTED)
+  .transform((value, context): string => {
+    for (const issue of compiledFields.safeParse(value).error?.issues ?? []) context.addIssue({ ...issue });
+    if (typeof value !== 'object') return z.NEVER;
+    const refuse = (fault: JsonFault) => {
+      context.addIssue({ code: 'custom', path: fault.path, ...rule(fault.code, fault.message, fault.limit) });
+      return z.NEVER;
+    };
+    const fault = shapeFault(value, MAX_EVENT_DEPTH);
+    if (fault) return refuse(fault);
+    // Written once: what is wrong with texts is found in what is to be stored of them all.
+    const json = JSON.stringify(value);
+    const unstorable = ESCAPED.test(json) && textFault(value);
+    if (unstorable) return refuse(unstorable);
+    if (Buffer.byteLength(json) <= MAX_EVENT_BYTES) return json;
+    return refuse({
+      path: [],
+      code: 'TOO_LONG',
+      message: `must be at most ${MAX_EVENT_BYTES} bytes (1 MiB) as JSON in UTF-8`,
+      limit: MAX_EVENT_BYTES,
+    });
   });
-});
 
 const recordedAt = z.iso
   .datetime({

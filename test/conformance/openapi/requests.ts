@@ -101,6 +101,8 @@ const KNOWN: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   ),
   mcpServers: fc.array(reference('mcpConnectionId'), { maxLength: 2 }),
   utk: fc.constant('visitor'),
+  // Hardly ever that of what is stored.
+  expectedUpdatedAt: fc.constantFrom(undefined, undefined, '2026-03-01T00:00:00.000Z'),
   cursor: fc.nat({ max: 50 }).map(String),
   limit: fc.integer({ min: 1, max: 500 }),
 };
@@ -108,6 +110,14 @@ const KNOWN: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
 const KNOWN_IN: Readonly<Record<string, typeof KNOWN>> = {
   acceptOrganizationInvitation: { token: reference('token') },
   updateEventProperty: { name: reference('propertyName') },
+  appendSessionEvents: {
+    eventData: fc.constantFrom<unknown>({ type: 'text' }, { type: 'other', more: [1] }, { type: '' }),
+  },
+  listSessions: { limit: fc.integer({ min: 1, max: 100 }), cursor: fc.constant('unknown') },
+  // Which fields fit depends on the connection.
+  updateMcpConnection: Object.fromEntries(
+    ['command', 'args', 'serverUrl', 'scope', 'clientId', 'clientSecret'].map((name) => [name, fc.constant(undefined)]),
+  ),
   listBroadcasts: { after: reference('broadcast_guid') },
   searchEventDefinitions: { after: reference('listCursor') },
   searchEventOccurrences: {

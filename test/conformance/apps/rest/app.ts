@@ -8,10 +8,12 @@ export interface Given {
   readonly sessionId: string;
   readonly otherKeyId: string;
   readonly mcpServerUrl: string;
+  readonly invitationToken: string;
 }
 
 /** Does every documented operation once, in an order that makes sense, and tells which were answered as documented. */
-export async function useEverything({ url, key, userId, sessionId, otherKeyId, mcpServerUrl }: Given) {
+export async function useEverything(given: Given) {
+  const { url, key, userId, sessionId, otherKeyId, mcpServerUrl, invitationToken } = given;
   const done: string[] = [];
   const client = createClient<paths>({ baseUrl: url, headers: { Authorization: `Bearer ${key}` } });
   client.use({
@@ -28,6 +30,7 @@ export async function useEverything({ url, key, userId, sessionId, otherKeyId, m
 
   const organization = good(await client.POST('/v1/organizations', { body: { name: 'Generated client' } }));
 
+  good(await client.POST('/v1/invitations/accept', { body: { token: invitationToken, name: 'Ann' } }));
   const organizations = good(await client.GET('/v1/organizations'));
   const me = good(await client.GET('/v1/users/me'));
 
