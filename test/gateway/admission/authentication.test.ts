@@ -260,7 +260,7 @@ describe('the organization of a request', () => {
         message,
         category: 'VALIDATION_ERROR',
         correlationId: 'r1',
-        errors: [{ message, code: 'NOT_ALLOWED', in: '' }],
+        errors: [{ message, code: 'REQUIRED', in: '' }],
       },
     });
     const mutation =
