@@ -10,9 +10,10 @@ import { createSession, mutate } from '../support/fixtures/sessions.ts';
 let gateway: TestGateway;
 let key: string;
 let organizationId: string;
+let userId: string;
 beforeAll(async () => {
   gateway = await startTestGateway();
-  ({ key, organizationId } = await gateway.createKey());
+  ({ key, organizationId, userId } = await gateway.createKey());
 });
 afterAll(() => gateway.close());
 
@@ -60,6 +61,10 @@ const ofSession = (change: object): Case => ({
 const CASES: Readonly<Record<string, Case>> = {
   updateSession: ofSession({ title: 'Changed' }),
   pinSession: ofSession({ isPinned: true }),
+  updateViewer: {
+    type: 'User',
+    make: async () => ({ id: btoa(`User:${userId}`), input: { name: 'Changed' } }),
+  },
   updateMcpServer: {
     type: 'McpServer',
     make: async () => {
@@ -88,8 +93,6 @@ const CASES: Readonly<Record<string, Case>> = {
   updateEventProperty: ofProperty({ label: 'Changed' }),
   replaceEventPropertyType: ofProperty({ type: 'NUMBER' }),
 };
-/** Users have no time of change. */
-const WITHOUT = new Set(['updateViewer']);
 
 function takesExpected({ type }: GraphQLArgument): boolean {
   const input = isNonNullType(type) ? type.ofType : type;
@@ -98,7 +101,7 @@ function takesExpected({ type }: GraphQLArgument): boolean {
 
 test('every update takes expectedUpdatedAt, and every mutation that takes it has its case here', () => {
   const mutations = Object.values(schema.getMutationType()?.getFields() ?? {});
-  const updates = mutations.filter(({ name }) => /^(?:update|replace)/.test(name) && !WITHOUT.has(name));
+  const updates = mutations.filter(({ name }) => /^(?:update|replace)/.test(name));
   const taking = mutations.filter(({ args }) => args.some(takesExpected)).map(({ name }) => name);
   expect(taking).toEqual(expect.arrayContaining(updates.map(({ name }) => name)));
   expect(caseFaults('CASES in test/across/expected-updated-at.test.ts', Object.keys(CASES), taking)).toBe('');
@@ -109,7 +112,7 @@ test.each(Object.entries(CASES))('%s', async (name, { type, make }) => {
   const read = async () => {
     const { data } = await gateway.graphql<{ node: Record<string, unknown> & { updatedAt: string } }>(
       key,
-      `query($id: ID!) { node(id: $id) { ... on ${type} { updatedAt ${type === 'Session' ? 'title isPinned' : type === 'McpServer' ? 'command' : type === 'EventProperty' ? 'label type' : type === 'Organization' ? 'name' : 'label'} } } }`,
+      `query($id: ID!) { node(id: $id) { ... on ${type} { updatedAt ${type === 'Session' ? 'title isPinned' : type === 'McpServer' ? 'command' : type === 'EventProperty' ? 'label type' : ['Organization', 'User'].includes(type) ? 'name' : 'label'} } } }`,
       { id },
     );
     return data?.node;

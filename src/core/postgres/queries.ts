@@ -20,9 +20,12 @@ import { toIso } from './wire-types.ts';
  */
 
 /** Moments are read as ISO 8601 text in UTC with milliseconds, and compared and written as that text or a Date. */
-type Column<Value> = [Extract<Value, Date>] extends [never]
+type Column<Value> = [Value] extends [ColumnType<infer Select, infer Insert, infer Update>]
+  ? Moments<Value, Select, Insert, Update>
+  : Moments<Value, Value, Value, Value>;
+type Moments<Value, Select, Insert, Update> = [Extract<Select, Date>] extends [never]
   ? Value
-  : ColumnType<string | Exclude<Value, Date>, Value | string, Value | string>;
+  : ColumnType<string | Exclude<Select, Date>, Insert | string, Update | string>;
 
 /** The tables of `InferKyselyDB`, with their values as `Sql` reads them. */
 export type Readable<Tables> = {

@@ -82,9 +82,9 @@ const AuditEntryType = nodeType<AuditEntryRow>('AuditEntry', {
       type: UserType,
       nullable: true,
       description: 'Who did it, former members included. Null for a deleted account, the command line and jobs.',
-      extensions: needs<AuditEntryRow>('userId', 'email', 'name', 'userCreatedAt'),
-      resolve: ({ userId: id, email, name, userCreatedAt: createdAt }) =>
-        id !== null && createdAt !== null ? { id, email, name, createdAt } : null,
+      extensions: needs<AuditEntryRow>('userId', 'email', 'name', 'userCreatedAt', 'userUpdatedAt'),
+      resolve: ({ userId: id, email, name, userCreatedAt: createdAt, userUpdatedAt: updatedAt }) =>
+        id !== null && createdAt !== null && updatedAt !== null ? { id, email, name, createdAt, updatedAt } : null,
     }),
     apiKey: t.field({
       type: ApiKeyType,

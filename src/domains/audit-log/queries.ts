@@ -18,6 +18,7 @@ export interface AuditEntryRow extends Omit<RowOf<Readable<AuditTables>['audit_e
   readonly email: UserRow['email'];
   readonly name: UserRow['name'];
   readonly userCreatedAt: UserRow['createdAt'] | null;
+  readonly userUpdatedAt: UserRow['updatedAt'] | null;
 }
 
 const COLUMNS = {
@@ -35,6 +36,7 @@ const COLUMNS = {
   email: 'u.email as email',
   name: 'u.name as name',
   userCreatedAt: 'u.created_at as userCreatedAt',
+  userUpdatedAt: 'u.updated_at as userUpdatedAt',
 } as const satisfies Record<keyof AuditEntryRow, string>;
 const ALL = Object.keys(COLUMNS) as (keyof AuditEntryRow)[];
 

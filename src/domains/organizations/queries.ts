@@ -32,6 +32,7 @@ export interface MemberRow
     Pick<RowOf<Tables['membership']>, 'organizationId' | 'userId' | 'role' | 'createdAt'>,
     Pick<UserRow, 'email' | 'name'> {
   readonly userCreatedAt: UserRow['createdAt'];
+  readonly userUpdatedAt: UserRow['updatedAt'];
 }
 
 const reached = (actor: OperationContext['actor']) =>
@@ -163,6 +164,7 @@ const MEMBER_COLUMNS = {
   email: 'u.email as email',
   name: 'u.name as name',
   userCreatedAt: 'u.created_at as userCreatedAt',
+  userUpdatedAt: 'u.updated_at as userUpdatedAt',
 } as const satisfies Record<keyof MemberRow, string>;
 const ALL_MEMBER_COLUMNS = Object.keys(MEMBER_COLUMNS) as (keyof MemberRow)[];
 
@@ -236,9 +238,9 @@ export function organizationRow(organization: Organization): OrganizationRow {
 
 /** Likewise a member. */
 export function memberRow({ organization, user, role, createdAt }: Membership): MemberRow {
-  const { id: userId, email, name, createdAt: userCreatedAt } = user;
+  const { id: userId, email, name, createdAt: userCreatedAt, updatedAt: userUpdatedAt } = user;
   return asRow(
-    { organizationId: organization.id, userId, role, createdAt, email, name, userCreatedAt },
+    { organizationId: organization.id, userId, role, createdAt, email, name, userCreatedAt, userUpdatedAt },
     ALL_MEMBER_COLUMNS,
   );
 }

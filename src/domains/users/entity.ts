@@ -9,14 +9,17 @@ const UserSchema = defineEntity({
     email: p.text().nullable(),
     name: p.text().nullable(),
     createdAt: p.datetime(),
+    /** When the name was last changed. */
+    updatedAt: p.datetime().defaultRaw('current_timestamp'),
   },
   uniques: [{ name: 'user_account_email_unique', properties: ['email'] }],
 });
 
 /** A person; their e-mail address, lower-cased, identifies them to operators. */
 export class User extends UserSchema.class {
-  rename(name: string | null): void {
+  rename(name: string | null, at: Date): void {
     this.name = name;
+    this.updatedAt = at;
   }
 }
 UserSchema.setClass(User);

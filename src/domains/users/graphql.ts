@@ -1,3 +1,5 @@
+import { ConflictError } from '../../core/errors.ts';
+import { EXPECTED_UPDATED_AT } from '../../core/expected-version.ts';
 import { mutation } from '../../core/graphql/mutations.ts';
 import { nodeType, uuidsOf } from '../../core/graphql/nodes.ts';
 import { updateViewerInput } from './input.ts';
@@ -14,6 +16,10 @@ export const UserType = nodeType<UserRow>('User', {
     email: t.exposeString('email', { nullable: true, description: 'E-mail address; null for a deleted account.' }),
     name: t.exposeString('name', { nullable: true, description: 'What to call them.' }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When the account was created.' }),
+    updatedAt: t.expose('updatedAt', {
+      type: 'DateTime',
+      description: 'When the name was last changed; what `expectedUpdatedAt` is compared with.',
+    }),
   }),
 });
 
@@ -21,7 +27,11 @@ mutation('updateViewer', {
   access: updateViewer.access,
   description: 'Changes what the caller is called in all of their organizations.',
   schema: updateViewerInput,
-  input: (t) => ({ name: t.string({ description: '1 to 100 characters; null takes the name away.' }) }),
+  input: (t) => ({
+    name: t.string({ description: '1 to 100 characters; null takes the name away.' }),
+    expectedUpdatedAt: t.field({ type: 'DateTime', description: EXPECTED_UPDATED_AT }),
+  }),
+  errors: [ConflictError],
   run: async (context, input) => ({ user: userRow(await updateViewer(context, input)) }),
   payload: (t) => ({
     user: t.field({ type: UserType, description: 'The caller with the new name.', resolve: ({ user }) => user }),

@@ -1,7 +1,11 @@
 import { z } from 'zod';
+import { expectedUpdatedAtInput } from '../../core/expected-version.ts';
 import { text } from '../../core/validation.ts';
 
-export const updateViewerInput = z.strictObject({ name: text({ min: 1, max: 100 }).nullable() });
+export const updateViewerInput = z.strictObject({
+  name: text({ min: 1, max: 100 }).nullable(),
+  expectedUpdatedAt: expectedUpdatedAtInput,
+});
 export type UpdateViewerInput = z.output<typeof updateViewerInput>;
 
 export const readViewerInput = z.strictObject({});

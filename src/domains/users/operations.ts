@@ -1,6 +1,7 @@
-import type { EntityManager } from '@mikro-orm/postgresql';
+import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
 import { unauthenticated } from '../../core/errors.ts';
+import { requireUnchanged } from '../../core/expected-version.ts';
 import { ANYBODY, type OperationContext, guarded, requireAccess, write } from '../../core/operation.ts';
 import type { Readable } from '../../core/postgres/queries.ts';
 import type { Columns } from '../../core/postgres/columns.ts';
@@ -32,12 +33,16 @@ export const readViewer = guarded(ANYBODY, async (context: OperationContext): Pr
   return user;
 });
 
-/** Changes what the caller is called; null takes the name away. */
+/**
+ * Changes what the caller is called; null takes the name away.
+ * @throws ConflictError when they were changed since `expectedUpdatedAt`.
+ */
 export const updateViewer = write(
-  async ({ em, actor }, { name }: UpdateViewerInput): Promise<User> => {
-    const user = await em.findOne(User, { id: actor.userId });
+  async ({ em, actor, now }, { name, expectedUpdatedAt }: UpdateViewerInput): Promise<User> => {
+    const user = await em.findOne(User, { id: actor.userId }, { lockMode: LockMode.PESSIMISTIC_WRITE });
     if (!user) throw unauthenticated();
-    user.rename(name);
+    requireUnchanged(user, { expectedUpdatedAt });
+    user.rename(name, now());
     return user;
   },
   {

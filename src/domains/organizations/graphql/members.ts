@@ -36,8 +36,14 @@ const MemberType = nodeType<MemberRow>('OrganizationMember', {
     user: t.field({
       type: UserType,
       description: 'Who.',
-      extensions: needs<MemberRow>('userId', 'email', 'name', 'userCreatedAt'),
-      resolve: ({ userId, email, name, userCreatedAt }) => ({ id: userId, email, name, createdAt: userCreatedAt }),
+      extensions: needs<MemberRow>('userId', 'email', 'name', 'userCreatedAt', 'userUpdatedAt'),
+      resolve: ({ userId, email, name, userCreatedAt, userUpdatedAt }) => ({
+        id: userId,
+        email,
+        name,
+        createdAt: userCreatedAt,
+        updatedAt: userUpdatedAt,
+      }),
     }),
     organization: t.field({
       type: OrganizationType,
