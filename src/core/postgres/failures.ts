@@ -10,7 +10,7 @@ export type DatabaseTrouble = 'away' | 'full' | 'busy';
 // SQLSTATE class 08 (connection), 57P0x (shutting down, starting), 25006 (now a standby), and the network's own errors.
 const AWAY = /^(?:08\w{3}|57P0[1-5]|25006|ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENOTFOUND|EAI_AGAIN)$/;
 const AWAY_MESSAGE =
-  /Connection terminated|Client has encountered a connection error|Cannot use a pool after calling end/;
+  /Connection terminated|Client (?:has encountered a connection error|was closed)|Cannot use a pool after calling end/;
 // SQLSTATE class 53 (out of connections or memory) and 57014 (the statement took too long).
 const BUSY = /^(?:53\w{3}|57014)$/;
 const BUSY_MESSAGE = /timeout exceeded when trying to connect/;
