@@ -272,11 +272,7 @@ export function requireScope(actor: Actor, scope: Scope): void {
 export function requireOrganization(actor: Actor, organizationId = actor.organization?.id): ActingOrganization {
   const { organization } = actor;
   if (!organization) {
-    throw invalid(
-      '',
-      'missing required organization information: send the header X-Organization-Id with the id or slug of one of your organizations',
-      'REQUIRED',
-    );
+    throw invalid('', 'missing required organization information', 'REQUIRED');
   }
   if (organization.id !== organizationId) {
     throw invalid(

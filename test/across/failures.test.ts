@@ -54,7 +54,7 @@ describe('failures', () => {
     }
   });
 
-  test('a database that goes away: 503 with Retry-After on both doors, not ready, but alive; when it is back, so is the gateway', async () => {
+  test('a database that goes away: 503 with Retry-After on both APIs, not ready, but alive; when it is back, so is the gateway', async () => {
     const proxy = await startProxy(gateway.databaseUrl);
     const { config, secrets, log } = gateway.dependencies;
     const dependencies = await createDependencies({

@@ -122,7 +122,7 @@ const ENDINGS: readonly [what: string, act: (scene: Scene) => Promise<unknown>, 
       await writer.dependencies.sql.query(unbind, [member.keyId]);
       await mutate(writer, admin, 'removeOrganizationMember', { userId: member.userId });
     },
-    'missing required organization information: send the header X-Organization-Id with the id or slug of one of your organizations',
+    'missing required organization information',
   ],
   [
     'the deletion of the account',

@@ -83,7 +83,7 @@ describe.each(mutations.map((field) => [field.name, field] as const))('mutation 
   test.runIf(access && refusedCallers(access).length > 0)('403 whatever the input is', async () => {
     const type = String(field.args.find((argument) => argument.name === 'input')?.type);
     const query = `mutation($input: ${type}) { ${name}(input: $input) { __typename ... on Error { code } } }`;
-    // Variables that do not fit the types of the schema, too; what stands in the document itself is an error of the document.
+    // Variables that do not fit the types of the schema, too; what is in the document itself is an error of the document.
     const inputs = [garbage(field.args[0]?.type as GraphQLInputType), { nothing: 'of the kind' }, 5];
     for (const caller of access ? refusedCallers(access) : []) {
       for (const input of inputs) {

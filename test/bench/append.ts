@@ -50,12 +50,12 @@ const MUTATION = `mutation Append($input: AppendSessionEventsInput!) { appendSes
   __typename ... on AppendSessionEventsPayload { lastId } ... on Error { message }
 } }`;
 
-/** The least that stores a batch: one prepared statement in a transaction of its own, from values that are there already. */
+/** The least that stores a batch: one prepared statement in its own transaction, from values that are there already. */
 const INSERT = `insert into session_event (session_id, id, organization_id, created_at, event_type, message_id, provider, event_data)
   select $1, $2::bigint + e.position, $3, e.created_at, e.event_type, e.message_id, e.provider, e.event_data
   from unnest($4::timestamptz[], $5::text[], $6::uuid[], $7::text[], $8::json[]) with ordinality as e (created_at, event_type, message_id, provider, event_data, position)`;
 
-/** Appends batches with so many clients, each to a session of its own, through a bare INSERT and through the gateway in turns. */
+/** Appends batches with so many clients, each to its own session, through a bare INSERT and through the gateway in turns. */
 export async function measureAppend(
   bench: Bench,
   gateway: Target,

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { NODE_ENVIRONMENT } from '../support/processes/node-arguments.ts';
 
-/** One of the two that are compared, as a process of its own. */
+/** One of the two that are compared, as its own process. */
 export interface Target {
   readonly name: 'floor' | 'gateway';
   readonly url: string;

@@ -8,7 +8,7 @@ import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.
 import { proof } from '../support/proof.ts';
 import { type Driver, startDriver } from './mcp-driver.ts';
 
-/** The client scenarios of the Model Context Protocol's own conformance suite, against connections that are made through our door. */
+/** The client scenarios of the Model Context Protocol's own conformance suite, against connections that are made through our API. */
 
 const here = import.meta.dirname;
 const suite = join(here, 'node_modules/@modelcontextprotocol/conformance/dist/index.js');

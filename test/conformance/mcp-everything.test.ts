@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
 import { proof } from '../support/proof.ts';
 
-/** The reference server of the Model Context Protocol, which asks for no authorization, in a process of its own. */
+/** The reference server of the Model Context Protocol, which asks for no authorization, in its own process. */
 
 const here = import.meta.dirname;
 const everything = join(here, 'node_modules/@modelcontextprotocol/server-everything/dist/index.js');

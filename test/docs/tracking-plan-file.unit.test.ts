@@ -25,7 +25,7 @@ function nameOf({ label, name }: Named): string | undefined {
 }
 
 test('the example plan creates these events, with no name numbered because another took it', () => {
-  // Every event has a name of its own, or a second run would create it again under a numbered one.
+  // Every event has its own name, or a second run would create it again under a numbered one.
   const names = plan.map(({ name }) => name);
   expect(names).toEqual([
     'products_searched',

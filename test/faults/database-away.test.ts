@@ -129,7 +129,7 @@ async function readyAgain(): Promise<number> {
 
 const ms = (time: number) => `${Math.round(time)} ms`;
 
-test('all connections in use: requests on both doors wait a bounded time, answer 503, and are served once one is free', async () => {
+test('all connections in use: requests on both APIs wait a bounded time, answer 503, and are served once one is free', async () => {
   const pool: Pool = await gateway.dependencies.database.driver.getConnection().getNativeClient();
   const held: PoolClient[] = [];
   for (let n = 0; n < (pool.options.max ?? 0); n += 1) held.push(await pool.connect());

@@ -15,7 +15,7 @@ afterEach(async () => {
   await endProcesses();
 });
 
-/** A file system of its own, so that the machine's stays as it is. Undefined where we may not mount one, which takes root. */
+/** Its own file system, so that the machine's stays as it is. Undefined where we may not mount one, which takes root. */
 async function smallDisk(mebibytes: number): Promise<string | undefined> {
   const folder = join(await temporaryDirectory(), 'disk');
   mkdirSync(folder);

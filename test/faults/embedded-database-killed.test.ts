@@ -4,7 +4,7 @@ import { afterEach, expect, test } from 'vitest';
 import { processesOf } from '../support/processes/embedded-postgres.ts';
 import { seed } from '../support/exploration.ts';
 import { startWriting } from '../support/oracles/ledger.ts';
-import { call, endProcesses, graphqlDoor, startGateway, temporaryDirectory } from '../support/processes/process.ts';
+import { call, endProcesses, graphqlApi, startGateway, temporaryDirectory } from '../support/processes/process.ts';
 import { full, proof } from '../support/proof.ts';
 import { random } from '../support/random.ts';
 import { append, createSession, eventsOf, tail } from '../support/fixtures/sessions.ts';
@@ -35,9 +35,9 @@ test('the embedded database killed under load, again and again: the gateway brin
   const DATA_DIR = await temporaryDirectory();
   const gateway = await startGateway({ DATA_DIR, RATE_LIMIT_PER_MINUTE: '0', LOG_LEVEL: 'fatal' });
   const { url, key } = gateway;
-  const door = graphqlDoor(url);
+  const api = graphqlApi(url);
   const next = random(seed);
-  const sessionId = await createSession(door, key);
+  const sessionId = await createSession(api, key);
   const stream = await tail({ fetch: (path, init) => fetch(url + path, init) }, key, sessionId);
   const ledger = startWriting((path, init) => fetch(url + path, init), key, { seed });
   const rounds = full ? 30 : 2;
@@ -53,7 +53,7 @@ test('the embedded database killed under load, again and again: the gateway brin
       process.kill(await following(DATA_DIR, pid), 'SIGKILL');
       kills += 1;
     }
-    const appended = () => append(door, key, sessionId, eventsOf(1, { from: round }), `round ${round}`);
+    const appended = () => append(api, key, sessionId, eventsOf(1, { from: round }), `round ${round}`);
     await expect.poll(async () => (await appended()).lastId).toBe(String(round));
     expect((await stream.nextData())?.id).toBe(String(round));
   }

@@ -156,7 +156,7 @@ const saidIn = (answers: readonly GraphQLAnswer[]) => answers.map(({ data, error
 /** What another request may change. */
 const PASSING = /lastUsedAt|lastCheckedAt|tools|status/;
 
-/** What the door may refuse at the top: never a failure of its own, never what it finds wrong with a valid document. */
+/** What the API may refuse at the top: never its own failure, never what it finds wrong with a valid document. */
 const KNOWN_CODES = new Set([
   'INVALID_INPUT',
   'FORBIDDEN',

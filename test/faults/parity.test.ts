@@ -166,8 +166,8 @@ const command = fc.oneof(
   { weight: 1, arbitrary: fc.record({ run: fc.constant('deleteUser'), actor, user: actor }) },
 ) as fc.Arbitrary<Command>;
 
-/** The same beginning behind each door: two organizations, three callers, three sessions with events. */
-async function createWorld(door: World['door'], gateway: TestGateway): Promise<World> {
+/** The same beginning behind each API: two organizations, three callers, three sessions with events. */
+async function createWorld(api: World['api'], gateway: TestGateway): Promise<World> {
   const organization = `inside-${sequences}`;
   const admin = await gateway.createKey({ organization });
   const member = await gateway.createKey({ organization });
@@ -184,7 +184,7 @@ async function createWorld(door: World['door'], gateway: TestGateway): Promise<W
   ];
   await append(gateway, admin.key, sessionIds[0] ?? '', eventsOf(EVENTS_OF_SESSION));
   const keyIds = spare.map(({ keyId }) => keyId);
-  return { door, gateway, callers: { admin, member, foreign }, keyIds, sessionIds, connectionIds: [] };
+  return { api, gateway, callers: { admin, member, foreign }, keyIds, sessionIds, connectionIds: [] };
 }
 
 /** Slugs are unique over all organizations, and so over all sequences. */
@@ -225,8 +225,8 @@ function known({
   };
 }
 
-describe(`Parity of the doors (SEED=${seed})`, () => {
-  test('the same commands, by one door each, are answered alike and end in the same state: the one that the documents say', async () => {
+describe(`Parity of the apis (SEED=${seed})`, () => {
+  test('the same commands, by one API each, are answered alike and end in the same state: the one that the documents say', async () => {
     await explore(SEQUENCES, fc.array(command, { minLength: 1, maxLength: COMMANDS, size: 'max' }), async (given) => {
       sequences += 1;
       const model = new Model();
@@ -262,10 +262,10 @@ describe(`Parity of the doors (SEED=${seed})`, () => {
 
   test('every kind of refusal was met', () => {
     expect(new Set(refusals.keys())).toEqual(new Set([400, 403, 404, 409]));
-    proof('Parity of the doors', {
+    proof('Parity of the APIs', {
       figures: {
         sequences,
-        'commands, each by both doors': commands,
+        'commands, each by both APIs': commands,
         refusals: [...refusals.values()].reduce((sum, count) => sum + count, 0),
         'answers or states that differ': 0,
         seed,

@@ -12,7 +12,7 @@ import {
   type GatewayProcess,
   call,
   endProcesses,
-  graphqlDoor,
+  graphqlApi,
   issueKey,
   startGateway,
   temporaryDirectory,
@@ -76,10 +76,10 @@ test('writes, tails, locks and jobs go through, and nothing is prepared by name 
   skip,
 }) => {
   skip(!isInstalled, UNINSTALLED);
-  const sessionId = await createSession(graphqlDoor(gateways[0].url), key);
+  const sessionId = await createSession(graphqlApi(gateways[0].url), key);
   const stream = await tail({ fetch: (path, init) => fetch(`${gateways[1].url}${path}`, init) }, key, sessionId);
   for (let from = 1; from <= 5; from += 1) {
-    await append(graphqlDoor(gateways[0].url), key, sessionId, eventsOf(1, { from }));
+    await append(graphqlApi(gateways[0].url), key, sessionId, eventsOf(1, { from }));
     expect((await stream.nextData())?.id).toBe(String(from));
   }
   await stream.close();
@@ -126,7 +126,7 @@ test('a pooler whose connections are all in use is busy, not away: what waits fo
 
 test('the pooler is killed under load: 503 meanwhile, nothing lost or doubled, and tails go on', async ({ skip }) => {
   skip(!isInstalled, UNINSTALLED);
-  const sessionId = await createSession(graphqlDoor(gateways[0].url), key, { title: 'Followed' });
+  const sessionId = await createSession(graphqlApi(gateways[0].url), key, { title: 'Followed' });
   const stream = await tail({ fetch: (path, init) => fetch(`${gateways[1].url}${path}`, init) }, key, sessionId);
   const ledger = startWriting(send, key, { prefix: 'killed' });
   const kills = full ? 30 : 5;
@@ -135,7 +135,7 @@ test('the pooler is killed under load: 503 meanwhile, nothing lost or doubled, a
     await pooler.restart();
     await expect
       .poll(() =>
-        append(graphqlDoor(gateways[0].url), key, sessionId, eventsOf(1, { from }), `followed ${from}`).then(
+        append(graphqlApi(gateways[0].url), key, sessionId, eventsOf(1, { from }), `followed ${from}`).then(
           () => true,
           () => false,
         ),

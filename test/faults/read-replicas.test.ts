@@ -105,7 +105,7 @@ async function ranMeanwhile(): Promise<string[]> {
   return servers.statements.splice(0).filter((text) => text !== last);
 }
 
-test('reads of both doors run on the standby; keys, writes and what a write reads run on the primary', async () => {
+test('reads of both APIs run on the standby; keys, writes and what a write reads run on the primary', async () => {
   await becomesUsable(two);
   await ranMeanwhile();
   const ran: string[] = [];

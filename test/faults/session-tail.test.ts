@@ -45,7 +45,7 @@ async function appendSurely(index: number): Promise<void> {
   await expect.poll(attempt, { interval: 20 }).toMatchObject({ __typename: 'AppendSessionEventsPayload' });
 }
 
-test('tails on both doors go on without gap or double when every database connection is cut, again and again', async () => {
+test('tails on both APIs go on without gap or double when every database connection is cut, again and again', async () => {
   await append(gateway, key, id, eventsOf(1), 'b1');
   const rest = await tail(gateway, key, id);
   const graphql = await subscribe(

@@ -256,7 +256,7 @@ describe('what compiled code does not do is left to graphql', () => {
   });
 });
 
-describe('how it goes is told, and what gives up is not tried for ever', () => {
+describe('how it goes is told, and what gives up is not tried without end', () => {
   const FAILING = schemaOf('type Query { a: Int b: Int }', { Query: { fields: { a: () => [1] } } });
 
   test('the pauses between trials double up to 1024 executions, and one success ends them', async () => {

@@ -67,7 +67,7 @@ async function standingOf(pid: number): Promise<{ uid: number; capabilities: big
   return { uid: Number(uid), capabilities: BigInt(`0x${capabilities}`) };
 }
 
-/** Starts an owner in a checkout of its own, and again on the data that is then there. */
+/** Starts an owner in its own checkout, and again on the data that is then there. */
 async function startTwice(root: string, prefix: string[] = []): Promise<{ uid: number; capabilities: bigint }[]> {
   const standings = [];
   for (const _ of ['first start', 'second start']) {

@@ -4,7 +4,7 @@ import { afterEach, expect, test } from 'vitest';
 import { startTestGateway } from '../support/fixtures/gateway.ts';
 import { NOTIFIED_ONLY } from '../support/fixtures/notifications.ts';
 import { type LiveSession, startLiveSession } from '../support/fixtures/live-session.ts';
-import { cli, endProcesses, graphqlDoor, start, startGateway } from '../support/processes/process.ts';
+import { cli, endProcesses, graphqlApi, start, startGateway } from '../support/processes/process.ts';
 import {
   EventStream,
   type Message,
@@ -64,14 +64,14 @@ function fromGraphql({ data = '' }: Message): Seen {
   return [sessionEvents.databaseId, sessionEvents.eventDataJson.index];
 }
 
-test('curl -N on both doors sees every event of another process once and in order, though its gateway is killed midway', async () => {
+test('curl -N on both APIs sees every event of another process once and in order, though its gateway is killed midway', async () => {
   const live = await startLiveSession();
-  const doors = [
+  const apis = [
     { open: rest, read: fromRest, end: { event: 'end', data: '{}' } },
     { open: graphql, read: fromGraphql, end: { event: 'complete' } },
   ];
   await live.write(100);
-  const tails = doors.map((door) => ({ ...door, ...door.open(live), seen: [] as Seen[] }));
+  const tails = apis.map((api) => ({ ...api, ...api.open(live), seen: [] as Seen[] }));
   // Behind the replay everything comes while it is being written.
   const writing = live.write(300);
   const upTo = async ({ stream, seen, read }: (typeof tails)[number], count: number) => {
@@ -113,7 +113,7 @@ test('a gateway process, and a key revoked at the command line, reach a tail tha
     };
     const writer = await startGateway(env);
     for (const number of range(1, 5)) {
-      await append(graphqlDoor(writer.url), key, id, eventsOf(1));
+      await append(graphqlApi(writer.url), key, id, eventsOf(1));
       expect((await stream.nextData())?.id).toBe(String(number));
     }
     expect(await cli(['keys', 'revoke', keyId], env)).toMatchObject({ code: 0, stderr: '' });

@@ -71,7 +71,7 @@ describe('maintenance', () => {
     expect(await rows('select occurred_at as at from audit_entry')).toEqual([{ at: '2026-03-02T10:00:00.000Z' }]);
   });
 
-  test('with AUDIT_RETENTION_DAYS=0 for ever', async () => {
+  test('with AUDIT_RETENTION_DAYS=0 without end', async () => {
     gateway.setClock(START);
     await create('Kept', 'kept');
     const { signal } = new AbortController();

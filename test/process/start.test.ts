@@ -48,7 +48,7 @@ const demoAnswers = {
   }),
 };
 
-describe('on a data directory of its own', () => {
+describe('on its own data directory', () => {
   let DATA_DIR: string;
   let takenPort: string;
   let refused: Finished;

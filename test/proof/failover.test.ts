@@ -6,13 +6,7 @@ import { type Ledger, startWriting } from '../support/oracles/ledger.ts';
 import { type Cluster, SETTINGS, type Server, missingPrograms, startCluster } from '../support/processes/cluster.ts';
 import { query } from '../support/processes/embedded-postgres.ts';
 import { type WorkerProcess, startWorker } from '../support/processes/jobs.ts';
-import {
-  type GatewayProcess,
-  endProcesses,
-  graphqlDoor,
-  issueKey,
-  startGateway,
-} from '../support/processes/process.ts';
+import { type GatewayProcess, endProcesses, graphqlApi, issueKey, startGateway } from '../support/processes/process.ts';
 import { proof } from '../support/proof.ts';
 import { random } from '../support/random.ts';
 
@@ -113,7 +107,7 @@ interface Follower {
 
 /** Follows a session through one gateway that is written through the other. */
 async function follow(reader: GatewayProcess, writer: GatewayProcess): Promise<Follower> {
-  const sessionId = await createSession(graphqlDoor(writer.url), key, { title: `Followed ${reader.url}` });
+  const sessionId = await createSession(graphqlApi(writer.url), key, { title: `Followed ${reader.url}` });
   const stream = await tail({ fetch: (path, init) => fetch(`${reader.url}${path}`, init) }, key, sessionId);
   let seen = 0;
   return {
@@ -123,7 +117,7 @@ async function follow(reader: GatewayProcess, writer: GatewayProcess): Promise<F
     async next() {
       const id = seen + 1;
       for (;;) {
-        const appended = append(graphqlDoor(writer.url), key, sessionId, eventsOf(1, { from: id }), `batch ${id}`);
+        const appended = append(graphqlApi(writer.url), key, sessionId, eventsOf(1, { from: id }), `batch ${id}`);
         if (
           await appended.then(
             () => true,

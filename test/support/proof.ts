@@ -5,7 +5,7 @@ import { type RunnerTask, type RunnerTestCase, TestRunner } from 'vitest';
 /** Whether suites run in full, as `npm run proof` does, or in the short form of the gate. */
 export const full = process.env['PROOF'] === 'full';
 
-/** What a suite found: the figures that stand in docs/proof.md, and what falls short, with its reason. */
+/** What a suite found: the figures that are in docs/proof.md, and what falls short, with its reason. */
 export interface Proof {
   figures: Record<string, string | number>;
   shortfalls?: string[];

@@ -7,7 +7,7 @@ const FILTER = 'job="$job",instance=~"$instance"';
 const COLUMNS = 2;
 const [WIDTH, HEIGHT] = [24 / COLUMNS, 8];
 
-/** Rows of the dashboard, by the beginnings of the names; whatever has no row stands in the last one. */
+/** Rows of the dashboard, by the beginnings of the names; whatever has no row is in the last one. */
 const ROWS: readonly (readonly [title: string, ...prefixes: string[]])[] = [
   ['Requests', 'gateway_requests', 'gateway_request_', 'gateway_tails'],
   ['GraphQL', 'gateway_graphql'],

@@ -112,7 +112,7 @@ export async function answerRest(
   }
 }
 
-/** The same for a route that needs no key: its input stands in the body. */
+/** The same for a route that needs no key: its input is in the body. */
 export async function answerKeylessRest(
   request: HttpRequest,
   route: KeylessRoute,

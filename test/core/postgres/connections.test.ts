@@ -70,7 +70,7 @@ test('a database that answers some and lets others wait is busy, not away: nothi
   const em = database.em.fork();
   try {
     await em.begin();
-    // The connection that asks for the pulse is opened after this, and so is any that follows it.
+    // The connection that checks that the database answers is opened after this, and so is any that follows it.
     proxy.silenceNew();
     const began = performance.now();
     while (performance.now() - began < 3 * waitMs) await em.execute('select pg_sleep(0.1)');

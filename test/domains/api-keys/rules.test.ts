@@ -248,7 +248,7 @@ describe('revoking a key', () => {
     return { status, body };
   };
 
-  test('200 with exactly the documented result; the key no longer authenticates on either door, and a key may revoke itself', async () => {
+  test('200 with exactly the documented result; the key no longer authenticates on either API, and a key may revoke itself', async () => {
     const { key, keyId } = await gateway.createKey();
     expect(await viaRest(key, keyId)).toEqual({ status: 200, body: { deleted: true, id: keyId } });
     expect(await viaRest(key, keyId)).toEqual({ status: 401, body: { error: 'missing or invalid API key' } });
@@ -274,7 +274,7 @@ describe('revoking a key', () => {
     gateway.setClock(undefined);
   });
 
-  test('404: an unknown, a foreign, another member’s and a revoked key are indistinguishable, on both doors', async () => {
+  test('404: an unknown, a foreign, another member’s and a revoked key are indistinguishable, on both APIs', async () => {
     const admin = await gateway.createKey();
     const member = await gateway.createKey({ organization: admin.organization });
     const foreign = await gateway.createKey();
@@ -304,7 +304,7 @@ describe('revoking a key', () => {
     }
   });
 
-  test('403 without the scope, on both doors, whether the key exists or not', async () => {
+  test('403 without the scope, on both APIs, whether the key exists or not', async () => {
     const { key, keyId } = await gateway.createKey({ scopes: ['api_keys.read'] });
     for (const id of [keyId, randomUUID()]) {
       expect(await viaRest(key, id)).toEqual({

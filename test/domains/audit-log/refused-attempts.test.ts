@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
 import { createSession } from '../../support/fixtures/sessions.ts';
 
-/** Attempts with known keys that were refused stand in the audit log: one a minute for a key and a reason, over all processes. */
+/** Attempts with known keys that were refused are in the audit log: one a minute for a key and a reason, over all processes. */
 
 type Issued = Awaited<ReturnType<TestGateway['createKey']>>;
 

@@ -87,7 +87,7 @@ describe('default properties', () => {
     ]);
   });
 
-  test('svc_language has the 183 codes of ISO 639-1 in order, each with a name of its own', () => {
+  test('svc_language has the 183 codes of ISO 639-1 in order, each with its own name', () => {
     const options = optionsOf('svc_language');
     expect(options).toHaveLength(183);
     expect(options.map((option) => option.replace('|', ' '))).toEqual(

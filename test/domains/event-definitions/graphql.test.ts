@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { SCOPES } from '../../../src/core/operation.ts';
-import { type Door, done, doorsOf } from '../../support/fixtures/event-definitions.ts';
+import { type Api, done, apisOf } from '../../support/fixtures/event-definitions.ts';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
 
 let gateway: TestGateway;
@@ -14,7 +14,7 @@ const BARE = { includeDefaultProperties: false };
 
 async function workspace() {
   const issued = await gateway.createKey();
-  return { ...issued, door: doorsOf(gateway, issued.key)[0] };
+  return { ...issued, api: apisOf(gateway, issued.key)[0] };
 }
 
 function toGlobalId(key: string, typename = 'EventDefinition'): string {
@@ -34,18 +34,18 @@ describe('eventDefinitionNamePreview', () => {
     (await ask(key, QUERY, { label })).data?.['eventDefinitionNamePreview'];
 
   test('tells what a creation would make of a label, and reserves nothing', async () => {
-    const { key, door } = await workspace();
+    const { key, api } = await workspace();
     const free = { name: 'cart_viewed', isFree: true, reason: null, nextFreeName: 'cart_viewed' };
     expect(await preview(key, 'Cart viewed')).toEqual(free);
     expect(await preview(key, 'Cart viewed')).toEqual(free);
-    done(await door.create({ label: 'Cart viewed', ...BARE }));
+    done(await api.create({ label: 'Cart viewed', ...BARE }));
     expect(await preview(key, 'cart VIEWED!')).toEqual({
       name: 'cart_viewed',
       isFree: false,
       reason: 'name: cart_viewed is taken by another event definition; choose another name',
       nextFreeName: 'cart_viewed_2',
     });
-    done(await door.delete('cart_viewed'));
+    done(await api.delete('cart_viewed'));
     expect(await preview(key, 'Cart viewed')).toEqual({
       name: 'cart_viewed',
       isFree: false,
@@ -53,7 +53,7 @@ describe('eventDefinitionNamePreview', () => {
         'name: cart_viewed was used by a deleted event definition and can never be used again; choose another name',
       nextFreeName: 'cart_viewed_2',
     });
-    expect(done(await door.create({ label: 'Cart viewed', ...BARE })).name).toBe('cart_viewed_2');
+    expect(done(await api.create({ label: 'Cart viewed', ...BARE })).name).toBe('cart_viewed_2');
   });
 
   test('says so when a label leaves nothing, and checks it as a creation does', async () => {
@@ -68,9 +68,9 @@ describe('eventDefinitionNamePreview', () => {
 });
 
 test('deletionPreview tells what would be lost, and takes nothing away', async () => {
-  const { key, door } = await workspace();
+  const { key, api } = await workspace();
   const definition = done(
-    await door.create({
+    await api.create({
       label: 'Precious',
       propertyDefinitions: [
         { label: 'A', type: 'bool' },
@@ -87,15 +87,15 @@ test('deletionPreview tells what would be lost, and takes nothing away', async (
   for (const name of ['precious', definition.fullyQualifiedName, definition.id, toGlobalId(definition.id)]) {
     expect(await ask(key, query, { name })).toEqual({ data: { eventDefinition: expected }, errors: [] });
   }
-  expect(done(await door.read('precious'))).toEqual(definition);
-  done(await door.delete('precious'));
+  expect(done(await api.read('precious'))).toEqual(definition);
+  done(await api.delete('precious'));
   expect(await ask(key, query, { name: 'precious' })).toEqual({
     data: { eventDefinition: null },
     errors: [],
   });
   const mutation =
     'mutation { deleteEventDefinition(input: { eventName: "gone" }) { ... on DeleteEventDefinitionPayload { deletedId deletedName } } }';
-  const gone = done(await door.create({ label: 'Gone', ...BARE }));
+  const gone = done(await api.create({ label: 'Gone', ...BARE }));
   expect((await ask(key, mutation)).data).toEqual({
     deleteEventDefinition: { deletedId: toGlobalId(gone.id), deletedName: 'gone' },
   });
@@ -105,11 +105,11 @@ describe('node and nodes', () => {
   const NODES = 'query Nodes($ids: [ID!]!) { nodes(ids: $ids) { __typename id ... on EventDefinition { name } } }';
 
   test('find definitions by global id; malformed, deleted, foreign and unknown ones are null beside their neighbours', async () => {
-    const { key, door } = await workspace();
-    const foreign = done(await (await workspace()).door.create({ label: 'Foreign', ...BARE }));
-    const deleted = done(await door.create({ label: 'Deleted', ...BARE }));
-    done(await door.delete('deleted'));
-    const mine = done(await door.create({ label: 'Mine', ...BARE }));
+    const { key, api } = await workspace();
+    const foreign = done(await (await workspace()).api.create({ label: 'Foreign', ...BARE }));
+    const deleted = done(await api.create({ label: 'Deleted', ...BARE }));
+    done(await api.delete('deleted'));
+    const mine = done(await api.create({ label: 'Mine', ...BARE }));
     const found = { __typename: 'EventDefinition', id: toGlobalId(mine.id), name: 'mine' };
     const ids = [
       toGlobalId(mine.id),
@@ -140,8 +140,8 @@ describe('node and nodes', () => {
   });
 
   test('are null for a key without the scope and for an organization without the subscription', async () => {
-    const { door, key, email, organization, organizationId } = await workspace();
-    const { id } = done(await door.create({ label: 'Mine', ...BARE }));
+    const { api, key, email, organization, organizationId } = await workspace();
+    const { id } = done(await api.create({ label: 'Mine', ...BARE }));
     const scopes = SCOPES.filter((scope) => !scope.startsWith('behavioral_events'));
     const { key: without } = await gateway.createKey({ email, organization, scopes });
     expect(await ask(without, NODES, { ids: [toGlobalId(id)] })).toEqual({ data: { nodes: [null] }, errors: [] });
@@ -158,7 +158,7 @@ describe('a caller with several organizations', () => {
     const first = await workspace();
     const second = await gateway.createKey({ email: first.email });
     await gateway.dependencies.sql.query('update api_key set organization_id = null where id = $1', [first.keyId]);
-    done(await doorsOf(gateway, second.key)[0].create({ label: 'Second', ...BARE }));
+    done(await apisOf(gateway, second.key)[0].create({ label: 'Second', ...BARE }));
     return { first, second };
   }
   const LIST = '{ viewer { organizations { nodes { slug eventDefinitions { nodes { name } } } } } }';
@@ -187,7 +187,7 @@ describe('a caller with several organizations', () => {
     const { first, second } = await inTwo();
     const query = '{ viewer { organization { slug eventDefinitions { nodes { name fullyQualifiedName } } } } }';
     const { data } = await gateway.graphql(first.key, query, {}, { 'X-Organization-Id': second.organization });
-    const fullyQualifiedName = done(await doorsOf(gateway, second.key)[0].read('second')).fullyQualifiedName;
+    const fullyQualifiedName = done(await apisOf(gateway, second.key)[0].read('second')).fullyQualifiedName;
     expect(data).toEqual({
       viewer: {
         organization: {
@@ -205,11 +205,11 @@ describe('a caller with several organizations', () => {
 });
 
 describe('statements', () => {
-  async function fill(door: Door, from: number, to: number) {
+  async function fill(api: Api, from: number, to: number) {
     for (let index = from; index < to; index += 1) {
       const options = [{ label: 'A', value: 'a' }];
       done(
-        await door.create({
+        await api.create({
           label: `Event ${index}`,
           propertyDefinitions: [
             { label: 'Kind', type: 'enumeration', options },
@@ -228,14 +228,14 @@ describe('statements', () => {
   }
 
   test('a nested query and the REST list run as many for 50 definitions as for 5', async () => {
-    const { key, door } = await workspace();
+    const { key, api } = await workspace();
     const query =
       '{ viewer { organization { eventDefinitions(first: 50) { nodes { properties { name options { value } } } } } } }';
     const nested = () => gateway.graphql(key, query);
     const listed = () => gateway.rest('GET', '/events/2026-03/event-definitions?includeProperties=true', { key });
-    await fill(door, 0, 5);
+    await fill(api, 0, 5);
     const few = { nested: await count(nested), listed: await count(listed) };
-    await fill(door, 5, 50);
+    await fill(api, 5, 50);
     const { data } = await gateway.graphql<{
       viewer: { organization: { eventDefinitions: { nodes: { properties: object[] }[] } } };
     }>(key, query);
@@ -250,22 +250,22 @@ describe('statements', () => {
   });
 
   test('totalCount costs one when asked for; one definition with its properties takes two', async () => {
-    const { key, door } = await workspace();
-    await fill(door, 0, 1);
+    const { key, api } = await workspace();
+    await fill(api, 0, 1);
     expect([
       await count(() => gateway.graphql(key, '{ viewer { organization { eventDefinitions { nodes { name } } } } }')),
       await count(() =>
         gateway.graphql(key, '{ viewer { organization { eventDefinitions { totalCount nodes { name } } } } }'),
       ),
       await count(() => gateway.graphql(key, '{ eventDefinition(name: "event_0") { name properties { name } } }')),
-      await count(() => door.read('event_0')),
+      await count(() => api.read('event_0')),
     ]).toEqual([2, 3, 2, 2]);
   });
 });
 
 test('a property is a node: found again by its id, with its definition, for its own organization alone', async () => {
-  const { key, door } = await workspace();
-  done(await door.create({ label: 'Event', propertyDefinitions: [{ label: 'Size', type: 'number' }] }));
+  const { key, api } = await workspace();
+  done(await api.create({ label: 'Event', propertyDefinitions: [{ label: 'Size', type: 'number' }] }));
   const list =
     '{ eventDefinition(name: "event") { id properties { id name label isDefault eventDefinition { id } } } }';
   const { data } = await gateway.graphql<{
@@ -316,8 +316,8 @@ test('a custom object is named beside the kind of object, and refused without it
 });
 
 test('expectedUpdatedAt: a change of what was changed meanwhile is a conflict, and nothing is written', async () => {
-  const { key, door } = await workspace();
-  const { updatedAt } = done(await door.create({ label: 'Event', ...BARE }));
+  const { key, api } = await workspace();
+  const { updatedAt } = done(await api.create({ label: 'Event', ...BARE }));
   const query = `mutation($input: UpdateEventDefinitionInput!) { updateEventDefinition(input: $input) {
     ... on UpdateEventDefinitionPayload { eventDefinition { label } } ... on ConflictError { reason path } } }`;
   const update = async (label: string) =>
@@ -327,5 +327,5 @@ test('expectedUpdatedAt: a change of what was changed meanwhile is a conflict, a
   const conflict = { reason: 'CHANGED_MEANWHILE', path: ['expectedUpdatedAt'] };
   expect(await update('Second')).toEqual({ updateEventDefinition: conflict });
   gateway.setClock(undefined);
-  expect(done(await door.read('event')).label).toBe('First');
+  expect(done(await api.read('event')).label).toBe('First');
 });

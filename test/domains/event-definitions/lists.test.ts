@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Door, E, done, doorsOf, restDoor } from '../../support/fixtures/event-definitions.ts';
+import { type Api, E, done, apisOf, restApi } from '../../support/fixtures/event-definitions.ts';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
 
 let gateway: TestGateway;
@@ -20,8 +20,8 @@ interface ListBody {
   paging?: { next: { after: string; link: string } };
 }
 
-async function create(door: Door, ...names: string[]) {
-  for (const name of names) done(await door.create({ label: name, name, ...BARE }));
+async function create(api: Api, ...names: string[]) {
+  for (const name of names) done(await api.create({ label: name, name, ...BARE }));
 }
 
 async function list(key: string, query: string) {
@@ -43,13 +43,13 @@ describe('the REST list', () => {
 
   test('pages stay in step while rows come and go between them, in both orders', async () => {
     const { key } = await gateway.createKey();
-    const door = restDoor(gateway, key);
-    await create(door, 'b', 'd', 'f', 'h', 'j');
+    const api = restApi(gateway, key);
+    await create(api, 'b', 'd', 'f', 'h', 'j');
     const first = await list(key, '?limit=2');
     expect([first.names, first.total]).toEqual([['b', 'd'], 5]);
     // Before the cursor, the cursor's own row, and behind it.
-    await create(door, 'a', 'e');
-    for (const name of ['d', 'h']) done(await door.delete(name));
+    await create(api, 'a', 'e');
+    for (const name of ['d', 'h']) done(await api.delete(name));
     const second = await list(key, `?limit=2&after=${first.next?.after}`);
     expect([second.names, second.total]).toEqual([['e', 'f'], 5]);
     const third = await list(key, `?limit=2&after=${second.next?.after}`);
@@ -57,24 +57,24 @@ describe('the REST list', () => {
 
     const down = await list(key, '?limit=2&sortOrder=DESC');
     expect(down.names).toEqual(['j', 'f']);
-    done(await door.delete('f'));
-    await create(door, 'g', 'c');
+    done(await api.delete('f'));
+    await create(api, 'g', 'c');
     const rest = await list(key, `?limit=100&sortOrder=DESC&after=${down.next?.after}`);
     expect([rest.names, rest.next]).toEqual([['e', 'c', 'b', 'a'], undefined]);
   });
 
   test('a list that ends with its page has no next page', async () => {
     const { key } = await gateway.createKey();
-    await create(restDoor(gateway, key), 'a', 'b');
+    await create(restApi(gateway, key), 'a', 'b');
     expect((await list(key, '?limit=2')).next).toBeUndefined();
     expect((await list(key, '?limit=1')).next).toBeDefined();
   });
 
   test('`link` leads to the next page of the same search', async () => {
     const { key } = await gateway.createKey();
-    const door = restDoor(gateway, key);
-    await create(door, 'x_1', 'x_2', 'x_3', 'y');
-    done(await door.addProperty('x_2', { label: 'P', type: 'bool' }));
+    const api = restApi(gateway, key);
+    await create(api, 'x_1', 'x_2', 'x_3', 'y');
+    done(await api.addProperty('x_2', { label: 'P', type: 'bool' }));
     const first = await list(key, `?searchString=X%5F&limit=1&includeProperties=true&sortOrder=DESC`);
     expect([first.names, first.total]).toEqual([['x_3'], 3]);
     expect(Object.fromEntries(new URL(first.next?.link ?? '', 'http://gateway').searchParams)).toEqual({
@@ -94,7 +94,7 @@ describe('the REST list', () => {
 
   test('properties only when asked for', async () => {
     const { key } = await gateway.createKey();
-    done(await restDoor(gateway, key).create({ label: 'A', propertyDefinitions: [{ label: 'P', type: 'bool' }] }));
+    done(await restApi(gateway, key).create({ label: 'A', propertyDefinitions: [{ label: 'P', type: 'bool' }] }));
     const counts = [];
     for (const query of ['', '?includeProperties=false', '?includeProperties=true']) {
       counts.push((await gateway.rest<ListBody>('GET', `${E}${query}`, { key })).body.results[0]?.properties.length);
@@ -104,15 +104,15 @@ describe('the REST list', () => {
 
   test('100 a page by default, 500 at most', async () => {
     const { key } = await gateway.createKey();
-    const door = restDoor(gateway, key);
-    for (let index = 0; index < 101; index += 1) done(await door.create({ label: 'Many', ...BARE }));
+    const api = restApi(gateway, key);
+    for (let index = 0; index < 101; index += 1) done(await api.create({ label: 'Many', ...BARE }));
     expect((await list(key, '')).names).toHaveLength(100);
     expect((await list(key, '?limit=500')).names).toHaveLength(101);
   });
 
   test('400: bounds, malformed and foreign cursors, parameters that are unknown or given twice', async () => {
     const { key } = await gateway.createKey();
-    await create(restDoor(gateway, key), 'a', 'b');
+    await create(restApi(gateway, key), 'a', 'b');
     const real = (await list(key, '?limit=1')).next?.after ?? '';
     const byCreation = `{ viewer { organization { eventDefinitions(first: 1, orderBy: { field: CREATED_AT }) { pageInfo { endCursor } } members { pageInfo { endCursor } } } } }`;
     type Cursors = {
@@ -208,13 +208,13 @@ async function page(key: string, variables: object): Promise<Walked> {
 describe('the GraphQL connection', () => {
   test('walking it forward or backward, with any page size and in any order, gives every row exactly once, in order', async () => {
     const { key } = await gateway.createKey();
-    const door = restDoor(gateway, key);
+    const api = restApi(gateway, key);
     const start = Date.parse('2026-01-01T00:00:00.000Z');
     const made = [];
     // Several rows share each moment, so that the times alone do not order them.
     for (let index = 0; index < 17; index += 1) {
       gateway.setClock(new Date(start + Math.floor(((index * 7) % 17) / 3)));
-      made.push(done(await door.create({ label: 'Row', name: `row_${index}`, ...BARE })));
+      made.push(done(await api.create({ label: 'Row', name: `row_${index}`, ...BARE })));
     }
     gateway.setClock(undefined);
     const sorted = {
@@ -261,19 +261,19 @@ describe('the GraphQL connection', () => {
 
   test('searched, filtered and ordered; totalCount counts what fits', async () => {
     const { key } = await gateway.createKey();
-    const door = restDoor(gateway, key);
+    const api = restApi(gateway, key);
     const customMatchingId = {
       primaryObjectRule: { targetObjectPropertyName: 'key', eventPropertyName: 'svc_page_id' },
     };
     const at = (second: number) => gateway.setClock(new Date(Date.UTC(2026, 0, 1, 0, 0, second)));
     at(1);
-    done(await door.create({ label: 'Order A', primaryObject: 'ORDER', customMatchingId }));
+    done(await api.create({ label: 'Order A', primaryObject: 'ORDER', customMatchingId }));
     at(2);
-    done(await door.create({ label: 'Order B', primaryObject: 'DEAL' }));
+    done(await api.create({ label: 'Order B', primaryObject: 'DEAL' }));
     at(3);
-    done(await door.create({ label: 'Seen', primaryObject: 'wishlist', customMatchingId }));
+    done(await api.create({ label: 'Seen', primaryObject: 'wishlist', customMatchingId }));
     at(4);
-    done(await door.update('order_a', { label: 'Changed' }));
+    done(await api.update('order_a', { label: 'Changed' }));
     gateway.setClock(undefined);
     const found = async (variables: object) => {
       const { nodes, totalCount } = await page(key, variables);
@@ -314,7 +314,7 @@ describe('the GraphQL connection', () => {
 
   test('50 a page by default, 1 to 100, one direction at a time, cursors of this list and order alone', async () => {
     const { key } = await gateway.createKey();
-    const [rest] = doorsOf(gateway, key);
+    const [rest] = apisOf(gateway, key);
     for (let index = 0; index < 51; index += 1) done(await rest.create({ label: 'Many', ...BARE }));
     const whole = await page(key, {});
     expect([whole.nodes.length, whole.totalCount, whole.pageInfo.hasNextPage]).toEqual([50, 51, true]);

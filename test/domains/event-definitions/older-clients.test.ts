@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { E, graphqlDoor, done } from '../../support/fixtures/event-definitions.ts';
+import { E, graphqlApi, done } from '../../support/fixtures/event-definitions.ts';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
 
 /** What clients of the version before rely on. */
@@ -155,7 +155,7 @@ test('409: a change of what was changed since it was read', async () => {
     expect((await change(path, 'Third', null))[0]).toBe(200);
     gateway.setClock(undefined);
   }
-  expect(done(await graphqlDoor(gateway, key).read('event'))).toMatchObject({
+  expect(done(await graphqlApi(gateway, key).read('event'))).toMatchObject({
     label: 'Third',
     properties: [{ label: 'Third' }],
   });

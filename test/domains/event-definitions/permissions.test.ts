@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { PRODUCT_FAMILIES, SUBSCRIPTION_LEVELS } from '../../../src/core/config.ts';
 import { SCOPES } from '../../../src/core/operation.ts';
-import { type Door, E, done, doorsOf, refused } from '../../support/fixtures/event-definitions.ts';
+import { type Api, E, done, apisOf, refused } from '../../support/fixtures/event-definitions.ts';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
 
 let gateway: TestGateway;
@@ -12,20 +12,20 @@ afterAll(() => gateway.close());
 
 const BARE = { includeDefaultProperties: false };
 
-/** A new organization, seen through both doors. */
+/** A new organization, seen through both APIs. */
 async function workspace(options?: Parameters<TestGateway['createKey']>[0]) {
   const issued = await gateway.createKey(options);
-  const [door, other] = doorsOf(gateway, issued.key);
-  return { ...issued, door, other };
+  const [api, other] = apisOf(gateway, issued.key);
+  return { ...issued, api, other };
 }
 
-/** The same on both doors of one organization: what was refused, and in which words. */
+/** The same on both APIs of one organization: what was refused, and in which words. */
 async function refusedByBoth(
-  run: (door: Door) => Promise<Parameters<typeof refused>[0]>,
+  run: (api: Api) => Promise<Parameters<typeof refused>[0]>,
   options?: Parameters<TestGateway['createKey']>[0],
 ) {
-  const { door, other } = await workspace(options);
-  const first = refused(await run(door));
+  const { api, other } = await workspace(options);
+  const first = refused(await run(api));
   expect(refused(await run(other))).toEqual(first);
   return first;
 }
@@ -37,14 +37,14 @@ describe('who may not, in the same words on both APIs', () => {
     const expected = { status: 403, message, faults: [{ message, code: 'FORBIDDEN', in: '' }] };
     for (const run of EVERY_WRITE) expect(await refusedByBoth(run, { scopes })).toEqual(expected);
     for (const run of EVERY_READ)
-      expect(await refusedByBoth(async (door) => withoutFaults(await run(door)), { scopes })).toEqual({
+      expect(await refusedByBoth(async (api) => withoutFaults(await run(api)), { scopes })).toEqual({
         ...expected,
         faults: [],
       });
   });
 
   test('403 below professional in every family; professional or higher in any one is enough', async () => {
-    const { door, other, organizationId } = await workspace();
+    const { api, other, organizationId } = await workspace();
     const subscribe = (subscriptions: object) =>
       gateway.dependencies.sql.query('update organization set subscriptions = $1 where id = $2', [
         JSON.stringify(subscriptions),
@@ -55,29 +55,28 @@ describe('who may not, in the same words on both APIs', () => {
     const expected = { status: 403, message, faults: [{ message, code: 'FORBIDDEN', in: '' }] };
     for (const level of ['free', 'starter'] as const) {
       await subscribe(Object.fromEntries(PRODUCT_FAMILIES.map((family) => [family, level])));
-      for (const either of [door, other]) {
+      for (const either of [api, other]) {
         for (const run of EVERY_WRITE) expect(refused(await run(either))).toEqual(expected);
         for (const run of EVERY_READ)
           expect(refused(withoutFaults(await run(either)))).toEqual({ ...expected, faults: [] });
       }
     }
     await subscribe({});
-    expect(refused(await door.create({ label: 'A' }))).toEqual(expected);
+    expect(refused(await api.create({ label: 'A' }))).toEqual(expected);
     for (const family of PRODUCT_FAMILIES) {
       for (const level of SUBSCRIPTION_LEVELS.slice(SUBSCRIPTION_LEVELS.indexOf('professional'))) {
         await subscribe({ ...Object.fromEntries(PRODUCT_FAMILIES.map((each) => [each, 'free'])), [family]: level });
-        expect(done(await door.create({ label: `${family} ${level}`, ...BARE })).name).toBe(`${family}_${level}`);
+        expect(done(await api.create({ label: `${family} ${level}`, ...BARE })).name).toBe(`${family}_${level}`);
         done(await other.read(`${family}_${level}`));
       }
     }
   });
 
   test('400: no organization to act in', async () => {
-    const { door, other } = await workUnbound();
-    const message =
-      'missing required organization information: send the header X-Organization-Id with the id or slug of one of your organizations';
+    const { api, other } = await workUnbound();
+    const message = 'missing required organization information';
     const expected = { status: 400, message, faults: [{ message, code: 'REQUIRED', in: '' }] };
-    for (const either of [door, other]) {
+    for (const either of [api, other]) {
       for (const run of EVERY_WRITE) expect(refused(await run(either))).toEqual(expected);
       expect(refused(withoutFaults(await either.read('a')))).toEqual({ ...expected, faults: [] });
     }
@@ -88,7 +87,7 @@ test('a definition of another organization looks like a missing one, byte for by
   const mine = await workspace();
   const theirs = await workspace();
   const foreign = done(
-    await theirs.door.create({ label: 'Theirs', ...BARE, propertyDefinitions: [{ label: 'P', type: 'bool' }] }),
+    await theirs.api.create({ label: 'Theirs', ...BARE, propertyDefinitions: [{ label: 'P', type: 'bool' }] }),
   );
   const number = /^pe(\d+)_/.exec(foreign.fullyQualifiedName)?.[1];
   const missing = {
@@ -117,33 +116,33 @@ test('a definition of another organization looks like a missing one, byte for by
       expect(seen?.status).toBe(404);
     }
     for (const run of [
-      (door: Door, name: string) => door.read(name),
-      (door: Door, name: string) => door.update(name, { label: 'X' }),
-      (door: Door, name: string) => door.delete(name),
-      (door: Door, name: string) => door.addProperty(name, { label: 'X', type: 'bool' }),
-      (door: Door, name: string) => door.updateProperty(name, 'p', { label: 'X' }),
-      (door: Door, name: string) => door.deleteProperty(name, 'p'),
+      (api: Api, name: string) => api.read(name),
+      (api: Api, name: string) => api.update(name, { label: 'X' }),
+      (api: Api, name: string) => api.delete(name),
+      (api: Api, name: string) => api.addProperty(name, { label: 'X', type: 'bool' }),
+      (api: Api, name: string) => api.updateProperty(name, 'p', { label: 'X' }),
+      (api: Api, name: string) => api.deleteProperty(name, 'p'),
     ]) {
       expect(refused(await run(mine.other, foreignName))).toEqual(refused(await run(mine.other, missingName)));
     }
   }
-  expect(done(await mine.door.search({}))).toEqual({ names: [], total: 0 });
+  expect(done(await mine.api.search({}))).toEqual({ names: [], total: 0 });
   expect(done(await mine.other.search({}))).toEqual({ names: [], total: 0 });
-  expect(done(await theirs.door.read('theirs'))).toEqual(foreign);
+  expect(done(await theirs.api.read('theirs'))).toEqual(foreign);
 });
 
-const EVERY_WRITE: readonly ((door: Door) => Promise<Parameters<typeof refused>[0]>)[] = [
-  (door) => door.create({ label: 'A' }),
-  (door) => door.update('a', { label: 'A' }),
-  (door) => door.delete('a'),
-  (door) => door.addProperty('a', { label: 'A', type: 'bool' }),
-  (door) => door.updateProperty('a', 'a', { label: 'A' }),
-  (door) => door.deleteProperty('a', 'a'),
+const EVERY_WRITE: readonly ((api: Api) => Promise<Parameters<typeof refused>[0]>)[] = [
+  (api) => api.create({ label: 'A' }),
+  (api) => api.update('a', { label: 'A' }),
+  (api) => api.delete('a'),
+  (api) => api.addProperty('a', { label: 'A', type: 'bool' }),
+  (api) => api.updateProperty('a', 'a', { label: 'A' }),
+  (api) => api.deleteProperty('a', 'a'),
 ];
 
-const EVERY_READ: readonly ((door: Door) => Promise<Parameters<typeof refused>[0]>)[] = [
-  (door) => door.read('a'),
-  (door) => door.search({}),
+const EVERY_READ: readonly ((api: Api) => Promise<Parameters<typeof refused>[0]>)[] = [
+  (api) => api.read('a'),
+  (api) => api.search({}),
 ];
 
 /** A query's error stands at the top of a GraphQL answer, where it has no list of faults. */

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import {
   A_AND_B,
-  type Door,
+  type Api,
   E,
   done,
   many,
@@ -18,7 +18,7 @@ beforeAll(async () => {
 afterEach(() => gateway.setClock(undefined));
 afterAll(() => gateway.close());
 
-const workspace = (which: Door['door'], event?: object) => workspaceWithEvent(gateway, which, event);
+const workspace = (which: Api['api'], event?: object) => workspaceWithEvent(gateway, which, event);
 
 const conflict = (message: string, field: string, code = 'NAME_TAKEN') => ({
   status: 409,
@@ -89,10 +89,10 @@ test('the documents of REST are whole', async () => {
 
 describe.each(['REST', 'GraphQL'] as const)('through %s', (which) => {
   test('each type is stored as its field type', async () => {
-    const { door, other } = await workspace(which);
+    const { api, other } = await workspace(which);
     for (const type of ['bool', 'date', 'datetime', 'enumeration', 'number', 'string']) {
       const options = type === 'enumeration' ? { options: A_AND_B } : {};
-      expect(done(await door.addProperty('event', { label: type, type, ...options })).type).toBe(type);
+      expect(done(await api.addProperty('event', { label: type, type, ...options })).type).toBe(type);
     }
     expect(
       done(await other.read('event')).properties.map(
@@ -109,10 +109,10 @@ describe.each(['REST', 'GraphQL'] as const)('through %s', (which) => {
   });
 
   test('a change of label, description and options: absent stays, null clears the description', async () => {
-    const { door, other } = await workspace(which);
+    const { api, other } = await workspace(which);
     gateway.setClock(new Date('2026-01-01T00:00:00.250Z'));
     const added = done(
-      await door.addProperty('event', { label: 'Kind', type: 'enumeration', description: 'Text', options: A_AND_B }),
+      await api.addProperty('event', { label: 'Kind', type: 'enumeration', description: 'Text', options: A_AND_B }),
     );
     expect(settled(added)).toMatchInlineSnapshot(`
       {
@@ -137,35 +137,35 @@ describe.each(['REST', 'GraphQL'] as const)('through %s', (which) => {
         "updatedAt": "<time>",
       }
     `);
-    expect(done(await door.updateProperty('event', 'kind', {}))).toEqual(added);
+    expect(done(await api.updateProperty('event', 'kind', {}))).toEqual(added);
     gateway.setClock(new Date('2026-01-02T00:00:00.500Z'));
-    const cleared = done(await door.updateProperty('event', 'kind', { description: null }));
+    const cleared = done(await api.updateProperty('event', 'kind', { description: null }));
     expect(cleared).toEqual({ ...added, description: null, updatedAt: '2026-01-02T00:00:00.500Z' });
     const options = [
       { label: 'Bee', value: 'b' },
       { label: 'C', value: 'c' },
     ];
     gateway.setClock(new Date('2026-01-03T00:00:00.000Z'));
-    const changed = done(await door.updateProperty('event', 'kind', { label: 'Sort', options }));
+    const changed = done(await api.updateProperty('event', 'kind', { label: 'Sort', options }));
     expect(changed).toEqual({ ...cleared, label: 'Sort', options, updatedAt: '2026-01-03T00:00:00.000Z' });
     expect(changed.createdAt).toBe('2026-01-01T00:00:00.250Z');
     expect(done(await other.read('event')).properties).toEqual([changed]);
   });
 
   test('a deleted property is gone, its name may be used again, and the order stays that of creation', async () => {
-    const { door, other } = await workspace(which, { propertyDefinitions: [...many(3)] });
-    done(await door.deleteProperty('event', 'p1'));
-    expect(refused(await door.deleteProperty('event', 'p1'))).toEqual(missingProperty);
+    const { api, other } = await workspace(which, { propertyDefinitions: [...many(3)] });
+    done(await api.deleteProperty('event', 'p1'));
+    expect(refused(await api.deleteProperty('event', 'p1'))).toEqual(missingProperty);
     expect(refused(await other.updateProperty('event', 'p1', { label: 'X' }))).toEqual(missingProperty);
-    const again = done(await door.addProperty('event', { label: 'Again', name: 'p1', type: 'date' }));
+    const again = done(await api.addProperty('event', { label: 'Again', name: 'p1', type: 'date' }));
     expect([again.name, again.type]).toEqual(['p1', 'date']);
     expect(done(await other.read('event')).properties.map(({ name }) => name)).toEqual(['p0', 'p2', 'p1']);
-    for (const name of ['p0', 'p2', 'p1']) done(await door.deleteProperty('event', name));
-    expect(done(await door.read('event')).properties).toEqual([]);
+    for (const name of ['p0', 'p2', 'p1']) done(await api.deleteProperty('event', name));
+    expect(done(await api.read('event')).properties).toEqual([]);
   });
 
   test('generated names: lettered, never reserved, numbered when taken; given names first', async () => {
-    const { door } = await workspace(which, {
+    const { api } = await workspace(which, {
       propertyDefinitions: [
         { label: 'Size', type: 'string' },
         { label: 'Other', name: 'size', type: 'string' },
@@ -176,28 +176,28 @@ describe.each(['REST', 'GraphQL'] as const)('through %s', (which) => {
         { label: 'svc', type: 'string' },
       ],
     });
-    const names = done(await door.read('event')).properties.map(({ name }) => name);
+    const names = done(await api.read('event')).properties.map(({ name }) => name);
     expect(names).toEqual(['size_2', 'size', 'size_3', 'p_2nd', 'p_svc_mine', 'svc', 'p_svc']);
-    expect(done(await door.addProperty('event', { label: 'Size', type: 'bool' })).name).toBe('size_4');
+    expect(done(await api.addProperty('event', { label: 'Size', type: 'bool' })).name).toBe('size_4');
     const message = 'name: size is taken by another property of this event definition; choose another name';
-    expect(refused(await door.addProperty('event', { label: 'S', name: 'size', type: 'bool' }))).toEqual(
+    expect(refused(await api.addProperty('event', { label: 'S', name: 'size', type: 'bool' }))).toEqual(
       conflict(message, 'name'),
     );
   });
 
   test('50 custom properties and not one more; default ones do not count; a deleted one makes room', async () => {
-    const { door, other } = await workspace(which, { includeDefaultProperties: true, propertyDefinitions: many(50) });
+    const { api, other } = await workspace(which, { includeDefaultProperties: true, propertyDefinitions: many(50) });
     const message = 'an event definition has at most 50 custom properties; delete one first';
     const full = { status: 400, message, faults: [{ message, code: 'TOO_MANY', in: '' }] };
-    expect(refused(await door.addProperty('event', { label: 'One more', type: 'bool' }))).toEqual(full);
-    done(await door.deleteProperty('event', 'p7'));
-    done(await door.addProperty('event', { label: 'One more', type: 'bool' }));
+    expect(refused(await api.addProperty('event', { label: 'One more', type: 'bool' }))).toEqual(full);
+    done(await api.deleteProperty('event', 'p7'));
+    done(await api.addProperty('event', { label: 'One more', type: 'bool' }));
     expect(refused(await other.addProperty('event', { label: 'Yet another', type: 'bool' }))).toEqual(full);
-    expect(done(await door.read('event')).properties.filter(({ isDefault }) => !isDefault)).toHaveLength(50);
+    expect(done(await api.read('event')).properties.filter(({ isDefault }) => !isDefault)).toHaveLength(50);
   });
 
   test('default properties cannot be changed or deleted, nor their names taken; without them there are none', async () => {
-    const { door, other } = await workspace(which, { includeDefaultProperties: true });
+    const { api, other } = await workspace(which, { includeDefaultProperties: true });
     const refusal = (what: string) => ({
       status: 400,
       message: `name: svc_browser is a default property, which cannot be ${what}`,
@@ -205,23 +205,23 @@ describe.each(['REST', 'GraphQL'] as const)('through %s', (which) => {
         { message: `svc_browser is a default property, which cannot be ${what}`, code: 'NOT_ALLOWED', in: 'name' },
       ],
     });
-    expect(refused(await door.updateProperty('event', 'svc_browser', { label: 'X' }))).toEqual(refusal('changed'));
-    expect(refused(await door.deleteProperty('event', 'svc_browser'))).toEqual(refusal('deleted'));
+    expect(refused(await api.updateProperty('event', 'svc_browser', { label: 'X' }))).toEqual(refusal('changed'));
+    expect(refused(await api.deleteProperty('event', 'svc_browser'))).toEqual(refusal('deleted'));
     const reserved = 'must not start with svc_, which is reserved for default properties';
     for (const name of ['svc_browser', 'svc_new']) {
-      expect(refused(await door.addProperty('event', { label: 'X', name, type: 'string' }))).toEqual({
+      expect(refused(await api.addProperty('event', { label: 'X', name, type: 'string' }))).toEqual({
         status: 400,
         message: `name: ${reserved}`,
         faults: [{ message: reserved, code: 'NOT_ALLOWED', in: 'name' }],
       });
     }
-    done(await door.create({ label: 'Bare', includeDefaultProperties: false }));
-    expect(refused(await door.updateProperty('bare', 'svc_browser', { label: 'X' }))).toEqual(missingProperty);
+    done(await api.create({ label: 'Bare', includeDefaultProperties: false }));
+    expect(refused(await api.updateProperty('bare', 'svc_browser', { label: 'X' }))).toEqual(missingProperty);
     expect(refused(await other.deleteProperty('bare', 'svc_browser'))).toEqual(missingProperty);
   });
 
   test('409: the property of a custom matching cannot be deleted while it is in use', async () => {
-    const { door, other } = await workspace(which, {
+    const { api, other } = await workspace(which, {
       propertyDefinitions: [
         { label: 'Key', type: 'string' },
         { label: 'Free', type: 'string' },
@@ -229,25 +229,25 @@ describe.each(['REST', 'GraphQL'] as const)('through %s', (which) => {
       customMatchingId: { primaryObjectRule: { targetObjectPropertyName: 'key', eventPropertyName: 'key' } },
     });
     const message = 'property key is used by the custom matching of this event definition and cannot be deleted';
-    expect(refused(await door.deleteProperty('event', 'key'))).toEqual(conflict(message, '', 'IN_USE'));
-    done(await door.deleteProperty('event', 'free'));
+    expect(refused(await api.deleteProperty('event', 'key'))).toEqual(conflict(message, '', 'IN_USE'));
+    done(await api.deleteProperty('event', 'free'));
     expect(done(await other.read('event')).properties.map(({ name }) => name)).toEqual(['key']);
-    expect(done(await door.updateProperty('event', 'key', { label: 'Changed' })).label).toBe('Changed');
+    expect(done(await api.updateProperty('event', 'key', { label: 'Changed' })).label).toBe('Changed');
   });
 
   test('404: a missing event or property, whatever its name is made of', async () => {
-    const { door } = await workspace(which);
+    const { api } = await workspace(which);
     const missingEvent = {
       status: 404,
       message: 'event definition not found',
       faults: [{ message: 'event definition not found', code: 'NOT_FOUND', in: '' }],
     };
     for (const name of ['absent', 'UPPER', '%', "' or true --", 'a\0b', '\u{1F600}', '__proto__', 'constructor']) {
-      expect(refused(await door.addProperty(name, { label: 'X', type: 'bool' }))).toEqual(missingEvent);
-      expect(refused(await door.update(name, { label: 'X' }))).toEqual(missingEvent);
-      expect(refused(await door.deleteProperty(name, 'x'))).toEqual(missingEvent);
-      expect(refused(await door.deleteProperty('event', name))).toEqual(missingProperty);
-      expect(refused(await door.updateProperty('event', name, { label: 'X' }))).toEqual(missingProperty);
+      expect(refused(await api.addProperty(name, { label: 'X', type: 'bool' }))).toEqual(missingEvent);
+      expect(refused(await api.update(name, { label: 'X' }))).toEqual(missingEvent);
+      expect(refused(await api.deleteProperty(name, 'x'))).toEqual(missingEvent);
+      expect(refused(await api.deleteProperty('event', name))).toEqual(missingProperty);
+      expect(refused(await api.updateProperty('event', name, { label: 'X' }))).toEqual(missingProperty);
     }
   });
 });

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { A_AND_B, type Door, done, many, workspaceWithEvent } from '../../support/fixtures/event-definitions.ts';
+import { A_AND_B, type Api, done, many, workspaceWithEvent } from '../../support/fixtures/event-definitions.ts';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
 
 let gateway: TestGateway;
@@ -8,7 +8,7 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.close());
 
-const workspace = (which: Door['door'], event?: object) => workspaceWithEvent(gateway, which, event);
+const workspace = (which: Api['api'], event?: object) => workspaceWithEvent(gateway, which, event);
 
 describe('replaceEventPropertyType', () => {
   const MUTATION = `mutation Replace($input: ReplaceEventPropertyTypeInput!) { replaceEventPropertyType(input: $input) {

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import {
   A_AND_B,
-  type Door,
+  type Api,
   E,
   done,
-  graphqlDoor,
+  graphqlApi,
   refused,
-  restDoor,
+  restApi,
   workspaceWithEvent,
 } from '../../support/fixtures/event-definitions.ts';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
@@ -17,16 +17,16 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.close());
 
-const workspace = (which: Door['door'], event?: object) => workspaceWithEvent(gateway, which, event);
+const workspace = (which: Api['api'], event?: object) => workspaceWithEvent(gateway, which, event);
 
-test('400: what is refused of a property, in the same words on both doors', async () => {
-  const { door, other, key } = await workspace('REST', {
+test('400: what is refused of a property, in the same words on both APIs', async () => {
+  const { api, other, key } = await workspace('REST', {
     propertyDefinitions: [
       { label: 'Text', type: 'string' },
       { label: 'Kind', type: 'enumeration', options: A_AND_B },
     ],
   });
-  const attempts: readonly ((through: Door) => ReturnType<Door['addProperty']>)[] = [
+  const attempts: readonly ((through: Api) => ReturnType<Api['addProperty']>)[] = [
     (through) => through.addProperty('event', { label: '', name: 'A', type: 'bool', options: A_AND_B }),
     (through) => through.addProperty('event', { label: '…', type: 'enumeration' }),
     (through) => through.updateProperty('event', 'text', { options: A_AND_B }),
@@ -37,7 +37,7 @@ test('400: what is refused of a property, in the same words on both doors', asyn
   ];
   const messages = [];
   for (const attempt of attempts) {
-    const first = refused(await attempt(door));
+    const first = refused(await attempt(api));
     expect(refused(await attempt(other))).toEqual(first);
     messages.push(`${first.status} ${first.message}`);
   }
@@ -66,7 +66,7 @@ test('400: what is refused of a property, in the same words on both doors', asyn
       "400 options: is only for the type enumeration; text is of type string",
     ]
   `);
-  expect(done(await door.read('event')).properties.map(({ label }) => label)).toEqual(['Text', 'Kind']);
+  expect(done(await api.read('event')).properties.map(({ label }) => label)).toEqual(['Text', 'Kind']);
 });
 
 test('values of a wrong kind never pass the types of GraphQL', async () => {
@@ -83,6 +83,6 @@ test('values of a wrong kind never pass the types of GraphQL', async () => {
     const { data, errors } = await gateway.graphql(key, query, { input });
     expect([data, errors?.length]).toEqual([undefined, 1]);
   }
-  expect(done(await restDoor(gateway, key).read('event')).properties).toEqual([]);
-  expect(done(await graphqlDoor(gateway, key).read('event')).properties).toEqual([]);
+  expect(done(await restApi(gateway, key).read('event')).properties).toEqual([]);
+  expect(done(await graphqlApi(gateway, key).read('event')).properties).toEqual([]);
 });

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Door, type Outcome, done, doorsOf } from '../../support/fixtures/event-definitions.ts';
+import { type Api, type Outcome, done, apisOf } from '../../support/fixtures/event-definitions.ts';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
 
 /** Two gateways on one database, as two processes would be: what one holds in memory cannot help the other. */
@@ -16,11 +16,11 @@ afterAll(async () => {
 const BARE = { includeDefaultProperties: false };
 const TIMES = Array.from({ length: 20 }, (_, index) => index);
 
-/** The four ways into a new organization: both doors of both gateways. */
-async function ways(): Promise<readonly [Door, Door, Door, Door]> {
+/** The four ways into a new organization: both APIs of both gateways. */
+async function ways(): Promise<readonly [Api, Api, Api, Api]> {
   const { key } = await gateways[0].createKey();
-  const [a, b] = doorsOf(gateways[0], key);
-  const [c, d] = doorsOf(gateways[1], key);
+  const [a, b] = apisOf(gateways[0], key);
+  const [c, d] = apisOf(gateways[1], key);
   return [a, d, c, b];
 }
 
@@ -40,29 +40,29 @@ function statusesOf(outcomes: readonly Outcome<unknown>[]): Record<string, numbe
 }
 
 test('of 20 creations of one name at once, one is made and nineteen are 409', async () => {
-  const doors = await ways();
+  const apis = await ways();
   const outcomes = await Promise.all(
-    TIMES.map((index) => at(doors, index).create({ label: 'One', name: 'one', ...BARE })),
+    TIMES.map((index) => at(apis, index).create({ label: 'One', name: 'one', ...BARE })),
   );
   expect(statusesOf(outcomes)).toEqual({
     done: 1,
     '409 name: one is taken by another event definition; choose another name': 19,
   });
-  expect(done(await doors[0].search({}))).toEqual({ names: ['one'], total: 1 });
+  expect(done(await apis[0].search({}))).toEqual({ names: ['one'], total: 1 });
 });
 
 test('20 creations of one label at once are all made, under names of their own', async () => {
-  const doors = await ways();
-  const outcomes = await Promise.all(TIMES.map((index) => at(doors, index).create({ label: 'Same', ...BARE })));
+  const apis = await ways();
+  const outcomes = await Promise.all(TIMES.map((index) => at(apis, index).create({ label: 'Same', ...BARE })));
   const names = outcomes.map((outcome) => done(outcome).name);
   expect(names.toSorted()).toEqual(['same', ...TIMES.slice(1).map((index) => `same_${index + 1}`)].toSorted());
 });
 
 test('a given name and the same generated one at once never collide in an internal error', async () => {
-  const doors = await ways();
+  const apis = await ways();
   const outcomes = await Promise.all(
     TIMES.map((index) =>
-      at(doors, index).create({ label: 'Both', ...(index % 3 === 0 && { name: `both_${index}` }), ...BARE }),
+      at(apis, index).create({ label: 'Both', ...(index % 3 === 0 && { name: `both_${index}` }), ...BARE }),
     ),
   );
   const allowed = outcomes.filter((outcome) => 'value' in outcome || outcome.refused.status === 409);
@@ -72,44 +72,44 @@ test('a given name and the same generated one at once never collide in an intern
 });
 
 test('a fifty-first property never gets in: of 20 additions to 45, exactly five are made', async () => {
-  const doors = await ways();
+  const apis = await ways();
   const propertyDefinitions = Array.from({ length: 45 }, (_, index) => ({ label: `P${index}`, type: 'bool' }));
-  done(await doors[0].create({ label: 'Full', ...BARE, propertyDefinitions }));
+  done(await apis[0].create({ label: 'Full', ...BARE, propertyDefinitions }));
   const outcomes = await Promise.all(
-    TIMES.map((index) => at(doors, index).addProperty('full', { label: `Q${index}`, type: 'bool' })),
+    TIMES.map((index) => at(apis, index).addProperty('full', { label: `Q${index}`, type: 'bool' })),
   );
   expect(statusesOf(outcomes)).toEqual({
     done: 5,
     '400 an event definition has at most 50 custom properties; delete one first': 15,
   });
-  const { properties } = done(await doors[1].read('full'));
+  const { properties } = done(await apis[1].read('full'));
   expect(properties.map(({ displayOrder }) => displayOrder)).toEqual(
     Array.from({ length: 50 }, (_, index) => 32 + index),
   );
 });
 
 test('of 20 additions of one property name at once, one is made; without a name all are, under names of their own', async () => {
-  const doors = await ways();
-  done(await doors[0].create({ label: 'Event', ...BARE }));
+  const apis = await ways();
+  done(await apis[0].create({ label: 'Event', ...BARE }));
   const given = await Promise.all(
-    TIMES.map((index) => at(doors, index).addProperty('event', { label: 'P', name: 'p', type: 'bool' })),
+    TIMES.map((index) => at(apis, index).addProperty('event', { label: 'P', name: 'p', type: 'bool' })),
   );
   expect(statusesOf(given)).toEqual({
     done: 1,
     '409 name: p is taken by another property of this event definition; choose another name': 19,
   });
   const generated = await Promise.all(
-    TIMES.map((index) => at(doors, index).addProperty('event', { label: 'P', type: 'bool' })),
+    TIMES.map((index) => at(apis, index).addProperty('event', { label: 'P', type: 'bool' })),
   );
   expect(new Set(generated.map((outcome) => done(outcome).name)).size).toBe(20);
 });
 
 test('a creation beside a deletion of the same name: the name is never free in between', async () => {
-  const doors = await ways();
-  done(await doors[0].create({ label: 'Worn', name: 'worn', ...BARE }));
+  const apis = await ways();
+  done(await apis[0].create({ label: 'Worn', name: 'worn', ...BARE }));
   const [deletions, creations] = await Promise.all([
-    Promise.all(TIMES.slice(0, 5).map((index) => at(doors, index).delete('worn'))),
-    Promise.all(TIMES.map((index) => at(doors, index + 1).create({ label: 'Worn', name: 'worn', ...BARE }))),
+    Promise.all(TIMES.slice(0, 5).map((index) => at(apis, index).delete('worn'))),
+    Promise.all(TIMES.map((index) => at(apis, index + 1).create({ label: 'Worn', name: 'worn', ...BARE }))),
   ]);
   expect(statusesOf(deletions)).toEqual({ done: 1, '404 event definition not found': 4 });
   const burnt =
@@ -117,16 +117,16 @@ test('a creation beside a deletion of the same name: the name is never free in b
   const taken = '409 name: worn is taken by another event definition; choose another name';
   const counts = statusesOf(creations);
   expect((counts[burnt] ?? 0) + (counts[taken] ?? 0)).toBe(20);
-  expect(done(await doors[2].search({}))).toEqual({ names: [], total: 0 });
+  expect(done(await apis[2].search({}))).toEqual({ names: [], total: 0 });
 });
 
 test('a change beside a deletion: what was answered as done was done before the deletion, and nothing comes after it', async () => {
-  const doors = await ways();
-  done(await doors[0].create({ label: 'Going', name: 'going', ...BARE }));
+  const apis = await ways();
+  done(await apis[0].create({ label: 'Going', name: 'going', ...BARE }));
   const outcomes = await Promise.all([
-    ...TIMES.slice(0, 8).map((index) => at(doors, index).addProperty('going', { label: 'P', type: 'bool' })),
-    doors[3].delete('going'),
-    ...TIMES.slice(0, 8).map((index) => at(doors, index).update('going', { label: 'X' })),
+    ...TIMES.slice(0, 8).map((index) => at(apis, index).addProperty('going', { label: 'P', type: 'bool' })),
+    apis[3].delete('going'),
+    ...TIMES.slice(0, 8).map((index) => at(apis, index).update('going', { label: 'X' })),
   ]);
   const refusals = Object.keys(statusesOf(outcomes)).filter((status) => status !== 'done');
   expect(refusals.filter((status) => status !== '404 event definition not found')).toEqual([]);
@@ -139,17 +139,17 @@ test('a change beside a deletion: what was answered as done was done before the 
 });
 
 test('the last property of a custom matching beside its deletion: it stays', async () => {
-  const doors = await ways();
+  const apis = await ways();
   const customMatchingId = { primaryObjectRule: { targetObjectPropertyName: 'key', eventPropertyName: 'key' } };
   done(
-    await doors[0].create({
+    await apis[0].create({
       label: 'Matched',
       ...BARE,
       propertyDefinitions: [{ label: 'Key', type: 'string' }],
       customMatchingId,
     }),
   );
-  const outcomes = await Promise.all(TIMES.map((index) => at(doors, index).deleteProperty('matched', 'key')));
+  const outcomes = await Promise.all(TIMES.map((index) => at(apis, index).deleteProperty('matched', 'key')));
   expect(Object.values(statusesOf(outcomes))).toEqual([20]);
-  expect(done(await doors[1].read('matched')).properties.map(({ name }) => name)).toEqual(['key']);
+  expect(done(await apis[1].read('matched')).properties.map(({ name }) => name)).toEqual(['key']);
 });

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Door, E, done, doorsOf, refused } from '../../support/fixtures/event-definitions.ts';
+import { type Api, E, done, apisOf, refused } from '../../support/fixtures/event-definitions.ts';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
 
 let gateway: TestGateway;
@@ -10,27 +10,27 @@ afterAll(() => gateway.close());
 
 const BARE = { includeDefaultProperties: false };
 
-/** A new organization, seen through both doors. */
+/** A new organization, seen through both APIs. */
 async function workspace(options?: Parameters<TestGateway['createKey']>[0]) {
   const issued = await gateway.createKey(options);
-  const [door, other] = doorsOf(gateway, issued.key);
-  return { ...issued, door, other };
+  const [api, other] = apisOf(gateway, issued.key);
+  return { ...issued, api, other };
 }
 
-/** The same on both doors of one organization: what was refused, and in which words. */
+/** The same on both APIs of one organization: what was refused, and in which words. */
 async function refusedByBoth(
-  run: (door: Door) => Promise<Parameters<typeof refused>[0]>,
+  run: (api: Api) => Promise<Parameters<typeof refused>[0]>,
   options?: Parameters<TestGateway['createKey']>[0],
 ) {
-  const { door, other } = await workspace(options);
-  const first = refused(await run(door));
+  const { api, other } = await workspace(options);
+  const first = refused(await run(api));
   expect(refused(await run(other))).toEqual(first);
   return first;
 }
 
-describe('what is refused, in the same words on both doors', () => {
+describe('what is refused, in the same words on both APIs', () => {
   test('400: each rule of a creation, with path and bound', async () => {
-    const { door, other } = await workspace();
+    const { api, other } = await workspace();
     const property = (given: object) => ({
       label: 'L',
       propertyDefinitions: [{ label: 'P', type: 'string', ...given }],
@@ -87,7 +87,7 @@ describe('what is refused, in the same words on both doors', () => {
     ];
     const messages: string[] = [];
     for (const input of cases) {
-      const first = refused(await door.create(input));
+      const first = refused(await api.create(input));
       expect(refused(await other.create(input))).toEqual(first);
       messages.push(`${first.status} ${first.message}`);
     }
@@ -125,7 +125,7 @@ describe('what is refused, in the same words on both doors', () => {
         "400 propertyDefinitions.1.name: a is the name of an earlier property; names must differ",
       ]
     `);
-    expect(done(await door.search({})).total).toBe(0);
+    expect(done(await api.search({})).total).toBe(0);
   });
 
   test('400: several faults are told together, also those of rules over several fields', async () => {
@@ -141,7 +141,7 @@ describe('what is refused, in the same words on both doors', () => {
         { label: 'b', name: 'svc_a', type: 'bool' },
       ],
     };
-    expect(await refusedByBoth((door) => door.create(input))).toMatchInlineSnapshot(`
+    expect(await refusedByBoth((api) => api.create(input))).toMatchInlineSnapshot(`
       {
         "faults": [
           {
@@ -270,8 +270,8 @@ describe('what is refused, in the same words on both doors', () => {
   });
 
   test('400: what cannot change, null for what cannot be cleared', async () => {
-    const { door, other, key } = await workspace();
-    done(await door.create({ label: 'A', ...BARE }));
+    const { api, other, key } = await workspace();
+    done(await api.create({ label: 'A', ...BARE }));
     const cases = [
       { label: null },
       { label: '' },
@@ -281,7 +281,7 @@ describe('what is refused, in the same words on both doors', () => {
     ];
     const messages = [];
     for (const changes of cases) {
-      const first = refused(await door.update('a', changes));
+      const first = refused(await api.update('a', changes));
       expect(refused(await other.update('a', changes))).toEqual(first);
       messages.push(`${first.status} ${first.message}`);
     }
@@ -310,6 +310,6 @@ describe('what is refused, in the same words on both doors', () => {
       body: { eventName: 'b', label: 'B' },
     });
     expect([doubled.status, doubled.body.message]).toEqual([400, 'eventName: is not a known property']);
-    expect(done(await door.read('a')).label).toBe('A');
+    expect(done(await api.read('a')).label).toBe('A');
   });
 });

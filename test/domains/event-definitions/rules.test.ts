@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { DEFAULT_PROPERTIES } from '../../../src/domains/event-definitions/default-properties.ts';
 import { PRIMARY_OBJECTS } from '../../../src/domains/event-definitions/entity.ts';
-import { type Door, E, done, doorsOf, refused, settled } from '../../support/fixtures/event-definitions.ts';
+import { type Api, E, done, apisOf, refused, settled } from '../../support/fixtures/event-definitions.ts';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
 
 let gateway: TestGateway;
@@ -13,11 +13,11 @@ afterAll(() => gateway.close());
 
 const BARE = { includeDefaultProperties: false };
 
-/** A new organization, seen through one door; `other` is the other door to the same. */
-async function workspace(which: Door['door'], options?: Parameters<TestGateway['createKey']>[0]) {
+/** A new organization, seen through one API; `other` is the other API to the same. */
+async function workspace(which: Api['api'], options?: Parameters<TestGateway['createKey']>[0]) {
   const issued = await gateway.createKey(options);
-  const [rest, graphql] = doorsOf(gateway, issued.key);
-  return { ...issued, door: which === 'REST' ? rest : graphql, other: which === 'REST' ? graphql : rest };
+  const [rest, graphql] = apisOf(gateway, issued.key);
+  return { ...issued, api: which === 'REST' ? rest : graphql, other: which === 'REST' ? graphql : rest };
 }
 
 test('the documents of REST are whole', async () => {
@@ -150,9 +150,9 @@ test('the documents of REST are whole', async () => {
 
 describe.each(['REST', 'GraphQL'] as const)('through %s', (which) => {
   test('a minimal definition gets every default, and the default properties first', async () => {
-    const { door, other } = await workspace(which);
+    const { api, other } = await workspace(which);
     const created = done(
-      await door.create({ label: 'Item added', propertyDefinitions: [{ label: 'Size', type: 'number' }] }),
+      await api.create({ label: 'Item added', propertyDefinitions: [{ label: 'Size', type: 'number' }] }),
     );
     const { properties, ...rest } = created;
     expect(settled(rest)).toMatchInlineSnapshot(`
@@ -174,12 +174,12 @@ describe.each(['REST', 'GraphQL'] as const)('through %s', (which) => {
       ...DEFAULT_PROPERTIES.map(({ name }, index) => `${index} ${name} true`),
       `${DEFAULT_PROPERTIES.length} size false`,
     ]);
-    expect(done(await door.read('item_added'))).toEqual(created);
+    expect(done(await api.read('item_added'))).toEqual(created);
     expect(done(await other.read('item_added'))).toEqual(created);
   });
 
   test('null for an optional field of a create is the same as absent', async () => {
-    const { door } = await workspace(which);
+    const { api } = await workspace(which);
     const nulls = {
       name: null,
       description: null,
@@ -193,66 +193,66 @@ describe.each(['REST', 'GraphQL'] as const)('through %s', (which) => {
       createdAt: __,
       updatedAt: ___,
       ...created
-    } = done(await door.create({ label: 'With nulls', ...nulls }));
+    } = done(await api.create({ label: 'With nulls', ...nulls }));
     const {
       id: ____,
       createdAt: _____,
       updatedAt: ______,
       ...absent
-    } = done(await (await workspace(which)).door.create({ label: 'With nulls' }));
+    } = done(await (await workspace(which)).api.create({ label: 'With nulls' }));
     expect(settled({ ...created, properties: created.properties.length })).toEqual(
       settled({ ...absent, properties: absent.properties.length }),
     );
     const property = { label: 'Note', type: 'string', name: null, description: null, options: null };
-    const second = done(await door.create({ label: 'Second', ...BARE, propertyDefinitions: [property] }));
+    const second = done(await api.create({ label: 'Second', ...BARE, propertyDefinitions: [property] }));
     expect(second.properties.map(({ name, description, options }) => ({ name, description, options }))).toEqual([
       { name: 'note', description: null, options: [] },
     ]);
   });
 
   test('a definition answers to its name, its fully qualified name and its id, on every operation', async () => {
-    const { door, other } = await workspace(which);
-    const created = done(await door.create({ label: 'Seen', ...BARE }));
+    const { api, other } = await workspace(which);
+    const created = done(await api.create({ label: 'Seen', ...BARE }));
     const globalId = Buffer.from(`EventDefinition:${created.id}`).toString('base64');
     const references = ['seen', created.fullyQualifiedName, created.id, ...(which === 'GraphQL' ? [globalId] : [])];
     for (const reference of references) {
-      expect(done(await door.read(reference))).toEqual(done(await other.read('seen')));
-      const updated = done(await door.update(reference, { description: reference }));
+      expect(done(await api.read(reference))).toEqual(done(await other.read('seen')));
+      const updated = done(await api.update(reference, { description: reference }));
       expect(updated.description).toBe(reference);
-      expect(done(await door.addProperty(reference, { label: 'P', type: 'bool' })).name).toBe('p');
-      expect(done(await door.updateProperty(reference, 'p', { label: 'Q' })).label).toBe('Q');
-      done(await door.deleteProperty(reference, 'p'));
+      expect(done(await api.addProperty(reference, { label: 'P', type: 'bool' })).name).toBe('p');
+      expect(done(await api.updateProperty(reference, 'p', { label: 'Q' })).label).toBe('Q');
+      done(await api.deleteProperty(reference, 'p'));
     }
-    done(await door.delete(created.fullyQualifiedName));
-    for (const reference of references) expect(refused(await door.read(reference)).status).toBe(404);
+    done(await api.delete(created.fullyQualifiedName));
+    for (const reference of references) expect(refused(await api.read(reference)).status).toBe(404);
   });
 
   test('PATCH: what is absent stays, null clears the description, an empty change changes nothing', async () => {
-    const { door, other } = await workspace(which);
+    const { api, other } = await workspace(which);
     gateway.setClock(new Date('2026-01-01T00:00:00.250Z'));
-    const created = done(await door.create({ label: 'First', description: 'Text', ...BARE }));
-    expect(done(await door.update('first', {}))).toEqual(created);
+    const created = done(await api.create({ label: 'First', description: 'Text', ...BARE }));
+    expect(done(await api.update('first', {}))).toEqual(created);
     gateway.setClock(new Date('2026-01-02T00:00:00.500Z'));
-    const relabelled = done(await door.update('first', { label: 'Renamed' }));
+    const relabelled = done(await api.update('first', { label: 'Renamed' }));
     expect(relabelled).toEqual({ ...created, label: 'Renamed', updatedAt: '2026-01-02T00:00:00.500Z' });
     gateway.setClock(new Date('2026-01-03T00:00:00.000Z'));
-    const cleared = done(await door.update('first', { description: null }));
+    const cleared = done(await api.update('first', { description: null }));
     expect(cleared).toEqual({ ...relabelled, description: null, updatedAt: '2026-01-03T00:00:00.000Z' });
     expect(cleared.createdAt).toBe('2026-01-01T00:00:00.250Z');
     expect(done(await other.read('first'))).toEqual(cleared);
   });
 
-  test('a deleted definition is gone from reading, lists and counts, and its name is burnt for ever', async () => {
-    const { door, other } = await workspace(which);
-    done(await door.create({ label: 'Burnt', ...BARE }));
-    done(await door.create({ label: 'Kept', ...BARE }));
-    expect(done(await door.delete('burnt'))).toBeNull();
-    expect(done(await door.search({}))).toEqual({ names: ['kept'], total: 1 });
+  test('a deleted definition is gone from reading, lists and counts, and its name cannot be used again', async () => {
+    const { api, other } = await workspace(which);
+    done(await api.create({ label: 'Burnt', ...BARE }));
+    done(await api.create({ label: 'Kept', ...BARE }));
+    expect(done(await api.delete('burnt'))).toBeNull();
+    expect(done(await api.search({}))).toEqual({ names: ['kept'], total: 1 });
     expect(done(await other.search({}))).toEqual({ names: ['kept'], total: 1 });
     for (const attempt of [
-      door.read('burnt'),
-      door.update('burnt', { label: 'X' }),
-      door.delete('burnt'),
+      api.read('burnt'),
+      api.update('burnt', { label: 'X' }),
+      api.delete('burnt'),
       other.read('burnt'),
     ]) {
       expect(refused(await attempt)).toEqual({
@@ -263,19 +263,19 @@ describe.each(['REST', 'GraphQL'] as const)('through %s', (which) => {
     }
     const message =
       'name: burnt was used by a deleted event definition and can never be used again; choose another name';
-    expect(refused(await door.create({ label: 'Again', name: 'burnt' }))).toEqual({
+    expect(refused(await api.create({ label: 'Again', name: 'burnt' }))).toEqual({
       status: 409,
       message,
       faults: [{ message: message.replace('name: ', ''), code: 'NAME_USED_BEFORE', in: 'name' }],
     });
     // A generated name steps aside for a burnt one as for a living one.
-    expect(done(await door.create({ label: 'Burnt', ...BARE })).name).toBe('burnt_2');
-    expect(done(await door.create({ label: 'Burnt', ...BARE })).name).toBe('burnt_3');
+    expect(done(await api.create({ label: 'Burnt', ...BARE })).name).toBe('burnt_2');
+    expect(done(await api.create({ label: 'Burnt', ...BARE })).name).toBe('burnt_3');
   });
 
   test('409: a given name that is taken', async () => {
-    const { door, other } = await workspace(which);
-    done(await door.create({ label: 'Mine', name: 'mine', ...BARE }));
+    const { api, other } = await workspace(which);
+    done(await api.create({ label: 'Mine', name: 'mine', ...BARE }));
     const message = 'name: mine is taken by another event definition; choose another name';
     expect(refused(await other.create({ label: 'Other', name: 'mine' }))).toEqual({
       status: 409,
@@ -283,14 +283,12 @@ describe.each(['REST', 'GraphQL'] as const)('through %s', (which) => {
       faults: [{ message: message.replace('name: ', ''), code: 'NAME_TAKEN', in: 'name' }],
     });
     // Names of other organizations are free.
-    expect(done(await (await workspace(which)).door.create({ label: 'Mine', name: 'mine', ...BARE })).name).toBe(
-      'mine',
-    );
+    expect(done(await (await workspace(which)).api.create({ label: 'Mine', name: 'mine', ...BARE })).name).toBe('mine');
   });
 
   test('generated names: folded, lettered, numbered within 50 characters', async () => {
-    const { door } = await workspace(which);
-    const nameOf = async (label: string) => done(await door.create({ label, ...BARE })).name;
+    const { api } = await workspace(which);
+    const nameOf = async (label: string) => done(await api.create({ label, ...BARE })).name;
     expect(await nameOf('  Crème Brûlée — bestellt!  ')).toBe('creme_brulee_bestellt');
     expect(await nameOf('404 seen')).toBe('e_404_seen');
     expect(await nameOf('svc_browser')).toBe('svc_browser');
@@ -302,14 +300,14 @@ describe.each(['REST', 'GraphQL'] as const)('through %s', (which) => {
   });
 
   test('every documented primary object and custom object names are kept as given', async () => {
-    const { door } = await workspace(which);
+    const { api } = await workspace(which);
     for (const primaryObject of [...PRIMARY_OBJECTS, 'wishlist', 'Custom_Object9', 'A'.repeat(100)]) {
-      expect(done(await door.create({ label: 'Object', ...BARE, primaryObject })).primaryObject).toBe(primaryObject);
+      expect(done(await api.create({ label: 'Object', ...BARE, primaryObject })).primaryObject).toBe(primaryObject);
     }
   });
 
   test('custom matching names a custom or default property of type string or number', async () => {
-    const { door, other } = await workspace(which);
+    const { api, other } = await workspace(which);
     const matching = (eventPropertyName: string) => ({
       customMatchingId: { primaryObjectRule: { targetObjectPropertyName: 'key', eventPropertyName } },
     });
@@ -319,15 +317,13 @@ describe.each(['REST', 'GraphQL'] as const)('through %s', (which) => {
       { label: 'B', type: 'bool' },
     ];
     for (const eventPropertyName of ['made_up', 'n', 'svc_page_id', 'svc_screen_width']) {
-      const created = done(
-        await door.create({ label: 'Matched', propertyDefinitions, ...matching(eventPropertyName) }),
-      );
+      const created = done(await api.create({ label: 'Matched', propertyDefinitions, ...matching(eventPropertyName) }));
       expect(created.customMatchingId).toEqual(matching(eventPropertyName).customMatchingId);
       expect(done(await other.read(created.name)).customMatchingId).toEqual(created.customMatchingId);
     }
     const messageOf = async (input: object) => {
       const { status, message, faults } = refused(
-        await door.create({ label: 'Matched', propertyDefinitions, ...input }),
+        await api.create({ label: 'Matched', propertyDefinitions, ...input }),
       );
       return [status, message, faults.map((fault) => fault.in)].join(' | ');
     };
@@ -347,14 +343,14 @@ describe.each(['REST', 'GraphQL'] as const)('through %s', (which) => {
       ]
     `);
     // Nothing of a refused creation is left behind, not even its name.
-    expect(done(await door.create({ label: 'Matched', name: 'matched_5', ...BARE })).name).toBe('matched_5');
+    expect(done(await api.create({ label: 'Matched', name: 'matched_5', ...BARE })).name).toBe('matched_5');
   });
 
   test('search: a part of the name, case ignored, % and _ as they stand', async () => {
-    const { door } = await workspace(which);
+    const { api } = await workspace(which);
     for (const name of ['cart_viewed', 'cartxviewed', 'page_viewed', 'order'])
-      done(await door.create({ label: 'L', name, ...BARE }));
-    const namesOf = async (searchString: string) => done(await door.search({ searchString }));
+      done(await api.create({ label: 'L', name, ...BARE }));
+    const namesOf = async (searchString: string) => done(await api.search({ searchString }));
     expect(await namesOf('CART_V')).toEqual({ names: ['cart_viewed'], total: 1 });
     expect(await namesOf('art')).toEqual({ names: ['cart_viewed', 'cartxviewed'], total: 2 });
     expect(await namesOf('%')).toEqual({ names: [], total: 0 });
@@ -364,10 +360,10 @@ describe.each(['REST', 'GraphQL'] as const)('through %s', (which) => {
     expect(await namesOf('')).toEqual({ names: ['cart_viewed', 'cartxviewed', 'order', 'page_viewed'], total: 4 });
     // The fully qualified name and the label are not searched.
     expect(await namesOf('pe')).toEqual({ names: [], total: 0 });
-    expect(done(await door.search({ sortOrder: 'DESC', limit: 2 }))).toEqual({
+    expect(done(await api.search({ sortOrder: 'DESC', limit: 2 }))).toEqual({
       names: ['page_viewed', 'order'],
       total: 4,
     });
-    expect(done(await door.search({ searchString: 'viewed', limit: 1 }))).toEqual({ names: ['cart_viewed'], total: 3 });
+    expect(done(await api.search({ searchString: 'viewed', limit: 1 }))).toEqual({ names: ['cart_viewed'], total: 3 });
   });
 });

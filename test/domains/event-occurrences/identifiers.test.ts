@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import {
-  DOORS,
+  APIS,
   type Input,
   PROPERTIES,
   define,
@@ -20,12 +20,12 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.close());
 
-describe.each(DOORS)('through %s', (door) => {
+describe.each(APIS)('through %s', (api) => {
   test('identifiers: a contact by any, another object by objectId alone', async () => {
     const { key } = await gateway.createKey();
     const [contact, company] = [await define(gateway, key), await define(gateway, key, { primaryObject: 'COMPANY' })];
     const tried = async (eventName: string, identifiers: Input) =>
-      (await send(gateway, door, key, [{ eventName, properties: {}, ...identifiers }]))?.faults;
+      (await send(gateway, api, key, [{ eventName, properties: {}, ...identifiers }]))?.faults;
     expect(await tried(contact, { utk: 'token' })).toBeUndefined();
     expect(await tried(contact, { objectId: '1' })).toBeUndefined();
     expect(await tried(company, { objectId: '1' })).toBeUndefined();
@@ -45,16 +45,16 @@ describe.each(DOORS)('through %s', (door) => {
     const name = await define(gateway, key, { primaryObject: 'NO_OBJECT', propertyDefinitions: PROPERTIES });
     for (const identifiers of [{ email: 'a@example.com' }, { utk: 'token' }, { objectId: '1' }]) {
       const [identifier] = Object.keys(identifiers);
-      expect(await send(gateway, door, key, [{ eventName: name, properties: {}, ...identifiers }])).toEqual({
+      expect(await send(gateway, api, key, [{ eventName: name, properties: {}, ...identifiers }])).toEqual({
         status: 400,
         faults: [`inputs.0.${identifier}: must not be given for an event of the primary object NO_OBJECT`],
       });
     }
-    expect(await send(gateway, door, key, [{ eventName: name, properties: { price: 'x' } }])).toMatchObject({
+    expect(await send(gateway, api, key, [{ eventName: name, properties: { price: 'x' } }])).toMatchObject({
       status: 400,
     });
     const secret = randomUUID();
-    expect(await send(gateway, door, key, [{ eventName: name, properties: { note: secret } }])).toBeUndefined();
+    expect(await send(gateway, api, key, [{ eventName: name, properties: { note: secret } }])).toBeUndefined();
     expect(await dumpTables(gateway)).not.toContain(secret);
     expect(await stored(gateway, key, name)).toEqual([]);
     expect(await usage(gateway, key)).toMatchObject({ count: '1', limit: '1000' });
@@ -92,7 +92,7 @@ describe.each(DOORS)('through %s', (door) => {
     ];
     const timed = inputs.map((input, index) => ({ ...input, occurredAt: `2026-03-01T00:00:0${index}.000Z` }));
     expect(
-      await send(gateway, door, key, [...timed, { eventName: byPrice, properties: { price: '12.5' } }]),
+      await send(gateway, api, key, [...timed, { eventName: byPrice, properties: { price: '12.5' } }]),
     ).toBeUndefined();
     expect((await stored(gateway, key, byNote)).map(({ objectId }) => objectId)).toEqual(['7', null, null, '1', '7']);
     expect((await stored(gateway, key, byPrice)).map(({ objectId }) => objectId)).toEqual(['8']);
@@ -102,7 +102,7 @@ describe.each(DOORS)('through %s', (door) => {
       identifiers: [{ value: 'A?7', objectId: '70' }],
     });
     expect(
-      await send(gateway, door, key, [
+      await send(gateway, api, key, [
         { eventName: byNote, properties: { note: 'A?7' }, occurredAt: '2026-04-01T00:00:00Z' },
       ]),
     ).toBeUndefined();

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { DOORS, E, define, send, stored, usage } from '../../support/fixtures/event-occurrences.ts';
+import { APIS, E, define, send, stored, usage } from '../../support/fixtures/event-occurrences.ts';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
 
 let gateway: TestGateway;
@@ -16,7 +16,7 @@ afterAll(async () => {
   await gateway.close();
 });
 
-describe.each(DOORS)('through %s', (door) => {
+describe.each(APIS)('through %s', (api) => {
   test('of 20 at once with one uuid, over two processes, one is stored and counted', async () => {
     const { key } = await gateway.createKey();
     const [a, b] = [await define(gateway, key), await define(gateway, key)];
@@ -25,7 +25,7 @@ describe.each(DOORS)('through %s', (door) => {
       const inputs = [a, b].flatMap((eventName) =>
         uuids.map((uuid) => ({ eventName, uuid, email: `${index}@example.com`, properties: {} })),
       );
-      return send(index % 2 === 0 ? gateway : beside, door, key, index % 4 < 2 ? inputs : inputs.toReversed());
+      return send(index % 2 === 0 ? gateway : beside, api, key, index % 4 < 2 ? inputs : inputs.toReversed());
     });
     expect(new Set(await Promise.all(sent))).toEqual(new Set([undefined]));
     expect([await stored(gateway, key, a), await stored(gateway, key, b)].map((list) => list.length)).toEqual([2, 2]);
@@ -40,7 +40,7 @@ describe.each(DOORS)('through %s', (door) => {
     gateway.setClock(new Date('2026-02-28T23:59:00.250Z'));
     beside.setClock(new Date('2026-02-28T23:59:00.250Z'));
     const sent = Array.from({ length: 20 }, (_, index) =>
-      send(index % 2 === 0 ? gateway : beside, door, key, batch(60)),
+      send(index % 2 === 0 ? gateway : beside, api, key, batch(60)),
     );
     const outcomes = await Promise.all(sent);
     const message =
@@ -48,8 +48,8 @@ describe.each(DOORS)('through %s', (door) => {
     expect(outcomes.filter((outcome) => outcome !== undefined)).toEqual(
       Array.from({ length: 4 }, () => ({ status: 429, faults: [message] })),
     );
-    expect(await send(gateway, door, key, batch(41))).toEqual({ status: 429, faults: [message] });
-    expect(await send(gateway, door, key, batch(40))).toBeUndefined();
+    expect(await send(gateway, api, key, batch(41))).toEqual({ status: 429, faults: [message] });
+    expect(await send(gateway, api, key, batch(40))).toBeUndefined();
     expect(await usage(gateway, key)).toEqual({
       month: '2026-02',
       count: '1000',
@@ -57,7 +57,7 @@ describe.each(DOORS)('through %s', (door) => {
       resetsAt: '2026-03-01T00:00:00.000Z',
     });
     gateway.setClock(new Date('2026-03-01T00:00:00Z'));
-    expect(await send(gateway, door, key, batch(1))).toBeUndefined();
+    expect(await send(gateway, api, key, batch(1))).toBeUndefined();
     expect((await usage(gateway, key)).count).toBe('1');
   });
 });

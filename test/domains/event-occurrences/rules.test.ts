@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import {
-  DOORS,
+  APIS,
   E,
   type Input,
   PROPERTIES,
@@ -22,7 +22,7 @@ afterAll(() => gateway.close());
 
 const AT = '2026-03-01T10:20:30.500Z';
 
-describe.each(DOORS)('through %s', (door) => {
+describe.each(APIS)('through %s', (api) => {
   test('an occurrence is stored with its values as their properties hold them, and default properties serve', async () => {
     const { key } = await gateway.createKey();
     const name = await define(gateway, key, { propertyDefinitions: PROPERTIES, includeDefaultProperties: true });
@@ -45,7 +45,7 @@ describe.each(DOORS)('through %s', (door) => {
       occurredAt: AT,
       uuid: uuid.toUpperCase(),
     };
-    expect(await send(gateway, door, key, [given])).toBeUndefined();
+    expect(await send(gateway, api, key, [given])).toBeUndefined();
     const values = { ...properties, price: 12.5, paid: true, day: '2026-03-01' };
     expect(await stored(gateway, key, name)).toEqual([
       { occurredAt: AT, email: 'ada@example.com', utk: 'token', objectId: '42', uuid, properties: values },
@@ -58,7 +58,7 @@ describe.each(DOORS)('through %s', (door) => {
     gateway.setClock(new Date(AT));
     const nothing = { utk: null, objectId: null, occurredAt: null, uuid: null };
     expect(
-      await send(gateway, door, key, [
+      await send(gateway, api, key, [
         { eventName: name, email: 'a@example.com', properties: { price: null }, ...nothing },
       ]),
     ).toBeUndefined();
@@ -75,7 +75,7 @@ describe.each(DOORS)('through %s', (door) => {
     expect(
       await send(
         gateway,
-        door,
+        api,
         key,
         names.map((eventName) => ({ eventName, email: 'a@example.com', properties: {} })),
       ),
@@ -94,7 +94,7 @@ describe.each(DOORS)('through %s', (door) => {
       { eventName: name, properties: { colour: 'blue' } },
     ];
     const before = await dumpTables(gateway);
-    expect(await send(gateway, door, key, inputs)).toEqual({
+    expect(await send(gateway, api, key, inputs)).toEqual({
       status: 400,
       faults: [
         'inputs.1.properties.price: must be a number with at most one decimal and 15 digits',
@@ -112,16 +112,14 @@ describe.each(DOORS)('through %s', (door) => {
   test('400: what is not even of the shape of an occurrence', async () => {
     const { key } = await gateway.createKey();
     const refusals = await Promise.all([
-      send(gateway, door, key, []),
+      send(gateway, api, key, []),
       send(
         gateway,
-        door,
+        api,
         key,
         Array.from({ length: 501 }, () => ({ eventName: 'x', properties: {} })),
       ),
-      send(gateway, door, key, [
-        { eventName: '', properties: [], email: 'nobody', objectId: '', utk: 'x'.repeat(256) },
-      ]),
+      send(gateway, api, key, [{ eventName: '', properties: [], email: 'nobody', objectId: '', utk: 'x'.repeat(256) }]),
     ]);
     expect(refusals).toEqual([
       { status: 400, faults: ['inputs: must have at least 1 items'] },
@@ -152,7 +150,7 @@ describe.each(DOORS)('through %s', (door) => {
         { eventName: name, email: 'a@example.com', properties: {} },
         { eventName, email: 'a@example.com', properties: {} },
       ];
-      expect(await send(gateway, door, key, inputs)).toEqual({
+      expect(await send(gateway, api, key, inputs)).toEqual({
         status: 404,
         faults: ['inputs.1.eventName: event definition not found'],
       });
@@ -168,7 +166,7 @@ describe.each(DOORS)('through %s', (door) => {
       { eventName: name, email: 'a@example.com', properties: { price: 'x' } },
       { eventName: 'gone', properties: {} },
     ];
-    expect(await send(gateway, door, key, inputs)).toEqual({
+    expect(await send(gateway, api, key, inputs)).toEqual({
       status: 400,
       faults: [
         'inputs.0.eventName: event definition not found',
@@ -177,7 +175,7 @@ describe.each(DOORS)('through %s', (door) => {
       ],
     });
     const [absent, , gone] = inputs;
-    expect(await send(gateway, door, key, [absent ?? {}, gone ?? {}])).toMatchObject({ status: 404 });
+    expect(await send(gateway, api, key, [absent ?? {}, gone ?? {}])).toMatchObject({ status: 404 });
     expect(await stored(gateway, key, name)).toEqual([]);
   });
 
@@ -190,7 +188,7 @@ describe.each(DOORS)('through %s', (door) => {
     expect(
       await send(
         gateway,
-        door,
+        api,
         key,
         texts.map((text) => ({ eventName: name, email: 'a@example.com', properties: {}, uuid: text })),
       ),
@@ -208,14 +206,14 @@ describe.each(DOORS)('through %s', (door) => {
     const bare = await define(gateway, key);
     const one = (eventName: string, properties: Input) => ({ eventName, email: 'a@example.com', properties });
     expect(
-      await send(gateway, door, key, [one(name, { hs_city: 'Bonn', hs_screen_width: 80, hs_own: 'kept' })]),
+      await send(gateway, api, key, [one(name, { hs_city: 'Bonn', hs_screen_width: 80, hs_own: 'kept' })]),
     ).toBeUndefined();
     expect((await stored(gateway, key, name)).map(({ properties }) => properties)).toEqual([
       { svc_city: 'Bonn', svc_screen_width: 80, hs_own: 'kept' },
     ]);
     expect(
       (
-        await send(gateway, door, key, [
+        await send(gateway, api, key, [
           one(name, { hs_city: 'Bonn', svc_city: 'Köln' }),
           one(name, { hs_absent: 1, hs_screen_width: 'wide' }),
           one(bare, { hs_city: 'Bonn' }),
@@ -237,30 +235,30 @@ describe.each(DOORS)('through %s', (door) => {
     const notes = async () =>
       (await stored(gateway, key, name)).map(({ properties }) => (properties as { note: string }).note);
     gateway.setClock(new Date('2026-01-10T00:00:00Z'));
-    expect(await send(gateway, door, key, [one('first'), one('second')])).toBeUndefined();
+    expect(await send(gateway, api, key, [one('first'), one('second')])).toBeUndefined();
     gateway.setClock(new Date('2027-01-09T23:59:59Z'));
     expect(
-      await send(gateway, door, key, [one('third'), { ...one(''), eventName: other, properties: {} }]),
+      await send(gateway, api, key, [one('third'), { ...one(''), eventName: other, properties: {} }]),
     ).toBeUndefined();
     expect(await notes()).toEqual(['first']);
     expect(await stored(gateway, key, other)).toHaveLength(1);
     expect((await usage(gateway, key)).count).toBe('1');
     gateway.setClock(new Date('2027-01-10T00:00:00Z'));
-    expect(await send(gateway, door, key, [one('fourth')])).toBeUndefined();
+    expect(await send(gateway, api, key, [one('fourth')])).toBeUndefined();
     expect(await notes()).toEqual(['first', 'fourth']);
   });
 
   test('403: without the scope; 400: in no organization', async () => {
     const { key } = await gateway.createKey({ scopes: ['behavioral_events.event_definitions.read_write'] });
     const input = { eventName: await define(gateway, key), email: 'a@example.com', properties: {} };
-    expect(await send(gateway, door, key, [input])).toEqual({
+    expect(await send(gateway, api, key, [input])).toEqual({
       status: 403,
       faults: ['the API key lacks the scope analytics.behavioral_events.send'],
     });
     const nowhere = await gateway.createKey();
     await gateway.dependencies.sql.query('update api_key set organization_id = null where id = $1', [nowhere.keyId]);
     await gateway.dependencies.sql.query('delete from membership where user_id = $1', [nowhere.userId]);
-    expect(await send(gateway, door, nowhere.key, [input])).toMatchObject({
+    expect(await send(gateway, api, nowhere.key, [input])).toMatchObject({
       status: 400,
       faults: [expect.stringContaining('missing required organization information')],
     });

@@ -34,7 +34,7 @@ const mutate = (key: string, name: string, input: object, payload = `mcpServer {
   mutateAs<Record<string, unknown>>(gateway, key, name, input, payload);
 
 describe('stdio', () => {
-  test('is stored, with the documented thirteen fields, the same through both doors', async () => {
+  test('is stored, with the documented thirteen fields, the same through both APIs', async () => {
     const rest = await create(admin, STDIO);
     const expected = {
       id: expect.any(String),

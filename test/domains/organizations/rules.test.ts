@@ -92,7 +92,7 @@ describe('creating an organization', () => {
       'name: must not be empty; slug: must be lowercase letters and digits in groups joined by single hyphens',
     ],
   ];
-  test.each(inputs)('400 for %s, with one message on both doors', async (_, input, message) => {
+  test.each(inputs)('400 for %s, with one message on both APIs', async (_, input, message) => {
     const { key } = await gateway.createKey();
     expect(await gateway.rest('POST', '/v1/organizations', { key, body: input })).toMatchObject({
       status: 400,
@@ -103,7 +103,7 @@ describe('creating an organization', () => {
     expect(await mutate(key, CREATE, input)).toEqual(refused('Validation', message, [message.slice(0, 4)]));
   });
 
-  test('bounds pass exactly; null for the optional slug is the same as absent, on both doors', async () => {
+  test('bounds pass exactly; null for the optional slug is the same as absent, on both APIs', async () => {
     const { key } = await gateway.createKey();
     const name = unique('Null');
     const slug = name.toLowerCase().replace(' ', '-');
@@ -122,7 +122,7 @@ describe('creating an organization', () => {
     });
   });
 
-  test('409 for a given slug that is taken, the same on both doors, and nothing is left behind', async () => {
+  test('409 for a given slug that is taken, the same on both APIs, and nothing is left behind', async () => {
     const { key, organization } = await gateway.createKey();
     const count = async () => gateway.dependencies.sql.query('select count(*) from organization', []);
     const before = await count();
@@ -136,7 +136,7 @@ describe('creating an organization', () => {
     expect(await count()).toEqual(before);
   });
 
-  test('403 without the scope, on both doors', async () => {
+  test('403 without the scope, on both APIs', async () => {
     const { key } = await gateway.createKey({ scopes: ['social'] });
     const message = 'the API key lacks the scope organizations.write';
     expect(await gateway.rest('POST', '/v1/organizations', { key, body: { name: 'A' } })).toMatchObject({

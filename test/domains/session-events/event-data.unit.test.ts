@@ -242,7 +242,7 @@ describe('a recorded event', () => {
     'openai_responses',
     'openai_completions',
     'x',
-    'a provider of its own',
+    'its own provider',
     'p'.repeat(100),
   ])('may come from the provider %s', (provider) => {
     expect(messageOf(recorded({ type: 'x' }, { provider }))).toBe('accepted');

@@ -69,7 +69,7 @@ describe('pages', () => {
     );
   });
 
-  test('both doors, forward and backward and with any page size, give the same list', async () => {
+  test('both APIs, forward and backward and with any page size, give the same list', async () => {
     const all = await readAll(gateway, key, id, 1000);
     expect(all.map((event) => event.id)).toEqual(range(1, 1200));
     expect(all[0]).toStrictEqual({
@@ -158,7 +158,7 @@ describe('pages', () => {
     const { body } = await list(id, `?messageId=${messageId.toUpperCase()}&limit=1000`);
     expect([body.items.map((event) => event.id), body.nextCursor]).toEqual([range(1001, 1200), '1200']);
     expect((await list(id, `?messageId=${randomUUID()}&cursor=7`)).body).toEqual({ items: [], nextCursor: '7' });
-    // Whatever a client holds as its cursor, it can poll with it for ever.
+    // Whatever a client holds as its cursor, it can poll with it without end.
     const beyond = '9007199254740993';
     expect((await list(id, `?cursor=${beyond}`)).body).toEqual({ items: [], nextCursor: beyond });
   });
@@ -204,7 +204,7 @@ describe('pages', () => {
   });
 });
 
-test('a page ends at 16 MiB, and the next one begins there, on both doors and in both directions', async () => {
+test('a page ends at 16 MiB, and the next one begins there, on both APIs and in both directions', async () => {
   const id = await createSession(gateway, key);
   const [event] = eventsOf(1);
   const large = { ...event, eventData: { type: 'tool_result', accumulatedText: 'x'.repeat(1_040_000) } };

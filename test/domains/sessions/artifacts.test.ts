@@ -42,7 +42,7 @@ describe('recordArtifact and recordPullRequest', () => {
     ).artifact.databaseId;
   }
 
-  test('artifacts of every type stand in the order of their recording', async () => {
+  test('artifacts of every type are in the order of their recording', async () => {
     const id = await createSession(gateway, key);
     const types = ['PULL_REQUEST', 'TOOL_CALL', 'PLAN', 'RESPONSE', 'FILE', 'SERVICE', 'SOURCE'];
     const ids: string[] = [];

@@ -49,7 +49,7 @@ test('a name becomes an id when it is written: it survives a rename, and leaves 
   );
 });
 
-test('a connection stands in the list once, where it was named first, whatever it was called by', async () => {
+test('a connection is in the list once, where it was named first, whatever it was called by', async () => {
   const [one, two] = [await connect('One'), await connect('Two')];
   const session = await createSession(gateway, admin, { mcpServers: ['One', one, one.toUpperCase(), 'Two', 'One'] });
   expect(await read(admin, session)).toEqual([one, two]);

@@ -72,7 +72,7 @@ describe('the document', () => {
     });
   });
 
-  test('both doors tell the same of a session that has everything', async () => {
+  test('both APIs tell the same of a session that has everything', async () => {
     const { key } = await gateway.createKey();
     const agentId = randomUUID();
     const server = await createConnection(gateway, key, STDIO);

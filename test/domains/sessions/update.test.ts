@@ -26,8 +26,8 @@ interface Outcome {
   readonly refused?: { readonly kind: string; readonly message: string };
 }
 
-/** The same change through each door; the second sees it as GraphQL spells it. */
-const doors = {
+/** The same change through each API; the second sees it as GraphQL spells it. */
+const apis = {
   REST: async (id: string, changes: State): Promise<Outcome> => {
     const { status, body } = await gateway.rest<{ error: string }>('PATCH', `/v1/sessions/${id}`, {
       key,
@@ -51,8 +51,8 @@ const doors = {
         };
   },
 };
-type Door = keyof typeof doors;
-const DOORS: Door[] = ['REST', 'GraphQL'];
+type Api = keyof typeof apis;
+const APIS: Api[] = ['REST', 'GraphQL'];
 
 const x = (length: number) => 'x'.repeat(length);
 const doc = (...texts: string[]) => ({
@@ -119,7 +119,7 @@ const REFUSED: [State, string][] = [
   [{ level: 101, title: '' }, 'level: must be at most 100; title: must not be empty'],
 ];
 
-describe.each(DOORS)('a PATCH over %s', (door) => {
+describe.each(APIS)('a PATCH over %s', (api) => {
   test.each(ACCEPTED.map((changes) => [JSON.stringify(changes).slice(0, 60), changes] as const))(
     'takes %s and changes nothing else',
     async (_, changes) => {
@@ -130,7 +130,7 @@ describe.each(DOORS)('a PATCH over %s', (door) => {
         projectId: 'p',
       });
       const before = await stateOf(id);
-      expect(await doors[door](id, changes)).toEqual({});
+      expect(await apis[api](id, changes)).toEqual({});
       const spelt = Object.entries(changes).map(([name, value]) => [
         name,
         ENUMERATED.has(name) && typeof value === 'string' ? value.toUpperCase() : value,
@@ -161,7 +161,7 @@ describe.each(DOORS)('a PATCH over %s', (door) => {
         { reasoningLevel: 'low', goal: { enabled: false, objective: 'o' } },
       ],
     ]) {
-      expect(await doors[door](id, { level: 1, agentOptions: given })).toEqual({});
+      expect(await apis[api](id, { level: 1, agentOptions: given })).toEqual({});
       expect(await stateOf(id)).toMatchObject({ level: 1, agentOptions: kept });
     }
   });
@@ -171,7 +171,7 @@ describe.each(DOORS)('a PATCH over %s', (door) => {
     async (_, changes, message) => {
       const id = await createSession(gateway, key, { agent: 'a' });
       const before = await stateOf(id);
-      expect(await doors[door](id, { agent: 'changed', ...changes })).toEqual({ refused: { kind: '400', message } });
+      expect(await apis[api](id, { agent: 'changed', ...changes })).toEqual({ refused: { kind: '400', message } });
       expect(await stateOf(id)).toEqual(before);
     },
   );
@@ -179,28 +179,28 @@ describe.each(DOORS)('a PATCH over %s', (door) => {
   test('nothing given changes nothing, not even the time of change', async () => {
     const id = await createSession(gateway, key, { agent: 'a' });
     const before = await stateOf(id);
-    expect(await doors[door](id, {})).toEqual({});
+    expect(await apis[api](id, {})).toEqual({});
     expect(await stateOf(id)).toEqual(before);
   });
 
   test('rich text without a description sets it to its plain text; null when that is empty; a given one stays', async () => {
     const id = await createSession(gateway, key, { description: 'before' });
-    expect(await doors[door](id, { richContent: doc('One', 'Two') })).toEqual({});
+    expect(await apis[api](id, { richContent: doc('One', 'Two') })).toEqual({});
     expect(await stateOf(id)).toMatchObject({ description: 'One\nTwo', richContent: doc('One', 'Two') });
-    expect(await doors[door](id, { richContent: doc('Three'), description: 'Mine' })).toEqual({});
+    expect(await apis[api](id, { richContent: doc('Three'), description: 'Mine' })).toEqual({});
     expect(await stateOf(id)).toMatchObject({ description: 'Mine', richContent: doc('Three') });
-    expect(await doors[door](id, { richContent: null })).toEqual({});
+    expect(await apis[api](id, { richContent: null })).toEqual({});
     expect(await stateOf(id)).toMatchObject({ description: 'Mine', richContent: null });
-    expect(await doors[door](id, { richContent: doc('  ') })).toEqual({});
+    expect(await apis[api](id, { richContent: doc('  ') })).toEqual({});
     expect(await stateOf(id)).toMatchObject({ description: null });
-    expect(await doors[door](id, { richContent: { type: 'doc', content: [deep(49)] } })).toEqual({});
+    expect(await apis[api](id, { richContent: { type: 'doc', content: [deep(49)] } })).toEqual({});
     expect(await stateOf(id)).toMatchObject({ description: 'a' });
-    expect(await doors[door](id, { richContent: doc('Four'), description: null })).toEqual({});
+    expect(await apis[api](id, { richContent: doc('Four'), description: null })).toEqual({});
     expect(await stateOf(id)).toMatchObject({ description: null, richContent: doc('Four') });
   });
 });
 
-describe('what only one door can be asked', () => {
+describe('what only one API can be asked', () => {
   test.each([
     ['an unknown key', { nope: 1 }, 'nope: is not a known property'],
     ['a field that the contract does not change', { isPinned: true }, 'isPinned: is not a known property'],

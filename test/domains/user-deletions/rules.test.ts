@@ -51,7 +51,7 @@ describe('asking', () => {
     expect(await queued(answer.body.deletionJobId)).toEqual([{ state: 'created' }]);
   });
 
-  test('both doors answer the same job, and asking again keeps it with its first questionnaire', async () => {
+  test('both APIs answer the same job, and asking again keeps it with its first questionnaire', async () => {
     const { key, userId } = await graceful.createKey();
     const questionnaire = {
       reasons: ['too slow', 'other'],
@@ -95,7 +95,7 @@ describe('asking', () => {
     expect(await jobsOf(userId)).toEqual([{ id: deletionJob.databaseId, state: 'queued', error: null, questionnaire }]);
   });
 
-  test('of 20 requests at once over both doors one makes the job, and all answer it', async () => {
+  test('of 20 requests at once over both APIs one makes the job, and all answer it', async () => {
     const { key, userId } = await graceful.createKey();
     const ids = await Promise.all(
       Array.from({ length: 20 }, async (_, index) =>
@@ -165,7 +165,7 @@ describe('asking', () => {
     ).toBe(415);
   });
 
-  test('403 for every id but the own one, whether such a user exists or not, on both doors; 400 beyond 255 characters', async () => {
+  test('403 for every id but the own one, whether such a user exists or not, on both APIs; 400 beyond 255 characters', async () => {
     const { key, userId } = await gateway.createKey();
     const other = await gateway.createKey();
     const forbidden = { error: 'only the own account can be deleted' };
@@ -210,7 +210,7 @@ describe('asking', () => {
 });
 
 describe('the only admin', () => {
-  test('of an organization with other members gets 409 on both doors, naming it; not once another is admin', async () => {
+  test('of an organization with other members gets 409 on both APIs, naming it; not once another is admin', async () => {
     const admin = await graceful.createKey();
     const member = await graceful.createKey({ organization: admin.organization });
     const error = `the user is the only admin of an organization that has other members: ${admin.organization} (${admin.organizationId}); make another member an admin first`;

@@ -46,7 +46,7 @@ describe('401: who does not authenticate learns nothing else', () => {
     ['revoked', async () => ({ Authorization: `Bearer ${await spoilt('revoked_at')}` })],
   ];
 
-  test.each(headers)('a key that is %s: the same answer on every door, before the body is read', async (_, make) => {
+  test.each(headers)('a key that is %s: the same answer on every API, before the body is read', async (_, make) => {
     const given = { ...(await make()), 'Content-Type': 'application/json', 'X-Request-Id': 'r1' };
     for (const [method, path] of [
       ['POST', '/v1/organizations'],
@@ -246,9 +246,8 @@ describe('the organization of a request', () => {
     });
   });
 
-  test('400 on both doors where one is needed and there is none', async () => {
-    const message =
-      'missing required organization information: send the header X-Organization-Id with the id or slug of one of your organizations';
+  test('400 on both APIs where one is needed and there is none', async () => {
+    const message = 'missing required organization information';
     const { key, keyId, email } = await gateway.createKey();
     await unbind(keyId);
     await gateway.createKey({ email });
@@ -321,7 +320,7 @@ describe('the organization of a request', () => {
 
 test('A4: under load on two gateways, no request that begins after the answer to a revocation is accepted', async () => {
   const peer = await startPeer(gateway);
-  const doors = [gateway.fetch, peer.fetch];
+  const apis = [gateway.fetch, peer.fetch];
   try {
     for (let round = 0; round < 5; round += 1) {
       const admin = await gateway.createKey();
@@ -333,7 +332,7 @@ test('A4: under load on two gateways, no request that begins after the answer to
       const caller = async (index: number) => {
         while (!over) {
           const began = performance.now();
-          const response = await (doors[index % 2] ?? peer.fetch)(
+          const response = await (apis[index % 2] ?? peer.fetch)(
             new Request(`http://gateway${DEFINITIONS}`, { headers: { Authorization: `Bearer ${key}` } }),
           );
           if (response.status === 200) served += 1;

@@ -81,7 +81,7 @@ describe('requests', () => {
     expect(left.toSorted((a, b) => a - b)).toEqual(Array.from({ length: LIMIT }, (_, index) => index));
   });
 
-  test('every authenticated answer of both doors counts down, its failures too, until the minute of the clock is over', async () => {
+  test('every authenticated answer of both APIs counts down, its failures too, until the minute of the clock is over', async () => {
     const readAs = (headers: Record<string, string>) => () => read(one, headers);
     const steps: [at: number, status: number, ask: () => Promise<{ status: number; headers: Headers }>][] = [
       [0, 200, () => read()],
@@ -114,7 +114,7 @@ describe('requests', () => {
     ]);
   });
 
-  test('over it: 429 with Retry-After in the form of each door, before the body is read; other keys are unharmed; the next minute is fresh', async () => {
+  test('over it: 429 with Retry-After in the form of each API, before the body is read; other keys are unharmed; the next minute is fresh', async () => {
     await useUp();
     const message = 'more than the 20 requests a minute that a key may make; try again in 20 s';
     const headers = { 'X-Request-Id': 'r1' };
@@ -305,7 +305,7 @@ test('RATE_LIMIT_PER_MINUTE=0: no limit, no header, no statement; the fixed limi
   await off.close();
 });
 
-test('a database that goes away while it counts: 503 with Retry-After on both doors, and nothing is run', async () => {
+test('a database that goes away while it counts: 503 with Retry-After on both APIs, and nothing is run', async () => {
   const apart = await startTestGateway({ RATE_LIMIT_PER_MINUTE: '20' });
   const { key: good } = await apart.createKey();
   const run = (sql: string) => apart.dependencies.sql.query(sql, []);

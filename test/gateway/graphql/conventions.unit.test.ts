@@ -79,7 +79,7 @@ test('every object in a payload is nullable, so that what fails below it leaves 
   expect(strict).toEqual([]);
 });
 
-test('defaults stand in the schema: no description says what an enumeration is when it is absent', () => {
+test('defaults are in the schema: no description says what an enumeration is when it is absent', () => {
   // What is left of them depends on another field.
   const known = new Set(['RemoteMcpServerInput.oauthRegistration']);
   const prose = inputs.flatMap((type) =>

@@ -165,7 +165,7 @@ describe('G3, G8: published limits, the same over POST, GET and SSE, and none co
     }
   });
 
-  test('the cost of every answer stands in its extensions, beside the request id', async () => {
+  test('the cost of every answer is in its extensions, beside the request id', async () => {
     const answer = await ask({ query: '{ viewer { user { id } } }' }, { 'X-Request-Id': 'r1' });
     // Two objects and a statement.
     expect(answer.body.extensions).toEqual({ requestId: 'r1', cost: { requested: 12, limit: 20_000 } });

@@ -145,13 +145,13 @@ describe('unknown paths and methods', () => {
 });
 
 describe('bodies', () => {
-  const doors = ['/v1/organizations', DEFINITIONS, '/graphql'];
+  const apis = ['/v1/organizations', DEFINITIONS, '/graphql'];
   const messageOf = (body: unknown) => {
     const { error, message, errors } = body as { error?: string; message?: string; errors?: { message: string }[] };
     return error ?? message ?? errors?.[0]?.message;
   };
 
-  test.each(doors)('%s: 415 for what is not JSON in UTF-8, 400 for what is no JSON object', async (path) => {
+  test.each(apis)('%s: 415 for what is not JSON in UTF-8, 400 for what is no JSON object', async (path) => {
     const types = [
       'text/plain',
       'application/x-www-form-urlencoded',
@@ -198,7 +198,7 @@ describe('bodies', () => {
       expect((await post(path, '{"bogus":1}', { 'Content-Type': type })).status).toBe(400);
   });
 
-  test.each(doors)('%s: 4 MiB pass, one byte more is 413, with the length announced or not', async (path) => {
+  test.each(apis)('%s: 4 MiB pass, one byte more is 413, with the length announced or not', async (path) => {
     const MAX = 4 * 1024 * 1024;
     const sized = (bytes: number) => `{"bogus":"${'x'.repeat(bytes - 12)}"}`;
     const chunked = (text: string) =>

@@ -1,5 +1,5 @@
 // Compares the executor with graphql on random schemas, documents and variables: `node test/support/executor/fuzz.ts SEED SCHEMAS DOCUMENTS RUNS`.
-// A process of its own, since unhandled rejections are part of what is compared. Prints its figures as JSON.
+// Its own process, since unhandled rejections are part of what is compared. Prints its figures as JSON.
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type GraphQLSchema, execute } from 'graphql';
 import { createExecutor } from '../../../src/graphql-executor/executor.ts';

@@ -115,7 +115,7 @@ class Maker {
     const isNull = !isNonNullType(arg.type) && !isPage && this.#values.chance(10);
     const value = isNull ? null : this.#values.of(arg.type, arg.name, field);
     const text = literalOf(value);
-    // What is long stands in variables: the text of a query has a bound.
+    // What is long is in variables: the text of a query has a bound.
     const literal = text !== undefined && text.length > 1000 ? undefined : text;
     if (literal !== undefined && this.#values.chance(2)) return [`${arg.name}: ${literal}`];
     const name = `v${this.#variables.size}`;

@@ -1,14 +1,14 @@
-import { type Outcome as DoorOutcome, doorsOf } from '../fixtures/event-definitions.ts';
+import { type Outcome as ApiOutcome, apisOf } from '../fixtures/event-definitions.ts';
 import type { TestGateway } from '../fixtures/gateway.ts';
 import type { Actor, Command } from './parity-model.ts';
 import { CODE_OF, STATUS_OF, type ErrorKind } from '../../../src/core/errors.ts';
 
-/** What a door answered: how it spells it is taken off, what it says is not. */
+/** What an API answered: how it spells it is taken off, what it says is not. */
 export type Outcome = { readonly value: unknown } | { readonly status: number; readonly message: string };
 
-/** A gateway to which the commands go by one door, with what they refer to. */
+/** A gateway to which the commands go by one API, with what they refer to. */
 export interface World {
-  readonly door: 'REST' | 'GraphQL';
+  readonly api: 'REST' | 'GraphQL';
   readonly gateway: TestGateway;
   readonly callers: Readonly<Record<Actor, { key: string; userId: string }>>;
   readonly keyIds: readonly string[];
@@ -20,23 +20,23 @@ const NOBODY = '00000000-0000-4000-8000-000000000000';
 /** The documented session says nothing of the servers that it was given. */
 const SESSION_FIELDS = 'title agent level mode visibility';
 
-/** Sends a command by the door of the world. */
+/** Sends a command by the API of the world. */
 export async function send(world: World, command: Command): Promise<Outcome> {
-  const [rest, graphql] = doorsOf(world.gateway, world.callers.admin.key);
-  const door = world.door === 'REST' ? rest : graphql;
+  const [rest, graphql] = apisOf(world.gateway, world.callers.admin.key);
+  const api = world.api === 'REST' ? rest : graphql;
   switch (command.run) {
     case 'create':
-      return outcomeOf(await door.create(command.input));
+      return outcomeOf(await api.create(command.input));
     case 'update':
-      return outcomeOf(await door.update(command.name, command.changes));
+      return outcomeOf(await api.update(command.name, command.changes));
     case 'delete':
-      return outcomeOf(await door.delete(command.name));
+      return outcomeOf(await api.delete(command.name));
     case 'addProperty':
-      return outcomeOf(await door.addProperty(command.name, command.input));
+      return outcomeOf(await api.addProperty(command.name, command.input));
     case 'updateProperty':
-      return outcomeOf(await door.updateProperty(command.name, command.property, command.changes));
+      return outcomeOf(await api.updateProperty(command.name, command.property, command.changes));
     case 'deleteProperty':
-      return outcomeOf(await door.deleteProperty(command.name, command.property));
+      return outcomeOf(await api.deleteProperty(command.name, command.property));
     case 'createOrganization':
     case 'createConnection':
     case 'authorizeConnection':
@@ -45,7 +45,7 @@ export async function send(world: World, command: Command): Promise<Outcome> {
     case 'revokeKey':
     case 'deleteUser':
     default:
-      return world.door === 'REST' ? sendRest(world, command) : sendGraphQL(world, command);
+      return world.api === 'REST' ? sendRest(world, command) : sendGraphQL(world, command);
   }
 }
 
@@ -63,7 +63,7 @@ type OtherCommand = Extract<
   }
 >;
 
-function outcomeOf(outcome: DoorOutcome<unknown>): Outcome {
+function outcomeOf(outcome: ApiOutcome<unknown>): Outcome {
   if ('value' in outcome) return outcome;
   return { status: outcome.refused.status, message: outcome.refused.message };
 }
@@ -259,17 +259,17 @@ function sessionOf({ title, agent, level, mode, visibility }: Item): object {
   };
 }
 
-/** The whole state of the world by one of its doors, as the admin sees it. */
+/** The whole state of the world by one of its APIs, as the admin sees it. */
 export async function stateOf(
   { gateway, callers, sessionIds }: World,
-  by: World['door'],
+  by: World['api'],
   names: readonly string[],
 ): Promise<object> {
-  const [rest, graphql] = doorsOf(gateway, callers.admin.key);
-  const door = by === 'REST' ? rest : graphql;
+  const [rest, graphql] = apisOf(gateway, callers.admin.key);
+  const api = by === 'REST' ? rest : graphql;
   const definitions = [];
   for (const name of names) {
-    const outcome = await door.read(name);
+    const outcome = await api.read(name);
     definitions.push('value' in outcome ? outcome.value : outcome.refused.status);
   }
   const sessions = [];

@@ -1,4 +1,4 @@
-/** What the two documents say that comes of each command, in as few words as will do: what a door answers is compared with this. */
+/** What the two documents say that comes of each command, in as few words as will do: what an API answers is compared with this. */
 
 export type Actor = 'admin' | 'member' | 'foreign';
 type Option = { readonly label: string; readonly value: string };

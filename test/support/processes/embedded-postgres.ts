@@ -77,7 +77,7 @@ interface Owning {
 }
 
 /**
- * A Node process, with a process group of its own, that owns the server of a data directory; `outcome` is what it said
+ * A Node process, with its own process group, that owns the server of a data directory; `outcome` is what it said
  * about its start.
  */
 export function own(

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { NODE_ARGUMENTS, NODE_ENVIRONMENT } from './node-arguments.ts';
 import { databaseUrl, onServer } from '../global-setup.ts';
-import type { GraphQLDoor } from '../fixtures/sessions.ts';
+import type { GraphQLApi } from '../fixtures/sessions.ts';
 
 export const checkout = join(import.meta.dirname, '../../..');
 
@@ -147,8 +147,8 @@ async function kill(child: ChildProcess, signal: NodeJS.Signals): Promise<void> 
   await once(child, 'exit');
 }
 
-/** The GraphQL door of a gateway in another process. */
-export function graphqlDoor(url: string): GraphQLDoor {
+/** The GraphQL API of a gateway in another process. */
+export function graphqlApi(url: string): GraphQLApi {
   return {
     graphql: async (key, query, variables) =>
       (await call(url, key, 'POST', '/graphql', { query, variables })).body as never,

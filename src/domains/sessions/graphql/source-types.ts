@@ -7,7 +7,7 @@ import type { SessionRow } from '../queries.ts';
 import { projectsOf, readSessions } from '../operations.ts';
 import { ProjectColorEnum, ProjectIconEnum, PullRequestStatusEnum } from './enums.ts';
 
-/** Where sessions come from. What stands in the row of a session has the id of the session in its own. */
+/** Where sessions come from. What is in the row of a session has the id of the session in its own. */
 
 export const ProjectType = nodeType<ProjectRow>('Project', {
   description: 'What sessions are grouped by. A runner creates it with the first session of the project.',
