@@ -1,5 +1,5 @@
 import { type VNode, render } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useState, useRef } from 'preact/hooks';
 import { organization } from './api.ts';
 import { ApiKeysPage } from './api-keys-page.ts';
 import { AuditLogPage } from './audit-log-page.ts';
@@ -94,10 +94,14 @@ function Console(): VNode {
   const path = usePath();
   const { data, faults, isLoading } = useQuery('Viewer', {});
   const viewer = data?.viewer;
+  const shown = useRef(path);
   useEffect(() => {
     const name = PAGES.find(([prefix]) => path.startsWith(prefix))?.[1] ?? 'Sessions';
     document.title = `${name} – Workspace gateway`;
-    document.querySelector<HTMLElement>('#page-title')?.focus({ preventScroll: true });
+    // Whoever moves the focus while the first page loads keeps it.
+    if (shown.current !== path || document.activeElement === document.body)
+      document.querySelector<HTMLElement>('#page-title')?.focus({ preventScroll: true });
+    shown.current = path;
     // On a phone the pages are in one line, which scrolls.
     document.querySelector('.side [aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' });
   }, [path, viewer === undefined]);

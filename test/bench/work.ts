@@ -83,7 +83,7 @@ const changes = (index: number) => ({
 export function works(eventCount: number): Work[] {
   const cursors = some(PAGES, (index) => Math.floor((index * (eventCount - 101)) / (PAGES - 1)));
   const search = `query Search($search: String!) { viewer { organization {
-    eventDefinitions(first: 20, search: $search) { edges { node { ${DEFINITION} } } pageInfo { hasNextPage } }
+    eventDefinitions(first: 20, filter: { search: $search }) { edges { node { ${DEFINITION} } } pageInfo { hasNextPage } }
   } } }`;
   const definitions = `query Definitions { viewer { organization { eventDefinitions(first: 50) { edges { node { ${DEFINITION} } } pageInfo { hasNextPage } } } } }`;
   return [

@@ -151,7 +151,12 @@ function faultsOf({ query, variables }: GeneratedOperation, { data, errors = [] 
   return [...faults, ...faultsOfData(schema, parse(query), variables, data, reached)];
 }
 
-const saidIn = (answers: readonly GraphQLAnswer[]) => answers.map(({ data, errors }) => ({ data, errors }));
+/** The order of errors says nothing (GraphQL, section 7.1.2): fields are executed beside each other. */
+const saidIn = (answers: readonly GraphQLAnswer[]) =>
+  answers.map(({ data, errors }) => ({
+    data,
+    errors: errors?.toSorted((a, b) => (JSON.stringify(a.path) < JSON.stringify(b.path) ? -1 : 1)),
+  }));
 
 /** What another request may change. */
 const PASSING = /lastUsedAt|lastCheckedAt|tools|status/;
