@@ -9,27 +9,28 @@ const APART = ['test/{browser,conformance,faults,proof}/**'];
 const SHARED_STATE = [
   'test/domains/session-events/{append,subscription,tail}.test.ts',
   'test/domains/api-keys/*.test.ts',
-  'test/domains/api-lifecycle/*.test.ts',
   'test/domains/event-definitions/races.test.ts',
-  'test/domains/mcp-connections/{access,authorization,changes,connecting,token-refresh}.test.ts',
-  'test/domains/{invitations,organization-deletions,organizations}/*.test.ts',
-  'test/gateway/admission/*.test.ts',
+  'test/domains/invitations/{races,rules}.test.ts',
+  'test/domains/mcp-connections/{authorization,changes,token-refresh}.test.ts',
+  'test/domains/organization-deletions/races.test.ts',
+  'test/domains/organizations/{leaving,races}.test.ts',
+  'test/gateway/admission/{authentication,browser-session,rate-limits}.test.ts',
   'test/gateway/graphql/trusted-documents.test.ts',
-  'test/gateway/idempotency/*.test.ts',
+  'test/gateway/idempotency/{claims,key-rotation,replays,standing-rights,twins}.test.ts',
 ];
 
 /** What depends on connections to the database: these files run once more, through a pooler. */
 const CONNECTIONS = [
   'test/core/jobs.test.ts',
   'test/core/postgres/*.test.ts',
-  'test/domains/session-events/{append,crowd,import,subscription,tail,tail-bounds}.test.ts',
+  'test/domains/session-events/{append,crowd,subscription,tail,tail-bounds}.test.ts',
   'test/domains/{event-definitions,event-occurrences,invitations,organization-deletions,organizations,user-deletions}/races.test.ts',
   'test/domains/event-occurrences/rules.test.ts',
   'test/domains/mcp-connections/token-refresh.test.ts',
-  'test/domains/sessions/{lists,lock-order,update}.test.ts',
+  'test/domains/sessions/{lists,lock-order}.test.ts',
   'test/domains/user-deletions/job.test.ts',
   'test/gateway/admission/rate-limits.test.ts',
-  'test/gateway/idempotency/*.test.ts',
+  'test/gateway/idempotency/{claims,key-rotation,replays,twins}.test.ts',
 ];
 
 /** In full, as `npm run proof` runs them, many tests take minutes. */
@@ -42,8 +43,8 @@ export default defineConfig({
     testTimeout: TIMEOUT_MS,
     hookTimeout: TIMEOUT_MS,
     expect: { poll: { timeout: 30_000 } },
-    // Every file has a gateway, and many start PostgreSQL and processes too: more files at once only wait for each other.
-    maxWorkers: 2,
+    // Every file has a gateway, and many wait for processes that they start: three keep two cores busy, more only wait for each other.
+    maxWorkers: 3,
     // The files of a worker share their modules: loading them again for each file took a third of the time.
     isolate: false,
     setupFiles: ['test/support/property-seed.ts'],
