@@ -1,5 +1,5 @@
 import type { VNode } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useRef, useState, useLayoutEffect } from 'preact/hooks';
 import { html } from './html.ts';
 
 /** Questions before something that cannot be taken back, and small forms in place. */
@@ -43,7 +43,8 @@ export function Rename({ label, value, save }: RenameProps): VNode {
   const [fault, setFault] = useState<string>();
   const field = useRef<HTMLInputElement>(null);
   const isOpen = draft !== undefined;
-  useEffect(() => field.current?.select(), [isOpen]);
+  // Before anything can be typed.
+  useLayoutEffect(() => field.current?.select(), [isOpen]);
   if (!isOpen) return html`<button class="button small plain" onClick=${() => setDraft(value)}>Rename</button>`;
   const submit = async (event: Event) => {
     event.preventDefault();

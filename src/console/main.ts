@@ -98,10 +98,12 @@ function Console(): VNode {
   useEffect(() => {
     const name = PAGES.find(([prefix]) => path.startsWith(prefix))?.[1] ?? 'Sessions';
     document.title = `${name} – Workspace gateway`;
+    const title = document.querySelector<HTMLElement>('#page-title');
     // Whoever moves the focus while the first page loads keeps it.
-    if (shown.current !== path || document.activeElement === document.body)
-      document.querySelector<HTMLElement>('#page-title')?.focus({ preventScroll: true });
-    shown.current = path;
+    if (title && (shown.current !== path || document.activeElement === document.body)) {
+      title.focus({ preventScroll: true });
+      shown.current = path;
+    }
     // On a phone the pages are in one line, which scrolls.
     document.querySelector('.side [aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' });
   }, [path, viewer === undefined]);
