@@ -79,7 +79,7 @@ export interface OperationContext {
   /** Once a loss of rights is committed: waits until the changes are over that these users began before. */
   readonly settleChanges: (userIds: readonly string[]) => Promise<void>;
   /**
-   * What the caller learns of anything thrown, where the answer has begun already: an internal error is logged under the request id, and told
+   * What the caller learns of anything thrown, where the answer has begun already: an internal error is logged under the request id, and answered
    * without detail.
    */
   readonly toDomainError: (error: unknown) => DomainError;

@@ -363,9 +363,7 @@ describe('one data directory', () => {
   test('refuses a second gateway at once, naming the pid of the first, and is free after kill -9', async () => {
     const owner = own();
     const { url } = await started(owner);
-    const message =
-      `Another gateway (process ${owner.child.pid}) uses the database in ${dataDir}. ` +
-      'Stop it, or give this one another DATA_DIR or DATABASE_URL.';
+    const message = `Another gateway (process ${owner.child.pid}) uses the database in ${dataDir}. Stop it, or give this one another DATA_DIR or DATABASE_URL.`;
     await expect(inProcess()).rejects.toThrow(new Error(message));
     expect(await own().outcome).toEqual({ error: message });
     expect(await query(url, 'SELECT 1 AS n')).toEqual([{ n: 1 }]);
@@ -383,8 +381,7 @@ describe('one data directory', () => {
     const winner = starts[outcomes.findIndex(({ url }) => url)];
     const refusal = `Another gateway (process ${winner?.child.pid}) uses the database in ${directory}. `;
     expect(outcomes.filter(({ url }) => url)).toHaveLength(1);
-    const errors = outcomes.flatMap(({ error }) => error ?? []);
-    expect(errors.map((error) => error.slice(0, refusal.length))).toEqual([refusal, refusal, refusal]);
+    expect(outcomes.flatMap(({ error }) => error?.slice(0, refusal.length) ?? [])).toEqual([refusal, refusal, refusal]);
     winner?.child.kill('SIGTERM');
     await once(winner?.child ?? process, 'exit');
     expect(await readdir(directory)).toEqual(['gateway.lock', 'postgres']);

@@ -27,7 +27,7 @@ export function findDeletionJobs(
   );
 }
 
-/** What stands for the present state of each deletion: two states differ in it. */
+/** A version of the present state of each deletion: two states differ in it. */
 export async function readDeletionJobVersions(
   { sql: reader }: Pick<OperationContext, 'sql'>,
   ids: readonly string[],

@@ -93,7 +93,7 @@ function createRun({ executions, interpretations }: Metrics, log: Logger): Execu
   };
 }
 
-/** Variables that do not fit are found before any field is reached: whoever may not have the field is told that, as for any other input. */
+/** Variables that do not fit are found before any field is reached: whoever may not have the field is refused that first, as for any other input. */
 function withRefusalFirst(result: ExecutionResult, args: ExecutionArgs): ExecutionResult {
   if (result.data !== undefined) return result;
   const { actor, onRefusal } = args.contextValue as OperationContext;
