@@ -5,15 +5,18 @@ import type { ApiKeyTables } from '../api-keys/entity.ts';
 import type { EventDefinitionTables } from '../event-definitions/entity.ts';
 import type { McpConnectionTables } from '../mcp-connections/entity.ts';
 import type { OrganizationTables } from '../organizations/entity.ts';
+import type { SessionEventTables } from '../session-events/entity.ts';
 import type { SessionTables } from '../sessions/entity.ts';
 
-const db = queriesOn<OrganizationTables & SessionTables & McpConnectionTables & EventDefinitionTables & ApiKeyTables>();
+const db = queriesOn<
+  OrganizationTables & SessionTables & SessionEventTables & McpConnectionTables & EventDefinitionTables & ApiKeyTables
+>();
 
 /** What an organization holds, and its deletion takes away. */
 export interface DeletionPreview {
   readonly memberCount: number;
   readonly sessionCount: number;
-  /** A whole number as text: there may be more than a Int of GraphQL holds. */
+  /** A whole number as text: there may be more than an Int of GraphQL holds. */
   readonly sessionEventCount: string;
   readonly mcpServerCount: number;
   readonly eventDefinitionCount: number;
@@ -22,7 +25,7 @@ export interface DeletionPreview {
 
 const count = sql<number>`count(*)::int`.as('count');
 
-/** What the organization holds, in one statement. The events of a session have the ids from 1 to that of the last. */
+/** What the organization holds, in one statement. The events of a session have the ids from that of the oldest to that of the last. */
 export async function findDeletionPreview(
   { sql: reader }: Pick<OperationContext, 'sql'>,
   organizationId: string,
@@ -47,7 +50,18 @@ export async function findDeletionPreview(
           .as('sessionCount'),
         eb
           .selectFrom('session_stream as t')
-          .select(sql<string>`coalesce(sum(t.last_id), 0)::text`.as('sum'))
+          .innerJoinLateral(
+            (inner) =>
+              inner
+                .selectFrom('session_event as e')
+                .select('e.id')
+                .whereRef('e.session_id', '=', 't.session_id')
+                .orderBy('e.id')
+                .limit(1)
+                .as('oldest'),
+            (join) => join.onTrue(),
+          )
+          .select(sql<string>`coalesce(sum(t.last_id - oldest.id + 1), 0)::text`.as('sum'))
           .whereRef('t.organization_id', '=', 'o.id')
           .$asScalar()
           .$notNull()

@@ -183,7 +183,9 @@ test('403 for members and without the scope, 404 where another organization is n
 test('the preview counts what would be lost', async () => {
   const { key } = await person.join(slug);
   const sessionId = await createSession(gateway, key);
-  await append(gateway, key, sessionId, eventsOf(3));
+  await append(gateway, key, sessionId, eventsOf(5));
+  // As `events prune` leaves them: the oldest are gone.
+  await gateway.dependencies.sql.query('delete from session_event where session_id = $1 and id <= 2', [sessionId]);
   await createConnection(gateway, key, { type: 'stdio', name: 'Local', command: 'mcp' });
   await gateway.rest('POST', '/events/2026-03/event-definitions', { key, body: { label: 'Paid' } });
   const fields = 'memberCount sessionCount sessionEventCount mcpServerCount eventDefinitionCount apiKeyCount';
