@@ -125,6 +125,8 @@ export interface JobWorkerOptions {
   /** The context of one job, with its own unit of work. */
   readonly contextOf: (signal: AbortSignal) => JobContext;
   readonly log: Logger;
+  /** How often each queue is looked at; 500 at least. */
+  readonly pollMs: number;
   /** Sees errors of the queue, such as that the database is away. */
   readonly onError?: (error: unknown) => void;
   /** Sees every run with what comes of it. */
@@ -144,6 +146,7 @@ export async function startJobWorker({
   handlers,
   contextOf,
   log,
+  pollMs,
   onError,
   observe = (_, run) => run(),
 }: JobWorkerOptions): Promise<JobWorker> {
@@ -167,7 +170,7 @@ export async function startJobWorker({
   const stopping = new AbortController();
   const running = new Set<Promise<void>>();
   for (const handler of handlers) {
-    await boss.work(handler.queue, { pollingIntervalSeconds: 2 }, async ([job]) => {
+    await boss.work(handler.queue, { pollingIntervalSeconds: pollMs / 1000 }, async ([job]) => {
       if (!job) return;
       const context = contextOf(AbortSignal.any([stopping.signal, job.signal]));
       const run = observe(handler.queue, () => runJob(handler, job.id, job.data, context));

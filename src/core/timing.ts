@@ -6,6 +6,8 @@ export interface Timing {
   readonly appendWaitMs: number;
   /** How old the answers of `/health/ready` and `/metrics` may be. */
   readonly recentMs: number;
+  /** How often each queue is looked at for jobs. */
+  readonly jobPollMs: number;
 }
 
-export const DEFAULT_TIMING: Timing = { livePollMs: 5_000, appendWaitMs: 10_000, recentMs: 1_000 };
+export const DEFAULT_TIMING: Timing = { livePollMs: 5_000, appendWaitMs: 10_000, recentMs: 1_000, jobPollMs: 2_000 };

@@ -11,7 +11,7 @@ import { maintenanceJob } from './maintenance-job.ts';
 
 /** Works off the queues beside the requests of this process, or in a separate process. */
 export function startJobs(dependencies: Dependencies): Promise<JobWorker> {
-  const { config, databaseUrl, log, outages } = dependencies;
+  const { config, databaseUrl, log, outages, timing } = dependencies;
   return startJobWorker({
     url: databaseUrl,
     handlers: [
@@ -24,6 +24,7 @@ export function startJobs(dependencies: Dependencies): Promise<JobWorker> {
     ],
     contextOf: (signal) => ({ ...workContext(dependencies), log, signal }),
     log,
+    pollMs: timing.jobPollMs,
     onError: outages.note,
     observe: observeJobs(dependencies),
   });

@@ -39,6 +39,7 @@ async function work(run: JobHandler['run'], data: z.ZodType = z.unknown()): Prom
     handlers: [jobHandler({ queue: 'user-deletion', data, run })],
     contextOf: (signal) => ({ ...workContext(gateway.dependencies), log, signal }),
     log,
+    pollMs: 500,
   });
   workers.push(worker);
   return worker;

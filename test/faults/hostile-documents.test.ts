@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { attacks, rawAttacks } from '../support/fixtures/attacks.ts';
 import { BEHIND_PROXY, WAYS, post } from '../support/fixtures/hostile-documents.ts';
 import { type GatewayProcess, SMALL_HEAP, endProcesses, gatewayWithKey } from '../support/processes/process.ts';
@@ -7,7 +7,7 @@ import { proof } from '../support/proof.ts';
 let gateway: GatewayProcess;
 let key: string;
 beforeAll(async () => {
-  ({ gateway, key } = await gatewayWithKey(inject('serverUrl'), {
+  ({ gateway, key } = await gatewayWithKey({
     LOG_LEVEL: 'error',
     ...BEHIND_PROXY,
     ...SMALL_HEAP,

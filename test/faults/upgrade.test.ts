@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { readdirSync, realpathSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, expect, inject, test } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import { createDemoWorkspace } from '../../src/operator/demo-workspace.ts';
 import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
 import { startWriting } from '../support/oracles/ledger.ts';
@@ -10,7 +10,7 @@ import {
   type GatewayProcess,
   checkout,
   endProcesses,
-  freshDatabase,
+  emptyDatabase,
   run,
   startGateway,
   temporaryDirectory,
@@ -137,7 +137,7 @@ async function startEarlier(env: Record<string, string>): Promise<Earlier> {
 }
 
 test('a gateway of an earlier commit and this one run side by side, through the migration and after it', async () => {
-  const env = { ...(await freshDatabase(inject('serverUrl'))), RATE_LIMIT_PER_MINUTE: '0', LOG_LEVEL: 'warn' };
+  const env = { ...(await emptyDatabase()), RATE_LIMIT_PER_MINUTE: '0', LOG_LEVEL: 'warn' };
   const earlier = await startEarlier(env);
   const organization = `org-${randomBytes(4).toString('hex')}`;
   const keys = ['keys', 'create', '--email', 'a@example.com', '--organization', organization];

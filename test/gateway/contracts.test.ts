@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { openDatabase } from '../../src/core/postgres/connections.ts';
 import { compareSchema } from '../../src/core/postgres/migrations.ts';
@@ -15,7 +15,7 @@ import { contracts } from '../../src/gateway/print-contracts.ts';
 import { routes } from '../../src/gateway/routes.ts';
 import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
 import { createSession } from '../support/fixtures/sessions.ts';
-import { checkout, endProcesses, freshDatabase } from '../support/processes/process.ts';
+import { checkout, endProcesses, emptyDatabase } from '../support/processes/process.ts';
 import { openSnapshot } from '../support/schema-snapshot.ts';
 
 let gateway: TestGateway;
@@ -127,7 +127,7 @@ describe('migrations', () => {
   });
 
   test('run up, down to nothing, and up again', async () => {
-    const { DATABASE_URL } = await freshDatabase(inject('serverUrl'));
+    const { DATABASE_URL } = await emptyDatabase();
     const database = await openDatabase({ url: DATABASE_URL, entities });
     const em = database.em.fork();
     const catalog = () =>

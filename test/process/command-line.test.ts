@@ -1,10 +1,10 @@
-import { afterAll, expect, inject, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import {
   type Finished,
   call,
   cli,
   endProcesses,
-  freshDatabase,
+  emptyDatabase,
   run,
   startGateway,
   temporaryDirectory,
@@ -22,7 +22,7 @@ function answerOf({ code, stdout, stderr }: Finished): Record<string, string> {
 }
 
 test('a command answers with one line of JSON, on an empty database and on one that is migrated', async () => {
-  const env = await freshDatabase(inject('serverUrl'));
+  const env = await emptyDatabase();
   expect(answerOf(await cli(['migrate'], env))).toEqual({ migrated: true });
   expect(answerOf(await cli(['migrate'], env))).toEqual({ migrated: true });
   // A mistake in what is named in the database.

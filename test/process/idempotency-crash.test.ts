@@ -1,6 +1,6 @@
 import { type AddressInfo, type Socket, connect, createServer } from 'node:net';
 import pg from 'pg';
-import { afterEach, expect, inject, test } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import { endProcesses, freshDatabase, issueKey, startGateway } from '../support/processes/process.ts';
 
 afterEach(endProcesses);
@@ -71,7 +71,7 @@ async function withCounts(
 }
 
 test('a gateway killed between commit and answer: the retry gets the answer, and there is one row', async () => {
-  const env = { ...(await freshDatabase(inject('serverUrl'))), LOG_LEVEL: 'error' };
+  const env = { ...(await freshDatabase()), LOG_LEVEL: 'error' };
   const proxy = await hidingCommits(env.DATABASE_URL);
   try {
     const first = await startGateway({ ...env, DATABASE_URL: proxy.url });
@@ -97,7 +97,7 @@ test('a gateway killed between commit and answer: the retry gets the answer, and
 });
 
 test('a gateway killed in the middle of many requests: each is answered by its retry, and there is one row for each key', async () => {
-  const env = { ...(await freshDatabase(inject('serverUrl'))), LOG_LEVEL: 'error', RATE_LIMIT_PER_MINUTE: '0' };
+  const env = { ...(await freshDatabase()), LOG_LEVEL: 'error', RATE_LIMIT_PER_MINUTE: '0' };
   const first = await startGateway(env);
   const key = await issueKey(env);
   await withCounts(env.DATABASE_URL, async (count) => {

@@ -1,10 +1,10 @@
 import { chmod, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Stage, buildIn } from '../support/dockerfile.ts';
 import { NODE_ARGUMENTS, NODE_ENVIRONMENT } from '../support/processes/node-arguments.ts';
 import { freePort } from '../support/processes/ports.ts';
-import { checkout, endProcesses, freshDatabase, run, start, temporaryDirectory } from '../support/processes/process.ts';
+import { checkout, endProcesses, emptyDatabase, run, start, temporaryDirectory } from '../support/processes/process.ts';
 
 /** Every step of the Dockerfile is run in empty folders. What is not: the base image, which is this machine, and a container around it. */
 
@@ -19,7 +19,7 @@ beforeAll(async () => {
   env = {
     ...image.environment,
     NODE_COMPILE_CACHE: compiled,
-    ...(await freshDatabase(inject('serverUrl'))),
+    ...(await emptyDatabase()),
     HOST: '127.0.0.1',
     DATA_DIR: '/nowhere',
   };

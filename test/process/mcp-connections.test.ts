@@ -2,7 +2,7 @@ import { readFile, readdir } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { json } from 'node:stream/consumers';
-import { afterEach, expect, inject, test } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import { z } from 'zod';
 import { findRunningEmbeddedPostgres } from '../../src/core/postgres/embedded/server.ts';
 import { visit } from '../support/fixtures/mcp-connections.ts';
@@ -58,7 +58,7 @@ test('two processes, 10 concurrent uses each, of a token that has expired: a cer
   const fixture = await startOidcFixture({ tokenDelayMs: 300 });
   undo.push(() => fixture.stop());
   const env = {
-    ...(await freshDatabase(inject('serverUrl'))),
+    ...(await freshDatabase()),
     ALLOW_PRIVATE_NETWORK: 'true',
     RATE_LIMIT_PER_MINUTE: '0',
     // Or the refresh of idle connections might be first.

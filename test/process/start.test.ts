@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { stat, writeFile } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ConfigurationError, readConfig } from '../../src/core/config.ts';
 import { assemble } from '../../src/gateway/assemble.ts';
 import { VERSION } from '../../src/core/version.ts';
@@ -14,7 +14,7 @@ import {
   call,
   checkout,
   endProcesses,
-  freshDatabase,
+  emptyDatabase,
   run,
   startGateway,
   temporaryDirectory,
@@ -177,7 +177,7 @@ describe('a configuration that cannot be used stops the start with one line and 
 });
 
 test('two gateways that start together on one fresh database migrate it once, and both serve it', async () => {
-  const env = await freshDatabase(inject('serverUrl'));
+  const env = await emptyDatabase();
   const gateways = await Promise.all([startGateway(env), startGateway(env)]);
   expect(
     await query(env.DATABASE_URL, 'select name from mikro_orm_migrations group by name having count(*) > 1'),

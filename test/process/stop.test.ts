@@ -3,9 +3,10 @@ import { readFile, readdir, rename } from 'node:fs/promises';
 import { Agent, request } from 'node:http';
 import { join } from 'node:path';
 import pg from 'pg';
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { query } from '../support/processes/embedded-postgres.ts';
 import {
+  type DatabaseVariables,
   type GatewayProcess,
   call,
   endProcesses,
@@ -19,10 +20,10 @@ import {
 /** What the README promises: a stop takes at most ten seconds, whatever goes on. */
 const STOP_MS = 10_000;
 
-let env: { DATABASE_URL: string; ENCRYPTION_KEYS: string; RATE_LIMIT_PER_MINUTE: string };
+let env: DatabaseVariables & { RATE_LIMIT_PER_MINUTE: string };
 let key: string;
 beforeAll(async () => {
-  env = { ...(await freshDatabase(inject('serverUrl'))), RATE_LIMIT_PER_MINUTE: '0' };
+  env = { ...(await freshDatabase()), RATE_LIMIT_PER_MINUTE: '0' };
   key = await issueKey(env);
 });
 afterAll(endProcesses);

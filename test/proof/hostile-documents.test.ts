@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { median } from '../bench/drive.ts';
 import { attacks } from '../support/fixtures/attacks.ts';
 import { repeat } from '../support/fixtures/graphql-limits.ts';
@@ -20,7 +20,7 @@ const metrics = createMetricsReader();
 let gateway: GatewayProcess;
 let key: string;
 beforeAll(async () => {
-  ({ gateway, key } = await gatewayWithKey(inject('serverUrl'), { LOG_LEVEL: 'error', ...SMALL_HEAP }));
+  ({ gateway, key } = await gatewayWithKey({ LOG_LEVEL: 'error', ...SMALL_HEAP }));
 });
 afterAll(endProcesses);
 

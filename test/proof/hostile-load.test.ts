@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { type IncomingMessage, get } from 'node:http';
 import { type Socket, connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { drive, median } from '../bench/drive.ts';
 import { attacks } from '../support/fixtures/attacks.ts';
 import { jsonOf, post } from '../support/fixtures/hostile-documents.ts';
@@ -14,7 +14,7 @@ let gateway: GatewayProcess;
 let honest: string;
 let hostile: string;
 beforeAll(async () => {
-  const started = await gatewayWithKey(inject('serverUrl'), { LOG_LEVEL: 'error', ...SMALL_HEAP });
+  const started = await gatewayWithKey({ LOG_LEVEL: 'error', ...SMALL_HEAP });
   ({ gateway, key: honest } = started);
   hostile = await started.createKey('mallory@example.com');
 });

@@ -3,7 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { type Socket, connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { schema } from '../../src/gateway/schema.ts';
 import { seed, sessionId } from '../bench/seed.ts';
 import { type WidestDocument, widestDocuments } from '../support/fixtures/widest-documents.ts';
@@ -30,7 +30,7 @@ let database: Awaited<ReturnType<typeof freshDatabase>>;
 let wide: string;
 let neighbor: string;
 beforeAll(async () => {
-  database = await freshDatabase(inject('serverUrl'));
+  database = await freshDatabase();
   gateway = await startGateway({ ...database, RATE_LIMIT_PER_MINUTE: '0', RUN_JOBS: 'false', LOG_LEVEL: 'error' });
   wide = await issueKey(database);
   neighbor = await issueKey(database, { email: 'ned@example.com', organization: 'neighbors' });

@@ -20,6 +20,17 @@ declare module 'vitest' {
   }
 }
 
+/** Nothing is kept, so that nothing is written for a recovery: with the usual settings a tenth of the tests' work was to copy their databases. */
+const SETTINGS = {
+  fsync: 'off',
+  full_page_writes: 'off',
+  wal_level: 'minimal',
+  max_wal_senders: '0',
+  max_connections: '300',
+  // Databases are dropped as soon as they are done with, which an autovacuum worker of the superuser's would stand in the way of.
+  autovacuum: 'off',
+};
+
 /** One real PostgreSQL for the whole run: `TEST_DATABASE_URL`, or an embedded one that is thrown away. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const dataDir = await mkdtemp(join(tmpdir(), 'gateway-test-'));
@@ -29,8 +40,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
     : await startEmbeddedPostgres({
         dataDir,
         log: () => undefined,
-        // Databases are dropped as soon as they are done with, which an autovacuum worker of the superuser's would stand in the way of.
-        settings: { fsync: 'off', max_connections: '300', autovacuum: 'off' },
+        settings: SETTINGS,
       });
   const serverUrl = given ?? postgres?.url ?? '';
   const templateDatabase = `gateway_template_${process.pid}`;
@@ -54,6 +64,11 @@ export function databaseUrl(serverUrl: string, database: string): string {
   const url = new URL(serverUrl);
   url.pathname = `/${database}`;
   return url.href;
+}
+
+/** Copies files, which takes a quarter of the work of copying through the write-ahead log. */
+export function copyDatabase(serverUrl: string, template: string, name: string): Promise<void> {
+  return onServer(serverUrl, `create database ${name} template ${template} strategy file_copy`);
 }
 
 export async function onServer(serverUrl: string, statement: string): Promise<void> {

@@ -68,6 +68,7 @@ function startWorker({ databaseUrl, dependencies }: TestGateway) {
     handlers: [mcpRefreshJob],
     contextOf: (signal) => ({ ...workContext(dependencies), log: dependencies.log, signal }),
     log: dependencies.log,
+    pollMs: 500,
   });
 }
 

@@ -5,9 +5,14 @@ import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { z } from 'zod';
+import { inject } from 'vitest';
+import { readConfig } from '../../../src/core/config.ts';
+import { assemble } from '../../../src/gateway/assemble.ts';
+import { prepareDatabase } from '../../../src/gateway/prepare-database.ts';
+import { createLog } from '../../../src/gateway/telemetry/logging.ts';
+import { createKeyFor } from '../../../src/operator/issue-key.ts';
 import { NODE_ARGUMENTS, NODE_ENVIRONMENT } from './node-arguments.ts';
-import { databaseUrl, onServer } from '../global-setup.ts';
+import { copyDatabase, databaseUrl, onServer } from '../global-setup.ts';
 import type { GraphQLApi } from '../fixtures/sessions.ts';
 
 export const checkout = join(import.meta.dirname, '../../..');
@@ -27,10 +32,22 @@ export async function temporaryDirectory(): Promise<string> {
   return directory;
 }
 
+export type DatabaseVariables = Readonly<Record<'DATABASE_URL' | 'ENCRYPTION_KEYS', string>>;
+
 /** The variables of a gateway on a fresh database of the suite's server. */
-export async function freshDatabase(serverUrl: string): Promise<{ DATABASE_URL: string; ENCRYPTION_KEYS: string }> {
+export function freshDatabase(): Promise<DatabaseVariables> {
+  return made((serverUrl, name) => copyDatabase(serverUrl, inject('templateDatabase'), name));
+}
+
+/** The same, on a database that nobody has migrated. */
+export function emptyDatabase(): Promise<DatabaseVariables> {
+  return made((serverUrl, name) => onServer(serverUrl, `create database ${name} strategy file_copy`));
+}
+
+async function made(create: (serverUrl: string, name: string) => Promise<void>): Promise<DatabaseVariables> {
+  const serverUrl = inject('serverUrl');
   const name = `process_${randomBytes(6).toString('hex')}`;
-  await onServer(serverUrl, `create database ${name}`);
+  await create(serverUrl, name);
   undo.push(() => onServer(serverUrl, `drop database if exists ${name} with (force)`));
   return { DATABASE_URL: databaseUrl(serverUrl, name), ENCRYPTION_KEYS: `k1:${randomBytes(32).toString('base64')}` };
 }
@@ -58,13 +75,18 @@ export const SMALL_HEAP_MIB = 256;
 /** With the gigabytes that it has by default, the engine lets garbage lie for minutes; what leaks does not fit in this for long. */
 export const SMALL_HEAP = { NODE_OPTIONS: `--max-old-space-size=${SMALL_HEAP_MIB}` };
 
-/** A key as an operator issues it. */
+/** A key as `keys create` issues it, without a process. */
 export async function issueKey(
   env: Record<string, string>,
   { email = 'ann@example.com', organization = 'acme' } = {},
 ): Promise<string> {
-  const { stdout } = await cli(['keys', 'create', '--email', email, '--organization', organization], env);
-  return z.object({ key: z.string() }).parse(JSON.parse(stdout)).key;
+  const { dependencies, close } = await assemble(readConfig(env), createLog('silent'), { joinRunning: true });
+  try {
+    await prepareDatabase(dependencies);
+    return (await createKeyFor(dependencies, { email, organization })).key;
+  } finally {
+    await close();
+  }
 }
 
 export interface GatewayProcess {
@@ -110,10 +132,9 @@ export async function startGateway(env: Record<string, string>, root = checkout)
 
 /** A gateway without rate limits on a fresh database of the suite's server, and a key. */
 export async function gatewayWithKey(
-  serverUrl: string,
   env: Record<string, string> = {},
 ): Promise<{ gateway: GatewayProcess; key: string; createKey(email: string): Promise<string> }> {
-  const database = await freshDatabase(serverUrl);
+  const database = await freshDatabase();
   const gateway = await startGateway({ ...database, RATE_LIMIT_PER_MINUTE: '0', ...env });
   const createKey = (email: string) => issueKey(database, { email, organization: 'demo' });
   return { gateway, key: await createKey('ann@example.com'), createKey };
