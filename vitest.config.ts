@@ -5,36 +5,51 @@ const UNIT = ['test/**/*.unit.test.ts'];
 /** Projects of their own below. */
 const APART = ['test/{browser,conformance,faults,proof}/**'];
 
-/** What depends on state that gateways share: these files run once more, through two gateways behind a load balancer. */
+/** In full, as `npm run proof` runs them, many tests take minutes. */
+const FULL = process.env['PROOF'] === 'full';
+const TIMEOUT_MS = FULL ? 900_000 : 60_000;
+
+/**
+ * What a gateway keeps in its process, and another one has to find in the database: these files run once more, through two gateways behind a
+ * load balancer. Files whose tests start a second gateway by themselves come through the balancer in full runs alone.
+ */
 const SHARED_STATE = [
-  'test/domains/session-events/{append,subscription,tail}.test.ts',
+  'test/domains/session-events/{subscription,tail}.test.ts',
+  'test/domains/mcp-connections/authorization.test.ts',
+  'test/gateway/admission/{authentication,browser-session,rate-limits}.test.ts',
+  'test/gateway/graphql/trusted-documents.test.ts',
+  'test/gateway/idempotency/{claims,key-rotation,standing-rights}.test.ts',
+];
+const SHARED_STATE_TOO = [
+  'test/domains/session-events/append.test.ts',
   'test/domains/api-keys/*.test.ts',
   'test/domains/event-definitions/races.test.ts',
   'test/domains/invitations/{races,rules}.test.ts',
-  'test/domains/mcp-connections/{authorization,changes,token-refresh}.test.ts',
+  'test/domains/mcp-connections/{changes,token-refresh}.test.ts',
   'test/domains/organization-deletions/races.test.ts',
   'test/domains/organizations/{leaving,races}.test.ts',
-  'test/gateway/admission/{authentication,browser-session,rate-limits}.test.ts',
-  'test/gateway/graphql/trusted-documents.test.ts',
-  'test/gateway/idempotency/{claims,key-rotation,replays,standing-rights,twins}.test.ts',
+  'test/gateway/idempotency/{replays,twins}.test.ts',
 ];
 
-/** What depends on connections to the database: these files run once more, through a pooler. */
+/** What depends on connections to the database, once each: these files run once more, through a pooler. */
 const CONNECTIONS = [
   'test/core/jobs.test.ts',
   'test/core/postgres/*.test.ts',
   'test/domains/session-events/{append,crowd,subscription,tail,tail-bounds}.test.ts',
-  'test/domains/{event-definitions,event-occurrences,invitations,organization-deletions,organizations,user-deletions}/races.test.ts',
+  'test/domains/{event-definitions,event-occurrences,invitations,organizations,user-deletions}/races.test.ts',
+  'test/domains/sessions/lock-order.test.ts',
+  'test/gateway/admission/rate-limits.test.ts',
+  'test/gateway/idempotency/{claims,key-rotation,twins}.test.ts',
+];
+/** What uses them as those do. */
+const CONNECTIONS_TOO = [
   'test/domains/event-occurrences/rules.test.ts',
   'test/domains/mcp-connections/token-refresh.test.ts',
-  'test/domains/sessions/{lists,lock-order}.test.ts',
+  'test/domains/organization-deletions/races.test.ts',
+  'test/domains/sessions/lists.test.ts',
   'test/domains/user-deletions/job.test.ts',
-  'test/gateway/admission/rate-limits.test.ts',
-  'test/gateway/idempotency/{claims,key-rotation,replays,twins}.test.ts',
+  'test/gateway/idempotency/replays.test.ts',
 ];
-
-/** In full, as `npm run proof` runs them, many tests take minutes. */
-const TIMEOUT_MS = process.env['PROOF'] === 'full' ? 900_000 : 60_000;
 
 export default defineConfig({
   // Without these conditions vitest loads two copies of graphql ("another module or realm").
@@ -64,7 +79,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'several',
-          include: SHARED_STATE,
+          include: [...SHARED_STATE, ...(FULL ? SHARED_STATE_TOO : [])],
           // Clients are limited by each process, and here all are one: the load balancer.
           exclude: [...UNIT, 'test/gateway/admission/client-limits.test.ts'],
           env: { GATEWAYS: '2' },
@@ -77,7 +92,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'pooled',
-          include: CONNECTIONS,
+          include: [...CONNECTIONS, ...(FULL ? CONNECTIONS_TOO : [])],
           exclude: UNIT,
           env: { POOLER: '1' },
           setupFiles: ['test/support/without-pooler-only.ts'],

@@ -73,7 +73,7 @@ test('a database that answers some and lets others wait is busy, not away: nothi
     // The connection that checks that the database answers is opened after this, and so is any that follows it.
     proxy.silenceNew();
     const began = performance.now();
-    while (performance.now() - began < 3 * waitMs) await em.execute('select pg_sleep(0.1)');
+    while (performance.now() - began < 1.5 * waitMs) await em.execute('select pg_sleep(0.1)');
     await em.commit();
     await em.begin();
     proxy.fallSilent();

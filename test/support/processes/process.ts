@@ -80,12 +80,12 @@ export async function issueKey(
   env: Record<string, string>,
   { email = 'ann@example.com', organization = 'acme' } = {},
 ): Promise<string> {
-  const { dependencies, close } = await assemble(readConfig(env), createLog('silent'), { joinRunning: true });
+  const assembly = await assemble(readConfig(env), createLog('silent'), { joinRunning: true });
   try {
-    await prepareDatabase(dependencies);
-    return (await createKeyFor(dependencies, { email, organization })).key;
+    await prepareDatabase(assembly.dependencies);
+    return (await createKeyFor(assembly.dependencies, { email, organization })).key;
   } finally {
-    await close();
+    await assembly.close();
   }
 }
 
