@@ -38,110 +38,141 @@ export interface LiveTailsOptions {
   readonly log: Pick<Logger, 'error'>;
 }
 
-interface Followed {
-  readonly topics: readonly string[];
-  readonly wake: () => void;
-  /** Undefined until the first poll, which wakes: what changed before it is not known. */
-  version: string | undefined;
+export function createLiveTails(options: LiveTailsOptions): LiveTails {
+  return new PolledTails(options);
 }
 
-export function createLiveTails(options: LiveTailsOptions): LiveTails {
-  const { notifier, pollMs, versionsOf, log } = options;
-  const followed = new Set<Followed>();
-  const counts = new Map<string, number>();
-  let timer: NodeJS.Timeout | undefined;
-  let isPolling = false;
+class PolledTails implements LiveTails {
+  readonly #options: LiveTailsOptions;
+  readonly #counts: TailCounts;
+  readonly #open = new Set<Tail>();
+  #timer: NodeJS.Timeout | undefined;
+  #isPolling = false;
 
-  async function poll(): Promise<void> {
-    if (isPolling) return;
-    isPolling = true;
+  constructor(options: LiveTailsOptions) {
+    this.#options = options;
+    this.#counts = new TailCounts(options);
+  }
+
+  open(follower: Follower, topics: readonly string[], signal: AbortSignal | undefined): LiveTail {
+    const release = this.#counts.admit(follower);
+    const tail = new Tail(topics, () => {
+      this.#remove(tail);
+      for (const unsubscribe of subscriptions) unsubscribe();
+      release();
+    });
+    this.#open.add(tail);
+    this.#timer ??= setInterval(() => void this.#poll(), this.#options.pollMs).unref();
+    const subscriptions = topics.map((topic) => this.#options.notifier.subscribe(topic, () => tail.wake()));
+    if (signal?.aborted) tail.close();
+    else signal?.addEventListener('abort', () => tail.close(), { once: true });
+    return tail;
+  }
+
+  #remove(tail: Tail): void {
+    this.#open.delete(tail);
+    if (this.#open.size > 0) return;
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+
+  async #poll(): Promise<void> {
+    if (this.#isPolling) return;
+    this.#isPolling = true;
     try {
-      const tails = [...followed];
-      const versions = await versionsOf([...new Set(tails.flatMap(({ topics }) => topics))]);
-      for (const tail of tails) {
-        const version = tail.topics.map((topic) => versions.get(topic) ?? '').join(' ');
-        if (version === tail.version) continue;
-        tail.version = version;
-        tail.wake();
-      }
+      const tails = [...this.#open];
+      const versions = await this.#options.versionsOf([...new Set(tails.flatMap(({ topics }) => topics))]);
+      for (const tail of tails) tail.compare(versions);
     } catch (error) {
       // The next poll finds it again.
       if (isDatabaseAway(error)) return;
-      log.error({ err: error }, 'live tails cannot be polled');
+      this.#options.log.error({ err: error }, 'live tails cannot be polled');
       // They look for themselves, as long as this lasts.
-      for (const tail of followed) tail.wake();
+      for (const tail of this.#open) tail.wake();
     } finally {
-      isPolling = false;
+      this.#isPolling = false;
     }
   }
+}
 
-  function count(name: string, by: 1 | -1): number {
-    const next = (counts.get(name) ?? 0) + by;
-    if (next > 0) counts.set(name, next);
-    else counts.delete(name);
-    return next;
+class Tail implements LiveTail {
+  readonly topics: readonly string[];
+  readonly #onClose: () => void;
+  /** Undefined until the first poll, which wakes: what changed before it is not known. */
+  #version: string | undefined;
+  #hasChanged = false;
+  #isClosed = false;
+  #wakeUp: (() => void) | undefined;
+
+  constructor(topics: readonly string[], onClose: () => void) {
+    this.topics = topics;
+    this.#onClose = onClose;
   }
 
-  function admit({ keyId, organization }: Follower): () => void {
-    const bounds: [name: string, max: number, whose: string][] = [[keyId, options.maxOfKey, 'an API key']];
-    if (organization) bounds.push([organization.id, options.maxOfOrganization, 'an organization']);
+  /** Wakes where a topic has another version than at the last poll. */
+  compare(versions: ReadonlyMap<string, string>): void {
+    const version = this.topics.map((topic) => versions.get(topic) ?? '').join(' ');
+    if (version === this.#version) return;
+    this.#version = version;
+    this.wake();
+  }
+
+  wake(): void {
+    this.#hasChanged = true;
+    this.#wakeUp?.();
+  }
+
+  async changed(timeoutMs?: number): Promise<void> {
+    if (!this.#hasChanged && !this.#isClosed) {
+      await new Promise<void>((resolve) => {
+        const timeout = timeoutMs === undefined ? undefined : setTimeout(resolve, timeoutMs);
+        this.#wakeUp = () => {
+          clearTimeout(timeout);
+          resolve();
+        };
+      });
+    }
+    this.#hasChanged = false;
+    this.#wakeUp = undefined;
+  }
+
+  close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#onClose();
+    this.wake();
+  }
+}
+
+/** How many tails each key and organization has open. */
+class TailCounts {
+  readonly #max: Pick<LiveTailsOptions, 'maxOfKey' | 'maxOfOrganization'>;
+  readonly #counts = new Map<string, number>();
+
+  constructor(max: Pick<LiveTailsOptions, 'maxOfKey' | 'maxOfOrganization'>) {
+    this.#max = max;
+  }
+
+  /** Counts one more; the function that it returns takes that back. @throws DomainError 429 */
+  admit({ keyId, organization }: Follower): () => void {
+    const bounds: [name: string, max: number, whose: string][] = [[keyId, this.#max.maxOfKey, 'an API key']];
+    if (organization) bounds.push([organization.id, this.#max.maxOfOrganization, 'an organization']);
     for (const [name, max, whose] of bounds) {
-      if ((counts.get(name) ?? 0) < max) continue;
+      if ((this.#counts.get(name) ?? 0) < max) continue;
       const message = `at most ${max} live streams of ${whose} at once; end one first`;
       throw new DomainError('rateLimited', message, { headers: { 'Retry-After': '10' } });
     }
-    for (const [name] of bounds) count(name, 1);
+    for (const [name] of bounds) this.#count(name, 1);
     return () => {
-      for (const [name] of bounds) count(name, -1);
+      for (const [name] of bounds) this.#count(name, -1);
     };
   }
 
-  return {
-    open(follower, topics, signal) {
-      const release = admit(follower);
-      let hasChanged = false;
-      let isClosed = false;
-      let wakeUp: (() => void) | undefined;
-      const wake = () => {
-        hasChanged = true;
-        wakeUp?.();
-      };
-      const tail: Followed = { topics, wake, version: undefined };
-      followed.add(tail);
-      timer ??= setInterval(() => void poll(), pollMs).unref();
-      const subscriptions = topics.map((topic) => notifier.subscribe(topic, wake));
-      const close = () => {
-        if (isClosed) return;
-        isClosed = true;
-        followed.delete(tail);
-        for (const unsubscribe of subscriptions) unsubscribe();
-        if (followed.size === 0) {
-          clearInterval(timer);
-          timer = undefined;
-        }
-        release();
-        wake();
-      };
-      if (signal?.aborted) close();
-      else signal?.addEventListener('abort', close, { once: true });
-      return {
-        async changed(timeoutMs) {
-          if (!hasChanged && !isClosed) {
-            await new Promise<void>((resolve) => {
-              const timeout = timeoutMs === undefined ? undefined : setTimeout(resolve, timeoutMs);
-              wakeUp = () => {
-                clearTimeout(timeout);
-                resolve();
-              };
-            });
-          }
-          hasChanged = false;
-          wakeUp = undefined;
-        },
-        close,
-      };
-    },
-  };
+  #count(name: string, by: 1 | -1): void {
+    const next = (this.#counts.get(name) ?? 0) + by;
+    if (next > 0) this.#counts.set(name, next);
+    else this.#counts.delete(name);
+  }
 }
 
 /** How the client of a subscription goes on behind the last event that it has seen, where the events have ids. */

@@ -76,33 +76,95 @@ const REDIRECTS = new Set([301, 302, 303, 307, 308]);
 const HEADERS_FOR_OTHERS = new Set(['accept', 'accept-language', 'mcp-protocol-version', 'user-agent']);
 
 export function createOutbound(options: OutboundOptions): Outbound {
-  const {
+  return new CheckedOutbound(options);
+}
+
+class CheckedOutbound implements Outbound {
+  readonly totalTimeoutMs: number;
+  readonly #allowPrivateNetwork: boolean;
+  readonly #resolve: Resolve;
+  readonly #maxBytes: number;
+  readonly #observe: ObserveExchange;
+  readonly #agent: Agent;
+
+  constructor({
     allowPrivateNetwork,
     resolve = resolveByDns,
     connectTimeoutMs = 10_000,
     totalTimeoutMs = 30_000,
     maxBytes = 1024 * 1024,
     observe = (_, run) => run(),
-  } = options;
-
-  async function resolveAllowed(hostname: string): Promise<{ address: string; family: number }[]> {
-    const addresses = allowPrivateNetwork ? await resolve(hostname) : await resolvePublic(hostname);
-    if (addresses.length === 0) throw new OutboundError(`${hostname} has no address`);
-    return addresses.map((address) => ({ address, family: isIP(address) }));
+  }: OutboundOptions) {
+    this.totalTimeoutMs = totalTimeoutMs;
+    this.#allowPrivateNetwork = allowPrivateNetwork;
+    this.#resolve = resolve;
+    this.#maxBytes = maxBytes;
+    this.#observe = observe;
+    this.#agent = new Agent({ connect: { lookup: this.#pinnedLookup, timeout: connectTimeoutMs }, allowH2: false });
   }
 
-  /** All failures are one to the caller: which names of a private network exist is not theirs to learn. */
-  async function resolvePublic(hostname: string): Promise<readonly string[]> {
-    const addresses = await resolve(hostname).catch((cause: unknown) => {
-      throw noPublicAddress(hostname, cause);
-    });
-    // One bad address spoils all: which of them would be dialled is not ours to choose.
-    if (addresses.length === 0 || !addresses.every(isPublicAddress)) throw noPublicAddress(hostname);
-    return addresses;
+  begin(timeoutMs = this.totalTimeoutMs): OutboundWork {
+    const signal = AbortSignal.timeout(Math.min(timeoutMs, this.totalTimeoutMs));
+    const budget = { left: this.#maxBytes * MAX_ANSWERS };
+    return {
+      signal,
+      fetch: (url, init = {}) => {
+        const { host } = URL.canParse(String(url)) ? new URL(url) : { host: '' };
+        return this.#observe({ method: init.method ?? 'GET', host }, () => this.#follow(url, init, signal, budget));
+      },
+    };
   }
 
-  const pinnedLookup: LookupFunction = (hostname, { all, family }, callback) => {
-    resolveAllowed(hostname).then(
+  async check(given: string | URL): Promise<URL> {
+    const url = checkUrl(given, this.#allowPrivateNetwork);
+    if (!literalOf(url.hostname)) {
+      await this.#resolveAllowed(url.hostname).catch((error: unknown) => {
+        throw toOutboundError(error, url);
+      });
+    }
+    return url;
+  }
+
+  close(): Promise<void> {
+    return this.#agent.destroy();
+  }
+
+  async #follow(given: string | URL, init: RequestInit, deadline: AbortSignal, budget: Budget): Promise<Response> {
+    let url = checkUrl(given, this.#allowPrivateNetwork);
+    let request = init;
+    for (let redirects = 0; ; redirects += 1) {
+      const response = await this.#send(url, request, deadline, budget);
+      const location = REDIRECTS.has(response.status) ? response.headers.get('location') : null;
+      if (location === null) return response;
+      await response.body?.cancel();
+      if (redirects === MAX_REDIRECTS)
+        throw new OutboundError(`${url.host} redirects more than ${MAX_REDIRECTS} times`);
+      const next = URL.canParse(location, url.href) ? new URL(location, url) : location;
+      const target = checkUrl(next, this.#allowPrivateNetwork);
+      request = redirected(request, url, target, response.status);
+      url = target;
+    }
+  }
+
+  async #send(url: URL, init: RequestInit, deadline: AbortSignal, budget: Budget): Promise<Response> {
+    const maxBytes = this.#maxBytes;
+    const signal = init.signal ? AbortSignal.any([init.signal, deadline]) : deadline;
+    const explain = (error: unknown) => (init.signal?.aborted ? error : toOutboundError(error, url, deadline));
+    try {
+      // Node's own fetch refuses an Agent of another undici; the two differ in their types alone.
+      const request = { ...init, signal, redirect: 'manual', dispatcher: this.#agent } as unknown as Parameters<
+        typeof undiciFetch
+      >[1];
+      const response = await undiciFetch(url.href, request);
+      const tooLarge = () => new OutboundError(`${url.host} answers with more than ${maxBytes} bytes`);
+      return boundBody(response as unknown as Response, { maxBytes, budget, tooLarge, explain });
+    } catch (error) {
+      throw explain(error);
+    }
+  }
+
+  readonly #pinnedLookup: LookupFunction = (hostname, { all, family }, callback) => {
+    this.#resolveAllowed(hostname).then(
       (addresses) => {
         const fitting = family === 4 || family === 6 ? addresses.filter((one) => one.family === family) : addresses;
         const [first] = fitting;
@@ -114,72 +176,21 @@ export function createOutbound(options: OutboundOptions): Outbound {
     );
   };
 
-  const agent = new Agent({ connect: { lookup: pinnedLookup, timeout: connectTimeoutMs }, allowH2: false });
-
-  async function send(url: URL, init: RequestInit, deadline: AbortSignal, budget: Budget): Promise<Response> {
-    const signal = init.signal ? AbortSignal.any([init.signal, deadline]) : deadline;
-    const explain = (error: unknown) => (init.signal?.aborted ? error : toOutboundError(error, url, deadline));
-    try {
-      // Node's own fetch refuses an Agent of another undici; the two differ in their types alone.
-      const request = { ...init, signal, redirect: 'manual', dispatcher: agent } as unknown as Parameters<
-        typeof undiciFetch
-      >[1];
-      const response = await undiciFetch(url.href, request);
-      const tooLarge = () => new OutboundError(`${url.host} answers with more than ${maxBytes} bytes`);
-      return boundBody(response as unknown as Response, { maxBytes, budget, tooLarge, explain });
-    } catch (error) {
-      throw explain(error);
-    }
+  async #resolveAllowed(hostname: string): Promise<{ address: string; family: number }[]> {
+    const addresses = await (this.#allowPrivateNetwork ? this.#resolve(hostname) : this.#resolvePublic(hostname));
+    if (addresses.length === 0) throw new OutboundError(`${hostname} has no address`);
+    return addresses.map((address) => ({ address, family: isIP(address) }));
   }
 
-  async function follow(
-    given: string | URL,
-    init: RequestInit,
-    deadline: AbortSignal,
-    budget: Budget,
-  ): Promise<Response> {
-    let url = checkUrl(given, allowPrivateNetwork);
-    let request = init;
-    for (let redirects = 0; ; redirects += 1) {
-      const response = await send(url, request, deadline, budget);
-      const location = REDIRECTS.has(response.status) ? response.headers.get('location') : null;
-      if (location === null) return response;
-      await response.body?.cancel();
-      if (redirects === MAX_REDIRECTS)
-        throw new OutboundError(`${url.host} redirects more than ${MAX_REDIRECTS} times`);
-      const target = checkUrl(
-        URL.canParse(location, url.href) ? new URL(location, url) : location,
-        allowPrivateNetwork,
-      );
-      request = redirected(request, url, target, response.status);
-      url = target;
-    }
+  /** All failures are one to the caller: which names of a private network exist is not theirs to learn. */
+  async #resolvePublic(hostname: string): Promise<readonly string[]> {
+    const addresses = await this.#resolve(hostname).catch((cause: unknown) => {
+      throw noPublicAddress(hostname, cause);
+    });
+    // One bad address spoils all: which of them would be dialled is not ours to choose.
+    if (addresses.length === 0 || !addresses.every(isPublicAddress)) throw noPublicAddress(hostname);
+    return addresses;
   }
-
-  return {
-    totalTimeoutMs,
-    begin(timeoutMs = totalTimeoutMs) {
-      const signal = AbortSignal.timeout(Math.min(timeoutMs, totalTimeoutMs));
-      const budget = { left: maxBytes * MAX_ANSWERS };
-      return {
-        signal,
-        fetch: (url, init = {}) => {
-          const { host } = URL.canParse(String(url)) ? new URL(url) : { host: '' };
-          return observe({ method: init.method ?? 'GET', host }, () => follow(url, init, signal, budget));
-        },
-      };
-    },
-    async check(given) {
-      const url = checkUrl(given, allowPrivateNetwork);
-      if (!literalOf(url.hostname)) {
-        await resolveAllowed(url.hostname).catch((error: unknown) => {
-          throw toOutboundError(error, url);
-        });
-      }
-      return url;
-    },
-    close: () => agent.destroy(),
-  };
 }
 
 async function resolveByDns(hostname: string): Promise<string[]> {

@@ -38,94 +38,111 @@ export interface NotifierOptions {
   readonly onError?: (error: unknown) => void;
 }
 
+export function createNotifier(options: NotifierOptions): Notifier {
+  return new PostgresNotifier(options);
+}
+
 /** The connection that listens is opened with the first subscription. */
-export function createNotifier({ url, sql, log, onError }: NotifierOptions): Notifier {
-  const listeners = new Map<string, Set<() => void>>();
-  const outgoing = new Set<string>();
+class PostgresNotifier implements Notifier {
+  readonly #options: NotifierOptions;
+  readonly #listeners = new Map<string, Set<() => void>>();
+  readonly #outgoing = new Set<string>();
   /** Goes ahead of the topics: who publishes has woken its own listeners. */
-  const origin = randomUUID();
-  let timer: NodeJS.Timeout | undefined;
-  let connection: pg.Client | undefined;
-  let closed = false;
+  readonly #origin = randomUUID();
+  #timer: NodeJS.Timeout | undefined;
+  #connection: pg.Client | undefined;
+  #isClosed = false;
 
-  const wake = (topic: string) => {
-    for (const listener of listeners.get(topic) ?? []) listener();
-  };
+  constructor(options: NotifierOptions) {
+    this.#options = options;
+  }
 
-  async function flush(): Promise<void> {
-    timer = undefined;
-    const topics = [...outgoing];
-    outgoing.clear();
+  publish(topic: string): void {
+    this.#wake(topic);
+    this.#outgoing.add(topic);
+    this.#timer ??= setTimeout(() => void this.#flush(), COALESCE_MS);
+  }
+
+  subscribe(topic: string, listener: () => void): () => void {
+    const known = this.#listeners.get(topic) ?? new Set();
+    this.#listeners.set(topic, known.add(listener));
+    if (!this.#connection && !this.#isClosed) void this.#connect();
+    return () => {
+      known.delete(listener);
+      if (known.size === 0 && this.#listeners.get(topic) === known) this.#listeners.delete(topic);
+    };
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    clearTimeout(this.#timer);
+    await this.#flush();
+    const client = this.#connection;
+    this.#connection = undefined;
+    await client?.end().catch(() => undefined);
+  }
+
+  #wake(topic: string): void {
+    for (const listener of this.#listeners.get(topic) ?? []) listener();
+  }
+
+  async #flush(): Promise<void> {
+    this.#timer = undefined;
+    const topics = [...this.#outgoing];
+    this.#outgoing.clear();
     for (let start = 0; start < topics.length; start += TOPICS_PER_PAYLOAD) {
-      const payload = [origin, ...topics.slice(start, start + TOPICS_PER_PAYLOAD)].join(' ');
-      await sql
+      const payload = [this.#origin, ...topics.slice(start, start + TOPICS_PER_PAYLOAD)].join(' ');
+      await this.#options.sql
         .all(notification({ payload }))
-        .catch((error: unknown) => log.warn({ err: error }, 'notification not sent'));
+        .catch((error: unknown) => this.#options.log.warn({ err: error }, 'notification not sent'));
     }
   }
 
-  async function connect(): Promise<void> {
-    const client = new pg.Client({
-      connectionString: url,
-      application_name: 'gateway listener',
-      keepAlive: true,
-      connectionTimeoutMillis: CONNECT_MS,
-    });
-    connection = client;
-    client.on('notification', ({ payload = '' }) => {
-      const [from, ...topics] = payload.split(' ');
-      if (from !== origin) topics.forEach(wake);
-    });
-    // Both a failed start and a later loss end here, once.
-    client.once('end', () => reconnect(client));
-    client.on('error', (error) => {
-      onError?.(error);
-      log.warn({ err: error }, 'listening connection lost');
-      void client.end().catch(() => undefined);
-    });
+  async #connect(): Promise<void> {
+    const client = this.#createClient();
+    this.#connection = client;
     try {
       await client.connect();
       await client.query(`listen ${CHANNEL}`);
       // What happened before this moment may have been missed.
-      for (const topic of listeners.keys()) wake(topic);
+      for (const topic of this.#listeners.keys()) this.#wake(topic);
     } catch (error) {
-      onError?.(error);
-      log.warn({ err: error }, 'cannot listen');
+      this.#report(error, 'cannot listen');
       await client.end().catch(() => undefined);
-      reconnect(client);
+      this.#reconnect(client);
     }
   }
 
-  function reconnect(lost: pg.Client): void {
-    if (closed || connection !== lost) return;
-    connection = undefined;
-    setTimeout(() => {
-      if (!closed && connection === undefined && listeners.size > 0) void connect();
-    }, RECONNECT_MS).unref();
+  #createClient(): pg.Client {
+    const client = new pg.Client({
+      connectionString: this.#options.url,
+      application_name: 'gateway listener',
+      keepAlive: true,
+      connectionTimeoutMillis: CONNECT_MS,
+    });
+    client.on('notification', ({ payload = '' }) => {
+      const [from, ...topics] = payload.split(' ');
+      if (from !== this.#origin) for (const topic of topics) this.#wake(topic);
+    });
+    // Both a failed start and a later loss end here, once.
+    client.once('end', () => this.#reconnect(client));
+    client.on('error', (error) => {
+      this.#report(error, 'listening connection lost');
+      void client.end().catch(() => undefined);
+    });
+    return client;
   }
 
-  return {
-    publish(topic) {
-      wake(topic);
-      outgoing.add(topic);
-      timer ??= setTimeout(() => void flush(), COALESCE_MS);
-    },
-    subscribe(topic, listener) {
-      const known = listeners.get(topic) ?? new Set();
-      listeners.set(topic, known.add(listener));
-      if (!connection && !closed) void connect();
-      return () => {
-        known.delete(listener);
-        if (known.size === 0 && listeners.get(topic) === known) listeners.delete(topic);
-      };
-    },
-    async close() {
-      closed = true;
-      clearTimeout(timer);
-      await flush();
-      const client = connection;
-      connection = undefined;
-      await client?.end().catch(() => undefined);
-    },
-  };
+  #report(error: unknown, message: string): void {
+    this.#options.onError?.(error);
+    this.#options.log.warn({ err: error }, message);
+  }
+
+  #reconnect(lost: pg.Client): void {
+    if (this.#isClosed || this.#connection !== lost) return;
+    this.#connection = undefined;
+    setTimeout(() => {
+      if (!this.#isClosed && this.#connection === undefined && this.#listeners.size > 0) void this.#connect();
+    }, RECONNECT_MS).unref();
+  }
 }

@@ -24,7 +24,7 @@ export interface Replica {
   probe(position: number | undefined): Promise<void>;
   /** Whether it has replayed all that it has received; asks it. */
   isDrained(): Promise<boolean>;
-  readonly run: Run;
+  run(...given: Parameters<Run>): Promise<object[]>;
   close(): Promise<void>;
 }
 
@@ -62,115 +62,137 @@ const LOOKS_WITHOUT_STREAM = 4;
 
 type State = 'unknown' | 'usable' | 'behind' | 'lost' | 'primary';
 
-export function createReplica(url: string, { poolOptions, log, canPrepare, onPool }: ReplicaOptions): Replica {
-  const { host } = new URL(url);
-  const pool = openPool(url, { ...poolOptions, connectionTimeoutMillis: SILENCE_MS });
-  onPool?.(pool);
-  // A connection apart, so that a replica that is busy can still be asked how far it is.
-  const watcher = openPool(url, {
-    ...poolOptions,
-    max: 1,
-    connectionTimeoutMillis: SILENCE_MS,
-    query_timeout: SILENCE_MS,
-  });
-  const run = runOn(pool, { canPrepare });
-  const running = new Set<(reason: unknown) => void>();
-  let replayed = -1;
-  let isStreaming = false;
-  let isDrained = false;
-  let looksWithoutStream = 0;
-  let state: State = 'unknown';
-  let looking: Promise<void> | undefined;
+export function createReplica(url: string, options: ReplicaOptions): Replica {
+  return new PolledReplica(url, options);
+}
 
-  // At `info`: a replica that is lost costs no request its answer, and `gateway_replica_usable` counts it.
-  function become(next: State, reason?: unknown): void {
-    if (next === state) return;
-    const cause = reason instanceof Error ? reason.message : undefined;
-    if (next !== 'unknown') log.info({ replica: host, cause }, `replica ${next}`);
-    state = next;
+class PolledReplica implements Replica {
+  readonly name: string;
+  readonly #log: ReplicaOptions['log'];
+  readonly #pool: pg.Pool;
+  /** A connection apart, so that a replica that is busy can still be asked how far it is. */
+  readonly #watcher: pg.Pool;
+  readonly #run: Run;
+  /** How to fail each statement that runs. */
+  readonly #running = new Set<(reason: unknown) => void>();
+  #replayed = -1;
+  #isStreaming = false;
+  #isDrained = false;
+  #looksWithoutStream = 0;
+  #state: State = 'unknown';
+  #looking: Promise<void> | undefined;
+
+  constructor(url: string, { poolOptions, log, canPrepare, onPool }: ReplicaOptions) {
+    this.name = new URL(url).host;
+    this.#log = log;
+    const options = { ...poolOptions, connectionTimeoutMillis: SILENCE_MS };
+    this.#pool = openPool(url, options);
+    onPool?.(this.#pool);
+    this.#watcher = openPool(url, { ...options, max: 1, query_timeout: SILENCE_MS });
+    this.#run = runOn(this.#pool, { canPrepare });
   }
 
-  /** What it was asked is asked elsewhere, and it may come back as another server. */
-  function lose(next: 'lost' | 'primary', reason: unknown): void {
-    become(next, reason);
-    replayed = -1;
-    isStreaming = false;
-    for (const giveUp of running) giveUp(reason);
+  isUsable(): boolean {
+    return this.#state === 'usable';
   }
 
-  async function ask(): Promise<void> {
-    try {
-      const { rows } = await watcher.query<Answer>(LOOK);
-      const [answer] = rows;
-      if (!answer?.isStandby || answer.replay === null) {
-        lose('primary', new Error('the server is no standby'));
-        return;
-      }
-      // What was lost begins anew with what it says now.
-      if (state === 'lost' || state === 'primary') state = 'unknown';
-      ({ replay: replayed, isStreaming } = { ...answer, replay: answer.replay });
-      isDrained = replayed >= (answer.receive ?? 0);
-      looksWithoutStream = isStreaming ? 0 : looksWithoutStream + 1;
-    } catch (error) {
-      lose('lost', error);
-    }
+  isStreaming(): boolean {
+    return this.#isStreaming;
+  }
+
+  replayed(): number {
+    return this.#replayed;
+  }
+
+  async reach(position: number): Promise<boolean> {
+    const isThere = await this.#catchUp(position);
+    if (!isThere && this.#isStreaming && this.#state === 'usable') this.#become('behind');
+    return isThere;
+  }
+
+  async probe(position: number | undefined): Promise<void> {
+    await this.#look();
+    if (this.#replayed < 0 || position === undefined) return;
+    const keepsUp = await this.#catchUp(position);
+    if (this.#replayed < 0) return;
+    // A former primary may be ahead with what nobody else has, until it follows the new one.
+    if (keepsUp && (this.#isStreaming || this.#state === 'usable')) this.#become('usable');
+    // Without a primary it cannot be ahead of what it has: perhaps ours is lost, too, and that is not known yet.
+    else if (!keepsUp && (this.#isStreaming || this.#looksWithoutStream > LOOKS_WITHOUT_STREAM)) this.#become('behind');
+  }
+
+  async isDrained(): Promise<boolean> {
+    await this.#look();
+    return this.#state === 'usable' && this.#isDrained;
+  }
+
+  run(...given: Parameters<Run>): Promise<object[]> {
+    return new Promise((resolve, reject) => {
+      this.#running.add(reject);
+      this.#run(...given)
+        .then(resolve, (error: unknown) => {
+          if (isDatabaseAway(error)) this.#lose('lost', error);
+          reject(error);
+        })
+        .finally(() => this.#running.delete(reject));
+    });
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.#pool.end(), this.#watcher.end()]);
   }
 
   /** Those who wait share each look. */
-  const look = () => (looking ??= ask().finally(() => (looking = undefined)));
+  #look(): Promise<void> {
+    return (this.#looking ??= this.#ask().finally(() => (this.#looking = undefined)));
+  }
+
+  async #ask(): Promise<void> {
+    try {
+      const { rows } = await this.#watcher.query<Answer>(LOOK);
+      const [answer] = rows;
+      if (!answer?.isStandby || answer.replay === null) {
+        this.#lose('primary', new Error('the server is no standby'));
+        return;
+      }
+      // What was lost begins anew with what it says now.
+      if (this.#state === 'lost' || this.#state === 'primary') this.#state = 'unknown';
+      this.#replayed = answer.replay;
+      this.#isStreaming = answer.isStreaming;
+      this.#isDrained = this.#replayed >= (answer.receive ?? 0);
+      this.#looksWithoutStream = this.#isStreaming ? 0 : this.#looksWithoutStream + 1;
+    } catch (error) {
+      this.#lose('lost', error);
+    }
+  }
 
   /** Whether it gets there in time. */
-  async function catchUp(position: number): Promise<boolean> {
+  async #catchUp(position: number): Promise<boolean> {
     const deadline = performance.now() + PATIENCE_MS;
-    while (replayed < position) {
+    while (this.#replayed < position) {
       const leftMs = deadline - performance.now();
-      if (leftMs <= 0 || replayed < 0) return false;
-      await Promise.race([look(), delay(leftMs, undefined, { ref: false })]);
-      if (replayed < position) await delay(PAUSE_MS);
+      if (leftMs <= 0 || this.#replayed < 0) return false;
+      await Promise.race([this.#look(), delay(leftMs, undefined, { ref: false })]);
+      if (this.#replayed < position) await delay(PAUSE_MS);
     }
     return true;
   }
 
-  async function probe(position: number | undefined): Promise<void> {
-    await look();
-    if (replayed < 0 || position === undefined) return;
-    const keepsUp = await catchUp(position);
-    if (replayed < 0) return;
-    // A former primary may be ahead with what nobody else has, until it follows the new one.
-    if (keepsUp && (isStreaming || state === 'usable')) become('usable');
-    // Without a primary it cannot be ahead of what it has: perhaps ours is lost, too, and that is not known yet.
-    else if (!keepsUp && (isStreaming || looksWithoutStream > LOOKS_WITHOUT_STREAM)) become('behind');
+  // At `info`: a replica that is lost costs no request its answer, and `gateway_replica_usable` counts it.
+  #become(next: State, reason?: unknown): void {
+    if (next === this.#state) return;
+    const cause = reason instanceof Error ? reason.message : undefined;
+    if (next !== 'unknown') this.#log.info({ replica: this.name, cause }, `replica ${next}`);
+    this.#state = next;
   }
 
-  return {
-    name: host,
-    isUsable: () => state === 'usable',
-    isStreaming: () => isStreaming,
-    replayed: () => replayed,
-    async reach(position) {
-      const isThere = await catchUp(position);
-      if (!isThere && isStreaming && state === 'usable') become('behind');
-      return isThere;
-    },
-    probe,
-    async isDrained() {
-      await look();
-      return state === 'usable' && isDrained;
-    },
-    run: (...given) =>
-      new Promise((resolve, reject) => {
-        running.add(reject);
-        run(...given)
-          .then(resolve, (error: unknown) => {
-            if (isDatabaseAway(error)) lose('lost', error);
-            reject(error);
-          })
-          .finally(() => running.delete(reject));
-      }),
-    async close() {
-      await Promise.all([pool.end(), watcher.end()]);
-    },
-  };
+  /** What it was asked is asked elsewhere, and it may come back as another server. */
+  #lose(next: 'lost' | 'primary', reason: unknown): void {
+    this.#become(next, reason);
+    this.#replayed = -1;
+    this.#isStreaming = false;
+    for (const giveUp of this.#running) giveUp(reason);
+  }
 }
 
 function openPool(url: string, options: pg.PoolConfig): pg.Pool {

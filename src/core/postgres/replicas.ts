@@ -1,8 +1,6 @@
 import { DomainError } from '../errors.ts';
 import { databaseTrouble } from './failures.ts';
-import type { Statement } from './queries.ts';
 import { type Replica, type ReplicaOptions, createReplica } from './replica.ts';
-import type { RequestBudget } from './request-budget.ts';
 import type { Run } from './sql.ts';
 
 /**
@@ -38,85 +36,102 @@ export const POSITION = `case when not pg_is_in_recovery() then ((case current_s
 
 const LOOK_EVERY_MS = 500;
 
+export function createReplicas(options: ReplicasOptions): Replicas {
+  return new WatchedReplicas(options);
+}
+
 /** Dials nothing before the first reader or lookup. */
-export function createReplicas({ urls, primary, ...options }: ReplicasOptions): Replicas {
-  const replicas = urls.map((url) => createReplica(url, options));
-  let turn = 0;
-  let timer: NodeJS.Timeout | undefined;
-  let isLooking = false;
+class WatchedReplicas implements Replicas {
+  readonly #primary: Run;
+  readonly #replicas: readonly Replica[];
+  /** Rotates the order in which replicas are chosen. */
+  #rotation = 0;
+  #timer: NodeJS.Timeout | undefined;
+  #isLooking = false;
+
+  constructor({ urls, primary, ...options }: ReplicasOptions) {
+    this.#primary = primary;
+    this.#replicas = urls.map((url) => createReplica(url, options));
+  }
+
+  reader(position: number | null | undefined): Run {
+    const primary = this.#primary;
+    if (position === undefined) return primary;
+    this.#watch();
+    let chosen: Promise<Replica | undefined> | undefined;
+    return async (statement, budget) => {
+      const replica = await (chosen ??= position === null ? this.#mostCurrent() : this.#choose(position));
+      if (!replica) return primary(statement, budget);
+      try {
+        return await replica.run(statement, budget);
+      } catch (error) {
+        if (isCancelled(error) || error instanceof DomainError) throw error;
+        // Lost, in conflict with its recovery, or a statement that is none for replicas: the primary can, or says what is wrong.
+        chosen = Promise.resolve(undefined);
+        return primary(statement, budget);
+      }
+    };
+  }
+
+  readonly lookup: Run = async (statement, budget) => {
+    this.#watch();
+    try {
+      return await this.#primary(statement, budget);
+    } catch (error) {
+      const replica = databaseTrouble(error) === 'away' ? await this.#mostCurrent() : undefined;
+      if (!replica) throw error;
+      return replica.run(statement, budget);
+    }
+  };
+
+  async canServeReads(): Promise<boolean> {
+    return (await this.#mostCurrent()) !== undefined;
+  }
+
+  states(): { readonly replica: string; readonly isUsable: boolean }[] {
+    return this.#replicas.map((replica) => ({ replica: replica.name, isUsable: replica.isUsable() }));
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#timer);
+    await Promise.all(this.#replicas.map((replica) => replica.close()));
+  }
+
+  #watch(): void {
+    if (this.#timer) return;
+    this.#timer = setInterval(() => void this.#look(), LOOK_EVERY_MS).unref();
+    void this.#look();
+  }
 
   /** Compares all with the primary, or only asks them where that is away. */
-  async function look(): Promise<void> {
-    if (isLooking) return;
-    isLooking = true;
-    const position = await primary({ text: `select ${POSITION} as position`, values: [] }).then(
+  async #look(): Promise<void> {
+    if (this.#isLooking) return;
+    this.#isLooking = true;
+    const position = await this.#primary({ text: `select ${POSITION} as position`, values: [] }).then(
       ([row]) => (row as { position: number | null }).position ?? undefined,
       () => undefined,
     );
-    await Promise.all(replicas.map((replica) => replica.probe(position)));
-    isLooking = false;
+    await Promise.all(this.#replicas.map((replica) => replica.probe(position)));
+    this.#isLooking = false;
   }
 
-  function watch(): void {
-    if (timer) return;
-    timer = setInterval(() => void look(), LOOK_EVERY_MS).unref();
-    void look();
-  }
-
-  /** One that is there already, else the next in turn, if it gets there. */
-  async function choose(position: number): Promise<Replica | undefined> {
-    const usable = replicas.filter((replica) => replica.isUsable());
-    turn += 1;
-    const inTurn = usable.map((_, index) => usable[(turn + index) % usable.length]);
+  /** One that is there already, else the next in rotation, if it gets there. */
+  async #choose(position: number): Promise<Replica | undefined> {
+    const usable = this.#replicas.filter((replica) => replica.isUsable());
+    this.#rotation += 1;
+    const rotated = usable.map((_, index) => usable[(this.#rotation + index) % usable.length]);
     const chosen =
-      inTurn.find((replica) => replica && replica.replayed() >= position) ??
-      inTurn.find((replica) => replica?.isStreaming());
+      rotated.find((replica) => replica && replica.replayed() >= position) ??
+      rotated.find((replica) => replica?.isStreaming());
     return (await chosen?.reach(position)) ? chosen : undefined;
   }
 
   /** The one that has most of what the lost primary has written. */
-  async function mostCurrent(): Promise<Replica | undefined> {
-    const drained = await Promise.all(replicas.map((replica) => replica.isDrained()));
-    return replicas.filter((_, index) => drained[index]).toSorted((one, other) => other.replayed() - one.replayed())[0];
+  async #mostCurrent(): Promise<Replica | undefined> {
+    const drained = await Promise.all(this.#replicas.map((replica) => replica.isDrained()));
+    const candidates = this.#replicas.filter((_, index) => drained[index]);
+    return candidates.toSorted((one, other) => other.replayed() - one.replayed())[0];
   }
-
-  async function lookup(statement: Statement<unknown>, budget?: RequestBudget): Promise<object[]> {
-    watch();
-    try {
-      return await primary(statement, budget);
-    } catch (error) {
-      const replica = databaseTrouble(error) === 'away' ? await mostCurrent() : undefined;
-      if (!replica) throw error;
-      return replica.run(statement, budget);
-    }
-  }
-
-  return {
-    reader(position) {
-      if (position === undefined) return primary;
-      watch();
-      let chosen: Promise<Replica | undefined> | undefined;
-      return async (statement, budget) => {
-        const replica = await (chosen ??= position === null ? mostCurrent() : choose(position));
-        if (!replica) return primary(statement, budget);
-        try {
-          return await replica.run(statement, budget);
-        } catch (error) {
-          if (isCancelled(error) || error instanceof DomainError) throw error;
-          // Lost, in conflict with its recovery, or a statement that is none for replicas: the primary can, or says what is wrong.
-          chosen = Promise.resolve(undefined);
-          return primary(statement, budget);
-        }
-      };
-    },
-    lookup,
-    canServeReads: async () => (await mostCurrent()) !== undefined,
-    states: () => replicas.map((replica) => ({ replica: replica.name, isUsable: replica.isUsable() })),
-    async close() {
-      clearInterval(timer);
-      await Promise.all(replicas.map((replica) => replica.close()));
-    },
-  };
 }
 
 /** PostgreSQL's query_canceled: it has taken too long, and would take as long on the primary. */

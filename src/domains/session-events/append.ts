@@ -1,7 +1,7 @@
-import { sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 import { type AuditValues, type NewAuditEntry, auditInsert, auditValues } from '../../core/audit.ts';
 import { type AuthorityValues, authorityValues, hasAuthority } from '../../core/authority.ts';
-import type { OperationContext } from '../../core/operation.ts';
+import type { OperationContext, Role } from '../../core/operation.ts';
 import { type Statement, preparedByShape, queriesOn } from '../../core/postgres/queries.ts';
 import { within } from '../../core/postgres/reach.ts';
 import type { SessionTables } from '../sessions/entity.ts';
@@ -10,6 +10,8 @@ import type { SessionEventTables } from './entity.ts';
 import type { AppendSessionEventsInput } from './input.ts';
 
 const db = queriesOn<SessionEventTables & SessionTables>();
+/** With `head`, the row of the drawn ids, which is missing where nothing may be appended. */
+const afterHead = queriesOn<SessionEventTables & { head: { base: number } }>();
 
 /** Lists without special characters are one text each, which is cheaper to make and to send than an array, whose every element is escaped. */
 interface Given extends AuditValues, AuthorityValues {
@@ -53,108 +55,121 @@ export function appendStatement(
     provider: events.map(({ provider }) => provider),
     eventData: events.map(({ eventData }) => eventData).join('\n'),
   };
-  return appends(role, values, (value) => {
-    const id = sql<string>`${value('sessionId')}::uuid`;
-    const organizationId = sql<string>`${value('organizationId')}::uuid`;
-    const batch = sql<string | null>`${value('batchId')}::text`;
-    const at = sql<string>`${value('now')}::timestamptz`;
-    const count = sql<number>`${value('count')}::int`;
-    const reach = changeableBy({ organizationId, userId: value('userId'), role });
-    const given = sql<{
-      created_at: string | null;
-      event_type: string;
-      message_id: string | null;
-      provider: string;
-      event_data: string;
-      position: number;
-    }>`
+  return appends(role, values, (value) => appendQuery(value, role));
+}
+
+type ValueOf = <Name extends keyof Given>(name: Name) => RawBuilder<Given[Name]>;
+
+/** What the parts of the statement share. */
+function sharedValues(value: ValueOf) {
+  return {
+    id: sql<string>`${value('sessionId')}::uuid`,
+    organizationId: sql<string>`${value('organizationId')}::uuid`,
+    batch: sql<string | null>`${value('batchId')}::text`,
+    at: sql<string>`${value('now')}::timestamptz`,
+    count: sql<number>`${value('count')}::int`,
+  };
+}
+type SharedValues = ReturnType<typeof sharedValues>;
+
+function appendQuery(value: ValueOf, role: Role) {
+  const shared = sharedValues(value);
+  return db
+    .with('head', () => drawIds(value, role, shared))
+    .with('batch', () => rememberBatch(shared))
+    .with('stored', () => storeEvents(value, shared))
+    .with('seen', () => noteUse(shared))
+    .with('recorded', () => auditInsert(value, 'head'))
+    .selectFrom('head')
+    .select('base');
+}
+
+function drawIds(value: ValueOf, role: Role, { id, organizationId, batch, count }: SharedValues) {
+  const reach = changeableBy({ organizationId, userId: value('userId'), role });
+  const isChangeable = db.selectFrom('session as s').select('s.id').where('s.id', '=', id).where(within(reach, 's'));
+  const isStored = db
+    .selectFrom('session_event_batch as b')
+    .select('b.batch_id')
+    .where('b.session_id', '=', id)
+    .where('b.batch_id', '=', sql<string>`${batch}`);
+  return db
+    .updateTable('session_stream')
+    .set({ last_id: sql<number>`last_id + ${count}` })
+    .where('session_id', '=', id)
+    .where('is_closed', '=', false)
+    .where(hasAuthority(value))
+    .where((eb) => eb.exists(isChangeable).and(eb.not(eb.exists(isStored))))
+    .returning(sql<number>`last_id - ${count}`.as('base'));
+}
+
+function rememberBatch({ id, organizationId, batch, at, count }: SharedValues) {
+  return afterHead
+    .insertInto('session_event_batch')
+    .columns(['session_id', 'batch_id', 'organization_id', 'first_id', 'last_id', 'created_at'])
+    .expression(
+      afterHead
+        .selectFrom('head')
+        .select([
+          id.as('session_id'),
+          batch.as('batch_id'),
+          organizationId.as('organization_id'),
+          sql`base + 1`.as('first_id'),
+          sql`base + ${count}`.as('last_id'),
+          at.as('created_at'),
+        ])
+        .where(sql<boolean>`${batch} is not null`),
+    );
+}
+
+function storeEvents(value: ValueOf, { id, organizationId, at }: SharedValues) {
+  const given = givenEvents(value).as<'e'>(sql`e(created_at, event_type, message_id, provider, event_data, position)`);
+  return afterHead
+    .insertInto('session_event')
+    .columns([
+      'session_id',
+      'id',
+      'organization_id',
+      'created_at',
+      'event_type',
+      'message_id',
+      'provider',
+      'event_data',
+    ])
+    .expression(
+      afterHead
+        .selectFrom(['head', given])
+        .select([
+          id.as('session_id'),
+          sql`head.base + e.position`.as('id'),
+          organizationId.as('organization_id'),
+          sql`coalesce(e.created_at, ${at})`.as('created_at'),
+          'e.event_type',
+          'e.message_id',
+          'e.provider',
+          sql`e.event_data::json`.as('event_data'),
+        ]),
+    );
+}
+
+function givenEvents(value: ValueOf) {
+  return sql<{
+    created_at: string | null;
+    event_type: string;
+    message_id: string | null;
+    provider: string;
+    event_data: string;
+    position: number;
+  }>`
       unnest(string_to_array(${value('createdAt')}, ',', '')::timestamptz[], ${value('eventType')}::text[],
         string_to_array(${value('messageId')}, ',', '')::uuid[], ${value('provider')}::text[], string_to_array(${value('eventData')}, e'\n'))
       with ordinality`;
-    return db
-      .with('head', (query) =>
-        query
-          .updateTable('session_stream')
-          .set({ last_id: sql<number>`last_id + ${count}` })
-          .where('session_id', '=', id)
-          .where('is_closed', '=', false)
-          .where(hasAuthority(value))
-          .where((eb) =>
-            eb
-              .exists(eb.selectFrom('session as s').select('s.id').where('s.id', '=', id).where(within(reach, 's')))
-              .and(
-                eb.not(
-                  eb.exists(
-                    eb
-                      .selectFrom('session_event_batch as b')
-                      .select('b.batch_id')
-                      .where('b.session_id', '=', id)
-                      .where('b.batch_id', '=', sql<string>`${batch}`),
-                  ),
-                ),
-              ),
-          )
-          .returning(sql<number>`last_id - ${count}`.as('base')),
-      )
-      .with('batch', (query) =>
-        query
-          .insertInto('session_event_batch')
-          .columns(['session_id', 'batch_id', 'organization_id', 'first_id', 'last_id', 'created_at'])
-          .expression(
-            query
-              .selectFrom('head')
-              .select([
-                id.as('session_id'),
-                batch.as('batch_id'),
-                organizationId.as('organization_id'),
-                sql`base + 1`.as('first_id'),
-                sql`base + ${count}`.as('last_id'),
-                at.as('created_at'),
-              ])
-              .where(sql<boolean>`${batch} is not null`),
-          ),
-      )
-      .with('stored', (query) =>
-        query
-          .insertInto('session_event')
-          .columns([
-            'session_id',
-            'id',
-            'organization_id',
-            'created_at',
-            'event_type',
-            'message_id',
-            'provider',
-            'event_data',
-          ])
-          .expression(
-            query
-              .selectFrom([
-                'head',
-                given.as<'e'>(sql`e(created_at, event_type, message_id, provider, event_data, position)`),
-              ])
-              .select([
-                id.as('session_id'),
-                sql`head.base + e.position`.as('id'),
-                organizationId.as('organization_id'),
-                sql`coalesce(e.created_at, ${at})`.as('created_at'),
-                'e.event_type',
-                'e.message_id',
-                'e.provider',
-                sql`e.event_data::json`.as('event_data'),
-              ]),
-          ),
-      )
-      .with('seen', (query) =>
-        query
-          .updateTable('session')
-          .set({ last_seen_at: at })
-          .where('id', '=', id)
-          .where('last_seen_at', '<', sql<string>`${at} - interval '1 minute'`)
-          .where((eb) => eb.exists(eb.selectFrom('head').select('base'))),
-      )
-      .with('recorded', () => auditInsert(value, 'head'))
-      .selectFrom('head')
-      .select('base');
-  });
+}
+
+function noteUse({ id, at }: SharedValues) {
+  return db
+    .updateTable('session')
+    .set({ last_seen_at: at })
+    .where('id', '=', id)
+    .where('last_seen_at', '<', sql<string>`${at} - interval '1 minute'`)
+    .where((eb) => eb.exists(afterHead.selectFrom('head').select('base')));
 }
