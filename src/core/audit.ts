@@ -1,5 +1,6 @@
 import { type EntityManager, type InferKyselyDB, defineEntity, p } from '@mikro-orm/postgresql';
 import { type RawBuilder, sql } from 'kysely';
+import type { ApiKeyId, OrganizationId } from './ids.ts';
 import { type Readable, queriesOn } from './postgres/queries.ts';
 
 /**
@@ -27,10 +28,10 @@ const AuditEntrySchema = defineEntity({
     occurredAt: p.datetime().primary(),
     id: p.uuid().primary(),
     /** Null for what concerns no organization, such as the rotation of secrets. No relation: a log must not slow down what it is about. */
-    organizationId: p.uuid().nullable(),
+    organizationId: p.uuid().$type<OrganizationId>().nullable(),
     source: p.enum(AUDIT_SOURCES),
     /** The API key of the caller, by which the user is known. */
-    keyId: p.uuid().nullable(),
+    keyId: p.uuid().$type<ApiKeyId>().nullable(),
     operation: p.text(),
     targetType: p.text(),
     /** Null when the operation has changed several at once, and for the account of a user who is gone. */
@@ -56,9 +57,9 @@ export type AuditTables = InferKyselyDB<typeof AuditEntrySchema>;
 export interface NewAuditEntry {
   readonly occurredAt: Date;
   readonly id: string;
-  readonly organizationId: string | null;
+  readonly organizationId: OrganizationId | null;
   readonly source: AuditSource;
-  readonly keyId: string | null;
+  readonly keyId: ApiKeyId | null;
   readonly operation: string;
   readonly targetType: string;
   readonly targetId: string | null;
@@ -72,14 +73,14 @@ export interface AuditTarget {
   /** Null when it has changed several at once. */
   readonly id: string | null;
   /** The organization it belongs to; null for none. When absent, the one that the caller acts in. */
-  readonly organizationId?: string | null | undefined;
+  readonly organizationId?: OrganizationId | null | undefined;
 }
 
 /** What of a caller is written down. */
 interface AuditedActor {
   readonly isOperator?: boolean;
-  readonly keyId: string | null;
-  readonly organization: { readonly id: string } | undefined;
+  readonly keyId: ApiKeyId | null;
+  readonly organization: { readonly id: OrganizationId } | undefined;
 }
 
 interface Clock {

@@ -1,5 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { type RawBuilder, sql } from 'kysely';
+import type { ApiKeyId, OrganizationId, UserId } from './ids.ts';
 import { prepared, queriesOn } from './postgres/queries.ts';
 import { type Sql, sqlWithin } from './postgres/sql.ts';
 
@@ -9,9 +10,9 @@ import { type Sql, sqlWithin } from './postgres/sql.ts';
  */
 
 interface Caller {
-  readonly keyId: string;
-  readonly userId: string;
-  readonly organization: { readonly id: string; readonly role: string } | undefined;
+  readonly keyId: ApiKeyId;
+  readonly userId: UserId;
+  readonly organization: { readonly id: OrganizationId; readonly role: string } | undefined;
   readonly isOperator?: boolean;
 }
 
@@ -63,11 +64,11 @@ export async function isAuthorized(reader: Sql, values: AuthorityValues): Promis
   return (await reader.first(askAuthority(values)))?.holds === true;
 }
 
-const settle = prepared<{ userId: string }>()((value) =>
+const settle = prepared<{ userId: UserId }>()((value) =>
   db.selectNoFrom(sql`wait_for_changes_of(${value('userId')}::uuid)`.as('settled')),
 );
 
 /** Waits until the changes are over that users began with rights which they have lost by now: what comes later finds the loss. */
-export async function settleChanges(writer: Sql, userIds: readonly string[]): Promise<void> {
+export async function settleChanges(writer: Sql, userIds: readonly UserId[]): Promise<void> {
   for (const userId of new Set(userIds)) await writer.all(settle({ userId }));
 }

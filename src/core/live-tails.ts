@@ -1,12 +1,13 @@
 import type { Logger } from 'pino';
 import { isDatabaseAway } from './postgres/failures.ts';
 import { DomainError } from './errors.ts';
+import type { ApiKeyId, OrganizationId } from './ids.ts';
 import type { Notifier } from './postgres/notifications.ts';
 
 /** Who follows. */
 export interface Follower {
-  readonly keyId: string;
-  readonly organization: { readonly id: string } | undefined;
+  readonly keyId: ApiKeyId;
+  readonly organization: { readonly id: OrganizationId } | undefined;
 }
 
 /** Requests that follow something and go on until it ends: streams of events and subscriptions. */

@@ -12,6 +12,7 @@ import { type Sql, sqlWithin } from './postgres/sql.ts';
 import type { KeyedQueue } from './keyed-queue.ts';
 import type { Subscriptions } from './config.ts';
 import { DomainError, ForbiddenError, ValidationError, invalid } from './errors.ts';
+import type { ApiKeyId, OrganizationId, UserId } from './ids.ts';
 
 /** What a key may do. A key without the scope of an operation gets 403. */
 export const SCOPES = [
@@ -35,7 +36,7 @@ export type Role = (typeof ROLES)[number];
 
 /** The organization a caller acts in, and as what. */
 export interface ActingOrganization {
-  readonly id: string;
+  readonly id: OrganizationId;
   /** Counts organizations from 1; appears in fully qualified event names. */
   readonly number: number;
   readonly role: Role;
@@ -47,8 +48,8 @@ export interface ActingOrganization {
 
 /** Who calls: a key of a user, acting in at most one organization. */
 export interface Actor {
-  readonly keyId: string;
-  readonly userId: string;
+  readonly keyId: ApiKeyId;
+  readonly userId: UserId;
   readonly scopes: ReadonlySet<Scope>;
   /** Undefined for an unbound key whose request names no organization, unless its user has exactly one. */
   readonly organization: ActingOrganization | undefined;
@@ -77,7 +78,7 @@ export interface OperationContext {
   /** Who the caller is now: a key may have been revoked since the request began. For requests that go on for long. */
   readonly authenticateAgain: () => Promise<Actor>;
   /** Once a loss of rights is committed: waits until the changes are over that these users began before. */
-  readonly settleChanges: (userIds: readonly string[]) => Promise<void>;
+  readonly settleChanges: (userIds: readonly UserId[]) => Promise<void>;
   /**
    * What the caller learns of anything thrown, where the answer has begun already: an internal error is logged under the request id, and answered
    * without detail.
@@ -238,7 +239,7 @@ export async function refuseLostAuthority({ authenticateAgain }: OperationContex
 export function requireAccess(
   actor: Actor,
   { scopes, anyScopeOf, inOrganization, role, subscription }: Access,
-  organizationId?: string,
+  organizationId?: OrganizationId,
 ): void {
   for (const scope of scopes) requireScope(actor, scope);
   if (anyScopeOf && !anyScopeOf.scopes.some((scope) => actor.scopes.has(scope)))
@@ -250,7 +251,7 @@ export function requireAccess(
 }
 
 /** Whether {@link requireAccess} lets the caller through; for fields that say what the viewer may do. */
-export function hasAccess(actor: Actor, access: Access, organizationId?: string): boolean {
+export function hasAccess(actor: Actor, access: Access, organizationId?: OrganizationId): boolean {
   try {
     requireAccess(actor, access, organizationId);
     return true;

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import type { RequestIdOrigin } from '../core/audit.ts';
 import type { HttpRequest } from '../core/http/messages.ts';
+import type { ApiKeyId } from '../core/ids.ts';
 import type { Actor, OperationContext } from '../core/operation.ts';
 import type { Refusals } from './admission/refusals.ts';
 
@@ -14,7 +15,7 @@ export interface Exchange {
   readonly clientAddress: string | undefined;
   api: 'graphql' | 'rest' | 'page';
   operation: string;
-  keyId?: string;
+  keyId?: ApiKeyId;
   /** Who calls, once that is known. */
   actor?: Actor;
   /** What of it was refused, for the audit log. */

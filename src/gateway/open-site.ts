@@ -1,3 +1,4 @@
+import type { ApiKeyId } from '../core/ids.ts';
 import { isWellFormedApiKey } from '../domains/api-keys/key-format.ts';
 import type { KnownKey } from './admission/api-key-lookup.ts';
 import { canAct } from './admission/authenticate.ts';
@@ -9,7 +10,7 @@ import { contracts } from './print-contracts.ts';
 export function openSite(dependencies: Dependencies): Site {
   const { browserSessions: sessions, signInLinks: links, keys } = dependencies;
   const usable = (known: KnownKey | undefined) => (known && canAct(known) ? known : undefined);
-  const findKeyById = async (keyId: string) => usable(await keys.byId(keyId));
+  const findKeyById = async (keyId: ApiKeyId) => usable(await keys.byId(keyId));
   return createSite({
     sessions,
     links,

@@ -1,4 +1,5 @@
 import type { ProductFamily, SubscriptionLevel } from '../core/config.ts';
+import type { ApiKeyId, SessionId } from '../core/ids.ts';
 import type { Role, Scope } from '../core/operation.ts';
 
 /** What every list takes. */
@@ -19,7 +20,7 @@ export type Command =
       readonly scopes?: readonly Scope[];
     }
   | ({ readonly name: 'keys list'; readonly email?: string; readonly all?: boolean } & ListOptions)
-  | { readonly name: 'keys revoke'; readonly keyId: string }
+  | { readonly name: 'keys revoke'; readonly keyId: ApiKeyId }
   | ({ readonly name: 'organizations list' | 'users list' | 'sessions list' } & ListOptions)
   | {
       readonly name: 'subscriptions set';
@@ -27,12 +28,12 @@ export type Command =
       readonly family: ProductFamily;
       readonly level: SubscriptionLevel;
     }
-  | { readonly name: 'events import'; readonly sessionId: string; readonly path: string }
+  | { readonly name: 'events import'; readonly sessionId: SessionId; readonly path: string }
   | {
       readonly name: 'events prune';
       /** The age of what is deleted; any without it. */
       readonly olderThanMs?: number;
-      readonly sessionId?: string;
+      readonly sessionId?: SessionId;
       readonly organization?: string;
       readonly isDryRun: boolean;
     };

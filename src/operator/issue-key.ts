@@ -1,5 +1,6 @@
 import { settleChanges } from '../core/authority.ts';
 import { recordAudit, operatorEntry } from '../core/audit.ts';
+import type { ApiKeyId, OrganizationId, UserId } from '../core/ids.ts';
 import { type Role, SCOPES, type Scope } from '../core/operation.ts';
 import type { Dependencies } from '../gateway/dependencies.ts';
 import { issueApiKey } from '../domains/api-keys/operations.ts';
@@ -10,10 +11,10 @@ import { findOrCreateUser } from '../domains/users/operations.ts';
 /** A key that the operator made, with its secret, and what was made along with it. */
 export interface IssuedKey {
   readonly key: string;
-  readonly keyId: string;
-  readonly userId: string;
+  readonly keyId: ApiKeyId;
+  readonly userId: UserId;
   /** Null for an unbound key, as is the role. */
-  readonly organizationId: string | null;
+  readonly organizationId: OrganizationId | null;
   readonly role: Role | null;
   readonly scopes: readonly Scope[];
   readonly createdUser: boolean;
@@ -21,7 +22,7 @@ export interface IssuedKey {
 }
 
 export interface BoundKey extends IssuedKey {
-  readonly organizationId: string;
+  readonly organizationId: OrganizationId;
   readonly role: Role;
 }
 

@@ -1,5 +1,6 @@
 import { type EntityManager, type InferKyselyDB, LockMode, defineEntity, p } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
+import type { OrganizationId } from '../ids.ts';
 import { type Readable, listOf } from '../postgres/queries.ts';
 import type { SealedColumn } from './secret-check.ts';
 import type { SecretBox, SecretPlace } from './secrets.ts';
@@ -12,7 +13,7 @@ const StoredSecretSchema = defineEntity({
     ownerId: p.uuid().primary(),
     field: p.text().primary(),
     /** The tenant it belongs to, as every table says it. */
-    organizationId: p.uuid(),
+    organizationId: p.uuid().$type<OrganizationId>(),
     sealed: p.text(),
   },
   indexes: [{ name: 'secret_organization_index', properties: ['organizationId'] }],
@@ -25,7 +26,7 @@ StoredSecretSchema.setClass(StoredSecret);
 export interface SecretOwner {
   readonly table: string;
   readonly id: string;
-  readonly organizationId: string;
+  readonly organizationId: OrganizationId;
 }
 
 function placeOf(owner: Pick<SecretOwner, 'table' | 'id'>, field: string): SecretPlace {

@@ -1,4 +1,5 @@
 import { type InferKyselyDB, defineEntity, p } from '@mikro-orm/postgresql';
+import type { ApiKeyId } from '../../core/ids.ts';
 import type { Scope } from '../../core/operation.ts';
 import { columnNames } from '../../core/postgres/queries.ts';
 import { Organization } from '../organizations/entity.ts';
@@ -8,7 +9,7 @@ const ApiKeySchema = defineEntity({
   name: 'ApiKey',
   tableName: 'api_key',
   properties: {
-    id: p.uuid().primary(),
+    id: p.uuid().$type<ApiKeyId>().primary(),
     user: () => p.manyToOne(User).deleteRule('cascade'),
     organization: () => p.manyToOne(Organization).nullable().deleteRule('cascade'),
     name: p.text(),
@@ -48,6 +49,6 @@ export type ApiKeyTables = InferKyselyDB<typeof ApiKeySchema>;
 export const API_KEY_COLUMNS = columnNames<ApiKeyTables, 'api_key'>(ApiKeySchema, 'api_key');
 
 /** Topic published when a key may no longer read what it reads now: requests that still run with it look again. */
-export function apiKeyTopic(keyId: string): string {
+export function apiKeyTopic(keyId: ApiKeyId): string {
   return `api-key:${keyId}`;
 }

@@ -2,7 +2,8 @@ import { z } from 'zod';
 import { SCOPES } from '../../core/operation.ts';
 import { listInput } from '../../core/lists.ts';
 import { createdBetween } from '../../core/moment-input.ts';
-import { optional, text, withDefault, rule } from '../../core/validation.ts';
+import type { ApiKeyId, OrganizationId, UserId } from '../../core/ids.ts';
+import { idOf, optional, rule, text, withDefault } from '../../core/validation.ts';
 
 const name = text({ min: 1, max: 100 });
 
@@ -19,7 +20,7 @@ export const createApiKeyInput = z
         .datetime({ offset: true, error: 'must be an ISO 8601 date and time' })
         .transform((value) => new Date(value)),
     ),
-    organizationId: optional(z.uuid()),
+    organizationId: optional(idOf<OrganizationId>()),
     allOrganizations: withDefault(z.boolean(), false),
   })
   .refine(({ organizationId, allOrganizations }) => organizationId === undefined || !allOrganizations, {
@@ -31,7 +32,7 @@ export type CreateApiKeyInput = z.output<typeof createApiKeyInput>;
 /** Conditions of a list of keys, all of which hold; each absent, null, or given. A list of nothing fits nothing. */
 export const apiKeyFilter = z.strictObject({
   includeRevoked: z.boolean().nullish(),
-  userIds: z.array(z.uuid()).max(100).nullish(),
+  userIds: z.array(idOf<UserId>()).max(100).nullish(),
   search: text({ max: 100 }).nullish(),
   ...createdBetween,
 });
@@ -39,8 +40,8 @@ export type ApiKeyFilter = z.output<typeof apiKeyFilter>;
 
 export const listApiKeysInput = z.strictObject({ ...listInput, includeRevoked: z.boolean().default(false) });
 
-export const renameApiKeyInput = z.strictObject({ apiKeyId: z.uuid(), name });
+export const renameApiKeyInput = z.strictObject({ apiKeyId: idOf<ApiKeyId>(), name });
 export type RenameApiKeyInput = z.output<typeof renameApiKeyInput>;
 
-export const revokeApiKeyInput = z.strictObject({ apiKeyId: z.uuid() });
+export const revokeApiKeyInput = z.strictObject({ apiKeyId: idOf<ApiKeyId>() });
 export type RevokeApiKeyInput = z.output<typeof revokeApiKeyInput>;

@@ -10,6 +10,7 @@ import {
   write,
 } from '../../core/operation.ts';
 import { type AuditTarget } from '../../core/audit.ts';
+import type { ApiKeyId, OrganizationId, UserId } from '../../core/ids.ts';
 import { enumValues, wording } from '../../core/text/wording.ts';
 import { filterOf } from '../../core/postgres/reach.ts';
 import type { Columns } from '../../core/postgres/columns.ts';
@@ -84,14 +85,14 @@ async function boundedExpiry(
 }
 
 /** The keys of one user are created one after the other, and none while their account is being deleted. */
-async function lockMaker(em: EntityManager, userId: string): Promise<void> {
+async function lockMaker(em: EntityManager, userId: UserId): Promise<void> {
   if (!(await lockUser(em, userId))) throw unauthenticated();
 }
 
 /** Whoever ends the membership waits for this transaction, and revokes the key that it creates. */
 async function lockMembership(
   em: EntityManager,
-  { userId, organizationId }: { userId: string; organizationId: string },
+  { userId, organizationId }: { userId: UserId; organizationId: OrganizationId },
 ): Promise<void> {
   const membership = await em.findOne(
     Membership,
@@ -108,9 +109,9 @@ async function lockMembership(
 export async function issueApiKey(
   { em, now, newId }: Pick<OperationContext, 'em' | 'now' | 'newId'>,
   given: {
-    readonly userId: string;
+    readonly userId: UserId;
     /** Null for an unbound key. */
-    readonly organizationId: string | null;
+    readonly organizationId: OrganizationId | null;
     readonly name: string;
     readonly scopes: readonly Scope[];
     readonly expiresAt?: Date | undefined;
@@ -140,7 +141,7 @@ export async function issueApiKey(
  */
 export async function issueApiKeyLike(
   context: OperationContext,
-  given: { readonly userId: string; readonly organizationId: string; readonly name: string },
+  given: { readonly userId: UserId; readonly organizationId: OrganizationId; readonly name: string },
 ): Promise<CreatedApiKey> {
   const expiresAt = await boundedExpiry(context, undefined);
   return issueApiKey(context, { ...given, scopes: [...context.actor.scopes], expiresAt });
@@ -148,7 +149,7 @@ export async function issueApiKeyLike(
 
 async function refuseTooMany(
   em: EntityManager,
-  { userId, organizationId }: { userId: string; organizationId: string | null },
+  { userId, organizationId }: { userId: UserId; organizationId: OrganizationId | null },
   at: Date,
 ): Promise<void> {
   const active = await em.count(ApiKey, {
@@ -197,7 +198,7 @@ const markRevoked = write(
   { access: WRITE_API_KEYS, operation: 'revokeApiKey', target: targetOf, endsRightsOf: ({ user }) => [user.id] },
 );
 
-async function loadApiKey({ em, actor }: OperationContext, id: string): Promise<ApiKey> {
+async function loadApiKey({ em, actor }: OperationContext, id: ApiKeyId): Promise<ApiKey> {
   // Locked, so that of two callers who revoke at once one finds it revoked already.
   const key = await em.findOne(
     ApiKey,
@@ -214,7 +215,7 @@ async function loadApiKey({ em, actor }: OperationContext, id: string): Promise<
  */
 export async function revokeKeysOfMember(
   em: EntityManager,
-  member: { organizationId: string; userId: string },
+  member: { organizationId: OrganizationId; userId: UserId },
   at: Date,
 ): Promise<string[]> {
   const revoked = await revokeKeys(em, member, at);
@@ -227,7 +228,7 @@ export async function revokeKeysOfMember(
  */
 export async function revokeKeysOfOrganization(
   em: EntityManager,
-  { organizationId, memberIds }: { organizationId: string; memberIds: readonly string[] },
+  { organizationId, memberIds }: { organizationId: OrganizationId; memberIds: readonly string[] },
   at: Date,
 ): Promise<string[]> {
   const revoked = await revokeKeys(em, { organizationId }, at);
@@ -258,7 +259,7 @@ export const listApiKeys = guarded(
 /** Those of the ids that the caller may see, revoked ones included. A key may always see itself. */
 export async function readApiKeys(
   context: OperationContext,
-  ids: readonly string[],
+  ids: readonly ApiKeyId[],
   selected?: Columns<ApiKeyRow>,
 ): Promise<ApiKeyRow[]> {
   const { actor } = context;

@@ -2,6 +2,7 @@ import { LockMode } from '@mikro-orm/postgresql';
 import { operatorEntry, recordAudit } from '../../core/audit.ts';
 import { settleChanges } from '../../core/authority.ts';
 import { notFound } from '../../core/errors.ts';
+import type { ApiKeyId } from '../../core/ids.ts';
 import type { WorkContext } from '../../core/operation.ts';
 import { ApiKey, apiKeyTopic } from './entity.ts';
 
@@ -9,7 +10,10 @@ import { ApiKey, apiKeyTopic } from './entity.ts';
  * Revokes any key, for the operator of the gateway: when it resolves, no change of the key can be committed any more.
  * @throws NotFoundError when the key is unknown or revoked already.
  */
-export async function revokeAnyApiKey({ em, sql, notifier, now, newId }: WorkContext, apiKeyId: string): Promise<void> {
+export async function revokeAnyApiKey(
+  { em, sql, notifier, now, newId }: WorkContext,
+  apiKeyId: ApiKeyId,
+): Promise<void> {
   const userId = await em.transactional(async (transaction) => {
     const unrevoked = { id: apiKeyId, revokedAt: null };
     const key = await transaction.findOne(ApiKey, unrevoked, { lockMode: LockMode.PESSIMISTIC_WRITE });

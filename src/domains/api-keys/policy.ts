@@ -1,3 +1,4 @@
+import type { OrganizationId, UserId } from '../../core/ids.ts';
 import { type Access, type Actor, hasAccess } from '../../core/operation.ts';
 import { type Reach, isWithin } from '../../core/postgres/reach.ts';
 
@@ -8,8 +9,8 @@ export const WRITE_API_KEYS: Access = { scopes: ['api_keys.write'], inOrganizati
 /** What decides who may see and change a key. */
 interface Ownership {
   /** Null for an unbound key. */
-  readonly organizationId: string | null;
-  readonly userId: string;
+  readonly organizationId: OrganizationId | null;
+  readonly userId: UserId;
 }
 
 /**

@@ -1,5 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
+import type { ApiKeyId, OrganizationId, UserId } from '../../core/ids.ts';
 import { type Order, type Page, type PageArguments, orderingBy, planPage } from '../../core/postgres/keyset.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import { type Readable, type RowOf, asRow, columns, listOf, prepared, queriesOn } from '../../core/postgres/queries.ts';
@@ -22,7 +23,7 @@ const shown = (asked: Columns<ApiKeyRow>, ...always: (keyof ApiKeyRow)[]) =>
 /** Those of the ids that the caller may see, revoked ones included, in no particular order. */
 export function findApiKeys(
   { actor, sql: reader }: OperationContext,
-  ids: readonly string[],
+  ids: readonly ApiKeyId[],
   asked?: Columns<ApiKeyRow>,
 ): Promise<ApiKeyRow[]> {
   return reader.all(
@@ -48,7 +49,7 @@ const LATEST_FIRST: Order<ApiKeyOrderField> = { field: 'CREATED_AT', direction: 
 
 export interface ApiKeyList {
   /** Only keys that are bound to this organization. */
-  readonly organizationId?: string;
+  readonly organizationId?: OrganizationId;
   readonly filter: ApiKeyFilter;
   /** Latest first when absent. */
   readonly order?: Order<ApiKeyOrderField>;
@@ -93,7 +94,7 @@ export function apiKeyRow(key: ApiKey): ApiKeyRow {
 /** When a key's use is next noted: it is read often, and nobody asks for more than the minute. */
 export const NOTED_EVERY = sql.raw(`interval '1 minute'`);
 
-const noteUse = prepared<{ keyId: string; at: Date }>()((value) =>
+const noteUse = prepared<{ keyId: ApiKeyId; at: Date }>()((value) =>
   db
     .updateTable('api_key')
     .set({ last_used_at: value('at') })
@@ -108,14 +109,17 @@ const noteUse = prepared<{ keyId: string; at: Date }>()((value) =>
 );
 
 /** Notes that a key was used, to the minute. */
-export async function noteKeyUse(writer: Sql, keyId: string, at: Date): Promise<void> {
+export async function noteKeyUse(writer: Sql, keyId: ApiKeyId, at: Date): Promise<void> {
   await writer.all(noteUse({ keyId, at }));
 }
 
 /** Revokes the user's keys, of one organization or of all, or all keys of an organization. @returns their ids. Part of the caller's transaction. */
 export async function revokeKeys(
   em: EntityManager,
-  { userId, organizationId }: { userId: string; organizationId?: string } | { userId?: string; organizationId: string },
+  {
+    userId,
+    organizationId,
+  }: { userId: UserId; organizationId?: OrganizationId } | { userId?: UserId; organizationId: OrganizationId },
   at: Date,
 ): Promise<string[]> {
   let revocation = em
@@ -129,7 +133,7 @@ export async function revokeKeys(
 }
 
 /** The active keys of the users that are bound to no organization. */
-export async function unboundKeysOf(em: EntityManager, userIds: readonly string[]): Promise<string[]> {
+export async function unboundKeysOf(em: EntityManager, userIds: readonly UserId[]): Promise<string[]> {
   const keys = await em
     .getKysely<Readable<ApiKeyTables>>()
     .selectFrom('api_key')
@@ -144,7 +148,7 @@ export async function unboundKeysOf(em: EntityManager, userIds: readonly string[
 /** A version of what each key may do at present: nothing for one that is revoked or has expired. Memberships are its user's. */
 export async function readKeyVersions(
   { sql: reader, now }: Pick<OperationContext, 'sql' | 'now'>,
-  ids: readonly string[],
+  ids: readonly ApiKeyId[],
 ): Promise<Map<string, string>> {
   const memberships = sql<string>`(select string_agg(m.organization_id || m.role, ' ' order by m.organization_id) from membership m where m.user_id = k.user_id)`;
   const rows = await reader.all(

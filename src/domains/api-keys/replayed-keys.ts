@@ -1,4 +1,5 @@
 import { ForbiddenError, notFound } from '../../core/errors.ts';
+import type { ApiKeyId } from '../../core/ids.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import { isWithin } from '../../core/postgres/reach.ts';
 import { prepared, queriesOn } from '../../core/postgres/queries.ts';
@@ -7,7 +8,7 @@ import { reachedBy } from './policy.ts';
 
 const db = queriesOn<ApiKeyTables>();
 
-const findKey = prepared<{ id: string }>()((value) =>
+const findKey = prepared<{ id: ApiKeyId }>()((value) =>
   db
     .selectFrom('api_key')
     .select(['user_id as userId', 'organization_id as organizationId', 'expires_at as expiresAt'])
@@ -20,7 +21,7 @@ const findKey = prepared<{ id: string }>()((value) =>
  */
 export async function requireStillReached(
   { sql, actor }: OperationContext,
-  keyId: string,
+  keyId: ApiKeyId,
   operation: string,
 ): Promise<void> {
   const key = await sql.primary.first(findKey({ id: keyId }));

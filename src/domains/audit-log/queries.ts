@@ -1,6 +1,7 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
 import type { AuditSource, AuditTables } from '../../core/audit.ts';
+import type { OrganizationId, UserId } from '../../core/ids.ts';
 import { type Order, type Ordering, type Page, type PageArguments, planPage } from '../../core/postgres/keyset.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import { type Readable, type RowOf, listOf, queriesOn } from '../../core/postgres/queries.ts';
@@ -14,7 +15,7 @@ const db = queriesOn<AuditTables & ApiKeyTables & UserTables>();
 
 /** An entry, and the user whom its key belongs to: null for deleted accounts, the command line and jobs. */
 export interface AuditEntryRow extends Omit<RowOf<Readable<AuditTables>['audit_entry']>, 'organizationId'> {
-  readonly userId: string | null;
+  readonly userId: UserId | null;
   readonly email: UserRow['email'];
   readonly name: UserRow['name'];
   readonly userCreatedAt: UserRow['createdAt'] | null;
@@ -50,7 +51,7 @@ const byTime = (direction: 'ASC' | 'DESC'): Ordering<AuditEntryRow> => ({
 });
 
 export interface AuditEntryList {
-  readonly organizationId: string;
+  readonly organizationId: OrganizationId;
   readonly filter: AuditEntryFilter;
   readonly order: Order<'OCCURRED_AT'>;
   readonly page: PageArguments;
@@ -64,7 +65,7 @@ export interface EntryKey {
 /** Those of the entries that are of the organization, in no particular order. They are found by time, which leads the key of the table. */
 export function findEntries(
   { sql: reader }: OperationContext,
-  organizationId: string,
+  organizationId: OrganizationId,
   keys: readonly EntryKey[],
   asked?: Columns<AuditEntryRow>,
 ): Promise<AuditEntryRow[]> {
@@ -86,7 +87,7 @@ export function findEntries(
 
 /** The entries of an organization that fulfil the conditions, with the user of each. PostgreSQL leaves out the joins that nothing needs. */
 function entriesOf(
-  organizationId: string,
+  organizationId: OrganizationId,
   { actorIds, operations, isRefused, targetIds, sources, ...times }: AuditEntryFilter,
 ) {
   let entries = db
@@ -117,7 +118,7 @@ export async function pageOfEntries(
 
 export async function countEntries(
   { sql: reader }: OperationContext,
-  organizationId: string,
+  organizationId: OrganizationId,
   filter: AuditEntryFilter,
 ): Promise<number> {
   const count = entriesOf(organizationId, filter).select(({ fn }) => fn.countAll<number>().as('count'));
@@ -142,7 +143,11 @@ export async function deleteAuditEntries(em: EntityManager, before: Date, batch:
 }
 
 /** Deletes a batch of the entries of an organization. @returns their ids. Part of the caller's transaction. */
-export async function deleteEntriesOf(em: EntityManager, organizationId: string, batch: number): Promise<string[]> {
+export async function deleteEntriesOf(
+  em: EntityManager,
+  organizationId: OrganizationId,
+  batch: number,
+): Promise<string[]> {
   const audit = em.getKysely<Readable<AuditTables>>();
   const some = audit
     .selectFrom('audit_entry')
@@ -158,7 +163,7 @@ export async function deleteEntriesOf(em: EntityManager, organizationId: string,
 }
 
 /** Takes the user out of a batch of the entries about what was done to them. @returns the ids of these. Part of the caller's transaction. */
-export async function forgetUserInEntries(em: EntityManager, userId: string, batch: number): Promise<string[]> {
+export async function forgetUserInEntries(em: EntityManager, userId: UserId, batch: number): Promise<string[]> {
   const audit = em.getKysely<Readable<AuditTables>>();
   const about = audit
     .selectFrom('audit_entry')

@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import type { AuditTables, Refusal, RequestIdOrigin } from '../../core/audit.ts';
+import type { ApiKeyId, OrganizationId } from '../../core/ids.ts';
 import { prepared, queriesOn } from '../../core/postgres/queries.ts';
 import type { Sql } from '../../core/postgres/sql.ts';
 import type { ApiKeyTables } from '../api-keys/entity.ts';
@@ -7,17 +8,17 @@ import type { RefusedAttemptTables } from './entity.ts';
 
 /** An attempt that was refused, with a key that exists or has existed. */
 export interface RefusedAttempt {
-  readonly keyId: string;
+  readonly keyId: ApiKeyId;
   readonly refusal: Refusal;
   /** The one that the request acted in; undefined for that of the key. */
-  readonly organizationId: string | undefined;
+  readonly organizationId: OrganizationId | undefined;
   readonly operation: string;
   readonly requestId: string;
   readonly requestIdOrigin: RequestIdOrigin;
 }
 
 interface Values extends Omit<RefusedAttempt, 'organizationId'> {
-  readonly organizationId: string | null;
+  readonly organizationId: OrganizationId | null;
   readonly id: string;
   readonly at: Date;
 }

@@ -1,4 +1,5 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
+import type { OrganizationId } from '../../core/ids.ts';
 import { type Readable, type RowOf, asRow, columns, queriesOn } from '../../core/postgres/queries.ts';
 import type { Sql } from '../../core/postgres/sql.ts';
 import { BROADCAST_COLUMNS, type Broadcast, type BroadcastTables, CHANNEL_COLUMNS } from './entity.ts';
@@ -11,7 +12,7 @@ export type BroadcastChannelRow = RowOf<Tables['broadcast_channel']>;
 export type BroadcastRow = RowOf<Tables['broadcast']>;
 
 /** The channels of an organization, oldest first. */
-export function findChannels(reader: Sql, organizationId: string): Promise<BroadcastChannelRow[]> {
+export function findChannels(reader: Sql, organizationId: OrganizationId): Promise<BroadcastChannelRow[]> {
   return reader.all(
     db
       .selectFrom('broadcast_channel as c')
@@ -48,7 +49,7 @@ type NewChannel = Omit<BroadcastChannelRow, 'createdAt' | 'updatedAt'> & {
   readonly updatedAt: Date;
 };
 
-const broadcastsOf = (organizationId: string) =>
+const broadcastsOf = (organizationId: OrganizationId) =>
   db
     .selectFrom('broadcast as b')
     .select(columns('b', BROADCAST_COLUMNS))
@@ -57,7 +58,7 @@ const broadcastsOf = (organizationId: string) =>
 /** The broadcasts of an organization after the one with the id `after`, newest first. */
 export function findBroadcasts(
   reader: Sql,
-  organizationId: string,
+  organizationId: OrganizationId,
   { status, since, after, limit }: Omit<ListBroadcastsInput, 'withChannels'>,
 ): Promise<BroadcastRow[]> {
   let broadcasts = broadcastsOf(organizationId);
@@ -72,7 +73,11 @@ export function findBroadcasts(
   return reader.all(broadcasts.orderBy('b.created_at', 'desc').orderBy('b.id', 'desc').limit(limit));
 }
 
-export function findBroadcast(reader: Sql, organizationId: string, id: string): Promise<BroadcastRow | undefined> {
+export function findBroadcast(
+  reader: Sql,
+  organizationId: OrganizationId,
+  id: string,
+): Promise<BroadcastRow | undefined> {
   return reader.first(broadcastsOf(organizationId).where('b.id', '=', id));
 }
 
@@ -82,7 +87,11 @@ export function broadcastRow({ organization, channel, ...properties }: Broadcast
 }
 
 /** Deletes a batch of the broadcasts of an organization, in the caller's transaction. @returns their ids. */
-export async function deleteBroadcastsOf(em: EntityManager, organizationId: string, batch: number): Promise<string[]> {
+export async function deleteBroadcastsOf(
+  em: EntityManager,
+  organizationId: OrganizationId,
+  batch: number,
+): Promise<string[]> {
   const tables = em.getKysely<Tables>();
   const some = tables.selectFrom('broadcast').select('id').where('organization_id', '=', organizationId).limit(batch);
   const deleted = await tables.deleteFrom('broadcast').where('id', 'in', some).returning('id').execute();

@@ -1,10 +1,15 @@
 import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
+import type { OrganizationId } from '../../core/ids.ts';
 import { EventDefinition } from './entity.ts';
 
 /** Steps of the deletion of an organization. Each runs in the caller's transaction. */
 
 /** Locks a batch of the definitions of an organization, so that no occurrences are sent to them. @returns their ids. */
-export async function lockDefinitionsOf(em: EntityManager, organizationId: string, batch: number): Promise<string[]> {
+export async function lockDefinitionsOf(
+  em: EntityManager,
+  organizationId: OrganizationId,
+  batch: number,
+): Promise<string[]> {
   const definitions = await em.find(
     EventDefinition,
     { organization: organizationId },

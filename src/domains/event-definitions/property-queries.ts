@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import type { LoadBatch } from '../../core/graphql/batches.ts';
+import type { OrganizationId } from '../../core/ids.ts';
 import { type OperationContext, requireOrganization } from '../../core/operation.ts';
 import {
   type Readable,
@@ -27,7 +28,7 @@ export function packedProperties(asked: Columns<EventPropertyRow>) {
 
 const MOMENTS = ['createdAt', 'updatedAt'] as const;
 
-const propertiesByDefinition = preparedByShape<{ organizationId: string; ids: readonly string[] }>();
+const propertiesByDefinition = preparedByShape<{ organizationId: OrganizationId; ids: readonly string[] }>();
 
 /** The custom properties of definitions that the caller may see, by definition id, in order of creation. */
 export function customPropertiesOf(

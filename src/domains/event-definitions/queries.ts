@@ -1,4 +1,5 @@
 import { type RawBuilder, type SelectQueryBuilder, sql } from 'kysely';
+import type { OrganizationId } from '../../core/ids.ts';
 import {
   type Order,
   type Page,
@@ -29,12 +30,11 @@ type Tables = Readable<EventDefinitionTables>;
 export type EventDefinitionRow = Omit<RowOf<Tables['event_definition']>, 'organizationId' | 'deletedAt'>;
 
 const DEFINITION_COLUMNS = EVENT_DEFINITION_COLUMNS.filter((name) => name !== 'organizationId' && name !== 'deletedAt');
-
 export const definitionColumns = (asked: Columns<EventDefinitionRow>, ...always: (keyof EventDefinitionRow)[]) =>
   withColumns<EventDefinitionRow>(asked, DEFINITION_COLUMNS, 'id', ...always);
 
 interface Meant {
-  readonly organizationId: string;
+  readonly organizationId: OrganizationId;
   readonly names: readonly string[];
   readonly firstName: string | undefined;
   readonly id: string | null;
@@ -127,7 +127,7 @@ export function propertiesWith(
   return definition.customProperties;
 }
 
-const definitionsById = preparedByShape<{ organizationId: string; ids: readonly string[] }>();
+const definitionsById = preparedByShape<{ organizationId: OrganizationId; ids: readonly string[] }>();
 
 /** The definitions with these ids that the organization has, in any order. */
 export async function findDefinitions(
@@ -166,7 +166,7 @@ export interface EventDefinitionList {
 
 /** The values of a list of definitions. */
 interface Listed {
-  readonly organizationId: string;
+  readonly organizationId: OrganizationId;
   readonly search: string | undefined;
   readonly primaryObjects: readonly string[];
   readonly createdFrom: string | null | undefined;
@@ -188,7 +188,7 @@ function shapeOf({ search, primaryObjects, customObjectNames, hasCustomMatchingI
 }
 
 function listedOf(
-  organizationId: string,
+  organizationId: OrganizationId,
   { search, primaryObjects, customObjectNames, createdFrom, createdBefore }: EventDefinitionFilter,
 ): Listed {
   return {

@@ -1,6 +1,7 @@
 import type { LoadBatch } from '../../core/graphql/batches.ts';
 import { notFound } from '../../core/errors.ts';
 import { groupBy } from '../../core/group-by.ts';
+import type { OrganizationId } from '../../core/ids.ts';
 import { type OperationContext, requireOrganization } from '../../core/operation.ts';
 import type { Columns } from '../../core/postgres/columns.ts';
 import type { CountedPage } from '../../core/postgres/keyset.ts';
@@ -63,7 +64,7 @@ export async function readEventDefinitionsByIds(
  */
 export async function listEventDefinitions(
   context: OperationContext,
-  { organizationId, ...list }: EventDefinitionList & { readonly organizationId?: string },
+  { organizationId, ...list }: EventDefinitionList & { readonly organizationId?: OrganizationId },
 ): Promise<CountedPage<EventDefinitionRow>> {
   requireEventDefinitions(context.actor);
   requireOrganization(context.actor, organizationId);

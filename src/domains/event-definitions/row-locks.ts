@@ -2,6 +2,7 @@ import { LockMode } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
 import { notFound } from '../../core/errors.ts';
 import { groupBy } from '../../core/group-by.ts';
+import type { OrganizationId } from '../../core/ids.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import { type Readable, listOf } from '../../core/postgres/queries.ts';
 import { DEFAULT_PROPERTIES } from './default-properties.ts';
@@ -80,7 +81,7 @@ export async function shareDefinitions(
 
 function shareRows(
   em: OperationContext['em'],
-  organizationId: string,
+  organizationId: OrganizationId,
   references: readonly ReturnType<typeof referenceTo>[],
 ) {
   const names = references.flatMap((reference) => reference.names).filter(isName);

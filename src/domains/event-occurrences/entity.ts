@@ -1,4 +1,5 @@
 import { type InferKyselyDB, defineEntity, p } from '@mikro-orm/postgresql';
+import type { OrganizationId } from '../../core/ids.ts';
 import { columnNames } from '../../core/postgres/queries.ts';
 import { Organization } from '../organizations/entity.ts';
 import type { PropertyValue } from './property-values.ts';
@@ -10,7 +11,7 @@ const EventOccurrenceSchema = defineEntity({
     definitionId: p.uuid().primary(),
     occurredAt: p.datetime().primary(),
     id: p.uuid().primary(),
-    organizationId: p.uuid(),
+    organizationId: p.uuid().$type<OrganizationId>(),
     receivedAt: p.datetime(),
     email: p.text().nullable(),
     utk: p.text().nullable(),
@@ -37,7 +38,7 @@ const EventOccurrenceUuidSchema = defineEntity({
   properties: {
     definitionId: p.uuid().primary(),
     uuid: p.text().primary(),
-    organizationId: p.uuid(),
+    organizationId: p.uuid().$type<OrganizationId>(),
     /** From this moment on the uuid counts as new. */
     expiresAt: p.datetime(),
   },

@@ -1,3 +1,4 @@
+import type { OrganizationId } from '../../core/ids.ts';
 import type { CountedPage } from '../../core/postgres/keyset.ts';
 import type { Columns } from '../../core/postgres/columns.ts';
 import { type OperationContext, requireAccess, requireOrganization, write } from '../../core/operation.ts';
@@ -48,7 +49,7 @@ export const removeObjectIdentifiers = write(
 /** A page of the identifiers of an organization, which has to be the acting one. */
 export async function listObjectIdentifiers(
   context: OperationContext,
-  organizationId: string,
+  organizationId: OrganizationId,
   list: ObjectIdentifierList,
 ): Promise<CountedPage<ObjectIdentifierRow>> {
   requireAccess(context.actor, READ_IDENTIFIERS, organizationId);

@@ -1,4 +1,5 @@
 import { type SelectQueryBuilder, sql } from 'kysely';
+import type { OrganizationId } from '../../core/ids.ts';
 import { type Columns, withColumns } from '../../core/postgres/columns.ts';
 import { type Ordering, type Page, type PageArguments, planPage } from '../../core/postgres/keyset.ts';
 import { type Readable, type RowOf, columns, listOf, queriesOn } from '../../core/postgres/queries.ts';
@@ -43,7 +44,7 @@ export interface ObjectIdentifierList {
 
 function identifiersThat<Row>(
   query: SelectQueryBuilder<Tables & { i: Tables['object_identifier'] }, 'i', Row>,
-  organizationId: string,
+  organizationId: OrganizationId,
   filter: ObjectIdentifierFilter,
 ): typeof query {
   const conditions = [
@@ -101,7 +102,7 @@ export async function findIdentifiers(
 /** Deletes those of the identifiers that the organization has, in the caller's transaction. @returns their ids. */
 export async function deleteIdentifiers(
   em: OperationContext['em'],
-  organizationId: string,
+  organizationId: OrganizationId,
   ids: readonly string[],
 ): Promise<string[]> {
   const deleted = await em
@@ -117,7 +118,7 @@ export async function deleteIdentifiers(
 /** Inserts or updates identifiers in one order, so that no two transactions wait for each other. */
 export async function storeIdentifiers(
   { em, now }: Pick<OperationContext, 'em' | 'now'>,
-  organizationId: string,
+  organizationId: OrganizationId,
   { objectType, propertyName, identifiers }: RegisterObjectIdentifiersInput,
 ): Promise<void> {
   const at = now();

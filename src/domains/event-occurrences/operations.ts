@@ -2,6 +2,7 @@ import { type InputFault, NotFoundError } from '../../core/errors.ts';
 import { invalidInput } from '../../core/validation.ts';
 import { type OperationContext, guarded, requireOrganization, write } from '../../core/operation.ts';
 import { type AuditTarget } from '../../core/audit.ts';
+import type { OrganizationId } from '../../core/ids.ts';
 import { type SharedDefinition, propertyMeantBy, shareDefinitions } from '../event-definitions/operations.ts';
 import { type CheckedOccurrence, checkOccurrence } from './occurrence-validation.ts';
 import type { SendEventOccurrenceInput, SendEventOccurrencesInput } from './input.ts';
@@ -118,7 +119,7 @@ const NOT_FOUND = 'NOT_FOUND';
 /** Leaves out repeats: of the occurrences with one uuid, only the first counts. */
 async function withoutKnown(
   context: OperationContext,
-  organizationId: string,
+  organizationId: OrganizationId,
   checked: readonly Checked[],
 ): Promise<Checked[]> {
   const firsts = new Map<string, Checked & { uuid: string }>();

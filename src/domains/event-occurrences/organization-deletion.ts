@@ -1,9 +1,14 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
+import type { OrganizationId } from '../../core/ids.ts';
 import type { Readable } from '../../core/postgres/queries.ts';
 import type { EventOccurrenceTables } from './entity.ts';
 
 /** Deletes a batch of the object identifiers of an organization, in the caller's transaction. @returns their object ids. */
-export async function deleteIdentifiersOf(em: EntityManager, organizationId: string, batch: number): Promise<string[]> {
+export async function deleteIdentifiersOf(
+  em: EntityManager,
+  organizationId: OrganizationId,
+  batch: number,
+): Promise<string[]> {
   const tables = em.getKysely<Readable<EventOccurrenceTables>>();
   const some = tables
     .selectFrom('object_identifier')

@@ -1,5 +1,6 @@
 import type { LoadBatch } from '../../core/graphql/batches.ts';
 import { invalid } from '../../core/errors.ts';
+import type { OrganizationId } from '../../core/ids.ts';
 import type { Page } from '../../core/postgres/keyset.ts';
 import { type OperationContext, requireAccess, requireOrganization } from '../../core/operation.ts';
 import type { Columns } from '../../core/postgres/columns.ts';
@@ -143,7 +144,10 @@ export interface MonthlyUsage {
 }
 
 /** How many occurrences the organization has sent in this month, and how many it may send. */
-export async function readMonthlyUsage(context: OperationContext, organizationId: string): Promise<MonthlyUsage> {
+export async function readMonthlyUsage(
+  context: OperationContext,
+  organizationId: OrganizationId,
+): Promise<MonthlyUsage> {
   requireAccess(context.actor, READ_USAGE);
   requireOrganization(context.actor, organizationId);
   const at = context.now();

@@ -1,4 +1,5 @@
 import { type Expression, type SqlBool, expressionBuilder, sql } from 'kysely';
+import type { OrganizationId } from '../../core/ids.ts';
 import { type Ordering, type Page, type PagePlan, planPage } from '../../core/postgres/keyset.ts';
 import { type OperationContext, requireOrganization } from '../../core/operation.ts';
 import { type Readable, listOf, queriesOn } from '../../core/postgres/queries.ts';
@@ -34,7 +35,7 @@ const eb = expressionBuilder<Tables & { o: Tables['event_occurrence'] }, 'o'>();
 const asText = (value: string): string => value.replaceAll('\0', ' ');
 
 /** The conditions on `event_occurrence as o`. */
-function conditions(organizationId: string, search: OccurrenceSearch): Expression<SqlBool> {
+function conditions(organizationId: OrganizationId, search: OccurrenceSearch): Expression<SqlBool> {
   const { objectId, occurredAfter, occurredBefore, ids, propertyValues } = search;
   return eb.and([
     ...(objectId === undefined ? [] : [eb('o.object_id', '=', objectId)]),
@@ -56,7 +57,7 @@ function hasId(ids: readonly string[]): Expression<SqlBool> {
 
 /** The object that has these values of its properties, as they were registered. A contact is known by its address, too. */
 function objectConditions(
-  organizationId: string,
+  organizationId: OrganizationId,
   { objectType, objectPropertyValues }: OccurrenceSearch,
 ): Expression<SqlBool>[] {
   return objectPropertyValues.map(([name, value]) => {
@@ -84,7 +85,7 @@ function planOf({ direction, page: { limit, after, before } }: OccurrenceSearch)
 }
 
 /** The keys of the rows of a page. Of each definition at most so many are read, from an index. */
-function keysOf(plan: PagePlan<FoundOccurrence>, organizationId: string, search: OccurrenceSearch) {
+function keysOf(plan: PagePlan<FoundOccurrence>, organizationId: OrganizationId, search: OccurrenceSearch) {
   const { definitionId, objectType } = search;
   return plan.apply(
     db

@@ -1,6 +1,7 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
 import { DomainError } from '../../core/errors.ts';
+import type { OrganizationId } from '../../core/ids.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import { type Readable, listOf } from '../../core/postgres/queries.ts';
 import type { Link } from './occurrence-validation.ts';
@@ -31,7 +32,7 @@ export interface NewOccurrence {
 /** The ids of the objects that have these values, by `keyOf` the link. */
 export async function findObjects(
   { em }: Work,
-  organizationId: string,
+  organizationId: OrganizationId,
   links: readonly Link[],
 ): Promise<Map<string, string>> {
   if (links.length === 0) return new Map();
@@ -73,7 +74,11 @@ export interface Sent {
  * order, so that no two wait for each other.
  * @returns those that were free.
  */
-export async function claimUuids({ em, now }: Work, organizationId: string, uuids: readonly Sent[]): Promise<Sent[]> {
+export async function claimUuids(
+  { em, now }: Work,
+  organizationId: OrganizationId,
+  uuids: readonly Sent[],
+): Promise<Sent[]> {
   if (uuids.length === 0) return [];
   const at = now();
   const expiresAt = new Date(at);
@@ -142,7 +147,7 @@ export async function deleteExpiredUuids(em: EntityManager, at: Date, batch: num
  */
 export async function countOccurrences(
   { em, now }: Work,
-  organizationId: string,
+  organizationId: OrganizationId,
   added: number,
   limit: number,
 ): Promise<void> {
@@ -181,7 +186,7 @@ function overLimit(limit: number, at: Date): DomainError {
 
 export async function storeOccurrences(
   { em, now }: Work,
-  organizationId: string,
+  organizationId: OrganizationId,
   occurrences: readonly NewOccurrence[],
 ): Promise<void> {
   if (occurrences.length === 0) return;

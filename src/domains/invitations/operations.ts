@@ -1,6 +1,7 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { auditEntry, recordAudit } from '../../core/audit.ts';
 import { ConflictError, ForbiddenError, notFound } from '../../core/errors.ts';
+import type { OrganizationId } from '../../core/ids.ts';
 import {
   type OperationContext,
   type Role,
@@ -89,7 +90,7 @@ export const inviteOrganizationMember = write(
   },
 );
 
-function targetOf({ id }: { readonly id: string }, organizationId?: string) {
+function targetOf({ id }: { readonly id: string }, organizationId?: OrganizationId) {
   return { type: 'OrganizationInvitation', id, organizationId };
 }
 

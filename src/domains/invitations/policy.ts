@@ -1,3 +1,4 @@
+import type { OrganizationId } from '../../core/ids.ts';
 import type { Access, Actor } from '../../core/operation.ts';
 import { ADMINISTER_ORGANIZATION, READ_MEMBERS, mayAdminister } from '../organizations/policy.ts';
 
@@ -8,6 +9,6 @@ export const READ_INVITATIONS: Access = { ...READ_MEMBERS, role: 'admin' };
 export const ACCEPT_INVITATIONS: Access = { scopes: ['organizations.write'], inOrganization: false };
 
 /** Whether the caller may revoke an invitation that they see. */
-export function mayRevoke(actor: Actor, { organizationId }: { readonly organizationId: string }): boolean {
+export function mayRevoke(actor: Actor, { organizationId }: { readonly organizationId: OrganizationId }): boolean {
   return mayAdminister(actor, organizationId);
 }

@@ -1,5 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { type Expression, type SqlBool, sql } from 'kysely';
+import type { OrganizationId, UserId } from '../../core/ids.ts';
 import { type Order, type Page, type PageArguments, orderingBy, planPage } from '../../core/postgres/keyset.ts';
 import type { OperationContext, Role } from '../../core/operation.ts';
 import { type Readable, type RowOf, asRow, columns, listOf, queriesOn } from '../../core/postgres/queries.ts';
@@ -36,7 +37,7 @@ const openInvitations = (now: OperationContext['now']) => db.selectFrom('invitat
 /** Those of the ids that are open invitations of the organization, in no particular order. */
 export function findInvitations(
   { sql: reader, now }: OperationContext,
-  organizationId: string,
+  organizationId: OrganizationId,
   ids: readonly string[],
   asked?: Columns<InvitationRow>,
 ): Promise<InvitationRow[]> {
@@ -60,7 +61,7 @@ const ORDERED_BY = {
 } as const;
 
 export interface InvitationList {
-  readonly organizationId: string;
+  readonly organizationId: OrganizationId;
   readonly filter: InvitationFilter;
   readonly order: Order<InvitationOrderField>;
 }
@@ -125,7 +126,7 @@ export async function openInvitationOf(
 }
 
 /** Whether somebody with this e-mail address is a member of the organization. */
-export async function isMember(em: EntityManager, organizationId: string, email: string): Promise<boolean> {
+export async function isMember(em: EntityManager, organizationId: OrganizationId, email: string): Promise<boolean> {
   const row = await tablesOf(em)
     .selectFrom('membership as m')
     .innerJoin('user_account as u', 'u.id', 'm.user_id')
@@ -145,13 +146,16 @@ export async function deleteExpiredInvitations(em: EntityManager, at: Date, batc
 }
 
 /** Deletes the invitations of organizations that end. Part of the caller's transaction, which has locked them. */
-export async function deleteInvitationsOf(em: EntityManager, organizationIds: readonly string[]): Promise<void> {
+export async function deleteInvitationsOf(
+  em: EntityManager,
+  organizationIds: readonly OrganizationId[],
+): Promise<void> {
   if (organizationIds.length === 0) return;
   await tablesOf(em).deleteFrom('invitation').where('organization_id', 'in', organizationIds).execute();
 }
 
 /** Deletes the invitations of a person whose account is being deleted, by their address. Part of the caller's transaction. */
-export async function deleteInvitationsTo(em: EntityManager, userId: string): Promise<void> {
+export async function deleteInvitationsTo(em: EntityManager, userId: UserId): Promise<void> {
   const address = tablesOf(em).selectFrom('user_account').select('email').where('id', '=', userId);
   await tablesOf(em).deleteFrom('invitation').where('email', 'in', address).execute();
 }

@@ -1,5 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import type { OAuthTokens } from '@modelcontextprotocol/client';
+import type { OrganizationId } from '../../core/ids.ts';
 import { deleteSecrets, readSecrets, storeSecret } from '../../core/secrets/secret-store.ts';
 import type { SecretBox } from '../../core/secrets/secrets.ts';
 import type { McpConnection } from './entity.ts';
@@ -149,7 +150,7 @@ export interface PendingSecret {
 export function storePending(
   em: EntityManager,
   secrets: Store,
-  owner: { id: string; organizationId: string },
+  owner: { id: string; organizationId: OrganizationId },
   pending: PendingSecret,
 ): Promise<void> {
   return storeSecret(em, secrets, { table: AUTHORIZATION_TABLE, ...owner }, CODE_VERIFIER, JSON.stringify(pending));

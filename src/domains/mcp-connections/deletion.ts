@@ -1,5 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
+import type { OrganizationId, UserId } from '../../core/ids.ts';
 import { type Readable, listOf } from '../../core/postgres/queries.ts';
 import { deleteSecretsOf } from '../../core/secrets/secret-store.ts';
 import { AUTHORIZATION_TABLE, CONNECTION_TABLE } from './credentials.ts';
@@ -12,7 +13,7 @@ const tablesOf = (em: EntityManager) => em.getKysely<Readable<McpConnectionTable
 
 /** Which connections: of an organization, those that somebody keeps for themselves, or both. */
 export interface WhoseConnections {
-  readonly organizationId?: string;
+  readonly organizationId?: OrganizationId;
   readonly personalOf?: string;
 }
 
@@ -55,7 +56,7 @@ export async function deleteConnectionRows(em: EntityManager, ids: readonly stri
 }
 
 /** Deletes a batch of the authorizations that a user has begun. @returns their ids. */
-export async function deleteAuthorizationsOf(em: EntityManager, userId: string, batch: number): Promise<string[]> {
+export async function deleteAuthorizationsOf(em: EntityManager, userId: UserId, batch: number): Promise<string[]> {
   const tables = tablesOf(em);
   const some = tables.selectFrom('mcp_authorization').select('id').where('user_id', '=', userId).limit(batch);
   const deleted = await tables.deleteFrom('mcp_authorization').where('id', 'in', some).returning('id').execute();
@@ -65,7 +66,7 @@ export async function deleteAuthorizationsOf(em: EntityManager, userId: string, 
 }
 
 /** A batch of the shared connections that a user has created no longer say whose they were. @returns their ids. */
-export async function forgetConnectionOwner(em: EntityManager, userId: string, batch: number): Promise<string[]> {
+export async function forgetConnectionOwner(em: EntityManager, userId: UserId, batch: number): Promise<string[]> {
   const tables = tablesOf(em);
   const some = tables
     .selectFrom('mcp_connection')

@@ -1,4 +1,5 @@
 import { type InferKyselyDB, type Opt, defineEntity, p } from '@mikro-orm/postgresql';
+import type { ApiKeyId, OrganizationId } from '../../core/ids.ts';
 import { Organization } from '../organizations/entity.ts';
 import { User } from '../users/entity.ts';
 import type { AuthorizationServer } from './oauth/client.ts';
@@ -132,7 +133,7 @@ const McpAuthorizationSchema = defineEntity({
     connection: () => p.manyToOne(McpConnection).deleteRule('cascade'),
     user: () => p.manyToOne(User).deleteRule('cascade'),
     /** Of the request that began it; names the user in the audit log. */
-    keyId: p.uuid().nullable(),
+    keyId: p.uuid().$type<ApiKeyId>().nullable(),
     /** SHA-256 of the `state` parameter, which is the credential of the callback. */
     stateHash: p.blob(),
     issuer: p.text(),
@@ -156,7 +157,7 @@ const McpTokenRevocationSchema = defineEntity({
   properties: {
     id: p.uuid().primary(),
     /** No relation: it outlives the organization by a few hours at most. */
-    organizationId: p.uuid(),
+    organizationId: p.uuid().$type<OrganizationId>(),
     authorizationServer: p.json<AuthorizationServer>(),
     attempts: p.integer(),
     createdAt: p.datetime(),

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { ConflictError, ForbiddenError, type InputFault, ValidationError, notFound } from '../../core/errors.ts';
 import { requireUnchanged } from '../../core/expected-version.ts';
 import { groupBy } from '../../core/group-by.ts';
+import type { OrganizationId } from '../../core/ids.ts';
 import type { CountedPage, PageArguments } from '../../core/postgres/keyset.ts';
 import type { Columns } from '../../core/postgres/columns.ts';
 import {
@@ -236,7 +237,7 @@ export const listMcpConnections = guarded(
   READ_MCP_CONNECTIONS,
   async (
     context: OperationContext,
-    { organizationId, page, ...list }: McpConnectionList & { organizationId?: string; page: PageArguments },
+    { organizationId, page, ...list }: McpConnectionList & { organizationId?: OrganizationId; page: PageArguments },
     selected?: Columns<McpConnectionRow>,
   ): Promise<CountedPage<McpConnectionRow>> => {
     requireOrganization(context.actor, organizationId);

@@ -8,6 +8,7 @@ import {
   requireOrganization,
 } from '../../core/operation.ts';
 import { type AuditTarget } from '../../core/audit.ts';
+import type { OrganizationId, UserId } from '../../core/ids.ts';
 import { type Reach, filterOf } from '../../core/postgres/reach.ts';
 import { McpConnection, type Visibility } from './entity.ts';
 
@@ -26,19 +27,22 @@ export function reachedBy(actor: Actor): Reach<Ownership> {
 }
 
 /** The same for a caller whose ids are known only when a prepared query runs. */
-export function visibleTo<Id>({ organizationId, userId }: Viewer<Id>): Reach<Ownership<Id>> {
+export function visibleTo<Organization, User>({
+  organizationId,
+  userId,
+}: Viewer<Organization, User>): Reach<Ownership<Organization, User>> {
   return { all: { organizationId }, anyOf: [{ visibility: 'shared' }, { ownerId: userId }] };
 }
 
-interface Viewer<Id> {
-  readonly organizationId: Id;
-  readonly userId: Id;
+interface Viewer<Organization, User> {
+  readonly organizationId: Organization;
+  readonly userId: User;
 }
 
-/** What decides who may see a connection. `Id` is an id, or its place in a prepared query. */
-interface Ownership<Id = string> {
-  readonly organizationId: Id;
-  readonly ownerId: Id | null;
+/** What decides who may see a connection. Each parameter is an id, or its place in a prepared query. */
+interface Ownership<Organization = OrganizationId, User = UserId> {
+  readonly organizationId: Organization;
+  readonly ownerId: User | null;
   readonly visibility: Visibility;
 }
 

@@ -1,13 +1,14 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { z } from 'zod';
 import { settleChanges } from '../../core/authority.ts';
+import type { OrganizationId } from '../../core/ids.ts';
 import { type JobContext, type JobHandler, jobHandler } from '../../core/jobs.ts';
 import { deleteOrganizationRow, lockOrganization } from '../organizations/operations.ts';
 import { deletionJobTopic } from '../user-deletions/operations.ts';
 import { deleteContentsOf, deleteRestOf, lockJob, purgeSessions } from '../user-deletions/deletion-operations.ts';
 
 /** Deletes a batch of what the gateway keeps for an organization beside the nouns. @returns how many rows. */
-type DeleteMore = (em: EntityManager, organizationId: string, batch: number) => Promise<number>;
+type DeleteMore = (em: EntityManager, organizationId: OrganizationId, batch: number) => Promise<number>;
 
 const BATCH = 5_000;
 

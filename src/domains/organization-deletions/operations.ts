@@ -1,4 +1,5 @@
 import { invalid, notFound } from '../../core/errors.ts';
+import type { OrganizationId } from '../../core/ids.ts';
 import { enqueueJob } from '../../core/jobs.ts';
 import { type OperationContext, guarded, requireOrganization, write } from '../../core/operation.ts';
 import { apiKeyTopic } from '../api-keys/entity.ts';
@@ -67,7 +68,7 @@ const begin = write(
  */
 export const readDeletionPreview = guarded(
   DELETE_ORGANIZATION,
-  async (context: OperationContext, organizationId: string): Promise<DeletionPreview> => {
+  async (context: OperationContext, organizationId: OrganizationId): Promise<DeletionPreview> => {
     requireOrganization(context.actor, organizationId);
     const preview = await findDeletionPreview(context, organizationId);
     if (!preview) throw notFound('organization');

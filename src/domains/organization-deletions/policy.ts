@@ -1,3 +1,4 @@
+import type { OrganizationId } from '../../core/ids.ts';
 import { type Access, type Actor, hasAccess } from '../../core/operation.ts';
 import { ADMINISTER_ORGANIZATION } from '../organizations/policy.ts';
 
@@ -5,6 +6,6 @@ import { ADMINISTER_ORGANIZATION } from '../organizations/policy.ts';
 export const DELETE_ORGANIZATION: Access = ADMINISTER_ORGANIZATION;
 
 /** Whether the caller may delete an organization: the one they act in, as an administrator. */
-export function mayDelete(actor: Actor, organizationId: string): boolean {
+export function mayDelete(actor: Actor, organizationId: OrganizationId): boolean {
   return hasAccess(actor, DELETE_ORGANIZATION, organizationId);
 }

@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import type { OrganizationId } from '../../core/ids.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import { queriesOn } from '../../core/postgres/queries.ts';
 import type { ApiKeyTables } from '../api-keys/entity.ts';
@@ -28,7 +29,7 @@ const count = sql<number>`count(*)::int`.as('count');
 /** What the organization holds, in one statement. The events of a session have the ids from that of the oldest to that of the last. */
 export async function findDeletionPreview(
   { sql: reader }: Pick<OperationContext, 'sql'>,
-  organizationId: string,
+  organizationId: OrganizationId,
 ): Promise<DeletionPreview | undefined> {
   return reader.first(
     db

@@ -1,4 +1,5 @@
 import { type InferKyselyDB, type Opt, defineEntity, p } from '@mikro-orm/postgresql';
+import type { OrganizationId } from '../../core/ids.ts';
 import type { Subscriptions } from '../../core/config.ts';
 import { ROLES } from '../../core/operation.ts';
 import { columnNames } from '../../core/postgres/queries.ts';
@@ -8,7 +9,7 @@ const OrganizationSchema = defineEntity({
   name: 'Organization',
   tableName: 'organization',
   properties: {
-    id: p.uuid().primary(),
+    id: p.uuid().$type<OrganizationId>().primary(),
     /** Counts organizations; part of fully qualified event names (`pe<number>_<name>`). */
     number: p.integer().generated('identity').$type<Opt<number>>(),
     name: p.text(),

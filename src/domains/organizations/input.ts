@@ -3,7 +3,8 @@ import { expectedUpdatedAtInput } from '../../core/expected-version.ts';
 import { listInput } from '../../core/lists.ts';
 import { createdBetween } from '../../core/moment-input.ts';
 import { ROLES } from '../../core/operation.ts';
-import { httpUri, optional, text, withDefault, rule } from '../../core/validation.ts';
+import type { OrganizationId, UserId } from '../../core/ids.ts';
+import { httpUri, idOf, optional, rule, text, withDefault } from '../../core/validation.ts';
 
 const name = text({ min: 1, max: 100 }).refine(
   (value) => value === '' || value.trim() !== '',
@@ -49,19 +50,19 @@ export const memberFilter = z.strictObject({ roles, search: text({ max: 254 }).n
 export type MemberFilter = z.output<typeof memberFilter>;
 
 /** The acting organization, named or not. */
-export const leaveOrganizationInput = z.strictObject({ organizationId: optional(z.uuid()) });
+export const leaveOrganizationInput = z.strictObject({ organizationId: optional(idOf<OrganizationId>()) });
 export type LeaveOrganizationInput = z.output<typeof leaveOrganizationInput>;
 
 export const updateOrganizationInput = z.strictObject({
-  organizationId: z.uuid(),
+  organizationId: idOf<OrganizationId>(),
   name: name.optional(),
   logoUrl: logoUrl.nullable().optional(),
   expectedUpdatedAt: expectedUpdatedAtInput,
 });
 export type UpdateOrganizationInput = z.output<typeof updateOrganizationInput>;
 
-export const changeOrganizationMemberRoleInput = z.strictObject({ userId: z.uuid(), role: z.enum(ROLES) });
+export const changeOrganizationMemberRoleInput = z.strictObject({ userId: idOf<UserId>(), role: z.enum(ROLES) });
 export type ChangeOrganizationMemberRoleInput = z.output<typeof changeOrganizationMemberRoleInput>;
 
-export const removeOrganizationMemberInput = z.strictObject({ userId: z.uuid() });
+export const removeOrganizationMemberInput = z.strictObject({ userId: idOf<UserId>() });
 export type RemoveOrganizationMemberInput = z.output<typeof removeOrganizationMemberInput>;

@@ -1,5 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
+import type { OrganizationId, UserId } from '../../core/ids.ts';
 import { type Readable, listOf } from '../../core/postgres/queries.ts';
 import { Organization, type OrganizationTables } from './entity.ts';
 import { lockOrganization } from './lock.ts';
@@ -11,7 +12,7 @@ const tablesOf = (em: EntityManager) => em.getKysely<Readable<OrganizationTables
 /** The organizations that have other members and this user as their only administrator; at most 10, by time of creation. */
 export function organizationsAdministeredBy(
   em: EntityManager,
-  userId: string,
+  userId: UserId,
 ): Promise<{ id: string; name: string }[]> {
   return tablesOf(em)
     .selectFrom('membership as m')
@@ -35,7 +36,7 @@ export function organizationsAdministeredBy(
 }
 
 /** Locks the user's organizations, in the order of their ids, so that two deletions do not wait for each other. */
-export async function lockOrganizationsOf(em: EntityManager, userId: string): Promise<void> {
+export async function lockOrganizationsOf(em: EntityManager, userId: UserId): Promise<void> {
   const memberships = await tablesOf(em)
     .selectFrom('membership')
     .select('organization_id as id')
@@ -51,7 +52,7 @@ export async function lockOrganizationsOf(em: EntityManager, userId: string): Pr
  */
 export async function leaveOrganizations(
   em: EntityManager,
-  userId: string,
+  userId: UserId,
 ): Promise<{ emptied: string[]; others: string[] }> {
   const db = tablesOf(em);
   const left = await db
@@ -80,7 +81,7 @@ export async function leaveOrganizations(
  * person owns.
  * @returns whose memberships these were.
  */
-export async function emptyOrganization(em: EntityManager, organizationId: string): Promise<string[]> {
+export async function emptyOrganization(em: EntityManager, organizationId: OrganizationId): Promise<string[]> {
   const db = tablesOf(em);
   const members = await db
     .deleteFrom('membership')
@@ -92,6 +93,6 @@ export async function emptyOrganization(em: EntityManager, organizationId: strin
 }
 
 /** Deletes an organization with all that refers to it by a foreign key that cascades. */
-export async function deleteOrganizationRow(em: EntityManager, organizationId: string): Promise<void> {
+export async function deleteOrganizationRow(em: EntityManager, organizationId: OrganizationId): Promise<void> {
   await em.nativeDelete(Organization, { id: organizationId });
 }

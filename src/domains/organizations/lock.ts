@@ -1,4 +1,5 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
+import type { OrganizationId } from '../../core/ids.ts';
 import type { Readable } from '../../core/postgres/queries.ts';
 import type { OrganizationTables } from './entity.ts';
 
@@ -8,7 +9,7 @@ import type { OrganizationTables } from './entity.ts';
  */
 export async function lockOrganization(
   em: EntityManager,
-  organizationId: string,
+  organizationId: OrganizationId,
   { forDeletion = false } = {},
 ): Promise<void> {
   const query = em

@@ -8,6 +8,7 @@ import {
   write,
 } from '../../core/operation.ts';
 import { type AuditTarget } from '../../core/audit.ts';
+import type { UserId } from '../../core/ids.ts';
 import type { Columns } from '../../core/postgres/columns.ts';
 import type { CountedPage, PageArguments } from '../../core/postgres/keyset.ts';
 import type { Role } from '../../core/operation.ts';
@@ -112,7 +113,7 @@ const leave = write(
 /** Those of the users who are members of the organization, which is the one that the caller acts in; nobody of another one. */
 export const readMembers = guarded(
   READ_MEMBERS,
-  (context: OperationContext, userIds: readonly string[], selected?: Columns<MemberRow>): Promise<MemberRow[]> =>
+  (context: OperationContext, userIds: readonly UserId[], selected?: Columns<MemberRow>): Promise<MemberRow[]> =>
     findMembers(context, requireOrganization(context.actor).id, userIds, selected),
 );
 
@@ -152,7 +153,7 @@ function memberOf({ user }: MemberChange): AuditTarget {
   return { type: 'User', id: user.id };
 }
 
-async function lockMember(em: EntityManager, actor: OperationContext['actor'], userId: string) {
+async function lockMember(em: EntityManager, actor: OperationContext['actor'], userId: UserId) {
   const organization = requireOrganization(actor);
   await lockOrganization(em, organization.id);
   // Waits for those who create a key in its name.

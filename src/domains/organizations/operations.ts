@@ -5,6 +5,7 @@ import { requireUnchanged } from '../../core/expected-version.ts';
 import type { CountedPage, PageArguments } from '../../core/postgres/keyset.ts';
 import { ANYBODY, type OperationContext, guarded, requireScope, write } from '../../core/operation.ts';
 import { type AuditTarget, auditEntry, recordAudit } from '../../core/audit.ts';
+import type { OrganizationId, UserId } from '../../core/ids.ts';
 import type { Readable } from '../../core/postgres/queries.ts';
 import { type CreatedApiKey, issueApiKeyLike } from '../api-keys/operations.ts';
 import { type Columns, ifKnown } from '../../core/postgres/columns.ts';
@@ -125,7 +126,7 @@ export async function findOrCreateOrganization(
     readonly settings: Pick<OperationContext['settings'], 'defaultSubscriptions'>;
   },
   slug: string,
-  creatorId: string,
+  creatorId: UserId,
 ): Promise<{ organization: Organization; isNew: boolean }> {
   const [id, at] = [newId(), now()];
   await em.upsert(
@@ -167,7 +168,7 @@ export const updateOrganization = write(
 /** Those of the ids that are organizations of the caller; a key that belongs to one organization sees that one alone. */
 export function readOrganizations(
   context: OperationContext,
-  ids: readonly string[],
+  ids: readonly OrganizationId[],
   selected?: Columns<OrganizationRow>,
 ): Promise<OrganizationRow[]> {
   return findOrganizations(context, ids, selected);

@@ -1,6 +1,7 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
 import { ConflictError } from '../../core/errors.ts';
+import type { UserId } from '../../core/ids.ts';
 import { lockName } from '../../core/postgres/advisory-lock.ts';
 import type { Readable } from '../../core/postgres/queries.ts';
 import type { OrganizationTables } from './entity.ts';
@@ -12,7 +13,7 @@ export const MAX_OWNED_ORGANIZATIONS = 20;
  * Checks that a person may own one more organization, and locks their count until the transaction ends.
  * @throws ConflictError when they own as many as they may.
  */
-export async function requireRoomToOwn(em: EntityManager, userId: string): Promise<void> {
+export async function requireRoomToOwn(em: EntityManager, userId: UserId): Promise<void> {
   await lockName(em, `owned organizations of ${userId}`);
   const owned = await em
     .getKysely<Readable<OrganizationTables>>()

@@ -1,4 +1,5 @@
 import { notFound } from '../../core/errors.ts';
+import type { OrganizationId, UserId } from '../../core/ids.ts';
 import {
   type Access,
   type ActingOrganization,
@@ -29,11 +30,15 @@ export function actingOrganization(actor: Actor, named: string | undefined): Act
 }
 
 /** The memberships whose organizations the caller reaches: all of the user, but for a key that belongs to one organization that one alone. */
-export function reachedBy({ userId, organization, isBound }: Actor): Reach<{ userId: string; organizationId: string }> {
+export function reachedBy({
+  userId,
+  organization,
+  isBound,
+}: Actor): Reach<{ userId: UserId; organizationId: OrganizationId }> {
   return { all: { userId, ...(isBound && organization && { organizationId: organization.id }) } };
 }
 
 /** Whether the caller may change an organization, its members and invitations: the one they act in, as an administrator. */
-export function mayAdminister(actor: Actor, organizationId: string): boolean {
+export function mayAdminister(actor: Actor, organizationId: OrganizationId): boolean {
   return hasAccess(actor, ADMINISTER_ORGANIZATION, organizationId);
 }

@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import type { LoadBatch } from '../../core/graphql/batches.ts';
+import type { OrganizationId, UserId } from '../../core/ids.ts';
 import {
   type Order,
   type Ordering,
@@ -44,7 +45,7 @@ const reached = (actor: OperationContext['actor']) =>
 /** Those of the ids that are organizations of the caller, in no particular order. */
 export async function findOrganizations(
   { actor, sql: reader }: OperationContext,
-  ids: readonly string[],
+  ids: readonly OrganizationId[],
   asked?: Columns<OrganizationRow>,
 ): Promise<OrganizationRow[]> {
   return reader.all(
@@ -171,8 +172,8 @@ const ALL_MEMBER_COLUMNS = Object.keys(MEMBER_COLUMNS) as (keyof MemberRow)[];
 /** Those of the users who are members of the organization, in no particular order. */
 export function findMembers(
   { sql: reader }: OperationContext,
-  organizationId: string,
-  userIds: readonly string[],
+  organizationId: OrganizationId,
+  userIds: readonly UserId[],
   asked?: Columns<MemberRow>,
 ): Promise<MemberRow[]> {
   const names = withColumns<MemberRow>(asked, ALL_MEMBER_COLUMNS, 'organizationId', 'userId');
@@ -183,7 +184,7 @@ export function findMembers(
   );
 }
 
-function membersOf(organizationId: string) {
+function membersOf(organizationId: OrganizationId) {
   return db
     .selectFrom('membership as m')
     .innerJoin('user_account as u', 'u.id', 'm.user_id')
@@ -191,7 +192,7 @@ function membersOf(organizationId: string) {
 }
 
 export interface MemberList {
-  readonly organizationId: string;
+  readonly organizationId: OrganizationId;
   readonly filter: MemberFilter;
   readonly order: Order<'JOINED_AT'>;
 }

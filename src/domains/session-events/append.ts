@@ -1,6 +1,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import { type AuditValues, type NewAuditEntry, auditInsert, auditValues } from '../../core/audit.ts';
 import { type AuthorityValues, authorityValues, hasAuthority } from '../../core/authority.ts';
+import type { OrganizationId, SessionId, UserId } from '../../core/ids.ts';
 import type { OperationContext, Role } from '../../core/operation.ts';
 import { type Statement, preparedByShape, queriesOn } from '../../core/postgres/queries.ts';
 import { within } from '../../core/postgres/reach.ts';
@@ -15,9 +16,9 @@ const afterHead = queriesOn<SessionEventTables & { head: { base: number } }>();
 
 /** Lists without special characters are one text each, which is cheaper to make and to send than an array, whose every element is escaped. */
 interface Given extends AuditValues, AuthorityValues {
-  readonly sessionId: string;
-  readonly organizationId: string;
-  readonly userId: string;
+  readonly sessionId: SessionId;
+  readonly organizationId: OrganizationId;
+  readonly userId: UserId;
   readonly count: number;
   readonly batchId: string | null;
   readonly now: Date;

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import type { SessionId } from '../../core/ids.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import { queriesOn } from '../../core/postgres/queries.ts';
 import type { SessionEventTables } from './entity.ts';
@@ -16,7 +17,7 @@ export interface StoredBatch {
 
 export async function findBatch(
   { sql: reader }: OperationContext,
-  sessionId: string,
+  sessionId: SessionId,
   batchId: string,
 ): Promise<StoredBatch | undefined> {
   return reader.first(
@@ -34,7 +35,7 @@ const MAX_BYTES = 8 * 1024 * 1024;
 /** Whether the stored batch has these events: the same data by value, whatever the order of its fields. */
 export async function isSameBatch(
   context: OperationContext,
-  sessionId: string,
+  sessionId: SessionId,
   { firstId, lastId }: StoredBatch,
   events: readonly RecordedEvent[],
 ): Promise<boolean> {

@@ -1,4 +1,5 @@
 import { type InferKyselyDB, defineEntity, p } from '@mikro-orm/postgresql';
+import type { OrganizationId, SessionId } from '../../core/ids.ts';
 import { Session } from '../sessions/entity.ts';
 
 const SessionEventBatchSchema = defineEntity({
@@ -7,7 +8,7 @@ const SessionEventBatchSchema = defineEntity({
   properties: {
     session: () => p.manyToOne(Session).primary().deleteRule('cascade'),
     batchId: p.text().primary(),
-    organizationId: p.uuid(),
+    organizationId: p.uuid().$type<OrganizationId>(),
     firstId: p.bigint('number'),
     lastId: p.bigint('number'),
     createdAt: p.datetime(),
@@ -22,9 +23,9 @@ const SessionEventSchema = defineEntity({
   name: 'SessionEvent',
   tableName: 'session_event',
   properties: {
-    sessionId: p.uuid().primary(),
+    sessionId: p.uuid().$type<SessionId>().primary(),
     id: p.bigint('number').primary(),
-    organizationId: p.uuid(),
+    organizationId: p.uuid().$type<OrganizationId>(),
     createdAt: p.datetime(),
     eventType: p.text(),
     messageId: p.uuid().nullable(),

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { sql } from 'kysely';
 import { DomainError, invalid } from '../../core/errors.ts';
+import type { SessionId, UserId } from '../../core/ids.ts';
 import { type Actor, type OperationContext, SCOPES } from '../../core/operation.ts';
 import { listOf, queriesOn } from '../../core/postgres/queries.ts';
 import type { Sql } from '../../core/postgres/sql.ts';
@@ -34,8 +35,11 @@ export interface ImportedEvents {
   readonly lastId: number;
 }
 
+/** The nil UUID (RFC 9562, section 5.9), which no account has. */
+const NO_USER: UserId = '00000000-0000-0000-0000-000000000000';
+
 /** An operator: acts as an admin of the session's organization. Undefined when there is no such session. */
-export async function findOperator(reader: Sql, sessionId: string): Promise<Actor | undefined> {
+export async function findOperator(reader: Sql, sessionId: SessionId): Promise<Actor | undefined> {
   const row = await reader.first(
     db
       .selectFrom('session as s')
@@ -47,7 +51,7 @@ export async function findOperator(reader: Sql, sessionId: string): Promise<Acto
   const organization = { id: row.id, number: row.number, role: 'admin', subscriptions: {} } as const;
   return {
     keyId: 'command-line',
-    userId: row.creatorId ?? row.id,
+    userId: row.creatorId ?? NO_USER,
     scopes: new Set(SCOPES),
     organization,
     isOperator: true,
@@ -67,7 +71,7 @@ export async function importSessionEvents(
     source,
     onProgress = () => undefined,
   }: {
-    sessionId: string;
+    sessionId: SessionId;
     source: AsyncIterable<Uint8Array>;
     onProgress?: (progress: ImportProgress) => void;
   },
@@ -139,7 +143,7 @@ function batchIdsOf(batch: readonly Line[]): string[] {
 
 async function findLongest(
   reader: Sql,
-  sessionId: string,
+  sessionId: SessionId,
   batchIds: readonly string[],
 ): Promise<{ firstId: number; lastId: number; isReplayed: true } | undefined> {
   const row = await reader.first(

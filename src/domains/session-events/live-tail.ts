@@ -1,5 +1,6 @@
 import { isDatabaseAway } from '../../core/postgres/failures.ts';
 import { notFound } from '../../core/errors.ts';
+import type { SessionId } from '../../core/ids.ts';
 import type { LiveTail } from '../../core/live-tails.ts';
 import { type OperationContext, guarded, requireAccess } from '../../core/operation.ts';
 import { apiKeyTopic } from '../api-keys/entity.ts';
@@ -15,7 +16,7 @@ const MAX_PAGE_ROWS = 200;
 const MAX_PAGE_BYTES = 256 * 1024;
 
 export interface Tail {
-  readonly sessionId: string;
+  readonly sessionId: SessionId;
   /** Id of the last event seen, as of a page. */
   readonly after: number;
   readonly filter?: SessionEventFilter;
@@ -76,7 +77,7 @@ async function* follow(
 
 async function readPage(
   context: OperationContext,
-  sessionId: string,
+  sessionId: SessionId,
   filter: SessionEventFilter,
   window: { after: number; limit: number },
 ) {

@@ -4,6 +4,7 @@ import { type Page, type PageArguments, mirrored, mirroredPage } from '../../cor
 import type { Columns } from '../../core/postgres/columns.ts';
 import { type OperationContext, guarded, requireAccess, requireAuthority } from '../../core/operation.ts';
 import { auditEntry } from '../../core/audit.ts';
+import type { SessionId } from '../../core/ids.ts';
 import { requireSessionChange, sessionTopic } from '../sessions/operations.ts';
 import { READ_SESSIONS, RECORD_SESSIONS } from '../sessions/policy.ts';
 import { appendStatement } from './append.ts';
@@ -57,7 +58,7 @@ export const listSessionEvents = guarded(
 /** Of a page that ended at its bound of bytes, what follows is not known. */
 async function hasEventsAfter(
   context: OperationContext,
-  sessionId: string,
+  sessionId: SessionId,
   filter: SessionEventFilter,
   after: number | undefined,
 ): Promise<boolean> {
@@ -119,13 +120,13 @@ export const readSessionEvents = guarded(
   READ_SESSIONS,
   (
     context: OperationContext,
-    places: readonly { readonly sessionId: string; readonly id: number }[],
+    places: readonly { readonly sessionId: SessionId; readonly id: number }[],
     selected?: Columns<SessionEventRow>,
   ): Promise<SessionEventRow[]> => findEvents(context, places, selected),
 );
 
 export interface AppendedEvents {
-  readonly sessionId: string;
+  readonly sessionId: SessionId;
   readonly firstId: number;
   readonly lastId: number;
   /** Whether the batch had been stored before, so that nothing was stored now. */
@@ -170,7 +171,7 @@ export const appendSessionEvents = guarded(
  */
 async function inTurn<Result>(
   { appendQueue, timing }: OperationContext,
-  sessionId: string,
+  sessionId: SessionId,
   append: () => Promise<Result>,
 ): Promise<Result> {
   if (!appendQueue) return append();

@@ -2,6 +2,7 @@ import type { EntityManager } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
 import { operatorEntry, recordAudit } from '../../core/audit.ts';
 import { notFound } from '../../core/errors.ts';
+import type { OrganizationId, SessionId } from '../../core/ids.ts';
 import type { WorkContext } from '../../core/operation.ts';
 import type { Readable } from '../../core/postgres/queries.ts';
 import type { OrganizationTables } from '../organizations/entity.ts';
@@ -12,7 +13,7 @@ import type { SessionEventTables } from './entity.ts';
 export interface Retention {
   /** Events up to the first one of this moment or later; without it all that are stored now. */
   readonly before?: Date | undefined;
-  readonly sessionId?: string | undefined;
+  readonly sessionId?: SessionId | undefined;
   /** Slug of an organization. */
   readonly organization?: string | undefined;
 }
@@ -77,7 +78,7 @@ async function requireScope(em: EntityManager, { sessionId, organization }: Rete
 
 interface OldestEvents {
   readonly id: string;
-  readonly organizationId: string;
+  readonly organizationId: OrganizationId;
   readonly first: number;
   /** The first id that stays. */
   readonly end: number;

@@ -1,4 +1,5 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
+import type { SessionId } from '../../core/ids.ts';
 import type { Readable } from '../../core/postgres/queries.ts';
 import type { SessionEventTables } from './entity.ts';
 
@@ -6,7 +7,7 @@ import type { SessionEventTables } from './entity.ts';
  * Deletes a batch of the events of a session that is gone. Ids of a session are consecutive, so a range of them is a batch.
  * @returns how many were deleted; 0 when none are left.
  */
-export async function purgeEvents(em: EntityManager, sessionId: string, batch: number): Promise<number> {
+export async function purgeEvents(em: EntityManager, sessionId: SessionId, batch: number): Promise<number> {
   const tables = em.getKysely<Readable<SessionEventTables>>();
   const first = await tables
     .selectFrom('session_event')

@@ -1,6 +1,7 @@
 import { type RawBuilder, type SelectQueryBuilder, type SqlBool, sql } from 'kysely';
 import type { LoadBatch } from '../../core/graphql/batches.ts';
 import { invalid } from '../../core/errors.ts';
+import type { OrganizationId, SessionId, UserId } from '../../core/ids.ts';
 import { type PageArguments, isBackward } from '../../core/postgres/keyset.ts';
 import type { OperationContext, Role } from '../../core/operation.ts';
 import { type Readable, type RowOf, listOf, preparedByShape, queriesOn, snake } from '../../core/postgres/queries.ts';
@@ -49,9 +50,9 @@ export interface SessionEventSlice {
 
 /** What the queries are given beside the conditions. */
 interface Given extends SessionEventFilter {
-  readonly sessionIds: readonly string[];
-  readonly organizationId: string;
-  readonly userId: string;
+  readonly sessionIds: readonly SessionId[];
+  readonly organizationId: OrganizationId;
+  readonly userId: UserId;
   readonly after?: number | null | undefined;
   readonly before?: number | null | undefined;
   readonly limit?: number;
@@ -136,7 +137,7 @@ export function slicesOf(
 }
 
 /** A row of a page; of a session without events all but the session is null. Where only one session was asked for, it is not said. */
-type PageRow = Omit<SessionEventRow, 'sessionId'> & { sessionId: string };
+type PageRow = Omit<SessionEventRow, 'sessionId'> & { sessionId: SessionId };
 
 /** The events of a page up to the one that reaches so many bytes. */
 function withinBytes<Row>(page: SelectQueryBuilder<object, never, Row>, direction: 'asc' | 'desc', value: Value) {
@@ -183,7 +184,7 @@ function bytesOf(events: readonly SessionEventRow[]): number {
 /** The same of one session; undefined when there is no such session that the caller may read. */
 export async function findSlice(
   context: OperationContext,
-  sessionId: string,
+  sessionId: SessionId,
   filter: SessionEventFilter,
   window: SessionEventWindow,
 ): Promise<SessionEventSlice | undefined> {
@@ -215,7 +216,7 @@ export function countsOf(
 /** Events by their places; those of sessions that the caller cannot read are left out. */
 export async function findEvents(
   { actor, sql: reader }: OperationContext,
-  places: readonly { readonly sessionId: string; readonly id: number }[],
+  places: readonly { readonly sessionId: SessionId; readonly id: number }[],
   asked?: Columns<SessionEventRow>,
 ): Promise<SessionEventRow[]> {
   const names = withColumns<SessionEventRow>(asked, COLUMNS, 'id', 'sessionId');

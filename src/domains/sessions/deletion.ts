@@ -1,5 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
+import type { OrganizationId, UserId } from '../../core/ids.ts';
 import { type Readable, listOf } from '../../core/postgres/queries.ts';
 import type { SessionTables } from './entity.ts';
 
@@ -8,7 +9,7 @@ import type { SessionTables } from './entity.ts';
 const tablesOf = (em: EntityManager) => em.getKysely<Readable<SessionTables>>();
 
 /** Which sessions: by organization, or those that somebody keeps for themselves. */
-export type WhoseSessions = { readonly organizationId: string } | { readonly privateOf: string };
+export type WhoseSessions = { readonly organizationId: OrganizationId } | { readonly privateOf: string };
 
 /**
  * Deletes a batch of sessions with all but their events, which the caller sees to. Their streams are locked first, as whoever appends does: what is
@@ -19,7 +20,7 @@ export async function deleteSessions(
   em: EntityManager,
   whose: WhoseSessions,
   batch: number,
-): Promise<{ found: string[]; deleted: { id: string; organizationId: string }[] }> {
+): Promise<{ found: string[]; deleted: { id: string; organizationId: OrganizationId }[] }> {
   const tables = tablesOf(em);
   const some = tables.selectFrom('session').select('id').limit(batch);
   const sessions =
@@ -46,7 +47,7 @@ export async function deleteSessions(
 }
 
 /** A batch of the public sessions of a user no longer say whose they were. @returns their ids. */
-export async function forgetSessionCreator(em: EntityManager, userId: string, batch: number): Promise<string[]> {
+export async function forgetSessionCreator(em: EntityManager, userId: UserId, batch: number): Promise<string[]> {
   const tables = tablesOf(em);
   const some = tables
     .selectFrom('session')

@@ -1,3 +1,4 @@
+import type { SessionId } from '../../core/ids.ts';
 import type { SessionState } from './vocabulary.ts';
 
 export interface SessionStateFlags {
@@ -22,6 +23,6 @@ export function stateFlags(current: SessionState): SessionStateFlags {
 }
 
 /** The page of a session in the console. */
-export function htmlUrlOf(sessionId: string, publicUrl: string): string {
+export function htmlUrlOf(sessionId: SessionId, publicUrl: string): string {
   return `${publicUrl}/sessions/${sessionId}`;
 }

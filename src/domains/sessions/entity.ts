@@ -1,4 +1,5 @@
 import { type InferKyselyDB, defineEntity, p } from '@mikro-orm/postgresql';
+import type { SessionId } from '../../core/ids.ts';
 import { columnNames } from '../../core/postgres/queries.ts';
 import { Organization } from '../organizations/entity.ts';
 import { User } from '../users/entity.ts';
@@ -62,7 +63,7 @@ const SessionSchema = defineEntity({
   name: 'Session',
   tableName: 'session',
   properties: {
-    id: p.uuid().primary(),
+    id: p.uuid().$type<SessionId>().primary(),
     organization: () => p.manyToOne(Organization).deleteRule('cascade'),
     /** Null once the account of the creator is deleted. */
     creator: () => p.manyToOne(User).nullable().deleteRule('set null'),

@@ -2,7 +2,8 @@ import { z } from 'zod';
 import { expectedUpdatedAtInput } from '../../core/expected-version.ts';
 import { listInput } from '../../core/lists.ts';
 import { momentInput } from '../../core/moment-input.ts';
-import { httpUri, optional, text, withDefault } from '../../core/validation.ts';
+import type { SessionId, UserId } from '../../core/ids.ts';
+import { httpUri, idOf, optional, text, withDefault } from '../../core/validation.ts';
 import { richTextDocument } from './rich-text.ts';
 import {
   ARTIFACT_TYPES,
@@ -23,8 +24,9 @@ const shortText = text({ min: 1, max: 500 });
 const level = z.int().min(0).max(100);
 /** Shown as a link somewhere, so that no other scheme is taken. */
 const address = httpUri({ max: 2048 });
-/** UUIDs are compared as text in topics and project ids, so they have one spelling. */
-const uuid = z.uuid().toLowerCase();
+/** UUIDs are compared as text in topics, so they have one spelling; so do those of projects. */
+const sessionId = idOf<SessionId>(z.uuid().toLowerCase());
+const userId = idOf<UserId>(z.uuid().toLowerCase());
 /** Free text; a UUID is spelt as those of projects are. */
 const projectId = shortText.overwrite((value) => (z.uuid().safeParse(value).success ? value.toLowerCase() : value));
 
@@ -37,7 +39,7 @@ const mcpServers = z.array(text({ min: 1, max: 1000 })).max(MAX_MCP_SERVERS);
 
 /** Nothing is required: what is absent stays as it is, null clears what may be null. */
 export const updateSessionInput = z.strictObject({
-  sessionId: uuid,
+  sessionId,
   agent: shortText.nullable().optional(),
   agentOptions: z
     .strictObject({
@@ -62,7 +64,7 @@ export const updateSessionInput = z.strictObject({
 export type UpdateSessionInput = z.output<typeof updateSessionInput>;
 
 export const pinSessionInput = z.strictObject({
-  sessionId: uuid,
+  sessionId,
   isPinned: withDefault(z.boolean(), true),
   expectedUpdatedAt: expectedUpdatedAtInput,
 });
@@ -104,7 +106,7 @@ export const createSessionInput = z.strictObject({
   /** Creates the project, or brings it up to date; takes the place of `projectId`. */
   project: optional(
     z.strictObject({
-      id: uuid,
+      id: z.uuid().toLowerCase(),
       name: shortText,
       icon: withDefault(z.enum(PROJECT_ICONS), 'folder'),
       color: withDefault(z.enum(PROJECT_COLORS), 'neutral'),
@@ -127,10 +129,10 @@ export const createSessionInput = z.strictObject({
 });
 export type CreateSessionInput = z.output<typeof createSessionInput>;
 
-export const transitionSessionInput = z.strictObject({ sessionId: uuid, state: z.enum(SESSION_STATES) });
+export const transitionSessionInput = z.strictObject({ sessionId, state: z.enum(SESSION_STATES) });
 export type TransitionSessionInput = z.output<typeof transitionSessionInput>;
 
-export const recordArtifactInput = z.strictObject({ sessionId: uuid, type: z.enum(ARTIFACT_TYPES) });
+export const recordArtifactInput = z.strictObject({ sessionId, type: z.enum(ARTIFACT_TYPES) });
 export type RecordArtifactInput = z.output<typeof recordArtifactInput>;
 
 /** A pull request is known within its artifact by its address: recording it again brings it up to date. */
@@ -165,7 +167,7 @@ export const sessionFilter = z.strictObject({
   modes: anyOf(z.enum(MODES)),
   visibilities: anyOf(z.enum(VISIBILITIES)),
   projectIds: anyOf(projectId),
-  creatorIds: anyOf(uuid),
+  creatorIds: anyOf(userId),
   agents: anyOf(shortText),
   isPinned: z.boolean().nullish(),
   title: text({ max: 1000 }).nullish(),
@@ -174,7 +176,7 @@ export const sessionFilter = z.strictObject({
 });
 export type SessionFilter = z.output<typeof sessionFilter>;
 
-export const sessionReference = z.strictObject({ sessionId: uuid });
+export const sessionReference = z.strictObject({ sessionId });
 export type SessionReference = z.output<typeof sessionReference>;
 
 const conditions = <Item extends z.ZodType>(item: Item, meaning: string) =>

@@ -14,7 +14,7 @@ import type { Caller } from './policy.ts';
 const db = queriesOn<McpConnectionTables>();
 
 /** Who reads: their ids, or the places of these in a prepared query. */
-export type McpServerViewer = Pick<Caller<RawBuilder<unknown>>, 'organizationId' | 'userId'>;
+export type McpServerViewer = Pick<Caller<RawBuilder<unknown>, RawBuilder<unknown>>, 'organizationId' | 'userId'>;
 
 /** The ids that the caller sees, of the session with the alias `s`. */
 export function visibleMcpServers(viewer: McpServerViewer): RawBuilder<string[]> {

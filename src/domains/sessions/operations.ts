@@ -5,6 +5,7 @@ import { requireUnchanged } from '../../core/expected-version.ts';
 import type { CountedPage } from '../../core/postgres/keyset.ts';
 import { type OperationContext, guarded, requireOrganization, requireAuthority } from '../../core/operation.ts';
 import { auditEntry } from '../../core/audit.ts';
+import type { OrganizationId, SessionId } from '../../core/ids.ts';
 import type { Columns } from '../../core/postgres/columns.ts';
 import { isLongerThan } from '../../core/validation.ts';
 import { resolveMcpConnections } from '../mcp-connections/operations.ts';
@@ -27,7 +28,7 @@ import { isFinished } from './vocabulary.ts';
 /** Those of the ids that the caller may read, in no particular order; with all columns, or those that are selected. */
 export const readSessions = guarded(
   READ_SESSIONS,
-  (context: OperationContext, ids: readonly string[], selected?: Columns<SessionRow>): Promise<SessionRow[]> =>
+  (context: OperationContext, ids: readonly SessionId[], selected?: Columns<SessionRow>): Promise<SessionRow[]> =>
     findSessions(context, ids, selected),
 );
 
@@ -37,7 +38,7 @@ export const readSessions = guarded(
  */
 export async function readStreamHead(
   context: OperationContext,
-  sessionId: string,
+  sessionId: SessionId,
 ): Promise<{ isFinished: boolean; lastId: number }> {
   const head = await findStreamHead(context, sessionId);
   if (!head) throw notFound('session');
@@ -49,7 +50,7 @@ export const listSessions = guarded(
   READ_SESSIONS,
   async (
     context: OperationContext,
-    { organizationId, ...list }: SessionList & { organizationId?: string },
+    { organizationId, ...list }: SessionList & { organizationId?: OrganizationId },
   ): Promise<CountedPage<SessionRow>> => {
     requireOrganization(context.actor, organizationId);
     return { page: await pageOfSessions(context, list), total: () => countSessions(context, list.filter) };
@@ -133,7 +134,7 @@ const AS_JSON: ReadonlySet<string> = new Set<keyof SessionRow>(['agentOptions', 
 
 /** Which session is changed, and what its client has read of it. */
 interface Changed {
-  readonly sessionId: string;
+  readonly sessionId: SessionId;
   readonly expectedUpdatedAt?: string | null | undefined;
 }
 
@@ -180,7 +181,7 @@ export { sessionTopic, sessionsTopic } from './topics.ts';
  */
 export async function requireSessionChange(
   context: OperationContext,
-  sessionId: string,
+  sessionId: SessionId,
   expectedUpdatedAt?: string | null,
 ): Promise<void> {
   const [session] = await findSessions(
@@ -193,7 +194,11 @@ export async function requireSessionChange(
 }
 
 /** Why a session was not changed. */
-async function refuse(context: OperationContext, sessionId: string, expectedUpdatedAt?: string | null): Promise<never> {
+async function refuse(
+  context: OperationContext,
+  sessionId: SessionId,
+  expectedUpdatedAt?: string | null,
+): Promise<never> {
   await requireAuthority(context);
   await requireSessionChange(context, sessionId, expectedUpdatedAt);
   throw new ConflictError('CHANGED_MEANWHILE', 'the session was changed by somebody else at the same time; try again');
@@ -203,7 +208,7 @@ async function refuse(context: OperationContext, sessionId: string, expectedUpda
 export async function lockSession(
   em: EntityManager,
   actor: OperationContext['actor'],
-  sessionId: string,
+  sessionId: SessionId,
   what = 'session',
 ): Promise<Session> {
   const organization = requireOrganization(actor);

@@ -1,5 +1,6 @@
 import { ForbiddenError, notFound } from '../../core/errors.ts';
 import { type Access, type Actor, type Role, hasAccess, requireOrganization } from '../../core/operation.ts';
+import type { OrganizationId, UserId } from '../../core/ids.ts';
 import { type Reach, isWithin } from '../../core/postgres/reach.ts';
 
 export const READ_SESSIONS: Access = { scopes: ['sessions.read'], inOrganization: true };
@@ -14,26 +15,32 @@ export const READ_SESSION_CONTENT: Access = {
   inOrganization: true,
 };
 
-/** What decides who may see and change a session. `Id` is an id, or the place of one in a prepared query. */
-export interface Ownership<Id = string> {
-  readonly organizationId: Id;
-  readonly creatorId: Id | null;
+/** What decides who may see and change a session. Each parameter is an id, or the place of one in a prepared query. */
+export interface Ownership<Organization = OrganizationId, User = UserId> {
+  readonly organizationId: Organization;
+  readonly creatorId: User | null;
   readonly visibility: 'public' | 'private';
 }
 
-export interface Caller<Id = string> {
-  readonly organizationId: Id;
-  readonly userId: Id;
+export interface Caller<Organization = OrganizationId, User = UserId> {
+  readonly organizationId: Organization;
+  readonly userId: User;
   readonly role: Role;
 }
 
 /** The creator and the administrators of the organization may change a session. */
-export function changeableBy<Id>({ organizationId, userId, role }: Caller<Id>): Reach<Ownership<Id>> {
+export function changeableBy<Organization, User>({
+  organizationId,
+  userId,
+  role,
+}: Caller<Organization, User>): Reach<Ownership<Organization, User>> {
   return { all: { organizationId }, anyOf: role === 'admin' ? undefined : [{ creatorId: userId }] };
 }
 
 /** A public session is read by the whole organization, a private one by those who may change it. */
-export function readableBy<Id>(caller: Caller<Id>): Reach<Ownership<Id>> {
+export function readableBy<Organization, User>(
+  caller: Caller<Organization, User>,
+): Reach<Ownership<Organization, User>> {
   const { all, anyOf } = changeableBy(caller);
   return { all, anyOf: anyOf && [{ visibility: 'public' }, ...anyOf] };
 }

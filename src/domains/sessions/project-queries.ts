@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import type { LoadBatch } from '../../core/graphql/batches.ts';
+import type { OrganizationId } from '../../core/ids.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import { type Readable, type RowOf, prepared, queriesOn } from '../../core/postgres/queries.ts';
 import type { SessionTables } from './entity.ts';
@@ -9,7 +10,7 @@ const db = queriesOn<SessionTables>();
 
 export type ProjectRow = Omit<RowOf<Readable<SessionTables>['project']>, 'organizationId'>;
 
-const projectsById = prepared<{ organizationId: string; ids: readonly string[] }>()((value) =>
+const projectsById = prepared<{ organizationId: OrganizationId; ids: readonly string[] }>()((value) =>
   db
     .selectFrom('project as p')
     .select(['p.id', 'p.name', 'p.icon', 'p.color', 'p.created_at as createdAt', 'p.updated_at as updatedAt'])

@@ -1,4 +1,5 @@
 import { type RawBuilder, type SelectQueryBuilder, type SqlBool, sql } from 'kysely';
+import type { OrganizationId, SessionId, UserId } from '../../core/ids.ts';
 import { type Ordering, type Page, type PageArguments, type PageValues, planPage } from '../../core/postgres/keyset.ts';
 import type { OperationContext, Role } from '../../core/operation.ts';
 import { type Readable, type RowOf, listOf, preparedByShape, queriesOn, snake } from '../../core/postgres/queries.ts';
@@ -22,12 +23,12 @@ export const sessionColumns = (asked: Columns<SessionRow>, ...always: (keyof Ses
 export const selectionOf = (names: readonly (keyof SessionRow)[], viewer: McpServerViewer) =>
   names.map((name) => (name === 'mcpServers' ? visibleMcpServers(viewer) : sql.ref(`s.${snake(name)}`)).as(name));
 
-const sessionsById = preparedByShape<{ ids: readonly string[]; organizationId: string; userId: string }>();
+const sessionsById = preparedByShape<{ ids: readonly SessionId[]; organizationId: OrganizationId; userId: UserId }>();
 
 /** Those of the ids that the caller may read, in no particular order. */
 export async function findSessions(
   { actor, sql: reader }: OperationContext,
-  ids: readonly string[],
+  ids: readonly SessionId[],
   asked?: Columns<SessionRow>,
 ): Promise<SessionRow[]> {
   const { organizationId, userId, role } = callerOf(actor);
@@ -79,8 +80,8 @@ const LISTS = {
 
 /** The values of a list of sessions: of whom it is, and its conditions. */
 interface Listed extends SessionFilter {
-  readonly organizationId: string;
-  readonly userId: string;
+  readonly organizationId: OrganizationId;
+  readonly userId: UserId;
 }
 type Value = <Name extends keyof Listed>(name: Name) => RawBuilder<Listed[Name]>;
 type Condition = keyof SessionFilter;
@@ -173,7 +174,7 @@ export async function countSessions({ actor, sql: reader }: OperationContext, fi
 }
 
 /** The head of a session's stream of events, where the caller may read the session. */
-export async function findStreamHead({ actor, sql: reader }: OperationContext, sessionId: string) {
+export async function findStreamHead({ actor, sql: reader }: OperationContext, sessionId: SessionId) {
   return reader.first(
     db
       .selectFrom('session as s')
@@ -184,7 +185,7 @@ export async function findStreamHead({ actor, sql: reader }: OperationContext, s
   );
 }
 
-const changedSessions = preparedByShape<{ organizationId: string; userId: string; since: Date }>();
+const changedSessions = preparedByShape<{ organizationId: OrganizationId; userId: UserId; since: Date }>();
 
 /** The sessions that the caller may read which were created or changed since then: when each was changed last, latest changes last. */
 export async function findSessionChanges(
@@ -207,12 +208,12 @@ export async function findSessionChanges(
   return rows.toReversed();
 }
 
-const matchingSessions = preparedByShape<Listed & { readonly ids: readonly string[] }>();
+const matchingSessions = preparedByShape<Listed & { readonly ids: readonly SessionId[] }>();
 
 /** Those of the ids that the caller may read and that fit the filter, in no particular order. */
 export async function findMatchingSessions(
   { actor, sql: reader }: OperationContext,
-  { ids, filter }: { readonly ids: readonly string[]; readonly filter: SessionFilter },
+  { ids, filter }: { readonly ids: readonly SessionId[]; readonly filter: SessionFilter },
   asked?: Columns<SessionRow>,
 ): Promise<SessionRow[]> {
   const { role, ...caller } = callerOf(actor);
@@ -232,7 +233,7 @@ export async function findMatchingSessions(
 /** The last change among the sessions of each organization. */
 export async function readLastSessionChanges(
   { sql: reader }: Pick<OperationContext, 'sql'>,
-  organizationIds: readonly string[],
+  organizationIds: readonly OrganizationId[],
 ): Promise<Map<string, string>> {
   const rows = await reader.all(
     db
@@ -247,7 +248,7 @@ export async function readLastSessionChanges(
 /** A version of the present state of each session and its stream: two states differ in it. */
 export async function readSessionVersions(
   { sql: reader }: Pick<OperationContext, 'sql'>,
-  ids: readonly string[],
+  ids: readonly SessionId[],
 ): Promise<Map<string, string>> {
   const rows = await reader.all(
     db

@@ -1,3 +1,4 @@
+import type { SessionId } from '../../core/ids.ts';
 import { enumValue, enumValues, wording } from '../../core/text/wording.ts';
 import { LockMode } from '@mikro-orm/postgresql';
 import { ConflictError, notFound } from '../../core/errors.ts';
@@ -31,7 +32,7 @@ export const createSession = guarded(
 );
 
 /** The session as it is read, after the commit: with its project, which is a separate row. */
-async function readRecorded(context: OperationContext, id: string): Promise<SessionRow> {
+async function readRecorded(context: OperationContext, id: SessionId): Promise<SessionRow> {
   const [row] = await findSessions(context, [id]);
   return row ?? Promise.reject(notFound('session'));
 }
@@ -73,7 +74,7 @@ const insertSession = write(
   { access: RECORD_SESSIONS, operation: 'createSession', target: ({ id }) => ofSession(id) },
 );
 
-function ofSession(id: string): AuditTarget {
+function ofSession(id: SessionId): AuditTarget {
   return { type: 'Session', id };
 }
 

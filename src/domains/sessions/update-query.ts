@@ -1,6 +1,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import { type NewAuditEntry, auditInsert, auditValues } from '../../core/audit.ts';
 import { authorityValues, hasAuthority } from '../../core/authority.ts';
+import type { SessionId } from '../../core/ids.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import type { Columns } from '../../core/postgres/columns.ts';
 import { preparedByShape, queriesOn, snake } from '../../core/postgres/queries.ts';
@@ -24,7 +25,7 @@ const updates = preparedByShape<Readonly<Record<string, unknown>>>();
  */
 export async function updateSessionRow(
   context: OperationContext,
-  sessionId: string,
+  sessionId: SessionId,
   changes: SessionChanges,
   {
     entry,

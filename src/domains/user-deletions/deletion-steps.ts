@@ -1,4 +1,5 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
+import type { OrganizationId } from '../../core/ids.ts';
 import { deleteEntriesOf, forgetUserInEntries } from '../audit-log/operations.ts';
 import { deleteBroadcastsOf } from '../broadcasts/operations.ts';
 import { deleteDefinitionRow, lockDefinitionsOf } from '../event-definitions/operations.ts';
@@ -84,7 +85,7 @@ async function removeSessions(em: EntityManager, whose: WhoseSessions, deletionJ
 }
 
 /** Each definition goes when its occurrences are gone. */
-async function deleteDefinitions(em: EntityManager, organizationId: string): Promise<string[]> {
+async function deleteDefinitions(em: EntityManager, organizationId: OrganizationId): Promise<string[]> {
   const ids = await lockDefinitionsOf(em, organizationId, SMALL_BATCH);
   for (const id of ids) {
     // One batch is enough for one transaction.

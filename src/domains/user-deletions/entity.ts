@@ -1,4 +1,5 @@
 import { type InferKyselyDB, defineEntity, p } from '@mikro-orm/postgresql';
+import type { OrganizationId, SessionId, UserId } from '../../core/ids.ts';
 import { columnNames } from '../../core/postgres/queries.ts';
 import type { DeletionQuestionnaire } from './input.ts';
 
@@ -12,9 +13,9 @@ const DeletionJobSchema = defineEntity({
     /** Also the id of the job in the queue. */
     id: p.uuid().primary(),
     /** Who asked for it: of an account, its user. No relation: it outlives the user. */
-    userId: p.uuid(),
+    userId: p.uuid().$type<UserId>(),
     /** Of the deletion of an organization, which one; null for an account. No relation: it outlives the organization. */
-    organizationId: p.uuid().nullable(),
+    organizationId: p.uuid().$type<OrganizationId>().nullable(),
     /** Who were members of the organization when its deletion was asked for; empty once it is over. */
     memberIds: p.json<string[]>().default('[]'),
     state: p.enum(DELETION_STATES),
@@ -57,7 +58,7 @@ export class DeletionJob extends DeletionJobSchema.class {
   }
 
   /** Adds organizations that are to be deleted, and forgets none. */
-  addEmptied(organizationIds: readonly string[]): void {
+  addEmptied(organizationIds: readonly OrganizationId[]): void {
     this.emptiedOrganizations = [...new Set([...this.emptiedOrganizations, ...organizationIds])];
   }
 }
@@ -67,8 +68,8 @@ const DeletedSessionSchema = defineEntity({
   name: 'DeletedSession',
   tableName: 'deleted_session',
   properties: {
-    sessionId: p.uuid().primary(),
-    organizationId: p.uuid(),
+    sessionId: p.uuid().$type<SessionId>().primary(),
+    organizationId: p.uuid().$type<OrganizationId>(),
     deletionJob: () => p.manyToOne(DeletionJob).deleteRule('cascade'),
   },
   indexes: [{ name: 'deleted_session_job_index', properties: ['deletionJob'] }],

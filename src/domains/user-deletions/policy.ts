@@ -1,5 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { ConflictError } from '../../core/errors.ts';
+import type { UserId } from '../../core/ids.ts';
 import type { Access } from '../../core/operation.ts';
 import { organizationsAdministeredBy } from '../organizations/operations.ts';
 
@@ -17,7 +18,7 @@ export const READ_DELETION_JOBS: Access = {
 };
 
 /** Why the user must not be deleted: the organizations that have other members and this user as their only admin. */
-export async function onlyAdminConflict(em: EntityManager, userId: string): Promise<ConflictError | undefined> {
+export async function onlyAdminConflict(em: EntityManager, userId: UserId): Promise<ConflictError | undefined> {
   const organizations = await organizationsAdministeredBy(em, userId);
   if (organizations.length === 0) return undefined;
   const names = organizations.map(({ name, id }) => `${name} (${id})`).join(', ');

@@ -1,11 +1,12 @@
 import { type InferKyselyDB, defineEntity, p } from '@mikro-orm/postgresql';
+import type { UserId } from '../../core/ids.ts';
 import { columnNames } from '../../core/postgres/queries.ts';
 
 const UserSchema = defineEntity({
   name: 'User',
   tableName: 'user_account',
   properties: {
-    id: p.uuid().primary(),
+    id: p.uuid().$type<UserId>().primary(),
     email: p.text().nullable(),
     name: p.text().nullable(),
     createdAt: p.datetime(),

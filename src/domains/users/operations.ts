@@ -2,6 +2,7 @@ import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
 import { unauthenticated } from '../../core/errors.ts';
 import { requireUnchanged } from '../../core/expected-version.ts';
+import type { UserId } from '../../core/ids.ts';
 import { ANYBODY, type OperationContext, guarded, requireAccess, write } from '../../core/operation.ts';
 import type { Readable } from '../../core/postgres/queries.ts';
 import type { Columns } from '../../core/postgres/columns.ts';
@@ -18,7 +19,7 @@ export type { UserRow } from './queries.ts';
  */
 export async function readUsers(
   context: OperationContext,
-  ids: readonly string[],
+  ids: readonly UserId[],
   selected?: Columns<UserRow>,
 ): Promise<UserRow[]> {
   const { actor } = context;
@@ -68,7 +69,7 @@ export async function findOrCreateUser(
  * Locks the user until the transaction ends. `forDeletion` also waits for those who refer to the user, and keeps others from it.
  * @returns whether there is such a user.
  */
-export async function lockUser(em: EntityManager, userId: string, { forDeletion = false } = {}): Promise<boolean> {
+export async function lockUser(em: EntityManager, userId: UserId, { forDeletion = false } = {}): Promise<boolean> {
   const query = em
     .getKysely<Readable<UserTables>>()
     .selectFrom('user_account')
@@ -78,11 +79,11 @@ export async function lockUser(em: EntityManager, userId: string, { forDeletion 
 }
 
 /** Takes name and e-mail address from a user whose deletion has begun. */
-export async function forgetPerson(em: EntityManager, userId: string): Promise<void> {
+export async function forgetPerson(em: EntityManager, userId: UserId): Promise<void> {
   await em.nativeUpdate(User, { id: userId }, { email: null, name: null });
 }
 
 /** Deletes a user with all that refers to them by a foreign key that cascades. */
-export async function deleteUserRow(em: EntityManager, userId: string): Promise<void> {
+export async function deleteUserRow(em: EntityManager, userId: UserId): Promise<void> {
   await em.nativeDelete(User, { id: userId });
 }

@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import type { UserId } from '../../core/ids.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import { type Readable, type RowOf, asRow, columns, listOf, queriesOn } from '../../core/postgres/queries.ts';
 import { type Columns, withColumns } from '../../core/postgres/columns.ts';
@@ -13,7 +14,7 @@ export type UserRow = RowOf<Readable<UserTables>['user_account']>;
 /** Those of the ids that the caller may see: themselves, and the other members of the organization that they act in. */
 export async function findUsers(
   { actor, sql: reader }: OperationContext,
-  ids: readonly string[],
+  ids: readonly UserId[],
   asked?: Columns<UserRow>,
 ): Promise<UserRow[]> {
   const { userId, organization } = actor;

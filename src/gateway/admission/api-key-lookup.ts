@@ -1,6 +1,7 @@
 import DataLoader from 'dataloader';
 import { sql } from 'kysely';
 import { jsonBuildObject } from 'kysely/helpers/postgres';
+import type { ApiKeyId, UserId } from '../../core/ids.ts';
 import type { ActingOrganization, Scope } from '../../core/operation.ts';
 import { prepared, queriesOn } from '../../core/postgres/queries.ts';
 import { POSITION, type Replicas } from '../../core/postgres/replicas.ts';
@@ -12,10 +13,10 @@ import type { OrganizationTables } from '../../domains/organizations/entity.ts';
 
 /** A key as it is now, its user, and the organizations it may act in. One that is bound to an organization sees that one alone. */
 export interface KnownKey {
-  readonly keyId: string;
+  readonly keyId: ApiKeyId;
   /** Why it is no good any more; null for one that is. */
   readonly refusal: 'key_revoked' | 'key_expired' | null;
-  readonly userId: string;
+  readonly userId: UserId;
   readonly scopes: ReadonlySet<Scope>;
   readonly isBound: boolean;
   /** Whether its use has not been noted for a minute. */

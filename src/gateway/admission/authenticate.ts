@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import type { HttpHeaders, HttpRequest } from '../../core/http/messages.ts';
 import { DomainError, ForbiddenError, NotFoundError, invalid, notFound, unauthenticated } from '../../core/errors.ts';
+import type { ApiKeyId } from '../../core/ids.ts';
 import type { ActingOrganization, Actor } from '../../core/operation.ts';
 import { isWellFormedApiKey } from '../../domains/api-keys/key-format.ts';
 import { noteKeyUse } from '../../domains/api-keys/operations.ts';
@@ -38,7 +39,7 @@ export class RefusedKeyError extends DomainError {
 export async function authenticate(
   headers: HttpHeaders,
   parts: AuthenticationParts,
-  onKey?: (keyId: string) => Promise<void>,
+  onKey?: (keyId: ApiKeyId) => Promise<void>,
 ): Promise<Actor> {
   const { sql, now, log } = parts;
   const known = await findCaller(headers, parts);
@@ -73,7 +74,7 @@ export interface Admitted {
 export async function admit(
   request: Pick<HttpRequest, 'headers' | 'body' | 'hasArrived'>,
   parts: AuthenticationParts,
-  onKey: (keyId: string) => Promise<void>,
+  onKey: (keyId: ApiKeyId) => Promise<void>,
 ): Promise<Admitted> {
   const [actor, isThere] = await Promise.all([
     authenticate(request.headers, parts, onKey),

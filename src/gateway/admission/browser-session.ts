@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { HttpHeaders } from '../../core/http/messages.ts';
+import type { ApiKeyId } from '../../core/ids.ts';
 import { type SecretBox, SecretError } from '../../core/secrets/secrets.ts';
 
 /** How long a browser stays signed in. */
@@ -16,7 +17,7 @@ const PLACE = { table: 'browser_session', row: 'cookie', field: 'api_key' };
  */
 export interface BrowserSessions {
   /** The `Set-Cookie` header that signs a browser in with a key. */
-  start(keyId: string): Promise<string>;
+  start(keyId: ApiKeyId): Promise<string>;
   /** The `Set-Cookie` header that signs a browser out. */
   end(): string;
   /** The id of the key that a request's cookie names; undefined without a valid cookie. It does not check where the request comes from. */

@@ -1,4 +1,5 @@
 import { type InferKyselyDB, defineEntity, p } from '@mikro-orm/postgresql';
+import type { ApiKeyId } from '../../core/ids.ts';
 
 const RateLimitSchema = defineEntity({
   name: 'RateLimit',
@@ -6,7 +7,7 @@ const RateLimitSchema = defineEntity({
   properties: {
     /** The minute. It comes first in the primary key, so that old minutes are found without another index. */
     windowStart: p.datetime().primary(),
-    keyId: p.uuid().primary(),
+    keyId: p.uuid().$type<ApiKeyId>().primary(),
     requests: p.integer(),
     /** GraphQL cost points. */
     cost: p.integer(),

@@ -1,4 +1,5 @@
 import { DomainError } from '../../core/errors.ts';
+import type { ApiKeyId } from '../../core/ids.ts';
 import { databaseTrouble } from '../../core/postgres/failures.ts';
 import { prepared, queriesOn } from '../../core/postgres/queries.ts';
 import { MAX_OPERATION_COST } from '../bounds.ts';
@@ -10,9 +11,9 @@ export interface RateLimits {
    * Counts a request of a key, and answers the `RateLimit-*` headers that its answer is to have.
    * @throws DomainError 429 with `Retry-After` when the minute's requests are used up.
    */
-  countRequest(keyId: string): Promise<Readonly<Record<string, string>>>;
+  countRequest(keyId: ApiKeyId): Promise<Readonly<Record<string, string>>>;
   /** Takes the cost of a GraphQL operation out of the minute's budget, unless less is left than that: then nothing is taken. */
-  payCost(keyId: string, cost: number): Promise<CostBudget>;
+  payCost(keyId: ApiKeyId, cost: number): Promise<CostBudget>;
 }
 
 /** A key's cost budget, in points, after a payment or its refusal. */
@@ -36,7 +37,7 @@ const db = queriesOn<RateLimitTables>();
 
 interface Use extends Used {
   readonly minute: Date;
-  readonly keyId: string;
+  readonly keyId: ApiKeyId;
   readonly maxRequests: number;
   readonly maxCost: number;
 }
@@ -100,7 +101,7 @@ export function createRateLimits({
   let lastSweep = 0;
 
   /** What is used up after this; undefined when it would be too much. */
-  async function use(minute: Minute, keyId: string, requests: number, cost: number): Promise<Used | undefined> {
+  async function use(minute: Minute, keyId: ApiKeyId, requests: number, cost: number): Promise<Used | undefined> {
     sweepNowAndThen(minute);
     const given = { minute: minute.start, keyId, requests, cost, maxRequests: limit, maxCost: costLimit };
     try {

@@ -2,6 +2,7 @@ import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
 import type { Refusal, RequestIdOrigin } from '../../core/audit.ts';
 import { ConflictError, ForbiddenError } from '../../core/errors.ts';
+import type { ApiKeyId } from '../../core/ids.ts';
 import type { Actor } from '../../core/operation.ts';
 import { databaseTrouble } from '../../core/postgres/failures.ts';
 import type { Sql } from '../../core/postgres/sql.ts';
@@ -11,7 +12,7 @@ import { RefusedKeyError } from './authenticate.ts';
 /** An operation that was refused, and the key, where the request has no actor. */
 interface Refused {
   readonly operation: string;
-  readonly keyId?: string;
+  readonly keyId?: ApiKeyId;
 }
 
 /** What was refused of a request, by reason. */

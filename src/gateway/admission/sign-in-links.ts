@@ -1,4 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
+import type { ApiKeyId } from '../../core/ids.ts';
 
 export const LINK_MINUTES = 10;
 
@@ -8,13 +9,13 @@ export const LINK_MINUTES = 10;
  */
 export interface SignInLinks {
   /** The token of a link that signs in with a key, once, within 10 minutes. */
-  create(keyId: string): string;
+  create(keyId: ApiKeyId): string;
   /** The id of the key that a token signs in with; undefined when it is unknown, used or expired. */
   redeem(token: string): string | undefined;
 }
 
 export function createSignInLinks({ now }: { readonly now: () => Date }): SignInLinks {
-  const links = new Map<string, { readonly keyId: string; readonly expiresAt: number }>();
+  const links = new Map<string, { readonly keyId: ApiKeyId; readonly expiresAt: number }>();
   return {
     create(keyId) {
       const token = randomBytes(32).toString('base64url');

@@ -1,5 +1,6 @@
 import type { ExecutionArgs } from 'graphql';
 import { DomainError } from '../../core/errors.ts';
+import type { ApiKeyId } from '../../core/ids.ts';
 import type { CostBudget, RateLimits } from '../admission/rate-limits.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import { type CostedRequest, adviceFor, checkCost } from './cost.ts';
@@ -23,7 +24,7 @@ export interface Price {
 }
 
 /** Finds what an operation costs and takes it from the budget of the key. @throws GraphQLError `TOO_COSTLY` */
-export type PayFor = (args: ExecutionArgs, keyId: string) => Promise<Price>;
+export type PayFor = (args: ExecutionArgs, keyId: ApiKeyId) => Promise<Price>;
 
 export function createPricing(metrics: Pick<Metrics, 'cost'>, limits: RateLimits | undefined): PayFor {
   return async ({ schema, document, operationName, variableValues: variables }, keyId) => {

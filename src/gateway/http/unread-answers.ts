@@ -1,4 +1,5 @@
 import { DomainError } from '../../core/errors.ts';
+import type { ApiKeyId } from '../../core/ids.ts';
 import type { Bounds } from '../bounds.ts';
 import { PART_LENGTH } from './send-response.ts';
 
@@ -8,7 +9,7 @@ export interface UnreadAnswers {
    * @returns What to call then.
    * @throws DomainError 503 with `Retry-After` when as much waits already as may.
    */
-  hold(keyId: string | undefined, bytes: number): (() => void) | undefined;
+  hold(keyId: ApiKeyId | undefined, bytes: number): (() => void) | undefined;
 }
 
 /** Keeps readers that do not read from filling the memory. What leaves in one part is not worth counting. */

@@ -1,4 +1,5 @@
 import { type InferKyselyDB, defineEntity, p } from '@mikro-orm/postgresql';
+import type { OrganizationId, UserId } from '../../core/ids.ts';
 import { ROLES, type Scope } from '../../core/operation.ts';
 import type { SealedColumn } from '../../core/secrets/secret-check.ts';
 import type { SecretPlace } from '../../core/secrets/secrets.ts';
@@ -11,7 +12,7 @@ const IdempotencyKeySchema = defineEntity({
     user: () => p.manyToOne(User).primary().deleteRule('cascade'),
     /** SHA-256 of organization and key: the key itself is the caller's, and is not kept. */
     digest: p.text().primary(),
-    organizationId: p.uuid().nullable(),
+    organizationId: p.uuid().$type<OrganizationId>().nullable(),
     /** SHA-256 of operation and input. */
     fingerprint: p.text(),
     /** What the API key could do that the answer was given to. */
@@ -39,7 +40,7 @@ IdempotencyKeySchema.setClass(IdempotencyKey);
 export type IdempotencyTables = InferKyselyDB<typeof IdempotencyKeySchema>;
 
 /** Where the answer of a key is sealed for. */
-export function placeOfAnswer(userId: string, digest: string): SecretPlace {
+export function placeOfAnswer(userId: UserId, digest: string): SecretPlace {
   return { table: 'idempotency_key', row: `${userId} ${digest}`, field: 'answer' };
 }
 

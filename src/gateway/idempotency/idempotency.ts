@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { EntityManager } from '@mikro-orm/postgresql';
 import type { Logger } from 'pino';
 import { ConflictError, invalid, unauthenticated } from '../../core/errors.ts';
+import type { UserId } from '../../core/ids.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import { type SecretBox, SecretError } from '../../core/secrets/secrets.ts';
 import { type Sql, sqlWithin } from '../../core/postgres/sql.ts';
@@ -176,7 +177,7 @@ export class Idempotency {
     const topics: string[] = [];
     const notifier = { ...context.notifier, publish: (topic: string) => void topics.push(topic) };
     const ended: string[] = [];
-    const settleChanges = async (userIds: readonly string[]) => void ended.push(...userIds);
+    const settleChanges = async (userIds: readonly UserId[]) => void ended.push(...userIds);
     // Who has lost their rights changes nothing. The connection goes first: looking them up takes another one.
     const authenticateAgain = async () => {
       if (em.isInTransaction()) await em.rollback();

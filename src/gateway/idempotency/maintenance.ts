@@ -1,4 +1,5 @@
 import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
+import type { OrganizationId } from '../../core/ids.ts';
 import { type SecretBox, SecretError } from '../../core/secrets/secrets.ts';
 import type { Readable } from '../../core/postgres/queries.ts';
 import { IdempotencyKey, type IdempotencyTables, placeOfAnswer } from './entity.ts';
@@ -26,7 +27,7 @@ export async function deleteExpiredKeys(em: EntityManager, at: Date, batch: numb
 /** Deletes a batch of the keys that were used in an organization, with their answers. @returns how many. */
 export async function deleteKeysOfOrganization(
   em: EntityManager,
-  organizationId: string,
+  organizationId: OrganizationId,
   batch: number,
 ): Promise<number> {
   const tables = em.getKysely<Readable<IdempotencyTables>>();

@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import type { OrganizationId, UserId } from '../../core/ids.ts';
 import type { Role, Scope } from '../../core/operation.ts';
 import { prepared, queriesOn } from '../../core/postgres/queries.ts';
 import type { IdempotencyTables } from './entity.ts';
@@ -7,7 +8,7 @@ const db = queriesOn<IdempotencyTables>();
 
 /** What identifies the answer to a request. */
 export interface KeyPlace {
-  readonly userId: string;
+  readonly userId: UserId;
   readonly digest: string;
 }
 
@@ -24,7 +25,7 @@ interface KeptAnswer {
 }
 
 interface NewClaim extends ClaimedKey {
-  readonly organizationId: string | null;
+  readonly organizationId: OrganizationId | null;
   readonly fingerprint: string;
   readonly scopes: Scope[];
   readonly role: Role | null;

@@ -3,6 +3,7 @@ import { unauthenticated } from '../../core/errors.ts';
 import { answerHtml, escapeHtml } from '../../core/http/html-page.ts';
 import { type HttpAnswer, type HttpHeaders, type HttpRequest, answerWith } from '../../core/http/messages.ts';
 import { readText } from '../../core/http/request-body.ts';
+import type { ApiKeyId } from '../../core/ids.ts';
 import { parseInput } from '../../core/validation.ts';
 import type { BrowserSessions } from '../admission/browser-session.ts';
 import type { KnownKey } from '../admission/api-key-lookup.ts';
@@ -16,7 +17,7 @@ export interface SignInDependencies {
   readonly visitorOf: (headers: HttpHeaders) => Promise<KnownKey | undefined>;
   /** The key as it is now; undefined when nobody can act with it. */
   readonly findKey: (key: string) => Promise<KnownKey | undefined>;
-  readonly findKeyById: (keyId: string) => Promise<KnownKey | undefined>;
+  readonly findKeyById: (keyId: ApiKeyId) => Promise<KnownKey | undefined>;
 }
 
 type SitePageAnswer = (request: HttpRequest, url: URL) => Promise<HttpAnswer>;
@@ -40,7 +41,7 @@ export function createSignIn({
   findKey,
   findKeyById,
 }: SignInDependencies): Readonly<Record<'show' | 'submit' | 'leave', SitePageAnswer>> {
-  async function signedIn(keyId: string, next: string): Promise<HttpAnswer> {
+  async function signedIn(keyId: ApiKeyId, next: string): Promise<HttpAnswer> {
     const headers = { 'Set-Cookie': await sessions.start(keyId), Location: next, 'Cache-Control': 'no-store' };
     return answerWith(null, { status: 303, headers });
   }

@@ -2,6 +2,7 @@ import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
 import { type OAuthTokens, validateAuthorizationResponseIssuer } from '@modelcontextprotocol/client';
 import { recordAudit, auditEntry } from '../../../core/audit.ts';
 import { ConflictError, DomainError, notFound } from '../../../core/errors.ts';
+import type { ApiKeyId, UserId } from '../../../core/ids.ts';
 import { type Actor, type OperationContext, type WorkContext, guarded, write } from '../../../core/operation.ts';
 import type { Readable } from '../../../core/postgres/queries.ts';
 import { Membership } from '../../organizations/entity.ts';
@@ -155,7 +156,7 @@ interface Taken extends PendingSecret {
   readonly connection: McpConnection;
   readonly redirectUri: string;
   /** The API key of the request that began it. */
-  readonly keyId: string | null;
+  readonly keyId: ApiKeyId | null;
 }
 
 /**
@@ -211,7 +212,7 @@ async function take({ em, secrets, now }: WorkContext, state: string): Promise<T
 }
 
 /** Whoever began it may have left the organization, or lost the role, since then. */
-async function mayStillManage(em: EntityManager, connection: McpConnection, userId: string): Promise<boolean> {
+async function mayStillManage(em: EntityManager, connection: McpConnection, userId: UserId): Promise<boolean> {
   const membership = await em.findOne(Membership, { organization: connection.organization.id, user: userId });
   if (!membership) return false;
   return connection.visibility === 'shared' ? membership.role === 'admin' : connection.owner?.id === userId;

@@ -10,6 +10,7 @@ import { describeAccess, refusable } from '../../../core/graphql/refusable.ts';
 import { CHECKS_PARENT, takeRead } from '../../../core/graphql/read-through.ts';
 import { needs, selectedColumns } from '../../../core/graphql/selection.ts';
 import { resolveBatched } from '../../../core/graphql/batches.ts';
+import type { SessionId } from '../../../core/ids.ts';
 import { type SessionRow, readSessions } from '../../sessions/operations.ts';
 import type { Resumption } from '../../../core/live-tails.ts';
 import { RawJson } from '../../../core/text/raw-json.ts';
@@ -22,7 +23,7 @@ import { appendSessionEvents, pagesOfSessionEvents, readSessionEvents } from '..
 import type { SessionEventRow } from '../queries.ts';
 import { tailSessionEvents } from '../live-tail.ts';
 
-function placeOf(key: string): { sessionId: string; id: number }[] {
+function placeOf(key: string): { sessionId: SessionId; id: number }[] {
   const [sessionId = '', id = ''] = key.split(':');
   const [uuid] = uuidsOf([sessionId]);
   return uuid !== undefined && /^\d{1,15}$/.test(id) ? [{ sessionId: uuid, id: Number(id) }] : [];
@@ -140,7 +141,7 @@ builder.subscriptionField('sessionEvents', (t) =>
 
 async function subscribeToEvents(
   context: GraphQLContext,
-  sessionId: string,
+  sessionId: SessionId,
   after: string | number | null | undefined,
   filter: SessionEventFilter,
 ) {

@@ -1,6 +1,7 @@
 import { needs } from '../../../core/graphql/selection.ts';
 import type { GraphQLContext } from '../../../core/graphql/builder.ts';
 import { nodeType, uuidsOf } from '../../../core/graphql/nodes.ts';
+import type { SessionId } from '../../../core/ids.ts';
 import type { SessionSource, SourcePullRequest } from '../entity.ts';
 import type { ProjectRow } from '../project-queries.ts';
 import type { SessionRow } from '../queries.ts';
@@ -24,7 +25,7 @@ export const ProjectType = nodeType<ProjectRow>('Project', {
 });
 
 interface OfSession {
-  readonly sessionId: string;
+  readonly sessionId: SessionId;
 }
 type SourceRow = SessionSource & OfSession;
 type RepositoryRow = SessionSource['repositories'][number] & OfSession;

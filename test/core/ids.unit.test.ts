@@ -1,0 +1,16 @@
+import { expectTypeOf, test } from 'vitest';
+import type { OrganizationId, SessionId, UserId } from '../../src/core/ids.ts';
+import type { findSessions } from '../../src/domains/sessions/queries.ts';
+import type { Session } from '../../src/domains/sessions/entity.ts';
+import type { updateSessionInput } from '../../src/domains/sessions/input.ts';
+import type { z } from 'zod';
+
+// Checked by the compiler: `npm run check:types` fails where one does not hold.
+test('ids of different nouns do not mix, in entities, in queries and in input; text fits all of them', () => {
+  expectTypeOf<OrganizationId>().not.toExtend<SessionId>();
+  expectTypeOf<string>().toExtend<SessionId>();
+  expectTypeOf<Session['id']>().not.toExtend<UserId>();
+  expectTypeOf<Session['organization']['id']>().not.toExtend<SessionId>();
+  expectTypeOf<readonly UserId[]>().not.toExtend<Parameters<typeof findSessions>[1]>();
+  expectTypeOf<z.output<typeof updateSessionInput>['sessionId']>().not.toExtend<OrganizationId>();
+});
