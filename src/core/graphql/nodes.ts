@@ -27,15 +27,18 @@ function parseGlobalId(id: string): { typename: string; key: string } | undefine
   return match?.[1] && match[2] ? { typename: match[1], key: match[2] } : undefined;
 }
 
+/** What declares the fields of a type whose rows are of this kind. */
+export type FieldsOf<Row extends object> = ObjectFieldBuilder<Types, Row>;
+
 export interface NodeOptions<Row extends object> {
   readonly description: string;
   /** What identifies a row within its type. */
   readonly keyOf: (row: Row) => string;
-  /** What `keyOf` needs; the id unless said otherwise. */
+  /** The columns that `keyOf` reads; the id by default. */
   readonly keyColumns?: readonly (keyof Row & string)[];
   /** The rows with these keys that the caller may see, with the selected columns; others are left out. Keys are as hostile as any input. */
   readonly load: (context: GraphQLContext, keys: readonly string[], selected: Columns<Row>) => Promise<readonly Row[]>;
-  readonly fields: (t: ObjectFieldBuilder<Types, Row>) => FieldMap;
+  readonly fields: (t: FieldsOf<Row>) => FieldMap;
 }
 
 /** An object type that `node` finds by its global id. */

@@ -10,7 +10,9 @@ import { createMcpConnectionInput, mcpConnectionReference, updateMcpConnectionIn
 import { testMcpConnection } from '../tool-operations.ts';
 import { createMcpConnection, deleteMcpConnection, updateMcpConnection } from '../operations.ts';
 import { connectionRow } from '../queries.ts';
-import { AuthTypeEnum, McpServerType, RegistrationEnum, ServerInfoType, VisibilityEnum } from './types.ts';
+import { AuthTypeEnum, RegistrationEnum, VisibilityEnum } from './enums.ts';
+import { McpServerType } from './types.ts';
+import { ServerInfoType } from './value-types.ts';
 
 const NamedValueInput = builder.inputType('McpNamedValueInput', {
   description: 'A header or an environment variable.',

@@ -11,7 +11,8 @@ import { listMcpConnections, readMcpConnections } from '../operations.ts';
 import { READ_MCP_CONNECTIONS } from '../policy.ts';
 import type { McpConnectionOrderField, McpConnectionRow } from '../queries.ts';
 import { type McpConnectionChange, followMcpConnection } from '../subscription.ts';
-import { McpServerType, TypeEnum, VisibilityEnum } from './types.ts';
+import { TypeEnum, VisibilityEnum } from './enums.ts';
+import { McpServerType } from './types.ts';
 
 const McpServerConnection = connectionType(McpServerType, { of: 'MCP connections' });
 

@@ -1,0 +1,232 @@
+import { resolveBatched } from '../../../core/graphql/batches.ts';
+import { OWN_STATEMENT } from '../../../core/graphql/builder.ts';
+import { type FieldsOf, uuidsOf } from '../../../core/graphql/nodes.ts';
+import { resolveReference, resolveReferences } from '../../../core/graphql/references.ts';
+import { refusable } from '../../../core/graphql/refusable.ts';
+import { needs, selectedColumns } from '../../../core/graphql/selection.ts';
+import { McpServerType } from '../../mcp-connections/graphql/types.ts';
+import { readMcpConnections } from '../../mcp-connections/operations.ts';
+import { READ_MCP_CONNECTIONS } from '../../mcp-connections/policy.ts';
+import { UserType } from '../../users/graphql.ts';
+import { readUsers } from '../../users/operations.ts';
+import type { ArtifactRow } from '../artifact-queries.ts';
+import { htmlUrlOf, stateFlags } from '../derived.ts';
+import { artifactsOf, projectsOf } from '../operations.ts';
+import { READ_SESSION_CONTENT, RECORD_SESSIONS, WRITE_SESSIONS, mayChange } from '../policy.ts';
+import type { SessionRow } from '../queries.ts';
+import { ArtifactType } from './artifact-types.ts';
+import { ArtifactTypeEnum, SandboxSizeEnum, SessionModeEnum, SessionTypeEnum, SessionVisibilityEnum } from './enums.ts';
+import {
+  ProjectType,
+  SessionSourceType,
+  SourcePullRequestType,
+  sourceOf,
+  sourcePullRequestOf,
+} from './source-types.ts';
+import { AgentOptionsType, DiffSummaryType, SessionStateType } from './value-types.ts';
+
+/** The fields of a session, by subject. */
+
+const NONE: readonly never[] = [];
+const CONTENT = refusable(READ_SESSION_CONTENT);
+
+type Fields = FieldsOf<SessionRow>;
+
+/** What the agent was asked to do, and what it has made. */
+export function taskFields(t: Fields) {
+  return {
+    title: t.exposeString('title', { description: '1 to 1000 characters.' }),
+    description: t.exposeString('description', {
+      nullable: true,
+      description: 'The task as plain text; null when there is none.',
+      extensions: CONTENT,
+    }),
+    richContent: t.expose('richContent', {
+      type: 'JSON',
+      nullable: true,
+      description:
+        'The task as a rich-text document; null when there is none, or only the plain text of `description`.',
+      extensions: CONTENT,
+    }),
+    kind: t.exposeString('kind', { description: 'The kind of session; free text.' }),
+    artifactType: t.expose('artifactType', {
+      type: ArtifactTypeEnum,
+      nullable: true,
+      description: 'What the agent is asked to make; null when it was not given.',
+    }),
+    artifacts: t.field({
+      type: [ArtifactType],
+      description: 'What the agent has made, at most 1,000, in the order of their recording.',
+      extensions: { ...OWN_STATEMENT, ...CONTENT, ...needs<SessionRow>('id') },
+      resolve: ({ id }, _, context, info) => {
+        const selected = selectedColumns<ArtifactRow>(info, 'Artifact');
+        return resolveBatched({ context, info }, id, artifactsOf(context, selected), selected, NONE);
+      },
+    }),
+  };
+}
+
+/** How the agent is set up. */
+export function configurationFields(t: Fields) {
+  return {
+    sessionType: t.expose('sessionType', { type: SessionTypeEnum, description: 'How people work with the agent.' }),
+    mode: t.expose('mode', { type: SessionModeEnum, description: 'How the agent works.' }),
+    visibility: t.expose('visibility', { type: SessionVisibilityEnum, description: 'Who can read the session.' }),
+    level: t.exposeInt('level', { description: '0 to 100.' }),
+    agent: t.exposeString('agent', {
+      nullable: true,
+      description: 'Name of the agent; null when it was not given.',
+    }),
+    agentId: t.expose('agentId', {
+      type: 'UUID',
+      nullable: true,
+      description: 'Id of the agent; null when it was not given.',
+    }),
+    agentOptions: t.expose('agentOptions', {
+      type: AgentOptionsType,
+      nullable: true,
+      description: 'Options of the agent; null when none were given.',
+      extensions: CONTENT,
+    }),
+    sandboxSize: t.expose('sandboxSize', {
+      type: SandboxSizeEnum,
+      nullable: true,
+      description: 'Size of the machine that the session runs on; null when it was not given.',
+    }),
+    mcpServers: t.field({
+      type: [McpServerType],
+      description:
+        "The MCP connections that the agent may use, at most 100. Deleted connections and other users' personal ones are left out.",
+      extensions: { ...OWN_STATEMENT, ...refusable(READ_MCP_CONNECTIONS), ...needs<SessionRow>('mcpServers') },
+      resolve: ({ mcpServers }, _, context, info) =>
+        resolveReferences({ context, info }, 'McpServer', mcpServers, readMcpConnections),
+    }),
+  };
+}
+
+/** The code that the session works on. */
+export function codeFields(t: Fields) {
+  return {
+    baseBranch: t.exposeString('baseBranch', {
+      nullable: true,
+      description: 'The branch that the session starts from; null when it was not given.',
+    }),
+    branchName: t.exposeString('branchName', {
+      nullable: true,
+      description: 'The branch that the session works on; null when it was not given.',
+    }),
+    targetBranch: t.exposeString('targetBranch', {
+      nullable: true,
+      description: 'The branch that the change is merged into; null when it was not given.',
+    }),
+    diffSummary: t.expose('diffSummary', {
+      type: DiffSummaryType,
+      nullable: true,
+      description: 'How many lines the session has changed; null while that is not known.',
+      extensions: CONTENT,
+    }),
+    sessionSource: t.field({
+      type: SessionSourceType,
+      description: 'Where the session was started from.',
+      extensions: needs<SessionRow>('id', 'source'),
+      resolve: sourceOf,
+    }),
+    sourcePullRequest: t.field({
+      type: SourcePullRequestType,
+      nullable: true,
+      description: 'The pull request that the session was started from; null when there is none.',
+      extensions: { ...CONTENT, ...needs<SessionRow>('id', 'sourcePullRequest') },
+      resolve: sourcePullRequestOf,
+    }),
+  };
+}
+
+/** Its project, its console page, and its counterpart in another system. */
+export function linkFields(t: Fields) {
+  return {
+    projectId: t.exposeString('projectId', {
+      nullable: true,
+      description: 'Id of the project that the session belongs to; null for none.',
+      extensions: CONTENT,
+    }),
+    project: t.field({
+      type: ProjectType,
+      nullable: true,
+      description: 'The project with the id `projectId`; null when there is none.',
+      extensions: { ...OWN_STATEMENT, ...CONTENT, ...needs<SessionRow>('projectId') },
+      resolve: ({ projectId }, _, context, info) => {
+        const [id] = projectId === null ? [] : uuidsOf([projectId]);
+        return id === undefined ? null : resolveBatched({ context, info }, id, projectsOf(context));
+      },
+    }),
+    externalId: t.exposeString('externalId', {
+      nullable: true,
+      description: 'Id of the session in another system; null for none.',
+      extensions: CONTENT,
+    }),
+    externalUrl: t.expose('externalUrl', {
+      type: 'URL',
+      nullable: true,
+      description: 'URL of the session in another system; null for none.',
+      extensions: CONTENT,
+    }),
+    htmlUrl: t.field({
+      type: 'URL',
+      description: 'URL of its page in the console: `PUBLIC_URL/sessions/<databaseId>`.',
+      extensions: needs<SessionRow>('id'),
+      resolve: ({ id }, _, { settings }) => htmlUrlOf(id, settings.publicUrl),
+    }),
+  };
+}
+
+/** Its state, and when it last changed. */
+export function stateFields(t: Fields) {
+  return {
+    state: t.field({
+      type: SessionStateType,
+      description: 'The state of the session.',
+      extensions: needs<SessionRow>('state'),
+      resolve: ({ state }) => stateFlags(state),
+    }),
+    isPinned: t.exposeBoolean('isPinned', { description: 'Whether the session is pinned to the top of lists.' }),
+    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When the session was created.' }),
+    updatedAt: t.expose('updatedAt', {
+      type: 'DateTime',
+      description: 'When its configuration or state last changed; `expectedUpdatedAt` is compared with it.',
+    }),
+    lastQueuedAt: t.expose('lastQueuedAt', {
+      type: 'DateTime',
+      nullable: true,
+      description: 'When the session was last queued; null when it never was.',
+    }),
+    lastSeenAt: t.expose('lastSeenAt', {
+      type: 'DateTime',
+      description: 'When its runner last recorded something, to the minute.',
+    }),
+  };
+}
+
+/** Who created it, and what the caller may do with it. */
+export function peopleFields(t: Fields) {
+  return {
+    creator: t.field({
+      type: UserType,
+      nullable: true,
+      description: 'Who created the session; null when that user deleted their account or left the organization.',
+      extensions: { ...OWN_STATEMENT, ...needs<SessionRow>('creatorId') },
+      resolve: ({ creatorId }, _, context, info) => resolveReference({ context, info }, 'User', creatorId, readUsers),
+    }),
+    viewerCanUpdate: t.boolean({
+      description:
+        'Whether the caller may change the session with `updateSession` and `pinSession`: its creator or an administrator, with the scope `sessions.write`.',
+      extensions: needs<SessionRow>('organizationId', 'creatorId', 'visibility'),
+      resolve: (session, _, { actor }) => mayChange(actor, session, WRITE_SESSIONS),
+    }),
+    viewerCanRecord: t.boolean({
+      description:
+        'Whether the caller may record events, artifacts and states of the session: its creator or an administrator, with the scope `sessions.record`.',
+      extensions: needs<SessionRow>('organizationId', 'creatorId', 'visibility'),
+      resolve: (session, _, { actor }) => mayChange(actor, session, RECORD_SESSIONS),
+    }),
+  };
+}
