@@ -82,9 +82,9 @@ function numberOfEvents(organizationId: OrganizationId) {
           .as('oldest'),
       (join) => join.onTrue(),
     )
-    .select(({ eb, fn, lit }) => {
-      const numberOfSession = eb(eb('t.last_id', '-', eb.ref('oldest.id')), '+', lit(1));
-      return eb.cast<string>(fn.coalesce(fn.sum(numberOfSession), lit(0)), 'text').as('count');
+    .select((eb) => {
+      const numberOfSession = eb(eb('t.last_id', '-', eb.ref('oldest.id')), '+', eb.lit(1));
+      return eb.cast<string>(eb.fn.coalesce(eb.fn.sum(numberOfSession), eb.lit(0)), 'text').as('count');
     })
     .where('t.organization_id', '=', organizationId)
     .$asScalar()
