@@ -45,9 +45,9 @@ describe('failures', () => {
         .filter(({ level }) => level >= 50);
       expect(causes).toHaveLength(2);
       for (const { requestId, err } of causes)
-        expect({ requestId, told: err?.message.includes('event_definition') }).toEqual({
+        expect({ requestId, isNamed: err?.message.includes('event_definition') }).toEqual({
           requestId: 'the-canary',
-          told: true,
+          isNamed: true,
         });
     } finally {
       await broken.close();

@@ -174,7 +174,7 @@ function anonymous(text: string, { eventNames, property, ...ids }: References): 
   return values.reduce((rest, value) => rest.replaceAll(value, '…').replaceAll(value.toUpperCase(), '…'), text);
 }
 
-/** Sends the same to what is foreign and to what is missing. Answers whatever changed, or tells the two apart, or is no refusal: nothing. */
+/** Sends the same to what is foreign and to what is missing. Returns what changed, what differs between the two, and what was not refused: nothing. */
 async function leaks(
   foreignTo: References,
   run: (to: References) => Promise<string[]>,

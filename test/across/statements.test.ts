@@ -79,7 +79,7 @@ const coordinateOf = ({ type }: Place, { name }: Field): string => `${type.name}
 
 /** Fields that cannot be counted here, marked in the schema, with the reason. */
 function isLeftOut({ extensions }: Field): boolean {
-  // Tools are asked of other servers, each of its own: those requests are bounded by src/core/outbound/outbound.ts.
+  // Tools are asked of other servers, one request each, bounded by src/core/outbound/outbound.ts.
   return extensions['callsOut'] === true;
 }
 

@@ -143,7 +143,7 @@ const RIGHTS: readonly Right[] = [
     make: organizationIdOf,
     mutation: 'deleteOrganization',
     inputOf: (organizationId) => ({ organizationId, confirmSlug: 'another' }),
-    // A confirmation that is wrong is told to those who may delete it.
+    // A wrong confirmation is reported to those who may delete it.
     outcome: 'ValidationError',
   },
   {

@@ -90,7 +90,7 @@ const saying = (text: string, itemId: string) => ({
   accumulatedText: text,
 });
 
-test('a stranger signs in, and comes to the page that they asked for', async () => {
+test('a visitor who is not signed in signs in, and gets the page that they asked for', async () => {
   const { page, complaints } = await open('/usage');
   await page.getByRole('heading', { name: 'Usage', level: 1 }).waitFor();
   expect(new URL(page.url()).pathname).toBe('/usage');

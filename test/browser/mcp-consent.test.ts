@@ -114,7 +114,7 @@ const create = async (name: string) =>
     })
   ).body;
 
-/** The connection as GraphQL tells it; the tools are asked of the live server. */
+/** The connection as GraphQL answers it; its tools are asked of the live server. */
 async function read(id: string, fields: string): Promise<unknown> {
   const globalId = Buffer.from(`McpServer:${id}`).toString('base64');
   const { data } = await gateway.graphql<{ node: unknown }>(
@@ -186,7 +186,7 @@ test('create → address → consent → connected → tools → expired → ref
   expect(requested).toEqual([]);
 });
 
-test('who declines is told so, in light and dark and on a narrow screen, and can begin again', async () => {
+test('who declines sees a page that confirms it, in light and dark and on a narrow screen, and can begin again', async () => {
   const { authorizationUrl, connection } = await create('<b>Wiki</b> & co');
   const page = await consent(authorizationUrl, { agree: false });
   expect(await page.locator('main').innerText()).toContain(

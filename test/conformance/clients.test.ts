@@ -65,7 +65,7 @@ test('types and documents are generated from the schema, fit the app, and refuse
 });
 
 test.each(['@urql/core', '@apollo/client', 'graphql-request', 'graphql-sse'])(
-  '%s creates, reads, pages, tells errors, and follows',
+  '%s creates, reads, pages, reports errors, and follows',
   async (name) => {
     const { key } = await gateway.createKey();
     const sessionId = await createSession(gateway, key);

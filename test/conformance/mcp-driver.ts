@@ -134,7 +134,7 @@ function credentialsOf(scenario: string, { client_id: clientId, client_secret: c
     : { clientId, clientSecret };
 }
 
-/** A call with a value for every property, of its type. The tool that echoes a schema is given its own, as our API tells it. */
+/** A call with a value for every property, of its type. The tool that echoes a schema is given its own, as our API shows it. */
 function sampleCall({ name, inputSchema }: Tool, tools: readonly Tool[]) {
   const values: Record<string, unknown> = { number: 5, integer: 5, boolean: true, string: 'text' };
   const sample = Object.entries(inputSchema.properties ?? {}).map(([key, { type }]) => [key, values[type ?? 'string']]);

@@ -73,7 +73,7 @@ test('the example plan shows every property type and a range of primary objects'
   expect([...primaryObjects].toSorted()).toEqual(['CONTACT', 'DEAL', 'NO_OBJECT', 'ORDER', 'TICKET', 'wishlist']);
 });
 
-test('every enumeration of the example plan, and nothing else, has options with values of their own', () => {
+test('every enumeration of the example plan, and nothing else, has options with distinct values', () => {
   const properties = plan.flatMap(({ propertyDefinitions }) => propertyDefinitions);
   for (const { label, type, options = [] } of properties) {
     expect([label, options.length > 0]).toEqual([label, type === 'enumeration']);
@@ -82,7 +82,7 @@ test('every enumeration of the example plan, and nothing else, has options with 
   }
 });
 
-test('every custom matching id of the example plan names a string or number property of its own event', () => {
+test('every custom matching id of the example plan names a string or number property of the same event', () => {
   const matched = plan.filter(({ customMatchingId }) => customMatchingId !== undefined);
   expect(matched).toHaveLength(10);
   for (const { customMatchingId, propertyDefinitions } of matched) {

@@ -63,7 +63,7 @@ async function settle(ledger: Ledger) {
 /** The seed stands there to be seen when something is wrong: `SEED=…` runs the same again. */
 const allWell = { lost: [], doubled: [], unclear: [], unanswered: 0, seed };
 
-const told = (ledger: Ledger) => ({
+const figuresOf = (ledger: Ledger) => ({
   'writes acknowledged': ledger.acknowledged(),
   'answered 503 with Retry-After meanwhile': ledger.answers.get('503') ?? 0,
   'other errors': 0,
@@ -84,7 +84,7 @@ test('the database restarted under load, stopped or killed', async () => {
     proxy.setTarget(postgres.url);
   }
   expect(await settle(ledger)).toEqual(allWell);
-  proof('Database restarted under load', { figures: { seed, restarts: rounds, ...told(ledger) } });
+  proof('Database restarted under load', { figures: { seed, restarts: rounds, ...figuresOf(ledger) } });
 });
 
 test('connections reset by the network and ended by the server, under load', async () => {
@@ -115,7 +115,7 @@ test('connections reset by the network and ended by the server, under load', asy
   }
   expect(hits).toBe(rounds);
   proof('Connections to the database cut under load', {
-    figures: { seed, 'connections cut': cut, ...told(ledger) },
+    figures: { seed, 'connections cut': cut, ...figuresOf(ledger) },
   });
 });
 
@@ -129,7 +129,7 @@ test('a slow database, 100 ms a statement: every request is answered, later', as
   }
   expect(await settle(ledger)).toEqual(allWell);
   expect([...ledger.answers.keys()].filter((status) => Number(status) >= 300)).toEqual([]);
-  proof('Slow database', { figures: { 'milliseconds added to each statement': 100, ...told(ledger) } });
+  proof('Slow database', { figures: { 'milliseconds added to each statement': 100, ...figuresOf(ledger) } });
 });
 
 test("the gateway's clock set forward and back under load", async () => {
@@ -148,7 +148,7 @@ test("the gateway's clock set forward and back under load", async () => {
     expect(await settle(ledger)).toEqual(allWell);
     expect([...ledger.answers.keys()].filter((status) => Number(status) >= 300)).toEqual([]);
     proof('Clock set forward and back', {
-      figures: { seed, 'times set, by up to 6 hours': rounds, ...told(ledger) },
+      figures: { seed, 'times set, by up to 6 hours': rounds, ...figuresOf(ledger) },
     });
   } finally {
     await inProcess.close();

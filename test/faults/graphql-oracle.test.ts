@@ -233,17 +233,17 @@ describe(`GraphQL as an oracle (SEED=${seed})`, () => {
       await workspace.restore();
       const caller = CALLERS[g(fc.nat, { max: CALLERS.length - 1 })] ?? 'admin';
       const operation = generateOperation(g, schema, kind, name, pools(kind), reached);
-      const told = `${operation.query}\n${JSON.stringify(operation.variables)}`;
-      expect(validate(schema, parse(operation.query)), `is valid: ${told}`).toEqual([]);
+      const request = `${operation.query}\n${JSON.stringify(operation.variables)}`;
+      expect(validate(schema, parse(operation.query)), `is valid: ${request}`).toEqual([]);
       operations += 1;
       const answers = await answersOf(operation, caller);
       const faults = answers.flatMap((answer) => faultsOf(operation, answer));
-      expect(faults, `of ${caller}: ${told}`).toEqual([]);
+      expect(faults, `of ${caller}: ${request}`).toEqual([]);
       if (kind !== OperationTypeNode.QUERY || PASSING.test(operation.query) || g(fc.nat, { max: 2 }) < 2) return;
       // A document that comes again and again is compiled.
       const again = [await answersOf(operation, caller), await answersOf(operation, caller)];
       again.push(await answersOf(operation, caller));
-      expect(again.map(saidIn), `again: ${told}`).toEqual(again.map(() => saidIn(answers)));
+      expect(again.map(saidIn), `again: ${request}`).toEqual(again.map(() => saidIn(answers)));
       repeated += 1;
     });
   });

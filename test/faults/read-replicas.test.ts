@@ -147,7 +147,7 @@ test('who writes through one process reads it through the other, with a standby 
     reads.paused += 1;
   }
   expect(await isUsable(two)).toBe(false);
-  // Who follows is told at once of what no replica has yet.
+  // Followers get at once what no replica has yet.
   const input = { sessionId, events: [{ eventType: 'text', provider: 'anthropic', eventData: { type: 'text' } }] };
   await graphql(
     one,

@@ -40,7 +40,7 @@ function* numbers(seed: number): Generator<number, never, undefined> {
   }
 }
 
-/** Ids that the writer was told its events have. */
+/** Ids that the answers gave to the writer's events. */
 async function write(writer: number): Promise<number[]> {
   const gateway = writer % 2 === 0 ? one : two;
   const random = numbers(writer + 1);

@@ -91,9 +91,9 @@ describe('the schema, the context and the request stay as they are', () => {
   });
 });
 
-describe('resolvers are told what graphql tells them', () => {
-  const SDL = `type Query { node(n: Int = 1): Node list: [Node] } interface Node { n: Int } type A implements Node { n: Int next: Node told: String }`;
-  const toldOf = ({ fieldName, returnType, parentType, fieldNodes, operation, path, ...info }: GraphQLResolveInfo) =>
+describe('resolvers get what graphql gives them', () => {
+  const SDL = `type Query { node(n: Int = 1): Node list: [Node] } interface Node { n: Int } type A implements Node { n: Int next: Node seen: String }`;
+  const seenOf = ({ fieldName, returnType, parentType, fieldNodes, operation, path, ...info }: GraphQLResolveInfo) =>
     JSON.stringify({
       fieldName,
       returnType,
@@ -106,16 +106,16 @@ describe('resolvers are told what graphql tells them', () => {
       root: info.rootValue,
       isAborted: info.getAbortSignal()?.aborted,
     });
-  const told = (_: unknown, __: unknown, ___: unknown, info: GraphQLResolveInfo) => toldOf(info);
+  const seen = (_: unknown, __: unknown, ___: unknown, info: GraphQLResolveInfo) => seenOf(info);
   const infos: string[] = [];
   const schema = schemaOf(SDL, {
-    A: { fields: { told } },
-    Node: { resolveType: (_, __, info) => (infos.push(toldOf(info)), 'A') },
+    A: { fields: { seen } },
+    Node: { resolveType: (_, __, info) => (infos.push(seenOf(info)), 'A') },
   });
   const root = () => ({ node: { next: { next: {} } }, list: [{}, {}] });
 
   test('where they are, outside of lists, and of which field: also those that find the type of a property', async () => {
-    const query = `query Told($n: Int = 4) { node(n: $n) { ...F told } } fragment F on A { told next { ... on A { further: told } } }`;
+    const query = `query Seen($n: Int = 4) { node(n: $n) { ...F seen } } fragment F on A { seen next { ... on A { further: seen } } }`;
     const expected = await executeByGraphQL(schema, { query, root });
     const infosOfGraphQL = infos.splice(0);
     expect(infosOfGraphQL).toHaveLength(2);
@@ -127,7 +127,7 @@ describe('resolvers are told what graphql tells them', () => {
     const caught = schemaOf(SDL, {
       A: {
         fields: {
-          told: (_, __, ___, info) => {
+          seen: (_, __, ___, info) => {
             try {
               return String(info.path.prev?.key);
             } catch {
@@ -138,9 +138,9 @@ describe('resolvers are told what graphql tells them', () => {
       },
       Node: { resolveType: () => 'A' },
     });
-    expect(await observedExecutor(caught)({ query: '{ list { ... on A { told } } }', root })).toEqual({
-      result: { data: { list: [{ told: '0' }, { told: '1' }] } },
-      path: 'gave_up: path at A.told',
+    expect(await observedExecutor(caught)({ query: '{ list { ... on A { seen } } }', root })).toEqual({
+      result: { data: { list: [{ seen: '0' }, { seen: '1' }] } },
+      path: 'gave_up: path at A.seen',
     });
   });
 
@@ -256,7 +256,7 @@ describe('what compiled code does not do is left to graphql', () => {
   });
 });
 
-describe('how it goes is told, and what gives up is not tried without end', () => {
+describe('how it goes is reported, and what gives up is not tried without end', () => {
   const FAILING = schemaOf('type Query { a: Int b: Int }', { Query: { fields: { a: () => [1] } } });
 
   test('the pauses between trials double up to 1024 executions, and one success ends them', async () => {

@@ -94,9 +94,9 @@ test('keys create: the first user of a new organization is its admin, the next a
 });
 
 test('keys create says what it made: user, organization, role and scopes', async () => {
-  const made = await createKey('telling', '--email tell@example.com --scope social');
+  const made = await createKey('printing', '--email printing@example.com --scope social');
   expect(made).toMatchObject({ role: 'admin', scopes: ['social'], createdUser: true, createdOrganization: true });
-  const again = await createKey('telling', '--email tell@example.com');
+  const again = await createKey('printing', '--email printing@example.com');
   expect(again).toMatchObject({ role: 'admin', scopes: [...SCOPES], createdUser: false, createdOrganization: false });
 });
 

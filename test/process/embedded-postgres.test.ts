@@ -387,7 +387,7 @@ describe('one data directory', () => {
     expect(await readdir(directory)).toEqual(['gateway.lock', 'postgres']);
   });
 
-  test('tells others the URL of its server only while it runs', async () => {
+  test('publishes the URL of its server only while it runs', async () => {
     expect(await findRunningEmbeddedPostgres(join(base, 'absent'))).toBeUndefined();
     expect(await findRunningEmbeddedPostgres(dataDir)).toBeUndefined();
     const owner = own();

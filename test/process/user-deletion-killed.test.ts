@@ -55,7 +55,7 @@ async function stopAtEachBatch(): Promise<Barrier> {
   const barrier: Barrier = {
     async step() {
       await untilWaiting(gateway, 1);
-      // Stands in line behind the batch that waits, and before the next one.
+      // Queued behind the batch that waits, and before the next one.
       const next = await hold();
       await untilWaiting(gateway, 2);
       await current.em.rollback();

@@ -27,7 +27,7 @@ const SETTINGS = {
   wal_level: 'minimal',
   max_wal_senders: '0',
   max_connections: '300',
-  // Databases are dropped as soon as they are done with, which an autovacuum worker of the superuser's would stand in the way of.
+  // Databases are dropped as soon as they are done with, which an autovacuum worker of the superuser's would block.
   autovacuum: 'off',
 };
 

@@ -142,7 +142,7 @@ describe('addresses that are not public are refused and never contacted', () => 
     }
   });
 
-  test('what DNS answers about a private name is not told: one that does not exist fails with the same words', async () => {
+  test('what DNS answers about a private name is not shown: one that does not exist fails with the same words', async () => {
     const unknown = async () => Promise.reject(Object.assign(new Error('queryA ENOTFOUND'), { code: 'ENOTFOUND' }));
     const outcomes = await Promise.all(
       [unknown, async () => ['10.0.0.1'], async () => []].map(async (resolve) => {

@@ -77,7 +77,7 @@ describe('randomness', () => {
     expect(generateApiKey(source([...letters.slice(0, 29), 249, 251, 252, 29]))).toBe(PINNED);
   });
 
-  test('every byte below 248 stands for one character, each character for four bytes', () => {
+  test('every byte below 248 gives one character, each character for four bytes', () => {
     const firsts = Array.from({ length: 248 }, (_, byte) => generateApiKey((n) => new Uint8Array(n).fill(byte)).at(4));
     expect(firsts.join('')).toBe(BASE62.join('').repeat(4));
   });

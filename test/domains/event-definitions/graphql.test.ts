@@ -21,7 +21,7 @@ function toGlobalId(key: string, typename = 'EventDefinition'): string {
   return Buffer.from(`${typename}:${key}`).toString('base64');
 }
 
-/** What is told of a query: its data, and the code and message of each error. */
+/** The answer of a query: its data, and the code and message of each error. */
 async function ask(key: string, query: string, variables?: Record<string, unknown>) {
   const { data, errors = [] } = await gateway.graphql<Record<string, unknown>>(key, query, variables);
   return { data, errors: errors.map(({ message, extensions }) => `${String(extensions?.['code'])} ${message}`) };
@@ -33,7 +33,7 @@ describe('eventDefinitionNamePreview', () => {
   const preview = async (key: string, label: string) =>
     (await ask(key, QUERY, { label })).data?.['eventDefinitionNamePreview'];
 
-  test('tells what a creation would make of a label, and reserves nothing', async () => {
+  test('answers what a creation would make of a label, and reserves nothing', async () => {
     const { key, api } = await workspace();
     const free = { name: 'cart_viewed', isFree: true, reason: null, nextFreeName: 'cart_viewed' };
     expect(await preview(key, 'Cart viewed')).toEqual(free);
@@ -67,7 +67,7 @@ describe('eventDefinitionNamePreview', () => {
   });
 });
 
-test('deletionPreview tells what would be lost, and takes nothing away', async () => {
+test('deletionPreview counts what would be deleted, and deletes nothing', async () => {
   const { key, api } = await workspace();
   const definition = done(
     await api.create({

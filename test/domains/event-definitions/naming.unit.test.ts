@@ -151,7 +151,7 @@ describe('firstFreeName', () => {
     expect(firstFreeName(separatorAtTheCut, new Set([separatorAtTheCut]))).toBe(`${'x'.repeat(47)}_2`);
   });
 
-  test('many takers of one base all get valid names of their own', () => {
+  test('many requests for one base name all get different valid names', () => {
     fc.assert(
       fc.property(baseName, (base) => {
         const taken = new Set<string>();

@@ -24,7 +24,7 @@ describe('replaceEventPropertyType', () => {
     return data?.replaceEventPropertyType;
   };
 
-  test('gives a property another type in its place, and is what deleting and creating it again on REST comes to', async () => {
+  test('gives a property another type in its place, and has the effect of deleting and creating it again over REST', async () => {
     const { key, other } = await workspace('GraphQL', {
       propertyDefinitions: [
         { label: 'First', type: 'string', description: 'Text' },

@@ -51,7 +51,7 @@ test('of 20 creations of one name at once, one is made and nineteen are 409', as
   expect(done(await apis[0].search({}))).toEqual({ names: ['one'], total: 1 });
 });
 
-test('20 creations of one label at once are all made, under names of their own', async () => {
+test('20 creations of one label at once are all made, under different names', async () => {
   const apis = await ways();
   const outcomes = await Promise.all(TIMES.map((index) => at(apis, index).create({ label: 'Same', ...BARE })));
   const names = outcomes.map((outcome) => done(outcome).name);
@@ -88,7 +88,7 @@ test('a fifty-first property never gets in: of 20 additions to 45, exactly five 
   );
 });
 
-test('of 20 additions of one property name at once, one is made; without a name all are, under names of their own', async () => {
+test('of 20 additions of one property name at once, one is made; without a name all are, under different names', async () => {
   const apis = await ways();
   done(await apis[0].create({ label: 'Event', ...BARE }));
   const given = await Promise.all(

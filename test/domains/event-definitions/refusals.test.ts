@@ -128,7 +128,7 @@ describe('what is refused, in the same words on both APIs', () => {
     expect(done(await api.search({})).total).toBe(0);
   });
 
-  test('400: several faults are told together, also those of rules over several fields', async () => {
+  test('400: several faults are reported together, also those of rules over several fields', async () => {
     const input = {
       label: '',
       name: 'A b',
@@ -233,7 +233,7 @@ describe('what is refused, in the same words on both APIs', () => {
           { label: 'P', type: 'enumeration', extra: 2, options: [{ label: 'A', value: 'a', displayOrder: 1 }] },
         ],
       }),
-      // A rule over several fields is told beside faults of the fields themselves.
+      // A rule over several fields is reported beside faults of the fields themselves.
       await messageOf({
         label: '…',
         extra: 1,

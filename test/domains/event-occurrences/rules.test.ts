@@ -83,7 +83,7 @@ describe.each(APIS)('through %s', (api) => {
     expect(await stored(gateway, key, name)).toHaveLength(4);
   });
 
-  test('400: every fault is told with its place, and nothing of the batch is stored', async () => {
+  test('400: every fault is reported with its place, and nothing of the batch is stored', async () => {
     const { key } = await gateway.createKey();
     const name = await define(gateway, key, { propertyDefinitions: PROPERTIES });
     const good = { eventName: name, email: 'a@example.com', uuid: randomUUID() };

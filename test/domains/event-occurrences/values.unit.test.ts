@@ -96,7 +96,7 @@ describe('2.2: what each type of property takes, and what it is stored as', () =
     );
   });
 
-  test('an enumeration of thousands is not told in full', () => {
+  test('an enumeration of thousands is not listed in full', () => {
     const options = Array.from({ length: 5000 }, (_, index) => ({ value: `o${index}` }));
     expect(checkValue({ name: 'n', type: 'enumeration', options }, 'x')).toEqual(
       refused('must be one of "o0", "o1", "o2", "o3", "o4", "o5", "o6", "o7", "o8", "o9" and 4990 more', 'NOT_ALLOWED'),

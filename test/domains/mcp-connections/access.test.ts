@@ -201,7 +201,7 @@ test('the list pages both ways by name, and is read in a fixed number of stateme
   gateway.statements.length = 0;
   const second = (await gateway.graphql<Page>(admin, query, { first: 3, after: first?.pageInfo.endCursor })).data
     ?.viewer.organization.mcpServers;
-  // Those that tell of an earlier change apart.
+  // Apart from those about an earlier change.
   const statements = gateway.statements.filter((text) => !text.includes('pg_notify')).length;
   const back = (await gateway.graphql<Page>(admin, query, { last: 2, before: second?.pageInfo.startCursor })).data
     ?.viewer.organization.mcpServers;

@@ -250,7 +250,7 @@ describe('the callback', () => {
   test.each([
     ['another issuer', (url: URL) => url.searchParams.set('iss', 'https://evil.example')],
     ['no issuer, though the server announces one', (url: URL) => url.searchParams.delete('iss')],
-  ])('%s in the answer: no code is sent, and the reason is told', async (_, change) => {
+  ])('%s in the answer: no code is sent, and the reason is shown', async (_, change) => {
     await start();
     const created = await create();
     const url = fixture.consent(created.body.authorizationUrl ?? '');
@@ -285,7 +285,7 @@ describe('the callback', () => {
     });
   });
 
-  test('a refusal of the user is told by its code; the description of the server is not shown', async () => {
+  test('a refusal by the user is named by its code; the description of the server is not shown', async () => {
     await start();
     const created = await create({ name: '<b>bold</b> & co' });
     const url = fixture.consent(created.body.authorizationUrl ?? '');

@@ -30,7 +30,7 @@ function create(body: Record<string, unknown> = {}) {
 }
 
 describe('the subscription', () => {
-  test('tells of the present state, and of each change that another process makes, and ends with the connection', async () => {
+  test('sends the present state, and each change that another process makes, and ends with the connection', async () => {
     await start();
     const second = await startTestGateway({ ALLOW_PRIVATE_NETWORK: 'true' }, { beside: gateway });
     const created = await create();

@@ -195,7 +195,7 @@ test('while a hundred requests wait for silent servers, others are answered: no 
   expect(new Set((await Promise.all(slow)).map(({ status }) => status))).toEqual(new Set([502]));
 });
 
-test('an address on the inside is refused on a gateway that was not told otherwise, and is never contacted', async () => {
+test('a private address is refused by default, and is never contacted', async () => {
   const strict = await startTestGateway({}, { beside: gateway });
   const before = peer.requests.length;
   for (const host of ['127.0.0.1', 'localhost', '2130706433', '[::1]', '[::ffff:7f00:1]', '0x7f.1']) {

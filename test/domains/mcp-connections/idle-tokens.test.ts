@@ -136,7 +136,7 @@ test('an authorization that is begun anew and not completed takes nothing away: 
   expect(await standing(id)).toMatchObject({ status: 'CONNECTED', statusReason: null });
 });
 
-test('a refresh that is refused for good is told before anybody needs the connection', async () => {
+test('a refresh that is refused for good changes the status before anybody needs the connection', async () => {
   const id = await connect();
   fixture.revokeAll();
   advance(3590);

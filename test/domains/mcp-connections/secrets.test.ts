@@ -164,7 +164,7 @@ test('after every kind of use, no secret is in the database in clear, in the log
 
 const SECRET = 'secret-in-a-wrong-place-7777';
 const remote = { name: 'n', serverUrl: 'https://example.com', clientSecret: SECRET };
-const UNFIT: readonly (readonly [what: string, input: object | string, told: RegExp])[] = [
+const UNFIT: readonly (readonly [what: string, input: object | string, expected: RegExp])[] = [
   ['a field that is not known', { remote: { ...remote, foo: 1 } }, /unknown field "foo"\.$/],
   ['a field that is nearly known', { remote: { ...remote, nam: 'x' } }, /unknown field "nam"\. Did you mean "name"\?$/],
   ['a field that is missing', { remote: { ...remote, name: undefined } }, /include required field "name"\.$/],
@@ -179,13 +179,13 @@ const UNFIT: readonly (readonly [what: string, input: object | string, told: Reg
   ['a literal block', `{ remote: { """${SECRET}""" } }`, /Expected Name, found BlockString\.$/],
 ];
 
-test.for(UNFIT)('what does not fit is named, and not shown: %s', async ([, input, told]) => {
+test.for(UNFIT)('what does not fit is named, and not shown: %s', async ([, input, expected]) => {
   const isLiteral = typeof input === 'string';
   const create = (value: string) => `{ createMcpServer(input: ${value}) { __typename } }`;
   const query = isLiteral ? `mutation ${create(input)}` : `mutation ($i: CreateMcpServerInput!) ${create('$i')}`;
   for (const headers of [undefined, undefined, undefined, { 'Idempotency-Key': 'k' }]) {
     const answer = await gateway.graphql(key, query, isLiteral ? {} : { i: input }, headers);
-    expect(answer.errors?.map(({ message }) => message)).toContainEqual(expect.stringMatching(told));
+    expect(answer.errors?.map(({ message }) => message)).toContainEqual(expect.stringMatching(expected));
     expect(JSON.stringify(answer)).not.toContain(SECRET);
   }
 });

@@ -163,7 +163,7 @@ test('an organization without a slug is confirmed by its id', async () => {
   });
 });
 
-test('403 for members and without the scope, 404 where another organization is named; the viewer is told before', async () => {
+test('403 for members and without the scope, 404 where another organization is named; `viewerCan…` fields answer it before', async () => {
   const member = await gateway.createKey({ organization: slug });
   const bare = await gateway.createKey({ organization: slug, role: 'admin', scopes: ['sessions.read'] });
   const foreign = await gateway.createKey();

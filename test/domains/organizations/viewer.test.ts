@@ -14,7 +14,7 @@ beforeAll(async () => {
 afterAll(() => gateway.close());
 
 describe('viewer', () => {
-  test('tells the caller, their key, scopes, role and organization', async () => {
+  test('answers the caller, their key, scopes, role and organization', async () => {
     const { key, keyId, userId, organizationId, organization, email } = await gateway.createKey({
       role: 'member',
       scopes: ['social', 'users.delete'],
@@ -116,7 +116,7 @@ describe('viewer', () => {
   });
 });
 
-test('a member who is removed while their request is read is told that, and not of an internal error', async () => {
+test('a member who is removed while their request is read gets that error, and not an internal one', async () => {
   const { keyId, userId, organizationId } = await gateway.createKey();
   const known = { keyId, userId, scopes: new Set(SCOPES), isBound: true };
   const organization = { id: organizationId, number: 1, role: 'admin', subscriptions: {} } as const;

@@ -254,7 +254,7 @@ describe('who may read events', () => {
     expect([answer.status, answer.body]).toEqual([400, { error: 'sessionId: must be a UUID' }]);
   });
 
-  test('a query that comes again reads a session only where more is asked of it than its events, and tells strangers nothing', async () => {
+  test('a repeated query reads a session only where more is asked of it than its events, and shows strangers nothing', async () => {
     const id = await createSession(gateway, key);
     await append(gateway, key, id, eventsOf(1));
     const stranger = await gateway.createKey();

@@ -38,7 +38,7 @@ async function follow(api: Api, key: string, id: string, at?: TestGateway): Prom
   return stream;
 }
 
-/** What somebody is told who may follow no more. */
+/** The error of a follower who loses the right to follow. */
 async function refusalOf(api: Api, key: string, id: string): Promise<object> {
   const headers = { Authorization: `Bearer ${key}`, Accept: 'text/event-stream', 'Content-Type': 'application/json' };
   const body = JSON.stringify({ query: FOLLOW, variables: { id } });
@@ -49,11 +49,11 @@ async function refusalOf(api: Api, key: string, id: string): Promise<object> {
         headers: { ...headers, Accept: 'application/json, text/event-stream' },
         body,
       }));
-  const told = (await response.json()) as object;
-  return { status: response.status, retryAfter: response.headers.get('retry-after'), body: told };
+  const answer = (await response.json()) as object;
+  return { status: response.status, retryAfter: response.headers.get('retry-after'), body: answer };
 }
 
-/** What a follower is told who has, or whose organization has, as many as may be. */
+/** The error of a follower who, or whose organization, has reached the limit. */
 const refusalIn = (api: Api, message: string) => {
   const body = { REST: { error: message }, GraphQL: { errors: [{ message, extensions: { code: 'RATE_LIMITED' } }] } };
   return { status: 429, retryAfter: '10', body: body[api] };
@@ -146,7 +146,7 @@ test('idle tails cost as many statements at a poll as one does, whatever they fo
   const callers = await Promise.all(Array.from({ length: 5 }, () => gateway.createKey()));
   const sessions = await Promise.all(callers.map(({ key }) => createSession(gateway, key)));
 
-  /** The statements of some polls, once each tail has been told of the first one. */
+  /** The statements of some polls, once each tail has been notified of the first one. */
   async function statementsOfPolls(): Promise<string[]> {
     const count = () => polled.statements.filter((text) => text.includes('api_key')).length;
     const settled = async (polls: number) => {

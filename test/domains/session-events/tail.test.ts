@@ -128,7 +128,7 @@ test('a quiet stream is pinged every 8 s', async () => {
     vi.advanceTimersByTime(1);
     expect(await ping).toEqual({ comment: 'ping' });
   }
-  // Connections to the database, which may have been opened meanwhile, have intervals of their own.
+  // Connections to the database, which may have been opened meanwhile, have their own intervals.
   const timers = vi.getTimerCount();
   gone.abort();
   await stream.take(Infinity);
@@ -192,7 +192,7 @@ test('while one reader takes 50 MB, another who does not read costs a page or tw
   expect(idsOf([...first, ...(await stream.take(4999))])).toEqual(range(1, 5000));
 });
 
-test('when a session turns private, who may no longer read it is told and cut off; its creator goes on', async () => {
+test('when a session turns private, who may no longer read it gets an error and is disconnected; its creator goes on', async () => {
   const creator = await gateway.createKey();
   const member = await gateway.createKey({ organization: creator.organization });
   const id = await createSession(gateway, creator.key, { visibility: 'PUBLIC' });
@@ -219,7 +219,7 @@ test('when the key is revoked, in this process or another, the stream says so an
   }
 });
 
-test('a failure of ours in a running tail ends it with an error that tells no detail, and is logged under the request id', async () => {
+test('a failure of ours in a running tail ends it with an error without details, and is logged under the request id', async () => {
   const { sql, notifier } = gateway.dependencies;
   const id = await createSession(gateway, key);
   await append(gateway, key, id, eventsOf(1));
@@ -232,8 +232,8 @@ test('a failure of ours in a running tail ends it with an error that tells no de
   notifier.publish(`session:${id}`);
   const internal = 'internal error; the request id finds it in the log';
   expect(await rest.take(2)).toEqual([{ event: 'error', data: JSON.stringify({ error: internal }) }]);
-  const [told] = await graphql.take(1);
-  expect(JSON.parse(told?.data ?? '')).toMatchObject({
+  const [last] = await graphql.take(1);
+  expect(JSON.parse(last?.data ?? '')).toMatchObject({
     errors: [{ message: internal, extensions: { code: 'INTERNAL' } }],
   });
   await sql.query('alter table session_event_away rename to session_event', []);

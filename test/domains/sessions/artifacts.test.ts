@@ -165,7 +165,7 @@ describe('recordArtifact and recordPullRequest', () => {
     expect([result.__typename, result.message]).toEqual(['ValidationError', message]);
   });
 
-  test('missing, foreign and private artifacts look the same; of a public session, who may not change it is told so', async () => {
+  test('missing, foreign and private artifacts look the same; for a public session, who may not change it gets 403', async () => {
     const creator = await gateway.createKey({ organization: (await gateway.createKey()).organization });
     const member = await gateway.createKey({ organization: creator.organization });
     const sessionId = await createSession(gateway, creator.key);

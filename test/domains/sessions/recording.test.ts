@@ -219,7 +219,7 @@ describe('transitionSession', () => {
     }
   });
 
-  test('of ten who end it at once one does, and nine are told: 409', async () => {
+  test('of ten who end it at once one succeeds, and nine get 409', async () => {
     const id = await createSession(gateway, key);
     await moveTo(gateway, key, id, 'IN_PROGRESS');
     const results = await Promise.all(

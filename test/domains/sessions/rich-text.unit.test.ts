@@ -68,7 +68,7 @@ describe('a document', () => {
     expect(messageOf(document)).toBe(message);
   });
 
-  test('tells all its faults together, in its nodes and in what encloses them', () => {
+  test('reports all its faults together, in its nodes and in what encloses them', () => {
     const faulty = doc({
       type: 'heading',
       attrs: { level: 9 },

@@ -72,7 +72,7 @@ describe('the document', () => {
     });
   });
 
-  test('both APIs tell the same of a session that has everything', async () => {
+  test('both APIs answer the same for a session that has everything', async () => {
     const { key } = await gateway.createKey();
     const agentId = randomUUID();
     const server = await createConnection(gateway, key, STDIO);
@@ -161,7 +161,7 @@ describe('the document', () => {
 
   test('what is null when a session is created is absent, within the options of its agent, too', async () => {
     const { key } = await gateway.createKey();
-    for (const [agentOptions, told] of [
+    for (const [agentOptions, expected] of [
       [
         { reasoningLevel: null, goal: null },
         { reasoningLevel: null, goal: null },
@@ -174,7 +174,7 @@ describe('the document', () => {
       const id = await createSession(gateway, key, { agentOptions });
       const read =
         'query($id: ID!) { session(id: $id) { agentOptions { reasoningLevel goal { enabled objective } } } }';
-      expect(await gateway.graphql(key, read, { id })).toMatchObject({ data: { session: { agentOptions: told } } });
+      expect(await gateway.graphql(key, read, { id })).toMatchObject({ data: { session: { agentOptions: expected } } });
     }
   });
 
@@ -275,7 +275,7 @@ describe('who may read and change a session', () => {
     }
   });
 
-  test('a caller who acts in no organization is told so: 400', async () => {
+  test('400: a caller who acts in no organization', async () => {
     const first = await gateway.createKey();
     await gateway.dependencies.sql.query('update api_key set organization_id = null where id = $1', [first.keyId]);
     await gateway.createKey({ email: first.email });

@@ -251,7 +251,7 @@ describe('the only admin', () => {
       },
     });
     expect((await gateway.rest('DELETE', '/v1/api-keys/x', { key: goes.key })).status).toBe(401);
-    // A failed one does not stand in the way of the next.
+    // A failed one does not block the next.
     await mutate(gateway, stays.key, 'changeOrganizationMemberRole', {
       userId: (
         await rows<{ user_id: string }>(

@@ -18,7 +18,7 @@ const DEFINITIONS = '/events/2026-03/event-definitions';
 
 const run = (statement: string, values: unknown[]) => gateway.dependencies.sql.query(statement, values);
 
-/** A body that tells whether anybody began to read it. */
+/** A body that records whether anybody began to read it. */
 function untouched() {
   let touched = false;
   const body = new ReadableStream<Uint8Array>(

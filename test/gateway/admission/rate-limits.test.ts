@@ -68,7 +68,7 @@ const events = (first: number, pages = 1) =>
 const costOfEvents = (first: number, pages = 1) => pages * (1 + 1 + 1 + first * (1 + 5) + 3 * 10);
 
 describe('requests', () => {
-  test('50 at once over two gateways on one database: exactly the limit is accepted, and each is told another number that is left', async () => {
+  test('50 at once over two gateways on one database: exactly the limit is accepted, and each answer has another number of remaining requests', async () => {
     const answers = await Promise.all(
       Array.from({ length: 50 }, (_, index) =>
         index % 4 < 2 ? read(index % 2 ? one : two) : post('{ __typename }', { gateway: index % 2 ? one : two }),
@@ -144,7 +144,7 @@ describe('requests', () => {
     expect(limitHeaders(await read())).toEqual(['20', '19', '60', null]);
   });
 
-  test('401 comes before 429; what needs no key is not limited and tells no limit', async () => {
+  test('401 comes before 429; what needs no key is not limited and has no limit in its headers', async () => {
     await useUp();
     const unknown = await one.rest('GET', E, { key: `${key.slice(0, -1)}!` });
     expect([unknown.status, limitHeaders(unknown)]).toEqual([401, [null, null, null, null]]);
@@ -169,7 +169,7 @@ describe('requests', () => {
 });
 
 describe('the cost of GraphQL', () => {
-  test('is paid out of the minute’s budget and told in extensions.cost', async () => {
+  test('is paid out of the minute’s budget and reported in extensions.cost', async () => {
     const [first, second] = [await post(events(100)), await post(events(100), { gateway: two })];
     const requested = costOfEvents(100);
     const cost = { requested, limit: COST_LIMIT, resetAt: RESET_AT };

@@ -37,7 +37,7 @@ test('a broken rule is a member of the mutation’s union, with the message that
   });
 });
 
-test('an error tells where in the answer and in the document its field is, beside the input that caused it', async () => {
+test('an error names the place of its field in the answer and in the document, and the input that caused it', async () => {
   const query = '{ viewer { organization { a: sessions { totalCount } b: sessions(first: 0) { totalCount } } } }';
   const { body } = await ask({ query });
   expect(body.errors).toEqual([

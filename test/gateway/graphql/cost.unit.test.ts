@@ -158,7 +158,7 @@ describe('the cost', () => {
     });
   });
 
-  test('the page size is that of one connection, however many lists it stands in', () => {
+  test('the page size is that of one connection, however many lists it is in', () => {
     // 1 + 5 * (1 + 1 + last) + S
     const check = (last: number) => () =>
       checkCost({ schema, document: parse(`{ viewer { friends { sessions(last: ${last}) { nodes { id } } } } }`) });

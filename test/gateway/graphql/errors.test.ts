@@ -21,8 +21,8 @@ async function ask(query: string, variables: object, headers: Record<string, str
     data?: object | null;
     errors?: { message: string; path?: string[]; extensions?: { code?: string } }[];
   };
-  const told = body.errors?.map(({ message, path, extensions }) => ({ message, path, code: extensions?.code }));
-  return { status: response.status, retryAfter: response.headers.get('retry-after'), data: body.data, errors: told };
+  const errors = body.errors?.map(({ message, path, extensions }) => ({ message, path, code: extensions?.code }));
+  return { status: response.status, retryAfter: response.headers.get('retry-after'), data: body.data, errors };
 }
 
 const CREATE = 'mutation($input: CreateSessionInput!) { createSession(input: $input) { __typename } }';

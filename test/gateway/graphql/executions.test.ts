@@ -160,12 +160,12 @@ describe('a mutation that comes again', () => {
     expect(await titled('Runs well')).toBe(2 * RUNS);
   });
 
-  test('also where their payload cannot be answered, which is told as ever', async () => {
-    const variables = { input: { title: 'Told badly' }, first: 0 };
+  test('also where their payload cannot be answered, which is reported as always', async () => {
+    const variables = { input: { title: 'Answered badly' }, first: 0 };
     const answers: string[] = [];
     for (let run = 0; run < RUNS; run += 1) answers.push(await ask(CREATE, variables));
     expect(answers).toEqual(answers.map(() => answers[0]));
     expect(answers[0]).toContain('first: must be from 1 to 1000');
-    expect(await titled('Told badly')).toBe(2 * RUNS);
+    expect(await titled('Answered badly')).toBe(2 * RUNS);
   });
 });

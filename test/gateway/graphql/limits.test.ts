@@ -102,9 +102,9 @@ describe('G3, G8: published limits, the same over POST, GET and SSE, and none co
       await askByGet(query, { Accept: 'application/graphql-response+json' }),
     ];
     for (const answer of asked)
-      expect({ status: answer.status, told: errorsOf(answer), data: answer.body.data }).toEqual({
+      expect({ status: answer.status, errors: errorsOf(answer), data: answer.body.data }).toEqual({
         status: 400,
-        told: [expected],
+        errors: [expected],
         data: undefined,
       });
     const sse = await send(gateway, 'POST', '/graphql', {
@@ -191,7 +191,7 @@ describe('G3, G8: published limits, the same over POST, GET and SSE, and none co
     ).toBe(401);
   });
 
-  test('a wrong document is told of at most 20 errors', async () => {
+  test('a wrong document is answered with at most 20 errors', async () => {
     expect((await ask({ query: `{${repeat(1000, (i) => `u${i}`)}}` })).body.errors?.length).toBeLessThanOrEqual(21);
   });
 });

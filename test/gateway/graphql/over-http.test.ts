@@ -39,7 +39,7 @@ describe('GraphQL over HTTP', () => {
     expect(headers.get('content-type')).toBe('application/graphql-response+json; charset=utf-8');
   });
 
-  test('a client that accepts none of the media types is 406 before anything runs, and is told which there are', async () => {
+  test('a client that accepts none of the media types gets 406 before anything runs, and a list of them', async () => {
     const query = 'mutation { createOrganization(input: {name: "Refused"}) { __typename } }';
     const count = () => gateway.dependencies.sql.query('select count(*) from organization', []);
     const before = await count();

@@ -23,8 +23,8 @@ afterAll(async () => {
 async function ask(gateway: TestGateway, method: string, path: string, headers: Record<string, string>) {
   const answer = await gateway.fetch(path, { method, headers });
   const text = await answer.text();
-  const told = [...answer.headers].filter(([name]) => name === 'vary' || name.startsWith('access-control'));
-  return { status: answer.status, text, told: Object.fromEntries(told) };
+  const corsHeaders = [...answer.headers].filter(([name]) => name === 'vary' || name.startsWith('access-control'));
+  return { status: answer.status, text, corsHeaders: Object.fromEntries(corsHeaders) };
 }
 const preflightFrom = (Origin: string, method = 'PATCH') => ({
   Origin,
@@ -41,15 +41,15 @@ const allowed = (origin: string) => ({
 
 describe.each(['/graphql', DEFINITIONS, '/v1/organizations'])('%s', (path) => {
   test('off by default: no answer speaks of origins, and a preflight is any other OPTIONS, 405', async () => {
-    expect(await ask(closed, 'OPTIONS', path, preflightFrom(APP))).toMatchObject({ status: 405, told: {} });
-    expect(await ask(closed, 'POST', path, { Origin: APP })).toMatchObject({ status: 401, told: {} });
+    expect(await ask(closed, 'OPTIONS', path, preflightFrom(APP))).toMatchObject({ status: 405, corsHeaders: {} });
+    expect(await ask(closed, 'POST', path, { Origin: APP })).toMatchObject({ status: 401, corsHeaders: {} });
   });
 
   test.each([APP, LOCAL])('a preflight of %s is answered without a key, and nothing runs', async (origin) => {
     expect(await ask(open, 'OPTIONS', path, preflightFrom(origin))).toEqual({
       status: 204,
       text: '',
-      told: {
+      corsHeaders: {
         ...allowed(origin),
         'access-control-allow-methods': 'GET, POST, PATCH, DELETE',
         'access-control-allow-headers':
@@ -60,9 +60,9 @@ describe.each(['/graphql', DEFINITIONS, '/v1/organizations'])('%s', (path) => {
   });
 
   test('refusals can be read by a listed origin, too', async () => {
-    expect(await ask(open, 'POST', path, { Origin: APP })).toMatchObject({ status: 401, told: allowed(APP) });
+    expect(await ask(open, 'POST', path, { Origin: APP })).toMatchObject({ status: 401, corsHeaders: allowed(APP) });
     const withKey = { Origin: APP, Authorization: `Bearer ${key}` };
-    expect(await ask(open, 'PUT', path, withKey)).toMatchObject({ status: 405, told: allowed(APP) });
+    expect(await ask(open, 'PUT', path, withKey)).toMatchObject({ status: 405, corsHeaders: allowed(APP) });
   });
 
   test.each([
@@ -84,12 +84,12 @@ describe.each(['/graphql', DEFINITIONS, '/v1/organizations'])('%s', (path) => {
     'http://localhost',
     'http://localhost:51730',
     'http://127.0.0.1:5173',
-  ])('the origin %j is none of the listed ones: nothing is allowed, and caches are told', async (origin) => {
+  ])('the origin %j is none of the listed ones: nothing is allowed, and caches get `Vary`', async (origin) => {
     expect(await ask(open, 'OPTIONS', path, preflightFrom(origin))).toMatchObject({
       status: 405,
-      told: { vary: 'Origin' },
+      corsHeaders: { vary: 'Origin' },
     });
-    expect((await ask(open, 'POST', path, { Origin: origin })).told).toEqual({ vary: 'Origin' });
+    expect((await ask(open, 'POST', path, { Origin: origin })).corsHeaders).toEqual({ vary: 'Origin' });
   });
 });
 
@@ -98,9 +98,9 @@ test('answers to a key say what the origin may see of them; without an origin th
   for (const path of [DEFINITIONS, '/graphql?query={__typename}', '/graphql?query={']) {
     expect(await ask(open, 'GET', path, { ...headers, Origin: LOCAL })).toMatchObject({
       status: 200,
-      told: allowed(LOCAL),
+      corsHeaders: allowed(LOCAL),
     });
-    expect(await ask(open, 'GET', path, headers)).toMatchObject({ status: 200, told: { vary: 'Origin' } });
+    expect(await ask(open, 'GET', path, headers)).toMatchObject({ status: 200, corsHeaders: { vary: 'Origin' } });
   }
 });
 

@@ -30,7 +30,7 @@ test('whoever asks while it is looked for waits for the same, and its age counts
   expect(await later).toBe('second');
 });
 
-test('a failure is told to whoever waits for it, and to nobody else', async () => {
+test('a failure reaches everyone who waits for it, and nobody else', async () => {
   let times = 0;
   const ask = recent(
     async () => {

@@ -21,7 +21,7 @@ const post = (path: string, body: BodyInit, headers: Record<string, string> = JS
   send(gateway, 'POST', path, { key, body, headers });
 
 describe('request ids', () => {
-  const tell = async (path: string, id: string) => {
+  const requestIdsOf = async (path: string, id: string) => {
     gateway.logged.length = 0;
     const answer = await send(gateway, 'GET', path, { key, headers: { 'X-Request-Id': id } });
     const [line] = gateway.logged
@@ -43,14 +43,14 @@ describe('request ids', () => {
 
   test.each([graphql, refused, missing])('%s: a sane one is kept, in header, log line and body', async (path) => {
     for (const id of ['a', 'Az09._-', 'x'.repeat(128)])
-      expect(await tell(path, id)).toEqual({ header: id, line: id, inBody: id });
+      expect(await requestIdsOf(path, id)).toEqual({ header: id, line: id, inBody: id });
   });
 
   test.each([graphql, refused, missing])(
     '%s: a hostile one is replaced, by the same in all three places',
     async (path) => {
       for (const id of ['', 'x'.repeat(129), 'a b', 'a"b', '<script>', 'a,b', 'ü', '%0d%0aX: y']) {
-        const { header, line, inBody } = await tell(path, id);
+        const { header, line, inBody } = await requestIdsOf(path, id);
         expect({ header, line, inBody }).toEqual({
           header: expect.stringMatching(/^[0-9a-f-]{36}$/),
           line: header,
@@ -245,8 +245,8 @@ test('a DELETE that takes no body refuses one that says something, before it del
   const path = `/v1/api-keys/${randomUUID()}`;
   const answers = [];
   for (const body of [undefined, '{}', '{"a":1}', '{bad', '[]']) {
-    const { status, body: told } = await gateway.rest<{ error: string }>('DELETE', path, { key, body });
-    answers.push([status, told.error]);
+    const { status, body: answer } = await gateway.rest<{ error: string }>('DELETE', path, { key, body });
+    answers.push([status, answer.error]);
   }
   expect(answers).toEqual([
     [404, 'API key not found'],

@@ -125,7 +125,7 @@ describe('requests', () => {
 });
 
 describe('answers', () => {
-  test('tell the length of what is sent, once; a HEAD has the headers of the GET', async () => {
+  test('give the length of what is sent, once; a HEAD has the headers of the GET', async () => {
     const server = await start();
     const body = '{"method":"GET","path":"/a"}';
     expect(await exchange(server, get('/a'))).toBe(
@@ -256,7 +256,7 @@ describe('slow and vanishing peers', () => {
       .toBe(true);
   });
 
-  test('the bounds of a server that was told nothing: 10 s for headers, 30 s for a request, 60 s in which nothing moves, 10 s for a part of an answer, 2 s after a refusal', async () => {
+  test('the bounds of a server without options: 10 s for headers, 30 s for a request, 60 s in which nothing moves, 10 s for a part of an answer, 2 s after a refusal', async () => {
     const server = await start();
     expect(server.bounds).toEqual({
       headersTimeoutMs: 10_000,

@@ -194,21 +194,21 @@ test('20 twins at once: one effect, 20 equal answers', async () => {
   expect(await keys()).toBe(before + 1);
 });
 
-test('what is recorded with a key is stored once, is told to followers, and a batch that comes twice is still a batch', async () => {
+test('what is recorded with a key is stored once, reaches followers, and a batch that comes twice is still a batch', async () => {
   const sessionId = await createSession(gateway, key);
-  const told: string[] = [];
-  const end = gateway.dependencies.notifier.subscribe(`session:${sessionId}`, () => told.push(sessionId));
-  // The listening connection tells once that it is there.
-  await expect.poll(() => told.length).toBe(1);
+  const notified: string[] = [];
+  const end = gateway.dependencies.notifier.subscribe(`session:${sessionId}`, () => notified.push(sessionId));
+  // Subscribers are notified once when the connection begins to listen.
+  await expect.poll(() => notified.length).toBe(1);
   const query = `mutation($events: [RecordedEventInput!]!, $batchId: String) {
     appendSessionEvents(input: { sessionId: "${sessionId}", batchId: $batchId, events: $events }) { __typename ... on AppendSessionEventsPayload { firstId lastId isReplayed } ... on Error { message } }
   }`;
   const variables = { batchId: 'b-1', events: eventsOf(3) };
   const stored = { __typename: 'AppendSessionEventsPayload', firstId: '1', lastId: '3', isReplayed: false };
   expect((await send(query, 'k-1', { variables })).body.data).toEqual({ appendSessionEvents: stored });
-  expect(told).toHaveLength(2);
+  expect(notified).toHaveLength(2);
   expect((await send(query, 'k-1', { variables })).body.data).toEqual({ appendSessionEvents: stored });
-  expect(told).toHaveLength(2);
+  expect(notified).toHaveLength(2);
   // Another key is another request; that its batch was stored before is the operation's to say.
   expect((await send(query, 'k-2', { variables })).body.data).toEqual({
     appendSessionEvents: { ...stored, isReplayed: true },
@@ -218,7 +218,7 @@ test('what is recorded with a key is stored once, is told to followers, and a ba
     'k-3',
   );
   expect(moved.status).toBe(200);
-  expect(told).toHaveLength(3);
+  expect(notified).toHaveLength(3);
   end();
 });
 

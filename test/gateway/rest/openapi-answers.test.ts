@@ -63,7 +63,7 @@ const calls: [string, string, string, number, RequestInit?][] = [
   ['no JSON', 'patch', '/v1/sessions/{sessionId}', 415, { body: '{}', headers: { 'Content-Type': 'text/plain' } }],
   ['a creation', 'post', '/events/2026-03/event-definitions', 201, { body: '{"label":"Paid"}' }],
   ['a conflict', 'post', '/events/2026-03/event-definitions', 409, { body: '{"label":"x","name":"paid"}' }],
-  ['nothing to tell', 'delete', '/events/2026-03/event-definitions/{eventName}', 204],
+  ['no content', 'delete', '/events/2026-03/event-definitions/{eventName}', 204],
   ['a token without a key', 'post', '/v1/invitations/accept', 404, { body: '{"token":"wgi_x"}' }],
   ['a bad token without a key', 'post', '/v1/invitations/accept', 400, { body: '{}' }],
   ['a deprecated list', 'get', '/broadcast/v1/broadcasts', 200],

@@ -56,14 +56,14 @@ async function compare(world: RandomSchema, run: typeof execute, made: RandomDoc
   const executed = await finished('compiled', run);
   figures.comparisons += 1;
   figures.mutations += Number(made.isMutation);
-  const told = () => `${made.document.loc?.source.body}\n${JSON.stringify(variableValues)}`;
+  const described = () => `${made.document.loc?.source.body}\n${JSON.stringify(variableValues)}`;
   if (JSON.stringify(executed.sent.data) !== JSON.stringify(expected.sent.data))
-    differences.push(`data: ${told()}\n${JSON.stringify(expected.sent)}\n${JSON.stringify(executed.sent)}`);
+    differences.push(`data: ${described()}\n${JSON.stringify(expected.sent)}\n${JSON.stringify(executed.sent)}`);
   if (!haveSameErrors(expected.sent, executed.sent))
-    differences.push(`errors: ${told()}\n${JSON.stringify(expected.sent)}\n${JSON.stringify(executed.sent)}`);
-  if (JSON.stringify(executed.called) !== JSON.stringify(expected.called)) differences.push(`calls: ${told()}`);
+    differences.push(`errors: ${described()}\n${JSON.stringify(expected.sent)}\n${JSON.stringify(executed.sent)}`);
+  if (JSON.stringify(executed.called) !== JSON.stringify(expected.called)) differences.push(`calls: ${described()}`);
   const left = [...(unhandled.get('compiled') ?? [])].filter((message) => !unhandled.get('reference')?.has(message));
-  if (left.length > 0) differences.push(`unhandled: ${told()}\n${left.join('\n')}`);
+  if (left.length > 0) differences.push(`unhandled: ${described()}\n${left.join('\n')}`);
 }
 
 /** Several executions of one document at once. */
@@ -91,7 +91,7 @@ async function compareAtOnce(
   }
 }
 
-/** Which of several errors below one null are told depends on time (GraphQL, section 6.4.4). */
+/** Which of several errors below one null are reported depends on time (GraphQL, section 6.4.4). */
 function haveSameErrors(expected: Sent, executed: Sent): boolean {
   if (JSON.stringify(expected.errors) === JSON.stringify(executed.errors)) return true;
   const keys = [expected, executed].map(({ errors = [] }) => new Set(errors.map((error) => JSON.stringify(error))));

@@ -105,8 +105,8 @@ export function randomSchema(pick: Pick, chaos: number): RandomSchema {
       type,
       args,
       resolve: (source, given, _, info) => {
-        const told = [owner, name, info.parentType.name, info.fieldNodes.length, Object.keys(info.fragments)];
-        const key = JSON.stringify([told, given, info.variableValues.coerced, seedOf(source)], plain);
+        const seen = [owner, name, info.parentType.name, info.fieldNodes.length, Object.keys(info.fragments)];
+        const key = JSON.stringify([seen, given, info.variableValues.coerced, seedOf(source)], plain);
         if (owner === 'Mutation') calls.push(key);
         const value = () => makeValue(make, type, pickFrom(key), key);
         return isAsync ? Promise.resolve().then(value) : value();

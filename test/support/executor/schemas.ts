@@ -74,7 +74,7 @@ export async function executeByGraphQL(schema: GraphQLSchema, request: Request):
   return asSent(await execute(argsOf(schema, documentOf(request), request)));
 }
 
-/** An executor whose executions tell how they went. */
+/** An executor whose executions report how they went. */
 export function observedExecutor(schema: GraphQLSchema, options: ExecutorOptions = {}) {
   let path = '';
   const run = createExecutor(schema, {

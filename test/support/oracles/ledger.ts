@@ -58,10 +58,10 @@ export function startWriting(send: Send, key: string, { writers = 8, seed = 1, p
       response = await send(path, { method: 'POST', headers, body: JSON.stringify(body) });
       text = await response.text();
     } catch {
-      tell('no answer');
+      record('no answer');
       return undefined;
     }
-    tell(String(response.status));
+    record(String(response.status));
     if (response.status < 300 && !text.includes('"errors":[{')) return JSON.parse(text) as Body;
     const isClear =
       (response.status === 503 && response.headers.has('retry-after')) ||
@@ -71,7 +71,7 @@ export function startWriting(send: Send, key: string, { writers = 8, seed = 1, p
     return undefined;
   }
 
-  function tell(answer: string): void {
+  function record(answer: string): void {
     answers.set(answer, (answers.get(answer) ?? 0) + 1);
     notify(answer);
   }
@@ -187,7 +187,7 @@ export function startWriting(send: Send, key: string, { writers = 8, seed = 1, p
   }
 
   const work = Promise.all(Array.from({ length: writers }, (_, writer) => write(writer)));
-  // Whoever stops them is told.
+  // Their failure reaches whoever stops them.
   work.catch(() => undefined);
 
   return {

@@ -5,7 +5,7 @@ import { type Handler, type Peer, mcpHandler, startPeer } from './mcp-server.ts'
 /**
  * An MCP server that asks for authorization, and its authorization server, on one loopback origin each: RFC 9728 and RFC 8414 metadata,
  * RFC 7591 registration, PKCE, RFC 8707 resource, RFC 9207 issuer, rotation with reuse detection, RFC 7009 revocation. It counts what is
- * asked of it, and lies where a test tells it to.
+ * asked of it, and lies where a test demands it.
  */
 export interface OAuthFixture {
   readonly mcp: Peer;

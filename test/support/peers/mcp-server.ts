@@ -34,7 +34,7 @@ export async function startPeer(handler: Handler): Promise<Peer> {
   return peer;
 }
 
-/** An MCP server of the official package, with two tools; it speaks both generations unless told otherwise. */
+/** An MCP server of the official package, with two tools; it speaks both generations unless an option excludes one. */
 export function mcpHandler(options: { legacy?: 'reject' } = {}): Handler {
   const handler = toNodeHandler(
     createMcpHandler(() => {

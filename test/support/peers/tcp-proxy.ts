@@ -10,7 +10,7 @@ export interface TcpProxy {
   setDelay(ms: number): void;
   /** Resolves when something is sent to the database, also where it is held. */
   nextRequest(): Promise<void>;
-  /** Nothing is passed on any more, and nobody is told. */
+  /** Nothing is passed on any more, and no connection is closed. */
   fallSilent(): void;
   /** Nothing is passed on over connections that are opened from now on. */
   silenceNew(): void;

@@ -67,9 +67,9 @@ async function ask({ url, method, headers, body, signal }: Request, origin: stri
   else onward.end();
   const [answer] = (await once(onward, 'response')) as [IncomingMessage];
   const { statusCode: status = 0, rawHeaders } = answer;
-  const told = rawHeaders.flatMap((name, index): [string, string][] =>
+  const forwarded = rawHeaders.flatMap((name, index): [string, string][] =>
     index % 2 === 0 && !OF_CONNECTIONS.test(name) ? [[name, rawHeaders[index + 1] ?? '']] : [],
   );
   const content = status === 204 ? (answer.resume(), null) : (Readable.toWeb(answer) as globalThis.ReadableStream);
-  return new Response(content, { status, headers: told });
+  return new Response(content, { status, headers: forwarded });
 }

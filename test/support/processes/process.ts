@@ -100,7 +100,7 @@ export interface GatewayProcess {
   end(signal: NodeJS.Signals): Promise<number | null>;
 }
 
-/** A gateway that has said it is ready, on a free port unless told otherwise; of the code in `root`. */
+/** A gateway that has said it is ready, on a free port by default; of the code in `root`. */
 export async function startGateway(env: Record<string, string>, root = checkout): Promise<GatewayProcess> {
   const began = performance.now();
   const { child, output, exited } = start([process.execPath, ...NODE_ARGUMENTS, join(root, 'src/main.ts')], {

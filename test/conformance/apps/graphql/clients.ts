@@ -33,7 +33,7 @@ const urql: Made = (url, headers) => {
       new Promise((resolve, reject) => {
         client.subscription(document, variables as object).subscribe(({ data, error, hasNext }) => {
           if (error) reject(error);
-          // At the end it tells the last result once more.
+          // At the end it emits the last result once more.
           else if (hasNext === false) resolve();
           else if (data) next(data as never);
         });

@@ -11,7 +11,7 @@ export interface Given {
   readonly invitationToken: string;
 }
 
-/** Does every documented operation once, in an order that makes sense, and tells which were answered as documented. */
+/** Does every documented operation once, in an order that makes sense, and prints which were answered as documented. */
 export async function useEverything(given: Given) {
   const { url, key, userId, sessionId, otherKeyId, mcpServerUrl, invitationToken } = given;
   const done: string[] = [];

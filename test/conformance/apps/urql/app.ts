@@ -14,7 +14,7 @@ import {
 
 /** A board of sessions as a front-end team writes it: a normalized cache, in which each object is one entry, and a list that a subscription keeps up to date. */
 
-/** Part of the object that they stand in: they have no identity of their own. */
+/** Part of the object that contains them: they have no id. */
 const embedded = () => null;
 
 const cache: Partial<CacheExchangeOpts> = {
