@@ -35,6 +35,7 @@ function runInFull(scripts: readonly string[], folder: string): boolean {
 
 function recordedIn(folder: string): Recorded[] {
   return readdirSync(folder)
+    .filter((file) => file.endsWith('.json'))
     .map((file) => JSON.parse(readFileSync(join(folder, file), 'utf8')) as Recorded)
     .toSorted((one, other) => one.suite.localeCompare(other.suite));
 }

@@ -7,12 +7,25 @@ import type { DomainError } from '../errors.ts';
  */
 export type DatabaseTrouble = 'away' | 'full' | 'busy';
 
-// SQLSTATE class 08 (connection), 57P0x (shutting down, starting), 25006 (now a standby), and the network's own errors.
-const AWAY = /^(?:08\w{3}|57P0[1-5]|25006|ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENOTFOUND|EAI_AGAIN)$/;
-const AWAY_MESSAGE =
-  /Connection terminated|Client (?:has encountered a connection error|was closed)|Cannot use a pool after calling end/;
-// SQLSTATE class 53 (out of connections or memory) and 57014 (the statement took too long).
-const BUSY = /^(?:53\w{3}|57014)$/;
+// SQLSTATE classes 08 (connection), 28 (login refused) and 57 (shutting down, starting, dropped), 25006 (takes no writes), 3D000 (no such database);
+// and what the network and TLS fail with.
+const AWAY = new RegExp(
+  `^(?:${[
+    String.raw`08\w{3}|28\w{3}|57(?!014)\w{3}|25006|3D000`,
+    'ECONNREFUSED|ECONNRESET|ECONNABORTED|EPIPE|EPROTO|ETIMEDOUT|EHOSTUNREACH|EHOSTDOWN|ENETUNREACH|ENETDOWN|ENOTFOUND|EAI_AGAIN',
+    String.raw`ERR_(?:SSL|TLS)_\w+|ERR_STREAM_(?:DESTROYED|WRITE_AFTER_END)|CERT_\w+|\w*SELF_SIGNED_CERT\w*|UNABLE_TO_(?:GET|VERIFY)_\w+`,
+  ].join('|')})$`,
+);
+// The driver's own errors have no code.
+const AWAY_MESSAGE = new RegExp(
+  [
+    'Connection terminated|Client (?:has encountered a connection error|was closed)|Cannot use a pool after calling end|Query read timeout',
+    String.raw`timeout expired|does not support SSL connections|error establishing an SSL connection|^SASL: |^Received unexpected \w+ message`,
+  ].join('|'),
+);
+// What it answers though it can be reached. Classes 53 (out of connections or memory) and 58 (its disk fails), 40 (given up for another transaction,
+// or on a standby for its primary's changes), 55 (locked, or not possible during recovery), and timeouts; 26000 is a prepared statement that a pooler has lost.
+const BUSY = /^(?:53\w{3}|58\w{3}|40(?!002)\w{3}|55000|55006|55P03|25P03|25P04|26000|57014)$/;
 const BUSY_MESSAGE = /timeout exceeded when trying to connect/;
 const DISK_FULL = '53100';
 

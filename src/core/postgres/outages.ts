@@ -24,7 +24,8 @@ const MINUTE_MS = 60_000;
 
 /**
  * Watches a pool. An error of a connection may concern that connection alone, so an outage is logged only when a new connection cannot be made
- * either, or leads to a standby.
+ * either, or leads to a server that takes no
+ * writes.
  */
 export function watchOutages(pool: Pool, { log, searchMs = SEARCH_MS }: OutageOptions): Outages {
   const lines = limitLines(log);
@@ -86,11 +87,12 @@ async function ask({ options }: Pool): Promise<string | undefined> {
   client.unref();
   try {
     await client.connect();
-    const { rows } = await client.query<{ isStandby: boolean }>({
-      text: 'select pg_is_in_recovery() as "isStandby"',
+    const { rows } = await client.query<{ isStandby: boolean; isReadOnly: boolean }>({
+      text: `select pg_is_in_recovery() as "isStandby", current_setting('transaction_read_only')::boolean as "isReadOnly"`,
       query_timeout: options.connectionTimeoutMillis,
     } as pg.QueryConfig);
-    return rows[0]?.isStandby === true ? 'the server is a standby' : undefined;
+    if (rows[0]?.isStandby === true) return 'the server is a standby';
+    return rows[0]?.isReadOnly === true ? 'the database takes no writes (default_transaction_read_only)' : undefined;
   } catch (error) {
     // A database that refuses a connection in words, such as that it has too many, is not away.
     return databaseTrouble(error) === 'busy' ? undefined : sentenceOf(error);

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import type { Logger } from 'pino';
-import { isDatabaseAway } from './failures.ts';
+import { databaseTrouble } from './failures.ts';
 import { type Run, runOn } from './sql.ts';
 import { WIRE_TYPES } from './wire-types.ts';
 
@@ -59,6 +59,16 @@ const SILENCE_MS = 2_000;
 const PAUSE_MS = 1;
 /** A standby without a primary is current for this many looks; after that, its primary is probably another one than ours. */
 const LOOKS_WITHOUT_STREAM = 4;
+
+/** What statements fail with that ran on a replica when it was lost, or promoted; SQLSTATE 08006, connection failure. */
+class ReplicaLostError extends Error {
+  override readonly name = 'ReplicaLostError';
+  readonly code = '08006';
+
+  constructor(cause: unknown) {
+    super('the replica was lost while it was asked', { cause });
+  }
+}
 
 type State = 'unknown' | 'usable' | 'behind' | 'lost' | 'primary';
 
@@ -131,7 +141,7 @@ class PolledReplica implements Replica {
       this.#running.add(reject);
       this.#run(...given)
         .then(resolve, (error: unknown) => {
-          if (isDatabaseAway(error)) this.#lose('lost', error);
+          if (databaseTrouble(error) === 'away') this.#lose('lost', error);
           reject(error);
         })
         .finally(() => this.#running.delete(reject));
@@ -191,7 +201,7 @@ class PolledReplica implements Replica {
     this.#become(next, reason);
     this.#replayed = -1;
     this.#isStreaming = false;
-    for (const giveUp of this.#running) giveUp(reason);
+    for (const giveUp of this.#running) giveUp(new ReplicaLostError(reason));
   }
 }
 

@@ -80,7 +80,11 @@ class WatchedReplicas implements Replicas {
     } catch (error) {
       const replica = databaseTrouble(error) === 'away' ? await this.#mostCurrent() : undefined;
       if (!replica) throw error;
-      return replica.run(statement, budget);
+      return replica.run(statement, budget).catch((failure: unknown) => {
+        if (isCancelled(failure) || failure instanceof DomainError) throw failure;
+        // Lost as well, or in conflict with its recovery: what counts is that the primary is away.
+        throw error;
+      });
     }
   };
 

@@ -15,7 +15,7 @@ export interface Ledger {
   readonly unclear: readonly string[];
   /** Resolves when every write that was begun is acknowledged. */
   stop(): Promise<void>;
-  /** Reads everything back. */
+  /** Reads back everything that was acknowledged before, also while the writers go on. */
   check(): Promise<{ readonly lost: string[]; readonly doubled: string[] }>;
 }
 
@@ -139,10 +139,13 @@ export function startWriting(send: Send, key: string, { writers = 8, seed = 1, p
 
   async function read<Body>(path: string, init: RequestInit = {}): Promise<Body> {
     const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' };
-    const response = await send(path, { headers, ...init });
-    const text = await response.text();
-    if (response.status !== 200) throw new Error(`${path}: ${response.status} ${text}`);
-    return JSON.parse(text) as Body;
+    for (;;) {
+      const response = await send(path, { headers, ...init });
+      const text = await response.text();
+      if (response.status === 200) return JSON.parse(text) as Body;
+      if (response.status !== 503) throw new Error(`${path}: ${response.status} ${text}`);
+      await delay(100);
+    }
   }
 
   async function storedDefinitions(): Promise<string[]> {
@@ -213,9 +216,11 @@ export function startWriting(send: Send, key: string, { writers = 8, seed = 1, p
         for (const name of written) if (!counts.has(name)) lost.push(`${what} ${name}`);
         for (const [name, times] of counts) if (times > 1) doubled.push(`${what} ${name}`);
       };
-      compare('definition', definitions, await storedDefinitions());
-      compare('session', sessions, await storedSessions());
-      for (const [sessionId, written] of Map.groupBy(batches, (batch) => batch.sessionId)) {
+      // Before anything is read: the writers may go on.
+      const before = { definitions: [...definitions], sessions: [...sessions], batches: [...batches] };
+      compare('definition', before.definitions, await storedDefinitions());
+      compare('session', before.sessions, await storedSessions());
+      for (const [sessionId, written] of Map.groupBy(before.batches, (batch) => batch.sessionId)) {
         const events = await storedEvents(sessionId);
         compare(
           'event',
