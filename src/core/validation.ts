@@ -40,8 +40,8 @@ export function invalidInput(faults: readonly InputFault[]): ValidationError {
 /** Faults that are reported of one input. */
 const MAX_FAULTS = 100;
 
-/** The id of a noun, such as `idOf<SessionId>()`. Only its type differs from that of any UUID. */
-export function idOf<Of extends string>(schema: z.ZodUUID = z.uuid()) {
+/** The id of a noun, such as `idSchema<SessionId>()`. Only its type differs from that of any UUID. */
+export function idSchema<Of extends string>(schema: z.ZodUUID = z.uuid()) {
   return schema as z.ZodUUID & { readonly _zod: { readonly output: Of } };
 }
 

@@ -3,7 +3,7 @@ import { SCOPES } from '../../core/operation.ts';
 import { listInput } from '../../core/lists.ts';
 import { createdBetween } from '../../core/moment-input.ts';
 import type { ApiKeyId, OrganizationId, UserId } from '../../core/ids.ts';
-import { idOf, optional, rule, text, withDefault } from '../../core/validation.ts';
+import { idSchema, optional, rule, text, withDefault } from '../../core/validation.ts';
 
 const name = text({ min: 1, max: 100 });
 
@@ -20,7 +20,7 @@ export const createApiKeyInput = z
         .datetime({ offset: true, error: 'must be an ISO 8601 date and time' })
         .transform((value) => new Date(value)),
     ),
-    organizationId: optional(idOf<OrganizationId>()),
+    organizationId: optional(idSchema<OrganizationId>()),
     allOrganizations: withDefault(z.boolean(), false),
   })
   .refine(({ organizationId, allOrganizations }) => organizationId === undefined || !allOrganizations, {
@@ -32,7 +32,7 @@ export type CreateApiKeyInput = z.output<typeof createApiKeyInput>;
 /** Conditions of a list of keys, all of which hold; each absent, null, or given. A list of nothing fits nothing. */
 export const apiKeyFilter = z.strictObject({
   includeRevoked: z.boolean().nullish(),
-  userIds: z.array(idOf<UserId>()).max(100).nullish(),
+  userIds: z.array(idSchema<UserId>()).max(100).nullish(),
   search: text({ max: 100 }).nullish(),
   ...createdBetween,
 });
@@ -40,8 +40,8 @@ export type ApiKeyFilter = z.output<typeof apiKeyFilter>;
 
 export const listApiKeysInput = z.strictObject({ ...listInput, includeRevoked: z.boolean().default(false) });
 
-export const renameApiKeyInput = z.strictObject({ apiKeyId: idOf<ApiKeyId>(), name });
+export const renameApiKeyInput = z.strictObject({ apiKeyId: idSchema<ApiKeyId>(), name });
 export type RenameApiKeyInput = z.output<typeof renameApiKeyInput>;
 
-export const revokeApiKeyInput = z.strictObject({ apiKeyId: idOf<ApiKeyId>() });
+export const revokeApiKeyInput = z.strictObject({ apiKeyId: idSchema<ApiKeyId>() });
 export type RevokeApiKeyInput = z.output<typeof revokeApiKeyInput>;

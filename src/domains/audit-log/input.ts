@@ -2,13 +2,13 @@ import { z } from 'zod';
 import { AUDIT_SOURCES } from '../../core/audit.ts';
 import { momentInput } from '../../core/moment-input.ts';
 import type { UserId } from '../../core/ids.ts';
-import { idOf, text } from '../../core/validation.ts';
+import { idSchema, text } from '../../core/validation.ts';
 
 const anyOf = <Item extends z.ZodType>(item: Item) => z.array(item).max(100).nullish();
 
 /** Conditions of a list of audit entries, all of which hold; each absent, null, or given. A list of nothing fits nothing. */
 export const auditEntryFilter = z.strictObject({
-  actorIds: anyOf(idOf<UserId>()),
+  actorIds: anyOf(idSchema<UserId>()),
   operations: anyOf(text({ max: 100 })),
   isRefused: z.boolean().nullish(),
   targetIds: anyOf(z.uuid()),

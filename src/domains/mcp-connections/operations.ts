@@ -35,7 +35,7 @@ import {
   pageOfConnections,
 } from './queries.ts';
 import { topicOf } from './status.ts';
-import { clientOf } from './oauth/tokens.ts';
+import { clientOf } from './oauth/client.ts';
 import { applyUpdate } from './update.ts';
 
 export { deleteAuthorizationsOf, deleteConnections, forgetConnectionOwner } from './deletion.ts';

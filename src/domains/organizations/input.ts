@@ -4,7 +4,7 @@ import { listInput } from '../../core/lists.ts';
 import { createdBetween } from '../../core/moment-input.ts';
 import { ROLES } from '../../core/operation.ts';
 import type { OrganizationId, UserId } from '../../core/ids.ts';
-import { httpUri, idOf, optional, rule, text, withDefault } from '../../core/validation.ts';
+import { httpUri, idSchema, optional, rule, text, withDefault } from '../../core/validation.ts';
 
 const name = text({ min: 1, max: 100 }).refine(
   (value) => value === '' || value.trim() !== '',
@@ -50,19 +50,19 @@ export const memberFilter = z.strictObject({ roles, search: text({ max: 254 }).n
 export type MemberFilter = z.output<typeof memberFilter>;
 
 /** The acting organization, named or not. */
-export const leaveOrganizationInput = z.strictObject({ organizationId: optional(idOf<OrganizationId>()) });
+export const leaveOrganizationInput = z.strictObject({ organizationId: optional(idSchema<OrganizationId>()) });
 export type LeaveOrganizationInput = z.output<typeof leaveOrganizationInput>;
 
 export const updateOrganizationInput = z.strictObject({
-  organizationId: idOf<OrganizationId>(),
+  organizationId: idSchema<OrganizationId>(),
   name: name.optional(),
   logoUrl: logoUrl.nullable().optional(),
   expectedUpdatedAt: expectedUpdatedAtInput,
 });
 export type UpdateOrganizationInput = z.output<typeof updateOrganizationInput>;
 
-export const changeOrganizationMemberRoleInput = z.strictObject({ userId: idOf<UserId>(), role: z.enum(ROLES) });
+export const changeOrganizationMemberRoleInput = z.strictObject({ userId: idSchema<UserId>(), role: z.enum(ROLES) });
 export type ChangeOrganizationMemberRoleInput = z.output<typeof changeOrganizationMemberRoleInput>;
 
-export const removeOrganizationMemberInput = z.strictObject({ userId: idOf<UserId>() });
+export const removeOrganizationMemberInput = z.strictObject({ userId: idSchema<UserId>() });
 export type RemoveOrganizationMemberInput = z.output<typeof removeOrganizationMemberInput>;

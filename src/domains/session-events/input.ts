@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { momentInput } from '../../core/moment-input.ts';
 import type { SessionId } from '../../core/ids.ts';
-import { idOf, text, withDefault } from '../../core/validation.ts';
+import { idSchema, text, withDefault } from '../../core/validation.ts';
 import { cursorSchema } from './cursor.ts';
 import { DELIVERIES, SCOPE_KINDS, recordedEvent } from './event-data.ts';
 
@@ -10,7 +10,7 @@ export const MAX_PAGE = 1000;
 export const MAX_BATCH = 1000;
 
 /** Topics of notifications are compared as text, so ids have one spelling. */
-const sessionId = idOf<SessionId>(z.uuid().toLowerCase());
+const sessionId = idSchema<SessionId>(z.uuid().toLowerCase());
 const DIGITS = 'must be a whole number';
 const RANGE = `must be from 1 to ${MAX_PAGE}`;
 

@@ -3,7 +3,7 @@ import { expectedUpdatedAtInput } from '../../core/expected-version.ts';
 import { listInput } from '../../core/lists.ts';
 import { momentInput } from '../../core/moment-input.ts';
 import type { SessionId, UserId } from '../../core/ids.ts';
-import { httpUri, idOf, optional, text, withDefault } from '../../core/validation.ts';
+import { httpUri, idSchema, optional, text, withDefault } from '../../core/validation.ts';
 import { richTextDocument } from './rich-text.ts';
 import {
   ARTIFACT_TYPES,
@@ -25,8 +25,8 @@ const level = z.int().min(0).max(100);
 /** Shown as a link somewhere, so that no other scheme is taken. */
 const address = httpUri({ max: 2048 });
 /** UUIDs are compared as text in topics, so they have one spelling; so do those of projects. */
-const sessionId = idOf<SessionId>(z.uuid().toLowerCase());
-const userId = idOf<UserId>(z.uuid().toLowerCase());
+const sessionId = idSchema<SessionId>(z.uuid().toLowerCase());
+const userId = idSchema<UserId>(z.uuid().toLowerCase());
 /** Free text; a UUID is spelt as those of projects are. */
 const projectId = shortText.overwrite((value) => (z.uuid().safeParse(value).success ? value.toLowerCase() : value));
 

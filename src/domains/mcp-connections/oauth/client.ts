@@ -27,6 +27,18 @@ export interface OAuthClient {
   readonly redirect_uri?: string | undefined;
 }
 
+/** The client that the tokens were given to; credentials of one issuer are never shown to another. */
+export function clientOf(
+  { clientId }: { readonly clientId?: string | null | undefined },
+  server: AuthorizationServer | null | undefined,
+  registration: OAuthClient | undefined,
+  clientSecret: string | undefined,
+): OAuthClient | undefined {
+  if (!server) return undefined;
+  if (clientId != null) return { issuer: server.issuer, client_id: clientId, client_secret: clientSecret };
+  return registration?.issuer === server.issuer ? registration : undefined;
+}
+
 export interface ClientChoice {
   /** The client that the owner registered, if any. */
   readonly given: { readonly clientId: string; readonly clientSecret: string | undefined } | undefined;

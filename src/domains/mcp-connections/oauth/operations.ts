@@ -22,7 +22,7 @@ import { exchange } from './authorization-flow.ts';
 import { WRITE_MCP_CONNECTIONS, loadManaged, targetOf } from '../policy.ts';
 import { noteFailure } from '../remote/session.ts';
 import { AUTHORIZATION_LIFETIME_MS, topicOf } from '../status.ts';
-import { usableToken } from './tokens.ts';
+import { usableToken } from './token-refresh.ts';
 
 /** What creating and authorizing answer: the address is null unless its user has to authorize it. */
 export interface ConnectionResult {

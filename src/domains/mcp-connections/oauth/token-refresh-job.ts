@@ -5,7 +5,7 @@ import { type JobContext, jobHandler } from '../../../core/jobs.ts';
 import { queriesOn } from '../../../core/postgres/queries.ts';
 import { McpConnection, type McpConnectionTables } from '../entity.ts';
 import { useServer } from '../remote/session.ts';
-import { usableToken } from './tokens.ts';
+import { usableToken } from './token-refresh.ts';
 
 /**
  * Refreshes the tokens that are due while nobody uses their connection, so that refresh tokens that end by idleness live on, and a connection

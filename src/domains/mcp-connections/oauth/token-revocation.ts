@@ -7,8 +7,7 @@ import { SecretError } from '../../../core/secrets/secrets.ts';
 import { readCredentials } from '../credentials.ts';
 import { McpConnection, McpTokenRevocation } from '../entity.ts';
 import { revoke } from './authorization-flow.ts';
-import type { OAuthClient } from './client.ts';
-import { clientOf } from './tokens.ts';
+import { type OAuthClient, clientOf } from './client.ts';
 
 /**
  * Tokens of connections that were deleted along with something else are revoked at their server by a job (RFC 7009), since no transaction may

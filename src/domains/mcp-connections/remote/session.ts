@@ -8,7 +8,7 @@ import { McpConnection } from '../entity.ts';
 import { type Access, type ServerInfo, withServer } from './client.ts';
 import { AuthorizationNeeded, MisconfiguredError } from './errors.ts';
 import { type Status, topicOf } from '../status.ts';
-import { usableToken } from '../oauth/tokens.ts';
+import { usableToken } from '../oauth/token-refresh.ts';
 
 /** Use of a connection that stands: with its credentials, refreshed as needed, and with what came of it noted on the row. */
 

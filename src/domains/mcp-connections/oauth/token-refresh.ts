@@ -7,8 +7,7 @@ import { type TokenSet, forgetRegistration, forgetTokens, readCredentials, store
 import { queriesOn } from '../../../core/postgres/queries.ts';
 import { McpConnection, type McpConnectionTables } from '../entity.ts';
 import { fetchClientToken, refresh } from './authorization-flow.ts';
-import type { AuthorizationServer } from './client.ts';
-import type { OAuthClient } from './client.ts';
+import { clientOf } from './client.ts';
 import { explainRemote } from '../remote/errors.ts';
 import { topicOf } from '../status.ts';
 
@@ -136,18 +135,6 @@ async function renew(
 
 function lifetimeOf({ tokenExpiresAt, grantedScopes }: McpConnection) {
   return { expiresAt: tokenExpiresAt ?? null, scopes: grantedScopes ?? null };
-}
-
-/** The client that the tokens were given to; credentials of one issuer are never shown to another. */
-export function clientOf(
-  { clientId }: Pick<McpConnection, 'clientId'>,
-  server: AuthorizationServer | null | undefined,
-  registration: OAuthClient | undefined,
-  clientSecret: string | undefined,
-): OAuthClient | undefined {
-  if (!server) return undefined;
-  if (clientId != null) return { issuer: server.issuer, client_id: clientId, client_secret: clientSecret };
-  return registration?.issuer === server.issuer ? registration : undefined;
 }
 
 /** Runs on the locked row, unless its tokens have changed meanwhile: then a newer authorization counts. */
