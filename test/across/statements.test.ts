@@ -17,7 +17,7 @@ import { ARGUMENTS, type Asked, type Growing, MANY, startGrowing } from '../supp
 
 /**
  * Work is bounded by the document: what stands below a list is read by one statement for all parents. Every field that can be asked is asked
- * here, for 5 and for 50 parents, found by walking the schema: a new field is covered by itself.
+ * here, for few and for many parents, found by walking the schema: a new field is covered by itself.
  */
 
 const FIXTURE = 'test/support/fixtures/statements.ts';
@@ -234,7 +234,7 @@ async function walkAll(): Promise<Walked> {
   return { found, gaps };
 }
 
-test('every field that can be queried has been asked, those below lists for 5 and for 50 parents', () => {
+test('every field that can be queried has been asked, those below lists for few and for many parents', () => {
   expect([...many.gaps].join('\n')).toBe('');
   const coordinates = new Set(many.found.map(({ coordinate }) => coordinate));
   // The walk has come to what lies deepest.
@@ -250,7 +250,7 @@ test('every field that can be queried has been asked, those below lists for 5 an
   ).toBe('');
 });
 
-test('every field sends as many statements for 50 parents as for 5', () => {
+test('every field sends as many statements for many parents as for few', () => {
   const faults = many.found.flatMap(({ fault, coordinate, parents, statements, compiled, selection }, index) => {
     const before = few.found[index];
     if (fault !== undefined) return fault;

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { type Socket, connect } from 'node:net';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { createGateway } from '../../src/gateway/gateway.ts';
-import { type RunningServer, serve } from '../../src/gateway/http/server.ts';
+import { type RunningServer, type ServeOptions, serve } from '../../src/gateway/http/server.ts';
 import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
 import { repeat } from '../support/fixtures/graphql-limits.ts';
 import { createSession } from '../support/fixtures/sessions.ts';
@@ -27,8 +27,9 @@ afterEach(async () => {
 });
 afterAll(() => gateway.close());
 
-async function start(unreadTimeoutMs: number): Promise<RunningServer> {
-  const server = await serve(createGateway(gateway.dependencies), { host: '127.0.0.1', port: 0, unreadTimeoutMs });
+async function start(unreadTimeoutMs: number, bounds: Partial<ServeOptions> = {}): Promise<RunningServer> {
+  const options = { host: '127.0.0.1', port: 0, unreadTimeoutMs, ...bounds };
+  const server = await serve(createGateway(gateway.dependencies), options);
   servers.push(server);
   return server;
 }
@@ -156,7 +157,7 @@ test('who reads slowly gets all of a large answer, byte for byte', async () => {
 });
 
 test('a stream on which nothing moves is not cut off', async () => {
-  const server = await start(200);
+  const server = await start(200, { keepAliveTimeoutMs: 1_000 });
   const { key, sessionId } = await createCaller();
   const response = await fetch(`${server.url}/graphql`, {
     method: 'POST',

@@ -88,7 +88,7 @@ test('the database restarted under load, stopped or killed', async () => {
 });
 
 test('connections reset by the network and ended by the server, under load', async () => {
-  const rounds = full ? 200 : 10;
+  const rounds = full ? 200 : 6;
   const next = random(seed);
   const ledger = await writing();
   let cut = 0;

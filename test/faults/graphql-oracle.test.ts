@@ -13,7 +13,7 @@ import { EventStream } from '../support/fixtures/sessions.ts';
 import { type Caller, type Workspace, createWorkspace } from '../support/fixtures/workspace.ts';
 
 /** Operations that begin at each field of Query, Mutation and Subscription. */
-const RUNS = { query: full ? 500 : 60, mutation: full ? 200 : 20, subscription: full ? 50 : 8 };
+const RUNS = { query: full ? 500 : 40, mutation: full ? 200 : 12, subscription: full ? 50 : 5 };
 
 const globalId = (type: string, id: string) => Buffer.from(`${type}:${id}`).toString('base64');
 const reached = new Set<string>();

@@ -8,7 +8,7 @@ import { type Actor, type Command, EVENTS_OF_SESSION, Model } from '../support/o
 import { full, proof } from '../support/proof.ts';
 import { append, createSession, eventsOf } from '../support/fixtures/sessions.ts';
 
-const SEQUENCES = full ? 200 : 12;
+const SEQUENCES = full ? 200 : 6;
 const COMMANDS = 40;
 
 let gateways: { rest: TestGateway; graphql: TestGateway };

@@ -84,7 +84,7 @@ test('writes, tails, locks and jobs go through, and nothing is prepared by name 
   }
   await stream.close();
   const ledger = startWriting(send, key, { prefix: 'calm' });
-  await ledger.next(full ? 2_000 : 200);
+  await ledger.next(full ? 2_000 : 100);
   await ledger.stop();
   expect([...ledger.answers.keys()].toSorted()).toEqual(['200', '201']);
   expect(await ledger.check()).toEqual({ lost: [], doubled: [] });
@@ -129,7 +129,7 @@ test('the pooler is killed under load: 503 meanwhile, nothing lost or doubled, a
   const sessionId = await createSession(graphqlApi(gateways[0].url), key, { title: 'Followed' });
   const stream = await tail({ fetch: (path, init) => fetch(`${gateways[1].url}${path}`, init) }, key, sessionId);
   const ledger = startWriting(send, key, { prefix: 'killed' });
-  const kills = full ? 30 : 5;
+  const kills = full ? 30 : 3;
   for (let from = 1; from <= kills; from += 1) {
     await ledger.next(20);
     await pooler.restart();

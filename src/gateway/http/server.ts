@@ -39,6 +39,8 @@ export interface ServeOptions {
   readonly idleTimeoutMs?: number;
   /** A peer that reads nothing of its answer for as long is cut off. */
   readonly unreadTimeoutMs?: number;
+  /** A connection that is open for a next request is closed when none comes for as long. */
+  readonly keepAliveTimeoutMs?: number;
   /** A peer whose body was refused may go on sending for this long, or it would be reset before it has read the answer. */
   readonly lingerMs?: number;
 }
@@ -49,11 +51,12 @@ const LAST_REQUESTS_MS = 1_000;
 export async function serve(gateway: Gateway, options: ServeOptions): Promise<RunningServer> {
   const { host, port, lingerMs = 2_000, unreadTimeoutMs = 10_000 } = options;
   const { headersTimeoutMs = 10_000, requestTimeoutMs = 30_000, idleTimeoutMs = 60_000 } = options;
+  const { keepAliveTimeoutMs = 5_000 } = options;
   const connectionsCheckingInterval = Math.min(2_000, headersTimeoutMs / 2);
   const server = createServer({
     headersTimeout: headersTimeoutMs,
     requestTimeout: requestTimeoutMs,
-    keepAliveTimeout: 5_000,
+    keepAliveTimeout: keepAliveTimeoutMs,
     connectionsCheckingInterval,
   });
   server.setTimeout(idleTimeoutMs);

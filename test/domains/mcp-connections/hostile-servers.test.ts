@@ -13,7 +13,7 @@ let key: string;
 beforeAll(async () => {
   const env = { ALLOW_PRIVATE_NETWORK: 'true' };
   gateway = await startTestGateway(env);
-  hasty = await startTestGateway(env, { beside: gateway, outbound: { totalTimeoutMs: 1500 } });
+  hasty = await startTestGateway(env, { beside: gateway, outbound: { totalTimeoutMs: 500 } });
   peer = await startPeer(mcpHandler());
   key = (await gateway.createKey()).key;
 });
