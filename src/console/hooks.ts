@@ -1,4 +1,4 @@
-import { useCallback, useEffect, useState } from 'preact/hooks';
+import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { type Fault, run } from './api.ts';
 import type { OperationName } from './operations.ts';
 import type { Answers, Variables } from './operation-types.ts';
@@ -40,8 +40,10 @@ export interface Pages<Row> {
   readonly loadMore: () => void;
   readonly reload: () => void;
   /** Changes the rows that are there, without asking for them again. */
-  readonly update: (change: (rows: readonly Row[]) => readonly Row[]) => void;
+  readonly update: (change: Change<Row>) => void;
 }
+
+type Change<Row> = (rows: readonly Row[]) => readonly Row[];
 
 export interface Page<Row> {
   readonly nodes: readonly Row[];
@@ -70,15 +72,21 @@ export function usePages<Name extends OperationName, Row>(
     hasMore: false,
   });
   const [round, setRound] = useState(0);
+  /** Changes since the list was asked for: its answer may be older. Undefined once it is there. */
+  const changes = useRef<Change<Row>[] | undefined>(undefined);
   const key = JSON.stringify(variables);
   const load = async (after: string | null, isCurrent: () => boolean) => {
+    if (after === null) changes.current = [];
     setState((before) => ({ ...before, isLoading: true }));
     const asked = { ...(JSON.parse(key) as object), after } as unknown as Variables[Name];
     const { data, faults } = await run(name, asked);
     if (!isCurrent()) return;
     const page = data && pageOf(data);
+    const nodes = page?.nodes ?? [];
+    const missed = changes.current ?? [];
+    if (after === null) changes.current = undefined;
     setState((before) => ({
-      rows: [...(after === null ? [] : before.rows), ...(page?.nodes ?? [])],
+      rows: after === null ? missed.reduce((rows, change) => change(rows), nodes) : [...before.rows, ...nodes],
       faults,
       isLoading: false,
       end: page?.pageInfo.endCursor ?? null,
@@ -96,7 +104,10 @@ export function usePages<Name extends OperationName, Row>(
     ...state,
     loadMore: () => void load(state.end, () => true),
     reload: useCallback(() => setRound((count) => count + 1), []),
-    update: useCallback((change) => setState((before) => ({ ...before, rows: change(before.rows) })), []),
+    update: useCallback((change) => {
+      changes.current?.push(change);
+      setState((before) => ({ ...before, rows: change(before.rows) }));
+    }, []),
   };
 }
 

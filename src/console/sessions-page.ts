@@ -2,7 +2,7 @@ import type { VNode } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { follow, run } from './api.ts';
 import { ChoiceField, Filters, SearchField, useFilter, useSettled } from './filters.ts';
-import { refusalOf, usePages } from './hooks.ts';
+import { type Pages, refusalOf, usePages } from './hooks.ts';
 import { html } from './html.ts';
 import type { Answers } from './operation-types.ts';
 import { Action, Badge, Empty, List, PageFrame, Time, wordsOf } from './parts.ts';
@@ -40,7 +40,7 @@ export function SessionsPage(): VNode {
     ...(wanted.isPinned && { isPinned: true }),
   };
   const list = usePages('Sessions', { first: 50, filter }, ({ viewer }) => viewer.organization?.sessions);
-  useLiveRows(list.update, wanted);
+  useLiveRows(list, wanted);
   const isFiltered = Object.keys(filter).length > 0;
   const empty = isFiltered
     ? html`<${Empty}>No session fits this filter.<//>`
@@ -95,8 +95,11 @@ function rowOf(session: Row, onDone: () => void): VNode {
   </tr>`;
 }
 
-/** Puts sessions that change in their place, which is the first, without asking for the list again. */
-function useLiveRows(update: (change: (rows: readonly Row[]) => readonly Row[]) => void, wanted: Wanted): void {
+/**
+ * Puts sessions that change in their place, which is the first. The list is asked for again once changes are followed, at first and after a
+ * lost connection: what changed before would be missing.
+ */
+function useLiveRows({ update, reload }: Pages<Row>, wanted: Wanted): void {
   const current = useRef(wanted);
   current.current = wanted;
   useEffect(() => {
@@ -105,8 +108,11 @@ function useLiveRows(update: (change: (rows: readonly Row[]) => readonly Row[]) 
         const others = rows.filter(({ id }) => id !== changed.id);
         return isWanted(changed, current.current) ? [changed, ...others] : others;
       });
-    return follow('SessionChanged', {}, { onData, onState: () => undefined });
-  }, [update]);
+    const onState = (state: 'live' | 'reconnecting' | 'ended') => {
+      if (state === 'live') reload();
+    };
+    return follow('SessionChanged', {}, { onData, onState });
+  }, [update, reload]);
 }
 
 /** The filter of the list, for a session that did not come with it. */
