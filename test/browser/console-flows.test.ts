@@ -1,77 +1,43 @@
 import type { Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { createGateway } from '../../src/gateway/gateway.ts';
-import { type RunningServer, serve } from '../../src/gateway/http/server.ts';
-import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
+import { serve } from '../../src/gateway/http/server.ts';
 import { createSession, moveTo, mutate } from '../support/fixtures/sessions.ts';
-import {
-  type OpenPage,
-  type TestBrowser,
-  VIEWS,
-  type View,
-  accessibilityFindings,
-  overflowOf,
-  patience,
-  startBrowser,
-} from '../support/processes/browser.ts';
+import { VIEWS, accessibilityFindings, keep, overflowOf, patience, startSite } from '../support/processes/browser.ts';
 
 /** What people do in the console, by keyboard and by address, and what happens to it when the gateway goes away. */
 
-let gateway: TestGateway;
-let server: RunningServer;
-let browser: TestBrowser;
-let key: string;
-const pages: OpenPage[] = [];
-
-beforeAll(async () => {
-  gateway = await startTestGateway();
-  server = await serve(createGateway(gateway.dependencies), { host: '127.0.0.1', port: 0 });
-  browser = await startBrowser();
-  ({ key } = await gateway.createKey());
-});
-afterEach(async () => {
-  for (const { page } of pages.splice(0)) await page.close();
-});
-afterAll(async () => {
-  await browser.close();
-  await server.stop(1_000);
-  await gateway.close();
-});
-
-async function open(address: string, view: View = { key }): Promise<OpenPage> {
-  const one = await browser.open(address, view);
-  pages.push(one);
-  return one;
-}
+const site = await startSite();
+const { key } = await site.createKey();
 
 const titles = (page: Page) => page.getByRole('table', { name: 'Sessions' }).getByRole('link').allTextContents();
 
 test('filters of a list are in its address: they survive a reload, and a live change keeps to them', async () => {
-  const running = await createSession(gateway, key, { title: 'Blue run' });
-  await createSession(gateway, key, { title: 'Blue wait' });
-  await createSession(gateway, key, { title: 'Green wait' });
-  await moveTo(gateway, key, running, 'IN_PROGRESS');
-  const { page, complaints } = await open(`${server.url}/sessions`);
+  const running = await createSession(site, key, { title: 'Blue run' });
+  await createSession(site, key, { title: 'Blue wait' });
+  await createSession(site, key, { title: 'Green wait' });
+  await moveTo(site, key, running, 'IN_PROGRESS');
+  const { page, complaints } = await site.open('/sessions', { key });
   await page.getByLabel('Title').fill('blue');
   await page.getByLabel('State').selectOption('Queued');
   await expect.poll(() => titles(page), patience).toEqual(['Blue wait']);
   expect(new URL(page.url()).search).toBe('?title=blue&state=QUEUED');
+
+  // With the answer to this request the changes that follow are sent.
+  const followed = page.waitForRequest((request) => /SessionChanged/.test(request.postData() ?? ''));
   await page.reload();
+  await (await followed).response();
   await expect.poll(() => titles(page), patience).toEqual(['Blue wait']);
   expect(await page.getByLabel('Title').inputValue()).toBe('blue');
-
-  const followed = page.waitForResponse((response) => /SessionChanged/.test(response.request().postData() ?? ''));
-  await page.reload();
-  await followed;
-  await createSession(gateway, key, { title: 'Green again' });
-  await createSession(gateway, key, { title: 'Blue again' });
+  await createSession(site, key, { title: 'Green again' });
+  await createSession(site, key, { title: 'Blue again' });
   await expect.poll(() => titles(page), patience).toEqual(['Blue again', 'Blue wait']);
   expect(complaints).toEqual([]);
 });
 
 test('a session is renamed and a key revoked by keyboard alone; Escape takes both back', async () => {
-  const id = await createSession(gateway, key, { title: 'Misnamed' });
-  const { page, complaints } = await open(`${server.url}/sessions/${id}`);
+  const id = await createSession(site, key, { title: 'Misnamed' });
+  const { page, complaints } = await site.open(`/sessions/${id}`, { key });
   const rename = page.getByRole('button', { name: 'Rename' });
   await rename.focus();
   await page.keyboard.press('Enter');
@@ -87,7 +53,7 @@ test('a session is renamed and a key revoked by keyboard alone; Escape takes bot
   await page.keyboard.press('Enter');
   await page.getByRole('heading', { name: 'Renamed', level: 1 }).waitFor();
 
-  await mutate(gateway, key, 'createApiKey', { name: 'spare', scopes: ['SESSIONS_READ'] });
+  await mutate(site, key, 'createApiKey', { name: 'spare', scopes: ['SESSIONS_READ'] });
   await page.getByRole('link', { name: 'API keys', exact: true }).click();
   const row = page.getByRole('row', { name: /spare/ });
   const answer = async (press: 'Escape' | 'Enter') => {
@@ -105,8 +71,8 @@ test('a session is renamed and a key revoked by keyboard alone; Escape takes bot
 });
 
 test('the audit log is filtered by operation, and links to the session that changed', async () => {
-  const id = await createSession(gateway, key, { title: 'Audited' });
-  const { page } = await open(`${server.url}/audit-log?operation=createSession`);
+  const id = await createSession(site, key, { title: 'Audited' });
+  const { page } = await site.open('/audit-log?operation=createSession', { key });
   const rows = page.getByRole('table', { name: 'Audit log' }).getByRole('row');
   await expect.poll(() => rows.count(), patience).toBeGreaterThan(1);
   const operations = await page.getByRole('cell', { name: /^[a-z]+[A-Z]\w+$/ }).allTextContents();
@@ -117,23 +83,23 @@ test('the audit log is filtered by operation, and links to the session that chan
 });
 
 test('a timeline that loses the gateway says so, and goes on where it was, each event once', async () => {
-  const once = await serve(createGateway(gateway.dependencies), { host: '127.0.0.1', port: 0 });
+  const once = await serve(createGateway(site.dependencies), { host: '127.0.0.1', port: 0 });
   const { port } = new URL(once.url);
-  const id = await createSession(gateway, key, { title: 'Interrupted' });
+  const id = await createSession(site, key, { title: 'Interrupted' });
   const say = (text: string) =>
-    mutate(gateway, key, 'appendSessionEvents', {
+    mutate(site, key, 'appendSessionEvents', {
       sessionId: id,
       events: [{ eventType: 'note', provider: 'anthropic', eventData: { type: text } }],
     });
   await say('before');
-  const { page } = await open(`${once.url}/sessions/${id}`);
+  const { page } = await site.open(`${once.url}/sessions/${id}`, { key });
   await page.getByText('Live: new events appear by themselves.').waitFor();
   await say('live');
   await page.getByText('live', { exact: true }).waitFor();
   await once.stop(1_000);
   await page.getByText('The connection was lost; trying again…').waitFor();
   await say('meanwhile');
-  const again = await serve(createGateway(gateway.dependencies), { host: '127.0.0.1', port: Number(port) });
+  const again = await serve(createGateway(site.dependencies), { host: '127.0.0.1', port: Number(port) });
   await page.getByText('meanwhile', { exact: true }).waitFor();
   await say('after');
   await page.getByText('after', { exact: true }).waitFor();
@@ -143,11 +109,11 @@ test('a timeline that loses the gateway says so, and goes on where it was, each 
 });
 
 test('a link on another site leads to the page, although the browser keeps the cookie of the sign-in back', async () => {
-  const { page, complaints } = await open(`${server.url}/usage`);
+  const { page, complaints } = await site.open('/usage', { key });
   const follow = async (path: string) => {
     await page.goto('about:blank');
-    await page.setContent(`<a href="${server.url}${path}">elsewhere</a>`);
-    const answered = page.waitForResponse(server.url + path.replace(/#.*/, ''));
+    await page.setContent(`<a href="${site.url}${path}">elsewhere</a>`);
+    const answered = page.waitForResponse(site.url + path.replace(/#.*/, ''));
     await page.getByRole('link', { name: 'elsewhere' }).click();
     const headers = await (await answered).request().allHeaders();
     expect([headers['sec-fetch-site'], headers['cookie']]).toEqual(['cross-site', undefined]);
@@ -160,12 +126,12 @@ test('a link on another site leads to the page, although the browser keeps the c
 });
 
 test('an event is shown as it was recorded, with its type and provider', async () => {
-  const id = await createSession(gateway, key, { title: 'Raw' });
+  const id = await createSession(site, key, { title: 'Raw' });
   const events = [
     { eventType: 'note', provider: 'anthropic', eventData: { type: 'anything', unknown: { kept: [1] } } },
   ];
-  await mutate(gateway, key, 'appendSessionEvents', { sessionId: id, events });
-  const { page, complaints } = await open(`${server.url}/sessions/${id}`);
+  await mutate(site, key, 'appendSessionEvents', { sessionId: id, events });
+  const { page, complaints } = await site.open(`/sessions/${id}`, { key });
   await page.getByRole('button', { name: 'event 1' }).click();
   const shown: unknown = JSON.parse(String(await page.locator('.raw pre').textContent()));
   expect(shown).toMatchObject({ id: 1, eventType: 'note', eventData: { type: 'anything', unknown: { kept: [1] } } });
@@ -175,15 +141,15 @@ test('an event is shown as it was recorded, with its type and provider', async (
 test.each(VIEWS)(
   '%s: the pages for strangers fit, and have no serious finding of accessibility',
   async (name, view) => {
-    const { page } = await open(`${server.url}/sign-in`, view);
+    const { page } = await site.open('/sign-in', view);
     await page.getByLabel('API key').fill('wgk_wrong');
     await page.keyboard.press('Enter');
     await page.getByRole('alert').waitFor();
-    await browser.keep(page, `sign-in-${name}`);
+    await keep(page, `sign-in-${name}`);
     expect([await accessibilityFindings(page), await overflowOf(page)]).toEqual([[], 0]);
-    await page.goto(`${server.url}/nothing-here`);
+    await page.goto(`${site.url}/nothing-here`);
     await page.getByRole('heading', { level: 1 }).waitFor();
-    await browser.keep(page, `unknown-address-${name}`);
+    await keep(page, `unknown-address-${name}`);
     expect([await accessibilityFindings(page), await overflowOf(page)]).toEqual([[], 0]);
   },
 );

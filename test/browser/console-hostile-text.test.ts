@@ -1,66 +1,38 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { createGateway } from '../../src/gateway/gateway.ts';
-import { type RunningServer, serve } from '../../src/gateway/http/server.ts';
-import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
+import { afterAll, expect, test } from 'vitest';
 import { PROJECT_ID, SOURCE_ID, createSession, mutate } from '../support/fixtures/sessions.ts';
-import { type Peer, mcpHandler, startPeer } from '../support/peers/mcp-server.ts';
-import {
-  type OpenPage,
-  type TestBrowser,
-  accessibilityFindings,
-  overflowOf,
-  patience,
-  startBrowser,
-} from '../support/processes/browser.ts';
+import { mcpHandler, startPeer } from '../support/peers/mcp-server.ts';
+import { accessibilityFindings, keep, overflowOf, patience, startSite } from '../support/processes/browser.ts';
 
 /** Everything that others can write is hostile here; the console shows it, as the text that it is. */
 
 const HOSTILE = '<img src=x onerror=alert(1)><script>1</script>';
 const DEFINITION = 'hostile_event';
 
-let gateway: TestGateway;
-let server: RunningServer;
-let browser: TestBrowser;
-let mcp: Peer;
-let key: string;
-let sessionId: string;
-let opened: OpenPage | undefined;
-
-beforeAll(async () => {
-  gateway = await startTestGateway({ ALLOW_PRIVATE_NETWORK: 'true' });
-  server = await serve(createGateway(gateway.dependencies), { host: '127.0.0.1', port: 0 });
-  browser = await startBrowser();
-  mcp = await startPeer(mcpHandler());
-  ({ key } = await gateway.createKey());
-  await writeEverywhere();
-  mcp.handler = (request, response) => {
-    request.resume();
-    response.writeHead(400, { 'Content-Type': 'application/json' });
-    response.end(JSON.stringify({ jsonrpc: '2.0', id: 0, error: { code: -32_000, message: HOSTILE, data: HOSTILE } }));
-  };
-});
-afterEach(() => opened?.page.close());
-afterAll(async () => {
-  await browser.close();
-  await server.stop(1_000);
-  await mcp.stop();
-  await gateway.close();
-});
+const site = await startSite({ ALLOW_PRIVATE_NETWORK: 'true' });
+const mcp = await startPeer(mcpHandler());
+const { key } = await site.createKey();
+const sessionId = await writeEverywhere();
+mcp.handler = (request, response) => {
+  request.resume();
+  response.writeHead(400, { 'Content-Type': 'application/json' });
+  response.end(JSON.stringify({ jsonrpc: '2.0', id: 0, error: { code: -32_000, message: HOSTILE, data: HOSTILE } }));
+};
+afterAll(() => mcp.stop());
 
 async function change(name: string, input: object): Promise<void> {
-  const { __typename, ...refusal } = await mutate(gateway, key, name, input);
+  const { __typename, ...refusal } = await mutate(site, key, name, input);
   if (!__typename.endsWith('Payload')) throw new Error(`${name}: ${JSON.stringify(refusal)}`);
 }
 
-async function writeEverywhere(): Promise<void> {
-  const { data } = await gateway.graphql<{ viewer: { organization: { id: string } } }>(
+/** @returns the id of a session */
+async function writeEverywhere(): Promise<string> {
+  const { data } = await site.graphql<{ viewer: { organization: { id: string } } }>(
     key,
     '{ viewer { organization { id } } }',
   );
   await change('updateOrganization', { organizationId: data?.viewer.organization.id, name: HOSTILE });
   await change('updateViewer', { name: HOSTILE });
   await change('createApiKey', { name: HOSTILE, scopes: ['SESSIONS_READ'] });
-  await writeSession();
   await writeDefinition();
   await change('createMcpServer', {
     remote: {
@@ -70,10 +42,11 @@ async function writeEverywhere(): Promise<void> {
       headers: [{ name: 'X-Header', value: HOSTILE }],
     },
   });
+  return writeSession();
 }
 
-async function writeSession(): Promise<void> {
-  sessionId = await createSession(gateway, key, {
+async function writeSession(): Promise<string> {
+  const id = await createSession(site, key, {
     title: HOSTILE,
     description: HOSTILE,
     agent: HOSTILE,
@@ -89,7 +62,8 @@ async function writeSession(): Promise<void> {
     { ...written, type: HOSTILE, event: { event: HOSTILE, message: HOSTILE, provider: HOSTILE } },
   ];
   const events = eventData.map((data) => ({ eventType: HOSTILE, provider: 'anthropic', eventData: data }));
-  await change('appendSessionEvents', { sessionId, events });
+  await change('appendSessionEvents', { sessionId: id, events });
+  return id;
 }
 
 async function writeDefinition(): Promise<void> {
@@ -108,46 +82,49 @@ async function writeDefinition(): Promise<void> {
 }
 
 /** The pages, and how often at least each shows the text. */
-const PAGES: readonly (readonly [name: string, path: () => string, times: number])[] = [
-  ['Sessions', () => '/sessions', 3],
-  ['a session', () => `/sessions/${sessionId}`, 12],
-  ['Event definitions', () => '/event-definitions', 2],
-  ['an event definition', () => `/event-definitions/${DEFINITION}`, 8],
-  ['an event definition that is not there', () => `/event-definitions/${encodeURIComponent(HOSTILE)}`, 0],
-  ['MCP connections', () => '/mcp-connections', 1],
-  ['API keys', () => '/api-keys', 1],
-  ['Members', () => '/members', 1],
-  ['Audit log', () => `/audit-log?operation=${encodeURIComponent(HOSTILE)}`, 0],
-  ['Audit log, all of it', () => '/audit-log', 5],
-  ['Usage', () => '/usage', 0],
+const PAGES: readonly (readonly [path: string, times: number])[] = [
+  ['/sessions', 3],
+  [`/sessions/${sessionId}`, 12],
+  ['/event-definitions', 2],
+  [`/event-definitions/${DEFINITION}`, 8],
+  [`/event-definitions/${encodeURIComponent(HOSTILE)}`, 0],
+  ['/mcp-connections', 1],
+  ['/api-keys', 1],
+  ['/members', 1],
+  [`/audit-log?operation=${encodeURIComponent(HOSTILE)}`, 0],
+  ['/audit-log', 5],
+  ['/usage', 0],
 ];
 
-test.each(PAGES)('%s shows what others wrote as text', async (_, path, times) => {
-  opened = await browser.open(server.url + path(), { width: 390, key });
-  const { page, complaints } = opened;
+test('every page shows what others wrote as text, fits, and has no serious finding of accessibility', async () => {
+  const { page, complaints } = await site.open('/', { width: 390, key });
   page.on('dialog', (dialog) => complaints.push(`dialog: ${dialog.message()}`));
   const content = page.locator('#content');
   const timesShown = async () => ((await content.textContent()) ?? '').split(HOSTILE).length - 1;
-  await page.getByRole('navigation', { name: 'Console' }).waitFor();
-  await expect.poll(() => page.getByText('Loading…').count(), patience).toBe(0);
-  await expect.poll(timesShown, patience).toBeGreaterThanOrEqual(times);
-  await content.locator('details').evaluateAll((all) => all.forEach((one) => one.setAttribute('open', '')));
-  for (const event of await content.getByRole('button', { name: /^event \d+$/ }).all()) await event.click();
-  expect(await content.locator('img, script, iframe, object, embed, style').count()).toBe(0);
-  expect(await page.locator('[href^="javascript:" i], [src^="data:" i]').count()).toBe(0);
-  expect(await overflowOf(page)).toBe(0);
-  expect(await accessibilityFindings(page)).toEqual([]);
-  await browser.keep(page, `hostile-${path().split('/')[1]}`);
+  for (const [path, times] of PAGES) {
+    await page.goto(site.url + path);
+    await page.getByRole('navigation', { name: 'Console' }).waitFor();
+    await expect.poll(() => page.getByText('Loading…').count(), patience).toBe(0);
+    await expect.poll(timesShown, patience).toBeGreaterThanOrEqual(times);
+    await content.locator('details').evaluateAll((all) => all.forEach((one) => one.setAttribute('open', '')));
+    for (const event of await content.getByRole('button', { name: /^event \d+$/ }).all()) await event.click();
+    const parsed = [
+      await content.locator('img, script, iframe, object, embed, style').count(),
+      await page.locator('[href^="javascript:" i], [src^="data:" i]').count(),
+    ];
+    const found = { parsed, overflow: await overflowOf(page), accessibility: await accessibilityFindings(page) };
+    expect([path, found]).toEqual([path, { parsed: [0, 0], overflow: 0, accessibility: [] }]);
+    await keep(page, `hostile-${path.split('/')[1]}`);
+  }
   expect(complaints).toEqual([]);
 });
 
 test('what an MCP server answers to a test, and what the API says of it, is shown as text', async () => {
-  opened = await browser.open(`${server.url}/mcp-connections`, { key });
-  const { page, complaints } = opened;
+  const { page, complaints } = await site.open('/mcp-connections', { key });
   page.on('dialog', (dialog) => complaints.push(`dialog: ${dialog.message()}`));
   await page.getByRole('button', { name: 'Test', exact: true }).click();
   await page.getByRole('alert').waitFor();
   expect(await page.locator('#content').locator('img, script').count()).toBe(0);
-  await browser.keep(page, 'hostile-mcp-test');
+  await keep(page, 'hostile-mcp-test');
   expect(complaints).toEqual([]);
 });

@@ -1,44 +1,11 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { Page } from 'playwright-core';
-import { createGateway } from '../../src/gateway/gateway.ts';
-import { type RunningServer, serve } from '../../src/gateway/http/server.ts';
-import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
-import {
-  type OpenPage,
-  type TestBrowser,
-  type View,
-  accessibilityFindings,
-  overflowOf,
-  patience,
-  startBrowser,
-} from '../support/processes/browser.ts';
+import { expect, test } from 'vitest';
+import { accessibilityFindings, keep, overflowOf, patience, startSite } from '../support/processes/browser.ts';
+import { full } from '../support/proof.ts';
 
 /** An invitation in the console, from the administrator who makes it to the person who accepts it. */
 
-let gateway: TestGateway;
-let server: RunningServer;
-let browser: TestBrowser;
-const pages: OpenPage[] = [];
-
-beforeAll(async () => {
-  gateway = await startTestGateway();
-  server = await serve(createGateway(gateway.dependencies), { host: '127.0.0.1', port: 0 });
-  browser = await startBrowser();
-});
-afterEach(async () => {
-  for (const { page } of pages.splice(0)) await page.close();
-});
-afterAll(async () => {
-  await browser.close();
-  await server.stop(1_000);
-  await gateway.close();
-});
-
-async function open(address: string, view: View = {}): Promise<OpenPage> {
-  const one = await browser.open(address, view);
-  pages.push(one);
-  return one;
-}
+const site = await startSite();
 
 /** Invites an e-mail address on the page of the members. @returns the link, as it is shown */
 async function invite(page: Page, email: string, role = 'Member'): Promise<string> {
@@ -50,7 +17,7 @@ async function invite(page: Page, email: string, role = 'Member'): Promise<strin
 }
 
 async function isGood(page: Page, name: string): Promise<void> {
-  await browser.keep(page, name);
+  await keep(page, name);
   expect(await accessibilityFindings(page)).toEqual([]);
   expect(await overflowOf(page)).toBe(0);
 }
@@ -58,23 +25,24 @@ async function isGood(page: Page, name: string): Promise<void> {
 const member = (page: Page, name: string | RegExp) =>
   page.getByRole('table', { name: 'Members', exact: true }).getByRole('row', { name });
 
-describe.each([
-  { width: 1280, isDark: false },
-  { width: 390, isDark: true },
-])('at $width pixels', (view) => {
-  test('a stranger follows the link, creates an account, sees its key once, and is a member, signed in', async () => {
-    const { key } = await gateway.createKey();
-    const { page, complaints } = await open(`${server.url}/members`, { ...view, key });
+const WIDE = { width: 1280, isDark: false };
+const PHONE = { width: 390, isDark: true };
+
+test.each(full ? [WIDE, PHONE] : [PHONE])(
+  '$width pixels: a stranger follows the link, creates an account, sees its key once, and is a member, signed in',
+  async (view) => {
+    const { key } = await site.createKey();
+    const { page, complaints } = await site.open('/members', { ...view, key });
     const email = `new-${view.width}@example.com`;
     const link = await invite(page, email, 'Administrator');
-    expect(link).toMatch(new RegExp(`^${server.url}/invitations/accept#wgi_[\\w-]{43}$`));
+    expect(link).toMatch(new RegExp(`^${site.url}/invitations/accept#wgi_[\\w-]{43}$`));
     await page.getByRole('table', { name: 'Open invitations' }).getByRole('row', { name: email }).waitFor();
     await isGood(page, `members-invited-${view.width}`);
 
-    const stranger = await open(link, view);
+    const stranger = await site.open(link, view);
     await stranger.page.getByRole('heading', { name: 'I am new here' }).waitFor();
     // The token leaves the address, and with it the history.
-    expect(stranger.page.url()).toBe(`${server.url}/invitations/accept`);
+    expect(stranger.page.url()).toBe(`${site.url}/invitations/accept`);
     await isGood(stranger.page, `invitation-${view.width}`);
     await stranger.page.getByLabel('Your name (optional)').fill('Nora New');
     await stranger.page.keyboard.press('Enter');
@@ -91,14 +59,17 @@ describe.each([
     await member(page, /Nora New/).waitFor();
     expect(await page.getByRole('table', { name: 'Open invitations' }).count()).toBe(0);
     expect(complaints).toEqual([]);
-  });
+  },
+);
 
-  test('somebody with an account signs in on the page and joins with it', async () => {
-    const admin = await gateway.createKey();
-    const person = await gateway.createKey();
-    const { page } = await open(`${server.url}/members`, { ...view, key: admin.key });
+test.each(full ? [WIDE, PHONE] : [WIDE])(
+  '$width pixels: somebody with an account signs in on the page and joins with it',
+  async (view) => {
+    const admin = await site.createKey();
+    const person = await site.createKey();
+    const { page } = await site.open('/members', { ...view, key: admin.key });
     const link = await invite(page, person.email);
-    const other = await open(link, view);
+    const other = await site.open(link, view);
     await other.page.getByLabel('API key').fill('wgk_wrong');
     await other.page.getByRole('button', { name: 'Sign in' }).click();
     await other.page.getByText('That key does not work').waitFor();
@@ -111,18 +82,18 @@ describe.each([
     await page.reload();
     await member(page, person.email).waitFor();
     expect(await page.getByRole('table', { name: 'Open invitations' }).count()).toBe(0);
-  });
-});
+  },
+);
 
 test('a revoked invitation leads nowhere, and the page says so', async () => {
-  const { key } = await gateway.createKey();
-  const { page, complaints } = await open(`${server.url}/members`, { key });
+  const { key } = await site.createKey();
+  const { page, complaints } = await site.open('/members', { key });
   const link = await invite(page, 'revoked@example.com');
   const row = page.getByRole('table', { name: 'Open invitations' }).getByRole('row', { name: 'revoked@example.com' });
   await row.getByRole('button', { name: 'Revoke' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click();
   await expect.poll(() => row.count(), patience).toBe(0);
-  const { page: stranger } = await open(link);
+  const { page: stranger } = await site.open(link);
   await stranger.getByRole('button', { name: 'Create my account and join' }).click();
   await stranger.getByRole('alert').waitFor();
   expect(await stranger.getByRole('alert').textContent()).toMatch(/not found/);
@@ -130,9 +101,9 @@ test('a revoked invitation leads nowhere, and the page says so', async () => {
 });
 
 test('an administrator makes a member an administrator, and removes them; nobody changes themselves there', async () => {
-  const admin = await gateway.createKey();
-  const { email } = await gateway.createKey({ organization: admin.organization, role: 'member' });
-  const { page, complaints } = await open(`${server.url}/members`, { key: admin.key });
+  const admin = await site.createKey();
+  const { email } = await site.createKey({ organization: admin.organization, role: 'member' });
+  const { page, complaints } = await site.open('/members', { key: admin.key });
   await member(page, email).waitFor();
   expect(await member(page, admin.email).getByRole('button').count()).toBe(0);
   await member(page, email).getByRole('button', { name: 'Make administrator' }).click();
@@ -144,9 +115,9 @@ test('an administrator makes a member an administrator, and removes them; nobody
 });
 
 test('a member sees the members without a button to change them, and leaves', async () => {
-  const admin = await gateway.createKey();
-  const { key } = await gateway.createKey({ organization: admin.organization, role: 'member' });
-  const { page } = await open(`${server.url}/members`, { key });
+  const admin = await site.createKey();
+  const { key } = await site.createKey({ organization: admin.organization, role: 'member' });
+  const { page } = await site.open('/members', { key });
   await member(page, admin.email).waitFor();
   expect(await page.getByRole('button', { name: /^(?:Invite|Remove|Make)/ }).count()).toBe(0);
   await page.getByRole('button', { name: 'Leave the organization' }).click();
@@ -156,8 +127,8 @@ test('a member sees the members without a button to change them, and leaves', as
 });
 
 test('an administrator sees what would be lost, types the slug again, and deletes the organization', async () => {
-  const admin = await gateway.createKey();
-  const { page } = await open(`${server.url}/members`, { key: admin.key, width: 390 });
+  const admin = await site.createKey();
+  const { page } = await site.open('/members', { key: admin.key, width: 390 });
   await page.getByRole('button', { name: 'Delete the organization…' }).click();
   const form = page.getByRole('form', { name: 'Delete the organization' });
   await form.getByText('Events of sessions').waitFor();
@@ -170,8 +141,8 @@ test('an administrator sees what would be lost, types the slug again, and delete
 });
 
 test('keys say where they act: one organization, or all of their user', async () => {
-  const { key } = await gateway.createKey();
-  const { page, complaints } = await open(`${server.url}/api-keys`, { key });
+  const { key } = await site.createKey();
+  const { page, complaints } = await site.open('/api-keys', { key });
   const row = page.getByRole('table', { name: 'API keys' }).getByRole('row', { name: /signed in with/ });
   await row.waitFor();
   const name = await page.locator('.side .organization').textContent();

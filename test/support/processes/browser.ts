@@ -1,11 +1,16 @@
 import { join } from 'node:path';
-import axe from 'axe-core';
-import { type Browser, type Locator, type Page, chromium } from 'playwright-core';
+import axe, { type ImpactValue, type RunOptions } from 'axe-core';
+import { type Browser, type BrowserContext, type Locator, type Page, chromium } from 'playwright-core';
+import { afterEach, test } from 'vitest';
+import { type ServedGateway, startServedGateway } from '../fixtures/served-gateway.ts';
+import { full } from '../proof.ts';
 
 /** A page, and everything about it that nobody should find: requests to other hosts, failed ones, errors of its scripts. */
 export interface OpenPage {
   readonly page: Page;
   readonly complaints: string[];
+  /** Addresses on the gateway's host that it asked for, oldest first. */
+  readonly requested: string[];
 }
 
 /** How a page is looked at. */
@@ -17,104 +22,146 @@ export interface View {
   readonly key?: string;
 }
 
-export interface TestBrowser {
-  open(url: string, view?: View): Promise<OpenPage>;
-  /** Keeps a screenshot, for people to look at, where `SCREENSHOTS` names a folder. */
-  keep(page: Page, name: string): Promise<void>;
-  close(): Promise<void>;
+/** A gateway, and pages of it in Chromium. */
+export interface Site extends ServedGateway {
+  /** A browser profile without a past; it ends with the test. */
+  newContext(view?: View): Promise<BrowserContext>;
+  /** Opens an address of the gateway, in a profile without a past unless one is given. */
+  open(address: string, view?: View, context?: BrowserContext): Promise<OpenPage>;
 }
 
-/** Patience with a busy machine: what is polled for has this long to come true. */
-export const patience = { timeout: 45_000, interval: 250 };
+/** What is polled for has this long to become true. */
+export const patience = { timeout: 45_000, interval: 50 };
 
-/** Chromium without a network: it finds no host but the loopback. */
-export async function startBrowser(): Promise<TestBrowser> {
-  const quiet = [
-    '--disable-quic',
-    '--no-first-run',
-    '--disable-background-networking',
-    '--disable-component-update',
-    '--disable-sync',
-    '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1',
-  ];
-  const browser: Browser = await chromium.launch({
-    executablePath: process.env['CHROMIUM'] ?? '/usr/bin/chromium',
-    args: ['--headless', '--no-sandbox', '--disable-gpu', ...quiet],
+/** One Chromium for all files of a worker, without a network: it finds no host but the loopback. */
+const inChromium = test
+  .extend('executablePath', { scope: 'worker' }, process.env['CHROMIUM'] ?? '/usr/bin/chromium')
+  .extend('chromium', { scope: 'worker' }, async ({ executablePath }, { onCleanup }) => {
+    const quiet = [
+      '--disable-quic',
+      '--no-first-run',
+      '--disable-background-networking',
+      '--disable-component-update',
+      '--disable-sync',
+      '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1',
+    ];
+    const args = ['--headless', '--no-sandbox', '--disable-gpu', ...quiet];
+    const browser = await chromium.launch({ executablePath, args });
+    onCleanup(() => browser.close());
+    return browser;
   });
-  const screenshots = process.env['SCREENSHOTS'];
-  return {
-    async open(url, { width = 1280, isDark = false, key } = {}) {
+
+/** A gateway with pages for the tests of the file that calls this. The variables are those of `startTestGateway`. */
+export async function startSite(env: Record<string, string> = {}): Promise<Site> {
+  const gateway = await startServedGateway(env);
+  const contexts: BrowserContext[] = [];
+  let newContext: Browser['newContext'];
+  inChromium.beforeAll(({ chromium: browser }) => {
+    newContext = (options) => browser.newContext(options);
+  });
+  afterEach(async () => {
+    for (const context of contexts.splice(0)) await context.close();
+  });
+  const site: Site = {
+    ...gateway,
+    async newContext({ width = 1280, isDark = false, key } = {}) {
       const isPhone = width < 600;
-      const page = await browser.newPage({
+      const context = await newContext({
         viewport: { width, height: isPhone ? 844 : 800 },
         colorScheme: isDark ? 'dark' : 'light',
         hasTouch: isPhone,
       });
-      page.setDefaultTimeout(patience.timeout);
-      const { origin } = new URL(url);
-      if (key !== undefined) await signIn(page, origin, key);
-      const complaints: string[] = [];
-      page.on('request', (request) => {
-        if (!request.url().startsWith(`${origin}/`) && !/^(?:data|blob):/.test(request.url()))
-          complaints.push(`request to ${request.url()}`);
-      });
-      page.on('requestfailed', (request) => {
-        // A page lets go of a subscription at its end; that is no failure.
-        const why = request.failure()?.errorText;
-        if (why !== 'net::ERR_ABORTED') complaints.push(`failed: ${request.url()}: ${why}`);
-      });
-      page.on('response', (response) => {
-        if (response.status() >= 400) complaints.push(`${response.status()} ${response.url()}`);
-      });
-      page.on('pageerror', (error) => complaints.push(String(error)));
-      page.on('console', (message) => {
-        if (message.type() === 'error') complaints.push(message.text());
-      });
-      await page.goto(url, { waitUntil: 'load' });
-      return { page, complaints };
+      contexts.push(context);
+      context.setDefaultTimeout(patience.timeout);
+      if (key !== undefined) await signIn(context, gateway.url, key);
+      return context;
     },
-    async keep(page, name) {
-      if (screenshots) await page.screenshot({ path: join(screenshots, `${name}.png`) });
+    async open(address, view, context) {
+      const page = await (context ?? (await site.newContext(view))).newPage();
+      const observed = observe(page, gateway.url);
+      await page.goto(new URL(address, gateway.url).href);
+      return { page, ...observed };
     },
-    close: () => browser.close(),
   };
+  return site;
 }
 
-async function signIn(page: Page, origin: string, key: string): Promise<void> {
-  await page.goto(`${origin}/sign-in?next=/sign-in`);
-  await page.getByLabel('API key').fill(key);
-  await page.getByRole('button', { name: 'Sign in' }).click();
-  await page.getByRole('button', { name: 'Sign out' }).waitFor();
+/** As the page for it does, whose own tests use it. */
+async function signIn({ request }: BrowserContext, url: string, key: string): Promise<void> {
+  const answer = await request.post(`${url}/sign-in`, { data: { key } });
+  if (!answer.ok()) throw new Error(`signing in: ${answer.status()} ${await answer.text()}`);
 }
 
-/** The views that every page must be good in: wide and phone, light and dark. */
-export const VIEWS = [
-  ['wide, light', { width: 1280 }],
-  ['wide, dark', { width: 1280, isDark: true }],
-  ['phone, light', { width: 390 }],
-  ['phone, dark', { width: 390, isDark: true }],
-] as const satisfies readonly (readonly [string, View])[];
+function observe(page: Page, origin: string): Omit<OpenPage, 'page'> {
+  const complaints: string[] = [];
+  const requested: string[] = [];
+  page.on('request', (request) => {
+    const url = request.url();
+    if (url.startsWith(`${origin}/`)) requested.push(url);
+    else if (!/^(?:data|blob):/.test(url)) complaints.push(`request to ${url}`);
+  });
+  page.on('requestfailed', (request) => {
+    // A page lets go of a subscription at its end; that is no failure.
+    const why = request.failure()?.errorText;
+    if (why !== 'net::ERR_ABORTED') complaints.push(`failed: ${request.url()}: ${why}`);
+  });
+  page.on('response', (response) => {
+    if (response.status() >= 400) complaints.push(`${response.status()} ${response.url()}`);
+  });
+  page.on('pageerror', (error) => complaints.push(String(error)));
+  page.on('console', (message) => {
+    if (message.type() === 'error') complaints.push(message.text());
+  });
+  return { complaints, requested };
+}
+
+/** Keeps a screenshot, for people to look at, where `SCREENSHOTS` names a folder. */
+export async function keep(page: Page, name: string): Promise<void> {
+  const folder = process.env['SCREENSHOTS'];
+  if (folder) await page.screenshot({ path: join(folder, `${name}.png`) });
+}
+
+/** The views that every page must be good in: wide and phone, light and dark. The gate tries each width and each color scheme once. */
+export const VIEWS: readonly (readonly [name: string, view: View])[] = [
+  ['wide, light', { width: 1280 }] as const,
+  ...(full
+    ? ([
+        ['wide, dark', { width: 1280, isDark: true }],
+        ['phone, light', { width: 390 }],
+      ] as const)
+    : []),
+  ['phone, dark', { width: 390, isDark: true }] as const,
+];
 
 /** How much wider the page is than its window, in pixels. */
 export function overflowOf(page: Page): Promise<number> {
   return page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
 }
 
-/**
- * What the accessibility rules of axe-core hold to be serious or critical on the page as it stands, or within a part of it, each once: the
- * rule, what breaks it, and how.
- */
-export async function accessibilityFindings(page: Page, part: Locator = page.locator(':root')): Promise<string[]> {
-  await page.evaluate(axe.source);
-  const { violations } = await part.evaluate((element) => window.axe.run(element, { resultTypes: ['violations'] }));
-  const grave = violations.filter(({ impact }) => impact === 'serious' || impact === 'critical');
-  const findings = grave.flatMap(({ id, nodes }) =>
-    nodes.map(({ html, any }) => {
-      const [, name = html] = /^<[^>]* class="([\w-]+)/.exec(html) ?? [];
-      return `${id}: ${name}: ${any[0]?.message.split('. ')[0] ?? ''}`;
-    }),
-  );
+/** What axe-core finds on the page as it stands, or within a part of it, each once: the rule, what breaks it, and how. */
+export async function accessibilityFindings(
+  page: Page,
+  { part = page.locator(':root'), impacts = ['serious', 'critical'] }: AccessibilityOptions = {},
+): Promise<string[]> {
+  if (!(await page.evaluate(() => 'axe' in window))) await page.evaluate(axe.source);
+  // Nothing reads selectors, and no rule that runs reads style sheets.
+  const options: RunOptions = { resultTypes: ['violations'], selectors: false, preload: false };
+  const { violations } = await part.evaluate((element, given) => window.axe.run(element, given), options);
+  const findings = violations
+    .filter(({ impact }) => impact && impacts.includes(impact))
+    .flatMap(({ id, nodes }) =>
+      nodes.map(({ html, any }) => {
+        const [, name = html] = /^<[^>]* class="([\w-]+)/.exec(html) ?? [];
+        return `${id}: ${name}: ${any[0]?.message.split('. ')[0] ?? ''}`;
+      }),
+    );
   return [...new Set(findings)];
+}
+
+interface AccessibilityOptions {
+  readonly part?: Locator;
+  /** Findings of less weight are left out. */
+  readonly impacts?: readonly ImpactValue[];
 }
 
 declare global {
