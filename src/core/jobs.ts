@@ -150,14 +150,7 @@ export async function startJobWorker({
   onError,
   observe = (_, run) => run(),
 }: JobWorkerOptions): Promise<JobWorker> {
-  const boss = new PgBoss({
-    connectionString: url,
-    application_name: 'gateway jobs',
-    max: 2,
-    schedule: handlers.some(({ schedule }) => schedule !== undefined),
-    superviseIntervalSeconds: SUPERVISE_SECONDS,
-    monitorIntervalSeconds: SUPERVISE_SECONDS,
-  });
+  const boss = createBoss(url, handlers);
   // Some come as plain copies of errors.
   const report = (given: Error) => {
     const error = given instanceof Error ? given : Object.assign(new Error(), given);
@@ -188,6 +181,17 @@ export async function startJobWorker({
       await boss.stop({ graceful: false });
     },
   };
+}
+
+function createBoss(url: string, handlers: readonly JobHandler[]): PgBoss {
+  return new PgBoss({
+    connectionString: url,
+    application_name: 'gateway jobs',
+    max: 2,
+    schedule: handlers.some(({ schedule }) => schedule !== undefined),
+    superviseIntervalSeconds: SUPERVISE_SECONDS,
+    monitorIntervalSeconds: SUPERVISE_SECONDS,
+  });
 }
 
 async function runJob(

@@ -4,24 +4,18 @@ import type { Logger } from 'pino';
 import type { Config } from '../core/config.ts';
 import { type Database, openDatabase } from '../core/postgres/connections.ts';
 import { LargeAnswers } from '../core/postgres/large-answers.ts';
-import { type LiveTails, type Resumption, createLiveTails } from '../core/live-tails.ts';
+import { type LiveTails, createLiveTails } from '../core/live-tails.ts';
 import { type Notifier, createNotifier } from '../core/postgres/notifications.ts';
-import { type Actor, type OperationContext, type OperationSettings, type WorkContext } from '../core/operation.ts';
 import { DEFAULT_TIMING, type Timing } from '../core/timing.ts';
 import { type Outbound, type OutboundOptions, createOutbound } from '../core/outbound/outbound.ts';
 import { type Outages, watchOutages } from '../core/postgres/outages.ts';
 import { type Replicas, type ReplicasOptions, createReplicas } from '../core/postgres/replicas.ts';
 import type { SecretBox } from '../core/secrets/secrets.ts';
 import { type Run, type Sql, createSql, runOn } from '../core/postgres/sql.ts';
-import { RequestBudget } from '../core/postgres/request-budget.ts';
 import { type Tracing, observeStatements } from '../core/tracing/tracing.ts';
 import { type KeyedQueue, createKeyedQueue } from '../core/keyed-queue.ts';
-import { settleChanges } from '../core/authority.ts';
-import { authenticate } from './admission/authenticate.ts';
 import { type Bounds, DEFAULT_BOUNDS } from './bounds.ts';
 import { entities } from './entities.ts';
-import type { Origin } from './exchange.ts';
-import { toDomainError } from './failures.ts';
 import { Idempotency } from './idempotency/idempotency.ts';
 import { type ApiKeyLookup, createKeys } from './admission/api-key-lookup.ts';
 import { type BrowserSessions, createBrowserSessions } from './admission/browser-session.ts';
@@ -92,11 +86,8 @@ export interface DependencyOptions {
 export async function createDependencies(options: DependencyOptions): Promise<Dependencies> {
   const { config, databaseUrl, secrets, log, now = () => new Date() } = options;
   const tracing = await openTracing(config, log);
-  const connected = await connectDatabase(options, tracing);
-  const { database, sql, replicas, outages } = connected;
-  const metrics = createMetrics({ pool: connected.pool, outages, countJobs: () => countJobs(sql), replicas });
-  const listenUrl = options.listenUrl ?? config.DATABASE_DIRECT_URL ?? databaseUrl;
-  const notifier = createNotifier({ url: listenUrl, sql, log, onError: outages.note });
+  const { database, pool, run, sql, replicas, outages, notifier } = await connectDatabase(options, tracing);
+  const metrics = createMetrics({ pool, outages, countJobs: () => countJobs(sql), replicas });
   const bounds = { ...DEFAULT_BOUNDS, ...options.bounds };
   const timing = { ...DEFAULT_TIMING, ...options.timing };
   const address: Dependencies['address'] = {};
@@ -105,7 +96,7 @@ export async function createDependencies(options: DependencyOptions): Promise<De
     config,
     database,
     databaseUrl,
-    run: connected.run,
+    run,
     sql,
     replicas,
     keys: createKeys({ sql: replicas ? createSql({ run: replicas.lookup }) : sql, replicas, now }),
@@ -127,26 +118,45 @@ export async function createDependencies(options: DependencyOptions): Promise<De
     timing,
     bounds,
     largeAnswers: new LargeAnswers(),
-    liveTails: createLiveTails({
-      notifier,
-      pollMs: timing.livePollMs,
-      versionsOf: versionsOf({ sql, now }),
-      maxOfKey: bounds.tailsOfKey,
-      maxOfOrganization: bounds.tailsOfOrganization,
-      log,
-    }),
-    close: async () => {
-      await notifier.close();
-      await outbound.close();
-      await replicas?.close();
-      await database.close(true);
-      await tracing?.close();
-    },
+    liveTails: openLiveTails({ notifier, sql, now, timing, bounds, log }),
+    close: () => closeAll({ notifier, outbound, replicas, database, tracing }),
   };
 }
 
+function openLiveTails({
+  notifier,
+  sql,
+  now,
+  timing,
+  bounds,
+  log,
+}: Pick<Dependencies, 'notifier' | 'sql' | 'now' | 'timing' | 'bounds' | 'log'>): LiveTails {
+  return createLiveTails({
+    notifier,
+    pollMs: timing.livePollMs,
+    versionsOf: versionsOf({ sql, now }),
+    maxOfKey: bounds.tailsOfKey,
+    maxOfOrganization: bounds.tailsOfOrganization,
+    log,
+  });
+}
+
+async function closeAll({
+  notifier,
+  outbound,
+  replicas,
+  database,
+  tracing,
+}: Pick<Dependencies, 'notifier' | 'outbound' | 'replicas' | 'database' | 'tracing'>): Promise<void> {
+  await notifier.close();
+  await outbound.close();
+  await replicas?.close();
+  await database.close(true);
+  await tracing?.close();
+}
+
 async function connectDatabase(
-  { config, databaseUrl: url, log, onSql, databaseWaitMs: waitMs }: DependencyOptions,
+  { config, databaseUrl: url, listenUrl, log, onSql, databaseWaitMs: waitMs }: DependencyOptions,
   tracing: Tracing | undefined,
 ) {
   const onPool = tracing || onSql ? (pool: Pool) => observeStatements(pool, { tracing, onSql }) : undefined;
@@ -156,7 +166,10 @@ async function connectDatabase(
   const pool: Pool = await database.driver.getConnection().getNativeClient();
   const run = runOn(pool, { canPrepare: !isPooled });
   const replicas = connectReplicas({ config, pool, run, log, onPool, canPrepare: !isPooled });
-  return { database, pool, run, sql: createSql({ run }), replicas, outages: watchOutages(pool, { log }) };
+  const outages = watchOutages(pool, { log });
+  const sql = createSql({ run });
+  const notifier = createNotifier({ url: listenUrl ?? directUrl ?? url, sql, log, onError: outages.note });
+  return { database, pool, run, sql, replicas, outages, notifier };
 }
 
 function openOutbound(
@@ -180,29 +193,6 @@ function connectReplicas({
   return urls.length === 0 ? undefined : createReplicas({ urls, primary, poolOptions, ...options });
 }
 
-/** The same context for a request that only reads. */
-export function readingContext(context: OperationContext, { replicas, run }: Dependencies): OperationContext {
-  if (!replicas) return context;
-  const reader = replicas.reader(context.actor.position);
-  return changed(context, { sql: createSql({ run: reader, onPrimary: run, budget: context.budget }) });
-}
-
-/** The same context for a request that follows something, until `gone` aborts, too. */
-export function followingContext(
-  context: OperationContext,
-  gone: AbortSignal,
-  resumption: Resumption,
-): OperationContext {
-  const signal = context.signal ? AbortSignal.any([context.signal, gone]) : gone;
-  return changed(context, { signal, resumption });
-}
-
-/** With its getters as they are, which make things when they are asked for. */
-function changed(context: OperationContext, changes: Partial<OperationContext>): OperationContext {
-  const properties = { ...Object.getOwnPropertyDescriptors(context), ...Object.getOwnPropertyDescriptors(changes) };
-  return Object.defineProperties({}, properties) as OperationContext;
-}
-
 /** Tracing and all that it needs is loaded only where it is configured. */
 async function openTracing(
   { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint }: Config,
@@ -211,82 +201,6 @@ async function openTracing(
   if (endpoint === undefined) return undefined;
   const { startTracing } = await import('../core/tracing/opentelemetry.ts');
   return startTracing(endpoint, log);
-}
-
-/** The context of one request: its own unit of work, made when a change first asks for it, since reads need none. */
-export function operationContext(
-  dependencies: Dependencies,
-  actor: Actor,
-  { request, requestId, requestIdOrigin = 'gateway', onRefusal = () => undefined }: Origin,
-): OperationContext {
-  const {
-    database,
-    run,
-    notifier,
-    appendQueue,
-    secrets,
-    outbound,
-    now,
-    newId,
-    timing,
-    liveTails,
-    bounds,
-    largeAnswers,
-  } = dependencies;
-  let em: OperationContext['em'] | undefined;
-  const budget = new RequestBudget(bounds.answerBytes, largeAnswers);
-  return {
-    get em() {
-      return (em ??= database.em.fork());
-    },
-    sql: createSql({ run, budget }),
-    budget,
-    notifier,
-    appendQueue,
-    actor,
-    authenticateAgain: async () => (request ? authenticate(request.headers, dependencies) : actor),
-    settleChanges: (userIds) => settleChanges(dependencies.sql, userIds),
-    toDomainError: (error) => toDomainError(error, dependencies.log.child({ requestId })),
-    get signal() {
-      return request?.signal;
-    },
-    requestId,
-    requestIdOrigin,
-    onRefusal,
-    now,
-    newId,
-    timing,
-    liveTails,
-    secrets,
-    outbound,
-    settings: settingsOf(dependencies),
-  };
-}
-
-/** The context of work that no request asks for, with its own unit of work. */
-export function workContext(dependencies: Dependencies): WorkContext {
-  const { database, sql, notifier, secrets, outbound, now, newId } = dependencies;
-  return {
-    em: database.em.fork(),
-    sql,
-    notifier,
-    now,
-    newId,
-    secrets,
-    outbound,
-    settings: settingsOf(dependencies),
-  };
-}
-
-function settingsOf(dependencies: Dependencies): OperationSettings {
-  const { config } = dependencies;
-  return {
-    defaultSubscriptions: config.DEFAULT_SUBSCRIPTION,
-    publicUrl: publicUrlOf(dependencies),
-    clientMetadataUrl: config.CLIENT_METADATA_URL,
-    userDeletionDelaySeconds: config.USER_DELETION_DELAY,
-    monthlyOccurrenceLimit: config.MONTHLY_OCCURRENCE_LIMIT,
-  };
 }
 
 /** `PUBLIC_URL`, or the address that the gateway listens on. */

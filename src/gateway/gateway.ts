@@ -13,7 +13,7 @@ import { createDispatch } from './dispatch.ts';
 import type { Exchange } from './exchange.ts';
 import { toDomainError } from './failures.ts';
 import { answerGraphQLError } from './graphql/errors.ts';
-import { createCors } from './http/cors.ts';
+import { type Cors, createCors } from './http/cors.ts';
 import { createUnreadAnswers } from './http/unread-answers.ts';
 import { errorPage } from './pages/error-page.ts';
 import { answerRestError } from './rest/handler.ts';
@@ -57,15 +57,7 @@ export function createGateway(dependencies: Dependencies): Gateway {
     // Credentials that are refused for their number are not looked at again.
     if (exchange.refusals.size > 0 && status !== STATUS_OF.rateLimited) await recordRefusals(exchange);
     record(exchange, { status, seconds: (performance.now() - started) / 1000, span }, dependencies);
-    const headers = {
-      ...NO_PAGE,
-      ...answer.headers,
-      ...cors?.headersFor(request),
-      'X-Request-Id': exchange.requestId,
-      ...SECURITY_HEADERS,
-      ...exchange.routeHeaders,
-      ...exchange.limitHeaders,
-    };
+    const headers = headersOf(answer, exchange, cors);
     if (request.method === 'HEAD') {
       discard(body);
       onClose?.();
@@ -80,6 +72,18 @@ export function createGateway(dependencies: Dependencies): Gateway {
     return tracing.span({ name: request.method, kind: 'server', attributes, parent: request.headers }, (span) =>
       handle(request, span),
     );
+  };
+}
+
+function headersOf(answer: HttpAnswer, exchange: Exchange, cors: Cors | undefined): HttpAnswer['headers'] {
+  return {
+    ...NO_PAGE,
+    ...answer.headers,
+    ...cors?.headersFor(exchange.request),
+    'X-Request-Id': exchange.requestId,
+    ...SECURITY_HEADERS,
+    ...exchange.routeHeaders,
+    ...exchange.limitHeaders,
   };
 }
 

@@ -4,7 +4,8 @@ import { mcpRefreshJob } from '../domains/mcp-connections/oauth/token-refresh-jo
 import { mcpTokenRevocationJob } from '../domains/mcp-connections/oauth/token-revocation.ts';
 import { organizationDeletionJob } from '../domains/organization-deletions/deletion-job.ts';
 import { userDeletionJob } from '../domains/user-deletions/deletion-job.ts';
-import { type Dependencies, workContext } from './dependencies.ts';
+import { workContext } from './contexts.ts';
+import type { Dependencies } from './dependencies.ts';
 import { deleteKeysOfOrganization } from './idempotency/maintenance.ts';
 import { observeJobs } from './telemetry/observe.ts';
 import { maintenanceJob } from './maintenance-job.ts';

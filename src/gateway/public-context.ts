@@ -1,6 +1,7 @@
 import type { PublicContext } from '../core/http/route.ts';
 import { canAct } from './admission/authenticate.ts';
-import { type Dependencies, workContext } from './dependencies.ts';
+import { workContext } from './contexts.ts';
+import type { Dependencies } from './dependencies.ts';
 import type { Exchange } from './exchange.ts';
 
 /** The context of work without a caller: of pages that need no key. */

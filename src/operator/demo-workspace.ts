@@ -5,7 +5,8 @@ import { Organization } from '../domains/organizations/entity.ts';
 import { sendDemoOccurrences } from './demo-occurrences.ts';
 import { createDemoSessions } from './demo-session.ts';
 import { type IssuedKey, createKeyFor } from './issue-key.ts';
-import { type Dependencies, operationContext } from '../gateway/dependencies.ts';
+import { operationContext } from '../gateway/contexts.ts';
+import type { Dependencies } from '../gateway/dependencies.ts';
 
 const DEMO_DEFINITIONS = [
   {

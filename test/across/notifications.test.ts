@@ -1,7 +1,7 @@
 // What another process changes reaches live tails and subscriptions: at once by notification, and without any by polling.
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { userDeletionJob } from '../../src/domains/user-deletions/deletion-job.ts';
-import { workContext } from '../../src/gateway/dependencies.ts';
+import { workContext } from '../../src/gateway/contexts.ts';
 import { createGateway } from '../../src/gateway/gateway.ts';
 import { type RunningServer, serve } from '../../src/gateway/http/server.ts';
 import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';

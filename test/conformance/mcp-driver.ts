@@ -5,7 +5,7 @@ import { text } from 'node:stream/consumers';
 import { z } from 'zod';
 import { McpConnection } from '../../src/domains/mcp-connections/entity.ts';
 import { useServer } from '../../src/domains/mcp-connections/remote/session.ts';
-import { workContext } from '../../src/gateway/dependencies.ts';
+import { workContext } from '../../src/gateway/contexts.ts';
 import type { TestGateway } from '../support/fixtures/gateway.ts';
 import { visit } from '../support/fixtures/mcp-connections.ts';
 

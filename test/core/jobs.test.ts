@@ -10,7 +10,7 @@ import {
   migrateJobs,
   startJobWorker,
 } from '../../src/core/jobs.ts';
-import { workContext } from '../../src/gateway/dependencies.ts';
+import { workContext } from '../../src/gateway/contexts.ts';
 import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
 import { dueJobs } from '../support/processes/jobs.ts';
 

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { enqueueJob } from '../../src/core/jobs.ts';
-import { workContext } from '../../src/gateway/dependencies.ts';
+import { workContext } from '../../src/gateway/contexts.ts';
 import { startJobs } from '../../src/gateway/jobs.ts';
 import { maintenanceJob } from '../../src/gateway/maintenance-job.ts';
 import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';

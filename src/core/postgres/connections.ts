@@ -10,6 +10,16 @@ export type Database = MikroORM;
 /** The folder of the migrations. */
 export const MIGRATIONS = fileURLToPath(new URL('../../../migrations', import.meta.url));
 
+const MIGRATION_OPTIONS = {
+  path: MIGRATIONS,
+  snapshotName: '.snapshot',
+  // Only `npm run migration:create` writes the snapshot: a gateway that migrates leaves its own checkout alone.
+  snapshotOnMigrate: false,
+  emit: 'ts',
+  disableForeignKeys: false,
+  silent: true,
+} as const;
+
 /** Maximum time a request waits for a database connection, or for a database that does not answer, before it gets a 503. */
 export const CONNECTION_WAIT_MS = 5_000;
 
@@ -57,25 +67,21 @@ export async function openDatabase({
       maxLifetimeSeconds: 600,
       ...(!isPooled && { onConnect: (client: PoolClient) => setUpSession(client, waitMs) }),
       onPoolCreated: (pool: Pool) => {
-        if (isPooled) pool.on('connect', boundStatements);
-        pool.on('connect', refuseUnconfirmed);
-        pool.on('connect', giveBackAlways);
+        setUpPool(pool, isPooled);
         watchLiveness(pool, waitMs, isPooled ? directUrl : undefined);
         onPool?.(pool);
       },
     },
-    // Only `npm run migration:create` writes the snapshot: a gateway that migrates leaves its own checkout alone.
-    migrations: {
-      path: MIGRATIONS,
-      snapshotName: '.snapshot',
-      snapshotOnMigrate: false,
-      emit: 'ts',
-      disableForeignKeys: false,
-      silent: true,
-    },
+    migrations: MIGRATION_OPTIONS,
   });
   Object.assign(database.em.getPlatform(), { marshallArray });
   return database;
+}
+
+function setUpPool(pool: Pool, isPooled: boolean): void {
+  if (isPooled) pool.on('connect', boundStatements);
+  pool.on('connect', refuseUnconfirmed);
+  pool.on('connect', giveBackAlways);
 }
 
 const STATEMENT_MS = 30_000;

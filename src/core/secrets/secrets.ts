@@ -71,12 +71,6 @@ export function createSecretBox(keys: readonly EncryptionKey[]): SecretBox {
   if (!current) throw new Error('at least one encryption key is needed');
   const keysById = new Map(keys.map(({ id, key }) => [id, key]));
 
-  const find = (kid: string | undefined, place: SecretPlace) => {
-    const key = keysById.get(kid ?? '');
-    if (!key) throw unknownKey(kid, place);
-    return key;
-  };
-
   return {
     currentKeyId: current.id,
     keyIds: [...keysById.keys()],
@@ -88,22 +82,7 @@ export function createSecretBox(keys: readonly EncryptionKey[]): SecretBox {
         .encrypt(current.key);
     },
 
-    async open(sealed, place) {
-      // The cause is left out: it may quote what was given, which can be a secret that was never sealed.
-      const altered = () => new SecretError(place, 'was altered, or never sealed');
-      if (!isCanonical(sealed)) throw altered();
-      const { plaintext, protectedHeader: header } = await compactDecrypt(
-        sealed,
-        ({ kid }) => find(kid, place),
-        ACCEPTED,
-      ).catch((error: unknown) => {
-        throw error instanceof SecretError ? error : altered();
-      });
-      if (header.table !== place.table || header.row !== place.row || header.field !== place.field) {
-        throw new SecretError(place, 'holds a value that was sealed for another place');
-      }
-      return Buffer.from(plaintext).toString();
-    },
+    open: (sealed, place) => openSealed(sealed, place, keysById),
 
     isStale(sealed) {
       try {
@@ -113,6 +92,30 @@ export function createSecretBox(keys: readonly EncryptionKey[]): SecretBox {
       }
     },
   };
+}
+
+async function openSealed(
+  sealed: string,
+  place: SecretPlace,
+  keysById: ReadonlyMap<string, KeyObject>,
+): Promise<string> {
+  // The cause is left out: it may quote what was given, which can be a secret that was never sealed.
+  const altered = () => new SecretError(place, 'was altered, or never sealed');
+  if (!isCanonical(sealed)) throw altered();
+  const findKey = ({ kid }: { readonly kid?: string }) => {
+    const key = keysById.get(kid ?? '');
+    if (!key) throw unknownKey(kid, place);
+    return key;
+  };
+  const { plaintext, protectedHeader: header } = await compactDecrypt(sealed, findKey, ACCEPTED).catch(
+    (error: unknown) => {
+      throw error instanceof SecretError ? error : altered();
+    },
+  );
+  if (header.table !== place.table || header.row !== place.row || header.field !== place.field) {
+    throw new SecretError(place, 'holds a value that was sealed for another place');
+  }
+  return Buffer.from(plaintext).toString();
 }
 
 function unknownKey(kid: string | undefined, place: SecretPlace): SecretError {

@@ -1,17 +1,25 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
-import { type Context, ROOT_CONTEXT, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
+import {
+  type Context,
+  type Span as OpenTelemetrySpan,
+  ROOT_CONTEXT,
+  SpanKind,
+  SpanStatusCode,
+  trace,
+} from '@opentelemetry/api';
 import { W3CTraceContextPropagator } from '@opentelemetry/core';
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import { defaultResource, detectResources, envDetector, resourceFromAttributes } from '@opentelemetry/resources';
 import { BatchSpanProcessor, type SpanExporter, TracerProvider } from '@opentelemetry/sdk-trace';
 import type { Logger } from 'pino';
 import type { HttpHeaders } from '../http/messages.ts';
-import type { SpanOptions, Tracing } from './tracing.ts';
+import type { Span, SpanOptions, Tracing } from './tracing.ts';
 
 /** Tracing with OpenTelemetry. This file is loaded only where an endpoint is configured. */
 
 const KINDS = { server: SpanKind.SERVER, client: SpanKind.CLIENT, internal: SpanKind.INTERNAL } as const;
+const NAME = 'workspace-gateway';
 const FLUSH_MS = 2_000;
 const EXPORT_MS = 10_000;
 
@@ -23,17 +31,8 @@ const getter = { keys: () => [], get: (headers: HttpHeaders, name: string) => he
  * `OTEL_RESOURCE_ATTRIBUTES` count as usual. Nothing waits for them: when they cannot be sent, that is logged and they are lost.
  */
 export function startTracing(endpoint: string, log: Pick<Logger, 'warn'>): Tracing {
-  const exporter = warning(
-    new OTLPTraceExporter({ url: `${endpoint.replace(/\/+$/, '')}/v1/traces`, timeoutMillis: EXPORT_MS }),
-    log,
-  );
-  const provider = new TracerProvider({
-    resource: defaultResource()
-      .merge(resourceFromAttributes({ 'service.name': 'workspace-gateway' }))
-      .merge(detectResources({ detectors: [envDetector] })),
-    spanProcessors: [new BatchSpanProcessor({ exporter, scheduledDelayMillis: 1_000 })],
-  });
-  const tracer = provider.getTracer('workspace-gateway');
+  const provider = createProvider(endpoint, log);
+  const tracer = provider.getTracer(NAME);
   const current = new AsyncLocalStorage<Context>();
 
   return {
@@ -42,21 +41,12 @@ export function startTracing(endpoint: string, log: Pick<Logger, 'warn'>): Traci
       if (inner && !active) return work(undefined);
       const within = parent ? propagator.extract(ROOT_CONTEXT, parent, getter) : (active ?? ROOT_CONTEXT);
       const span = tracer.startSpan(name, { kind: KINDS[kind], attributes }, within);
-      const fail = (type: string) => {
-        span.setStatus({ code: SpanStatusCode.ERROR });
-        span.setAttribute('error.type', type);
-      };
-      const handle = {
-        traceId: span.spanContext().traceId,
-        set: (more: NonNullable<SpanOptions['attributes']>) => void span.setAttributes(more),
-        rename: (better: string) => void span.updateName(better),
-        fail,
-      };
+      const handle = handleOf(span);
       return current.run(trace.setSpan(within, span), async () => {
         try {
           return await work(handle);
         } catch (error) {
-          fail(typeOf(error));
+          handle.fail(typeOf(error));
           throw error;
         } finally {
           span.end();
@@ -69,6 +59,29 @@ export function startTracing(endpoint: string, log: Pick<Logger, 'warn'>): Traci
         () => false,
       );
       if (!(await Promise.race([sent, delay(FLUSH_MS, false, { ref: false })]))) log.warn('traces not sent');
+    },
+  };
+}
+
+function createProvider(endpoint: string, log: Pick<Logger, 'warn'>): TracerProvider {
+  const url = `${endpoint.replace(/\/+$/, '')}/v1/traces`;
+  const exporter = warning(new OTLPTraceExporter({ url, timeoutMillis: EXPORT_MS }), log);
+  return new TracerProvider({
+    resource: defaultResource()
+      .merge(resourceFromAttributes({ 'service.name': NAME }))
+      .merge(detectResources({ detectors: [envDetector] })),
+    spanProcessors: [new BatchSpanProcessor({ exporter, scheduledDelayMillis: 1_000 })],
+  });
+}
+
+function handleOf(span: OpenTelemetrySpan): Span {
+  return {
+    traceId: span.spanContext().traceId,
+    set: (more) => void span.setAttributes(more),
+    rename: (better) => void span.updateName(better),
+    fail: (type) => {
+      span.setStatus({ code: SpanStatusCode.ERROR });
+      span.setAttribute('error.type', type);
     },
   };
 }

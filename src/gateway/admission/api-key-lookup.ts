@@ -1,9 +1,9 @@
 import DataLoader from 'dataloader';
-import { sql } from 'kysely';
+import { type ExpressionBuilder, type RawBuilder, sql } from 'kysely';
 import { jsonBuildObject } from 'kysely/helpers/postgres';
 import type { ApiKeyId, UserId } from '../../core/ids.ts';
 import type { ActingOrganization, Scope } from '../../core/operation.ts';
-import { prepared, queriesOn } from '../../core/postgres/queries.ts';
+import { type Readable, prepared, queriesOn } from '../../core/postgres/queries.ts';
 import { POSITION, type Replicas } from '../../core/postgres/replicas.ts';
 import type { Sql } from '../../core/postgres/sql.ts';
 import type { ApiKeyTables } from '../../domains/api-keys/entity.ts';
@@ -37,8 +37,17 @@ export interface ApiKeyLookup {
 
 const db = queriesOn<ApiKeyTables & OrganizationTables>();
 
+interface Wanted {
+  readonly wanted: readonly string[];
+  readonly at: Date;
+}
+type ValueOf = <Name extends keyof Wanted>(name: Name) => RawBuilder<Wanted[Name]>;
+type Tables = Readable<ApiKeyTables & OrganizationTables>;
+/** On a row of the query: a key. */
+type OfKey = ExpressionBuilder<Tables & { k: Tables['api_key'] }, 'k'>;
+
 const findKeys = (by: 'hash' | 'id', withPosition: boolean) =>
-  prepared<{ wanted: readonly string[]; at: Date }>()((value) => {
+  prepared<Wanted>()((value) => {
     const keys = db
       .selectFrom('api_key as k')
       .select(['k.id as keyId', 'k.user_id as userId'])
@@ -46,43 +55,10 @@ const findKeys = (by: 'hash' | 'id', withPosition: boolean) =>
         sql<string>`encode(${eb.ref('k.hash')}, 'hex')`.as('hash'),
         // As JSON: the driver takes an array's text apart in JavaScript, character by character.
         sql<readonly Scope[]>`to_json(${eb.ref('k.scopes')})`.as('scopes'),
-        eb
-          .case()
-          .when('k.revoked_at', 'is not', null)
-          .then(sql.lit('key_revoked' as const))
-          .when(sql<boolean>`k.expires_at <= ${value('at')}::timestamptz`)
-          .then(sql.lit('key_expired' as const))
-          .end()
-          .as('refusal'),
+        refusalOf(eb, value).as('refusal'),
         eb('k.organization_id', 'is not', null).$castTo<boolean>().as('isBound'),
-        eb
-          .or([
-            eb('k.last_used_at', 'is', null),
-            eb('k.last_used_at', '<', sql<string>`${value('at')}::timestamptz - ${NOTED_EVERY}`),
-          ])
-          .$castTo<boolean>()
-          .as('isStale'),
-        eb
-          .selectFrom('membership as m')
-          .innerJoin('organization as o', 'o.id', 'm.organization_id')
-          .select((inner) => {
-            const organization = jsonBuildObject({
-              id: inner.ref('o.id'),
-              name: inner.ref('o.name'),
-              slug: inner.ref('o.slug'),
-              number: inner.ref('o.number'),
-              role: inner.ref('m.role'),
-              subscriptions: inner.ref('o.subscriptions'),
-            });
-            return sql<KnownKey['organizations']>`coalesce(json_agg(${organization}), '[]')`.as('found');
-          })
-          .whereRef('m.user_id', '=', 'k.user_id')
-          .where((inner) =>
-            inner.or([inner('k.organization_id', 'is', null), inner('o.id', '=', inner.ref('k.organization_id'))]),
-          )
-          .$asScalar()
-          .$notNull()
-          .as('organizations'),
+        isStale(eb, value).as('isStale'),
+        organizationsOf(eb).as('organizations'),
       ])
       .where((eb) =>
         by === 'hash'
@@ -91,6 +67,45 @@ const findKeys = (by: 'hash' | 'id', withPosition: boolean) =>
       );
     return withPosition ? keys.select(sql<number | null>`${sql.raw(POSITION)}`.as('position')) : keys;
   });
+
+const refusalOf = (eb: OfKey, value: ValueOf) =>
+  eb
+    .case()
+    .when('k.revoked_at', 'is not', null)
+    .then(sql.lit('key_revoked' as const))
+    .when(sql<boolean>`k.expires_at <= ${value('at')}::timestamptz`)
+    .then(sql.lit('key_expired' as const))
+    .end();
+
+const isStale = (eb: OfKey, value: ValueOf) =>
+  eb
+    .or([
+      eb('k.last_used_at', 'is', null),
+      eb('k.last_used_at', '<', sql<string>`${value('at')}::timestamptz - ${NOTED_EVERY}`),
+    ])
+    .$castTo<boolean>();
+
+const organizationsOf = (eb: OfKey) =>
+  eb
+    .selectFrom('membership as m')
+    .innerJoin('organization as o', 'o.id', 'm.organization_id')
+    .select((inner) => {
+      const organization = jsonBuildObject({
+        id: inner.ref('o.id'),
+        name: inner.ref('o.name'),
+        slug: inner.ref('o.slug'),
+        number: inner.ref('o.number'),
+        role: inner.ref('m.role'),
+        subscriptions: inner.ref('o.subscriptions'),
+      });
+      return sql<KnownKey['organizations']>`coalesce(json_agg(${organization}), '[]')`.as('found');
+    })
+    .whereRef('m.user_id', '=', 'k.user_id')
+    .where((inner) =>
+      inner.or([inner('k.organization_id', 'is', null), inner('o.id', '=', inner.ref('k.organization_id'))]),
+    )
+    .$asScalar()
+    .$notNull();
 
 /**
  * Looks keys up for every request, so that a revoked one is refused at once in every process: nothing is remembered. Requests that arrive in

@@ -88,68 +88,71 @@ interface Used {
  * own table, and its in-process front is exact only once a key is over its limit, while one upsert is all that is needed. Nor are parts of
  * the budget handed out to the processes: what one did not use would be missing in another.
  */
-export function createRateLimits({
-  config: { RATE_LIMIT_PER_MINUTE: limit },
-  sql,
-  now,
-  log,
-  replicas,
-}: Pick<Dependencies, 'config' | 'sql' | 'now' | 'log' | 'replicas'>): RateLimits | undefined {
-  if (limit === 0) return undefined;
-  const costLimit = Math.max(MAX_OPERATION_COST, limit * COST_PER_REQUEST);
-  const useHere = createLocalCount();
-  let lastSweep = 0;
+export function createRateLimits(parts: RateLimitParts): RateLimits | undefined {
+  return parts.config.RATE_LIMIT_PER_MINUTE === 0 ? undefined : new DatabaseRateLimits(parts);
+}
+
+type RateLimitParts = Pick<Dependencies, 'config' | 'sql' | 'now' | 'log' | 'replicas'>;
+
+class DatabaseRateLimits implements RateLimits {
+  readonly #parts: RateLimitParts;
+  readonly #limit: number;
+  readonly #costLimit: number;
+  readonly #useHere = createLocalCount();
+  #lastSweep = 0;
+
+  constructor(parts: RateLimitParts) {
+    this.#parts = parts;
+    this.#limit = parts.config.RATE_LIMIT_PER_MINUTE;
+    this.#costLimit = Math.max(MAX_OPERATION_COST, this.#limit * COST_PER_REQUEST);
+  }
+
+  async countRequest(keyId: ApiKeyId): Promise<Readonly<Record<string, string>>> {
+    const limit = this.#limit;
+    const minute = minuteOf(this.#parts.now());
+    const used = await this.#use(minute, keyId, 1, 0);
+    const headers = {
+      'RateLimit-Limit': String(limit),
+      'RateLimit-Remaining': String(limit - (used?.requests ?? limit)),
+      'RateLimit-Reset': String(minute.resetSeconds),
+    };
+    if (used) return headers;
+    const message = `more than the ${limit} requests a minute that a key may make; try again in ${minute.resetSeconds} s`;
+    throw new DomainError('rateLimited', message, { headers: { ...headers, ...retryAfter(minute) } });
+  }
+
+  async payCost(keyId: ApiKeyId, cost: number): Promise<CostBudget> {
+    const limit = this.#costLimit;
+    const minute = minuteOf(this.#parts.now());
+    const paid = await this.#use(minute, keyId, 0, cost);
+    // To use nothing answers how much is used.
+    const used = paid ?? (await this.#use(minute, keyId, 0, 0));
+    const { end: resetAt, resetSeconds } = minute;
+    return { isPaid: paid !== undefined, limit, remaining: limit - (used?.cost ?? limit), resetAt, resetSeconds };
+  }
 
   /** What is used up after this; undefined when it would be too much. */
-  async function use(minute: Minute, keyId: ApiKeyId, requests: number, cost: number): Promise<Used | undefined> {
-    sweepNowAndThen(minute);
-    const given = { minute: minute.start, keyId, requests, cost, maxRequests: limit, maxCost: costLimit };
+  async #use(minute: Minute, keyId: ApiKeyId, requests: number, cost: number): Promise<Used | undefined> {
+    this.#sweepNowAndThen(minute);
+    const { sql, replicas } = this.#parts;
+    const given = { minute: minute.start, keyId, requests, cost, maxRequests: this.#limit, maxCost: this.#costLimit };
     try {
       return await sql.first(addUse(given));
     } catch (error) {
       if (databaseTrouble(error) !== 'away' || !(await replicas?.canServeReads())) throw error;
-      return useHere(given);
+      return this.#useHere(given);
     }
   }
 
-  function sweepNowAndThen({ start }: Minute): void {
-    if (Math.abs(start.getTime() - lastSweep) < SWEEP_EVERY_MS) return;
-    lastSweep = start.getTime();
+  #sweepNowAndThen({ start }: Minute): void {
+    if (Math.abs(start.getTime() - this.#lastSweep) < SWEEP_EVERY_MS) return;
+    this.#lastSweep = start.getTime();
+    const { sql, log } = this.#parts;
     // Nobody waits for it, and what is left over is found the next time.
     sql
-      .all(deleteBefore(new Date(lastSweep - KEPT_MS)))
+      .all(deleteBefore(new Date(this.#lastSweep - KEPT_MS)))
       .catch((error: unknown) => log.warn({ err: error }, 'old rate limits are still there'));
   }
-
-  return {
-    async countRequest(keyId) {
-      const minute = minuteOf(now());
-      const used = await use(minute, keyId, 1, 0);
-      const headers = {
-        'RateLimit-Limit': String(limit),
-        'RateLimit-Remaining': String(limit - (used?.requests ?? limit)),
-        'RateLimit-Reset': String(minute.resetSeconds),
-      };
-      if (used) return headers;
-      const message = `more than the ${limit} requests a minute that a key may make; try again in ${minute.resetSeconds} s`;
-      throw new DomainError('rateLimited', message, { headers: { ...headers, ...retryAfter(minute) } });
-    },
-
-    async payCost(keyId, cost) {
-      const minute = minuteOf(now());
-      const paid = await use(minute, keyId, 0, cost);
-      // To use nothing answers how much is used.
-      const used = paid ?? (await use(minute, keyId, 0, 0));
-      const { end: resetAt, resetSeconds } = minute;
-      return {
-        isPaid: paid !== undefined,
-        limit: costLimit,
-        remaining: costLimit - (used?.cost ?? costLimit),
-        resetAt,
-        resetSeconds,
-      };
-    },
-  };
 }
 
 /** Counts in this process alone. What a key has used before, and in other processes, does not count. */

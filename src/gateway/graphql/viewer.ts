@@ -64,26 +64,29 @@ const ViewerType = builder.objectRef<Actor>('Viewer').implement({
         return organization ? found(await readActingOrganization(context, selected), noMember) : null;
       },
     }),
-    organizations: t.connection(
-      {
-        type: OrganizationType,
-        description: 'The organizations that the key reaches, by time of creation unless ordered otherwise.',
-        args: {
-          filter: t.arg({ type: OrganizationFilter, description: 'Which ones; all when absent.' }),
-          orderBy: t.arg(ORGANIZATION_ORDER.argument),
-        },
-        resolve: ({ userId }, args, context, info) => {
-          const { filter, orderBy, ...page } = args;
-          const selected = selectedColumns<OrganizationRow>(info, 'Organization');
-          const asked = { filter: filter ?? {}, order: ORGANIZATION_ORDER.orderOf(orderBy) };
-          const list = () => listOrganizations(context, asked, page, selected);
-          return resolveList({ context, info, args }, userId, list, selected);
-        },
-      },
-      OrganizationConnection,
-    ),
   }),
 });
+
+builder.objectField(ViewerType, 'organizations', (t) =>
+  t.connection(
+    {
+      type: OrganizationType,
+      description: 'The organizations that the key reaches, by time of creation unless ordered otherwise.',
+      args: {
+        filter: t.arg({ type: OrganizationFilter, description: 'Which ones; all when absent.' }),
+        orderBy: t.arg(ORGANIZATION_ORDER.argument),
+      },
+      resolve: ({ userId }, args, context, info) => {
+        const { filter, orderBy, ...page } = args;
+        const selected = selectedColumns<OrganizationRow>(info, 'Organization');
+        const asked = { filter: filter ?? {}, order: ORGANIZATION_ORDER.orderOf(orderBy) };
+        const list = () => listOrganizations(context, asked, page, selected);
+        return resolveList({ context, info, args }, userId, list, selected);
+      },
+    },
+    OrganizationConnection,
+  ),
+);
 
 builder.objectField(ViewerType, 'apiKeys', (t) =>
   t.connection(

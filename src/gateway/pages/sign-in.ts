@@ -34,53 +34,22 @@ const WRONG_LINK = 'This link does not work any more. It signs in once, within 1
 const FOREIGN_FORM = 'Sign in on this page, not from another site.';
 
 /** Signs browsers in with an API key or a one-time link, and out again. */
-export function createSignIn({
-  sessions,
-  links,
-  visitorOf,
-  findKey,
-  findKeyById,
-}: SignInDependencies): Readonly<Record<'show' | 'submit' | 'leave', SitePageAnswer>> {
-  async function signedIn(keyId: ApiKeyId, next: string): Promise<HttpAnswer> {
-    const headers = { 'Set-Cookie': await sessions.start(keyId), Location: next, 'Cache-Control': 'no-store' };
-    return answerWith(null, { status: 303, headers });
-  }
-
-  async function redeem(request: HttpRequest, token: string): Promise<HttpAnswer> {
-    // Browsers may open an address before its user does; that must not use the link up.
-    if (request.method === 'HEAD' || /prefetch/.test(request.headers.get('sec-purpose') ?? ''))
-      return answerWith(null, { status: 204, headers: { 'Cache-Control': 'no-store' } });
-    const keyId = links.redeem(token);
-    const known = keyId === undefined ? undefined : await findKeyById(keyId);
-    return known ? signedIn(known.keyId, '/') : signInPage({ fault: WRONG_LINK });
-  }
-
+export function createSignIn(
+  dependencies: SignInDependencies,
+): Readonly<Record<'show' | 'submit' | 'leave', SitePageAnswer>> {
+  const { sessions, visitorOf } = dependencies;
   return {
     /** GET `/sign-in`, with `token` the one-time link. */
     show: async (request, { searchParams }) => {
       const token = searchParams.get('token');
-      if (token !== null) return redeem(request, token);
+      if (token !== null) return redeem(request, token, dependencies);
       const known = await visitorOf(request.headers);
       const next = localPath(searchParams.get('next') ?? '/');
       return known ? signedInPage(next) : signInPage({ next });
     },
 
     /** POST `/sign-in`: the form, or the same as JSON for scripts of our pages. */
-    submit: async (request) => {
-      if (!mayComeFromHere(request, sessions)) return signInPage({ fault: FOREIGN_FORM, status: 403 });
-      const isForm = /^application\/x-www-form-urlencoded\b/i.test(request.headers.get('content-type') ?? '');
-      const text = await readText(request, MAX_FORM_BYTES);
-      const { key, next } = parseInput(
-        signInInput,
-        isForm ? Object.fromEntries(new URLSearchParams(text)) : json(text),
-      );
-      const known = await findKey(key.trim().replace(/^Bearer +/i, ''));
-      const target = localPath(next ?? '/');
-      if (known && isForm) return signedIn(known.keyId, target);
-      if (known) return answerWith(null, { status: 204, headers: { 'Set-Cookie': await sessions.start(known.keyId) } });
-      if (!isForm) throw unauthenticated(WRONG_KEY);
-      return signInPage({ fault: WRONG_KEY, next: target });
-    },
+    submit: (request) => submit(request, dependencies),
 
     /** POST `/sign-out` */
     leave: async (request) => {
@@ -88,6 +57,38 @@ export function createSignIn({
       return answerWith(null, { status: 303, headers: { 'Set-Cookie': sessions.end(), Location: '/sign-in' } });
     },
   };
+}
+
+async function redeem(
+  request: HttpRequest,
+  token: string,
+  { links, findKeyById, sessions }: SignInDependencies,
+): Promise<HttpAnswer> {
+  // Browsers may open an address before its user does; that must not use the link up.
+  if (request.method === 'HEAD' || /prefetch/.test(request.headers.get('sec-purpose') ?? ''))
+    return answerWith(null, { status: 204, headers: { 'Cache-Control': 'no-store' } });
+  const keyId = links.redeem(token);
+  const known = keyId === undefined ? undefined : await findKeyById(keyId);
+  return known ? signedIn(sessions, known.keyId, '/') : signInPage({ fault: WRONG_LINK });
+}
+
+async function submit(request: HttpRequest, { sessions, findKey }: SignInDependencies): Promise<HttpAnswer> {
+  if (!mayComeFromHere(request, sessions)) return signInPage({ fault: FOREIGN_FORM, status: 403 });
+  const isForm = /^application\/x-www-form-urlencoded\b/i.test(request.headers.get('content-type') ?? '');
+  const text = await readText(request, MAX_FORM_BYTES);
+  const given = isForm ? Object.fromEntries(new URLSearchParams(text)) : json(text);
+  const { key, next } = parseInput(signInInput, given);
+  const known = await findKey(key.trim().replace(/^Bearer +/i, ''));
+  const target = localPath(next ?? '/');
+  if (known && isForm) return signedIn(sessions, known.keyId, target);
+  if (known) return answerWith(null, { status: 204, headers: { 'Set-Cookie': await sessions.start(known.keyId) } });
+  if (!isForm) throw unauthenticated(WRONG_KEY);
+  return signInPage({ fault: WRONG_KEY, next: target });
+}
+
+async function signedIn(sessions: BrowserSessions, keyId: ApiKeyId, next: string): Promise<HttpAnswer> {
+  const headers = { 'Set-Cookie': await sessions.start(keyId), Location: next, 'Cache-Control': 'no-store' };
+  return answerWith(null, { status: 303, headers });
 }
 
 /** A program that is no browser says nothing of where a form comes from, and has no cookie that others could use. */

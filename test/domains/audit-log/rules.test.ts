@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { findOperator } from '../../../src/domains/session-events/import.ts';
 import { appendSessionEventsInput } from '../../../src/domains/session-events/input.ts';
 import { appendSessionEvents } from '../../../src/domains/session-events/operations.ts';
-import { operationContext } from '../../../src/gateway/dependencies.ts';
+import { operationContext } from '../../../src/gateway/contexts.ts';
 import { auditRows } from '../../support/fixtures/audit-log.ts';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
 import { append, createSession, eventsOf, mutate } from '../../support/fixtures/sessions.ts';

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { eventPurgeJob } from '../../../src/domains/event-occurrences/purge.ts';
-import { workContext } from '../../../src/gateway/dependencies.ts';
+import { workContext } from '../../../src/gateway/contexts.ts';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
 import { runJobs } from '../../support/processes/jobs.ts';
 

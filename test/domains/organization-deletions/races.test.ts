@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { organizationDeletionJob } from '../../../src/domains/organization-deletions/deletion-job.ts';
-import { workContext } from '../../../src/gateway/dependencies.ts';
+import { workContext } from '../../../src/gateway/contexts.ts';
 import { deleteKeysOfOrganization } from '../../../src/gateway/idempotency/maintenance.ts';
 import { type Person, actingIn, createPerson } from '../../support/fixtures/api-keys.ts';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';

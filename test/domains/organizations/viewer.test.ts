@@ -3,7 +3,7 @@ import { graphql } from 'graphql';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { DomainError } from '../../../src/core/errors.ts';
 import { type Actor, SCOPES } from '../../../src/core/operation.ts';
-import { operationContext } from '../../../src/gateway/dependencies.ts';
+import { operationContext } from '../../../src/gateway/contexts.ts';
 import { schema } from '../../../src/gateway/schema.ts';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
 

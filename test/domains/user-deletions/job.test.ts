@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { userDeletionJob } from '../../../src/domains/user-deletions/deletion-job.ts';
-import { workContext } from '../../../src/gateway/dependencies.ts';
+import { workContext } from '../../../src/gateway/contexts.ts';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
 import { expectNothingHalf, leftOf, seedAccount } from '../../support/fixtures/user-deletions.ts';
 import { runJobs } from '../../support/processes/jobs.ts';

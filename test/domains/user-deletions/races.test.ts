@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { userDeletionJob } from '../../../src/domains/user-deletions/deletion-job.ts';
-import { workContext } from '../../../src/gateway/dependencies.ts';
+import { workContext } from '../../../src/gateway/contexts.ts';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
 import { untilWaiting, whileHeld, whileAppendsAreHeld } from '../../support/fixtures/locks.ts';
 import { mcpHandler, startPeer } from '../../support/peers/mcp-server.ts';

@@ -45,27 +45,76 @@ export interface Keeping {
  *
  * @throws what the first start throws
  */
-export async function keepServer({ start, lastWords, report }: Keeping): Promise<KeptServer> {
-  const stopping = new AbortController();
-  const { signal } = stopping;
-  let server: SupervisedProcess | undefined;
-  const startOne = async () => {
-    await start((spawned) => {
-      server = spawned;
+export async function keepServer(keeping: Keeping): Promise<KeptServer> {
+  const keeper = new Keeper(keeping);
+  const ended = keeper.keep(await keeper.start());
+  let stopped: Promise<void> | undefined;
+  return {
+    get pid() {
+      return keeper.pid;
+    },
+    ended,
+    stop: () => (stopped ??= keeper.stop(ended)),
+  };
+}
+
+class Keeper {
+  readonly #keeping: Keeping;
+  readonly #stopping = new AbortController();
+  #server: SupervisedProcess | undefined;
+  #pauseMs = 0;
+
+  constructor(keeping: Keeping) {
+    this.#keeping = keeping;
+  }
+
+  get pid(): number {
+    return this.#server?.pid ?? 0;
+  }
+
+  async start(): Promise<SupervisedProcess> {
+    const { signal } = this.#stopping;
+    await this.#keeping.start((spawned) => {
+      this.#server = spawned;
       if (signal.aborted) spawned.kill('SIGINT');
     }, signal);
-    if (!server) throw new Error('A server that is ready was spawned.');
-    return server;
-  };
+    if (!this.#server) throw new Error('A server that is ready was spawned.');
+    return this.#server;
+  }
 
-  let pauseMs = 0;
+  /** Starts it again whenever it ends, until it is stopped or lost. */
+  async keep(first: SupervisedProcess): Promise<void> {
+    const { report, lastWords } = this.#keeping;
+    for (let running: SupervisedProcess | undefined = first; running; running = await this.#startAgain()) {
+      const began = performance.now();
+      const status = await running.exited;
+      if (this.#stopping.signal.aborted) return;
+      // One that ends as soon as it runs is started no faster than one that does not start.
+      if (performance.now() - began > LONGEST_PAUSE_MS) this.#pauseMs = 0;
+      const how = status === null ? 'by a signal' : `with status ${status}`;
+      report([`PostgreSQL ${running.pid} has ended unexpectedly, ${how}`, lastWords()].filter(Boolean).join(': '));
+    }
+  }
+
+  async stop(ended: Promise<void>): Promise<void> {
+    this.#stopping.abort();
+    const hasEnded = ended.then(() => true);
+    for (const { signal, patienceMs } of shutdowns) {
+      this.#server?.kill(signal);
+      if (await Promise.race([hasEnded, delay(patienceMs, false, { ref: false })])) return;
+    }
+    await ended;
+  }
+
   /** Undefined when it is stopped meanwhile, or lost. */
-  async function startAgain(): Promise<SupervisedProcess | undefined> {
+  async #startAgain(): Promise<SupervisedProcess | undefined> {
+    const { signal } = this.#stopping;
+    const { report } = this.#keeping;
     while (!signal.aborted) {
-      await delay(pauseMs, undefined, { signal }).catch(() => undefined);
-      pauseMs = Math.min(pauseMs * 2 || FIRST_PAUSE_MS, LONGEST_PAUSE_MS);
+      await delay(this.#pauseMs, undefined, { signal }).catch(() => undefined);
+      this.#pauseMs = Math.min(this.#pauseMs * 2 || FIRST_PAUSE_MS, LONGEST_PAUSE_MS);
       try {
-        const started = await startOne();
+        const started = await this.start();
         report(`PostgreSQL runs again, as process ${started.pid}`);
         return started;
       } catch (error) {
@@ -75,35 +124,4 @@ export async function keepServer({ start, lastWords, report }: Keeping): Promise
     }
     return undefined;
   }
-
-  async function keep(first: SupervisedProcess): Promise<void> {
-    for (let running: SupervisedProcess | undefined = first; running; running = await startAgain()) {
-      const began = performance.now();
-      const status = await running.exited;
-      if (signal.aborted) return;
-      // One that ends as soon as it runs is started no faster than one that does not start.
-      if (performance.now() - began > LONGEST_PAUSE_MS) pauseMs = 0;
-      const how = status === null ? 'by a signal' : `with status ${status}`;
-      report([`PostgreSQL ${running.pid} has ended unexpectedly, ${how}`, lastWords()].filter(Boolean).join(': '));
-    }
-  }
-
-  const ended = keep(await startOne());
-  async function end(): Promise<void> {
-    stopping.abort();
-    const hasEnded = ended.then(() => true);
-    for (const { signal: name, patienceMs } of shutdowns) {
-      server?.kill(name);
-      if (await Promise.race([hasEnded, delay(patienceMs, false, { ref: false })])) return;
-    }
-    await ended;
-  }
-  let stopped: Promise<void> | undefined;
-  return {
-    get pid() {
-      return server?.pid ?? 0;
-    },
-    ended,
-    stop: () => (stopped ??= end()),
-  };
 }

@@ -6,7 +6,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { LostServerError, keepServer, shutdowns } from './keeper.ts';
-import { lock } from './lock.ts';
+import { type Ownership, lock } from './lock.ts';
 import {
   type Account,
   type PostgresBinaries,
@@ -57,45 +57,52 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   const dataDir = await realpath(options.dataDir);
   const owned = await lock(dataDir);
   try {
-    const { home, cluster, passwordFile } = layout(dataDir);
-    const binaries = await locatePostgres();
-    const account = await chooseAccount(binaries, dataDir, existsSync(home) ? cluster : undefined);
-    if (!existsSync(home)) await createCluster(dataDir, binaries, account, options);
-    const password = await readFile(passwordFile, 'utf8');
-    let port: number | undefined;
-    let lastWords = '';
-    const log = (line: string) => {
-      lastWords = telling.exec(line)?.[0] ?? lastWords;
-      options.log(line);
-    };
-    const server = await keepServer({
-      start: async (onSpawn, signal) => {
-        if (!(await owned.isOurs())) throw new LostServerError(`The data directory ${dataDir} is no longer ours`);
-        await endOrphan(cluster, log);
-        lastWords = '';
-        const settings = options.settings;
-        port = await launch({ cluster, binaries, account, settings, log, port, onSpawn, signal });
-      },
-      lastWords: () => lastWords,
-      report: options.report ?? (() => undefined),
-    });
-    if (port === undefined) throw new Error('A server that is ready has a port.');
-    const exited = server.ended.then(() => owned.release());
-    return {
-      url: urlOf(password, port),
-      get pid() {
-        return server.pid;
-      },
-      exited,
-      stop: async () => {
-        await server.stop();
-        await exited;
-      },
-    };
+    return await serveCluster(dataDir, owned, options);
   } catch (error) {
     await owned.release();
     throw error;
   }
+}
+
+async function serveCluster(
+  dataDir: string,
+  owned: Ownership,
+  options: EmbeddedPostgresOptions,
+): Promise<EmbeddedPostgres> {
+  const { home, cluster, passwordFile } = layout(dataDir);
+  const binaries = await locatePostgres();
+  const account = await chooseAccount(binaries, dataDir, existsSync(home) ? cluster : undefined);
+  if (!existsSync(home)) await createCluster(dataDir, binaries, account, options);
+  const password = await readFile(passwordFile, 'utf8');
+  let port: number | undefined;
+  let lastWords = '';
+  const log = (line: string) => {
+    lastWords = telling.exec(line)?.[0] ?? lastWords;
+    options.log(line);
+  };
+  const server = await keepServer({
+    start: async (onSpawn, signal) => {
+      if (!(await owned.isOurs())) throw new LostServerError(`The data directory ${dataDir} is no longer ours`);
+      await endOrphan(cluster, log);
+      lastWords = '';
+      port = await launch({ cluster, binaries, account, settings: options.settings, log, port, onSpawn, signal });
+    },
+    lastWords: () => lastWords,
+    report: options.report ?? (() => undefined),
+  });
+  if (port === undefined) throw new Error('A server that is ready has a port.');
+  const exited = server.ended.then(() => owned.release());
+  return {
+    url: urlOf(password, port),
+    get pid() {
+      return server.pid;
+    },
+    exited,
+    stop: async () => {
+      await server.stop();
+      await exited;
+    },
+  };
 }
 
 /** Why PostgreSQL ends by itself. */
