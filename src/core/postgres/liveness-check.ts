@@ -32,55 +32,85 @@ class DatabaseSilentError extends Error {
  * @param silenceMs How long a database may be silent, beats included: each of the two answers may take half of what a beat leaves of it.
  */
 export function watchLiveness(pool: Pool, silenceMs: number, directUrl?: string): void {
-  const patienceMs = (silenceMs - BEAT_MS) / 2;
-  const clients = new Set<PoolClient>();
-  let probe: pg.Client | undefined;
-  let isAway = false;
-  let isBeating = false;
-
-  pool.on('connect', (client) => clients.add(client));
-  pool.on('remove', (client) => clients.delete(client));
-  const connect = pool.connect.bind(pool) as (...given: unknown[]) => unknown;
-  Object.assign(pool, {
-    connect(given?: (error: Error) => void) {
-      if (!isAway) return connect(given);
-      return given ? given(new DatabaseSilentError()) : Promise.reject(new DatabaseSilentError());
-    },
-  });
-
-  async function isAnswering(): Promise<boolean> {
-    const client = probe ?? createProbe(pool);
-    const asked = probe ? probe.query(ASK) : client.connect().then(() => client.query(ASK));
-    probe = undefined;
-    const kept = asked.then(() => void (probe = client));
-    const isAnswered = await answersInTime(kept, patienceMs);
-    if (!probe) cut(client);
-    return isAnswered;
-  }
-
-  async function beat(): Promise<void> {
-    if (await isAnswering()) return;
-    // One connection may be lost alone: a fresh one is asked before the database is given up, and the others are listened to.
-    const heard = new Map(Array.from(clients, (client) => [client, bytesFrom(client)]));
-    if (await (directUrl === undefined ? isAnswering() : isReachable(pool, directUrl, patienceMs))) return;
-    if (Array.from(clients).some((client) => bytesFrom(client) > (heard.get(client) ?? 0))) return;
-    isAway = true;
-    for (const client of clients) cut(client);
-    while (isAway && !pool.ending) {
-      await delay(SEARCH_MS, undefined, { ref: false });
-      isAway = !(await isAnswering());
-    }
-  }
-
+  const liveness = new Liveness(pool, (silenceMs - BEAT_MS) / 2, directUrl);
+  liveness.refuseWhileAway();
   const timer = setInterval(() => {
     if (pool.ending) {
       clearInterval(timer);
-      probe?.end().catch(() => undefined);
-    } else if (!isBeating && (pool.totalCount > pool.idleCount || pool.waitingCount > 0)) {
-      isBeating = true;
-      void beat().finally(() => (isBeating = false));
+      liveness.end();
+    } else if (pool.totalCount > pool.idleCount || pool.waitingCount > 0) {
+      liveness.check();
     }
   }, BEAT_MS).unref();
+}
+
+class Liveness {
+  readonly #pool: Pool;
+  /** How long each of the two answers may take. */
+  readonly #patienceMs: number;
+  readonly #directUrl: string | undefined;
+  readonly #clients = new Set<PoolClient>();
+  #probe: pg.Client | undefined;
+  #isAway = false;
+  #isChecking = false;
+
+  constructor(pool: Pool, patienceMs: number, directUrl: string | undefined) {
+    this.#pool = pool;
+    this.#patienceMs = patienceMs;
+    this.#directUrl = directUrl;
+    pool.on('connect', (client) => this.#clients.add(client));
+    pool.on('remove', (client) => this.#clients.delete(client));
+  }
+
+  refuseWhileAway(): void {
+    const connect = this.#pool.connect.bind(this.#pool) as (...given: unknown[]) => unknown;
+    Object.assign(this.#pool, {
+      connect: (given?: (error: Error) => void) => {
+        if (!this.#isAway) return connect(given);
+        return given ? given(new DatabaseSilentError()) : Promise.reject(new DatabaseSilentError());
+      },
+    });
+  }
+
+  check(): void {
+    if (this.#isChecking) return;
+    this.#isChecking = true;
+    void this.#beat().finally(() => (this.#isChecking = false));
+  }
+
+  end(): void {
+    this.#probe?.end().catch(() => undefined);
+  }
+
+  async #beat(): Promise<void> {
+    if (await this.#isAnswering()) return;
+    // One connection may be lost alone: a fresh one is asked before the database is given up, and the others are listened to.
+    const heard = new Map(Array.from(this.#clients, (client) => [client, bytesFrom(client)]));
+    if (await this.#isReachable()) return;
+    if (Array.from(this.#clients).some((client) => bytesFrom(client) > (heard.get(client) ?? 0))) return;
+    this.#isAway = true;
+    for (const client of this.#clients) cut(client);
+    while (this.#isAway && !this.#pool.ending) {
+      await delay(SEARCH_MS, undefined, { ref: false });
+      this.#isAway = !(await this.#isAnswering());
+    }
+  }
+
+  #isReachable(): Promise<boolean> {
+    if (this.#directUrl === undefined) return this.#isAnswering();
+    return isReachable(this.#pool, this.#directUrl, this.#patienceMs);
+  }
+
+  async #isAnswering(): Promise<boolean> {
+    const known = this.#probe;
+    const client = known ?? createProbe(this.#pool);
+    const asked = known ? known.query(ASK) : client.connect().then(() => client.query(ASK));
+    this.#probe = undefined;
+    const kept = asked.then(() => void (this.#probe = client));
+    const isAnswered = await answersInTime(kept, this.#patienceMs);
+    if (!this.#probe) cut(client);
+    return isAnswered;
+  }
 }
 
 /** Whether the pooler takes a login, and the database behind it answers. */

@@ -24,8 +24,8 @@ const MINUTE_MS = 60_000;
 
 /**
  * Watches a pool. An error of a connection may concern that connection alone, so an outage is logged only when a new connection cannot be made
- * either, or leads to a server that takes no
- * writes.
+ * either, or leads to
+ * a server that takes no writes.
  */
 export function watchOutages(pool: Pool, { log, searchMs = SEARCH_MS }: OutageOptions): Outages {
   const lines = limitLines(log);
@@ -51,6 +51,12 @@ export function watchOutages(pool: Pool, { log, searchMs = SEARCH_MS }: OutageOp
     void search().finally(() => (isSearching = false));
   };
 
+  onFailure(pool, note);
+  return { note, isAway: () => isAway };
+}
+
+/** Has every failure of the pool's connections noted. */
+function onFailure(pool: Pool, note: Outages['note']): void {
   pool.on('connect', (client) => {
     client.on('error', note);
     const query = client.query.bind(client) as (...given: unknown[]) => unknown;
@@ -76,7 +82,6 @@ export function watchOutages(pool: Pool, { log, searchMs = SEARCH_MS }: OutageOp
       return connected;
     },
   });
-  return { note, isAway: () => isAway };
 }
 
 /** Asks on a new connection. @returns why the database cannot serve. */
