@@ -12,8 +12,14 @@ import { writeAnswer } from './operator/write-answer.ts';
 const INTERRUPTED = 130;
 
 const interruption = new AbortController();
+/** Whoever reads the answer wants no more of it, as `head` does. */
+const readerLeft = new AbortController();
 
 async function main(args: readonly string[]): Promise<void> {
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error;
+    readerLeft.abort();
+  });
   const command = parseCommandLine(args);
   if (command.name === 'help') process.stdout.write(command.text);
   else if (command.name === 'version') process.stdout.write(`${VERSION}\n`);
@@ -30,7 +36,7 @@ async function run(command: Command): Promise<void> {
     const streams = { progress: process.stderr, input: process.stdin, signal: interruption.signal };
     const answer = await runCommand(assembly.dependencies, command, streams);
     const asTable = process.stdout.isTTY && !('json' in command && command.json);
-    await writeAnswer(answer, process.stdout, { asTable });
+    await writeAnswer(answer, process.stdout, { asTable, signal: readerLeft.signal });
   } finally {
     await assembly.close();
   }

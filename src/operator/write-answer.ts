@@ -1,11 +1,14 @@
 import type { CommandAnswer } from './commands.ts';
 import { formatTable } from './table.ts';
 
-/** Writes the answer of a command: a line of JSON for each object, or for the rows of a list a table, which people read more easily. */
+/**
+ * Writes the answer of a command: a line of JSON for each object, or for the rows of a list a table, which people read more easily. The
+ * signal ends it early.
+ */
 export async function writeAnswer(
   answer: CommandAnswer,
   stream: { write(text: string): unknown },
-  { asTable }: { readonly asTable: boolean },
+  { asTable, signal }: { readonly asTable: boolean; readonly signal?: AbortSignal },
 ): Promise<void> {
   if (!(Symbol.asyncIterator in answer)) {
     stream.write(`${JSON.stringify(answer)}\n`);
@@ -17,5 +20,8 @@ export async function writeAnswer(
     stream.write(formatTable(rows));
     return;
   }
-  for await (const row of answer) stream.write(`${JSON.stringify(row)}\n`);
+  for await (const row of answer) {
+    if (signal?.aborted) return;
+    stream.write(`${JSON.stringify(row)}\n`);
+  }
 }

@@ -1,11 +1,15 @@
+import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import {
   type Finished,
   call,
+  checkout,
   cli,
   endProcesses,
   emptyDatabase,
+  issueKey,
   run,
+  start,
   startGateway,
   temporaryDirectory,
 } from '../support/processes/process.ts';
@@ -29,6 +33,14 @@ test('a command answers with one line of JSON, on an empty database and on one t
   expect(
     await cli(['subscriptions', 'set', '--organization', 'nowhere', '--family', 'sales', '--level', 'free'], env),
   ).toEqual({ code: 1, stdout: '', stderr: 'organization nowhere not found\n' });
+});
+
+test('a list whose reader has left, as `head` does, ends quietly', async () => {
+  const env = await emptyDatabase();
+  await issueKey(env);
+  const { child, output, exited } = start([process.execPath, join(checkout, 'src/cli.ts'), 'keys', 'list'], env);
+  child.stdout.destroy();
+  expect({ code: await exited, stderr: output.stderr }).toEqual({ code: 0, stderr: '' });
 });
 
 test('a mistake in the arguments is one line and status 1, before anything is configured or connected', async () => {
