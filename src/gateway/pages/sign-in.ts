@@ -140,7 +140,7 @@ function signInPage({
 <div class="help soft">No key yet? Make one on the gateway's machine:
 <pre>npm run --silent cli -- keys create --email you@example.com --organization demo</pre></div>`,
   );
-  return answerHtml(html, { status });
+  return answerHtml(html, { status, headers: status === 401 ? unauthenticated().headers : {} });
 }
 
 function signedInPage(next: string): HttpAnswer {

@@ -30,6 +30,8 @@ describe.each(PAGES)('%s', (path, status) => {
   test('is a page whose scripts are files of the gateway, and which cannot be framed', async () => {
     const page = await navigate(path);
     expect([page.status, page.headers.get('content-type')]).toEqual([status, 'text/html; charset=utf-8']);
+    // Every 401 names the scheme that would serve (RFC 9110, section 15.5.2).
+    expect(page.headers.get('www-authenticate')).toBe(status === 401 ? 'Bearer' : null);
     const policy = new Map(
       (page.headers.get('content-security-policy') ?? '').split('; ').map((directive) => {
         const [name = '', ...sources] = directive.split(' ');
