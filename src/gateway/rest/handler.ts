@@ -171,7 +171,8 @@ function queryOf(query: URLSearchParams, route: Route): object {
 }
 
 function typed(value: string, type: unknown): unknown {
-  if (type === 'integer' && /^-?\d+(?:\.\d+)?$/.test(value)) return Number(value);
+  // A fraction is named as such by the schema; `5.0` is not digits alone, and stays text.
+  if (type === 'integer' && /^-?\d+(?:\.\d*[1-9]\d*)?$/.test(value)) return Number(value);
   if (type === 'boolean' && (value === 'true' || value === 'false')) return value === 'true';
   return value;
 }

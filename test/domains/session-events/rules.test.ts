@@ -172,6 +172,7 @@ describe('pages', () => {
     ['?limit=abc', `limit: ${whole}`],
     ['?limit=-1', 'limit: must be from 1 to 1000'],
     ['?limit=1.5', `limit: ${whole}`],
+    ['?limit=5.0', `limit: ${whole}`],
     ['?limit=%D9%A3', `limit: ${whole}`],
     ['?cursor=', `cursor: ${ofEvent}`],
     ['?cursor=x', `cursor: ${ofEvent}`],
