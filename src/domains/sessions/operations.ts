@@ -13,6 +13,7 @@ import { findArtifacts, findPullRequests } from './artifact-queries.ts';
 import { Session } from './entity.ts';
 import { MAX_DESCRIPTION, type PinSessionInput, type UpdateSessionInput } from './input.ts';
 import { READ_SESSIONS, WRITE_SESSIONS, requireChange } from './policy.ts';
+import { projectsOf } from './project-queries.ts';
 import {
   type SessionList,
   type SessionRow,
@@ -60,13 +61,17 @@ export const listSessions = guarded(
 export type { SessionRow } from './queries.ts';
 // What belongs to sessions that the caller has reached. Projects are found by their id.
 export { artifactsOf, pullRequestsOf } from './artifact-queries.ts';
-export { projectsOf } from './project-queries.ts';
+export { projectsOf };
 export { readLastSessionChanges, readSessionVersions } from './queries.ts';
 
 /** Those of the ids that are artifacts of sessions that the caller may read. */
 export const readArtifacts = guarded(READ_SESSIONS, findArtifacts);
 /** Likewise pull requests. */
 export const readPullRequests = guarded(READ_SESSIONS, findPullRequests);
+/** Those of the ids that are projects of the organization that the caller acts in. */
+export const readProjects = guarded(READ_SESSIONS, (context: OperationContext, ids: readonly string[]) =>
+  projectsOf(context)(ids),
+);
 
 /**
  * Changes the configuration of a session. `richContent` without `description` sets the description to its plain text.

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Scope } from '../../../src/core/operation.ts';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
@@ -88,6 +89,19 @@ test('GraphQL: the pull requests of an artifact that a recorder records', async 
   );
   expect(data?.recordArtifact.artifact).toEqual({ type: 'PULL_REQUEST', pullRequests: null });
   expect(errors).toMatchObject([{ extensions: { code: 'FORBIDDEN' } }]);
+});
+
+test('GraphQL: node shows a project to whoever may read sessions, and to no other key', async () => {
+  const project = { id: randomUUID(), name: 'Not shown either' };
+  await createSession(gateway, owner.key, { title: 'In a project', project });
+  const id = Buffer.from(`Project:${project.id}`).toString('base64');
+  const seen = async (...scopes: Scope[]) => {
+    const query = 'query($id: ID!) { node(id: $id) { ... on Project { name } } }';
+    return (await gateway.graphql(await keyWith(...scopes), query, { id })).data;
+  };
+  expect(await seen('sessions.read')).toEqual({ node: { name: project.name } });
+  expect(await seen('sessions.record')).toEqual({ node: null });
+  expect(await seen('social')).toEqual({ node: null });
 });
 
 interface Document {

@@ -5,7 +5,7 @@ import type { SessionId } from '../../../core/ids.ts';
 import type { SessionSource, SourcePullRequest } from '../entity.ts';
 import type { ProjectRow } from '../project-queries.ts';
 import type { SessionRow } from '../queries.ts';
-import { projectsOf, readSessions } from '../operations.ts';
+import { readProjects, readSessions } from '../operations.ts';
 import { ProjectColorEnum, ProjectIconEnum, PullRequestStatusEnum } from './enums.ts';
 
 /** Where sessions come from. What is in the row of a session has the id of the session in its own. */
@@ -13,7 +13,7 @@ import { ProjectColorEnum, ProjectIconEnum, PullRequestStatusEnum } from './enum
 export const ProjectType = nodeType<ProjectRow>('Project', {
   description: 'What sessions are grouped by. A runner creates it with the first session of the project.',
   keyOf: ({ id }) => id,
-  load: async (context, keys) => [...(await projectsOf(context)(uuidsOf(keys))).values()],
+  load: async (context, keys) => [...(await readProjects(context, uuidsOf(keys))).values()],
   fields: (t) => ({
     databaseId: t.expose('id', { type: 'UUID', description: 'The id that REST uses; chosen by the runner.' }),
     name: t.exposeString('name', { description: 'What people read; 1 to 500 characters.' }),
