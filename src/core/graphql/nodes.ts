@@ -30,7 +30,7 @@ function parseGlobalId(id: string): { typename: string; key: string } | undefine
 /** What declares the fields of a type whose rows are of this kind. */
 export type FieldsOf<Row extends object> = ObjectFieldBuilder<Types, Row>;
 
-export interface NodeOptions<Row extends object> {
+export interface NodeOptions<Row extends object, Shown extends Row = Row> {
   readonly description: string;
   /** What identifies a row within its type. */
   readonly keyOf: (row: Row) => string;
@@ -38,19 +38,19 @@ export interface NodeOptions<Row extends object> {
   readonly keyColumns?: readonly (keyof Row & string)[];
   /** The rows with these keys that the caller may see, with the selected columns; others are left out. Keys are as hostile as any input. */
   readonly load: (context: GraphQLContext, keys: readonly string[], selected: Columns<Row>) => Promise<readonly Row[]>;
-  readonly fields: (t: FieldsOf<Row>) => FieldMap;
+  readonly fields: (t: FieldsOf<Shown>) => FieldMap;
 }
 
-/** An object type that `node` finds by its global id. */
-export function nodeType<Row extends object>(
+/** An object type that `node` finds by its global id. What shows one may know more of it than its row: `Shown`. */
+export function nodeType<Row extends object, Shown extends Row = Row>(
   name: string,
-  { description, keyOf, keyColumns = ID_ALONE, load, fields }: NodeOptions<Row>,
-): ObjectRef<Types, Row> {
+  { description, keyOf, keyColumns = ID_ALONE, load, fields }: NodeOptions<Row, Shown>,
+): ObjectRef<Types, Shown> {
   loaders.set(name, async (context, keys, info) => {
     const rows = await load(context, keys, selectedColumns<Row>(info, name));
     return new Map(rows.map((row) => [keyOf(row), { ...row, __typename: name }]));
   });
-  return builder.objectRef<Row>(name).implement({
+  return builder.objectRef<Shown>(name).implement({
     description,
     interfaces: [builder.nodeInterfaceRef()],
     fields: (t) => ({

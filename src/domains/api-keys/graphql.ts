@@ -9,7 +9,7 @@ import { resolveReference } from '../../core/graphql/references.ts';
 import { refusable } from '../../core/graphql/refusable.ts';
 import { needs, selectedColumns } from '../../core/graphql/selection.ts';
 import { OrganizationType } from '../organizations/graphql/types.ts';
-import { readOrganizations } from '../organizations/operations.ts';
+import { type OrganizationRow, readOrganizations } from '../organizations/operations.ts';
 import { UserType } from '../users/graphql.ts';
 import { readUsers } from '../users/operations.ts';
 import { apiKeyFilter, createApiKeyInput, renameApiKeyInput, revokeApiKeyInput } from './input.ts';
@@ -45,7 +45,12 @@ export const ScopeEnum = builder.enumType('Scope', {
 const MANAGERS =
   'its user, or an administrator of the organization it is bound to, with the scope `api_keys.write`. False once it is revoked';
 
-export const ApiKeyType = nodeType<ApiKeyRow>('ApiKey', {
+/** A key, with the organization that it is bound to where that was made with it: the caller need not act there. */
+interface ShownApiKey extends ApiKeyRow {
+  readonly organization?: OrganizationRow;
+}
+
+export const ApiKeyType = nodeType<ApiKeyRow, ShownApiKey>('ApiKey', {
   description:
     'A credential of a user: bound to one organization, or unbound, and then it acts in any organization of its user. The secret itself is shown once, when it is created.',
   keyOf: ({ id }) => id,
@@ -69,8 +74,8 @@ export const ApiKeyType = nodeType<ApiKeyRow>('ApiKey', {
       nullable: true,
       description: 'The organization that it is bound to. Null for an unbound key.',
       extensions: { ...OWN_STATEMENT, ...needs<ApiKeyRow>('organizationId') },
-      resolve: ({ organizationId }, _, context, info) =>
-        resolveReference({ context, info }, 'Organization', organizationId, readOrganizations),
+      resolve: ({ organizationId, organization }, _, context, info) =>
+        organization ?? resolveReference({ context, info }, 'Organization', organizationId, readOrganizations),
     }),
     viewerCanUpdate: t.boolean({
       description: `Whether the caller may rename it: ${MANAGERS}.`,

@@ -17,7 +17,7 @@ afterAll(() => gateway.close());
 const slug = () => `org-${randomUUID().slice(0, 13)}`;
 const VIEWER = '{ viewer { role organization { databaseId members { nodes { role } } } } }';
 const CREATE = `mutation($input: CreateOrganizationInput!) { createOrganization(input: $input) {
-  ... on CreateOrganizationPayload { key apiKey { name scopes expiresAt } organization { databaseId name viewerRole members { nodes { role } } } } ... on Error { message code } } }`;
+  ... on CreateOrganizationPayload { key apiKey { name scopes expiresAt organization { databaseId name } } organization { databaseId name viewerRole members { nodes { role } } } } ... on Error { message code } } }`;
 
 interface Created {
   createOrganization: {
@@ -64,12 +64,13 @@ describe('an organization that was just created', () => {
     const scopes = ['organizations.write', 'api_keys.write', 'sessions.read'];
     const { body: maker } = await postKey(gateway, elsewhere.key, { scopes, expiresAt });
     const { created, errors } = await create(maker.key, { createApiKey: true });
+    const organizationId = created?.organization.databaseId;
     expect(created?.apiKey).toEqual({
       name: 'First key of New',
       scopes: ['ORGANIZATIONS_WRITE', 'API_KEYS_WRITE', 'SESSIONS_READ'],
       expiresAt,
+      organization: { databaseId: organizationId, name: 'New' },
     });
-    const organizationId = created?.organization.databaseId;
     const seen = await gateway.graphql(created?.key ?? '', VIEWER);
     expect(seen.data).toMatchObject({ viewer: { role: 'ADMIN', organization: { databaseId: organizationId } } });
     // The calling key acts in its own alone: what was created is shown, and its lists say which header they need.

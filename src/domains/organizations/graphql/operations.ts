@@ -69,7 +69,7 @@ mutation('createOrganization', {
       type: ApiKeyType,
       nullable: true,
       description: 'The new key, without its secret; null unless `createApiKey` was set.',
-      resolve: ({ apiKey }) => apiKey,
+      resolve: ({ apiKey, organization }) => apiKey && { ...apiKey, organization },
     }),
     key: t.string({
       nullable: true,
