@@ -272,15 +272,13 @@ export function requireScope(actor: Actor, scope: Scope): void {
  */
 export function requireOrganization(actor: Actor, organizationId = actor.organization?.id): ActingOrganization {
   const { organization } = actor;
-  if (!organization) {
-    throw invalid('', 'missing required organization information', 'REQUIRED');
-  }
-  if (organization.id !== organizationId) {
+  if (organization?.id !== organizationId) {
     throw invalid(
       '',
       'a request acts in one organization: send the header X-Organization-Id with the id or slug of this one',
     );
   }
+  if (!organization) throw invalid('', 'missing required organization information', 'REQUIRED');
   return organization;
 }
 

@@ -113,6 +113,12 @@ describe('viewer', () => {
         },
       ],
     });
+    // Without the header the request acts in none, and the lists of each say what would open them.
+    const none = await gateway.graphql(first.key, query);
+    expect(none.data).toMatchObject({ viewer: { organizations: { nodes: [{ apiKeys: null }, { apiKeys: null }] } } });
+    expect(none.errors?.map(({ message }) => message)).toEqual(
+      Array(2).fill(answer.errors?.map(({ message }) => message)[0]),
+    );
   });
 });
 
