@@ -22,7 +22,7 @@ export { deletionJobTopic } from './topics.ts';
  */
 export const deleteUser = write(
   async ({ em, actor, now, newId, settings }: OperationContext, input: DeleteUserInput): Promise<DeletionJob> => {
-    if (input.userId.toLowerCase() !== actor.userId) throw new ForbiddenError('only the own account can be deleted');
+    if (input.userId.toLowerCase() !== actor.userId) throw new ForbiddenError('you can delete only your own account');
     // Requests of one user go one after the other. The deletion may have ended while this one was on its way.
     if (!(await lockUser(em, actor.userId))) throw unauthenticated();
     const asked = await em.findOne(DeletionJob, {

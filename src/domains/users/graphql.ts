@@ -3,14 +3,14 @@ import { EXPECTED_UPDATED_AT } from '../../core/expected-version.ts';
 import { mutation } from '../../core/graphql/mutations.ts';
 import { nodeType, uuidsOf } from '../../core/graphql/nodes.ts';
 import { updateViewerInput } from './input.ts';
-import { type UserRow, readUsers, updateViewer } from './operations.ts';
+import { type UserRow, readVisibleUsers, updateViewer } from './operations.ts';
 import { userRow } from './queries.ts';
 
 export const UserType = nodeType<UserRow>('User', {
   description:
     'A person. Seen by themselves and by the members of their organizations; other people need a key with any scope of the workspace API.',
   keyOf: ({ id }) => id,
-  load: (context, keys, selected) => readUsers(context, uuidsOf(keys), selected),
+  load: (context, keys, selected) => readVisibleUsers(context, uuidsOf(keys), selected),
   fields: (t) => ({
     databaseId: t.expose('id', { type: 'UUID', description: 'The id that REST uses.' }),
     email: t.exposeString('email', { nullable: true, description: 'E-mail address; null for a deleted account.' }),

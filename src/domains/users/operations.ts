@@ -3,7 +3,7 @@ import { sql } from 'kysely';
 import { unauthenticated } from '../../core/errors.ts';
 import { requireUnchanged } from '../../core/expected-version.ts';
 import type { UserId } from '../../core/ids.ts';
-import { ANYBODY, type OperationContext, guarded, requireAccess, write } from '../../core/operation.ts';
+import { ANYBODY, type OperationContext, guarded, hasAccess, requireAccess, write } from '../../core/operation.ts';
 import type { Readable } from '../../core/postgres/queries.ts';
 import type { Columns } from '../../core/postgres/columns.ts';
 import { User, type UserTables } from './entity.ts';
@@ -25,6 +25,16 @@ export async function readUsers(
   const { actor } = context;
   if (ids.some((id) => id !== actor.userId)) requireAccess(actor, READ_PEOPLE);
   return findUsers(context, ids, selected);
+}
+
+/** Likewise, without those whom the key has no business with. */
+export function readVisibleUsers(
+  context: OperationContext,
+  ids: readonly UserId[],
+  selected?: Columns<UserRow>,
+): Promise<UserRow[]> {
+  const { actor } = context;
+  return findUsers(context, hasAccess(actor, READ_PEOPLE) ? ids : ids.filter((id) => id === actor.userId), selected);
 }
 
 /** The caller themselves. @throws DomainError 401 when their account was deleted meanwhile. */

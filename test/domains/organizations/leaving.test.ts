@@ -161,12 +161,13 @@ describe('updateViewer', () => {
 describe('names and addresses of others need a scope of the workspace API (security review, L2)', () => {
   const LIST = '{ viewer { user { email } organization { memberCount members { nodes { user { email } } } } } }';
   const NODE = 'query($id: ID!) { node(id: $id) { ... on User { email } } }';
+  const NODES = 'query($ids: [ID!]!) { nodes(ids: $ids) { ... on User { email } } }';
 
   test.each(['social', 'analytics.behavioral_events.send', 'behavioral_events.event_definitions.read_write'] as const)(
     '%s alone reads neither members nor a user by id, but oneself',
     async (scope) => {
       const admin = await gateway.createKey();
-      const { key, email } = await gateway.createKey({ organization: admin.organization, scopes: [scope] });
+      const { key, email, userId } = await gateway.createKey({ organization: admin.organization, scopes: [scope] });
       const { data, errors } = await gateway.graphql(key, LIST);
       expect(data).toEqual({ viewer: { user: { email }, organization: { memberCount: 2, members: null } } });
       expect(errors).toMatchObject([
@@ -176,8 +177,10 @@ describe('names and addresses of others need a scope of the workspace API (secur
           extensions: { code: 'FORBIDDEN' },
         },
       ]);
-      const id = Buffer.from(`User:${admin.userId}`).toString('base64');
-      expect((await gateway.graphql(key, NODE, { id })).data).toEqual({ node: null });
+      const [other, self] = [admin.userId, userId].map((id) => Buffer.from(`User:${id}`).toString('base64'));
+      expect((await gateway.graphql(key, NODE, { id: other })).data).toEqual({ node: null });
+      // Whoever is asked for beside oneself hides nothing of oneself.
+      expect((await gateway.graphql(key, NODES, { ids: [other, self] })).data).toEqual({ nodes: [null, { email }] });
     },
   );
 

@@ -168,7 +168,7 @@ describe('asking', () => {
   test('403 for every id but the own one, whether such a user exists or not, on both APIs; 400 beyond 255 characters', async () => {
     const { key, userId } = await gateway.createKey();
     const other = await gateway.createKey();
-    const forbidden = { error: 'only the own account can be deleted' };
+    const forbidden = { error: 'you can delete only your own account' };
     for (const id of [other.userId, randomUUID(), 'x', 'x'.repeat(255), '%F0%9F%98%80', `${userId}x`]) {
       const answer = await remove(key, id);
       expect([answer.status, answer.body]).toEqual([403, forbidden]);
