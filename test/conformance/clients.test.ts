@@ -1,16 +1,9 @@
-import { readFile, writeFile } from 'node:fs/promises';
-import { codegen } from '@graphql-codegen/core';
-import * as typedDocumentNode from '@graphql-codegen/typed-document-node';
-import * as typescript from '@graphql-codegen/typescript';
-import * as typescriptOperations from '@graphql-codegen/typescript-operations';
-import { parse } from 'graphql';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createGateway } from '../../src/gateway/gateway.ts';
-import { type RunningServer, serve } from '../../src/gateway/http/server.ts';
-import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
+import { beforeAll, expect, test } from 'vitest';
+import { startServedGateway } from '../support/fixtures/served-gateway.ts';
 import { proof } from '../support/proof.ts';
 import { append, createSession, eventsOf, moveTo } from '../support/fixtures/sessions.ts';
-import { SCHEMA, appFile, generatedFolder, typeErrors } from './helpers/apps.ts';
+import { appFile, generatedFolder, typeErrors } from './helpers/apps.ts';
+import { generateTypes } from './helpers/codegen.ts';
 
 /** `apps/graphql/`, whose own types lean on what is generated here. */
 interface App {
@@ -18,49 +11,21 @@ interface App {
   clients: Record<string, (url: string, headers: object, possibleTypes: Record<string, string[]>) => unknown>;
 }
 
-let gateway: TestGateway;
-let server: RunningServer;
+const gateway = await startServedGateway();
 let app: App;
 const passed = new Set<string>();
 
 beforeAll(async () => {
-  gateway = await startTestGateway();
-  server = await serve(createGateway(gateway.dependencies), { host: '127.0.0.1', port: 0 });
-
   const folder = await generatedFolder('graphql');
-  const location = appFile('graphql/scenario.graphql');
-  const scalars = {
-    Date: 'string',
-    DateTime: 'string',
-    UUID: 'string',
-    URL: 'string',
-    BigInt: 'string',
-    JSON: 'unknown',
-  };
-  const schema = parse(await readFile(SCHEMA, 'utf8'));
-  const documents = [{ location, document: parse(await readFile(location, 'utf8')) }];
-  const pluginMap = { typescript, operations: typescriptOperations, documents: typedDocumentNode };
-  const generate = async (filename: string, ...plugins: (keyof typeof pluginMap)[]) => {
-    const config = { scalars, strictScalars: true, enumsAsTypes: true, useTypeImports: true };
-    const chosen = plugins.map((name) => ({ [name]: {} }));
-    await writeFile(
-      `${folder}/${filename}`,
-      await codegen({ filename, schema, documents, config, plugins: chosen, pluginMap }),
-    );
-  };
-  await generate('schema.ts', 'typescript');
-  await generate('scenario.ts', 'operations', 'documents');
+  const operations = appFile('graphql/scenario.graphql');
+  await generateTypes(`${folder}/schema.ts`, operations, ['typescript']);
+  await generateTypes(`${folder}/scenario.ts`, operations, ['typescript-operations', 'typed-document-node']);
   const [scenario, clients] = [appFile('graphql/scenario.ts'), appFile('graphql/clients.ts')];
   app = { ...((await import(scenario)) as App), ...((await import(clients)) as App) };
 });
 
-afterAll(async () => {
-  await server.stop(1_000);
-  await gateway.close();
-});
-
-test('types and documents are generated from the schema, fit the app, and refuse its misuses', () => {
-  expect(typeErrors('graphql/clients.ts', '../generated/graphql/schema.ts')).toEqual([]);
+test('types and documents are generated from the schema, fit the app, and refuse its misuses', async () => {
+  expect(await typeErrors('graphql/clients.ts', '../generated/graphql/schema.ts')).toEqual([]);
   passed.add('generated types');
 });
 
@@ -78,7 +43,7 @@ test.each(['@urql/core', '@apollo/client', 'graphql-request', 'graphql-sse'])(
       possibleTypes ? [[type, possibleTypes.map((possible) => possible.name)] as const] : [],
     );
     const client = app.clients[name]?.(
-      `${server.url}/graphql`,
+      `${gateway.url}/graphql`,
       { Authorization: `Bearer ${key}` },
       Object.fromEntries(abstract.map(([type, names]) => [type, [...names]])),
     );

@@ -1,31 +1,22 @@
 import { readFile, readdir } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createGateway } from '../../src/gateway/gateway.ts';
-import { type RunningServer, serve } from '../../src/gateway/http/server.ts';
-import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { startServedGateway } from '../support/fixtures/served-gateway.ts';
 import { append, createSession, eventsOf, moveTo } from '../support/fixtures/sessions.ts';
 import { SCHEMA, typeErrors } from './helpers/apps.ts';
-import { EXAMPLES, type Examples, copyClientExamples, openExample } from './helpers/client-examples.ts';
+import { EXAMPLES, type Examples, generateClientExamples, openExample } from './helpers/client-examples.ts';
 
 /** The examples of docs/clients.md, as they stand there, against a gateway. */
 
-let gateway: TestGateway;
-let server: RunningServer;
+const gateway = await startServedGateway({ CORS_ORIGINS: 'http://localhost:5173' });
 let folder: string;
 let url: string;
 
 const example = <File extends keyof Examples>(file: File) => openExample(folder, file);
 
 beforeAll(async () => {
-  gateway = await startTestGateway({ CORS_ORIGINS: 'http://localhost:5173' });
-  server = await serve(createGateway(gateway.dependencies), { host: '127.0.0.1', port: 0 });
-  url = `${server.url}/graphql`;
-  folder = await copyClientExamples('clients');
-});
-afterAll(async () => {
-  await server.stop(1_000);
-  await gateway.close();
+  url = `${gateway.url}/graphql`;
+  folder = await generateClientExamples('clients');
 });
 
 test('the page has every example as it is in its file, and their types fit', async () => {
@@ -38,7 +29,7 @@ test('the page has every example as it is in its file, and their types fit', asy
     );
   }
   const code = files.filter((file) => file.endsWith('.ts')).map((file) => `../generated/clients/${file}`);
-  expect(typeErrors(...code)).toEqual([]);
+  expect(await typeErrors(...code)).toEqual([]);
 });
 
 test('the configuration of the generator has every scalar of the schema', async () => {
@@ -140,7 +131,7 @@ test('graphql-sse: events, and a refusal as one', async () => {
 test('REST: lists to their end, reads, changes, and does a write once that is sent again', async () => {
   const { key, ids } = await workspace();
   const rest = await example('rest.ts');
-  const client = rest.createRest(server.url, key);
+  const client = rest.createRest(gateway.url, key);
   expect(await titlesOf(rest.allSessions(client, 2))).toEqual(['Three', 'Two', 'One']);
   const events: number[] = [];
   for await (const { id } of rest.storedEvents(client, ids[0] ?? '', 2)) events.push(id);
@@ -170,10 +161,10 @@ test('REST: the live tail gives each event once', async () => {
   const { key, ids } = await workspace();
   const { liveTail } = await example('live-tail.ts');
   const seen: number[] = [];
-  for await (const { id } of liveTail(server.url, key, ids[0] ?? '')) seen.push(id);
+  for await (const { id } of liveTail(gateway.url, key, ids[0] ?? '')) seen.push(id);
   expect(seen).toEqual([1, 2, 3, 4, 5]);
   const refused = async () => {
-    for await (const event of liveTail(server.url, 'wgk_nothing', ids[0] ?? '')) seen.push(event.id);
+    for await (const event of liveTail(gateway.url, 'wgk_nothing', ids[0] ?? '')) seen.push(event.id);
   };
   await expect(refused()).rejects.toThrow('missing or invalid API key');
 });
@@ -181,7 +172,7 @@ test('REST: the live tail gives each event once', async () => {
 test('a proxy keeps the key from the page: requests, refusals and live tails go through', async () => {
   const { key, ids } = await workspace();
   const { createProxy } = await example('proxy.ts');
-  const proxy = createProxy(server.url, ({ headers }) => (headers.cookie === 'session=1' ? key : undefined));
+  const proxy = createProxy(gateway.url, ({ headers }) => (headers.cookie === 'session=1' ? key : undefined));
   await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
   const through = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
   try {

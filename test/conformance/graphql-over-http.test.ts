@@ -1,27 +1,14 @@
 import { serverAudits } from 'graphql-http';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createGateway } from '../../src/gateway/gateway.ts';
-import { type RunningServer, serve } from '../../src/gateway/http/server.ts';
-import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
+import { expect, test } from 'vitest';
+import { startServedGateway } from '../support/fixtures/served-gateway.ts';
 import { proof } from '../support/proof.ts';
 
-let gateway: TestGateway;
-let server: RunningServer;
-
-beforeAll(async () => {
-  gateway = await startTestGateway();
-  server = await serve(createGateway(gateway.dependencies), { host: '127.0.0.1', port: 0 });
-});
-
-afterAll(async () => {
-  await server.stop(1_000);
-  await gateway.close();
-});
+const gateway = await startServedGateway();
 
 test('the audits of GraphQL over HTTP find no error and no warning', async () => {
   const { key } = await gateway.createKey();
   const audits = serverAudits({
-    url: `${server.url}/graphql`,
+    url: `${gateway.url}/graphql`,
     fetchFn: (url: string, init: RequestInit = {}) => {
       const headers = new Headers(init.headers);
       headers.set('Authorization', `Bearer ${key}`);

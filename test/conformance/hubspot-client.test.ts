@@ -3,10 +3,8 @@ import { randomUUID } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { Client } from '@hubspot/api-client';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createGateway } from '../../src/gateway/gateway.ts';
-import { type RunningServer, serve } from '../../src/gateway/http/server.ts';
-import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
+import { beforeAll, expect, test } from 'vitest';
+import { startServedGateway } from '../support/fixtures/served-gateway.ts';
 import { proof } from '../support/proof.ts';
 import { generatedFolder } from './helpers/apps.ts';
 
@@ -15,22 +13,14 @@ import { generatedFolder } from './helpers/apps.ts';
  * an access token and a base path.
  */
 
-let gateway: TestGateway;
-let server: RunningServer;
+const gateway = await startServedGateway();
 let client: Client;
 let key: string;
 const used = new Set<string>();
 
 beforeAll(async () => {
-  gateway = await startTestGateway();
-  server = await serve(createGateway(gateway.dependencies), { host: '127.0.0.1', port: 0 });
   ({ key } = await gateway.createKey());
-  client = new Client({ accessToken: key, basePath: server.url, numberOfApiCallRetries: 2 });
-});
-
-afterAll(async () => {
-  await server.stop(1_000);
-  await gateway.close();
+  client = new Client({ accessToken: key, basePath: gateway.url, numberOfApiCallRetries: 2 });
 });
 
 interface Definition {
@@ -235,7 +225,7 @@ test('the code of docs/clients-events.md does what the page says', async () => {
   expect(code).toHaveLength(6);
   const file = `${await generatedFolder('custom-events')}/custom-events.mjs`;
   await writeFile(file, code.join('\n'));
-  const env = { ...process.env, GATEWAY_URL: server.url, GATEWAY_API_KEY: key };
+  const env = { ...process.env, GATEWAY_URL: gateway.url, GATEWAY_API_KEY: key };
   const { stdout } = await promisify(execFile)(process.execPath, [file], { env });
   const uuid = /[0-9a-f-]{36}/g;
   expect(stdout.replaceAll(uuid, '<id>').replaceAll(/pe\d+_/g, 'pe1_')).toMatchInlineSnapshot(`
@@ -264,7 +254,7 @@ test('a refusal arrives as the exception of the client, with the documented erro
       errors: [{ in: 'inputs.0.properties.total' }, { in: 'inputs.1.eventName' }],
     },
   });
-  const stranger = new Client({ accessToken: 'wgk_unknown', basePath: server.url });
+  const stranger = new Client({ accessToken: 'wgk_unknown', basePath: gateway.url });
   await expect(stranger.events.eventsApi.getTypes()).rejects.toMatchObject({
     code: 401,
     body: { category: 'INVALID_AUTHENTICATION' },

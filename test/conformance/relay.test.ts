@@ -1,10 +1,8 @@
 import { execFile } from 'node:child_process';
 import { createRequire } from 'node:module';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { createGateway } from '../../src/gateway/gateway.ts';
-import { type RunningServer, serve } from '../../src/gateway/http/server.ts';
-import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
+import { beforeAll, expect, test, vi } from 'vitest';
+import { startServedGateway } from '../support/fixtures/served-gateway.ts';
 import { proof } from '../support/proof.ts';
 import { append, createSession, eventsOf, moveTo } from '../support/fixtures/sessions.ts';
 import { SCHEMA, appFile, generatedFolder, typeErrors } from './helpers/apps.ts';
@@ -33,16 +31,13 @@ interface App {
 }
 
 const require = createRequire(import.meta.url);
-let gateway: TestGateway;
-let server: RunningServer;
+const gateway = await startServedGateway();
 let key: string;
 let email: string;
 let app: App;
 let compiled: number;
 
 beforeAll(async () => {
-  gateway = await startTestGateway();
-  server = await serve(createGateway(gateway.dependencies), { host: '127.0.0.1', port: 0 });
   ({ key, email } = await gateway.createKey());
 
   await generatedFolder('relay');
@@ -55,12 +50,7 @@ beforeAll(async () => {
   compiled = Number(/(\d+) operation text/.exec(stdout)?.[1]);
   const path = appFile('relay/app.ts');
   const { createApp } = (await import(path)) as { createApp: (url: string, key: string) => App };
-  app = createApp(`${server.url}/graphql`, key);
-});
-
-afterAll(async () => {
-  await server.stop(1_000);
-  await gateway.close();
+  app = createApp(`${gateway.url}/graphql`, key);
 });
 
 const range = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, index) => from + index);
@@ -69,7 +59,7 @@ const numbers = (page: Pages<{ databaseId: number }>) => page.rows().map(({ data
 
 test('the compiler accepts the app, the app the compiled types, and the linter the schema', async () => {
   expect(compiled).toBeGreaterThan(0);
-  expect(typeErrors('relay/app.ts')).toEqual([]);
+  expect(await typeErrors('relay/app.ts')).toEqual([]);
 
   const { runner } = require('graphql-schema-linter') as {
     runner: {

@@ -2,9 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { pathToFileURL } from 'node:url';
 import openapiTS, { astToString } from 'openapi-typescript';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createGateway } from '../../src/gateway/gateway.ts';
-import { type RunningServer, serve } from '../../src/gateway/http/server.ts';
-import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
+import { startServedGateway } from '../support/fixtures/served-gateway.ts';
 import { type Peer, mcpHandler, startPeer } from '../support/peers/mcp-server.ts';
 import { proof } from '../support/proof.ts';
 import { invite } from '../support/fixtures/invitations.ts';
@@ -16,14 +14,11 @@ interface App {
   useEverything: (given: object) => Promise<{ done: string[]; answers: object }>;
 }
 
-let gateway: TestGateway;
-let server: RunningServer;
+const gateway = await startServedGateway({ ALLOW_PRIVATE_NETWORK: 'true' });
 let mcpServer: Peer;
 let app: App;
 
 beforeAll(async () => {
-  gateway = await startTestGateway({ ALLOW_PRIVATE_NETWORK: 'true' });
-  server = await serve(createGateway(gateway.dependencies), { host: '127.0.0.1', port: 0 });
   mcpServer = await startPeer(mcpHandler());
   const folder = await generatedFolder('rest');
   await writeFile(`${folder}/openapi.ts`, astToString(await openapiTS(pathToFileURL(OPENAPI))));
@@ -31,14 +26,10 @@ beforeAll(async () => {
   app = (await import(path)) as App;
 });
 
-afterAll(async () => {
-  await mcpServer.stop();
-  await server.stop(1_000);
-  await gateway.close();
-});
+afterAll(() => mcpServer.stop());
 
 test('a generated REST client does every documented operation, and its types fit what it says and gets', async () => {
-  expect(typeErrors('rest/app.ts')).toEqual([]);
+  expect(await typeErrors('rest/app.ts')).toEqual([]);
 
   const { key, userId, organization, email } = await gateway.createKey();
   const { keyId: otherKeyId } = await gateway.createKey({ organization, email });
@@ -46,7 +37,7 @@ test('a generated REST client does every documented operation, and its types fit
   await append(gateway, key, sessionId, eventsOf(5));
   const mcpServerUrl = `${mcpServer.origin}/mcp`;
   const { token: invitationToken } = await invite(gateway, key, 'ann@example.com', { role: 'ADMIN' });
-  const given = { url: server.url, key, userId, sessionId, otherKeyId, mcpServerUrl, invitationToken };
+  const given = { url: gateway.url, key, userId, sessionId, otherKeyId, mcpServerUrl, invitationToken };
   const { done, answers } = await app.useEverything(given);
 
   const { paths } = JSON.parse(await readFile(OPENAPI, 'utf8')) as { paths: Record<string, object> };

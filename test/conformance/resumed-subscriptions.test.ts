@@ -1,15 +1,16 @@
+import { createClient } from 'graphql-sse';
 import { afterEach, beforeAll, expect, test } from 'vitest';
 import { type LiveSession, startLiveSession } from '../support/fixtures/live-session.ts';
 import { EventStream } from '../support/fixtures/sessions.ts';
 import { endProcesses } from '../support/processes/process.ts';
 import { full, proof } from '../support/proof.ts';
-import { copyClientExamples, openExample } from './helpers/client-examples.ts';
+import { generateClientExamples, openExample } from './helpers/client-examples.ts';
 
 /** The documented ways to follow a session, while the gateway that they read from is killed and started again: each event arrives once. */
 
 let folder: string;
 beforeAll(async () => {
-  folder = await copyClientExamples('resumed-clients');
+  folder = await generateClientExamples('resumed-clients');
 });
 afterEach(endProcesses);
 
@@ -44,9 +45,39 @@ async function followByLastEventId({ url, key, id, whenReadable }: LiveSession, 
   }
 }
 
+/** A client that breaks its connection off itself, five times, beside those that break with their gateway, and asks for what comes `after`. */
+async function followInParts({ url, key, id, whenReadable }: LiveSession, onEvent: OnEvent): Promise<void> {
+  const query = `subscription($id: ID!, $after: ID) { sessionEvents(sessionId: $id, after: $after) { databaseId eventData { index } } }`;
+  let after: string | undefined;
+  for (let round = 1, isComplete = false; !isComplete; round += 1) {
+    const headers = { Authorization: `Bearer ${key}` };
+    const client = createClient({ url: `${url}/graphql`, headers, retryAttempts: 0 });
+    let count = 0;
+    try {
+      for await (const { data } of client.iterate<Followed>({ query, variables: { id, after } })) {
+        const { databaseId = 0, eventData } = data?.sessionEvents ?? {};
+        after = String(databaseId);
+        onEvent(eventData?.index === databaseId ? databaseId : NaN);
+        count += 1;
+        if (round <= 5 && count === 37) break;
+      }
+      isComplete = round > 5 || count < 37;
+    } catch {
+      await whenReadable();
+    } finally {
+      client.dispose();
+    }
+  }
+}
+
+interface Followed extends Record<string, unknown> {
+  readonly sessionEvents: { readonly databaseId: number; readonly eventData: { readonly index: number } };
+}
+
 const FOLLOWERS: Readonly<Record<string, (live: LiveSession, onEvent: OnEvent) => Promise<void>>> = {
   'graphql-sse': async ({ url, key, id }, onEvent) =>
     (await openExample(folder, 'graphql-sse.ts')).followSession(`${url}/graphql`, key, id, onEvent),
+  'graphql-sse in parts': followInParts,
   urql: async ({ url, key, id }, onEvent) => {
     const { createUrqlClient, followSession } = await openExample(folder, 'urql.ts');
     await followSession(createUrqlClient(`${url}/graphql`, key), id, onEvent);

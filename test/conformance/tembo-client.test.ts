@@ -1,8 +1,6 @@
 import Tembo from '@tembo-io/sdk';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createGateway } from '../../src/gateway/gateway.ts';
-import { type RunningServer, serve } from '../../src/gateway/http/server.ts';
-import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
+import { beforeAll, expect, test } from 'vitest';
+import { startServedGateway } from '../support/fixtures/served-gateway.ts';
 import { proof } from '../support/proof.ts';
 
 /**
@@ -10,20 +8,13 @@ import { proof } from '../support/proof.ts';
  * documented path. It is given a key and a base address, and nothing else of it is changed.
  */
 
-let gateway: TestGateway;
-let server: RunningServer;
+const gateway = await startServedGateway();
 let client: Tembo;
 let keyId: string;
 beforeAll(async () => {
-  gateway = await startTestGateway();
-  server = await serve(createGateway(gateway.dependencies), { host: '127.0.0.1', port: 0 });
   const issued = await gateway.createKey();
   keyId = issued.keyId;
-  client = new Tembo({ apiKey: issued.key, baseURL: server.url });
-});
-afterAll(async () => {
-  await server.stop(1_000);
-  await gateway.close();
+  client = new Tembo({ apiKey: issued.key, baseURL: gateway.url });
 });
 
 interface Session {
@@ -86,7 +77,7 @@ test('raises its own error types, with what the gateway says', async () => {
   const wrong = client.post('/v1/organizations', { body: {} });
   await expect(wrong).rejects.toBeInstanceOf(Tembo.BadRequestError);
   await expect(wrong).rejects.toMatchObject({ error: { error: 'name: is required' } });
-  const stranger = new Tembo({ apiKey: 'wgk_nothing', baseURL: server.url });
+  const stranger = new Tembo({ apiKey: 'wgk_nothing', baseURL: gateway.url });
   await expect(stranger.get('/v1/sessions')).rejects.toBeInstanceOf(Tembo.AuthenticationError);
 });
 

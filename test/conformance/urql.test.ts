@@ -1,14 +1,10 @@
-import { readFile, writeFile } from 'node:fs/promises';
-import { codegen } from '@graphql-codegen/core';
-import * as typedDocumentNode from '@graphql-codegen/typed-document-node';
-import * as typescriptOperations from '@graphql-codegen/typescript-operations';
-import { buildSchema, introspectionFromSchema, parse } from 'graphql';
-import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
-import { createGateway } from '../../src/gateway/gateway.ts';
-import { type RunningServer, serve } from '../../src/gateway/http/server.ts';
-import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
+import { readFile } from 'node:fs/promises';
+import { buildSchema, introspectionFromSchema } from 'graphql';
+import { afterEach, beforeAll, expect, test, vi } from 'vitest';
+import { startServedGateway } from '../support/fixtures/served-gateway.ts';
 import { createSession, moveTo, mutate } from '../support/fixtures/sessions.ts';
 import { SCHEMA, appFile, generatedFolder, typeErrors } from './helpers/apps.ts';
+import { generateTypes } from './helpers/codegen.ts';
 
 /** `apps/urql/app.ts`, whose own types lean on what is generated here: a board of sessions with a normalized cache. */
 interface Person {
@@ -37,43 +33,18 @@ interface App {
   close(): void;
 }
 
-let gateway: TestGateway;
-let server: RunningServer;
+const gateway = await startServedGateway();
 let introspection: object;
 let createApp: (options: { url: string; key: string; schema: object; onRequest: (body: string) => void }) => App;
 const apps: App[] = [];
 
 beforeAll(async () => {
-  gateway = await startTestGateway();
-  server = await serve(createGateway(gateway.dependencies), { host: '127.0.0.1', port: 0 });
-  const sdl = await readFile(SCHEMA, 'utf8');
-  introspection = introspectionFromSchema(buildSchema(sdl));
-  const folder = await generatedFolder('urql');
-  const location = appFile('urql/board.graphql');
-  const scalars = {
-    Date: 'string',
-    DateTime: 'string',
-    UUID: 'string',
-    URL: 'string',
-    BigInt: 'string',
-    JSON: 'unknown',
-  };
-  const code = await codegen({
-    filename: 'board.ts',
-    schema: parse(sdl),
-    documents: [{ location, document: parse(await readFile(location, 'utf8')) }],
-    config: { scalars, strictScalars: true, enumsAsTypes: true, useTypeImports: true },
-    plugins: [{ operations: {} }, { documents: {} }],
-    pluginMap: { operations: typescriptOperations, documents: typedDocumentNode },
-  });
-  await writeFile(`${folder}/board.ts`, code);
+  introspection = introspectionFromSchema(buildSchema(await readFile(SCHEMA, 'utf8')));
+  const file = `${await generatedFolder('urql')}/board.ts`;
+  await generateTypes(file, appFile('urql/board.graphql'), ['typescript-operations', 'typed-document-node']);
   ({ createApp } = (await import(appFile('urql/app.ts'))) as { createApp: typeof createApp });
 });
 afterEach(() => apps.splice(0).forEach((app) => app.close()));
-afterAll(async () => {
-  await server.stop(1_000);
-  await gateway.close();
-});
 
 async function start() {
   const { key } = await gateway.createKey();
@@ -83,7 +54,7 @@ async function start() {
   ];
   const requests: string[] = [];
   const onRequest = (body: string) => void requests.push(body);
-  const app = createApp({ url: `${server.url}/graphql`, key, schema: introspection, onRequest });
+  const app = createApp({ url: `${gateway.url}/graphql`, key, schema: introspection, onRequest });
   apps.push(app);
   await app.openBoard();
   const titles = () => app.board().viewer.organization.sessions.nodes.map(({ title }) => title);
@@ -91,8 +62,8 @@ async function start() {
   return { key, app, requests, ids, globalIds, titles };
 }
 
-test('types and documents are generated from the schema, and fit the app', () => {
-  expect(typeErrors('urql/app.ts')).toEqual([]);
+test('types and documents are generated from the schema, and fit the app', async () => {
+  expect(await typeErrors('urql/app.ts')).toEqual([]);
 });
 
 test('the same object reached on two ways is one entry: a change through one is seen through the others, without a request', async () => {

@@ -1,7 +1,7 @@
-import { mkdir, rm } from 'node:fs/promises';
-import { relative } from 'node:path';
+import { execFile } from 'node:child_process';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
-import ts from 'typescript';
+import { promisify } from 'node:util';
 
 // The sample apps lean on code that other people's tools generate from the published contracts. It is made anew for each run, under
 // `generated/`; that is why the apps stand outside of this folder's type check and are checked by their tests instead.
@@ -22,23 +22,19 @@ export async function generatedFolder(name: string): Promise<string> {
   return folder;
 }
 
-/** What TypeScript has against files of a sample app and all that they import. An expected error that isn't there is one, too. Takes ten seconds and more. */
-export function typeErrors(...paths: string[]): string[] {
-  const config = ts.getParsedCommandLineOfConfigFile(
-    `${HERE}apps/tsconfig.json`,
-    {},
-    {
-      ...ts.sys,
-      onUnRecoverableConfigFileDiagnostic: ({ messageText }) => {
-        throw new Error(ts.flattenDiagnosticMessageText(messageText, '\n'));
-      },
-    },
+const COMPILER = fileURLToPath(new URL('../../../node_modules/typescript/bin/tsc', import.meta.url));
+
+/** What TypeScript reports for files of a sample app and all that they import. An expected error that isn't there is one, too. */
+export async function typeErrors(...paths: string[]): Promise<string[]> {
+  const config = `${await generatedFolder(`types${paths[0]?.replaceAll(/\W+/g, '-')}`)}/tsconfig.json`;
+  const files = paths.map(appFile);
+  const compilerOptions = { incremental: false, tsBuildInfoFile: null };
+  await writeFile(
+    config,
+    JSON.stringify({ extends: `${HERE}apps/tsconfig.json`, compilerOptions, files, include: [] }),
   );
-  const program = ts.createProgram(paths.map(appFile), config?.options ?? {});
-  return ts.getPreEmitDiagnostics(program).map(({ file, start = 0, messageText }) => {
-    const line = file
-      ? `${relative(HERE, file.fileName)}:${file.getLineAndCharacterOfPosition(start).line + 1}`
-      : 'all';
-    return `${line}: ${ts.flattenDiagnosticMessageText(messageText, '\n')}`;
-  });
+  const { stdout, stderr } = await promisify(execFile)(process.execPath, [COMPILER, '-p', config], { cwd: HERE }).catch(
+    (error: { readonly stdout: string; readonly stderr: string }) => error,
+  );
+  return `${stdout}${stderr}`.split('\n').filter((line) => line !== '');
 }

@@ -1,12 +1,9 @@
-import { copyFile, mkdir, readFile, readdir, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, readdir, writeFile } from 'node:fs/promises';
 import type { IncomingMessage, Server } from 'node:http';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { codegen } from '@graphql-codegen/core';
-import * as typedDocumentNode from '@graphql-codegen/typed-document-node';
-import * as typescriptOperations from '@graphql-codegen/typescript-operations';
-import { parse } from 'graphql';
 import openapiTS, { astToString } from 'openapi-typescript';
-import { OPENAPI, SCHEMA, generatedFolder } from './apps.ts';
+import { OPENAPI, generatedFolder } from './apps.ts';
+import { generateTypes } from './codegen.ts';
 
 /** The examples of docs/clients.md, copied to where the packages are that they import. */
 
@@ -18,27 +15,20 @@ interface CodegenConfig {
   readonly config: { readonly scalars: Readonly<Record<string, string>> };
 }
 
-const PLUGINS = { 'typescript-operations': typescriptOperations, 'typed-document-node': typedDocumentNode };
-
-/** The folder `generated/<name>` with the examples and with what the page has them generate. */
+/** The folder `generated/<name>` with the examples. */
 export async function copyClientExamples(name: string): Promise<string> {
   const folder = await generatedFolder(name);
   for (const file of await readdir(EXAMPLES)) await copyFile(`${EXAMPLES}/${file}`, `${folder}/${file}`);
+  return folder;
+}
+
+/** The same, with what the page has them generate. */
+export async function generateClientExamples(name: string): Promise<string> {
+  const folder = await copyClientExamples(name);
   await mkdir(`${folder}/generated`);
   const { default: config } = await openExample(folder, 'codegen.ts');
-  const schema = parse(await readFile(SCHEMA, 'utf8'));
-  const document = parse(await readFile(`${folder}/${config.documents}`, 'utf8'));
-  for (const [filename, { plugins }] of Object.entries(config.generates)) {
-    const code = await codegen({
-      filename,
-      schema,
-      documents: [{ location: config.documents, document }],
-      config: config.config,
-      plugins: plugins.map((plugin) => ({ [plugin]: {} })),
-      pluginMap: PLUGINS,
-    });
-    await writeFile(`${folder}/${filename}`, code);
-  }
+  for (const [filename, { plugins }] of Object.entries(config.generates))
+    await generateTypes(`${folder}/${filename}`, `${folder}/${config.documents}`, plugins, config.config);
   await writeFile(`${folder}/generated/openapi.ts`, astToString(await openapiTS(pathToFileURL(OPENAPI))));
   return folder;
 }
