@@ -1,4 +1,6 @@
+import { once } from 'node:events';
 import { chmod, readFile } from 'node:fs/promises';
+import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Stage, buildIn } from '../support/dockerfile.ts';
@@ -78,14 +80,15 @@ test('the gateway of the image starts, is healthy, and serves requests; the work
 });
 
 test('a worker whose port is taken does not start', async () => {
-  const port = String(await freePort());
-  const other = started(await workerCommand(), { WORKER_PORT: port });
-  await expect.poll(() => other.output.stdout).toContain('Worker is ready.');
-  expect(await run([process.execPath, join(checkout, 'src/worker.ts')], { ...env, WORKER_PORT: port })).toEqual({
+  const other = createServer().listen(0, '127.0.0.1');
+  await once(other, 'listening');
+  const { port } = other.address() as AddressInfo;
+  expect(await run([process.execPath, join(checkout, 'src/worker.ts')], { ...env, WORKER_PORT: `${port}` })).toEqual({
     code: 1,
     stdout: '',
     stderr: `WORKER_PORT: another program listens on port ${port} of 127.0.0.1 already\n`,
   });
+  other.close();
 });
 
 async function commandIn(file: string, line: RegExp): Promise<string[]> {
