@@ -83,7 +83,13 @@ test('a worker whose port is taken does not start', async () => {
   const other = createServer().listen(0, '127.0.0.1');
   await once(other, 'listening');
   const { port } = other.address() as AddressInfo;
-  expect(await run([process.execPath, join(checkout, 'src/worker.ts')], { ...env, WORKER_PORT: `${port}` })).toEqual({
+  expect(
+    await run([process.execPath, join(checkout, 'src/worker.ts')], {
+      ...env,
+      ...NODE_ENVIRONMENT,
+      WORKER_PORT: `${port}`,
+    }),
+  ).toEqual({
     code: 1,
     stdout: '',
     stderr: `WORKER_PORT: another program listens on port ${port} of 127.0.0.1 already\n`,
