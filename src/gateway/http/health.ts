@@ -4,27 +4,33 @@ import { compareSchema } from '../../core/postgres/migrations.ts';
 import { VERSION } from '../../core/version.ts';
 import type { Dependencies } from '../dependencies.ts';
 
+const READ_ONLY = `select current_setting('transaction_read_only')::boolean as "isReadOnly"`;
+
 /** Whether the process runs; asks nothing else. */
 export function live(): HttpAnswer {
   return answerJson({ status: 'live', version: VERSION });
 }
 
 /**
- * Whether requests can be served: the database answers, and its schema is the one this code needs; or the primary is away, and a replica can
+ * Whether requests can be served: the database answers and takes writes, and its schema is the one this code needs; or the primary is away, and a replica can
  * serve what only reads.
  */
 export async function ready({ database, replicas, log }: Dependencies): Promise<HttpAnswer> {
   try {
-    const { pending } = await compareSchema(database.em.fork());
-    if (pending.length === 0) return answerJson({ status: 'ready', version: VERSION });
-    return notReady(`migrations are pending: ${pending.length}`);
+    const em = database.em.fork();
+    const { pending } = await compareSchema(em);
+    if (pending.length > 0) return notReady(`migrations are pending: ${pending.length}`);
+    const [row] = await em.execute<{ isReadOnly: boolean }[]>(READ_ONLY);
+    if (!row?.isReadOnly) return answerJson({ status: 'ready', version: VERSION });
+    return (await replicas?.canServeReads()) ? readOnly() : notReady('the database takes no writes');
   } catch (error) {
     log.warn({ err: error }, 'not ready');
-    if (isDatabaseAway(error) && (await replicas?.canServeReads()))
-      return answerJson({ status: 'read-only', version: VERSION });
+    if (isDatabaseAway(error) && (await replicas?.canServeReads())) return readOnly();
     return notReady('the database cannot be reached');
   }
 }
+
+const readOnly = () => answerJson({ status: 'read-only', version: VERSION });
 
 function notReady(reason: string): HttpAnswer {
   return answerJson(

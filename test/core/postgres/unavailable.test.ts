@@ -91,3 +91,22 @@ test('reads and writes of both APIs are answered 503 with Retry-After, whatever 
     [200, null],
   ]);
 });
+
+test('a gateway whose database takes no writes says so, and is not ready until it does', async () => {
+  const name = new URL(gateway.databaseUrl).pathname.slice(1);
+  const ready = async () => {
+    const response = await gateway.fetch('/health/ready');
+    return { code: response.status, ...((await response.json()) as object) };
+  };
+  const setReadOnly = async (value: 'on' | 'off') => {
+    await owner.query('set default_transaction_read_only = off');
+    await owner.query(`alter database ${name} set default_transaction_read_only = ${value}`);
+    await owner.query(
+      'select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()',
+    );
+  };
+  await setReadOnly('on');
+  await expect.poll(ready).toMatchObject({ code: 503, error: 'the database takes no writes' });
+  await setReadOnly('off');
+  await expect.poll(ready).toMatchObject({ code: 200, status: 'ready' });
+});
