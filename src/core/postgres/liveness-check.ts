@@ -63,7 +63,7 @@ class Liveness {
   }
 
   refuseWhileAway(): void {
-    const connect = this.#pool.connect.bind(this.#pool) as (...given: unknown[]) => unknown;
+    const connect: (...given: unknown[]) => unknown = this.#pool.connect.bind(this.#pool);
     Object.assign(this.#pool, {
       connect: (given?: (error: Error) => void) => {
         if (!this.#isAway) return connect(given);
@@ -128,8 +128,8 @@ async function isReachable({ options }: Pool, directUrl: string, patienceMs: num
   return (await Promise.all(asked)).every(Boolean);
 }
 
-/** A connection like those of the pool. It holds no process back from its end. */
-function createProbe({ options }: Pool): pg.Client {
+/** A connection like those of the pool, which is not counted among them. It holds no process back from its end. */
+export function createProbe({ options }: Pool): pg.Client {
   // The types leave out `unref`.
   const client = new pg.Client(options) as pg.Client & { unref(): void };
   client.on('error', () => undefined);

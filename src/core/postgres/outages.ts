@@ -1,7 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import pg, { type Pool } from 'pg';
+import type { Pool, QueryConfig } from 'pg';
 import type { Logger } from 'pino';
 import { databaseTrouble } from './failures.ts';
+import { createProbe } from './liveness-check.ts';
 
 /** Logs an outage of the database as two lines: one when it is away, one when it is back. */
 export interface Outages {
@@ -59,7 +60,7 @@ export function watchOutages(pool: Pool, { log, searchMs = SEARCH_MS }: OutageOp
 function onFailure(pool: Pool, note: Outages['note']): void {
   pool.on('connect', (client) => {
     client.on('error', note);
-    const query = client.query.bind(client) as (...given: unknown[]) => unknown;
+    const query: (...given: unknown[]) => unknown = client.query.bind(client);
     Object.assign(client, {
       query(...given: unknown[]) {
         const result = query(...given);
@@ -68,7 +69,7 @@ function onFailure(pool: Pool, note: Outages['note']): void {
       },
     });
   });
-  const connect = pool.connect.bind(pool) as (...given: unknown[]) => unknown;
+  const connect: (...given: unknown[]) => unknown = pool.connect.bind(pool);
   Object.assign(pool, {
     connect(given?: (error: unknown, ...rest: unknown[]) => void) {
       if (given) {
@@ -77,25 +78,22 @@ function onFailure(pool: Pool, note: Outages['note']): void {
           given(error, ...rest);
         });
       }
-      const connected = connect() as Promise<unknown>;
-      connected.catch(note);
+      const connected = connect();
+      if (connected instanceof Promise) connected.catch(note);
       return connected;
     },
   });
 }
 
 /** Asks on a new connection. @returns why the database cannot serve. */
-async function ask({ options }: Pool): Promise<string | undefined> {
-  // The types leave out `unref`.
-  const client = new pg.Client(options) as pg.Client & { unref(): void };
-  client.on('error', () => undefined);
-  client.unref();
+async function ask(pool: Pool): Promise<string | undefined> {
+  const client = createProbe(pool);
   try {
     await client.connect();
     const { rows } = await client.query<{ isStandby: boolean; isReadOnly: boolean }>({
       text: `select pg_is_in_recovery() as "isStandby", current_setting('transaction_read_only')::boolean as "isReadOnly"`,
-      query_timeout: options.connectionTimeoutMillis,
-    } as pg.QueryConfig);
+      query_timeout: pool.options.connectionTimeoutMillis,
+    } as QueryConfig);
     if (rows[0]?.isStandby === true) return 'the server is a standby';
     return rows[0]?.isReadOnly === true ? 'the database takes no writes (default_transaction_read_only)' : undefined;
   } catch (error) {

@@ -1,6 +1,7 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
 import type { AuditSource, AuditTables } from '../../core/audit.ts';
+import { keysOf } from '../../core/keys-of.ts';
 import type { OrganizationId, UserId } from '../../core/ids.ts';
 import { type Order, type Ordering, type Page, type PageArguments, planPage } from '../../core/postgres/keyset.ts';
 import type { OperationContext } from '../../core/operation.ts';
@@ -39,7 +40,7 @@ const COLUMNS = {
   userCreatedAt: 'u.created_at as userCreatedAt',
   userUpdatedAt: 'u.updated_at as userUpdatedAt',
 } as const satisfies Record<keyof AuditEntryRow, string>;
-const ALL = Object.keys(COLUMNS) as (keyof AuditEntryRow)[];
+const ALL = keysOf(COLUMNS);
 
 const byTime = (direction: 'ASC' | 'DESC'): Ordering<AuditEntryRow> => ({
   name: 'AUDIT_ENTRY',

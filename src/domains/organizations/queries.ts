@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import type { LoadBatch } from '../../core/graphql/batches.ts';
+import { keysOf } from '../../core/keys-of.ts';
 import type { OrganizationId, UserId } from '../../core/ids.ts';
 import {
   type Order,
@@ -167,7 +168,7 @@ const MEMBER_COLUMNS = {
   userCreatedAt: 'u.created_at as userCreatedAt',
   userUpdatedAt: 'u.updated_at as userUpdatedAt',
 } as const satisfies Record<keyof MemberRow, string>;
-const ALL_MEMBER_COLUMNS = Object.keys(MEMBER_COLUMNS) as (keyof MemberRow)[];
+const ALL_MEMBER_COLUMNS = keysOf(MEMBER_COLUMNS);
 
 /** Those of the users who are members of the organization, in no particular order. */
 export function findMembers(

@@ -1,6 +1,7 @@
 import { type RawBuilder, type SelectQueryBuilder, type SqlBool, sql } from 'kysely';
 import type { LoadBatch } from '../../core/graphql/batches.ts';
 import { invalid } from '../../core/errors.ts';
+import { keysOf } from '../../core/keys-of.ts';
 import type { OrganizationId, SessionId, UserId } from '../../core/ids.ts';
 import { type PageArguments, isBackward } from '../../core/postgres/keyset.ts';
 import type { OperationContext, Role } from '../../core/operation.ts';
@@ -75,7 +76,7 @@ const CONDITIONS: Readonly<Record<Condition, (value: Value) => RawBuilder<SqlBoo
 };
 
 const namesOf = (given: Partial<Given>) =>
-  (Object.keys(CONDITIONS) as Condition[]).filter((name) => given[name] !== undefined && given[name] !== null);
+  keysOf(CONDITIONS).filter((name) => given[name] !== undefined && given[name] !== null);
 
 /** For one session a constant, by which the planner picks the partition; for several the partition is picked as the query runs. */
 const theOnly = (value: Value) => sql<string>`(${value('sessionIds')}::uuid[])[1]`;

@@ -1,4 +1,5 @@
 import { type RawBuilder, type SelectQueryBuilder, type SqlBool, sql } from 'kysely';
+import { keysOf } from '../../core/keys-of.ts';
 import type { OrganizationId, SessionId, UserId } from '../../core/ids.ts';
 import { type Ordering, type Page, type PageArguments, type PageValues, planPage } from '../../core/postgres/keyset.ts';
 import type { OperationContext, Role } from '../../core/operation.ts';
@@ -89,7 +90,7 @@ type Condition = keyof SessionFilter;
 const namesIn = (filter: SessionFilter): Condition[] =>
   CONDITIONS.filter((name) => filter[name] != null && filter[name] !== '');
 const CONDITIONS = [
-  ...(Object.keys(LISTS) as (keyof typeof LISTS)[]),
+  ...keysOf(LISTS),
   'isPinned',
   'title',
   'createdFrom',

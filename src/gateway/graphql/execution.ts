@@ -85,19 +85,24 @@ function createRun({ executions, interpretations }: Metrics, log: Logger): Execu
       if (reason) log.debug({ path, reason, field }, 'graphql execution');
     },
     // What was read for nothing does not count.
-    beforeRetry: ({ contextValue }) => (contextValue as OperationContext).budget.renew(),
+    beforeRetry: (args) => operationOf(args).budget.renew(),
   });
   return async (args) => {
     const result = withRefusalFirst(await execute(args), args);
-    if (result.errors) noteRefusals(result.errors, args.contextValue as OperationContext);
+    if (result.errors) noteRefusals(result.errors, operationOf(args));
     return result;
   };
+}
+
+/** What resolvers are given. */
+function operationOf({ contextValue }: ExecutionArgs): OperationContext {
+  return contextValue as OperationContext;
 }
 
 /** Variables that do not fit are found before any field is reached: whoever may not have the field is refused that first, as for any other input. */
 function withRefusalFirst(result: ExecutionResult, args: ExecutionArgs): ExecutionResult {
   if (result.data !== undefined) return result;
-  const { actor, onRefusal } = args.contextValue as OperationContext;
+  const { actor, onRefusal } = operationOf(args);
   const refusal = refusalOfRoot(args, actor);
   if (!refusal) return result;
   const { name, fieldName, error } = refusal;
