@@ -49,7 +49,7 @@ interface Body {
   readonly extensions?: { readonly cost?: { readonly limit: number; readonly remaining?: number } };
 }
 
-/** What is left to the key in this minute, as the latest answer says; undefined where there is no limit. */
+/** What the key can still use in this minute, according to the latest answer; undefined where there is no limit. */
 export interface Left {
   readonly limit: number;
   readonly remaining: number;

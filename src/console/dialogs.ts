@@ -10,7 +10,7 @@ interface ConfirmProps {
   readonly onAnswer: (isConfirmed: boolean) => void;
 }
 
-/** A dialog of the browser's own: it keeps the keyboard inside, and Escape says no. */
+/** A dialog of the browser: it keeps the keyboard focus inside, and Escape cancels it. */
 export function ConfirmDialog({ question, label, onAnswer }: ConfirmProps): VNode {
   const dialog = useRef<HTMLDialogElement>(null);
   useEffect(() => dialog.current?.showModal(), []);

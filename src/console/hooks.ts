@@ -111,7 +111,7 @@ export function usePages<Name extends OperationName, Row>(
   };
 }
 
-/** What a mutation's result says went wrong; undefined when it succeeded. */
+/** The error in the result of a mutation; undefined when it succeeded. */
 export function refusalOf(result: object | null | undefined, faults: readonly Fault[]): string | undefined {
   if (faults.length > 0) return faults.map(({ message }) => message).join('; ');
   if (result && 'message' in result) return String(result.message);

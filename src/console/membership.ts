@@ -17,7 +17,7 @@ interface OrganizationProps {
   readonly organization: Organization;
 }
 
-/** The ways out: leaving the organization, and for administrators deleting it. */
+/** Leaving the organization, and for administrators deleting it. */
 export function Membership({ organization }: OrganizationProps): VNode {
   const { id, name } = organization;
   const leave = async () => {
@@ -99,7 +99,7 @@ function DeletionForm({
   </form>`;
 }
 
-/** Opens the console anew, in another organization of the key; with none, or without the key, it says what to do. */
+/** Opens the console anew, in another organization of the key; with none, or without the key, it shows what to do. */
 function goHome(): void {
   chosen.clear();
   location.assign('/');

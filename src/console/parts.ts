@@ -189,7 +189,7 @@ interface ActionProps {
   readonly run: () => Promise<string | undefined>;
 }
 
-/** A button that does one thing, and says why it could not. */
+/** A button that does one thing, and shows the error if it fails. */
 export function Action({ label, confirm, isPlain = true, run }: ActionProps): VNode {
   const [isBusy, setBusy] = useState(false);
   const [isAsking, setAsking] = useState(false);

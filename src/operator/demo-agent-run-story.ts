@@ -1,4 +1,4 @@
-/** What the agent of `make-agent-run.ts` says and does. */
+/** The texts and tool calls of the agent in `demo-agent-run.ts`. */
 
 /** A call of a tool. */
 export interface Call {
@@ -9,7 +9,7 @@ export interface Call {
   exitCode?: number;
 }
 
-/** What an agent says, and the tools that it calls then. */
+/** A text of the agent, and the tools that it calls after it. */
 export interface Turn {
   say: string;
   calls: Call[];

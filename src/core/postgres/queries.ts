@@ -182,6 +182,14 @@ export function listOf<Value>(
   return sql<Value[]>`${values}::${sql.raw(type)}[]`;
 }
 
+/** The right side of `=` where any of the values will do: `any($1::uuid[])`. One text serves any number of values. */
+export function anyOf<Value>(
+  type: 'uuid' | 'text',
+  values: readonly Value[] | RawBuilder<readonly Value[]>,
+): RawBuilder<Value> {
+  return sql<Value>`any(${values}::${sql.raw(type)}[])`;
+}
+
 /** Rows as PostgreSQL packs them: their values in the order of the names, or null for no rows. */
 export type Packed = readonly (readonly unknown[])[] | null;
 

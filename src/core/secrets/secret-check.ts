@@ -1,5 +1,4 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
-import type { ApiKeyId } from '../ids.ts';
 import { type SecretBox, SecretError, type SecretPlace } from './secrets.ts';
 
 /** A column of sealed values, to be checked when the gateway starts. */
@@ -37,7 +36,7 @@ export async function findSecretFault(
   for (const column of columns) {
     const keyId = keyIdOf(column.column);
     const from = `from "${column.table}" where ${column.column} is not null${column.condition ? ` and ${column.condition}` : ''}`;
-    const found = await em.execute<{ keyId: ApiKeyId; count: number }[]>(
+    const found = await em.execute<{ keyId: string; count: number }[]>(
       `select * from (select ${keyId} as "keyId", count(*)::int as count ${from} group by 1) ids where "keyId" is not null order by 1`,
     );
     for (const { keyId: id, count } of found) {

@@ -1,7 +1,7 @@
 import { type EntityManager, type InferKyselyDB, LockMode, defineEntity, p } from '@mikro-orm/postgresql';
-import { sql } from 'kysely';
+
 import type { OrganizationId } from '../ids.ts';
-import { type Readable, listOf } from '../postgres/queries.ts';
+import { type Readable, anyOf } from '../postgres/queries.ts';
 import type { SealedColumn } from './secret-check.ts';
 import type { SecretBox, SecretPlace } from './secrets.ts';
 
@@ -94,7 +94,7 @@ export async function deleteSecretsOf(em: EntityManager, table: string, ids: rea
     .getKysely<Readable<InferKyselyDB<typeof StoredSecretSchema>>>()
     .deleteFrom('secret')
     .where('owner_table', '=', table)
-    .where('owner_id', '=', sql<string>`any(${listOf('uuid', ids)})`)
+    .where('owner_id', '=', anyOf('uuid', ids))
     .execute();
 }
 

@@ -59,7 +59,7 @@ export const ApiKeyType = nodeType<ApiKeyRow, ShownApiKey>('ApiKey', {
     databaseId: t.expose('id', { type: 'UUID', description: 'The id that REST uses.' }),
     name: t.exposeString('name', { description: 'What it is called; 1 to 100 characters.' }),
     preview: t.exposeString('preview', {
-      description: 'Its first and last characters, to tell keys apart: `wgk_ab12…yz`.',
+      description: 'Its first and last characters, to recognize the key by: `wgk_ab12…yz`.',
     }),
     scopes: t.expose('scopes', { type: [ScopeEnum], description: 'What it may do.' }),
     user: t.field({
@@ -105,7 +105,7 @@ export const ApiKeyType = nodeType<ApiKeyRow, ShownApiKey>('ApiKey', {
 export const ApiKeyConnection = connectionType(ApiKeyType, { of: 'API keys' });
 
 export const ApiKeyFilter = builder.inputType('ApiKeyFilter', {
-  description: 'Which API keys to list. All conditions that are given must hold; an empty list fits nothing.',
+  description: 'Which API keys to list. All given conditions must be met; an empty list matches nothing.',
   validate: acceptingIds(apiKeyFilter, { userIds: 'User' }),
   fields: (t) => ({
     includeRevoked: t.boolean({ defaultValue: false, description: 'Whether to list revoked keys, too.' }),

@@ -3,7 +3,7 @@ import { sql } from 'kysely';
 import type { ApiKeyId, OrganizationId, UserId } from '../../core/ids.ts';
 import { type Order, type Page, type PageArguments, orderingBy, planPage } from '../../core/postgres/keyset.ts';
 import type { OperationContext } from '../../core/operation.ts';
-import { type Readable, type RowOf, asRow, columns, listOf, prepared, queriesOn } from '../../core/postgres/queries.ts';
+import { type Readable, type RowOf, anyOf, asRow, columns, prepared, queriesOn } from '../../core/postgres/queries.ts';
 import { within } from '../../core/postgres/reach.ts';
 import { type Columns, withColumns } from '../../core/postgres/columns.ts';
 import type { Sql } from '../../core/postgres/sql.ts';
@@ -30,7 +30,7 @@ export function findApiKeys(
     db
       .selectFrom('api_key as k')
       .select(shown(asked))
-      .where('k.id', '=', sql<string>`any(${listOf('uuid', ids)})`)
+      .where('k.id', '=', anyOf('uuid', ids))
       .where(within(reachedBy(actor), 'k')),
   );
 }
@@ -59,7 +59,7 @@ function keysOf({ actor }: OperationContext, { organizationId, filter }: ApiKeyL
   const { includeRevoked, userIds, search, createdFrom, createdBefore } = filter;
   let keys = db.selectFrom('api_key as k').where(within(reachedBy(actor), 'k'));
   if (organizationId !== undefined) keys = keys.where('k.organization_id', '=', organizationId);
-  if (userIds != null) keys = keys.where('k.user_id', '=', sql<string>`any(${listOf('uuid', userIds)})`);
+  if (userIds != null) keys = keys.where('k.user_id', '=', anyOf('uuid', userIds));
   // Unlike LIKE, strpos knows no wildcards.
   if (search != null) keys = keys.where(sql<boolean>`strpos(lower(k.name), lower(${search})) > 0`);
   if (createdFrom != null) keys = keys.where('k.created_at', '>=', createdFrom);
@@ -138,7 +138,7 @@ export async function unboundKeysOf(em: EntityManager, userIds: readonly UserId[
     .getKysely<Readable<ApiKeyTables>>()
     .selectFrom('api_key')
     .select('id')
-    .where('user_id', '=', sql<string>`any(${listOf('uuid', userIds)})`)
+    .where('user_id', '=', anyOf('uuid', userIds))
     .where('organization_id', 'is', null)
     .where('revoked_at', 'is', null)
     .execute();
@@ -155,7 +155,7 @@ export async function readKeyVersions(
     db
       .selectFrom('api_key as k')
       .select(['k.id', sql<string>`concat_ws(' ', k.organization_id, ${memberships})`.as('version')])
-      .where('k.id', '=', sql<string>`any(${listOf('uuid', ids)})`)
+      .where('k.id', '=', anyOf('uuid', ids))
       .where('k.revoked_at', 'is', null)
       .where(sql<boolean>`(k.expires_at is null or k.expires_at > ${now()})`),
   );

@@ -119,7 +119,7 @@ function entryKeyOf(key: string) {
 
 const FilterInput = builder.inputType('AuditEntryFilter', {
   description:
-    'Which entries to list. All conditions that are given must hold. Lists have at most 100 items; an empty one fits nothing.',
+    'Which entries to list. All given conditions must be met. Lists have at most 100 items; an empty one matches nothing.',
   validate: z.preprocess(withPlainIds, auditEntryFilter),
   fields: (t) => ({
     actorIds: t.idList({ description: 'Done by any of these users; either id.' }),

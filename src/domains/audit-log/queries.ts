@@ -1,11 +1,11 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
-import type { AuditSource, AuditTables } from '../../core/audit.ts';
+import type { AuditTables } from '../../core/audit.ts';
 import { keysOf } from '../../core/keys-of.ts';
 import type { OrganizationId, UserId } from '../../core/ids.ts';
 import { type Order, type Ordering, type Page, type PageArguments, planPage } from '../../core/postgres/keyset.ts';
 import type { OperationContext } from '../../core/operation.ts';
-import { type Readable, type RowOf, listOf, queriesOn } from '../../core/postgres/queries.ts';
+import { type Readable, type RowOf, anyOf, listOf, queriesOn } from '../../core/postgres/queries.ts';
 import { type Columns, withColumns } from '../../core/postgres/columns.ts';
 import type { ApiKeyTables } from '../api-keys/entity.ts';
 import type { UserTables } from '../users/entity.ts';
@@ -96,11 +96,11 @@ function entriesOf(
     .leftJoin('api_key as k', 'k.id', 'a.key_id')
     .leftJoin('user_account as u', 'u.id', 'k.user_id')
     .where('a.organization_id', '=', organizationId);
-  if (actorIds != null) entries = entries.where('k.user_id', '=', sql<string>`any(${listOf('uuid', actorIds)})`);
-  if (operations != null) entries = entries.where('a.operation', '=', sql<string>`any(${listOf('text', operations)})`);
+  if (actorIds != null) entries = entries.where('k.user_id', '=', anyOf('uuid', actorIds));
+  if (operations != null) entries = entries.where('a.operation', '=', anyOf('text', operations));
   if (isRefused != null) entries = entries.where('a.refusal', isRefused ? 'is not' : 'is', null);
-  if (targetIds != null) entries = entries.where('a.target_id', '=', sql<string>`any(${listOf('uuid', targetIds)})`);
-  if (sources != null) entries = entries.where('a.source', '=', sql<AuditSource>`any(${listOf('text', sources)})`);
+  if (targetIds != null) entries = entries.where('a.target_id', '=', anyOf('uuid', targetIds));
+  if (sources != null) entries = entries.where('a.source', '=', anyOf('text', sources));
   if (times.occurredFrom != null) entries = entries.where('a.occurred_at', '>=', times.occurredFrom);
   if (times.occurredBefore != null) entries = entries.where('a.occurred_at', '<', times.occurredBefore);
   return entries;

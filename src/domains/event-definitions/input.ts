@@ -91,7 +91,7 @@ export const eventDefinitionSearch = z.string().max(1000, 'must be at most 1000 
 /** In GraphQL the kind of a custom object, whose name is given beside it. */
 export const CUSTOM_OBJECT = 'CUSTOM_OBJECT';
 
-/** Conditions for listing definitions. All that are given must hold; an empty list matches nothing. */
+/** Conditions for listing definitions. All that are given must be met; an empty list matches nothing. */
 export const eventDefinitionFilter = z.strictObject({
   search: eventDefinitionSearch.nullish(),
   primaryObjects: z

@@ -11,7 +11,7 @@ import {
 const PROFESSIONAL = SUBSCRIPTION_LEVELS.indexOf('professional');
 
 /**
- * Who may use event definitions (section 5): a key with the scope, in an organization that holds a subscription at professional level or
+ * Who may use event definitions (section 5): a key with the scope, in an organization that has a subscription at professional level or
  * higher in at least one product family.
  */
 export const EVENT_DEFINITIONS: Access = {

@@ -5,7 +5,7 @@ import { type OperationContext, requireOrganization } from '../../core/operation
 import {
   type Readable,
   type RowOf,
-  listOf,
+  anyOf,
   packedRows,
   preparedByShape,
   queriesOn,
@@ -43,7 +43,7 @@ export function customPropertiesOf(
           .selectFrom('event_property as p')
           .select(['p.definition_id as definitionId', packed.as('packed')])
           .where('p.organization_id', '=', sql<string>`${value('organizationId')}`)
-          .where('p.definition_id', '=', sql<string>`any(${value('ids')}::uuid[])`)
+          .where('p.definition_id', '=', anyOf('uuid', value('ids')))
           .groupBy('p.definition_id'),
       ),
     );
@@ -59,7 +59,7 @@ export function countCustomProperties({ sql: reader, actor }: OperationContext):
         .selectFrom('event_property as p')
         .select(['p.definition_id as id', ({ fn }) => fn.countAll<number>().as('count')])
         .where('p.organization_id', '=', requireOrganization(actor).id)
-        .where('p.definition_id', '=', sql<string>`any(${listOf('uuid', ids)})`)
+        .where('p.definition_id', '=', anyOf('uuid', ids))
         .groupBy('p.definition_id'),
     );
     return new Map(rows.map(({ id, count }) => [id, count]));

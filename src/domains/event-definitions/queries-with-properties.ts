@@ -1,7 +1,6 @@
-import { sql } from 'kysely';
 import { type OperationContext, requireOrganization } from '../../core/operation.ts';
 import type { Columns } from '../../core/postgres/columns.ts';
-import { columns, listOf, queriesOn } from '../../core/postgres/queries.ts';
+import { anyOf, columns, queriesOn } from '../../core/postgres/queries.ts';
 import { within } from '../../core/postgres/reach.ts';
 import type { EventDefinitionTables } from './entity.ts';
 import { definitionsOf } from './policy.ts';
@@ -28,7 +27,7 @@ export async function findDefinitionsWithProperties(
           .whereRef('p.definition_id', '=', 'd.id')
           .as('packed'),
       )
-      .where('d.id', '=', sql<string>`any(${listOf('uuid', ids)})`)
+      .where('d.id', '=', anyOf('uuid', ids))
       .where(within(definitionsOf(requireOrganization(actor).id), 'd')),
   );
   return rows.map(({ packed, ...definition }) => ({ ...definition, customProperties: properties.unpack(packed) }));

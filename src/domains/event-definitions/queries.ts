@@ -9,7 +9,7 @@ import {
   planPage,
 } from '../../core/postgres/keyset.ts';
 import { type ActingOrganization, type OperationContext, requireOrganization } from '../../core/operation.ts';
-import { type Readable, type RowOf, columns, preparedByShape, queriesOn } from '../../core/postgres/queries.ts';
+import { type Readable, type RowOf, anyOf, columns, preparedByShape, queriesOn } from '../../core/postgres/queries.ts';
 import { within } from '../../core/postgres/reach.ts';
 import { type Columns, withColumns } from '../../core/postgres/columns.ts';
 import {
@@ -61,10 +61,7 @@ function definitionMeant(
     .where('b.deleted_at', 'is not', null);
   return query
     .where((eb) =>
-      eb.or([
-        eb('d.name', '=', sql<string>`any(${value('names')}::text[])`),
-        eb('d.id', '=', sql<string>`${value('id')}`),
-      ]),
+      eb.or([eb('d.name', '=', anyOf('text', value('names'))), eb('d.id', '=', sql<string>`${value('id')}`)]),
     )
     .where((eb) => eb.not(eb.exists(deleted)))
     .orderBy((eb) => eb('d.name', '=', firstName), 'desc')
@@ -141,7 +138,7 @@ export async function findDefinitions(
       db
         .selectFrom('event_definition as d')
         .select(columns('d', names))
-        .where('d.id', '=', sql<string>`any(${value('ids')}::uuid[])`)
+        .where('d.id', '=', anyOf('uuid', value('ids')))
         .where(within(definitionsOf(value('organizationId')), 'd')),
     ),
   );
@@ -214,7 +211,7 @@ function definitionsThat<Row>(
   if (hasPrimaryObjects)
     found = found.where((eb) =>
       eb.or([
-        eb('d.primary_object', '=', sql<string>`any(${value('primaryObjects')}::text[])`),
+        eb('d.primary_object', '=', anyOf('text', value('primaryObjects'))),
         ...(hasAnyCustomObject ? [isCustomObject] : []),
       ]),
     );

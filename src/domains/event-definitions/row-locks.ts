@@ -1,10 +1,10 @@
 import { LockMode } from '@mikro-orm/postgresql';
-import { sql } from 'kysely';
+
 import { notFound } from '../../core/errors.ts';
 import { groupBy } from '../../core/group-by.ts';
 import type { OrganizationId } from '../../core/ids.ts';
 import type { OperationContext } from '../../core/operation.ts';
-import { type Readable, listOf } from '../../core/postgres/queries.ts';
+import { type Readable, anyOf } from '../../core/postgres/queries.ts';
 import { DEFAULT_PROPERTIES } from './default-properties.ts';
 import { referenceTo } from './definition-reference.ts';
 import { type CustomMatchingId, EventDefinition, type EventDefinitionTables, type EventProperty } from './entity.ts';
@@ -93,12 +93,7 @@ function shareRows(
       .select(['d.id', 'd.name', 'd.primary_object as primaryObject', 'd.custom_matching_id as customMatchingId'])
       .select(['d.include_default_properties as hasDefaults', 'd.deleted_at as deletedAt'])
       .where('d.organization_id', '=', organizationId)
-      .where((eb) =>
-        eb.or([
-          eb('d.name', '=', sql<string>`any(${listOf('text', names)})`),
-          eb('d.id', '=', sql<string>`any(${listOf('uuid', ids)})`),
-        ]),
-      )
+      .where((eb) => eb.or([eb('d.name', '=', anyOf('text', names)), eb('d.id', '=', anyOf('uuid', ids))]))
       // One order for all, so that no two senders wait for each other.
       .orderBy('d.id')
       .forShare()
@@ -111,8 +106,8 @@ function propertiesNamed(em: OperationContext['em'], definitionIds: readonly str
     .getKysely<Tables>()
     .selectFrom('event_property as p')
     .select(['p.definition_id as definitionId', 'p.name', 'p.type', 'p.options'])
-    .where('p.definition_id', '=', sql<string>`any(${listOf('uuid', definitionIds)})`)
-    .where('p.name', '=', sql<string>`any(${listOf('text', [...new Set(names)].filter(isName))})`)
+    .where('p.definition_id', '=', anyOf('uuid', definitionIds))
+    .where('p.name', '=', anyOf('text', [...new Set(names)].filter(isName)))
     .execute();
 }
 

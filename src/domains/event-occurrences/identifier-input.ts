@@ -32,7 +32,7 @@ export type RemoveObjectIdentifiersInput = z.output<typeof removeObjectIdentifie
 
 const anyOf = <Schema extends z.ZodType>(schema: Schema) => z.array(schema).max(100).nullish();
 
-/** Conditions for listing identifiers. All that are given must hold; an empty list matches nothing. */
+/** Conditions for listing identifiers. All that are given must be met; an empty list matches nothing. */
 export const objectIdentifierFilter = z.strictObject({
   objectTypes: anyOf(text({ max: 100 })),
   propertyNames: anyOf(propertyName),

@@ -2,7 +2,7 @@ import { type SelectQueryBuilder, sql } from 'kysely';
 import type { OrganizationId } from '../../core/ids.ts';
 import { type Columns, withColumns } from '../../core/postgres/columns.ts';
 import { type Ordering, type Page, type PageArguments, planPage } from '../../core/postgres/keyset.ts';
-import { type Readable, type RowOf, columns, listOf, queriesOn } from '../../core/postgres/queries.ts';
+import { type Readable, type RowOf, anyOf, columns, listOf, queriesOn } from '../../core/postgres/queries.ts';
 import { type OperationContext, requireOrganization } from '../../core/operation.ts';
 import { type EventOccurrenceTables, OBJECT_IDENTIFIER_COLUMNS } from './entity.ts';
 import type { ObjectIdentifierFilter, RegisterObjectIdentifiersInput } from './identifier-input.ts';
@@ -54,8 +54,7 @@ function identifiersThat<Row>(
     ['i.object_id', filter.objectIds],
   ] as const;
   let found = query.where('i.organization_id', '=', organizationId);
-  for (const [column, given] of conditions)
-    if (given != null) found = found.where(column, '=', sql<string>`any(${listOf('text', given)})`);
+  for (const [column, given] of conditions) if (given != null) found = found.where(column, '=', anyOf('text', given));
   if (filter.createdFrom != null) found = found.where('i.created_at', '>=', filter.createdFrom);
   if (filter.createdBefore != null) found = found.where('i.created_at', '<', filter.createdBefore);
   return found;
@@ -94,7 +93,7 @@ export async function findIdentifiers(
     db
       .selectFrom('object_identifier as i')
       .select(columns('i', withColumns<ObjectIdentifierRow>(asked, COLUMNS, 'id')))
-      .where('i.id', '=', sql<string>`any(${listOf('uuid', ids)})`)
+      .where('i.id', '=', anyOf('uuid', ids))
       .where('i.organization_id', '=', requireOrganization(actor).id),
   );
 }
@@ -109,7 +108,7 @@ export async function deleteIdentifiers(
     .getKysely<Tables>()
     .deleteFrom('object_identifier')
     .where('organization_id', '=', organizationId)
-    .where('id', '=', sql<string>`any(${listOf('uuid', ids)})`)
+    .where('id', '=', anyOf('uuid', ids))
     .returning('id')
     .execute();
   return deleted.map(({ id }) => id);

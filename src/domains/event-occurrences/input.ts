@@ -55,7 +55,7 @@ export const sendEventOccurrencesInput = z.strictObject({
 });
 export type SendEventOccurrencesInput = z.output<typeof sendEventOccurrencesInput>;
 
-/** Conditions for listing or counting occurrences. All that are given must hold. */
+/** Conditions for listing or counting occurrences. All that are given must be met. */
 export const eventOccurrenceFilter = z.strictObject({
   objectId: objectId.nullish(),
   email: z.string().max(254, 'must be at most 254 characters').toLowerCase().nullish(),

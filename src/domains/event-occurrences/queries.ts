@@ -4,7 +4,7 @@ import { groupBy } from '../../core/group-by.ts';
 import { type Ordering, type Page, type PageArguments, planPage } from '../../core/postgres/keyset.ts';
 import { type OperationContext, requireOrganization } from '../../core/operation.ts';
 import { pagesOf } from '../../core/postgres/pages.ts';
-import { type Readable, type RowOf, columns, listOf, queriesOn } from '../../core/postgres/queries.ts';
+import { type Readable, type RowOf, anyOf, columns, listOf, queriesOn } from '../../core/postgres/queries.ts';
 import { within } from '../../core/postgres/reach.ts';
 import { type Columns, withColumns } from '../../core/postgres/columns.ts';
 import type { EventDefinitionTables } from '../event-definitions/entity.ts';
@@ -104,7 +104,7 @@ export function countsOfOccurrences(
             .where(thatFit(filter))
             .as('count'),
         )
-        .where('d.id', '=', sql<string>`any(${listOf('uuid', definitionIds)})`)
+        .where('d.id', '=', anyOf('uuid', definitionIds))
         .where(within(reach, 'd')),
     );
     return new Map(rows.map(({ id, count }) => [id, count ?? 0]));
@@ -135,7 +135,7 @@ export function countsByDay(
             .as('counted'),
         )
         .select(['d.id', 'counted.day', 'counted.count'])
-        .where('d.id', '=', sql<string>`any(${listOf('uuid', definitionIds)})`)
+        .where('d.id', '=', anyOf('uuid', definitionIds))
         .where(within(reach, 'd')),
     );
     const days = groupBy(rows, ({ id }) => id);

@@ -141,7 +141,7 @@ export const eventOccurrenceRoutes = [
     tag,
     summary: 'List event occurrences by the moment of occurring, the latest first.',
     description:
-      'All conditions must hold. Beside the named parameters, `property.<name>` compares the value of an event property, and `objectProperty.<name>` finds the record by a registered identifier (for a contact also by `email`); it needs `objectType`. Occurrences of `NO_OBJECT` events are not stored.',
+      'All conditions must be met. Beside the named parameters, `property.<name>` compares the value of an event property, and `objectProperty.<name>` finds the record by a registered identifier (for a contact also by `email`); it needs `objectType`. Occurrences of `NO_OBJECT` events are not stored.',
     input: searchEventOccurrencesInput,
     output: occurrenceListDocument,
     status: 200,

@@ -63,7 +63,7 @@ const named = {
     .optional(),
 };
 
-/** The search of the REST API over the occurrences of all events of the organization. All conditions must hold. */
+/** The search of the REST API over the occurrences of all events of the organization. All conditions must be met. */
 export const searchEventOccurrencesInput = z
   .object(named)
   .catchall(z.unknown())

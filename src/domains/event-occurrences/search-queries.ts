@@ -2,7 +2,7 @@ import { type Expression, type SqlBool, expressionBuilder, sql } from 'kysely';
 import type { OrganizationId } from '../../core/ids.ts';
 import { type Ordering, type Page, type PagePlan, planPage } from '../../core/postgres/keyset.ts';
 import { type OperationContext, requireOrganization } from '../../core/operation.ts';
-import { type Readable, listOf, queriesOn } from '../../core/postgres/queries.ts';
+import { type Readable, anyOf, queriesOn } from '../../core/postgres/queries.ts';
 import { within } from '../../core/postgres/reach.ts';
 import type { EventDefinitionTables } from '../event-definitions/entity.ts';
 import { definitionsOf } from '../event-definitions/operations.ts';
@@ -51,7 +51,7 @@ function conditions(organizationId: OrganizationId, search: OccurrenceSearch): E
 
 function hasId(ids: readonly string[]): Expression<SqlBool> {
   // A UUID is stored in lower case.
-  const given = sql<string>`any(${listOf('text', [...ids, ...ids.map((id) => id.toLowerCase())])})`;
+  const given = anyOf('text', [...ids, ...ids.map((id) => id.toLowerCase())]);
   return eb.or([eb(sql<string>`o.id::text`, '=', given), eb('o.uuid', '=', given)]);
 }
 

@@ -66,7 +66,7 @@ const InvitationType = nodeType<InvitationRow>('OrganizationInvitation', {
 });
 
 const FilterInput = builder.inputType('OrganizationInvitationFilter', {
-  description: 'Which invitations to list. All conditions that are given must hold; an empty list fits nothing.',
+  description: 'Which invitations to list. All given conditions must be met; an empty list matches nothing.',
   validate: invitationFilter,
   fields: (t) => ({
     roles: t.field({ type: [RoleEnum], description: 'To one of these roles.' }),

@@ -15,7 +15,7 @@ const token = text({ min: 1, max: 255 });
 export const inviteOrganizationMemberInput = z.strictObject({ email, role: withDefault(z.enum(ROLES), 'member') });
 export type InviteOrganizationMemberInput = z.output<typeof inviteOrganizationMemberInput>;
 
-/** Conditions of a list of invitations, all of which hold; each absent, null, or given. A list of nothing fits nothing. */
+/** Conditions of a list of invitations, all of which must be met; each absent, null, or given. An empty list matches nothing. */
 export const invitationFilter = z.strictObject({
   roles: z.array(z.enum(ROLES)).max(100).nullish(),
   search: text({ max: 254 }).nullish(),

@@ -1,9 +1,9 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { type Expression, type SqlBool, sql } from 'kysely';
+import { type ExpressionBuilder, sql } from 'kysely';
 import type { OrganizationId, UserId } from '../../core/ids.ts';
 import { type Order, type Page, type PageArguments, orderingBy, planPage } from '../../core/postgres/keyset.ts';
-import type { OperationContext, Role } from '../../core/operation.ts';
-import { type Readable, type RowOf, asRow, columns, listOf, queriesOn } from '../../core/postgres/queries.ts';
+import type { OperationContext } from '../../core/operation.ts';
+import { type Readable, type RowOf, anyOf, asRow, columns, queriesOn } from '../../core/postgres/queries.ts';
 import { type Columns, withColumns } from '../../core/postgres/columns.ts';
 import type { OrganizationTables } from '../organizations/entity.ts';
 import type { UserTables } from '../users/entity.ts';
@@ -11,6 +11,7 @@ import { INVITATION_COLUMNS, type Invitation, type InvitationTables } from './en
 import type { InvitationFilter } from './input.ts';
 
 type Tables = InvitationTables & OrganizationTables & UserTables;
+type Aliased = Readable<Tables> & { i: Readable<Tables>['invitation'] };
 const db = queriesOn<Tables>();
 const tablesOf = (em: EntityManager) => em.getKysely<Readable<Tables>>();
 
@@ -22,14 +23,16 @@ const shown = (asked: Columns<InvitationRow>, ...always: (keyof InvitationRow)[]
   columns('i', withColumns<InvitationRow>(asked, SHOWN, 'id', ...always));
 
 /** Whether an invitation can be accepted: it has not expired, and who made it still administers the organization. */
-function isOpen(at: Date): Expression<SqlBool> {
-  const inviter = db
-    .selectFrom('membership as a')
-    .select('a.user_id')
-    .where('a.organization_id', '=', sql<string>`i.organization_id`)
-    .where('a.user_id', '=', sql<string>`i.inviter_id`)
-    .where('a.role', '=', 'admin');
-  return sql<SqlBool>`i.expires_at > ${at} and exists (${inviter})`;
+function isOpen(at: Date) {
+  return (eb: ExpressionBuilder<Aliased, 'i'>) => {
+    const inviter = eb
+      .selectFrom('membership as a')
+      .select('a.user_id')
+      .whereRef('a.organization_id', '=', 'i.organization_id')
+      .whereRef('a.user_id', '=', 'i.inviter_id')
+      .where('a.role', '=', 'admin');
+    return eb.and([eb('i.expires_at', '>', at.toISOString()), eb.exists(inviter)]);
+  };
 }
 
 const openInvitations = (now: OperationContext['now']) => db.selectFrom('invitation as i').where(isOpen(now()));
@@ -45,7 +48,7 @@ export function findInvitations(
     openInvitations(now)
       .select(shown(asked))
       .where('i.organization_id', '=', organizationId)
-      .where('i.id', '=', sql<string>`any(${listOf('uuid', ids)})`),
+      .where('i.id', '=', anyOf('uuid', ids)),
   );
 }
 
@@ -73,7 +76,7 @@ function invitationsThat(
 ) {
   const { roles, search, createdFrom, createdBefore } = filter;
   let found = openInvitations(now).where('i.organization_id', '=', organizationId);
-  if (roles != null) found = found.where('i.role', '=', sql<Role>`any(${listOf('text', roles)})`);
+  if (roles != null) found = found.where('i.role', '=', anyOf('text', roles));
   if (search != null) found = found.where(sql<boolean>`strpos(i.email, lower(${search})) > 0`);
   if (createdFrom != null) found = found.where('i.created_at', '>=', createdFrom);
   if (createdBefore != null) found = found.where('i.created_at', '<', createdBefore);

@@ -93,7 +93,7 @@ export async function mergeNamed(
   return [...kept, ...given.flatMap(({ name }) => (kept.includes(name) ? [] : [name]))];
 }
 
-/** Stores tokens in place of earlier ones, and says on the row when they are to be refreshed. A refresh token that is not renewed stays. */
+/** Stores tokens in place of earlier ones, and sets on the row when they are to be refreshed. A refresh token that is not renewed stays. */
 export async function storeTokens(
   em: EntityManager,
   secrets: Store,

@@ -1,7 +1,7 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { sql } from 'kysely';
+
 import type { OrganizationId, UserId } from '../../core/ids.ts';
-import { type Readable, listOf } from '../../core/postgres/queries.ts';
+import { type Readable, anyOf } from '../../core/postgres/queries.ts';
 import { deleteSecretsOf } from '../../core/secrets/secret-store.ts';
 import { AUTHORIZATION_TABLE, CONNECTION_TABLE } from './credentials.ts';
 import type { McpConnectionTables } from './entity.ts';
@@ -40,7 +40,7 @@ export async function deleteConnections(
 
 /** Deletes connections that are locked, with their authorizations that wait, and all secrets. */
 export async function deleteConnectionRows(em: EntityManager, ids: readonly string[]): Promise<void> {
-  const given = sql<string>`any(${listOf('uuid', ids)})`;
+  const given = anyOf('uuid', ids);
   const waiting = await tablesOf(em)
     .deleteFrom('mcp_authorization')
     .where('connection_id', '=', given)

@@ -50,7 +50,7 @@ const TRANSPORT_HEADERS = new Set([
 type KeyFault = ReturnType<typeof keyRule>;
 type FieldFault = ReturnType<typeof rule>;
 
-/** Text by name, 1 to 256 characters. `__proto__` is no name: a plain object could not hold it, and what vanishes silently misleads. */
+/** Text by name, 1 to 256 characters. `__proto__` is refused: a plain object would lose it silently. */
 function named<Value extends z.ZodType<string | null>>(value: Value, faultOf: (key: string) => KeyFault | undefined) {
   const record = z.record(text({ min: 1, max: 256 }), value);
   return z.preprocess((given, context) => {
@@ -183,7 +183,7 @@ function authFaults(
 
 /**
  * Exactly one of two shapes, distinguished by `type`, whose absence means `remote`. A `clientId` given with oauth is used as it is, before any
- * registration, whatever `oauthRegistration` says.
+ * registration, whatever `oauthRegistration` is.
  */
 export const createMcpConnectionInput = z.preprocess(
   (given, context) => {
@@ -220,7 +220,7 @@ export const updateMcpConnectionInput = z.strictObject({
 });
 export type UpdateMcpConnectionInput = z.output<typeof updateMcpConnectionInput>;
 
-/** Conditions of a list of connections, all of which hold; each absent, null, or given. A list of nothing fits nothing. */
+/** Conditions of a list of connections, all of which must be met; each absent, null, or given. An empty list matches nothing. */
 export const mcpConnectionFilter = z.strictObject({
   types: z.array(z.enum(TYPES)).max(100).nullish(),
   visibilities: z.array(z.enum(VISIBILITIES)).max(100).nullish(),

@@ -65,7 +65,7 @@ export function requireManager(actor: Actor, visibility: Visibility): ActingOrga
 }
 
 /**
- * Loads a connection that the caller may manage; `lock` holds it until the transaction ends.
+ * Loads a connection that the caller may manage; `lock` locks it until the transaction ends.
  * @throws NotFoundError; ForbiddenError for a shared one when the caller is no admin.
  */
 export async function loadManaged(

@@ -1,8 +1,8 @@
-import { type SqlBool, sql } from 'kysely';
+import { type ExpressionBuilder, type SqlBool, sql } from 'kysely';
 import { z } from 'zod';
 import { type Order, type Page, type PageArguments, orderingBy, planPage } from '../../core/postgres/keyset.ts';
 import type { OperationContext } from '../../core/operation.ts';
-import { type Readable, type RowOf, asRow, listOf, queriesOn, snake } from '../../core/postgres/queries.ts';
+import { type Readable, type RowOf, anyOf, asRow, queriesOn, snake } from '../../core/postgres/queries.ts';
 import { within } from '../../core/postgres/reach.ts';
 import { type Columns, withColumns } from '../../core/postgres/columns.ts';
 import type { McpConnection, McpConnectionTables } from './entity.ts';
@@ -10,6 +10,7 @@ import type { McpConnectionFilter } from './input.ts';
 import { reachedBy } from './policy.ts';
 
 const db = queriesOn<McpConnectionTables>();
+type Aliased = Readable<McpConnectionTables> & { c: Readable<McpConnectionTables>['mcp_connection'] };
 
 /** What is shown of a connection; how its tokens are kept is not. */
 const SHOWN = [
@@ -83,14 +84,14 @@ export interface McpConnectionList {
 
 /** The conditions of a list. Unlike LIKE, strpos knows no wildcards. */
 function fits({ types, visibilities, search, createdFrom, createdBefore }: McpConnectionFilter) {
-  const conditions = [
-    types && sql<SqlBool>`c.type = any(${listOf('text', types)})`,
-    visibilities && sql<SqlBool>`c.visibility = any(${listOf('text', visibilities)})`,
-    search != null && sql<SqlBool>`strpos(lower(c.name), lower(${search})) > 0`,
-    createdFrom != null && sql<SqlBool>`c.created_at >= ${createdFrom}`,
-    createdBefore != null && sql<SqlBool>`c.created_at < ${createdBefore}`,
-  ].filter((condition) => typeof condition === 'object' && condition !== null);
-  return conditions.length > 0 ? sql.join<SqlBool>(conditions, sql` and `) : sql<SqlBool>`true`;
+  return (eb: ExpressionBuilder<Aliased, 'c'>) =>
+    eb.and([
+      ...(types ? [eb('c.type', '=', anyOf('text', types))] : []),
+      ...(visibilities ? [eb('c.visibility', '=', anyOf('text', visibilities))] : []),
+      ...(search == null ? [] : [sql<SqlBool>`strpos(lower(c.name), lower(${search})) > 0`]),
+      ...(createdFrom == null ? [] : [eb('c.created_at', '>=', createdFrom)]),
+      ...(createdBefore == null ? [] : [eb('c.created_at', '<', createdBefore)]),
+    ]);
 }
 
 export async function pageOfConnections(
@@ -125,7 +126,7 @@ export function findConnections(
   asked?: Columns<McpConnectionRow>,
 ): Promise<McpConnectionRow[]> {
   const connections = connectionsWith(withColumns<McpConnectionRow>(asked, ALL, 'id'), context);
-  return context.sql.all(connections.where('c.id', '=', sql<string>`any(${listOf('uuid', ids)})`));
+  return context.sql.all(connections.where('c.id', '=', anyOf('uuid', ids)));
 }
 
 /** The connections that the caller sees and that one of the references names, by id or by name. */
@@ -139,12 +140,7 @@ export function findReferenced(
       .selectFrom('mcp_connection as c')
       .select(['c.id', 'c.name'])
       .where(within(reachedBy(actor), 'c'))
-      .where((eb) =>
-        eb.or([
-          eb('c.id', '=', sql<string>`any(${listOf('uuid', ids)})`),
-          eb('c.name', '=', sql<string>`any(${listOf('text', references)})`),
-        ]),
-      )
+      .where((eb) => eb.or([eb('c.id', '=', anyOf('uuid', ids)), eb('c.name', '=', anyOf('text', references))]))
       .orderBy('c.id'),
   );
 }

@@ -92,7 +92,7 @@ const CLOSE = 'You can close this window, or go on to <a href="/mcp-connections"
 const TRY_AGAIN =
   'To try again, authorize it among <a href="/mcp-connections">the MCP connections</a>, or open the new address that <code>authorizeMcpServer</code> or <code>POST /v1/mcp-connections/{id}/authorize</code> answers.';
 
-/** One that is not known says nothing of a connection: it may have been completed, and stand. */
+/** An unknown state proves nothing about a connection: its authorization may have been completed already. */
 function titleOf(result: CallbackResult): string {
   if (result.kind === 'connected') return 'Connected';
   return result.name === null ? 'Nothing to complete' : 'Not connected';

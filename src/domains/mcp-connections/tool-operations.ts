@@ -41,7 +41,7 @@ async function loadVisible(em: EntityManager, actor: Actor, id: string): Promise
   return connection;
 }
 
-/** Bounded by what it holds, in characters of JSON: how much a server says of its tools is up to it. */
+/** Bounded by the characters of JSON in it, because a server decides how long the descriptions of its tools are. */
 const CACHE = {
   ttl: 30_000,
   maxSize: 16 * 1024 * 1024,

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { OperationContext } from '../../core/operation.ts';
-import { listOf, queriesOn } from '../../core/postgres/queries.ts';
+import { anyOf, queriesOn } from '../../core/postgres/queries.ts';
 import type { McpConnectionTables } from './entity.ts';
 
 const db = queriesOn<McpConnectionTables>();
@@ -15,7 +15,7 @@ export async function readConnectionVersions(
     db
       .selectFrom('mcp_connection as c')
       .select(['c.id', sql<string>`concat_ws(' ', c.updated_at, c.status, c.last_checked_at, ${isOver})`.as('version')])
-      .where('c.id', '=', sql<string>`any(${listOf('uuid', ids)})`),
+      .where('c.id', '=', anyOf('uuid', ids)),
   );
   return new Map(rows.map(({ id, version }) => [id, version]));
 }

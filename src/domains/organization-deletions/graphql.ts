@@ -63,7 +63,7 @@ mutation('deleteOrganization', {
   payload: (t) => ({
     deletionJob: t.field({
       type: DeletionJobType,
-      description: 'The job that deletes what the organization holds. `deletionJob` follows it.',
+      description: 'The job that deletes everything in the organization. `deletionJob` follows it.',
       resolve: ({ deletionJob }) => deletionJob,
     }),
     deletedId: t.id({

@@ -14,7 +14,7 @@ import { DELETE_ORGANIZATION } from './policy.ts';
 import { type DeletionPreview, findDeletionPreview } from './queries.ts';
 
 /**
- * Ends an organization at once for everybody, and queues the deletion of what it holds; docs/deletion.md says what that is. Once it is answered,
+ * Ends an organization at once for everybody, and queues the deletion of everything in it, which docs/deletion.md lists. Once it is answered,
  * no key reaches the organization and nothing is written in it. It cannot be called off.
  * @throws ValidationError when `confirmSlug` is not its slug; NotFoundError when another organization is named.
  */

@@ -41,7 +41,7 @@ export type OrganizationReference = z.output<typeof organizationReference>;
 
 const roles = z.array(z.enum(ROLES)).max(100).nullish();
 
-/** Conditions of a list of organizations, all of which hold; each absent, null, or given. A list of nothing fits nothing. */
+/** Conditions of a list of organizations, all of which must be met; each absent, null, or given. An empty list matches nothing. */
 export const organizationFilter = z.strictObject({ roles, search: text({ max: 100 }).nullish(), ...createdBetween });
 export type OrganizationFilter = z.output<typeof organizationFilter>;
 

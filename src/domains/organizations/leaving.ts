@@ -1,7 +1,7 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { sql } from 'kysely';
+
 import type { OrganizationId, UserId } from '../../core/ids.ts';
-import { type Readable, listOf } from '../../core/postgres/queries.ts';
+import { type Readable, anyOf } from '../../core/postgres/queries.ts';
 import { Organization, type OrganizationTables } from './entity.ts';
 import { lockOrganization } from './lock.ts';
 
@@ -65,7 +65,7 @@ export async function leaveOrganizations(
   const emptied = await db
     .updateTable('organization as o')
     .set({ slug: null })
-    .where('o.id', '=', sql<string>`any(${listOf('uuid', ids)})`)
+    .where('o.id', '=', anyOf('uuid', ids))
     .where((eb) => {
       const members = eb.selectFrom('membership as m').select('m.user_id').whereRef('m.organization_id', '=', 'o.id');
       return eb.not(eb.exists(members));

@@ -11,7 +11,7 @@ import {
   planPage,
 } from '../../core/postgres/keyset.ts';
 import type { OperationContext, Role } from '../../core/operation.ts';
-import { type Readable, type RowOf, asRow, columns, listOf, queriesOn } from '../../core/postgres/queries.ts';
+import { type Readable, type RowOf, anyOf, asRow, columns, queriesOn } from '../../core/postgres/queries.ts';
 import { within } from '../../core/postgres/reach.ts';
 import { type Columns, withColumns } from '../../core/postgres/columns.ts';
 import type { UserRow } from '../users/operations.ts';
@@ -52,7 +52,7 @@ export async function findOrganizations(
   return reader.all(
     reached(actor)
       .select(columns('o', withColumns<OrganizationRow>(asked, SHOWN, 'id')))
-      .where('o.id', '=', sql<string>`any(${listOf('uuid', ids)})`),
+      .where('o.id', '=', anyOf('uuid', ids)),
   );
 }
 
@@ -88,7 +88,7 @@ function organizationsThat(
   { roles, search, createdFrom, createdBefore }: OrganizationFilter,
 ) {
   let found = reached(actor);
-  if (roles != null) found = found.where('m.role', '=', sql<Role>`any(${listOf('text', roles)})`);
+  if (roles != null) found = found.where('m.role', '=', anyOf('text', roles));
   if (search != null)
     found = found.where(sql<boolean>`strpos(lower(concat_ws(' ', o.name, o.slug)), lower(${search})) > 0`);
   if (createdFrom != null) found = found.where('o.created_at', '>=', createdFrom);
@@ -125,7 +125,7 @@ export function memberCountsOf({ sql: reader }: Pick<OperationContext, 'sql'>): 
       db
         .selectFrom('membership as m')
         .select(['m.organization_id as id', ({ fn }) => fn.countAll<number>().as('count')])
-        .where('m.organization_id', '=', sql<string>`any(${listOf('uuid', organizationIds)})`)
+        .where('m.organization_id', '=', anyOf('uuid', organizationIds))
         .groupBy('m.organization_id'),
     );
     return new Map(rows.map(({ id, count }) => [id, count]));
@@ -143,7 +143,7 @@ export function rolesOf({ actor, sql: reader }: OperationContext): LoadBatch<str
         .selectFrom('membership as m')
         .select(['m.organization_id as id', 'm.role'])
         .where('m.user_id', '=', actor.userId)
-        .where('m.organization_id', '=', sql<string>`any(${listOf('uuid', organizationIds)})`),
+        .where('m.organization_id', '=', anyOf('uuid', organizationIds)),
     );
     return new Map(rows.map(({ id, role }) => [id, role]));
   };
@@ -181,7 +181,7 @@ export function findMembers(
   return reader.all(
     membersOf(organizationId)
       .select(names.map((name) => MEMBER_COLUMNS[name]))
-      .where('m.user_id', '=', sql<string>`any(${listOf('uuid', userIds)})`),
+      .where('m.user_id', '=', anyOf('uuid', userIds)),
   );
 }
 
@@ -204,7 +204,7 @@ function membersThat({
   filter: { roles, search, createdFrom, createdBefore },
 }: Pick<MemberList, 'organizationId' | 'filter'>) {
   let found = membersOf(organizationId);
-  if (roles != null) found = found.where('m.role', '=', sql<Role>`any(${listOf('text', roles)})`);
+  if (roles != null) found = found.where('m.role', '=', anyOf('text', roles));
   if (search != null)
     found = found.where(sql<boolean>`strpos(lower(concat_ws(' ', u.name, u.email)), lower(${search})) > 0`);
   if (createdFrom != null) found = found.where('m.created_at', '>=', createdFrom);

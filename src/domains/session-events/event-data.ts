@@ -69,8 +69,8 @@ const DOCUMENTED = {
 };
 
 /**
- * The data of one event as the JSON that is stored, which says it as it came: at most 1 MiB, 100 levels deep, without `__proto__`, NUL
- * characters (PostgreSQL cannot query JSON that holds one), lone surrogates and numbers that JSON cannot write.
+ * The data of one event as JSON text, stored as it was sent: at most 1 MiB, 100 levels deep, without `__proto__`, NUL
+ * characters (PostgreSQL cannot query JSON that contains one), lone surrogates and numbers that JSON cannot write.
  */
 export const eventData = z
   .unknown()

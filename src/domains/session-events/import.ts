@@ -3,7 +3,7 @@ import { sql } from 'kysely';
 import { DomainError, invalid } from '../../core/errors.ts';
 import type { SessionId, UserId } from '../../core/ids.ts';
 import { type Actor, type OperationContext, SCOPES } from '../../core/operation.ts';
-import { listOf, queriesOn } from '../../core/postgres/queries.ts';
+import { anyOf, queriesOn } from '../../core/postgres/queries.ts';
 import type { Sql } from '../../core/postgres/sql.ts';
 import { parseInput } from '../../core/validation.ts';
 import type { OrganizationTables } from '../organizations/entity.ts';
@@ -15,7 +15,7 @@ import { appendSessionEvents } from './operations.ts';
 
 const db = queriesOn<SessionEventTables & SessionTables & OrganizationTables>();
 
-/** A line holds an event of at most 1 MiB, perhaps with every character escaped. */
+/** A line contains an event of at most 1 MiB, perhaps with every character escaped. */
 const MAX_LINE_BYTES = 8 * 1024 * 1024;
 /** A batch ends here, however few events it has. */
 const MAX_BATCH_BYTES = 4 * 1024 * 1024;
@@ -151,14 +151,14 @@ async function findLongest(
       .selectFrom('session_event_batch')
       .select(['first_id as firstId', 'last_id as lastId'])
       .where('session_id', '=', sessionId)
-      .where('batch_id', '=', sql<string>`any(${listOf('text', batchIds)})`)
+      .where('batch_id', '=', anyOf('text', batchIds))
       .orderBy(sql`last_id - first_id`, 'desc')
       .limit(1),
   );
   return row && { ...row, isReplayed: true };
 }
 
-/** Lines in UTF-8, one at a time; never holds more than one of the longest kind. */
+/** Lines in UTF-8, one at a time; keeps at most one line of the maximum length in memory. */
 async function* readLines(source: AsyncIterable<Uint8Array>): AsyncGenerator<TextLine, void, undefined> {
   const decoder = new TextDecoder('utf-8', { fatal: true });
   let parts: Buffer[] = [];

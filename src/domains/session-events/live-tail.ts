@@ -37,7 +37,7 @@ export const tailSessionEvents = guarded(
     context: OperationContext,
     tail: Tail,
   ): Promise<AsyncGenerator<readonly SessionEventRow[], void, undefined>> => {
-    // Notifications are the primary's; a replica may not have yet what they tell of.
+    // Notifications are the primary's; a replica may not have their rows yet.
     const following = { ...context, sql: context.sql.primary };
     await readStreamHead(following, tail.sessionId);
     const topics = [sessionTopic(tail.sessionId), apiKeyTopic(context.actor.keyId)];

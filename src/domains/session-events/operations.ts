@@ -136,7 +136,7 @@ export interface AppendedEvents {
 /**
  * Appends events to a session's stream, all or none, and notifies those who follow it.
  *
- * One statement, and so one transaction. It updates the head of the stream first and holds that row until the commit, so ids become
+ * One statement, and so one transaction. It updates the head of the stream first and locks that row until the commit, so ids become
  * visible in the order in which they were drawn. Twins of one batch meet at the same row; the later one then breaks the key of the batch.
  * Where many append to one session they wait in a queue, without a connection meanwhile.
  * @throws ConflictError when the session is finished, or the batch id was used for another batch; NotFoundError and ForbiddenError as for
@@ -167,7 +167,7 @@ export const appendSessionEvents = guarded(
 /**
  * One append of a session at a time in this process: the others would wait for the head of the stream, each with a connection that everybody
  * else is in need of.
- * @throws DomainError 503 with `Retry-After` when the turn does not come in time.
+ * @throws DomainError 503 with `Retry-After` when earlier appends take too long.
  */
 async function inTurn<Result>(
   { appendQueue, timing }: OperationContext,

@@ -5,7 +5,15 @@ import { keysOf } from '../../core/keys-of.ts';
 import type { OrganizationId, SessionId, UserId } from '../../core/ids.ts';
 import { type PageArguments, isBackward } from '../../core/postgres/keyset.ts';
 import type { OperationContext, Role } from '../../core/operation.ts';
-import { type Readable, type RowOf, listOf, preparedByShape, queriesOn, snake } from '../../core/postgres/queries.ts';
+import {
+  type Readable,
+  type RowOf,
+  anyOf,
+  listOf,
+  preparedByShape,
+  queriesOn,
+  snake,
+} from '../../core/postgres/queries.ts';
 import { within } from '../../core/postgres/reach.ts';
 import { type Columns, withColumns } from '../../core/postgres/columns.ts';
 import type { SessionTables } from '../sessions/entity.ts';
@@ -39,7 +47,7 @@ export interface SessionEventWindow {
   readonly maxBytes?: number;
 }
 
-/** A thousand events of 1 MiB would be more than a process can hold. */
+/** A thousand events of 1 MiB would be more than the memory of a process. */
 const MAX_PAGE_BYTES = 16 * 1024 * 1024;
 
 export interface SessionEventSlice {
@@ -86,7 +94,7 @@ function readableSessions(role: Role, value: Value, isOne: boolean) {
   const caller = { organizationId: value('organizationId'), userId: value('userId'), role };
   return db
     .selectFrom('session as s')
-    .where('s.id', '=', isOne ? theOnly(value) : sql<string>`any(${value('sessionIds')}::uuid[])`)
+    .where('s.id', '=', isOne ? theOnly(value) : anyOf('uuid', value('sessionIds')))
     .where(within(readableBy(caller), 's'));
 }
 

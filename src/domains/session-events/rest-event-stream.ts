@@ -4,7 +4,7 @@ import { type SessionEventRow, eventToJson } from './queries.ts';
 
 /**
  * Pages of events as server-sent events: the id of each is its cursor, so that a client resumes where it was. `event: end` follows the last one;
- * `event: error` says why there are no more: the caller may not see them, or the gateway failed.
+ * `event: error` gives the reason why there are no more: the caller may not see them, or the gateway failed.
  */
 export function toEventStream(
   { toDomainError }: Pick<OperationContext, 'toDomainError'>,

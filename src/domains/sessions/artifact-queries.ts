@@ -1,8 +1,7 @@
-import { type RawBuilder, sql } from 'kysely';
 import type { LoadBatch } from '../../core/graphql/batches.ts';
 import { groupBy } from '../../core/group-by.ts';
 import type { OperationContext } from '../../core/operation.ts';
-import { type Readable, type RowOf, columns, listOf, preparedByShape, queriesOn } from '../../core/postgres/queries.ts';
+import { type Readable, type RowOf, anyOf, columns, preparedByShape, queriesOn } from '../../core/postgres/queries.ts';
 import { within } from '../../core/postgres/reach.ts';
 import { type Columns, withColumns } from '../../core/postgres/columns.ts';
 import {
@@ -35,7 +34,7 @@ export function artifactsOf(
         db
           .selectFrom('artifact as a')
           .select(columns('a', names))
-          .where('a.session_id', '=', sql<string>`any(${value('ids')}::uuid[])`)
+          .where('a.session_id', '=', anyOf('uuid', value('ids')))
           .orderBy('a.session_id')
           .orderBy('a.created_at')
           .orderBy('a.id'),
@@ -59,7 +58,7 @@ export function pullRequestsOf(
         db
           .selectFrom('pull_request as r')
           .select(columns('r', names))
-          .where('r.artifact_id', '=', sql<string>`any(${value('ids')}::uuid[])`)
+          .where('r.artifact_id', '=', anyOf('uuid', value('ids')))
           .orderBy('r.artifact_id')
           .orderBy('r.created_at')
           .orderBy('r.id'),
@@ -80,7 +79,7 @@ export function findArtifacts(
       .selectFrom('artifact as a')
       .innerJoin('session as s', 's.id', 'a.session_id')
       .select(columns('a', withColumns<ArtifactRow>(asked, ARTIFACT_COLUMNS, 'id')))
-      .where('a.id', '=', oneOf(ids))
+      .where('a.id', '=', anyOf('uuid', ids))
       .where(within(readableBy(callerOf(actor)), 's')),
   );
 }
@@ -97,12 +96,10 @@ export function findPullRequests(
       .innerJoin('artifact as a', 'a.id', 'r.artifact_id')
       .innerJoin('session as s', 's.id', 'a.session_id')
       .select(columns('r', withColumns<PullRequestRow>(asked, PULL_REQUEST_COLUMNS, 'id')))
-      .where('r.id', '=', oneOf(ids))
+      .where('r.id', '=', anyOf('uuid', ids))
       .where(within(readableBy(callerOf(actor)), 's')),
   );
 }
-
-const oneOf = (ids: readonly string[]): RawBuilder<string> => sql`any(${listOf('uuid', ids)})`;
 
 /** An artifact that was just written, as it will be read. */
 export function artifactRow({ id, organization, session, type, createdAt, updatedAt }: Artifact): ArtifactRow {

@@ -1,7 +1,7 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { sql } from 'kysely';
+
 import type { OrganizationId, UserId } from '../../core/ids.ts';
-import { type Readable, listOf } from '../../core/postgres/queries.ts';
+import { type Readable, anyOf } from '../../core/postgres/queries.ts';
 import type { SessionTables } from './entity.ts';
 
 /** How sessions go with an account or an organization. Each part runs in the caller's transaction. */
@@ -29,7 +29,7 @@ export async function deleteSessions(
       : some.where('creator_id', '=', whose.privateOf).where('visibility', '=', 'private');
   const found = (await sessions.execute()).map(({ id }) => id);
   if (found.length === 0) return { found, deleted: [] };
-  const given = sql<string>`any(${listOf('uuid', found)})`;
+  const given = anyOf('uuid', found);
   await tables
     .selectFrom('session_stream')
     .select('session_id')

@@ -55,7 +55,7 @@ const ProjectSchema = defineEntity({
   },
 });
 
-/** What sessions are grouped by. Comes to be with the first session that is recorded for it. */
+/** A group of sessions, created with the first session that is recorded for it. */
 export class Project extends ProjectSchema.class {}
 ProjectSchema.setClass(Project);
 
@@ -127,7 +127,7 @@ const SessionStreamSchema = defineEntity({
 });
 
 /**
- * The head of a session's event stream. Whoever appends updates this row first, and so holds it until the commit: ids are drawn and become
+ * The head of a session's event stream. Whoever appends updates this row first, and so locks it until the commit: ids are drawn and become
  * visible in the same order, and a reader that follows the last id it has seen misses nothing.
  */
 export class SessionStream extends SessionStreamSchema.class {}

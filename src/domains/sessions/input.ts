@@ -80,7 +80,7 @@ const sourcePullRequest = z.strictObject({
   isDraft: withDefault(z.boolean(), false),
 });
 
-/** What a runner says of a session when it begins to record it. */
+/** The session as a runner describes it when it begins to record it. */
 export const createSessionInput = z.strictObject({
   title,
   description: optional(description),

@@ -209,7 +209,7 @@ async function refuse(
   throw new ConflictError('CHANGED_MEANWHILE', 'the session was changed by somebody else at the same time; try again');
 }
 
-/** Loads a session for changing, and holds it. `what` is said to be missing when the caller cannot read it. */
+/** Loads a session to change, and locks it. The error for a caller who cannot read it names `what` as missing. */
 export async function lockSession(
   em: EntityManager,
   actor: OperationContext['actor'],

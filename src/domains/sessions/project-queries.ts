@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import type { LoadBatch } from '../../core/graphql/batches.ts';
 import type { OrganizationId } from '../../core/ids.ts';
 import type { OperationContext } from '../../core/operation.ts';
-import { type Readable, type RowOf, prepared, queriesOn } from '../../core/postgres/queries.ts';
+import { type Readable, type RowOf, anyOf, prepared, queriesOn } from '../../core/postgres/queries.ts';
 import type { SessionTables } from './entity.ts';
 import { callerOf } from './policy.ts';
 
@@ -15,7 +15,7 @@ const projectsById = prepared<{ organizationId: OrganizationId; ids: readonly st
     .selectFrom('project as p')
     .select(['p.id', 'p.name', 'p.icon', 'p.color', 'p.created_at as createdAt', 'p.updated_at as updatedAt'])
     .where('p.organization_id', '=', sql<string>`${value('organizationId')}`)
-    .where('p.id', '=', sql<string>`any(${value('ids')}::uuid[])`),
+    .where('p.id', '=', anyOf('uuid', value('ids'))),
 );
 
 /** The projects with these ids in the organization that the caller acts in. */

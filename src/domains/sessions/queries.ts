@@ -3,7 +3,7 @@ import { keysOf } from '../../core/keys-of.ts';
 import type { OrganizationId, SessionId, UserId } from '../../core/ids.ts';
 import { type Ordering, type Page, type PageArguments, type PageValues, planPage } from '../../core/postgres/keyset.ts';
 import type { OperationContext, Role } from '../../core/operation.ts';
-import { type Readable, type RowOf, listOf, preparedByShape, queriesOn, snake } from '../../core/postgres/queries.ts';
+import { type Readable, type RowOf, anyOf, preparedByShape, queriesOn, snake } from '../../core/postgres/queries.ts';
 import { within } from '../../core/postgres/reach.ts';
 import { type Columns, withColumns } from '../../core/postgres/columns.ts';
 import { SESSION_COLUMNS, type SessionTables } from './entity.ts';
@@ -40,7 +40,7 @@ export async function findSessions(
       return db
         .selectFrom('session as s')
         .select(selectionOf(names, caller))
-        .where('s.id', '=', sql<string>`any(${value('ids')}::uuid[])`)
+        .where('s.id', '=', anyOf('uuid', value('ids')))
         .where(within(readableBy(caller), 's'))
         .$castTo<SessionRow>();
     }),
@@ -226,7 +226,7 @@ export async function findMatchingSessions(
       const viewer = { organizationId: value('organizationId'), userId: value('userId') };
       const query = db.selectFrom('session as s').select(selectionOf(names, viewer)).$castTo<SessionRow>();
       const fitting = sessionsOf(query, value, { role, conditions });
-      return fitting.where('s.id', '=', sql<string>`any(${value('ids')}::uuid[])`);
+      return fitting.where('s.id', '=', anyOf('uuid', value('ids')));
     }),
   );
 }
@@ -240,7 +240,7 @@ export async function readLastSessionChanges(
     db
       .selectFrom('session as s')
       .select(['s.organization_id as id', ({ fn }) => fn.max('s.updated_at').as('version')])
-      .where('s.organization_id', '=', sql<string>`any(${listOf('uuid', organizationIds)})`)
+      .where('s.organization_id', '=', anyOf('uuid', organizationIds))
       .groupBy('s.organization_id'),
   );
   return new Map(rows.map(({ id, version }) => [id, version]));
@@ -256,7 +256,7 @@ export async function readSessionVersions(
       .selectFrom('session as s')
       .innerJoin('session_stream as h', 'h.session_id', 's.id')
       .select(['s.id', sql<string>`concat_ws(' ', s.state, s.visibility, s.creator_id, h.last_id)`.as('version')])
-      .where('s.id', '=', sql<string>`any(${listOf('uuid', ids)})`),
+      .where('s.id', '=', anyOf('uuid', ids)),
   );
   return new Map(rows.map(({ id, version }) => [id, version]));
 }

@@ -158,7 +158,7 @@ export const recordPullRequest = write(
     const { em, actor, now, newId } = context;
     const artifact = await em.findOne(Artifact, { id: artifactId, organization: requireOrganization(actor).id });
     if (!artifact) throw notFound('artifact');
-    // Recording twice at once is decided by this lock; it also says whether the caller may change the session.
+    // Recording twice at once is decided by this lock; it also shows whether the caller may change the session.
     await lockSession(em, actor, artifact.session.id, 'artifact');
     const at = now();
     const known = await em.findOne(PullRequest, { artifact, url: input.url });

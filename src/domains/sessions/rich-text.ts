@@ -34,7 +34,7 @@ const MAILTO = mailtoPattern();
 /** Attributes that name an address, on whatever node or mark they stand; compared without case. */
 const ADDRESS_ATTRIBUTES: ReadonlySet<string> = new Set(['href', 'src', 'url', 'xlink:href']);
 
-/** Kinds of node that hold no other nodes. */
+/** Kinds of node that contain no other nodes. */
 const LEAVES: ReadonlySet<string> = new Set(['text', 'image', 'mention']);
 
 const notEmpty = z.string().min(1, 'must not be empty').max(1000);
@@ -129,7 +129,7 @@ export const richTextDocument = z.preprocess(
 export type RichTextDocument = z.output<typeof richTextDocument>;
 
 /**
- * The text of a document: one line for every block that holds text, in order. A mention is its label, or its id, after `@`; an image its
+ * The text of a document: one line for every block that contains text, in order. A mention is its label, or its id, after `@`; an image its
  * `alt`; a `hardBreak` a new line. Without whitespace at both ends; empty when there is no text.
  */
 export function toPlainText(document: RichTextDocument): string {
@@ -138,7 +138,7 @@ export function toPlainText(document: RichTextDocument): string {
   return lines.join('\n').trim();
 }
 
-/** A block that directly holds text, mentions or breaks is a line of text, together with the images in it; any other holds blocks. */
+/** A block that directly contains text, mentions or breaks is a line of text, together with the images in it; any other contains blocks. */
 function collectLines(block: RichTextNode, lines: string[]): void {
   const children = block.content ?? [];
   if (children.length === 0) {

@@ -23,7 +23,7 @@ export async function exhaust(context: JobContext, step: Step, target: Target): 
   }
 }
 
-/** Deletes what an organization holds, in batches. The events of its sessions follow with `purgeSessions`. */
+/** Deletes what belongs to an organization, in batches. The events of its sessions follow with `purgeSessions`. */
 export async function deleteContentsOf(context: JobContext, organization: Target): Promise<void> {
   for (const step of ORGANIZATION_STEPS) await exhaust(context, step, organization);
 }

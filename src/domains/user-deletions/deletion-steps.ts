@@ -11,7 +11,7 @@ import { DeletedSession } from './entity.ts';
 
 /**
  * What a deletion consists of; docs/deletion.md is the same as a table. Each step takes a batch of what there is, in the caller's
- * transaction, and says which rows it found: it is repeated until it finds none, so it may be cut off at any point and run again.
+ * transaction, and returns which rows it found: it is repeated until it finds none, so it may be cut off at any point and run again.
  * A table that refers to users or organizations without a foreign key that cascades needs a step here; test/domains/user-deletions finds
  * those that were forgotten.
  */
@@ -56,7 +56,7 @@ export const USER_STEPS: readonly Step[] = [
   { name: 'audit entries', run: ({ em }, { id }) => forgetUserInEntries(em, id, BATCH) },
 ];
 
-/** What an organization holds that is too much for one transaction; the rest goes with its row. */
+/** What an organization contains that is too much for one transaction; the rest goes with its row. */
 export const ORGANIZATION_STEPS: readonly Step[] = [
   {
     name: 'sessions',

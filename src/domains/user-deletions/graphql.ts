@@ -23,7 +23,7 @@ const DeletionJobStateEnum = builder.enumType('DeletionJobState', {
     DONE: { value: 'done', description: 'The account or organization is deleted.' },
     FAILED: {
       value: 'failed',
-      description: 'Was refused when it was about to begin; nothing was deleted, and `error` says why.',
+      description: 'The deletion was refused when it was about to begin. Nothing was deleted; `error` has the reason.',
     },
     CANCELLED: { value: 'cancelled', description: 'Was called off by the user; nothing was deleted.' },
   } satisfies Record<string, { value: DeletionState; description: string }>,

@@ -1,7 +1,7 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { sql } from 'kysely';
+
 import type { OperationContext } from '../../core/operation.ts';
-import { type Readable, type RowOf, asRow, columns, listOf, queriesOn } from '../../core/postgres/queries.ts';
+import { type Readable, type RowOf, anyOf, asRow, columns, queriesOn } from '../../core/postgres/queries.ts';
 import { type Columns, withColumns } from '../../core/postgres/columns.ts';
 import { DELETION_JOB_COLUMNS, type DeletionJob, type DeletionTables } from './entity.ts';
 
@@ -22,7 +22,7 @@ export function findDeletionJobs(
     db
       .selectFrom('deletion_job as j')
       .select(columns('j', withColumns<DeletionJobRow>(asked, SHOWN, 'id')))
-      .where('j.id', '=', sql<string>`any(${listOf('uuid', ids)})`)
+      .where('j.id', '=', anyOf('uuid', ids))
       .where('j.user_id', '=', actor.userId),
   );
 }
@@ -33,10 +33,7 @@ export async function readDeletionJobVersions(
   ids: readonly string[],
 ): Promise<Map<string, string>> {
   const rows = await reader.all(
-    db
-      .selectFrom('deletion_job as j')
-      .select(['j.id', 'j.state as version'])
-      .where('j.id', '=', sql<string>`any(${listOf('uuid', ids)})`),
+    db.selectFrom('deletion_job as j').select(['j.id', 'j.state as version']).where('j.id', '=', anyOf('uuid', ids)),
   );
   return new Map(rows.map(({ id, version }) => [id, version]));
 }

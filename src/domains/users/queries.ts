@@ -1,7 +1,6 @@
-import { sql } from 'kysely';
 import type { UserId } from '../../core/ids.ts';
 import type { OperationContext } from '../../core/operation.ts';
-import { type Readable, type RowOf, asRow, columns, listOf, queriesOn } from '../../core/postgres/queries.ts';
+import { type Readable, type RowOf, anyOf, asRow, columns, queriesOn } from '../../core/postgres/queries.ts';
 import { type Columns, withColumns } from '../../core/postgres/columns.ts';
 import type { OrganizationTables } from '../organizations/entity.ts';
 import { USER_COLUMNS, type User, type UserTables } from './entity.ts';
@@ -22,7 +21,7 @@ export async function findUsers(
     db
       .selectFrom('user_account as u')
       .select(columns('u', withColumns<UserRow>(asked, USER_COLUMNS, 'id')))
-      .where('u.id', '=', sql<string>`any(${listOf('uuid', ids)})`)
+      .where('u.id', '=', anyOf('uuid', ids))
       .where((eb) => {
         const isSelf = eb('u.id', '=', userId);
         if (!organization) return isSelf;

@@ -43,8 +43,7 @@ const EVENT_DEFINITION_ORDER = orderType<EventDefinitionOrderField>('EventDefini
 });
 
 const FilterInput = builder.inputType('EventDefinitionFilter', {
-  description:
-    'Which event definitions to list. All conditions that are given must hold; an empty list matches nothing.',
+  description: 'Which event definitions to list. All given conditions must be met; an empty list matches nothing.',
   validate: eventDefinitionFilter,
   fields: (t) => ({
     search: t.string({

@@ -13,7 +13,8 @@ import type { EventPropertyRow } from '../property-queries.ts';
 /** The GraphQL types of properties, as they are read and as they are given. */
 
 export const EventPropertyType = builder.enumType('EventPropertyType', {
-  description: 'What a property holds. A property keeps its type; `replaceEventPropertyType` deletes and recreates it.',
+  description:
+    'Type of the values of a property. A property keeps its type; `replaceEventPropertyType` deletes and recreates it.',
   values: {
     BOOL: { value: 'bool', description: '`true` or `false`.' },
     DATE: { value: 'date', description: 'A day in UTC: ISO 8601, or a UNIX timestamp in milliseconds at midnight.' },
@@ -65,7 +66,7 @@ export const EventProperty = nodeType<EventPropertyRow>('EventProperty', {
   fields: (t) => ({
     name: t.exposeString('name', { description: 'Internal name, unique within the definition; never changes.' }),
     label: t.exposeString('label', { description: 'What people read; at most 50 characters.' }),
-    type: t.expose('type', { type: EventPropertyType, description: 'What it holds.' }),
+    type: t.expose('type', { type: EventPropertyType, description: 'Type of its values.' }),
     fieldType: t.field({
       type: EventPropertyFieldType,
       description: 'How it is stored.',
@@ -134,7 +135,7 @@ export const newPropertyFields = (t: InputFields) => ({
     description:
       'At most 50 lowercase letters, digits and underscores, a letter first; made from the label when absent.',
   }),
-  type: t.field({ type: EventPropertyType, required: true, description: 'What it holds.' }),
+  type: t.field({ type: EventPropertyType, required: true, description: 'Type of its values.' }),
   description: t.string({ description: 'Free text, at most 10,000 characters.' }),
   options: t.field({
     type: [OptionInput],

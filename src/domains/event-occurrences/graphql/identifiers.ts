@@ -42,7 +42,7 @@ const ObjectIdentifierType = nodeType<ObjectIdentifierRow>('ObjectIdentifier', {
 const ObjectIdentifierConnection = connectionType(ObjectIdentifierType, { of: 'registered object identifiers' });
 
 const FilterInput = builder.inputType('ObjectIdentifierFilter', {
-  description: 'Which identifiers to list. All conditions that are given must hold; an empty list matches nothing.',
+  description: 'Which identifiers to list. All given conditions must be met; an empty list matches nothing.',
   validate: objectIdentifierFilter,
   fields: (t) => ({
     objectTypes: t.stringList({ description: 'Of records of one of these kinds, at most 100.' }),

@@ -81,7 +81,7 @@ function occurrenceKeyOf(key: string): OccurrenceKey[] {
 }
 
 const FilterInput = builder.inputType('EventOccurrenceFilter', {
-  description: 'Which occurrences to list. All conditions that are given must hold.',
+  description: 'Which occurrences to list. All given conditions must be met.',
   validate: eventOccurrenceFilter,
   fields: (t) => ({
     objectId: t.string({ description: 'It is linked to this record; 1 to 255 characters.' }),

@@ -102,7 +102,7 @@ function pathInFields({ path, key }: Fault, fields: object | undefined): readonl
 const IDS = { mcpServerId: 'McpServer' };
 const id = 'Either id of the connection.';
 
-/** GraphQL says `mcpServerId` where REST says `mcpConnectionId`. */
+/** `mcpServerId` in GraphQL is `mcpConnectionId` in REST. */
 function withConnectionId(given: unknown): unknown {
   if (typeof given !== 'object' || given === null || !('mcpServerId' in given)) return given;
   const { mcpServerId: mcpConnectionId, ...rest } = given;
@@ -187,7 +187,7 @@ mutation('testMcpServer', {
     }),
     info: t.field({
       type: ServerInfoType,
-      description: 'What the server says of itself.',
+      description: 'The name and versions that the server answered with.',
       resolve: ({ info }) => info,
     }),
   }),

@@ -17,7 +17,7 @@ import { McpServerType } from './types.ts';
 const McpServerConnection = connectionType(McpServerType, { of: 'MCP connections' });
 
 const FilterInput = builder.inputType('McpServerFilter', {
-  description: 'Which MCP connections to list. All conditions that are given must hold; an empty list fits nothing.',
+  description: 'Which MCP connections to list. All given conditions must be met; an empty list matches nothing.',
   validate: mcpConnectionFilter,
   fields: (t) => ({
     types: t.field({ type: [TypeEnum], description: 'Reached in one of these ways.' }),

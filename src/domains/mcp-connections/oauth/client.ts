@@ -106,7 +106,7 @@ function isExpired({ client_secret_expires_at: expiresAt }: OAuthClient, now: Da
   return expiresAt !== undefined && expiresAt !== 0 && expiresAt * 1000 <= now.getTime();
 }
 
-/** What this client says of itself (RFC 7591, section 2). It can keep a secret, so it takes one where the server knows how. */
+/** Metadata of this client (RFC 7591, section 2). It can keep a secret, so it takes one where the server knows how. */
 export function clientMetadata(redirectUri: string, metadata?: AuthorizationServerMetadata) {
   const supported = metadata?.token_endpoint_auth_methods_supported ?? ['client_secret_basic'];
   const method = ['client_secret_basic', 'client_secret_post', 'none'].find((one) => supported.includes(one)) ?? 'none';

@@ -81,7 +81,7 @@ async function forgetPendingOf(em: EntityManager, connection: McpConnection): Pr
 
 /**
  * Connects a remote connection with its credentials, or begins its authorization anew.
- * @throws ConflictError for stdio; RemoteFailedError, and then the connection's status says the same.
+ * @throws ConflictError for stdio; RemoteFailedError; the connection's status then has the same reason.
  */
 export const authorizeMcpConnection = guarded(
   WRITE_MCP_CONNECTIONS,

@@ -59,7 +59,7 @@ export async function withServer<Result>(
     { name: 'workspace-gateway', version: '1.0.0' },
     { versionNegotiation: { mode: 'auto' }, listMaxPages: 16 },
   );
-  // What the transport says outside of a request fails that request, too, or concerns nobody.
+  // An error of the transport outside of a request fails that request, too, or concerns no request.
   client.onerror = noop;
   try {
     return await untilDeadline(work.signal, serverUrl, async () => {
@@ -76,7 +76,7 @@ export async function withServer<Result>(
   }
 }
 
-/** Whether a server does what it is there for. Some let anybody say hello, and ask for authorization when they are to tell their tools. */
+/** Whether a server works. Some accept `initialize` from anybody, and ask for authorization only when their tools are listed. */
 export async function checkServer(client: Client, info: ServerInfo, { signal }: OutboundWork): Promise<ServerInfo> {
   await listTools(client, signal);
   return info;

@@ -35,7 +35,7 @@ export class AuthorizationNeeded extends Error {
 
 /**
  * Makes anything that failed while talking to `who` an error that may be shown: it names the cause in our own words. What the peer wrote is
- * not repeated, for it may hold anything, our own secrets included.
+ * not repeated, since it can contain anything, our own secrets included.
  */
 export function explainRemote(error: unknown, who: string): DomainError | AuthorizationNeeded {
   if (error instanceof DomainError || error instanceof AuthorizationNeeded) return error;

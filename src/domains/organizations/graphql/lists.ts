@@ -7,7 +7,7 @@ import { RoleEnum } from './types.ts';
 /** What lists of organizations and of members are asked for. */
 
 export const OrganizationFilter = builder.inputType('OrganizationFilter', {
-  description: 'Which organizations to list. All conditions that are given must hold; an empty list fits nothing.',
+  description: 'Which organizations to list. All given conditions must be met; an empty list matches nothing.',
   validate: organizationFilter,
   fields: (t) => ({
     roles: t.field({ type: [RoleEnum], description: 'In which the caller has one of these roles.' }),
@@ -27,7 +27,7 @@ export const ORGANIZATION_ORDER = orderType<OrganizationOrderField>('Organizatio
 });
 
 export const MemberFilter = builder.inputType('OrganizationMemberFilter', {
-  description: 'Which members to list. All conditions that are given must hold; an empty list fits nothing.',
+  description: 'Which members to list. All given conditions must be met; an empty list matches nothing.',
   validate: memberFilter,
   fields: (t) => ({
     roles: t.field({ type: [RoleEnum], description: 'With one of these roles.' }),

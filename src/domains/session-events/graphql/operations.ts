@@ -67,7 +67,7 @@ const SessionEventType = nodeType<SessionEventRow>('SessionEvent', {
 });
 
 const FilterInput = builder.inputType('SessionEventFilter', {
-  description: 'Which events to list; all conditions hold together. Lists have at most 100 items.',
+  description: 'Which events to list. All conditions must be met. Lists have at most 100 items.',
   validate: sessionEventFilter,
   fields: (t) => ({
     eventTypes: t.stringList({ description: 'Of any of these kinds.' }),

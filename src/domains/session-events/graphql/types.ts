@@ -44,8 +44,8 @@ const DeltaTypeEnum = builder.enumType('EventDeltaType', {
 const ResponsePhaseEnum = builder.enumType('EventResponsePhase', {
   description: 'Which part of a response it belongs to.',
   values: {
-    COMMENTARY: { value: 'commentary', description: 'What the agent says on the way.' },
-    FINAL_ANSWER: { value: 'final_answer', description: 'What it says at the end.' },
+    COMMENTARY: { value: 'commentary', description: 'Text of the agent before its final answer.' },
+    FINAL_ANSWER: { value: 'final_answer', description: 'The final answer of the agent.' },
   },
 } as const);
 
@@ -95,7 +95,7 @@ const ToolResultType = builder.objectRef<Part<'toolResult'>>('ToolResult').imple
       resolve: ({ status }) => known(TOOL_RESULT_STATUSES, status),
     }),
     output: t.exposeString('output', { nullable: true, description: 'What it printed.' }),
-    exitCode: t.exposeInt('exitCode', { nullable: true, description: 'How it ended.' }),
+    exitCode: t.exposeInt('exitCode', { nullable: true, description: 'Exit code of the command.' }),
     error: t.exposeString('error', { nullable: true, description: 'Why it failed.' }),
   }),
 });

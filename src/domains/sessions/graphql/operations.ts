@@ -29,7 +29,7 @@ const SESSION_ORDER = orderType<SessionOrderField>('Session', {
 
 const FilterInput = builder.inputType('SessionFilter', {
   description:
-    'Which sessions to list. All conditions that are given must hold. Lists have at most 100 items; an empty one fits nothing.',
+    'Which sessions to list. All given conditions must be met. Lists have at most 100 items; an empty one matches nothing.',
   validate: acceptingIds(sessionFilter, { projectIds: 'Project', creatorIds: 'User' }),
   fields: (t) => ({
     states: t.field({ type: [SessionStateEnum], description: 'In any of these states.' }),
