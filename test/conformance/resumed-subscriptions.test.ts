@@ -106,9 +106,7 @@ test('across restarts of the gateway each event arrives once, however a client f
   for (let round = 0; round < RESTARTS; round += 1) {
     await live.write(EVENTS);
     await expectAll(EVENTS * (2 * round + 1));
-    const writing = live.write(EVENTS);
-    await live.restartReader();
-    await writing;
+    await live.restartReader(() => live.write(EVENTS));
     await expectAll(EVENTS * (2 * round + 2));
   }
   await live.finish();
