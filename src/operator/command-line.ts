@@ -35,7 +35,7 @@ const PARSERS: { readonly [Name in CommandName]: (args: string[]) => Command } =
       email,
       organization,
       role: values.role === undefined ? undefined : oneOf(ROLES, values.role, '--role'),
-      scopes: values.scope?.map((scope) => oneOf(SCOPES, scope, '--scope')),
+      scopes: values.scope && [...new Set(values.scope.map((scope) => oneOf(SCOPES, scope, '--scope')))],
     };
   },
   'keys list': (args) => {

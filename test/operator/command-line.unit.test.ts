@@ -24,7 +24,10 @@ test.for([
     { name: 'keys create', email: 'Ann@example.com', organization: 'a-1', role: undefined, scopes: undefined },
   ],
   [
-    'keys create --email a@b --organization acme --role member --scope social --scope sessions.read'.split(' '),
+    // A scope that is given twice is given once.
+    'keys create --email a@b --organization acme --role member --scope social --scope sessions.read --scope social'.split(
+      ' ',
+    ),
     { name: 'keys create', email: 'a@b', organization: 'acme', role: 'member', scopes: ['social', 'sessions.read'] },
   ],
   [
