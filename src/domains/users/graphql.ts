@@ -28,7 +28,7 @@ mutation('updateViewer', {
   description: 'Changes what the caller is called in all of their organizations.',
   schema: updateViewerInput,
   input: (t) => ({
-    name: t.string({ description: '1 to 100 characters; null takes the name away.' }),
+    name: t.string({ description: '1 to 100 characters; kept when absent, taken away by null.' }),
     expectedUpdatedAt: t.field({ type: 'DateTime', description: EXPECTED_UPDATED_AT }),
   }),
   errors: [ConflictError],

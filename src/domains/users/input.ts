@@ -3,7 +3,7 @@ import { expectedUpdatedAtInput } from '../../core/expected-version.ts';
 import { text } from '../../core/validation.ts';
 
 export const updateViewerInput = z.strictObject({
-  name: text({ min: 1, max: 100 }).nullable(),
+  name: text({ min: 1, max: 100 }).nullable().optional(),
   expectedUpdatedAt: expectedUpdatedAtInput,
 });
 export type UpdateViewerInput = z.output<typeof updateViewerInput>;

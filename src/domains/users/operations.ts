@@ -45,7 +45,7 @@ export const readViewer = guarded(ANYBODY, async (context: OperationContext): Pr
 });
 
 /**
- * Changes what the caller is called; null takes the name away.
+ * Changes what the caller is called; null takes the name away, and without one it stays.
  * @throws ConflictError when they were changed since `expectedUpdatedAt`.
  */
 export const updateViewer = write(
@@ -53,7 +53,7 @@ export const updateViewer = write(
     const user = await em.findOne(User, { id: actor.userId }, { lockMode: LockMode.PESSIMISTIC_WRITE });
     if (!user) throw unauthenticated();
     requireUnchanged(user, { expectedUpdatedAt });
-    user.rename(name, now());
+    if (name !== undefined) user.rename(name, now());
     return user;
   },
   {
