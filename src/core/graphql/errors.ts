@@ -17,7 +17,7 @@ const ERROR_CODES = {
   INVALID_INPUT: 'The input breaks a rule; the message names the field and the bound.',
   FORBIDDEN: 'The key lacks a scope, or the caller a role or a subscription.',
   NOT_FOUND: 'Missing, deleted, or of somebody else: the three look the same.',
-  CONFLICT: 'The change does not fit the present state; `ConflictError.reason` says why.',
+  CONFLICT: 'The change does not fit the present state; `ConflictError.reason` has the reason.',
   REMOTE_FAILED: 'The remote MCP server failed.',
   UNAUTHENTICATED: 'The API key is missing, malformed, unknown, expired or revoked.',
   RATE_LIMITED: 'Too many requests or too much cost in this minute, or too many occurrences in this month.',
@@ -31,7 +31,7 @@ const ERROR_CODES = {
   TOO_LARGE: 'The request body is larger than 4 MiB.',
   GRAPHQL_PARSE_FAILED: 'The document does not follow the grammar of GraphQL.',
   GRAPHQL_VALIDATION_FAILED: 'The document does not fit the schema.',
-  OPERATION_RESOLUTION_FAILURE: 'The request does not say which operation of the document to run.',
+  OPERATION_RESOLUTION_FAILURE: 'The request does not name which operation of the document to run.',
   PERSISTED_QUERY_NOT_FOUND: 'No document with this hash is known; send its text with it.',
   DOCUMENT_NOT_TRUSTED: 'Only documents that the operator has listed are run.',
   QUERY_TOO_LARGE: 'The text of the document is longer than 64 KiB.',
@@ -41,7 +41,7 @@ const ERROR_CODES = {
   TOO_MANY_DIRECTIVES: 'The document has more than 50 directives.',
   TOO_MANY_OPERATIONS: 'The document has more than one operation.',
   TOO_MANY_COMPARISONS: 'Checking which fields of the document overlap would take too long.',
-  TOO_COSTLY: 'The operation costs more than 20,000; the message says what would be cheaper.',
+  TOO_COSTLY: 'The operation costs more than 20,000; the message names what would be cheaper.',
 };
 
 const describedValues = <Value extends string>(descriptions: Readonly<Record<Value, string>>) =>
@@ -69,7 +69,7 @@ const ErrorInterface = builder.interfaceRef<DomainError>('Error').implement({
   description: 'What every typed error of a mutation has.',
   fields: (t) => ({
     message: t.exposeString('graphqlMessage', {
-      description: 'Says what is wrong and how to mend it, in the names of this schema; safe to show.',
+      description: 'What is wrong and how to correct it, in the names of this schema; safe to show to people.',
     }),
     code: t.field({
       type: ErrorCodeEnum,

@@ -44,7 +44,7 @@ builder.scalarType('UUID', {
 
 builder.scalarType('URL', {
   description:
-    'An absolute URL (WHATWG URL Standard). As input it is any text: the mutation that takes it says what is wrong in a `ValidationError`.',
+    'An absolute URL (WHATWG URL Standard). As input it is any text: the mutation that takes it reports what is wrong in a `ValidationError`.',
   specifiedByURL: 'https://url.spec.whatwg.org/',
   serialize: (value) => value,
   ...textual('URL', () => true, 'text'),

@@ -67,7 +67,7 @@ export const createBroadcastInput = z
     status: optional(
       z.enum([...STATUS_SPELLINGS, 'DRAFT', 'draft']).meta({
         description:
-          'Accepted for older clients. A new broadcast is `waiting` in any case; that of a draft (`DRAFT`) says so in its `message`.',
+          'Accepted for older clients. A new broadcast is `waiting` in any case; the `message` of a draft (`DRAFT`) names it as one.',
       }),
     ),
   })

@@ -1,4 +1,4 @@
-/** Where a connection stands. `STORED` is for stdio, which is kept and never run; the others are for remote servers. */
+/** The status of a connection. `STORED` is for stdio, which is stored and never run; the others are for remote servers. */
 export const STATUSES = [
   'STORED',
   'PENDING_AUTHORIZATION',

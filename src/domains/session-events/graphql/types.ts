@@ -20,7 +20,7 @@ export const ScopeKindEnum = builder.enumType('EventScopeKind', {
   description: 'Who acts.',
   values: {
     FOREGROUND: { value: 'foreground', description: 'The agent itself.' },
-    SUBAGENT: { value: 'subagent', description: 'An agent that it has started.' },
+    SUBAGENT: { value: 'subagent', description: 'An agent that the agent has started.' },
     BACKGROUND: { value: 'background', description: 'A task in the background.' },
   },
 } as const);
@@ -29,7 +29,7 @@ export const DeliveryEnum = builder.enumType('EventDelivery', {
   description: 'How an event was delivered.',
   values: {
     REALTIME: { value: 'realtime', description: 'While it happened.' },
-    PERSIST: { value: 'persist', description: 'To be kept.' },
+    PERSIST: { value: 'persist', description: 'To be stored.' },
   },
 } as const);
 
@@ -50,11 +50,11 @@ const ResponsePhaseEnum = builder.enumType('EventResponsePhase', {
 } as const);
 
 const ToolStatusEnum = builder.enumType('ToolResultStatus', {
-  description: 'Where a tool call stands.',
+  description: 'The state of a tool call.',
   values: {
-    RUNNING: { value: 'running', description: 'It runs.' },
-    COMPLETED: { value: 'completed', description: 'It has ended.' },
-    ERROR: { value: 'error', description: 'It has failed.' },
+    RUNNING: { value: 'running', description: 'The tool is running.' },
+    COMPLETED: { value: 'completed', description: 'The tool call succeeded.' },
+    ERROR: { value: 'error', description: 'The tool call failed.' },
   },
 } as const);
 
@@ -86,7 +86,7 @@ const ProviderEventType = builder.objectRef<Part<'event'>>('ProviderEvent').impl
 });
 
 const ToolResultType = builder.objectRef<Part<'toolResult'>>('ToolResult').implement({
-  description: 'What came of a tool call.',
+  description: 'The result of a tool call.',
   fields: (t) => ({
     status: t.field({
       type: ToolStatusEnum,
@@ -140,7 +140,7 @@ export const EventDataType = builder.objectRef<EventData>('SessionEventData').im
     toolResult: t.expose('toolResult', {
       type: ToolResultType,
       nullable: true,
-      description: 'What came of the tool call.',
+      description: 'The result of the tool call.',
     }),
     snapshotId: t.exposeString('snapshotId', { nullable: true, description: 'The snapshot that was taken.' }),
     snapshotCreatedAt: t.exposeString('snapshotCreatedAt', {

@@ -25,31 +25,34 @@ function enumOf<const Value extends string>(
   });
 }
 
-export const SessionStateEnum = enumOf('SessionStateName', 'Where a session stands.', SESSION_STATES, (state) => {
+export const SessionStateEnum = enumOf('SessionStateName', 'The state of a session.', SESSION_STATES, (state) => {
   const meaning = {
-    queued: 'Waits to run.',
-    inProgress: 'Runs.',
-    completed: 'Has ended well.',
-    failed: 'Has ended badly.',
-    cancelled: 'Was stopped.',
+    queued: 'The session waits to run.',
+    inProgress: 'The session is running.',
+    completed: 'The session succeeded.',
+    failed: 'The session failed.',
+    cancelled: 'The session was stopped.',
   };
   return meaning[state];
 });
 export const SessionTypeEnum = enumOf(
   'SessionType',
-  'How people meet the agent.',
+  'How people work with the agent.',
   SESSION_TYPES,
   (type) => `A ${type.toLowerCase()}.`,
 );
 export const SessionModeEnum = enumOf('SessionMode', 'How the agent works.', MODES, (mode) =>
-  mode === 'normal' ? 'Plans and acts.' : 'Plans alone.',
+  mode === 'normal' ? 'The agent plans and acts.' : 'The agent only plans.',
 );
-export const SessionVisibilityEnum = enumOf('SessionVisibility', 'Who reads a session.', VISIBILITIES, (visibility) =>
-  visibility === 'public' ? 'The whole organization.' : 'Its creator and the admins.',
+export const SessionVisibilityEnum = enumOf(
+  'SessionVisibility',
+  'Who can read a session.',
+  VISIBILITIES,
+  (visibility) => (visibility === 'public' ? 'The whole organization.' : 'Its creator and the administrators.'),
 );
 export const SandboxSizeEnum = enumOf(
   'SandboxSize',
-  'How large a machine the session runs on.',
+  'Size of the machine that the session runs on.',
   SANDBOX_SIZES,
   (size) => `Size ${size}.`,
 );

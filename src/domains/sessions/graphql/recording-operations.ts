@@ -81,7 +81,7 @@ mutation('createSession', {
     sessionType: t.field({
       type: SessionTypeEnum,
       defaultValue: 'Chat',
-      description: 'How people meet the agent.',
+      description: 'How people work with the agent.',
     }),
     mode: t.field({ type: SessionModeEnum, defaultValue: 'normal', description: 'How the agent works.' }),
     visibility: t.field({ type: SessionVisibilityEnum, defaultValue: 'private', description: 'Who reads it.' }),
