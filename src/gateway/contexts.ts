@@ -16,12 +16,9 @@ export function operationContext(
   actor: Actor,
   { request, requestId, requestIdOrigin = 'gateway', onRefusal = () => undefined }: Origin,
 ): OperationContext {
-  let em: OperationContext['em'] | undefined;
   const budget = new RequestBudget(dependencies.bounds.answerBytes, dependencies.largeAnswers);
-  return {
-    get em() {
-      return (em ??= dependencies.database.em.fork());
-    },
+  const context: Source & Omit<OperationContext, keyof typeof MADE_WHEN_READ> = {
+    [SOURCE]: { database: dependencies.database, request },
     sql: createSql({ run: dependencies.run, budget }),
     budget,
     notifier: dependencies.notifier,
@@ -30,9 +27,6 @@ export function operationContext(
     authenticateAgain: async () => (request ? authenticate(request.headers, dependencies) : actor),
     settleChanges: (userIds) => settleChanges(dependencies.sql, userIds),
     toDomainError: (error) => toDomainError(error, dependencies.log.child({ requestId })),
-    get signal() {
-      return request?.signal;
-    },
     requestId,
     requestIdOrigin,
     onRefusal,
@@ -44,7 +38,37 @@ export function operationContext(
     outbound: dependencies.outbound,
     settings: settingsOf(dependencies),
   };
+  return Object.defineProperties(context as Source & OperationContext, MADE_WHEN_READ);
 }
+
+const SOURCE = Symbol('source');
+
+interface Source {
+  readonly [SOURCE]: {
+    readonly database: Dependencies['database'];
+    readonly request: Origin['request'];
+    em?: OperationContext['em'];
+  };
+}
+
+/** Getters that all contexts share: V8 keeps a getter of each object's own, with all that it refers to, until the next major collection. */
+const MADE_WHEN_READ = {
+  em: {
+    get(this: Source) {
+      const source = this[SOURCE];
+      return (source.em ??= source.database.em.fork());
+    },
+    enumerable: true,
+    configurable: true,
+  },
+  signal: {
+    get(this: Source) {
+      return this[SOURCE].request?.signal;
+    },
+    enumerable: true,
+    configurable: true,
+  },
+};
 
 /** The context of work that no request asks for, with its own unit of work. */
 export function workContext(dependencies: Dependencies): WorkContext {

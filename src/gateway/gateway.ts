@@ -1,16 +1,13 @@
-import { randomUUID } from 'node:crypto';
-import type { Logger } from 'pino';
 import { answerBytes } from '../core/answer-size.ts';
 import { type DomainError, STATUS_OF } from '../core/errors.ts';
-import { clientAddressOf } from '../core/http/client-address.ts';
 import { wantsHtml } from '../core/http/html-page.ts';
-import type { HttpAnswer, HttpHeaders, HttpRequest } from '../core/http/messages.ts';
+import type { HttpAnswer, HttpRequest } from '../core/http/messages.ts';
 import type { Span } from '../core/tracing/tracing.ts';
 import { type ClientLimits, createClientLimits } from './admission/client-limits.ts';
-import { type Refusals, createRefusalLog, noteRefusal } from './admission/refusals.ts';
+import { createRefusalLog } from './admission/refusals.ts';
 import type { Dependencies } from './dependencies.ts';
 import { createDispatch } from './dispatch.ts';
-import type { Exchange } from './exchange.ts';
+import { Exchange } from './exchange.ts';
 import { toDomainError } from './failures.ts';
 import { answerGraphQLError } from './graphql/errors.ts';
 import { type Cors, createCors } from './http/cors.ts';
@@ -51,7 +48,7 @@ export function createGateway(dependencies: Dependencies): Gateway {
 
   async function handle(request: HttpRequest, span?: Span): Promise<HttpAnswer> {
     const started = performance.now();
-    const exchange = openExchange(request, dependencies, span);
+    const exchange = new Exchange(request, dependencies, span);
     const answer = limitRefusals(await answerOrRefuse(exchange), exchange, clientLimits);
     const { status, body, onClose } = answer;
     // Credentials that are refused for their number are not looked at again.
@@ -84,35 +81,6 @@ function headersOf(answer: HttpAnswer, exchange: Exchange, cors: Cors | undefine
     ...SECURITY_HEADERS,
     ...exchange.routeHeaders,
     ...exchange.limitHeaders,
-  };
-}
-
-function openExchange(
-  request: HttpRequest,
-  { log: gatewayLog, config }: Pick<Dependencies, 'log' | 'config'>,
-  span: Span | undefined,
-): Exchange {
-  const given = requestIdOf(request.headers);
-  const requestId = given ?? randomUUID();
-  const refusals: Refusals = new Map();
-  let log: Logger | undefined;
-  return {
-    request,
-    url: new URL(request.url),
-    requestId,
-    requestIdOrigin: given === undefined ? 'gateway' : 'client',
-    refusals,
-    onRefusal: (error, operation) => noteRefusal(refusals, error, operation),
-    get clientAddress() {
-      const { peerAddress, headers } = request;
-      return peerAddress && clientAddressOf(peerAddress, headers.get('x-forwarded-for'), config.TRUSTED_PROXIES);
-    },
-    api: 'page',
-    operation: 'unknown',
-    // Few requests write more than their one line.
-    get log() {
-      return (log ??= gatewayLog.child({ requestId, traceId: span?.traceId }));
-    },
   };
 }
 
@@ -186,10 +154,4 @@ function bytesOf(body: HttpAnswer['body']): number {
 /** What is not sent is not made: a stream ends what it has begun. */
 function discard(body: HttpAnswer['body']): void {
   if (body instanceof ReadableStream) void body.cancel();
-}
-
-/** A caller's own request id is kept when it is sane: it goes into logs and headers as it stands. */
-function requestIdOf(headers: HttpHeaders): string | undefined {
-  const given = headers.get('x-request-id');
-  return given !== null && /^[A-Za-z0-9._-]{1,128}$/.test(given) ? given : undefined;
 }

@@ -41,6 +41,20 @@ export interface GaveUp {
 
 export type RunResult = { readonly data: Answer } | { readonly gaveUp: GaveUp };
 
+const REFUSE = Symbol('refuse');
+
+/** One getter for all: V8 keeps each getter of an object of its own until the next major collection, with all that it refers to. */
+const REFUSED_PATH = {
+  get(this: { readonly [REFUSE]: () => never }): never {
+    return this[REFUSE]();
+  },
+  enumerable: true,
+};
+
+function withoutPath(info: object, refuse: () => never): object {
+  return Object.defineProperty({ ...info, [REFUSE]: refuse }, 'path', REFUSED_PATH);
+}
+
 export type Statics = Pick<GraphQLResolveInfo, 'schema' | 'fragments' | 'operation'>;
 
 export function runQuery(code: QueryCode, execution: Execution, statics: Statics): RunResult | Promise<RunResult> {
@@ -83,7 +97,9 @@ export class Running {
     }
     if (this.#open === 0 || this.#gaveUp) return resultOf();
     return new Promise((resolve) => {
-      this.#end = () => resolve(resultOf());
+      // Named first: V8 puts a function that is assigned to a property as it is written among old objects, with all that it refers to.
+      const end = () => resolve(resultOf());
+      this.#end = end;
     });
   }
 
@@ -113,8 +129,7 @@ export class Running {
   }
 
   #infoOf(index: number, { definition, nodes, parentType, path }: InformedField): GraphQLResolveInfo {
-    const pathOf = () => path ?? this.#refusePath(index);
-    return {
+    const info = {
       ...this.#statics,
       fieldName: definition.name,
       fieldNodes: nodes,
@@ -122,12 +137,12 @@ export class Running {
       parentType,
       rootValue: this.rootValue,
       variableValues: this.#variables,
-      get path() {
-        return pathOf();
-      },
+      path,
       getAbortSignal: () => (this.#abort ??= new AbortController()).signal,
       getAsyncHelpers: () => ({ promiseAll: this.#promiseAll, track: this.#track }),
     };
+    // Its path is there, or refused.
+    return (path ? info : withoutPath(info, () => this.#refusePath(index))) as GraphQLResolveInfo;
   }
 
   /** Noted at once: the resolver may catch the error. */

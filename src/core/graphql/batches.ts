@@ -28,7 +28,28 @@ class Batch {
   }
 }
 
-const batchesOf = new WeakMap<object, Map<string, Batch>>();
+/** Where a request keeps its batches. In a WeakMap they would outlive it until V8's next major collection. */
+const BATCHES = Symbol('batches');
+
+interface Batches {
+  readonly byName: Map<string, Batch>;
+  /** A field's parents have their `info` in common, and mostly the rest. */
+  readonly names: Map<GraphQLResolveInfo, Named>;
+}
+
+interface Batching {
+  [BATCHES]?: Batches;
+}
+
+interface Named {
+  readonly args: object | undefined;
+  readonly detail: readonly string[] | undefined;
+  readonly name: string;
+}
+
+function batchesOf(request: Batching): Batches {
+  return (request[BATCHES] ??= { byName: new Map(), names: new Map() });
+}
 
 /**
  * Loads for one key together with all other keys that the same request asks for at the same moment, so that a field below a list costs one
@@ -44,10 +65,9 @@ export function loadBatched<Result, Otherwise = undefined>(
   load: LoadBatch<string, Result>,
   otherwise?: Otherwise,
 ): Promise<Result | Otherwise> {
-  let batches = batchesOf.get(request);
-  if (!batches) batchesOf.set(request, (batches = new Map<string, Batch>()));
-  let batch = batches.get(name);
-  if (!batch) batches.set(name, (batch = new Batch(load, () => void batches.delete(name))));
+  const { byName } = batchesOf(request);
+  let batch = byName.get(name);
+  if (!batch) byName.set(name, (batch = new Batch(load, () => void byName.delete(name))));
   // What batches of this name have found is of this type.
   return batch.load(key, otherwise) as Promise<Result | Otherwise>;
 }
@@ -69,19 +89,10 @@ export function resolveBatched<Result, Otherwise = undefined>(
   detail?: readonly string[],
   otherwise?: Otherwise,
 ): Promise<Result | Otherwise> {
-  return loadBatched(context, nameOf(info, args, detail), key, load, otherwise);
+  return loadBatched(context, nameOf(batchesOf(context), info, { args, detail }), key, load, otherwise);
 }
 
-interface Named {
-  readonly args: object | undefined;
-  readonly detail: readonly string[] | undefined;
-  readonly name: string;
-}
-
-/** A field's parents have their `info` in common, and mostly the rest. */
-const names = new WeakMap<GraphQLResolveInfo, Named>();
-
-function nameOf(info: GraphQLResolveInfo, args: object | undefined, detail: readonly string[] | undefined): string {
+function nameOf({ names }: Batches, info: GraphQLResolveInfo, { args, detail }: Omit<Named, 'name'>): string {
   const known = names.get(info);
   if (known && known.args === args && known.detail === detail) return known.name;
   // All columns, where none are named, are other ones than no columns.

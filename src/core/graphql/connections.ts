@@ -51,16 +51,7 @@ export function toConnection<Row>({ page, total }: CountedPage<Row>): Connection
   let counted: Promise<number> | undefined;
   return {
     edges,
-    pageInfo: {
-      hasNextPage,
-      hasPreviousPage,
-      get startCursor() {
-        return edges.at(0)?.cursor ?? null;
-      },
-      get endCursor() {
-        return edges.at(-1)?.cursor ?? null;
-      },
-    },
+    pageInfo: new PageInfo(edges, { hasNextPage, hasPreviousPage }),
     total: () => (counted ??= total()),
   };
 }
@@ -114,5 +105,28 @@ class Edge<Row> {
 
   get cursor(): string {
     return this.#cursorOf(this.node);
+  }
+}
+
+class PageInfo {
+  readonly hasNextPage: boolean;
+  readonly hasPreviousPage: boolean;
+  readonly #edges: readonly { readonly cursor: string }[];
+
+  constructor(
+    edges: readonly { readonly cursor: string }[],
+    { hasNextPage, hasPreviousPage }: Pick<Page<unknown>, 'hasNextPage' | 'hasPreviousPage'>,
+  ) {
+    this.hasNextPage = hasNextPage;
+    this.hasPreviousPage = hasPreviousPage;
+    this.#edges = edges;
+  }
+
+  get startCursor(): string | null {
+    return this.#edges.at(0)?.cursor ?? null;
+  }
+
+  get endCursor(): string | null {
+    return this.#edges.at(-1)?.cursor ?? null;
   }
 }

@@ -22,7 +22,13 @@ interface Read {
   readonly value: unknown;
 }
 
-const reads = new WeakMap<object, Read>();
+/** Where a row keeps what was read below it. In a WeakMap it would outlive its request until V8's next major collection. */
+const READ = Symbol('read');
+
+interface ReadRow {
+  [READ]?: Read;
+}
+
 const checking = new WeakMap<FieldNode, FieldNode | null>();
 
 /**
@@ -38,7 +44,8 @@ export async function readThrough<Row extends object>(
   const node = isObjectType(type) ? checkingFieldOf(info, type) : undefined;
   if (!node || !isObjectType(type)) return undefined;
   try {
-    reads.set(row, { node, value: await readField(row, node, context, { ...info, parentType: type }) });
+    const value = await readField(row, node, context, { ...info, parentType: type });
+    (row as ReadRow)[READ] = { node, value };
     return row;
   } catch (error) {
     return error instanceof NotFoundError ? null : undefined;
@@ -47,7 +54,7 @@ export async function readThrough<Row extends object>(
 
 /** What {@link readThrough} has read for the field that is being resolved. */
 export function takeRead(row: object, { fieldNodes }: GraphQLResolveInfo): unknown {
-  const read = reads.get(row);
+  const { [READ]: read }: ReadRow = row;
   return read?.node === fieldNodes[0] ? read?.value : undefined;
 }
 

@@ -2,8 +2,9 @@ import { fileURLToPath } from 'node:url';
 import { type EntityClass, MikroORM, UnderscoreNamingStrategy } from '@mikro-orm/postgresql';
 import { Migrator } from '@mikro-orm/migrations';
 import type { Pool, PoolClient } from 'pg';
-import { WIRE_TYPES } from './wire-types.ts';
+import { followQueries, makePromises } from './client-queries.ts';
 import { cut, watchLiveness } from './liveness-check.ts';
+import { WIRE_TYPES } from './wire-types.ts';
 
 export type Database = MikroORM;
 
@@ -79,6 +80,7 @@ export async function openDatabase({
 }
 
 function setUpPool(pool: Pool, isPooled: boolean): void {
+  pool.on('connect', makePromises);
   if (isPooled) pool.on('connect', boundStatements);
   pool.on('connect', refuseUnconfirmed);
   pool.on('connect', giveBackAlways);
@@ -103,14 +105,9 @@ async function setUpSession(client: PoolClient, waitMs: number): Promise<void> {
  * then closes its own, which rolls back.
  */
 function boundStatements(client: PoolClient): void {
-  const query: (...given: unknown[]) => unknown = client.query.bind(client);
-  Object.assign(client, {
-    query: (...given: unknown[]) => {
-      const result = query(...given);
-      if (!(result instanceof Promise)) return result;
-      const timer = setTimeout(() => cut(client), STATEMENT_MS);
-      return result.finally(() => clearTimeout(timer));
-    },
+  followQueries(client, (result) => {
+    const timer = setTimeout(() => cut(client), STATEMENT_MS);
+    return result.finally(() => clearTimeout(timer));
   });
 }
 
@@ -133,18 +130,12 @@ function refuseUnconfirmed(client: PoolClient): void {
   client.on('notice', ({ routine }) => {
     if (routine === 'SyncRepWaitForLSN') isUnconfirmed = true;
   });
-  const query: (...given: unknown[]) => unknown = client.query.bind(client);
   const confirmed = <Result>(result: Result): Result => {
     if (!isUnconfirmed) return result;
     isUnconfirmed = false;
     throw new UnconfirmedCommitError();
   };
-  Object.assign(client, {
-    query: (...given: unknown[]) => {
-      const result = query(...given);
-      return result instanceof Promise ? result.then(confirmed) : result;
-    },
-  });
+  followQueries(client, (result) => result.then(confirmed));
 }
 
 /**
@@ -161,7 +152,6 @@ function marshallArray(values: readonly unknown[]): string {
  * throws the ended connection away.
  */
 function giveBackAlways(client: PoolClient): void {
-  const query: (...given: unknown[]) => unknown = client.query.bind(client);
   const endQuietly = async () => {
     client.end().catch(() => undefined);
     return { command: 'ROLLBACK', rowCount: null, rows: [] };
@@ -170,12 +160,8 @@ function giveBackAlways(client: PoolClient): void {
     client.release(error instanceof Error ? error : true);
     throw error;
   };
-  Object.assign(client, {
-    query: (...given: unknown[]) => {
-      const result = query(...given);
-      if (!(result instanceof Promise) || typeof given[0] !== 'string') return result;
-      if (given[0] === 'rollback') return result.catch(endQuietly);
-      return /^(?:begin|start transaction)\b/.test(given[0]) ? result.catch(giveBack) : result;
-    },
+  followQueries(client, (result, query) => {
+    if (query === 'rollback') return result.catch(endQuietly);
+    return typeof query === 'string' && /^(?:begin|start transaction)\b/.test(query) ? result.catch(giveBack) : result;
   });
 }

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Pool, QueryConfig } from 'pg';
 import type { Logger } from 'pino';
+import { followQueries } from './client-queries.ts';
 import { databaseTrouble } from './failures.ts';
 import { createProbe } from './liveness-check.ts';
 
@@ -60,13 +61,9 @@ export function watchOutages(pool: Pool, { log, searchMs = SEARCH_MS }: OutageOp
 function onFailure(pool: Pool, note: Outages['note']): void {
   pool.on('connect', (client) => {
     client.on('error', note);
-    const query: (...given: unknown[]) => unknown = client.query.bind(client);
-    Object.assign(client, {
-      query(...given: unknown[]) {
-        const result = query(...given);
-        if (result instanceof Promise) result.catch(note);
-        return result;
-      },
+    followQueries(client, (result) => {
+      result.catch(note);
+      return result;
     });
   });
   const connect: (...given: unknown[]) => unknown = pool.connect.bind(pool);

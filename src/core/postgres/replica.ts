@@ -3,6 +3,7 @@ import pg from 'pg';
 import type { Logger } from 'pino';
 import { databaseTrouble } from './failures.ts';
 import { type Run, runOn } from './sql.ts';
+import { makePromises } from './client-queries.ts';
 import { WIRE_TYPES } from './wire-types.ts';
 
 /**
@@ -210,6 +211,7 @@ function openPool(url: string, options: pg.PoolConfig): pg.Pool {
   const pool = new pg.Pool({ ...shared, connectionString: url, types: WIRE_TYPES });
   // A connection that ends while nobody uses it is thrown away; the next look says what is wrong.
   pool.on('error', () => undefined);
+  pool.on('connect', makePromises);
   pool.on('connect', (client) => client.on('error', () => undefined));
   return pool;
 }

@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { HttpAnswer } from '../../core/http/messages.ts';
 
 /** A larger answer leaves in parts, each when the one before has left. */
-export const PART_LENGTH = 64 * 1024;
+export const PART_LENGTH = 256 * 1024;
 /** How often within its time a peer is looked at, whether it reads. */
 const LOOKS = 4;
 
