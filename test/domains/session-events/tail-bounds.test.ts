@@ -143,6 +143,8 @@ describe('nothing is left behind', () => {
 
 test('idle tails cost as many statements at a poll as one does, whatever they follow', async () => {
   const polled = await startTestGateway({}, { beside: gateway, timing: POLLED });
+  // Or the first tail would be notified of it at some poll.
+  await startListening(polled);
   const callers = await Promise.all(Array.from({ length: 5 }, () => gateway.createKey()));
   const sessions = await Promise.all(callers.map(({ key }) => createSession(gateway, key)));
 
