@@ -80,14 +80,15 @@ export async function* maskedStream(
   }
 }
 
-/** What came of an execution as JSON; in place of what is larger than an answer may be, an error. */
+/** What came of an execution, and is not surely too large, as JSON; an error in place of what is too large after all. */
 export function toJson(result: ExecutionResult, logs: { readonly log: Logger }): string {
-  const json = isSurelyTooLarge(result) ? undefined : stringifyWithRawJson(result);
-  if (json !== undefined && Buffer.byteLength(json) <= MAX_ANSWER_BYTES) return json;
+  const json = stringifyWithRawJson(result);
+  if (Buffer.byteLength(json) <= MAX_ANSWER_BYTES) return json;
   return JSON.stringify({ ...tooLarge(logs), extensions: result.extensions });
 }
 
-function tooLarge({ log }: { readonly log: Logger }): ExecutionResult {
+/** In place of what is larger than an answer may be. */
+export function tooLarge({ log }: { readonly log: Logger }): ExecutionResult {
   return { data: null, errors: [toGraphQLError(answerTooLarge(), log)] };
 }
 

@@ -8,7 +8,7 @@ import {
   subscribe,
 } from 'graphql';
 import type { Logger } from 'pino';
-import { isSurelyLarger } from '../../core/answer-size.ts';
+import { isSurelyLarger, isSurelyTooLarge } from '../../core/answer-size.ts';
 import type { HttpHeaders } from '../../core/http/messages.ts';
 import { LAST_EVENT_ID_HEADER } from '../../core/http/server-sent-events.ts';
 import type { Resumption } from '../../core/live-tails.ts';
@@ -22,7 +22,7 @@ import { KEY_HEADER } from '../request-headers.ts';
 import { schema } from '../schema.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import { notAcceptable } from './answer.ts';
-import { masked, maskedStream, toHttpError } from './errors.ts';
+import { masked, maskedStream, toHttpError, tooLarge } from './errors.ts';
 import { executeWithKey } from './keyed-mutation.ts';
 import { EVENT_STREAM, acceptsEvents } from './media-types.ts';
 import { createGraphQLObserver } from './observer.ts';
@@ -66,7 +66,9 @@ export function createExecution(dependencies: Dependencies, limits: RateLimits |
       paid(args, call, async () => {
         const result = await observe(args, () => perform(run, args, call, dependencies));
         // Also where little was read, and is answered many times.
-        if (isSurelyLarger(result, LARGE_BYTES)) await call.operation.budget.becomeLarge();
+        if (!isSurelyLarger(result, LARGE_BYTES)) return result;
+        if (isSurelyTooLarge(result)) return tooLarge(call.logs);
+        await call.operation.budget.becomeLarge();
         return result;
       }),
     async subscribe(args, call) {
