@@ -61,7 +61,7 @@ export class LargeAnswers {
 }
 
 /** With less in use nothing is collected. */
-const COLLECT_ABOVE_BYTES = 192 * 1024 * 1024;
+const COLLECT_ABOVE_BYTES = 96 * 1024 * 1024;
 
 type Collect = (options: { type: 'major'; execution: 'async' }) => Promise<void>;
 let collect: Collect | undefined;
