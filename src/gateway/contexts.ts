@@ -51,7 +51,7 @@ interface Source {
   };
 }
 
-/** Getters that all contexts share: V8 keeps a getter of each object's own, with all that it refers to, until the next major collection. */
+/** Getters that all contexts share: V8 keeps a getter that is defined on one object, with all that it refers to, until the next major collection. */
 const MADE_WHEN_READ = {
   em: {
     get(this: Source) {

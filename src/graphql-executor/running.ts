@@ -43,7 +43,7 @@ export type RunResult = { readonly data: Answer } | { readonly gaveUp: GaveUp };
 
 const REFUSE = Symbol('refuse');
 
-/** One getter for all: V8 keeps each getter of an object of its own until the next major collection, with all that it refers to. */
+/** One getter for all: V8 keeps a getter that is defined on one object until the next major collection, with all that it refers to. */
 const REFUSED_PATH = {
   get(this: { readonly [REFUSE]: () => never }): never {
     return this[REFUSE]();
