@@ -52,7 +52,7 @@ const REFUSED_PATH = {
 };
 
 function withoutPath(info: object, refuse: () => never): object {
-  return Object.defineProperty({ ...info, [REFUSE]: refuse }, 'path', REFUSED_PATH);
+  return Object.defineProperty(Object.assign(info, { [REFUSE]: refuse }), 'path', REFUSED_PATH);
 }
 
 export type Statics = Pick<GraphQLResolveInfo, 'schema' | 'fragments' | 'operation'>;

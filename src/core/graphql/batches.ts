@@ -48,7 +48,12 @@ interface Named {
 }
 
 function batchesOf(request: Batching): Batches {
-  return (request[BATCHES] ??= { byName: new Map(), names: new Map() });
+  const known = request[BATCHES];
+  if (known) return known;
+  const batches: Batches = { byName: new Map(), names: new Map() };
+  // A copy of the context, as with another transaction, has batches apart.
+  Object.defineProperty(request, BATCHES, { value: batches, enumerable: false });
+  return batches;
 }
 
 /**
@@ -65,9 +70,16 @@ export function loadBatched<Result, Otherwise = undefined>(
   load: LoadBatch<string, Result>,
   otherwise?: Otherwise,
 ): Promise<Result | Otherwise> {
-  const { byName } = batchesOf(request);
+  const { byName, names } = batchesOf(request);
   let batch = byName.get(name);
-  if (!batch) byName.set(name, (batch = new Batch(load, () => void byName.delete(name))));
+  if (!batch) {
+    batch = new Batch(load, () => {
+      byName.delete(name);
+      // The context of a subscription lives on, and each of its events has other infos.
+      if (byName.size === 0) names.clear();
+    });
+    byName.set(name, batch);
+  }
   // What batches of this name have found is of this type.
   return batch.load(key, otherwise) as Promise<Result | Otherwise>;
 }

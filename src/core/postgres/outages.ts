@@ -26,8 +26,7 @@ const MINUTE_MS = 60_000;
 
 /**
  * Watches a pool. An error of a connection may concern that connection alone, so an outage is logged only when a new connection cannot be made
- * either, or leads to
- * a server that takes no writes.
+ * either, or leads to a server that takes no writes.
  */
 export function watchOutages(pool: Pool, { log, searchMs = SEARCH_MS }: OutageOptions): Outages {
   const lines = limitLines(log);

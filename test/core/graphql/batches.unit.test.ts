@@ -1,5 +1,8 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import type { GraphQLResolveInfo } from 'graphql';
 import { expect, test } from 'vitest';
-import { loadBatched } from '../../../src/core/graphql/batches.ts';
+import { loadBatched, resolveBatched } from '../../../src/core/graphql/batches.ts';
 
 const fails = () => {
   throw new Error('refused');
@@ -26,4 +29,35 @@ test('keys that are asked for at the same moment are loaded together, each once'
     'a',
   ]);
   expect(loads).toEqual([['a', 'b']]);
+});
+
+test('a copy of a context has batches apart: what one loads is not loaded with the rights of the other', async () => {
+  const loads: [by: string, keys: readonly string[]][] = [];
+  const loadBy = (by: string) => async (keys: readonly string[]) => {
+    loads.push([by, keys]);
+    return new Map(keys.map((key) => [key, by]));
+  };
+  const context = { actor: 'first' };
+  const first = loadBatched(context, 'field', 'a', loadBy('first'));
+  const second = loadBatched({ ...context, actor: 'second' }, 'field', 'b', loadBy('second'));
+  expect(await Promise.all([first, second])).toEqual(['first', 'second']);
+  expect(loads).toEqual([
+    ['first', ['a']],
+    ['second', ['b']],
+  ]);
+});
+
+test('a context that lives on, as that of a subscription, keeps nothing of the fields that were resolved with it', async () => {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as (options: { type: 'major'; execution: 'async' }) => Promise<void>;
+  const context = {};
+  const resolveOne = async () => {
+    const info = { parentType: { name: 'Session' }, fieldName: 'artifacts' } as GraphQLResolveInfo;
+    await resolveBatched({ context, info }, 'a', async () => new Map([['a', 1]]));
+    return new WeakRef(info);
+  };
+  const resolved = await resolveOne();
+  await collect({ type: 'major', execution: 'async' });
+  expect(resolved.deref()).toBeUndefined();
+  expect(Object.keys(context)).toEqual([]);
 });
