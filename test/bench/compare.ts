@@ -3,10 +3,10 @@ import { headersFor } from './drive.ts';
 import type { Target } from './process.ts';
 import type { Work, WorkRequest } from './work.ts';
 
-/** @throws Error when floor and gateway do not answer the same to every request of a work. */
-export async function requireEqualAnswers(work: Work, floor: Target, gateway: Target, key: string): Promise<void> {
+/** @throws Error when baseline and gateway do not answer the same to every request of a work. */
+export async function requireEqualAnswers(work: Work, baseline: Target, gateway: Target, key: string): Promise<void> {
   for (const request of work.requests) {
-    const [expected, actual] = [await ask(floor, request, key), await ask(gateway, request, key)];
+    const [expected, actual] = [await ask(baseline, request, key), await ask(gateway, request, key)];
     const [a, b] = work.writes ? [withoutTime(expected), withoutTime(actual)] : [expected, actual];
     if (!isDeepStrictEqual(a, b)) throw new Error(`${work.name}: unequal answers${difference(a, b)}`);
   }
@@ -38,7 +38,7 @@ function withoutTime(value: unknown): unknown {
 /** Where two values first differ. */
 function difference(a: unknown, b: unknown, path = ''): string {
   if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null)
-    return ` at ${path || 'the root'}: floor ${JSON.stringify(a)}, gateway ${JSON.stringify(b)}`;
+    return ` at ${path || 'the root'}: baseline ${JSON.stringify(a)}, gateway ${JSON.stringify(b)}`;
   const [left, right] = [new Map(Object.entries(a)), new Map(Object.entries(b))];
   const key = [...new Set([...left.keys(), ...right.keys()])].find(
     (name) => !isDeepStrictEqual(left.get(name), right.get(name)),

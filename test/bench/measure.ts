@@ -14,37 +14,37 @@ export interface Pace {
 export interface Measured {
   readonly name: string;
   readonly target: number;
-  readonly floor: Round;
+  readonly baseline: Round;
   readonly gateway: Round;
-  /** Gateway to floor in requests a second: the median of the rounds' own ratios, which a busy machine disturbs least; and the extremes. */
+  /** Gateway to baseline in requests a second: the median of the rounds' own ratios, which a busy machine disturbs least; and the extremes. */
   readonly ratio: number;
   readonly ratios: readonly [number, number];
 }
 
-/** Compares the answers of one work, then drives floor and gateway in turns. */
+/** Compares the answers of one work, then drives baseline and gateway in turns. */
 export async function measureWork(
   work: Work,
-  [floor, gateway]: readonly [Target, Target],
+  [baseline, gateway]: readonly [Target, Target],
   key: string,
   pace: Pace,
 ): Promise<Measured> {
-  await requireEqualAnswers(work, floor, gateway, key);
+  await requireEqualAnswers(work, baseline, gateway, key);
   const load: Load = { requests: work.requests, key, connections: pace.connections, seconds: pace.seconds };
-  for (const target of [floor, gateway]) await drive(target, { ...load, seconds: Math.min(2, pace.seconds) });
-  const rounds: { floor: Round; gateway: Round }[] = [];
+  for (const target of [baseline, gateway]) await drive(target, { ...load, seconds: Math.min(2, pace.seconds) });
+  const rounds: { baseline: Round; gateway: Round }[] = [];
   while (rounds.length < pace.rounds) {
     // Who goes first changes, so that neither always follows the other.
-    const first = rounds.length % 2 === 0 ? floor : gateway;
-    const [a, b] = [await drive(first, load), await drive(first === floor ? gateway : floor, load)];
-    rounds.push(first === floor ? { floor: a, gateway: b } : { floor: b, gateway: a });
+    const first = rounds.length % 2 === 0 ? baseline : gateway;
+    const [a, b] = [await drive(first, load), await drive(first === baseline ? gateway : baseline, load)];
+    rounds.push(first === baseline ? { baseline: a, gateway: b } : { baseline: b, gateway: a });
   }
-  await requireEqualAnswers(work, floor, gateway, key);
-  const of = (name: 'floor' | 'gateway') => medians(rounds.map((round) => round[name]));
-  const ratios = rounds.map((round) => round.gateway.perSecond / round.floor.perSecond);
+  await requireEqualAnswers(work, baseline, gateway, key);
+  const of = (name: 'baseline' | 'gateway') => medians(rounds.map((round) => round[name]));
+  const ratios = rounds.map((round) => round.gateway.perSecond / round.baseline.perSecond);
   return {
     name: work.name,
     target: work.target,
-    floor: of('floor'),
+    baseline: of('baseline'),
     gateway: of('gateway'),
     ratio: median(ratios),
     ratios: [Math.min(...ratios), Math.max(...ratios)],
@@ -66,7 +66,7 @@ export interface Depth {
 
 /** How the latency of a page grows with its depth: one request at a time, the three depths taking turns. */
 export async function measureDepth(
-  [floor, gateway]: readonly [Target, Target],
+  [baseline, gateway]: readonly [Target, Target],
   key: string,
   events: number,
   samples: number,
@@ -74,9 +74,9 @@ export async function measureDepth(
   const depths = [0, Math.floor(events / 2), events - 100];
   const results: Depth[] = [];
   for (const [name, target, request] of [
-    ['REST', floor, restEvents],
+    ['REST', baseline, restEvents],
     ['REST', gateway, restEvents],
-    ['GraphQL', floor, jsonEvents],
+    ['GraphQL', baseline, jsonEvents],
     ['GraphQL', gateway, jsonEvents],
   ] as const) {
     const times = await sample(target, key, depths.map(request), samples);

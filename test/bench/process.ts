@@ -7,7 +7,7 @@ import { NODE_ENVIRONMENT } from '../support/processes/node-arguments.ts';
 
 /** One of the two that are compared, as its own process. */
 export interface Target {
-  readonly name: 'floor' | 'gateway';
+  readonly name: 'baseline' | 'gateway';
   readonly url: string;
   readonly pid: number;
   /** SIGTERM, and its end. */

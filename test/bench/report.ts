@@ -18,7 +18,7 @@ export function format({ works, depths, appends, memory }: Report): string {
           table(
             [
               'work',
-              'floor/s',
+              'baseline/s',
               'gateway/s',
               'ratio',
               '(rounds)',
@@ -44,18 +44,18 @@ export function format({ works, depths, appends, memory }: Report): string {
   ].join('\n\n');
 }
 
-function workRow({ name, target, floor, gateway, ratio, ratios }: Measured): string[] {
+function workRow({ name, target, baseline, gateway, ratio, ratios }: Measured): string[] {
   return [
     name,
-    round(floor.perSecond, 0),
+    round(baseline.perSecond, 0),
     round(gateway.perSecond, 0),
     round(ratio),
     `${round(ratios[0])}–${round(ratios[1])}`,
     `≥ ${target}${ratio < target ? ' ✗' : ''}`,
-    `${round(floor.p50Ms, 1)} | ${round(gateway.p50Ms, 1)}`,
-    `${round(floor.p99Ms, 1)} | ${round(gateway.p99Ms, 1)}`,
-    `${round(floor.cpuMsPerRequest, 3)} | ${round(gateway.cpuMsPerRequest, 3)}`,
-    round(floor.cpuMsPerRequest / gateway.cpuMsPerRequest),
+    `${round(baseline.p50Ms, 1)} | ${round(gateway.p50Ms, 1)}`,
+    `${round(baseline.p99Ms, 1)} | ${round(gateway.p99Ms, 1)}`,
+    `${round(baseline.cpuMsPerRequest, 3)} | ${round(gateway.cpuMsPerRequest, 3)}`,
+    round(baseline.cpuMsPerRequest / gateway.cpuMsPerRequest),
   ];
 }
 
@@ -81,9 +81,9 @@ function appendRow({ clients, barePerSecond, gatewayPerSecond, ratio }: Append):
 const MEMORY = 1.5;
 
 function memoryRows(memory: readonly Memory[]): string[][] {
-  const floor = memory.find(({ name }) => name === 'floor')?.peakMiB ?? Number.NaN;
+  const baseline = memory.find(({ name }) => name === 'baseline')?.peakMiB ?? Number.NaN;
   return memory.map(({ name, idleMiB, peakMiB }) => {
-    const ratio = peakMiB / floor;
+    const ratio = peakMiB / baseline;
     return [
       name,
       round(idleMiB, 0),

@@ -1,6 +1,6 @@
 import pg from 'pg';
 
-/** What the benchmark works on. Ids are counted, so that floor, gateway and driver know them without asking. */
+/** What the benchmark works on. Ids are counted, so that baseline, gateway and driver know them without asking. */
 
 export const EVENT_SESSIONS = 20;
 export const EVENTS_ELSEWHERE = 1_000;

@@ -12,13 +12,13 @@ import { NODE_ARGUMENTS } from '../support/processes/node-arguments.ts';
 import { type Target, startTarget } from './process.ts';
 import { BIG_SESSION, seed } from './seed.ts';
 
-/** A seeded database and what it takes to start floor and gateway on it. */
+/** A seeded database and what it takes to start baseline and gateway on it. */
 
 export interface Bench {
   readonly databaseUrl: string;
   readonly organizationId: string;
   readonly key: string;
-  /** Floor and gateway, in this order; stopped when `use` has ended. */
+  /** Baseline and gateway, in this order; stopped when `use` has ended. */
   withTargets<Result>(use: (targets: [Target, Target]) => Promise<Result>): Promise<Result>;
   startGateway(nodeArgs?: readonly string[]): Promise<Target>;
   stop(): Promise<void>;
@@ -28,7 +28,7 @@ export interface Bench {
 const SETTINGS = { shared_buffers: '512MB', max_wal_size: '8GB', checkpoint_timeout: '30min', max_connections: '200' };
 /** Of both; the gateway's own default. */
 const POOL = 20;
-const FLOOR = join(import.meta.dirname, 'floor.ts');
+const BASELINE = join(import.meta.dirname, 'baseline.ts');
 const GATEWAY = join(import.meta.dirname, '../../src/main.ts');
 const PUBLIC_URL = 'http://gateway.example.com';
 
@@ -38,7 +38,7 @@ export async function setUp(directory: string, events: number, say: (line: strin
   const encryptionKeys = `bench:${randomBytes(32).toString('base64')}`;
   try {
     const caller = await prepare(postgres.url, encryptionKeys, events, say);
-    const floorEnv = { DATABASE_URL: postgres.url, PUBLIC_URL, POOL: String(POOL) };
+    const baselineEnv = { DATABASE_URL: postgres.url, PUBLIC_URL, POOL: String(POOL) };
     const gatewayEnv = {
       DATABASE_URL: postgres.url,
       PUBLIC_URL,
@@ -46,13 +46,13 @@ export async function setUp(directory: string, events: number, say: (line: strin
       ENCRYPTION_KEYS: encryptionKeys,
       RATE_LIMIT_PER_MINUTE: '0',
     };
-    const startFloor = () => startTarget({ name: 'floor', args: [FLOOR], env: floorEnv, directory });
+    const startBaseline = () => startTarget({ name: 'baseline', args: [BASELINE], env: baselineEnv, directory });
     const startGateway: Bench['startGateway'] = (nodeArgs = []) =>
       startTarget({ name: 'gateway', args: [...NODE_ARGUMENTS, ...nodeArgs, GATEWAY], env: gatewayEnv, directory });
     const withTargets: Bench['withTargets'] = async (use) => {
-      await using floor = stoppable(await startFloor());
+      await using baseline = stoppable(await startBaseline());
       await using gateway = stoppable(await startGateway());
-      return await use([floor.target, gateway.target]);
+      return await use([baseline.target, gateway.target]);
     };
     return { databaseUrl: postgres.url, ...caller, startGateway, withTargets, stop: () => postgres.stop() };
   } catch (error) {

@@ -1,6 +1,6 @@
 import { BIG_SESSION, definitionName, nestedSession } from './seed.ts';
 
-/** A request, the same bytes for floor and gateway. */
+/** A request, the same bytes for baseline and gateway. */
 export interface WorkRequest {
   readonly method: 'GET' | 'POST' | 'PATCH';
   readonly path: string;
@@ -9,7 +9,7 @@ export interface WorkRequest {
 
 export interface Work {
   readonly name: string;
-  /** The ratio to the floor that the gateway must reach. */
+  /** The ratio to the baseline that the gateway must reach. */
   readonly target: number;
   /** Requests that take turns. */
   readonly requests: readonly WorkRequest[];

@@ -1,4 +1,4 @@
-/** What the floor's three parts share. */
+/** What the baseline's three parts share. */
 
 export interface Caller {
   readonly keyId: string;
@@ -8,7 +8,7 @@ export interface Caller {
   readonly isAdmin: boolean;
 }
 
-export interface Floor {
+export interface Baseline {
   readonly publicUrl: string;
   query<Row extends object>(name: string, text: string, values: unknown[]): Promise<Row[]>;
 }

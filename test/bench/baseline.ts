@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto';
 import { type IncomingMessage, type ServerResponse, createServer } from 'node:http';
 import pg from 'pg';
-import { type Caller, type Floor, toIso } from './floor-core.ts';
-import { graphqlDefinition, graphqlDefinitions, graphqlSearch, restDefinition } from './floor-definitions.ts';
-import { graphqlEvents, restEvents, typedData } from './floor-events.ts';
-import { type Changes, graphqlUpdate, restUpdate } from './floor-session-update.ts';
-import { graphqlSessions, graphqlSessionsInPart } from './floor-sessions.ts';
+import { type Caller, type Baseline, toIso } from './baseline-core.ts';
+import { graphqlDefinition, graphqlDefinitions, graphqlSearch, restDefinition } from './baseline-definitions.ts';
+import { graphqlEvents, restEvents, typedData } from './baseline-events.ts';
+import { type Changes, graphqlUpdate, restUpdate } from './baseline-session-update.ts';
+import { graphqlSessions, graphqlSessionsInPart } from './baseline-sessions.ts';
 
 /**
- * The floor: what the same answers cost with node:http, node-postgres, prepared statements and JSON.stringify, and nothing else. It checks
+ * The baseline: what the same answers cost with node:http, node-postgres, prepared statements and JSON.stringify, and nothing else. It checks
  * the key on every request and otherwise trusts what comes in; it has no limits, no log, no schema.
  */
 
@@ -23,13 +23,13 @@ const types: pg.CustomTypesConfig = {
 const pool = new pg.Pool({
   connectionString: DATABASE_URL,
   max: Number(POOL),
-  application_name: 'floor',
+  application_name: 'baseline',
   options: '-c TimeZone=UTC',
   types,
 });
 pool.on('error', () => undefined);
 
-const floor: Floor = {
+const baseline: Baseline = {
   publicUrl: PUBLIC_URL,
   query: async <Row extends object>(name: string, text: string, values: unknown[]) =>
     (await pool.query<Row>({ name, text, values })).rows,
@@ -42,7 +42,7 @@ const FIND_KEY = `
 
 async function authenticate(authorization: string): Promise<Caller | undefined> {
   const hash = createHash('sha256').update(authorization.slice('Bearer '.length)).digest();
-  return (await floor.query<Caller>('key', FIND_KEY, [hash]))[0];
+  return (await baseline.query<Caller>('key', FIND_KEY, [hash]))[0];
 }
 
 /** It knows the documents of the benchmark by their names: there is nothing of GraphQL in it. */
@@ -51,23 +51,23 @@ function execute(caller: Caller, { operationName, variables }: Body): Promise<ob
     case 'Typename':
       return { __typename: 'Query' };
     case 'EventsJson':
-      return graphqlEvents(floor, caller, variables, ({ eventData }) => ({ eventDataJson: eventData }));
+      return graphqlEvents(baseline, caller, variables, ({ eventData }) => ({ eventDataJson: eventData }));
     case 'EventsTyped':
-      return graphqlEvents(floor, caller, variables, typedData);
+      return graphqlEvents(baseline, caller, variables, typedData);
     case 'Sessions':
-      return graphqlSessions(floor, caller);
+      return graphqlSessions(baseline, caller);
     case 'SessionsInPart':
-      return graphqlSessionsInPart(floor, caller);
+      return graphqlSessionsInPart(baseline, caller);
     case 'Definition':
-      return graphqlDefinition(floor, caller, variables);
+      return graphqlDefinition(baseline, caller, variables);
     case 'Search':
-      return graphqlSearch(floor, caller, variables);
+      return graphqlSearch(baseline, caller, variables);
     case 'Definitions':
-      return graphqlDefinitions(floor, caller);
+      return graphqlDefinitions(baseline, caller);
     case 'UpdateSession':
-      return graphqlUpdate(floor, caller, variables);
+      return graphqlUpdate(baseline, caller, variables);
     default:
-      throw new Error(`the floor does not know ${operationName}`);
+      throw new Error(`the baseline does not know ${operationName}`);
   }
 }
 
@@ -77,11 +77,11 @@ async function answerRest(
   url: string,
   request: IncomingMessage,
 ): Promise<object | undefined> {
-  const { pathname, searchParams } = new URL(url, 'http://floor');
+  const { pathname, searchParams } = new URL(url, 'http://baseline');
   const [, , first = '', second = '', third] = pathname.split('/');
-  if (first === 'sessions' && method === 'PATCH') return restUpdate(floor, caller, second, await bodyOf(request));
-  if (first === 'sessions' && third === 'events') return restEvents(floor, caller, second, searchParams);
-  return restDefinition(floor, caller, third ?? '');
+  if (first === 'sessions' && method === 'PATCH') return restUpdate(baseline, caller, second, await bodyOf(request));
+  if (first === 'sessions' && third === 'events') return restEvents(baseline, caller, second, searchParams);
+  return restDefinition(baseline, caller, third ?? '');
 }
 
 interface Body extends Changes {

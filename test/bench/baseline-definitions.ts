@@ -1,4 +1,4 @@
-import { type Caller, type Floor, globalId, toIso } from './floor-core.ts';
+import { type Caller, type Baseline, globalId, toIso } from './baseline-core.ts';
 
 interface DefinitionRow {
   readonly id: string;
@@ -85,17 +85,17 @@ function toGraphQLProperty([name, label, kind, description, options, position, c
   };
 }
 
-export async function graphqlDefinition(floor: Floor, caller: Caller, { name }: { name: string }): Promise<object> {
-  const [row] = await floor.query<DefinitionRow>('definition', ONE_DEFINITION, [caller.organizationId, name]);
+export async function graphqlDefinition(baseline: Baseline, caller: Caller, { name }: { name: string }): Promise<object> {
+  const [row] = await baseline.query<DefinitionRow>('definition', ONE_DEFINITION, [caller.organizationId, name]);
   return { eventDefinition: row ? toGraphQL(row, caller) : null };
 }
 
-export async function graphqlDefinitions(floor: Floor, caller: Caller): Promise<object> {
-  return pageOf(await floor.query<DefinitionRow>('definitions', DEFINITIONS, [caller.organizationId]), 50, caller);
+export async function graphqlDefinitions(baseline: Baseline, caller: Caller): Promise<object> {
+  return pageOf(await baseline.query<DefinitionRow>('definitions', DEFINITIONS, [caller.organizationId]), 50, caller);
 }
 
-export async function graphqlSearch(floor: Floor, caller: Caller, { search }: { search: string }): Promise<object> {
-  return pageOf(await floor.query<DefinitionRow>('search', SEARCH, [caller.organizationId, search]), 20, caller);
+export async function graphqlSearch(baseline: Baseline, caller: Caller, { search }: { search: string }): Promise<object> {
+  return pageOf(await baseline.query<DefinitionRow>('search', SEARCH, [caller.organizationId, search]), 20, caller);
 }
 
 function pageOf(rows: readonly DefinitionRow[], size: number, caller: Caller): object {
@@ -103,8 +103,8 @@ function pageOf(rows: readonly DefinitionRow[], size: number, caller: Caller): o
   return { viewer: { organization: { eventDefinitions: { edges, pageInfo: { hasNextPage: rows.length > size } } } } };
 }
 
-export async function restDefinition(floor: Floor, caller: Caller, eventName: string): Promise<object | undefined> {
-  const [row] = await floor.query<DefinitionRow>('restDefinition', ONE_FOR_REST, [caller.organizationId, eventName]);
+export async function restDefinition(baseline: Baseline, caller: Caller, eventName: string): Promise<object | undefined> {
+  const [row] = await baseline.query<DefinitionRow>('restDefinition', ONE_FOR_REST, [caller.organizationId, eventName]);
   if (!row) return undefined;
   const { number: _, properties, ...definition } = row;
   return {

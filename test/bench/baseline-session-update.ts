@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { type Caller, type Floor, globalId, spelt } from './floor-core.ts';
+import { type Caller, type Baseline, globalId, spelt } from './baseline-core.ts';
 import {
   ARTIFACTS,
   type ArtifactRow,
@@ -8,7 +8,7 @@ import {
   artifactsBySession,
   htmlUrlOf,
   stateOf,
-} from './floor-sessions.ts';
+} from './baseline-sessions.ts';
 
 /** A change of a session with its entry in the audit log, in one statement. */
 
@@ -60,20 +60,20 @@ const valuesOf = (caller: Caller, sessionId: string, { title, level, mode }: Cha
 ];
 
 export async function restUpdate(
-  floor: Floor,
+  baseline: Baseline,
   caller: Caller,
   sessionId: string,
   changes: Changes,
 ): Promise<object | undefined> {
   const [[row], below] = await Promise.all([
-    floor.query<SessionRow>('restUpdate', UPDATE_FOR_REST, valuesOf(caller, sessionId, changes)),
-    floor.query<ArtifactRow>('updateArtifacts', ARTIFACTS, [[sessionId]]),
+    baseline.query<SessionRow>('restUpdate', UPDATE_FOR_REST, valuesOf(caller, sessionId, changes)),
+    baseline.query<ArtifactRow>('updateArtifacts', ARTIFACTS, [[sessionId]]),
   ]);
   if (!row) return undefined;
   const { projectUuid, projectName, projectIcon, projectColor, ...columns } = row;
   return {
     ...columns,
-    htmlUrl: htmlUrlOf(sessionId, floor),
+    htmlUrl: htmlUrlOf(sessionId, baseline),
     artifacts: (artifactsBySession(below, toPullRequest).get(sessionId) ?? []).map(
       ({ row: { artifactId, artifactType, artifactCreatedAt, artifactUpdatedAt }, pullRequests }) => ({
         id: artifactId,
@@ -106,12 +106,12 @@ const toPullRequest = (row: ArtifactRow) => ({
 });
 
 export async function graphqlUpdate(
-  floor: Floor,
+  baseline: Baseline,
   caller: Caller,
   { input }: { input: Changes & { readonly sessionId: string } },
 ): Promise<object> {
   const changes = { ...input, mode: input.mode.toLowerCase() };
-  const [row] = await floor.query<SessionRow>('update', UPDATE, valuesOf(caller, input.sessionId, changes));
+  const [row] = await baseline.query<SessionRow>('update', UPDATE, valuesOf(caller, input.sessionId, changes));
   if (!row) return { updateSession: { __typename: 'NotFoundError', message: 'session not found' } };
   const { title, level, mode, branchName, updatedAt } = row;
   const session = {

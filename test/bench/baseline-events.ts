@@ -1,4 +1,4 @@
-import { type Caller, type Floor, globalId, speltOrNull } from './floor-core.ts';
+import { type Caller, type Baseline, globalId, speltOrNull } from './baseline-core.ts';
 
 interface EventRow {
   readonly id: number;
@@ -15,13 +15,13 @@ const EVENTS = `select e.id, e.created_at as "createdAt", e.event_type as "event
   order by e.session_id, e.id limit $6`;
 
 function readEvents(
-  floor: Floor,
+  baseline: Baseline,
   caller: Caller,
   sessionId: unknown,
   after: unknown,
   limit: number,
 ): Promise<EventRow[]> {
-  return floor.query<EventRow>('events', EVENTS, [
+  return baseline.query<EventRow>('events', EVENTS, [
     sessionId,
     after,
     caller.organizationId,
@@ -32,12 +32,12 @@ function readEvents(
 }
 
 export async function restEvents(
-  floor: Floor,
+  baseline: Baseline,
   caller: Caller,
   sessionId: string,
   query: URLSearchParams,
 ): Promise<object> {
-  const rows = await readEvents(floor, caller, sessionId, query.get('cursor') ?? '0', Number(query.get('limit') ?? 50));
+  const rows = await readEvents(baseline, caller, sessionId, query.get('cursor') ?? '0', Number(query.get('limit') ?? 50));
   const items = rows.map(({ id, createdAt, eventType, messageId, provider, eventData }) => ({
     id,
     createdAt,
@@ -56,12 +56,12 @@ interface EventsVariables {
 }
 
 export async function graphqlEvents(
-  floor: Floor,
+  baseline: Baseline,
   caller: Caller,
   { id: sessionId, after }: EventsVariables,
   dataOf: (row: EventRow) => object,
 ): Promise<object> {
-  const rows = await readEvents(floor, caller, sessionId, after, 101);
+  const rows = await readEvents(baseline, caller, sessionId, after, 101);
   const edges = rows.slice(0, 100).map((row) => {
     const { id, createdAt, eventType, messageId, provider } = row;
     return {

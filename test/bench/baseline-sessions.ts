@@ -1,4 +1,4 @@
-import { type Caller, type Floor, globalId, spelt, speltOrNull } from './floor-core.ts';
+import { type Caller, type Baseline, globalId, spelt, speltOrNull } from './baseline-core.ts';
 
 /** Sessions with their artifacts and the pull requests of these: one statement for the page, and one for all below it. */
 
@@ -85,24 +85,24 @@ interface Nested {
   readonly sessions: string;
   readonly artifacts: string;
   readonly toPullRequest: (row: ArtifactRow) => object;
-  readonly toSession: (row: SessionRow, artifacts: readonly FoundArtifact[], floor: Floor) => object;
+  readonly toSession: (row: SessionRow, artifacts: readonly FoundArtifact[], baseline: Baseline) => object;
 }
 
-async function nested(floor: Floor, caller: Caller, of: Nested): Promise<object> {
+async function nested(baseline: Baseline, caller: Caller, of: Nested): Promise<object> {
   const readable = [caller.organizationId, caller.userId, caller.isAdmin];
-  const rows = await floor.query<SessionRow>(of.name, of.sessions, readable);
+  const rows = await baseline.query<SessionRow>(of.name, of.sessions, readable);
   const page = rows.slice(0, 50);
   const ids = page.map(({ id }) => id);
   const below = artifactsBySession(
-    await floor.query<ArtifactRow>(`${of.name}Artifacts`, of.artifacts, [ids]),
+    await baseline.query<ArtifactRow>(`${of.name}Artifacts`, of.artifacts, [ids]),
     of.toPullRequest,
   );
-  const edges = page.map((row) => ({ node: of.toSession(row, below.get(row.id) ?? [], floor) }));
+  const edges = page.map((row) => ({ node: of.toSession(row, below.get(row.id) ?? [], baseline) }));
   return { viewer: { organization: { sessions: { edges, pageInfo: { hasNextPage: rows.length > 50 } } } } };
 }
 
-export const graphqlSessions = (floor: Floor, caller: Caller) =>
-  nested(floor, caller, {
+export const graphqlSessions = (baseline: Baseline, caller: Caller) =>
+  nested(baseline, caller, {
     name: 'sessions',
     sessions: SESSIONS,
     artifacts: ARTIFACTS,
@@ -110,8 +110,8 @@ export const graphqlSessions = (floor: Floor, caller: Caller) =>
     toSession,
   });
 
-export const graphqlSessionsInPart = (floor: Floor, caller: Caller) =>
-  nested(floor, caller, {
+export const graphqlSessionsInPart = (baseline: Baseline, caller: Caller) =>
+  nested(baseline, caller, {
     name: 'sessionsInPart',
     sessions: SESSIONS_IN_PART,
     artifacts: ARTIFACTS_IN_PART,
@@ -130,9 +130,9 @@ export function stateOf(current: string) {
   };
 }
 
-export const htmlUrlOf = (sessionId: string, floor: Floor) => `${floor.publicUrl}/sessions/${sessionId}`;
+export const htmlUrlOf = (sessionId: string, baseline: Baseline) => `${baseline.publicUrl}/sessions/${sessionId}`;
 
-function toSession(row: SessionRow, found: readonly FoundArtifact[], floor: Floor): object {
+function toSession(row: SessionRow, found: readonly FoundArtifact[], baseline: Baseline): object {
   const { id, source, projectUuid } = row;
   return {
     id: globalId('Session', id),
@@ -148,7 +148,7 @@ function toSession(row: SessionRow, found: readonly FoundArtifact[], floor: Floo
     baseBranch: row['baseBranch'],
     branchName: row['branchName'],
     targetBranch: row['targetBranch'],
-    htmlUrl: htmlUrlOf(id, floor),
+    htmlUrl: htmlUrlOf(id, baseline),
     createdAt: row['createdAt'],
     updatedAt: row['updatedAt'],
     lastSeenAt: row['lastSeenAt'],
