@@ -85,7 +85,11 @@ function toGraphQLProperty([name, label, kind, description, options, position, c
   };
 }
 
-export async function graphqlDefinition(baseline: Baseline, caller: Caller, { name }: { name: string }): Promise<object> {
+export async function graphqlDefinition(
+  baseline: Baseline,
+  caller: Caller,
+  { name }: { name: string },
+): Promise<object> {
   const [row] = await baseline.query<DefinitionRow>('definition', ONE_DEFINITION, [caller.organizationId, name]);
   return { eventDefinition: row ? toGraphQL(row, caller) : null };
 }
@@ -94,7 +98,11 @@ export async function graphqlDefinitions(baseline: Baseline, caller: Caller): Pr
   return pageOf(await baseline.query<DefinitionRow>('definitions', DEFINITIONS, [caller.organizationId]), 50, caller);
 }
 
-export async function graphqlSearch(baseline: Baseline, caller: Caller, { search }: { search: string }): Promise<object> {
+export async function graphqlSearch(
+  baseline: Baseline,
+  caller: Caller,
+  { search }: { search: string },
+): Promise<object> {
   return pageOf(await baseline.query<DefinitionRow>('search', SEARCH, [caller.organizationId, search]), 20, caller);
 }
 
@@ -103,7 +111,11 @@ function pageOf(rows: readonly DefinitionRow[], size: number, caller: Caller): o
   return { viewer: { organization: { eventDefinitions: { edges, pageInfo: { hasNextPage: rows.length > size } } } } };
 }
 
-export async function restDefinition(baseline: Baseline, caller: Caller, eventName: string): Promise<object | undefined> {
+export async function restDefinition(
+  baseline: Baseline,
+  caller: Caller,
+  eventName: string,
+): Promise<object | undefined> {
   const [row] = await baseline.query<DefinitionRow>('restDefinition', ONE_FOR_REST, [caller.organizationId, eventName]);
   if (!row) return undefined;
   const { number: _, properties, ...definition } = row;

@@ -37,7 +37,13 @@ export async function restEvents(
   sessionId: string,
   query: URLSearchParams,
 ): Promise<object> {
-  const rows = await readEvents(baseline, caller, sessionId, query.get('cursor') ?? '0', Number(query.get('limit') ?? 50));
+  const rows = await readEvents(
+    baseline,
+    caller,
+    sessionId,
+    query.get('cursor') ?? '0',
+    Number(query.get('limit') ?? 50),
+  );
   const items = rows.map(({ id, createdAt, eventType, messageId, provider, eventData }) => ({
     id,
     createdAt,
