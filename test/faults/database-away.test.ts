@@ -179,5 +179,5 @@ test('the database is paused: requests under way and new ones answer 503 while i
     expect((await stream.nextData())?.id).toBe(String(2 + round));
   }
   await stream.close();
-  proof('database away', { figures });
+  proof('Database away', { figures });
 });

@@ -140,7 +140,7 @@ test('the disk of the embedded database full, and then not: 503 meanwhile, nothi
     figures: {
       seed,
       'times full': rounds,
-      'times PostgreSQL ended of it': ends,
+      'times PostgreSQL ended because of it': ends,
       'reads answered while it ran': `${reads.running.filter((status) => status === 200).length} of ${reads.running.length}, the others 503`,
       'writes acknowledged': ledger.acknowledged(),
       'answered 503 with Retry-After meanwhile': ledger.answers.get('503') ?? 0,

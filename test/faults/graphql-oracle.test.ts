@@ -269,7 +269,7 @@ describe(`GraphQL as an oracle (SEED=${seed})`, () => {
     proof('GraphQL as an oracle', {
       figures: {
         operations,
-        'queries that came four times, compiled from the third, with the same answer': repeated,
+        'queries sent four times, compiled from the third on, with equal answers': repeated,
         'fields of the schema': fields.length,
         'not reached': missed.length,
         'internal errors': 0,

@@ -2,10 +2,10 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type RunnerTask, type RunnerTestCase, TestRunner } from 'vitest';
 
-/** Whether suites run in full, as `npm run proof` does, or in the short form of the gate. */
+/** True in `npm run proof`, where suites run in full; false in the gate, which runs their short form. */
 export const full = process.env['PROOF'] === 'full';
 
-/** What a suite found: the figures that are in docs/proof.md, and what falls short, with its reason. */
+/** The results of a suite for docs/proof.md: its figures, and its known shortfalls with their reasons. */
 export interface Proof {
   figures: Record<string, string | number>;
   shortfalls?: string[];
@@ -15,12 +15,12 @@ const hasFailed = (task: RunnerTask): boolean =>
   task.result?.state === 'fail' || ('tasks' in task && task.tasks.some(hasFailed));
 
 /**
- * Prints what a suite found, and keeps it for docs/proof.md when `PROOF_RECORD` names a folder.
- * Call it after the suite's assertions: figures of a failed run are not proof, and neither are those after a failed test of the same file.
+ * Prints the results of a suite, and writes them to the folder `PROOF_RECORD`, if set, for docs/proof.md. `suite` is a name of
+ * test/tools/proof-suites.ts. Call it after the suite's assertions: nothing is recorded once a test of the same file has failed.
  */
 export function proof(suite: string, { figures, shortfalls = [] }: Proof): void {
   if (hasFailed(TestRunner.getCurrentTest<RunnerTestCase>().file)) {
-    process.stdout.write(`proof: ${suite}: no figures, since a test before has failed\n`);
+    process.stdout.write(`proof: ${suite}: no figures, because an earlier test failed\n`);
     return;
   }
   const line = Object.entries(figures).map(([name, value]) => `${name}: ${value}`);
@@ -29,5 +29,5 @@ export function proof(suite: string, { figures, shortfalls = [] }: Proof): void 
   if (!folder) return;
   mkdirSync(folder, { recursive: true });
   const file = join(folder, `${suite.replaceAll(/[^a-z0-9]+/gi, '-').toLowerCase()}.json`);
-  writeFileSync(file, JSON.stringify({ suite, full, figures, shortfalls }));
+  writeFileSync(file, JSON.stringify({ suite, full, day: new Date().toISOString().slice(0, 10), figures, shortfalls }));
 }

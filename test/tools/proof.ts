@@ -1,12 +1,13 @@
-// Runs suites in full and writes what they found to docs/proof.md: `npm run proof`, or `npm run proof -- test:faults` for some
-// of them, which leaves what others found as it stands there.
-// `npm run proof -- --from FOLDER` runs nothing, and takes what runs left there (`PROOF_RECORD=FOLDER`).
+// Runs suites in full and writes their results to docs/proof.md: `npm run proof` for all, `npm run proof -- test:faults` for some. The results
+// of suites that did not run are kept. `npm run proof -- --from FOLDER` runs nothing and takes results that earlier runs wrote to
+// FOLDER (`PROOF_RECORD=FOLDER`).
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import type { Proof } from '../support/proof.ts';
+import { SUITES, type Suite } from './proof-suites.ts';
 
 const SCRIPTS = [
   'test',
@@ -24,11 +25,13 @@ const { values, positionals } = parseArgs({ options: { from: { type: 'string' } 
 interface Recorded extends Proof {
   readonly suite: string;
   readonly full: boolean;
+  /** When it was measured, as YYYY-MM-DD. */
+  readonly day: string;
 }
 
 function runInFull(scripts: readonly string[], folder: string): boolean {
   const env = { ...process.env, PROOF: 'full', PROOF_RECORD: folder };
-  // Every one of them, also after one has failed.
+  // All of them run, even after one has failed.
   const results = scripts.map((script) => spawnSync('npm', ['run', script], { cwd: root, env, stdio: 'inherit' }));
   return results.every(({ status }) => status === 0);
 }
@@ -36,40 +39,64 @@ function runInFull(scripts: readonly string[], folder: string): boolean {
 function recordedIn(folder: string): Recorded[] {
   return readdirSync(folder)
     .filter((file) => file.endsWith('.json'))
-    .map((file) => JSON.parse(readFileSync(join(folder, file), 'utf8')) as Recorded)
-    .toSorted((one, other) => one.suite.localeCompare(other.suite));
+    .map((file) => JSON.parse(readFileSync(join(folder, file), 'utf8')) as Recorded);
 }
 
-function sectionOf({ suite, full, figures, shortfalls = [] }: Recorded): string {
+function sectionOf({ suite, full, day, figures, shortfalls = [] }: Recorded): string {
   const rows = Object.entries(figures).map(([name, value]) => `| ${name} | ${value} |`);
-  const short = shortfalls.length > 0 ? ['', 'Falls short:', '', ...shortfalls.map((line) => `- ${line}`)] : [];
-  return [
-    `## ${suite}`,
-    '',
-    `| figure (${full ? 'in full' : 'short form'}) | value |`,
-    '| --- | --- |',
-    ...rows,
-    ...short,
-  ].join('\n');
+  const short = shortfalls.length > 0 ? ['', 'Known shortfalls:', '', ...shortfalls.map((line) => `- ${line}`)] : [];
+  const measured = `Measured on ${day}, ${full ? 'in full' : 'short form'}.`;
+  return [`### ${suite}`, '', measured, '', '| figure | value |', '| --- | --- |', ...rows, ...short].join('\n');
 }
 
-/** What a run of some suites leaves as it is. */
 function sectionsOfEarlierRuns(): [suite: string, section: string][] {
-  const [, ...sections] = readFileSync(document, 'utf8').trim().split(/^## /m);
-  return sections.map((section) => [section.split('\n', 1)[0] ?? '', `## ${section.trim()}`]);
+  const [, ...sections] = readFileSync(document, 'utf8')
+    .replaceAll(/^## .*$/gm, '')
+    .split(/^### /m);
+  return sections.map((section) => [section.split('\n', 1)[0] ?? '', `### ${section.trim()}`]);
+}
+
+/** As GitHub makes the anchor of a heading. */
+const anchorOf = (title: string) =>
+  title
+    .toLowerCase()
+    .replaceAll(/[^\w -]/g, '')
+    .replaceAll(' ', '-');
+
+function rowOf({ suite, claim, test }: Suite, section: string | undefined): string {
+  const measured = section?.match(/^Measured on (\S+, [^.]+)\./m)?.[1] ?? 'no recorded run';
+  return `| ${section ? `[${suite}](#${anchorOf(suite)})` : suite} | ${claim} | \`${test}\` | ${measured} |`;
 }
 
 const INTRO = `# Proof
 
-What suites, clients and faults that were not designed for this gateway found. Printed by \`npm run proof\`, which runs them in full; the
-gate (\`.ci/run\`) runs the same suites in a short form, but for those of test/proof, which measure load, time and memory. Each table says
-which of the two it comes from.`;
+Results of the suites that test the gateway with faults, load, random input and third-party software. \`npm run proof\` runs all suites in full, which
+takes hours, and writes this page; \`npm run proof -- test:faults\` runs the suites of one script and keeps the other results. To run one test in full:
+
+\`\`\`sh
+PROOF=full npx vitest run test/faults/kill.test.ts
+\`\`\`
+
+The gate (\`.ci/run\`) runs the same tests in a short form, except for those in \`test/proof\`, which take minutes of load. "Measured" is the day of the
+last recorded run, and whether it ran in full or in the short form.`;
+
+function documentOf(sections: ReadonlyMap<string, string>): string {
+  const parts = SUITES.flatMap(([title, suites]) => [
+    `## ${title}`,
+    [
+      '| suite | what is proven | test | measured |',
+      '| --- | --- | --- | --- |',
+      ...suites.map((suite) => rowOf(suite, sections.get(suite.suite))),
+    ].join('\n'),
+    ...suites.flatMap(({ suite }) => sections.get(suite) ?? []),
+  ]);
+  return `${[INTRO, ...parts].join('\n\n')}\n`;
+}
 
 const folder = values.from ?? mkdtempSync(join(tmpdir(), 'gateway-proof-'));
 const passed = values.from !== undefined || runInFull(positionals.length > 0 ? positionals : SCRIPTS, folder);
 const sections = new Map(positionals.length > 0 || values.from !== undefined ? sectionsOfEarlierRuns() : []);
 for (const recorded of recordedIn(folder)) sections.set(recorded.suite, sectionOf(recorded));
-const sorted = [...sections].toSorted(([one], [other]) => one.localeCompare(other)).map(([, section]) => section);
-writeFileSync(document, `${[INTRO, ...sorted].join('\n\n')}\n`);
+writeFileSync(document, documentOf(sections));
 if (values.from === undefined) rmSync(folder, { recursive: true });
 process.exitCode = passed ? 0 : 1;
