@@ -11,7 +11,7 @@ import {
 } from './generated/operations.ts';
 import { createResumableEvents } from './resumable-events.ts';
 
-/** Which types an interface or union has: without it Apollo leaves out `... on Error`. Ask once, when you build. */
+/** The possible types of interfaces and unions, without which Apollo ignores `... on Error`. Fetch them once, when you build. */
 export async function possibleTypesOf(url: string, key: string): Promise<Record<string, string[]>> {
   const body = JSON.stringify({ query: '{ __schema { types { name possibleTypes { name } } } }' });
   const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' };
@@ -32,7 +32,7 @@ export function createApolloClient(url: string, key: string, possibleTypes: Reco
   return new ApolloClient({
     cache: new InMemoryCache({
       possibleTypes,
-      // Pages that are fetched later are added to the list.
+      // Later pages are appended to the list.
       typePolicies: { Organization: { fields: { sessions: relayStylePagination() } } },
     }),
     link: ApolloLink.split(
@@ -48,7 +48,7 @@ export function createApolloClient(url: string, key: string, possibleTypes: Reco
 
 type Apollo = ReturnType<typeof createApolloClient>;
 
-/** Shows sessions page by page: `onPage` is called with all that is loaded so far, also after a change. In a component: `useQuery`, `fetchMore`. */
+/** Calls `onPage` with all titles loaded so far, after each page and each change. In a component use `useQuery` and `fetchMore`. */
 export function watchSessions(client: Apollo, pageSize: number, onPage: (titles: string[]) => void) {
   const watched = client.watchQuery({ query: SessionsDocument, variables: { first: pageSize }, errorPolicy: 'all' });
   const subscription = watched.subscribe(({ data, dataState }) => {
@@ -56,7 +56,7 @@ export function watchSessions(client: Apollo, pageSize: number, onPage: (titles:
     onPage((data.viewer.organization?.sessions?.edges ?? []).map(({ node }) => (node as SessionRowFragment).title));
   });
   return {
-    /** Whether there was another page. */
+    /** Resolves to false if there is no other page. */
     async loadMore(): Promise<boolean> {
       const { data } = watched.getCurrentResult();
       const page = data?.viewer?.organization?.sessions?.pageInfo;
@@ -68,7 +68,7 @@ export function watchSessions(client: Apollo, pageSize: number, onPage: (titles:
   };
 }
 
-/** Shows the new title at once, and takes it back when it is refused: then answers the messages of a form by field. */
+/** Shows the new title at once, and reverts it if it is refused. Returns the messages for each field of a form. */
 export async function renameSession(client: Apollo, session: SessionRowFragment, title: string) {
   const { data } = await client.mutate({
     mutation: RenameSessionDocument,
@@ -81,9 +81,9 @@ export async function renameSession(client: Apollo, session: SessionRowFragment,
   return result && 'message' in result ? messagesByField(result) : new Map<string, string>();
 }
 
-/** What the caller may see of an organization, and why the rest is not there. */
+/** Returns what the caller may see of an organization, and why the rest is missing. */
 export async function readOverview(client: Apollo) {
-  // Partial data is data: without 'all' Apollo would throw it away.
+  // Without 'all' Apollo would discard partial data.
   const { data, error } = await client.query({ query: OverviewDocument, errorPolicy: 'all' });
   const organization = data?.viewer.organization;
   return { name: organization?.name, changes: organization?.auditLog?.nodes ?? null, refused: error?.message };

@@ -6,7 +6,7 @@ export default {
     'generated/operations.ts': { plugins: ['typescript-operations', 'typed-document-node'] },
   },
   config: {
-    // Without these every scalar is `unknown` or `any`.
+    // Without this every scalar is `unknown` or `any`.
     scalars: { BigInt: 'string', Date: 'string', DateTime: 'string', JSON: 'unknown', URL: 'string', UUID: 'string' },
     strictScalars: true,
     enumsAsTypes: true,

@@ -5,7 +5,7 @@ export interface SessionEvent {
   readonly eventData: { readonly type: string };
 }
 
-/** Each event of a session, once: what is stored, then what comes, across lost connections and restarts, until the session is finished. */
+/** Each event of a session, once: stored events, then new ones, across lost connections and restarts, until the session is finished. */
 export async function* liveTail(baseUrl: string, key: string, sessionId: string): AsyncGenerator<SessionEvent> {
   let lastEventId = '0';
   for (let failures = 0; ; failures += 1) {

@@ -2,8 +2,8 @@ import { type IncomingMessage, createServer } from 'node:http';
 import { Readable } from 'node:stream';
 
 /**
- * Between your page and the gateway: the page knows no key. `keyFor` finds the key of whoever is signed in to your own server, by your own
- * session cookie; without one the answer is 401.
+ * A proxy between your page and the gateway, so that the page needs no key. `keyFor` returns the key of the user who is signed in to your
+ * server, for example by your session cookie; if it returns none, the answer is 401.
  */
 export function createProxy(gatewayUrl: string, keyFor: (request: IncomingMessage) => string | undefined) {
   return createServer(async (request, response) => {
@@ -11,7 +11,7 @@ export function createProxy(gatewayUrl: string, keyFor: (request: IncomingMessag
     if (key === undefined) return void response.writeHead(401).end();
     const gone = new AbortController();
     response.on('close', () => gone.abort());
-    const headers = { Authorization: `Bearer ${key}`, ...passedOn(request) };
+    const headers = { Authorization: `Bearer ${key}`, ...forwardedHeaders(request) };
     const hasBody = request.method !== 'GET' && request.method !== 'HEAD';
     const answer = await fetch(gatewayUrl + request.url, {
       method: request.method ?? 'GET',
@@ -22,7 +22,7 @@ export function createProxy(gatewayUrl: string, keyFor: (request: IncomingMessag
     if (!answer) return void response.writeHead(502).end();
     const contentType = answer.headers.get('Content-Type');
     response.writeHead(answer.status, contentType === null ? {} : { 'Content-Type': contentType });
-    // Also a live tail: it is passed on as it comes.
+    // A live tail is forwarded as it arrives.
     if (answer.body)
       Readable.fromWeb(answer.body as never)
         .on('error', () => response.destroy())
@@ -31,7 +31,7 @@ export function createProxy(gatewayUrl: string, keyFor: (request: IncomingMessag
   });
 }
 
-function passedOn({ headers }: IncomingMessage): Record<string, string> {
+function forwardedHeaders({ headers }: IncomingMessage): Record<string, string> {
   const names = ['content-type', 'accept', 'idempotency-key', 'last-event-id'];
   return Object.fromEntries(
     names.flatMap((name) => (headers[name] === undefined ? [] : [[name, String(headers[name])]])),

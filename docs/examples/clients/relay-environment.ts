@@ -19,7 +19,7 @@ export function createRelayEnvironment(url: string, key: string): Environment {
       async ({ text }, variables) => {
         const body = JSON.stringify({ query: text, variables });
         const init = { method: 'POST', headers: { ...headers, 'Content-Type': 'application/json' }, body };
-        // Relay takes data and errors together: fields that were refused are null.
+        // Relay accepts data together with errors: refused fields are null.
         return (await (await fetch(url, init)).json()) as GraphQLResponse;
       },
       ({ text }: RequestParameters, variables: Variables) =>

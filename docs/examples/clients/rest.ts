@@ -8,7 +8,7 @@ export function createRest(baseUrl: string, key: string): Rest {
   const rest = createClient<paths>({ baseUrl, headers: { Authorization: `Bearer ${key}` }, fetch: fetchWithRetries });
   rest.use({
     onRequest({ request }) {
-      // With its own key, a write can be sent again without being done twice.
+      // With an idempotency key, a retried write is executed only once.
       if (request.method !== 'GET' && !request.headers.has('Idempotency-Key'))
         request.headers.set('Idempotency-Key', crypto.randomUUID());
       return request;
@@ -18,7 +18,7 @@ export function createRest(baseUrl: string, key: string): Rest {
 }
 
 const MAX_ATTEMPTS = 5;
-/** Too many requests, a failure, a remote server that failed, and not able to serve now. 4xx answers do not change by themselves. */
+/** Too many requests, internal error, failed remote server, temporarily unavailable. Other 4xx answers would be the same again. */
 const RETRIED = [429, 500, 502, 503];
 
 async function fetchWithRetries(request: Request): Promise<Response> {
@@ -32,7 +32,7 @@ async function fetchWithRetries(request: Request): Promise<Response> {
   }
 }
 
-/** Every session that the caller can read: a list ends where `nextCursor` is null. */
+/** Every session that the caller can read. The last page has no `nextCursor`. */
 export async function* allSessions(rest: Rest, limit: number) {
   let cursor: string | undefined;
   do {
@@ -43,7 +43,7 @@ export async function* allSessions(rest: Rest, limit: number) {
   } while (cursor !== undefined);
 }
 
-/** The events that a session has now: `Link` is there while more follow. With the last `nextCursor` you can poll for new ones. */
+/** The stored events of a session. All pages except the last have a `Link` header. Poll with the last `nextCursor` for new events. */
 export async function* storedEvents(rest: Rest, sessionId: string, limit: number) {
   for (let cursor = '0'; ;) {
     const { data, error, response } = await rest.GET('/v1/sessions/{sessionId}/events', {
@@ -56,7 +56,7 @@ export async function* storedEvents(rest: Rest, sessionId: string, limit: number
   }
 }
 
-/** Reads, changes, and sends back what was read. */
+/** Reads a session, changes it, and sends it back. */
 export async function raiseLevel(rest: Rest, sessionId: string) {
   const at = { params: { path: { sessionId } } };
   const read = await rest.GET('/v1/sessions/{sessionId}', at);

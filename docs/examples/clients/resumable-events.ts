@@ -11,9 +11,9 @@ interface Sink<Result> {
   complete(): void;
 }
 
-/** A client of subscriptions in which `sessionEvents` goes on behind the last event that was seen, so that each event arrives once. */
+/** A client for subscriptions. After a lost connection `sessionEvents` continues after the last event, so that each event arrives once. */
 export function createResumableEvents(url: string, headers: Record<string, string>) {
-  // By itself graphql-sse would subscribe again with the first `after`, and get the events again.
+  // Without this, graphql-sse would subscribe again with the first `after` and receive events again.
   const client: Client = createClient({ url, headers, retryAttempts: 0 });
   return {
     subscribe<Result>({ query, variables }: Request, sink: Sink<Result>): () => void {
@@ -32,7 +32,7 @@ export function createResumableEvents(url: string, headers: Record<string, strin
               sink.next(result as Result);
             },
             error(error) {
-              // A refusal stays one; everything else is a connection that broke.
+              // Do not retry a refusal; everything else is a lost connection.
               if (error instanceof NetworkError && isRefusal(error.response)) return sink.error(error);
               waiting = setTimeout(start, Math.min(30_000, 250 * 2 ** failures++));
             },

@@ -22,25 +22,25 @@ export function createUrqlClient(url: string, key: string): Client {
   });
 }
 
-/** All sessions, page by page. In a component: one page for each `useQuery`, with `endCursor` of the page before as `after`. */
+/** All sessions, page by page. In a component use one `useQuery` for each page, with the previous `endCursor` as `after`. */
 export async function* allSessions(client: Client, pageSize: number) {
   let after: string | null | undefined;
   do {
     const { data, error } = await client.query(SessionsDocument, { first: pageSize, after }).toPromise();
     const page = data?.viewer.organization?.sessions;
-    // With partial data there are both.
+    // A partial answer has both data and an error.
     if (!page) throw error ?? new Error('the key acts in no organization');
     for (const { node } of page.edges) yield node;
     after = page.pageInfo.hasNextPage ? page.pageInfo.endCursor : null;
   } while (after);
 }
 
-/** The new title, or the messages of a form by field. */
+/** Returns the new title, or the messages for each field of a form. */
 export async function renameSession(client: Client, sessionId: string, title: string) {
   const { data, error } = await client.mutation(RenameSessionDocument, { input: { sessionId, title } }).toPromise();
   const result = data?.updateSession;
-  // Not signed in, too many requests, or no connection.
-  if (!result) throw error ?? new Error('there is no answer');
+  // Invalid key, too many requests, or no connection.
+  if (!result) throw error ?? new Error('no answer');
   if (result.__typename === 'UpdateSessionPayload') return { title: result.session?.title };
   return { messages: messagesByField(result) };
 }
@@ -50,7 +50,7 @@ export function followSession(client: Client, sessionId: string, onEvent: (id: n
   return new Promise((resolve, reject) => {
     client.subscription(SessionEventsDocument, { sessionId }).subscribe(({ data, error, hasNext }) => {
       if (error) reject(error);
-      // At the end urql says the last result once more.
+      // At the end urql repeats the last result.
       else if (hasNext === false) resolve();
       else if (data) onEvent(data.sessionEvents.databaseId);
     });
