@@ -1,7 +1,7 @@
 import { DomainError } from './errors.ts';
 import { RawJson } from './text/raw-json.ts';
 
-/** Bytes of the answer to one request, and of what the database may say for it. */
+/** Maximum bytes of the answer to one request, and of the data that the database sends for it. */
 export const MAX_ANSWER_BYTES = 32 * 1024 * 1024;
 
 export function answerTooLarge(maxBytes = MAX_ANSWER_BYTES): DomainError {
@@ -13,8 +13,8 @@ export function answerTooLarge(maxBytes = MAX_ANSWER_BYTES): DomainError {
 }
 
 /**
- * Whether a value is larger as JSON, found without making the JSON: a value that is read once may be answered many times. It may err for less,
- * since characters are counted as one byte each, but never for more.
+ * Whether a value is larger as JSON, without serializing it: a value that was read once can be answered many times. The result may be too
+ * small, because each character counts as one byte, but never too large.
  */
 export function isSurelyLarger(value: unknown, maxBytes: number): boolean {
   let left = maxBytes;
@@ -41,10 +41,10 @@ export function isSurelyLarger(value: unknown, maxBytes: number): boolean {
   return false;
 }
 
-/** Whether it is larger than an answer may be. */
+/** Whether a value is larger than an answer may be. */
 export const isSurelyTooLarge = (value: unknown) => isSurelyLarger(value, MAX_ANSWER_BYTES);
 
-/** The bytes of an answer. @throws DomainError `ANSWER_TOO_LARGE` when they are more than it may have. */
+/** The bytes of an answer. @throws DomainError `ANSWER_TOO_LARGE` if there are more than `maxBytes`. */
 export function answerBytes(text: string, maxBytes = MAX_ANSWER_BYTES): number {
   const bytes = Buffer.byteLength(text);
   if (bytes > maxBytes) throw answerTooLarge(maxBytes);

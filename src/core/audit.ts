@@ -4,9 +4,9 @@ import type { ApiKeyId, OrganizationId } from './ids.ts';
 import { type Readable, queriesOn } from './postgres/queries.ts';
 
 /**
- * Who has changed what, and when: one entry for each operation that has changed something, written by the transaction that changes it; and
- * which attempts were refused (`domains/audit-log/refused-attempts.ts`). No
- * input and no secret is ever in it. Entries name users by their keys alone: with the keys of a deleted account goes what they say of it.
+ * The audit log: who changed what, and when. Each operation that changes something writes one entry in its transaction; refused attempts are
+ * recorded too (`domains/audit-log/refused-attempts.ts`). Entries contain no input and no secret. They name users only by their keys, so
+ * deleting the keys of an account anonymizes its entries.
  */
 
 export const AUDIT_SOURCES = ['request', 'command_line', 'job'] as const;
@@ -16,7 +16,7 @@ export type AuditSource = (typeof AUDIT_SOURCES)[number];
 export const REFUSALS = ['forbidden', 'last_administrator', 'key_revoked', 'key_expired'] as const;
 export type Refusal = (typeof REFUSALS)[number];
 
-/** Who has chosen a request id. */
+/** Who chose a request id. */
 export const REQUEST_ID_ORIGINS = ['client', 'gateway'] as const;
 export type RequestIdOrigin = (typeof REQUEST_ID_ORIGINS)[number];
 
@@ -24,23 +24,26 @@ const AuditEntrySchema = defineEntity({
   name: 'AuditEntry',
   tableName: 'audit_entry',
   properties: {
-    // Time leads the key: entries are added at one end of it and expire at the other.
+    // The primary key begins with the time: new entries are added at its end, and expired ones deleted at its beginning.
     occurredAt: p.datetime().primary(),
     id: p.uuid().primary(),
-    /** Null for what concerns no organization, such as the rotation of secrets. No relation: a log must not slow down what it is about. */
+    /**
+     * Null for changes outside any organization, such as the rotation of secrets. Not a foreign key, which would slow down the logged
+     * operations.
+     */
     organizationId: p.uuid().$type<OrganizationId>().nullable(),
     source: p.enum(AUDIT_SOURCES),
-    /** The API key of the caller, by which the user is known. */
+    /** The API key of the caller, which identifies the user. */
     keyId: p.uuid().$type<ApiKeyId>().nullable(),
     operation: p.text(),
     targetType: p.text(),
-    /** Null when the operation has changed several at once, and for the account of a user who is gone. */
+    /** Null if the operation changed several objects, and for the account of a deleted user. */
     targetId: p.uuid().nullable(),
-    /** Of a job its id. */
+    /** For a job, the id of the job. */
     requestId: p.text(),
-    /** Null for the command line, for jobs, and for entries of versions that did not know it. */
+    /** Null for the command line, for jobs, and for entries of versions without this column. */
     requestIdOrigin: p.enum(REQUEST_ID_ORIGINS).nullable(),
-    /** Null where something was changed. */
+    /** Null if something was changed. */
     refusal: p.enum(REFUSALS).nullable(),
   },
   indexes: [
@@ -49,7 +52,7 @@ const AuditEntrySchema = defineEntity({
   ],
 });
 
-/** One line of the audit log. Read as rows, never as entities. */
+/** One entry of the audit log. Read as rows, never as entities. */
 export class AuditEntry extends AuditEntrySchema.class {}
 AuditEntrySchema.setClass(AuditEntry);
 export type AuditTables = InferKyselyDB<typeof AuditEntrySchema>;
@@ -67,16 +70,16 @@ export interface NewAuditEntry {
   readonly requestIdOrigin: RequestIdOrigin | null;
 }
 
-/** What an operation has changed: the GraphQL type of it (or its noun, where REST alone knows it), and the id that REST uses. */
+/** The changed object: its GraphQL type (or its REST noun, if it is not in GraphQL) and its REST id. */
 export interface AuditTarget {
   readonly type: string;
-  /** Null when it has changed several at once. */
+  /** Null if several objects were changed. */
   readonly id: string | null;
-  /** The organization it belongs to; null for none. When absent, the one that the caller acts in. */
+  /** The organization of the object; null for none, and by default the acting organization of the caller. */
   readonly organizationId?: OrganizationId | null | undefined;
 }
 
-/** What of a caller is written down. */
+/** The recorded properties of a caller. */
 interface AuditedActor {
   readonly isOperator?: boolean;
   readonly keyId: ApiKeyId | null;
@@ -88,7 +91,7 @@ interface Clock {
   readonly newId: () => string;
 }
 
-/** The line of an operation in the audit log. */
+/** The audit log entry of an operation. */
 export function auditEntry(
   context: Clock & {
     readonly actor: AuditedActor;
@@ -104,7 +107,7 @@ export function auditEntry(
   return { ...entryOf(context, operation, target), source: 'request', keyId: actor.keyId, requestId, requestIdOrigin };
 }
 
-/** Likewise, of somebody at the command line. */
+/** The audit log entry of a command. */
 export function operatorEntry(clock: Clock, operation: string, target: AuditTarget): NewAuditEntry {
   return {
     ...entryOf(clock, operation, target),
@@ -115,7 +118,7 @@ export function operatorEntry(clock: Clock, operation: string, target: AuditTarg
   };
 }
 
-/** Likewise, of a job. */
+/** The audit log entry of a job. */
 export function jobEntry(clock: Clock, jobId: string, operation: string, target: AuditTarget): NewAuditEntry {
   return { ...entryOf(clock, operation, target), source: 'job', keyId: null, requestId: jobId, requestIdOrigin: null };
 }
@@ -146,7 +149,7 @@ const COLUMNS: readonly { name: keyof AuditTables['audit_entry']; type: string; 
   { name: 'request_id_origin', type: 'text', property: 'requestIdOrigin' },
 ];
 
-/** Writes an entry. Part of the transaction that makes the change. */
+/** Writes an entry, in the transaction of the change. */
 export async function recordAudit(em: EntityManager, entry: NewAuditEntry): Promise<void> {
   const { occurredAt, organizationId, keyId, targetType, targetId, requestId, requestIdOrigin, ...rest } = entry;
   await em
@@ -165,7 +168,7 @@ export async function recordAudit(em: EntityManager, entry: NewAuditEntry): Prom
     .execute();
 }
 
-/** The values of an entry under the names by which `auditInsert` finds them in a prepared statement. */
+/** The values of an entry, named as `auditInsert` refers to them in a prepared statement. */
 export type AuditValues = { readonly [Name in keyof NewAuditEntry as `audit.${Name}`]: NewAuditEntry[Name] };
 
 export function auditValues(entry: NewAuditEntry): AuditValues {
@@ -174,8 +177,8 @@ export function auditValues(entry: NewAuditEntry): AuditValues {
 }
 
 /**
- * The same as a part of the prepared statement that makes the change, for each row of `source`, which is a name in its `with`. The statement's
- * values contain `auditValues`.
+ * Inserts an entry as a part of the prepared statement that makes the change, for each row of `source`, a name in its `with` clause. The
+ * values of the statement must include `auditValues`.
  */
 export function auditInsert(value: (name: keyof AuditValues) => RawBuilder<unknown>, source: string) {
   return audit

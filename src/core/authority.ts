@@ -5,8 +5,8 @@ import { prepared, queriesOn } from './postgres/queries.ts';
 import { type Sql, sqlWithin } from './postgres/sql.ts';
 
 /**
- * The rights of a caller at the time when a change takes effect: the key is neither revoked nor expired, the membership stands, and the role
- * is not lower than it was when the key was looked up. docs/decisions/authority-at-effect.md has the reasons.
+ * Checks the rights of a caller when a change takes effect: the key is neither revoked nor expired, the membership still exists, and the role
+ * is not lower than at the lookup of the key. The reasons are in docs/decisions/authority-at-effect.md.
  */
 
 interface Caller {
@@ -16,9 +16,9 @@ interface Caller {
   readonly isOperator?: boolean;
 }
 
-/** What the database compares, under the names by which `hasAuthority` finds it in a prepared statement. */
+/** The values that the database compares, named as `hasAuthority` refers to them in a prepared statement. */
 export interface AuthorityValues {
-  /** Null for an operator, who needs no key. */
+  /** Null for the command line, which needs no key. */
   readonly 'authority.keyId': string | null;
   readonly 'authority.userId': string | null;
   readonly 'authority.organizationId': string | null;
@@ -43,8 +43,8 @@ export function authorityValues({
 }
 
 /**
- * A condition of the statement that makes a change. Until its transaction ends, whoever takes rights away from the user waits in
- * `settleChanges`. As a separate query, so that it is asked once and before a row is locked.
+ * A condition for the statement that makes a change. Operations that remove rights of the user wait in `settleChanges` until its transaction
+ * ends. It is a subquery, so that it is evaluated once and before a row is locked.
  */
 export function hasAuthority(value: (name: keyof AuthorityValues) => RawBuilder<unknown>): RawBuilder<boolean> {
   return sql<boolean>`(select has_authority(${value('authority.keyId')}::uuid, ${value('authority.userId')}::uuid,
@@ -55,7 +55,7 @@ const db = queriesOn<object>();
 
 const askAuthority = prepared<AuthorityValues>()((value) => db.selectNoFrom(hasAuthority(value).as('holds')));
 
-/** The same as the first statement of a transaction of several. */
+/** The same check as the first statement of a transaction. */
 export async function isAuthorizedWithin(em: EntityManager, values: AuthorityValues): Promise<boolean> {
   return isAuthorized(sqlWithin(em), values);
 }
@@ -68,7 +68,7 @@ const settle = prepared<{ userId: UserId }>()((value) =>
   db.selectNoFrom(sql`wait_for_changes_of(${value('userId')}::uuid)`.as('settled')),
 );
 
-/** Waits until the changes are over that users began with rights which they have lost by now: what comes later finds the loss. */
+/** Waits until all changes have ended that the users began before they lost rights. Later changes see the loss. */
 export async function settleChanges(writer: Sql, userIds: readonly UserId[]): Promise<void> {
   for (const userId of new Set(userIds)) await writer.all(settle({ userId }));
 }

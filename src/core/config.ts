@@ -29,19 +29,19 @@ function isPostgresUrl(value: string): boolean {
   return isUrl(value, 'postgres:', 'postgresql:');
 }
 
-/** What addresses are made from, by appending a path. */
+/** A URL to which paths are appended. */
 function isBaseUrl(value: string): boolean {
   if (!isUrl(value, 'http:', 'https:')) return false;
   const { username, password, search, hash } = new URL(value);
   return [username, password, search, hash].every((part) => part === '');
 }
 
-/** A client identifier that is an address (OAuth Client ID Metadata Document, section 3). */
+/** A client identifier URL (OAuth Client ID Metadata Document, section 3). */
 function isClientIdUrl(value: string): boolean {
   return isBaseUrl(value) && isUrl(value, 'https:') && new URL(value).pathname !== '/';
 }
 
-/** As browsers write it: in lower case, without the port that the scheme implies, without a path. */
+/** An origin as browsers send it: in lower case, without a default port, without a path. */
 function isOrigin(value: string): boolean {
   return isUrl(value, 'http:', 'https:') && new URL(value).origin === value;
 }
@@ -90,7 +90,7 @@ const environment = z.object({
     .default('127.0.0.1'),
   PORT: wholeNumber(65_535).default(4000),
   DATABASE_URL: z.string().refine(isPostgresUrl, 'must be a postgresql:// URL').optional(),
-  /** What kind of pooler `DATABASE_URL` leads to: `transaction` gives each transaction another connection of the server. */
+  /** The mode of the pooler at `DATABASE_URL`: with `transaction` each transaction may use another server connection. */
   DATABASE_POOLER: z.enum(['transaction'], 'must be transaction').optional(),
   /** The database without the pooler, for `LISTEN` and migrations. */
   DATABASE_DIRECT_URL: z.string().refine(isPostgresUrl, 'must be a postgresql:// URL').optional(),
@@ -112,7 +112,7 @@ const environment = z.object({
   ENCRYPTION_KEYS: encryptionKeys.optional(),
   ALLOW_PRIVATE_NETWORK: flag.default(false),
   RATE_LIMIT_PER_MINUTE: wholeNumber(1_000_000).default(100),
-  /** Proxies whose `X-Forwarded-For` counts. */
+  /** Proxies whose `X-Forwarded-For` is trusted. */
   TRUSTED_PROXIES: networks.default([]),
   CORS_ORIGINS: z
     .string()
@@ -125,20 +125,20 @@ const environment = z.object({
   /** A file or a folder of GraphQL documents. */
   PERSISTED_OPERATIONS: z.string().optional(),
   PERSISTED_OPERATIONS_MODE: z.enum(['also', 'only'], 'must be also or only').default('also'),
-  /** Guards `/metrics`, where it is set. */
+  /** Required for `/metrics`, if set. */
   METRICS_TOKEN: z
     .string()
     .regex(/^[\x21-\x7e]{16,1000}$/, 'must be 16 to 1000 printable ASCII characters without spaces')
     .optional(),
   LOG_LEVEL: z.enum(LOG_LEVELS, `must be one of ${LOG_LEVELS.join(', ')}`).default('info'),
   DEFAULT_SUBSCRIPTION: subscriptions.default({ marketing: 'professional' }),
-  /** Whether this process works off jobs, too; `npm run worker` always does. */
+  /** Whether this gateway also runs jobs; `npm run worker` always does. */
   RUN_JOBS: flag.default(true),
-  /** Where the worker answers `/health/live`, `/health/ready` and `/metrics`; it does not without. */
+  /** The port on which the worker answers `/health/live`, `/health/ready` and `/metrics`; without it, it does not listen. */
   WORKER_PORT: wholeNumber(65_535).optional(),
   USER_DELETION_DELAY: wholeNumber(31_536_000).default(0),
   MONTHLY_OCCURRENCE_LIMIT: wholeNumber().default(0),
-  /** How long the audit log is kept; 0 keeps it without end. */
+  /** Days for which audit log entries are kept; 0 keeps them forever. */
   AUDIT_RETENTION_DAYS: wholeNumber(36_500).default(365),
   OTEL_EXPORTER_OTLP_ENDPOINT: z
     .string()
@@ -148,12 +148,12 @@ const environment = z.object({
 
 export type Config = z.output<typeof environment>;
 
-/** A configuration that cannot be used; its message is one line and names the variable. */
+/** An invalid configuration. The message is one line and names the variable. */
 export class ConfigurationError extends Error {}
 
 /**
- * The configuration from environment variables; an empty variable counts as absent.
- * @throws ConfigurationError on the first bad variable. Values are not repeated: they may be secret.
+ * Reads the configuration from environment variables; an empty variable counts as not set.
+ * @throws ConfigurationError for the first invalid variable. The message does not repeat the value, which may be secret.
  */
 export function readConfig(env: Readonly<Record<string, string | undefined>>): Config {
   const given = Object.fromEntries(

@@ -1,9 +1,9 @@
-/** Requests that occupy a thread of libuv until they are answered: files, and names that are looked up. */
+/** Requests that occupy a libuv thread until they complete: file access and name lookups. */
 const IN_A_THREAD = /^(?:FSReq|GetAddrInfo|GetNameInfo)/;
 
 /**
- * Ends the process at once. `process.exit` waits for libuv's threads, and with them for as long as a name server does not answer: 10 seconds
- * and more while the network of the database is away. Another program in place of this one ends all threads.
+ * Ends the process at once. `process.exit` waits for libuv threads, and so for a name server that does not answer: 10 seconds or more while
+ * the network is down. Replacing the process by another program ends all threads.
  */
 export function endProcess(code: number): never {
   const isOccupied = process.getActiveResourcesInfo().some((name) => IN_A_THREAD.test(name));

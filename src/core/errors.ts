@@ -1,8 +1,8 @@
 import { type Message, inGraphQL, inRest, wording } from './text/wording.ts';
 
 /**
- * One family of errors. `kind` decides the HTTP status from one frozen table, `code` is stable and machine-readable, `message` is safe
- * to show to the caller and says how to mend what is wrong. Anything else that is thrown is an internal failure: logged, never shown.
+ * All errors that callers may see. `kind` decides the HTTP status, `code` is stable and machine-readable, `message` is safe to show and
+ * explains how to fix the problem. Any other exception is an internal error: it is logged and never shown.
  */
 
 /** The HTTP status (RFC 9110, section 15) of each kind of error. */
@@ -25,7 +25,7 @@ export const STATUS_OF = Object.freeze({
 
 export type ErrorKind = keyof typeof STATUS_OF;
 
-/** The stable codes, as GraphQL's `ErrorCode` and `extensions.code` spell them. */
+/** The stable codes, as in GraphQL's `ErrorCode` and `extensions.code`. */
 export const CODE_OF = Object.freeze({
   invalid: 'INVALID_INPUT',
   answerTooLarge: 'ANSWER_TOO_LARGE',
@@ -45,46 +45,46 @@ export const CODE_OF = Object.freeze({
 
 export type ErrorCode = (typeof CODE_OF)[ErrorKind];
 
-/** The rules that an input can break, each with what it says: the same on both APIs. */
+/** The rules that an input can break, with their descriptions; the same on both APIs. */
 export const INPUT_FAULT_CODES = Object.freeze({
-  REQUIRED: 'It is missing, or null where null is not a value.',
-  UNKNOWN_FIELD: 'The field is not known here.',
-  WRONG_TYPE: 'The value has another type, such as text in place of a number.',
+  REQUIRED: 'The value is missing, or null is not allowed.',
+  UNKNOWN_FIELD: 'The field is unknown.',
+  WRONG_TYPE: 'The value has the wrong type, such as text instead of a number.',
   TOO_SHORT: 'The text has fewer characters than `limit`.',
   TOO_LONG: 'The text has more characters or bytes than `limit`.',
   TOO_SMALL: 'The number or time is below `limit`.',
   TOO_LARGE: 'The number or time is above `limit`.',
   TOO_FEW: 'The list has fewer items than `limit`.',
   TOO_MANY: 'The list has more items than `limit`, or the object more levels.',
-  NOT_ALLOWED: 'The value is not one of those that are allowed.',
-  BAD_FORMAT: 'The text does not have the form that it needs, such as that of a URL.',
-  NOT_FOUND: 'The value names something that does not exist, or that the caller cannot see.',
-  DUPLICATE: 'The value repeats another one that it must differ from.',
-  CONFLICTING: 'The field does not go with another one.',
+  NOT_ALLOWED: 'The value is not one of the allowed values.',
+  BAD_FORMAT: 'The text does not have the required format, such as that of a URL.',
+  NOT_FOUND: 'The value refers to an object that does not exist or that the caller cannot see.',
+  DUPLICATE: 'The value must differ from another one.',
+  CONFLICTING: 'The field cannot be combined with another one.',
 });
 export type InputFaultCode = keyof typeof INPUT_FAULT_CODES;
 
-/** Why a change does not fit the present state, where a client has to react to it. */
+/** Reasons for a conflict to which a client can react. */
 export const CONFLICT_REASONS = Object.freeze({
   NAME_TAKEN: 'The name, slug or e-mail address is in use; choose another one.',
-  NAME_USED_BEFORE: 'The name belonged to something that is deleted, and can never be used again.',
-  WRONG_STATE: 'The object is in a state in which this cannot be done.',
+  NAME_USED_BEFORE: 'The name belonged to a deleted object and can never be used again.',
+  WRONG_STATE: 'The state of the object does not allow this.',
   LAST_ADMINISTRATOR: 'The organization would be left without an administrator.',
-  LIMIT_REACHED: 'There are as many of these as there may be.',
-  IN_USE: 'Something else refers to the object.',
+  LIMIT_REACHED: 'The maximum number of these objects is reached.',
+  IN_USE: 'Another object refers to this one.',
   CHANGED_MEANWHILE: 'The object was changed since it was read; read it again.',
   BATCH_REUSED: 'The batch id was used for other content.',
 });
 export type ConflictReason = keyof typeof CONFLICT_REASONS;
 
-/** One fault: where it is, which rule it broke, and how to mend it. */
+/** One fault: its position, the broken rule, and how to fix it. */
 export interface Fault {
   readonly path: readonly string[];
   readonly code: string;
   readonly message: Message;
-  /** The bound that was broken, where there is one. */
+  /** The exceeded bound, if there is one. */
   readonly limit?: number | undefined;
-  /** Of an object whose names are free: the name that is at fault itself, rather than what is under it. */
+  /** For objects with arbitrary keys: the key, if the key itself is invalid rather than its value. */
   readonly key?: string | undefined;
 }
 
@@ -93,17 +93,17 @@ export interface InputFault extends Fault {
   readonly code: InputFaultCode;
 }
 
-/** Anything that the caller gets to know. */
+/** An error that is shown to the caller. */
 export class DomainError extends Error {
   readonly kind: ErrorKind;
   /**
-   * The input field that caused it, outermost first; empty when no single field did. Not named `path`: graphql takes an error that has a path
-   * for one that knows its place in the answer.
+   * The input field that caused the error, outermost first; empty if no single field did. Not named `path`, because graphql treats an error
+   * with a `path` as already located in the answer.
    */
   readonly inputPath: readonly string[];
-  /** What is wrong, place by place: a ValidationError may have several. */
+  /** All faults; a ValidationError may have several. */
   readonly faults: readonly Fault[];
-  /** The message with GraphQL's names; `message` has those of REST. */
+  /** The message with the names of the GraphQL schema; `message` has those of REST. */
   readonly graphqlMessage: string;
   /** Extra response headers, such as `Allow` or `Retry-After`. */
   readonly headers: Readonly<Record<string, string>>;
@@ -136,7 +136,7 @@ export class DomainError extends Error {
   }
 }
 
-/** 400: the input breaks rules; every fault found is reported. */
+/** 400: the input breaks rules. All faults that were found are reported. */
 export class ValidationError extends DomainError {
   declare readonly faults: readonly InputFault[];
 
@@ -168,7 +168,7 @@ export class NotFoundError extends DomainError {
   }
 }
 
-/** 409: the change does not fit the present state. Where one field causes it, the message begins with its path, as that of a ValidationError. */
+/** 409: the change conflicts with the current state. If one field causes it, the message begins with its path, as in a ValidationError. */
 export class ConflictError extends DomainError {
   readonly reason: ConflictReason;
 
@@ -178,14 +178,14 @@ export class ConflictError extends DomainError {
   }
 }
 
-/** 502: a remote MCP server, or the authorization server it relies on, failed; the message names the cause. */
+/** 502: a remote MCP server or its authorization server failed; the message names the cause. */
 export class RemoteFailedError extends DomainError {
   constructor(message: string, cause?: unknown) {
     super('remoteFailed', message, { cause });
   }
 }
 
-/** One fault, as an error to throw. `path` is written with dots: `customMatchingId.primaryObjectRule`. */
+/** Creates an error with one fault. `path` is written with dots: `customMatchingId.primaryObjectRule`. */
 export function invalid(
   path: string,
   message: Message,
@@ -196,7 +196,8 @@ export function invalid(
 }
 
 /**
- * The same error with its faults elsewhere: each API names the fields of its input. What names no field stays as it is.
+ * The same error with other positions of its faults, because each API has its own names for input fields. Faults without a field stay
+ * unchanged.
  */
 export function relocated(error: unknown, relocate: <Found extends Fault>(fault: Found) => Found): unknown {
   if (error instanceof ValidationError) return new ValidationError(error.faults.map(relocate));
@@ -206,7 +207,7 @@ export function relocated(error: unknown, relocate: <Found extends Fault>(fault:
   return new ConflictError(error.reason, message, path);
 }
 
-/** A row that is missing, deleted, or of someone else: one message for the three. */
+/** A missing, deleted or foreign row: all three have the same message. */
 export function notFound(what: string): NotFoundError {
   return new NotFoundError(`${what} not found`);
 }

@@ -1,17 +1,17 @@
 import { ConflictError } from './errors.ts';
 import { momentInput } from './moment-input.ts';
 
-/** The `updatedAt` that the client read. A change is refused when the stored value is another one. */
+/** The `updatedAt` that the client has read. If the stored value differs, the change is refused. */
 export const expectedUpdatedAtInput = momentInput().nullish();
 
-/** What the input field of a mutation says. */
+/** The description of the input field. */
 export const EXPECTED_UPDATED_AT =
-  'The `updatedAt` that was read: a `ConflictError` with the reason `CHANGED_MEANWHILE` when the stored one is another.';
+  'The `updatedAt` that the client has read; if the stored one differs, the answer is a `ConflictError` with the reason `CHANGED_MEANWHILE`.';
 
 /**
- * Optimistic concurrency: a client sends the `updatedAt` that it has read, and its change is refused when somebody else's came before.
- * Call it with the row locked.
- * @throws ConflictError (409) for another moment than the stored one.
+ * Optimistic concurrency control: the client sends the `updatedAt` that it has read, and its change is refused if somebody else changed the
+ * object since. Call it with the row locked.
+ * @throws ConflictError (409) if the stored time differs.
  */
 export function requireUnchanged(
   { updatedAt }: { readonly updatedAt: Date },

@@ -1,4 +1,4 @@
-/** Rows by what they belong to, each list in the order of the rows. */
+/** Groups rows by a key; each list keeps the order of the rows. */
 export function groupBy<Row>(rows: readonly Row[], keyOf: (row: Row) => string): Map<string, Row[]> {
   const groups = new Map<string, Row[]>();
   for (const row of rows) {

@@ -1,8 +1,8 @@
 declare const noun: unique symbol;
 
 /**
- * The id of a noun. Ids of different nouns do not mix: one that is passed in place of another fails to compile. Text that has no noun fits each
- * of them, so an id that was just made or comes from outside needs no cast; `idSchema` names the noun of an input's field.
+ * An id of one kind of object. Passing the id of another kind does not compile. A plain string fits every kind, so new ids and ids from
+ * outside need no cast; `idSchema` names the kind of an input field.
  */
 type Id<Noun extends string> = string & { readonly [noun]?: Noun };
 

@@ -6,12 +6,11 @@ import type { z } from 'zod';
 import type { WorkContext } from './operation.ts';
 
 /**
- * Work that outlives its request: pg-boss's queues in PostgreSQL, in the schema `pgboss`. A job is enqueued by the transaction that asks for
- * it, and worked off by any process. A worker may die at any point, and then another one runs the job again: so a job is written to be run
- * again, from its beginning, at whatever point it was left.
+ * Background jobs: pg-boss queues in PostgreSQL, in the schema `pgboss`. A job is enqueued by the transaction that needs it, and run by any
+ * process. If a worker dies, another one runs the job again, so every job must tolerate being restarted from its beginning at any point.
  */
 
-/** Every queue; a new one is created when the database is next migrated. */
+/** All queues. A new one is created by the next migration of the database. */
 export const QUEUES = [
   'user-deletion',
   'organization-deletion',
@@ -22,54 +21,54 @@ export const QUEUES = [
 ] as const;
 export type Queue = (typeof QUEUES)[number];
 
-/** What jobs work with. */
+/** The context of a job. */
 export interface JobContext extends WorkContext {
   readonly log: Logger;
-  /** Aborts when the process stops, or another worker has the job now: a job ends at its next safe point. */
+  /** Aborts when the process stops or another worker has taken over the job. A job then ends at its next safe point. */
   readonly signal: AbortSignal;
 }
 
-/** What a noun does with the jobs of a queue. */
+/** The handler for the jobs of a queue. */
 export interface JobHandler<Data extends z.ZodType = z.ZodType> {
   readonly queue: Queue;
   readonly data: Data;
-  /** When a job comes to be by itself, once over all processes: five fields of cron, in UTC. Made up for once when none ran then. */
+  /** Cron schedule (five fields, UTC), shared by all processes. A missed run is caught up once. */
   readonly schedule?: string;
-  /** A job that throws is tried again, ever more rarely, for as long as it takes. */
+  /** If it throws, the job is retried with growing pauses until it succeeds. */
   readonly run: (context: JobContext, data: z.output<Data>) => Promise<void>;
 }
 
-/** Keeps the type of the data while a handler is written, and lets it go for the list. */
+/** Checks the type of the data while a handler is written, and erases it for the list of handlers. */
 export function jobHandler<Data extends z.ZodType>(handler: JobHandler<Data>): JobHandler {
   return handler;
 }
 
 const QUEUE_OPTIONS = {
-  // What was promised is done in the end: jobs are never given up, only tried less and less often.
+  // Jobs are never given up, only retried less and less often.
   retryLimit: 2_147_483_647,
   retryDelay: 1,
   retryBackoff: true,
   retryDelayMax: 300,
   retentionSeconds: 10 * 365 * 86_400,
-  // A worker that is not heard of for so long is dead; one that is heard of may take a day.
+  // A worker that sends no heartbeat for this long counts as dead. A job may take a day as long as its worker sends heartbeats.
   heartbeatSeconds: 20,
   expireInSeconds: 86_400 - 1,
 };
-/** Of what comes again and again, one job at a time is enough, and nobody asks what became of it. */
+/** Recurring jobs: one at a time is enough, and nobody reads their result. */
 const RECURRING = { ...QUEUE_OPTIONS, policy: 'exclusive', deleteAfterSeconds: 86_400 };
 const OPTIONS: Partial<Record<Queue, QueueOptions & { policy?: QueuePolicy }>> = {
   maintenance: RECURRING,
   'mcp-refresh': RECURRING,
 };
-/** Looks for jobs of dead workers this often. */
+/** Seconds between two searches for jobs of dead workers. */
 const SUPERVISE_SECONDS = 20;
-/** Any constant will do, as long as every process takes the same. */
+/** Any constant that all processes share. */
 const MIGRATION_LOCK = 3_360_217_845;
 const PASSIVE = { supervise: false, schedule: false } as const;
 
-/** Creates pg-boss's schema and the queues, or brings them up to date. Safe to run in many processes at once. */
+/** Creates or migrates pg-boss's schema and the queues. Safe to run in many processes at once. */
 export async function migrateJobs(pool: Pool): Promise<void> {
-  // pg-boss itself fails now and then when two processes install it at once.
+  // pg-boss sometimes fails when two processes install it at once.
   const lock = await pool.connect();
   try {
     await lock.query('select pg_advisory_lock($1)', [MIGRATION_LOCK]);
@@ -77,7 +76,7 @@ export async function migrateJobs(pool: Pool): Promise<void> {
     await lock.query('select pg_advisory_unlock($1)', [MIGRATION_LOCK]);
     lock.release();
   } catch (error) {
-    // The lock ends with its connection.
+    // Closing the connection also releases the lock.
     lock.release(true);
     throw error;
   }
@@ -96,23 +95,23 @@ async function install(boss: PgBoss): Promise<void> {
 }
 
 export interface NewJob {
-  /** Chosen by the caller; a job of this id that exists already stays as it is. */
+  /** Chosen by the caller. If a job with this id exists, it is left unchanged. */
   readonly id: string;
   readonly data: object;
   readonly delaySeconds: number;
 }
 
-/** Puts a job on a queue, as part of the caller's transaction: both come to be, or neither. */
+/** Enqueues a job in the transaction of the caller. */
 export async function enqueueJob(em: EntityManager, queue: Queue, { id, data, delaySeconds }: NewJob): Promise<void> {
   await within(em).send(queue, data, { id, startAfter: delaySeconds });
 }
 
-/** Takes a job that has not begun off its queue, as part of the caller's transaction. */
+/** Removes a job that has not begun from its queue, in the transaction of the caller. */
 export async function cancelJob(em: EntityManager, queue: Queue, id: string): Promise<void> {
   await within(em).cancel(queue, id);
 }
 
-/** pg-boss on the connection of a transaction. It was never started, so it has no timers and no own connection. */
+/** pg-boss on the connection of a transaction. It is never started, so it has no timers and no other connection. */
 function within(em: EntityManager): PgBoss {
   const transaction = em.getTransactionContext<KyselyTransactionLike>();
   if (!transaction) throw new Error('jobs are enqueued and cancelled inside of a transaction');
@@ -122,25 +121,25 @@ function within(em: EntityManager): PgBoss {
 export interface JobWorkerOptions {
   readonly url: string;
   readonly handlers: readonly JobHandler[];
-  /** The context of one job, with its own unit of work. */
+  /** Creates the context of one job, with its own unit of work. */
   readonly contextOf: (signal: AbortSignal) => JobContext;
   readonly log: Logger;
-  /** How often each queue is looked at; 500 at least. */
+  /** Interval in which each queue is polled; at least 500. */
   readonly pollMs: number;
-  /** Sees errors of the queue, such as that the database is away. */
+  /** Called with errors of the queue, for example when the database is away. */
   readonly onError?: (error: unknown) => void;
-  /** Sees every run with what comes of it. */
+  /** Called after every run of a job. */
   readonly observe?: ObserveRun;
 }
 
 export type ObserveRun = (queue: Queue, run: () => Promise<void>) => Promise<void>;
 
 export interface JobWorker {
-  /** Takes no more jobs, and gives those that run back to the queue at their next safe point. */
+  /** Starts no more jobs, and returns running ones to the queue at their next safe point. */
   stop(): Promise<void>;
 }
 
-/** Works off the queues until it is stopped, on two separate connections. */
+/** Runs jobs until it is stopped, on two separate connections. */
 export async function startJobWorker({
   url,
   handlers,
@@ -151,7 +150,7 @@ export async function startJobWorker({
   observe = (_, run) => run(),
 }: JobWorkerOptions): Promise<JobWorker> {
   const boss = createBoss(url, handlers);
-  // Some come as plain copies of errors.
+  // Some errors of pg-boss are plain copies.
   const report = (given: Error) => {
     const error = given instanceof Error ? given : Object.assign(new Error(), given);
     onError?.(error);
@@ -172,7 +171,7 @@ export async function startJobWorker({
     });
     if (handler.schedule !== undefined) await boss.schedule(handler.queue, handler.schedule, null, { missed: 'once' });
   }
-  // A process that starts often follows one that has died.
+  // A process often starts because another one has died.
   void boss.supervise().catch(report);
   return {
     async stop() {
@@ -203,7 +202,7 @@ async function runJob(
   const { log, signal } = context;
   try {
     await run(context, schema.parse(data));
-    // A recurring job says what it has done where it has done something.
+    // Recurring jobs are logged only if they did something.
     log[OPTIONS[queue] === RECURRING ? 'debug' : 'info']({ queue, jobId: id }, 'job done');
   } catch (error) {
     if (signal.aborted) log.info({ queue, jobId: id }, 'job interrupted');

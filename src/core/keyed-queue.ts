@@ -1,13 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** Lets one after the other do what has the same name, in this process, in the order in which they come. */
+/** A mutex per name within this process, in order of arrival. */
 export interface KeyedQueue {
-  /** Resolves when all before have ended, with the function that ends this one; undefined when that takes longer than `waitMs`. */
+  /** Resolves to a function that releases the mutex, once all earlier holders have released it; undefined after `waitMs`. */
   take(name: string, waitMs: number): Promise<(() => void) | undefined>;
 }
 
 export function createKeyedQueue(): KeyedQueue {
-  /** When the last one that asked, and all before it, will be done. */
+  /** The completion of the last caller in each queue. */
   const tails = new Map<string, Promise<unknown>>();
   return {
     async take(name, waitMs) {

@@ -1,4 +1,4 @@
-/** The keys of a table in code, which has no others than its type says. */
+/** The keys of a constant table, which has no others than its type states. */
 export function keysOf<Table extends object>(table: Table): (keyof Table & string)[] {
   return Object.keys(table) as (keyof Table & string)[];
 }

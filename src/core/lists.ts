@@ -6,7 +6,7 @@ import { text } from './validation.ts';
 
 /** Lists of the REST API: `limit` and `cursor` in the query, `{items, nextCursor}` in the answer. */
 
-/** The query parameters that every list takes. */
+/** The query parameters of every list. */
 export const listInput = {
   limit: z.int().min(1).max(MAX_PAGE_SIZE).default(DEFAULT_PAGE_SIZE),
   cursor: text({ min: 1, max: 4096 }).optional(),
@@ -17,12 +17,12 @@ export interface ListInput {
   readonly cursor?: string | undefined;
 }
 
-/** The document of a list. `nextCursor` is null at its end. */
+/** The answer schema of a list. `nextCursor` is null on the last page. */
 export function listDocument<Item extends z.ZodType>(item: Item) {
   return z.strictObject({ items: z.array(item), nextCursor: z.string().nullable() });
 }
 
-/** Reads a page, and makes the document of it. @throws ValidationError (400) at `cursor` for what is no cursor of the list. */
+/** Reads a page and builds its answer. @throws ValidationError (400) at `cursor` if it is not a cursor of this list. */
 export async function readList<Row, Item>(
   { limit, cursor }: ListInput,
   list: (page: PageArguments) => Promise<CountedPage<Row>>,
@@ -33,7 +33,7 @@ export async function readList<Row, Item>(
   return { items: page.rows.map(toItem), nextCursor: page.hasNextPage && last ? page.cursorOf(last) : null };
 }
 
-/** The argument is `after` in GraphQL, `cursor` in REST. */
+/** The operation names the argument `after`, as in GraphQL; in REST it is `cursor`. */
 function renameCursor(error: unknown): never {
   if (!(error instanceof ValidationError)) throw error;
   throw new ValidationError(

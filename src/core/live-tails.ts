@@ -4,25 +4,25 @@ import { DomainError } from './errors.ts';
 import type { ApiKeyId, OrganizationId } from './ids.ts';
 import type { Notifier } from './postgres/notifications.ts';
 
-/** Who follows. */
+/** The caller of a live stream. */
 export interface Follower {
   readonly keyId: ApiKeyId;
   readonly organization: { readonly id: OrganizationId } | undefined;
 }
 
-/** Requests that follow something and go on until it ends: streams of events and subscriptions. */
+/** Requests that stay open until what they follow ends: event streams and subscriptions. */
 export interface LiveTails {
   /**
-   * Begins to follow topics: what the request reads, and the key it was made with. To be closed in any case; `signal` closes it, too.
-   * @throws DomainError 429 when the key or the organization has as many as it may have in this process.
+   * Starts to follow topics: the data that the request reads, and its key. Must be closed; `signal` closes it, too.
+   * @throws DomainError 429 if the key or the organization has too many live streams in this process.
    */
   open(follower: Follower, topics: readonly string[], signal: AbortSignal | undefined): LiveTail;
 }
 
 export interface LiveTail {
   /**
-   * Resolves when one of the topics may have changed since the last call, here or in another process, when it is closed, or after `timeoutMs`.
-   * A change between two calls is not missed.
+   * Resolves when one of the topics may have changed since the last call, in any process, when the tail is closed, or after `timeoutMs`.
+   * Changes between two calls are not missed.
    */
   changed(timeoutMs?: number): Promise<void>;
   close(): void;
@@ -30,9 +30,9 @@ export interface LiveTail {
 
 export interface LiveTailsOptions {
   readonly notifier: Notifier;
-  /** How often topics are looked at without a notification, which may be lost. */
+  /** Interval in which topics are polled, because notifications may be lost. */
   readonly pollMs: number;
-  /** A version of the present state of each topic; two states differ in it. One call serves all tails of the process. */
+  /** Versions of the current state of topics; different states have different versions. One call serves all tails of the process. */
   readonly versionsOf: (topics: readonly string[]) => Promise<ReadonlyMap<string, string>>;
   readonly maxOfKey: number;
   readonly maxOfOrganization: number;
@@ -85,10 +85,10 @@ class PolledTails implements LiveTails {
       const versions = await this.#options.versionsOf([...new Set(tails.flatMap(({ topics }) => topics))]);
       for (const tail of tails) tail.compare(versions);
     } catch (error) {
-      // The next poll finds it again.
+      // The next poll retries.
       if (isDatabaseAway(error)) return;
       this.#options.log.error({ err: error }, 'live tails cannot be polled');
-      // They look for themselves, as long as this lasts.
+      // The tails poll by themselves as long as this fails.
       for (const tail of this.#open) tail.wake();
     } finally {
       this.#isPolling = false;
@@ -99,7 +99,7 @@ class PolledTails implements LiveTails {
 class Tail implements LiveTail {
   readonly topics: readonly string[];
   readonly #onClose: () => void;
-  /** Undefined until the first poll, which wakes: what changed before it is not known. */
+  /** Undefined until the first poll, which always wakes, because earlier changes are unknown. */
   #version: string | undefined;
   #hasChanged = false;
   #isClosed = false;
@@ -110,7 +110,7 @@ class Tail implements LiveTail {
     this.#onClose = onClose;
   }
 
-  /** Wakes where a topic has another version than at the last poll. */
+  /** Wakes the tail if a topic has another version than at the last poll. */
   compare(versions: ReadonlyMap<string, string>): void {
     const version = this.topics.map((topic) => versions.get(topic) ?? '').join(' ');
     if (version === this.#version) return;
@@ -145,7 +145,7 @@ class Tail implements LiveTail {
   }
 }
 
-/** How many tails each key and organization has open. */
+/** Counts the open tails of each key and organization. */
 class TailCounts {
   readonly #max: Pick<LiveTailsOptions, 'maxOfKey' | 'maxOfOrganization'>;
   readonly #counts = new Map<string, number>();
@@ -154,7 +154,7 @@ class TailCounts {
     this.#max = max;
   }
 
-  /** Counts one more; the function that it returns takes that back. @throws DomainError 429 */
+  /** Counts one more tail; the returned function subtracts it again. @throws DomainError 429 */
   admit({ keyId, organization }: Follower): () => void {
     const bounds: [name: string, max: number, whose: string][] = [[keyId, this.#max.maxOfKey, 'an API key']];
     if (organization) bounds.push([organization.id, this.#max.maxOfOrganization, 'an organization']);
@@ -176,10 +176,10 @@ class TailCounts {
   }
 }
 
-/** How the client of a subscription goes on behind the last event that it has seen, where the events have ids. */
+/** How a client resumes a subscription whose events have ids. */
 export interface Resumption {
-  /** As the client sends it, in `Last-Event-ID`. */
+  /** From the header `Last-Event-ID`. */
   readonly lastEventId: string | null;
-  /** The id of the event that is sent next. Set by the source of the events as it gives each of them. */
+  /** The id of the next event, set by the source before it yields the event. */
   eventId?: string;
 }

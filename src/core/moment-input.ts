@@ -12,8 +12,8 @@ const FORMS = [
 ] as const;
 
 /**
- * A moment, as ISO 8601 text with an offset or as a UNIX timestamp in milliseconds (a number, or its digits as text, since values of a query
- * string are text). Its output is what `toISOString` writes.
+ * A time, as ISO 8601 text with an offset or as a UNIX timestamp in milliseconds (a number, or its digits as text for query strings). Its
+ * output has the format of `toISOString`.
  */
 export function momentInput() {
   return z
@@ -29,7 +29,7 @@ export function momentInput() {
     });
 }
 
-/** Conditions on the time of creation, as every list has them; each absent, null, or given. */
+/** Filters by creation time, which every list has; each may be absent or null. */
 export const createdBetween = { createdFrom: momentInput().nullish(), createdBefore: momentInput().nullish() };
 
 function momentOf(value: string | number): string | undefined {

@@ -14,7 +14,7 @@ import type { Subscriptions } from './config.ts';
 import { DomainError, ForbiddenError, ValidationError, invalid } from './errors.ts';
 import type { ApiKeyId, OrganizationId, UserId } from './ids.ts';
 
-/** What a key may do. A key without the scope of an operation gets 403. */
+/** Scopes of API keys. A key without the scope of an operation gets 403. */
 export const SCOPES = [
   'mcp_connections.read',
   'mcp_connections.write',
@@ -34,131 +34,131 @@ export type Scope = (typeof SCOPES)[number];
 export const ROLES = ['admin', 'member'] as const;
 export type Role = (typeof ROLES)[number];
 
-/** The organization a caller acts in, and as what. */
+/** The organization that a caller acts in, with their role. */
 export interface ActingOrganization {
   readonly id: OrganizationId;
-  /** Counts organizations from 1; appears in fully qualified event names. */
+  /** Sequential number, from 1; part of fully qualified event names. */
   readonly number: number;
   readonly role: Role;
   readonly subscriptions: Subscriptions;
-  /** What the lookup of the key has found, too, where there was one. */
+  /** Set if the lookup of the key has read it. */
   readonly name?: string;
   readonly slug?: string | null;
 }
 
-/** Who calls: a key of a user, acting in at most one organization. */
+/** The caller: the key of a user, acting in at most one organization. */
 export interface Actor {
   readonly keyId: ApiKeyId;
   readonly userId: UserId;
   readonly scopes: ReadonlySet<Scope>;
-  /** Undefined for an unbound key whose request names no organization, unless its user has exactly one. */
+  /** Undefined for an unbound key whose request names no organization, unless its user is in exactly one. */
   readonly organization: ActingOrganization | undefined;
-  /** Whether the key is bound to the organization. An unbound key acts in any organization of its user, one for each request. */
+  /** Whether the key is bound to the organization. An unbound key can act in any organization of its user, one per request. */
   readonly isBound?: boolean;
   /**
-   * Where the database's log ended when the key was looked up: what was written by then is read, also on a replica. Null when the primary was
-   * away then.
+   * The position of the primary's write-ahead log when the key was looked up: reads see everything up to it, even on a replica. Null if the
+   * primary was away.
    */
   readonly position?: number | null | undefined;
-  /** Somebody at the command line, who needs no key. */
+  /** Whether the caller uses the command line, which needs no key. */
   readonly isOperator?: boolean;
 }
 
-/** What operations work with. Time and randomness come in through here, so that tests can hold them still. */
+/** The dependencies of operations. Time and randomness are injected, so that tests can control them. */
 export interface OperationContext {
   readonly em: EntityManager;
-  /** Reads on a replica where the request only reads and one has caught up; else on the primary. */
+  /** Uses a replica if the request only reads and a replica has caught up, otherwise the primary. */
   readonly sql: Sql;
-  /** What the request may take of the database: statements at once, and bytes. */
+  /** Limits of the request: concurrent statements, and bytes read from the database. */
   readonly budget: RequestBudget;
   readonly notifier: Notifier;
-  /** For what would else wait in the database, and hold a connection there. Undefined where the request has a transaction, and so one, already. */
+  /**
+   * Queues appends in this process, which would otherwise wait in the database with a connection each. Undefined if the request already has a
+   * transaction.
+   */
   readonly appendQueue: KeyedQueue | undefined;
   readonly actor: Actor;
-  /** Who the caller is now: a key may have been revoked since the request began. For requests that go on for long. */
+  /** Looks up the key again, for long requests: it may have been revoked since the request began. */
   readonly authenticateAgain: () => Promise<Actor>;
-  /** Once a loss of rights is committed: waits until the changes are over that these users began before. */
+  /** Call after a loss of rights is committed: waits until the earlier changes of these users have ended. */
   readonly settleChanges: (userIds: readonly UserId[]) => Promise<void>;
-  /**
-   * What the caller learns of anything thrown, where the answer has begun already: an internal error is logged under the request id, and answered
-   * without detail.
-   */
+  /** Converts anything thrown after the answer has begun: an internal error is logged under the request id, and answered without details. */
   readonly toDomainError: (error: unknown) => DomainError;
-  /** Aborts when nobody waits for the answer any more. */
+  /** Aborts when nobody waits for the answer. */
   readonly signal: AbortSignal | undefined;
-  /** Of a subscription alone. */
+  /** Only for subscriptions. */
   readonly resumption?: Resumption;
   readonly requestId: string;
   readonly requestIdOrigin: RequestIdOrigin;
-  /** To be called with whatever refuses a field or an operation of GraphQL: refused attempts are recorded in the audit log. */
+  /** Called with the error that refuses a GraphQL field or operation, because refused attempts are recorded in the audit log. */
   readonly onRefusal: (error: unknown, operation: string) => void;
-  /** To be called with what an operation has changed. */
+  /** Called with the object that an operation has changed. */
   readonly onChange?: (operation: string, target: AuditTarget) => void;
   readonly now: () => Date;
   readonly newId: () => string;
   readonly timing: Timing;
   readonly liveTails: LiveTails;
   readonly settings: OperationSettings;
-  /** Opens and seals stored secrets. */
+  /** Encrypts and decrypts stored secrets. */
   readonly secrets: SecretBox;
-  /** The one way to addresses that came from outside. */
+  /** The only way to request URLs that came from outside. */
   readonly outbound: Outbound;
 }
 
-/** What work needs, whoever asks for it: a job, or the callback of an authorization, has no actor. */
+/** The dependencies of work without a caller, such as jobs and the OAuth callback. */
 export type WorkContext = Pick<
   OperationContext,
   'em' | 'sql' | 'notifier' | 'now' | 'newId' | 'settings' | 'secrets' | 'outbound'
 >;
 
-/** The part of the configuration that operations decide by. */
+/** The configuration of operations. */
 export interface OperationSettings {
   readonly defaultSubscriptions: Subscriptions;
-  /** Where people and other servers reach the gateway, without a slash at the end. */
+  /** URL of the gateway for people and other servers, without a trailing slash. */
   readonly publicUrl: string;
-  /** Where authorization servers read what client this is, if not at the gateway itself. */
+  /** URL of the OAuth client metadata document, if it is not on the gateway. */
   readonly clientMetadataUrl: string | undefined;
-  /** How long the deletion of an account can be called off. */
+  /** How long the deletion of an account can be canceled. */
   readonly userDeletionDelaySeconds: number;
-  /** Event occurrences that an organization may send in a calendar month (UTC); 0 is no limit. */
+  /** Event occurrences that an organization may send in a calendar month (UTC); 0 means no limit. */
   readonly monthlyOccurrenceLimit: number;
 }
 
 export type Operation<Input, Result> = (context: OperationContext, input: Input) => Promise<Result>;
 
 /**
- * What an operation needs of its caller, whatever its input is. Both APIs check it before they read the input, and the operation checks it
- * itself.
+ * The permissions that an operation needs, independent of its input. Both APIs check them before they read the input, and the operation checks
+ * them again.
  */
 export interface Access {
-  /** The scopes that the key needs, all of them. */
+  /** The key needs all of these scopes. */
   readonly scopes: readonly Scope[];
-  /** Scopes of which the key needs one, whichever. */
+  /** The key needs at least one of these scopes. */
   readonly anyScopeOf?: { readonly scopes: readonly Scope[]; readonly name: string };
-  /** Whether it works in the acting organization; 400 for a caller without one. */
+  /** Whether the operation needs an acting organization; a caller without one gets 400. */
   readonly inOrganization: boolean;
-  /** The role that the caller needs there. */
+  /** The role that the caller needs in the organization. */
   readonly role?: 'admin';
   /** The subscription that the organization needs. */
   readonly subscription?: {
     readonly isMetBy: (subscriptions: Subscriptions) => boolean;
-    /** What a caller without it is answered. */
+    /** The message for a caller without it. */
     readonly message: string;
-    /** The sentence of a description. */
+    /** The sentence in descriptions. */
     readonly description: string;
   };
 }
 
-/** What needs nothing but a key. */
+/** Any caller with a valid key. */
 export const ANYBODY: Access = { scopes: [], inOrganization: false };
 
-/** An operation that checks its access, and shows what it is. */
+/** An operation that checks its access, which callers can inspect. */
 export interface Guarded<Args extends readonly unknown[], Result> {
   (context: OperationContext, ...args: Args): Promise<Result>;
   readonly access: Access;
 }
 
-/** An operation that checks what it needs of its caller before it does anything. */
+/** Wraps an operation so that it checks its access before anything else. */
 export function guarded<Args extends readonly unknown[], Result>(
   access: Access,
   run: (context: OperationContext, ...args: Args) => Promise<Result>,
@@ -174,18 +174,18 @@ export interface WriteOptions<Input, Result> {
   readonly access: Access;
   /** The name of the operation in the audit log. */
   readonly operation: string;
-  /** What the audit log says was changed; undefined when nothing was. */
+  /** The changed object for the audit log; undefined if nothing was changed. */
   readonly target: (result: Result, input: Input, actor: Actor) => AuditTarget | undefined;
-  /** The users who lose rights by it: it is not answered before the changes are over that they began with these rights. */
+  /** The users who lose rights. The operation is answered only after their changes that began with these rights have ended. */
   readonly endsRightsOf?: (result: Result) => readonly string[];
-  /** Constraints decide races: for each that may be violated, the error it means. */
+  /** Constraints decide races: the error for the violation of each constraint. */
   readonly conflicts?: Readonly<Record<string, (input: Input) => DomainError>>;
 }
 
 /**
- * Wraps an operation that changes something: one transaction, with its entry in the audit log, flushed and committed before the caller is
- * answered. It begins with the rights of the caller as they are then. All that it reads is read by the transaction: who kept its connection and
- * asked for another one would wait for others who do the same.
+ * Wraps an operation that changes something in a transaction, which also writes the audit log entry and commits before the caller is answered.
+ * The transaction begins with a check of the rights of the caller. All reads use the connection of the transaction: if requests kept one
+ * connection and waited for another, they could block each other.
  */
 export function write<Input, Result>(
   run: Operation<Input, Result>,
@@ -201,12 +201,12 @@ export function write<Input, Result>(
         if (changed) context.onChange?.(operation, changed);
         return result;
       });
-      // Only now: it asks on another connection, and many who kept one each meanwhile would wait for each other.
+      // Only after the transaction, because this uses another connection: requests that kept their first one could block each other.
       if (written === LOST_AUTHORITY) return await refuseLostAuthority(context);
       if (endsRightsOf) await context.settleChanges(endsRightsOf(written));
       return written;
     } catch (error) {
-      // Where the account of the caller was deleted meanwhile, that is why a row refers to nothing: 401, not 500.
+      // If the account of the caller was deleted meanwhile, a foreign key is violated: answer 401, not 500.
       if (error instanceof ForeignKeyConstraintViolationException) await context.authenticateAgain();
       throw conflictOf(error, conflicts)?.(input) ?? error;
     }
@@ -215,12 +215,12 @@ export function write<Input, Result>(
 
 const LOST_AUTHORITY = Symbol('lost authority');
 
-/** For a change that was not made, which may be why. @throws DomainError as `refuseLostAuthority`, where the caller's rights are gone. */
+/** Call if a change was not made: the reason may be a loss of rights. @throws DomainError as `refuseLostAuthority` in that case. */
 export async function requireAuthority(context: OperationContext): Promise<void> {
   if (!(await isAuthorized(context.sql.primary, authorityValues(context)))) await refuseLostAuthority(context);
 }
 
-/** @throws DomainError 401 where the key is no longer good; else ForbiddenError (403). */
+/** @throws DomainError 401 if the key is no longer valid, otherwise ForbiddenError (403). */
 export async function refuseLostAuthority({ authenticateAgain }: OperationContext): Promise<never> {
   try {
     await authenticateAgain();
@@ -233,8 +233,9 @@ export async function refuseLostAuthority({ authenticateAgain }: OperationContex
 }
 
 /**
- * `organizationId` is the one that is asked for, where the caller may know others beside the one they act in.
- * @throws ForbiddenError (403) without scope, role or subscription; ValidationError (400) when the caller acts in no organization, or another.
+ * Checks the access of a caller. `organizationId` is the requested organization, if it may differ from the acting one.
+ * @throws ForbiddenError (403) without scope, role or subscription; ValidationError (400) if the caller acts in no organization or in another
+ * one.
  */
 export function requireAccess(
   actor: Actor,
@@ -250,7 +251,7 @@ export function requireAccess(
   if (subscription && !subscription.isMetBy(organization.subscriptions)) throw new ForbiddenError(subscription.message);
 }
 
-/** Whether {@link requireAccess} lets the caller through; for fields that say what the viewer may do. */
+/** Whether {@link requireAccess} would succeed, for fields such as `viewerCanUpdate`. */
 export function hasAccess(actor: Actor, access: Access, organizationId?: OrganizationId): boolean {
   try {
     requireAccess(actor, access, organizationId);
@@ -261,14 +262,14 @@ export function hasAccess(actor: Actor, access: Access, organizationId?: Organiz
   }
 }
 
-/** @throws ForbiddenError (403) when the key lacks the scope. */
+/** @throws ForbiddenError (403) if the key lacks the scope. */
 export function requireScope(actor: Actor, scope: Scope): void {
   if (!actor.scopes.has(scope)) throw new ForbiddenError(`the API key lacks the scope ${scope}`);
 }
 
 /**
- * The organization that the caller acts in. `organizationId` is the one that is asked for, where the caller may know others beside it.
- * @throws ValidationError (400) when they act in none, or in another.
+ * The acting organization of the caller. `organizationId` is the requested organization, if it may differ.
+ * @throws ValidationError (400) if the caller acts in no organization or in another one.
  */
 export function requireOrganization(actor: Actor, organizationId = actor.organization?.id): ActingOrganization {
   const { organization } = actor;
@@ -282,7 +283,7 @@ export function requireOrganization(actor: Actor, organizationId = actor.organiz
   return organization;
 }
 
-/** @throws ForbiddenError (403) when the caller is not an admin of the organization. */
+/** @throws ForbiddenError (403) if the caller is not an administrator of the organization. */
 export function requireAdmin(actor: Actor): ActingOrganization {
   const organization = requireOrganization(actor);
   if (organization.role !== 'admin') throw new ForbiddenError('only an admin of the organization may do this');

@@ -1,12 +1,12 @@
-/** How long operations wait, in milliseconds. Tests choose other values, so that no result depends on time passing. */
+/** Waiting times in milliseconds. Tests choose other values, so that no result depends on time passing. */
 export interface Timing {
-  /** How often what live tails and subscriptions follow is looked at without a notification: a lost one delays events, and loses none. */
+  /** Interval in which live tails and subscriptions are polled: a lost notification delays events, but loses none. */
   readonly livePollMs: number;
-  /** How long an append waits for earlier appends to its session. */
+  /** Maximum time that an append waits for earlier appends to its session. */
   readonly appendWaitMs: number;
-  /** How old the answers of `/health/ready` and `/metrics` may be. */
+  /** Maximum age of the answers of `/health/ready` and `/metrics`. */
   readonly recentMs: number;
-  /** How often each queue is looked at for jobs. */
+  /** Interval in which each job queue is polled. */
   readonly jobPollMs: number;
 }
 

@@ -3,8 +3,8 @@ import { type Message, inRest } from './text/wording.ts';
 import { type InputFault, type InputFaultCode, ValidationError } from './errors.ts';
 
 /**
- * Parses hostile input with the schema of its operation. Present keys matter to the schemas: see `optional`.
- * @throws ValidationError naming every broken field and bound.
+ * Parses untrusted input with the schema of its operation. For absent keys see `optional`.
+ * @throws ValidationError that names every invalid field and its bound.
  */
 export function parseInput<Schema extends z.ZodType>(schema: Schema, input: unknown): z.output<Schema> {
   const result = schema.safeParse(input, REPORTING);
@@ -12,10 +12,10 @@ export function parseInput<Schema extends z.ZodType>(schema: Schema, input: unkn
   return result.data;
 }
 
-/** An issue keeps the value that it is about, which distinguishes a missing one from one that does not fit. */
+/** Issues include the value, which distinguishes a missing value from an invalid one. */
 const REPORTING = { reportInput: true };
 
-/** Issues as zod reports them, also through the Standard Schema interface; `root` is left out of their paths. */
+/** Converts issues of zod, or of the Standard Schema interface, to an error; `root` is removed from their paths. */
 export function toValidationError(issues: readonly object[], root?: string): ValidationError {
   const faults = issues
     .flatMap((issue) => faultsOf(issue as z.core.$ZodIssue))
@@ -23,10 +23,10 @@ export function toValidationError(issues: readonly object[], root?: string): Val
   return invalidInput(faults);
 }
 
-/** The error for faults of an input, of which it reports at most 100. */
+/** Creates the error for faults of an input, with at most 100 of them. */
 export function invalidInput(faults: readonly InputFault[]): ValidationError {
   const more = faults.length - MAX_FAULTS;
-  // A body of 4 MiB can hold hundreds of thousands of faults, and would be answered with many times its size.
+  // A body of 4 MiB can have hundreds of thousands of faults, whose answer would be many times as large.
   return new ValidationError(
     more > 0
       ? [
@@ -37,15 +37,15 @@ export function invalidInput(faults: readonly InputFault[]): ValidationError {
   );
 }
 
-/** Faults that are reported of one input. */
+/** Maximum number of reported faults. */
 const MAX_FAULTS = 100;
 
-/** The id of a noun, such as `idSchema<SessionId>()`. Only its type differs from that of any UUID. */
+/** The schema of an id, such as `idSchema<SessionId>()`. Only its type differs from that of other UUIDs. */
 export function idSchema<Of extends string>(schema: z.ZodUUID = z.uuid()) {
   return schema as z.ZodUUID & { readonly _zod: { readonly output: Of } };
 }
 
-/** In a create: `null` is the same as absent. */
+/** For creation: `null` is the same as absent. */
 export function optional<Schema extends z.ZodType>(schema: Schema) {
   return schema
     .nullish()
@@ -53,12 +53,12 @@ export function optional<Schema extends z.ZodType>(schema: Schema) {
     .optional();
 }
 
-/** In a create: absent and `null` both mean the default. */
+/** For creation: absent and `null` both mean the default. */
 export function withDefault<Schema extends z.ZodType>(schema: Schema, value: z.output<Schema>) {
   return schema.nullish().transform((given): z.output<Schema> => given ?? value);
 }
 
-/** Whether PostgreSQL stores it as text and in JSON: it takes no NUL, and no lone surrogate, which is not Unicode text. */
+/** Whether PostgreSQL can store it as text and in JSON: no NUL, and no lone surrogate. */
 export function isStorable(value: string): boolean {
   return !value.includes('\0') && value.isWellFormed();
 }
@@ -66,7 +66,7 @@ export function isStorable(value: string): boolean {
 export const NOT_KNOWN = 'is not a known property';
 export const NOT_STORABLE = 'must be well-formed text without NUL characters';
 
-/** Characters are Unicode code points, of which some take two of JavaScript's units. */
+/** Characters are Unicode code points, some of which have two UTF-16 code units. */
 export function isLongerThan(value: string, max: number): boolean {
   return value.length > max && (value.length > 2 * max || Array.from(value).length > max);
 }
@@ -81,11 +81,11 @@ export function text(bounds: { min?: number; max: number }) {
     .refine(isStorable, rule('BAD_FORMAT', NOT_STORABLE));
 }
 
-/** Characters of a URI (RFC 3986, section 2). Parsers of URLs let more pass, such as spaces and line breaks, and take it away. */
+/** Characters of a URI (RFC 3986, section 2). URL parsers accept and remove others, such as spaces and line breaks. */
 const HTTP_URI = /^https?:\/\/(?![/?#])(?:[A-Za-z0-9\-._~:/?#[\]@!$&'()*+,;=]|%[0-9A-Fa-f]{2})+$/i;
 const USER_INFORMATION = /^[^/?#]*\/\/[^/?#]*@/;
 
-/** A URI of http or https with a host and without user information; kept as it was given. */
+/** An http or https URI with a host and without user information, not normalized. */
 export function httpUri({ max }: { max: number }) {
   return text({ min: 1, max })
     .refine(isHttp, rule('BAD_FORMAT', 'must be an http or https URL'))
@@ -107,24 +107,24 @@ function isHttp(value: string): boolean {
   return URL.canParse(value) && ['http:', 'https:'].includes(new URL(value).protocol);
 }
 
-/** What a rule of our own says of a value that breaks it: for `refine`, and in issues that are added. */
+/** Parameters of an issue for one of our own rules: for `refine` and `addIssue`. */
 export function rule(code: InputFaultCode, message: Message, limit?: number) {
   return { message: inRest(message), params: { code, limit, ...(typeof message === 'object' && { message }) } };
 }
 
-/** Likewise of a name in an object whose names are free. */
+/** The same for a key of an object with arbitrary keys. */
 export function keyRule(key: string, code: InputFaultCode, message: string) {
   return { message, params: { code, key } };
 }
 
-/** What a schema library says, in the words and codes of our own: the bound is always named. */
+/** Converts an issue of the schema library to faults with our messages and codes, which always name the bound. */
 function faultsOf(issue: z.core.$ZodIssue): InputFault[] {
   const path = issue.path.map(String);
   if (issue.code === 'unrecognized_keys') {
     const message = defaultOr(issue, NOT_KNOWN);
     return issue.keys.map((key) => ({ path: [...path, key], code: 'UNKNOWN_FIELD', message }));
   }
-  // A bad key is a fault of the object that has it.
+  // An invalid key is a fault of its object.
   if (issue.code === 'invalid_key') {
     return issue.issues.map((inner) => ({
       path: path.slice(0, -1),
@@ -136,7 +136,7 @@ function faultsOf(issue: z.core.$ZodIssue): InputFault[] {
   return [{ path, message: describeIssue(issue), ...ruleOf(issue) }];
 }
 
-/** The rule that was broken, with its bound. */
+/** The broken rule with its bound. */
 function ruleOf(issue: z.core.$ZodIssue): Pick<InputFault, 'code' | 'limit' | 'key'> & Partial<InputFault> {
   if (isMissing(issue) || isNull(issue)) return { code: 'REQUIRED' };
   switch (issue.code) {
@@ -167,14 +167,14 @@ function sizeOf(origin: string): keyof typeof SIZE_CODES {
   return origin === 'array' || origin === 'set' || origin === 'map' || origin === 'object' ? 'list' : 'number';
 }
 
-/** Of a discriminated union the value is the object that lacks its discriminator. */
+/** For a discriminated union the value is the object without its discriminator. */
 function isMissing(issue: z.core.$ZodIssue): boolean {
   if (issue.code === 'invalid_union' && 'note' in issue && issue.discriminator !== undefined) {
     const { input } = issue;
     return typeof input === 'object' && input !== null && !(issue.discriminator in input);
   }
   if (issue.code !== 'invalid_type' && issue.code !== 'invalid_value') return false;
-  // An issue that was copied from another schema has lost its value; only the library's own sentence is left then.
+  // An issue that was copied from another schema has lost its value; only the message of zod shows that it was missing.
   return issue.message.endsWith('received undefined') || ('input' in issue && issue.input === undefined);
 }
 
@@ -190,7 +190,7 @@ function describeIssue(issue: z.core.$ZodIssue): string {
     case 'invalid_type':
       return defaultOr(issue, `must be ${article(issue.expected)}`);
     case 'invalid_value':
-      // GraphQL refuses any other value itself, and spells those that are allowed in another way.
+      // GraphQL itself refuses any other value, and spells the allowed ones differently.
       if (isNull(issue)) return 'must not be null';
       return `must be one of ${issue.values.map((value) => JSON.stringify(value)).join(', ')}`;
     case 'too_big':
@@ -212,7 +212,7 @@ function describeIssue(issue: z.core.$ZodIssue): string {
   }
 }
 
-/** zod's own sentences start with a capital; ours, given beside the rule, do not. */
+/** Messages of zod start with a capital letter, our own messages do not. */
 function defaultOr(issue: z.core.$ZodIssue, fallback: string): string {
   return /^[A-Z]/.test(issue.message) ? fallback : issue.message;
 }

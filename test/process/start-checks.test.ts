@@ -66,7 +66,7 @@ test('stored secrets whose key is missing, or has other bytes: no start, and the
     expect(await start(program, { ENCRYPTION_KEYS: `k2:${other}` })).toEqual(refusal(isMissing));
   await expect(check({ ENCRYPTION_KEYS: `k2:${other},k1:${newKey()}` })).rejects.toThrow(
     new ConfigurationError(
-      'ENCRYPTION_KEYS: the key "k1" is another one than the key of that id under which values in the table secret are encrypted; give the key its old bytes, or another id',
+      'ENCRYPTION_KEYS: the key "k1" is another one than the key of that id under which values in the table secret are encrypted; restore the old key, or choose another id',
     ),
   );
   // Once rotated, the old key is not needed any more.

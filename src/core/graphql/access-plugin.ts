@@ -12,11 +12,11 @@ declare global {
 }
 
 /**
- * Checks the access of fields and mutations before their arguments are validated, so that a caller who lacks it is not asked to correct the
- * input first. It stands behind the errors plugin, which makes the refusal a member of a mutation's result.
+ * Checks the access of fields and mutations before their arguments are validated, so that a caller without access is not asked to correct the
+ * input first. It runs inside the errors plugin, which turns the refusal into a member of the result union.
  */
 class AccessPlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
-  // Validation is an argument mapper: what wraps the mappers runs before it.
+  // Validation is an argument mapper; wrappers of the mappers run before it.
   override wrapArgMappers(
     resolver: GraphQLFieldResolver<unknown, Types['Context'], object> | undefined,
     config: PothosOutputFieldConfig<Types>,
@@ -25,7 +25,7 @@ class AccessPlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
     if (!access || !resolver) return resolver;
     const isOfActing = refusalOf(config)?.actingOrganization === true;
     return (parent, args, context, info) => {
-      // A plugin knows the builder's context only as an object. Such a field is one of an organization.
+      // Plugins have no type for the context. Such a field belongs to an organization.
       const { actor, onRefusal } = context as OperationContext;
       try {
         requireAccess(actor, access, isOfActing ? (parent as { readonly id: string }).id : undefined);

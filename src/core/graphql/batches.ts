@@ -1,21 +1,21 @@
 import type { GraphQLResolveInfo } from 'graphql';
 
-/** Finds what belongs to each of the keys; keys that it leaves out have nothing. */
+/** Loads the results of keys. Keys without a result may be absent. */
 export type LoadBatch<Key, Result> = (keys: readonly Key[]) => Promise<ReadonlyMap<Key, Result>>;
 
-/** Keys that are loaded together. A promise per key would cost as much as the rows, so all of them wait for one. */
+/** Keys that are loaded together. They share one promise, because one per key would cost as much as the rows. */
 class Batch {
   readonly #keys = new Set<string>();
   readonly #found: Promise<ReadonlyMap<string, unknown>>;
 
-  /** @param onStart Called before the keys are loaded: none is added any more. */
+  /** @param onStart Called before the keys are loaded; no key can be added after it. */
   constructor(load: LoadBatch<string, unknown>, onStart: () => void) {
     this.#found = new Promise((resolve) => {
-      // Behind everything that settled promises go on to do, which may ask for more keys.
+      // Runs after the continuations of settled promises, which may add more keys.
       void Promise.resolve().then(() =>
         process.nextTick(() => {
           onStart();
-          // What the load throws at once rejects the batch, and does not end the process.
+          // An exception of the load rejects the batch instead of ending the process.
           resolve((async () => load([...this.#keys]))());
         }),
       );
@@ -28,12 +28,12 @@ class Batch {
   }
 }
 
-/** Where a request keeps its batches. In a WeakMap they would outlive it until V8's next major collection. */
+/** The property of a request that has its batches. A WeakMap would keep them until the next major garbage collection. */
 const BATCHES = Symbol('batches');
 
 interface Batches {
   readonly byName: Map<string, Batch>;
-  /** A field's parents have their `info` in common, and mostly the rest. */
+  /** Names of fields by their `info`, which the parents of a field share. */
   readonly names: Map<GraphQLResolveInfo, Named>;
 }
 
@@ -51,17 +51,17 @@ function batchesOf(request: Batching): Batches {
   const known = request[BATCHES];
   if (known) return known;
   const batches: Batches = { byName: new Map(), names: new Map() };
-  // A copy of the context, as with another transaction, has batches apart.
+  // A copied context, for example with another transaction, has separate batches.
   Object.defineProperty(request, BATCHES, { value: batches, enumerable: false });
   return batches;
 }
 
 /**
- * Loads for one key together with all other keys that the same request asks for at the same moment, so that a field below a list costs one
- * statement for all its parents. Nothing is remembered: a later mutation of the same request, or event of the same subscription, may have
- * changed it.
+ * Loads the result of one key together with all keys that the same request asks for at the same time, so that a field below a list needs one
+ * statement for all its parents. Nothing is cached, because a later mutation of the request, or a later event of a subscription, may change
+ * the data.
  * @param request Any object of the request.
- * @param name The field with its arguments: loads of the same name share a batch.
+ * @param name The field with its arguments: loads with the same name share a batch.
  */
 export function loadBatched<Result, Otherwise = undefined>(
   request: object,
@@ -75,12 +75,12 @@ export function loadBatched<Result, Otherwise = undefined>(
   if (!batch) {
     batch = new Batch(load, () => {
       byName.delete(name);
-      // The context of a subscription lives on, and each of its events has other infos.
+      // The context of a subscription outlives each event, and each event has another `info`.
       if (byName.size === 0) names.clear();
     });
     byName.set(name, batch);
   }
-  // What batches of this name have found is of this type.
+  // All batches of this name have this result type.
   return batch.load(key, otherwise) as Promise<Result | Otherwise>;
 }
 
@@ -91,8 +91,8 @@ interface Resolving {
 }
 
 /**
- * Resolves a field for one parent, together with all other parents of the same field in the request. `detail` is what the load depends on beside
- * the field and its arguments, such as the columns that are selected; `otherwise` is for parents that have nothing.
+ * Resolves a field for one parent, together with all other parents of the same field in the request. `detail` is any further input of the
+ * load, such as the selected columns; `otherwise` is the result for parents without one.
  */
 export function resolveBatched<Result, Otherwise = undefined>(
   { context, info, args }: Resolving,
@@ -107,7 +107,7 @@ export function resolveBatched<Result, Otherwise = undefined>(
 function nameOf({ names }: Batches, info: GraphQLResolveInfo, { args, detail }: Omit<Named, 'name'>): string {
   const known = names.get(info);
   if (known && known.args === args && known.detail === detail) return known.name;
-  // All columns, where none are named, are other ones than no columns.
+  // Undefined means all columns, which differs from no columns.
   const name = `${info.parentType.name}.${info.fieldName}(${args ? JSON.stringify(args) : ''})${detail?.join() ?? '*'}`;
   names.set(info, { args, detail, name });
   return name;

@@ -10,18 +10,18 @@ import { DEFAULT_PAGE_SIZE } from '../postgres/keyset.ts';
 import type { Timestamp } from '../text/timestamps.ts';
 import { toValidationError } from '../validation.ts';
 
-/** What resolvers are given. */
+/** The context of resolvers. */
 export interface GraphQLContext extends OperationContext {
-  /** Called when the operation of a mutation has succeeded, since its typed errors are data, too. */
+  /** Called when the operation of a mutation has succeeded, because typed errors are data, too. */
   readonly onSuccess?: () => void;
-  /** Why the mutation is refused, whatever its input is. */
+  /** The reason why the mutation is refused, for any input. */
   readonly refusal?: DomainError;
 }
 
-/** Marks fields that ask other servers, so that no transaction may be open around them. */
+/** Marks fields that call other servers, so that no transaction may be open around them. */
 export const CALLS_OUT = { callsOut: true };
 
-/** Marks fields that are read by a statement of their own, one for all their parents; connections and their counts are without being marked. */
+/** Marks fields that need a separate statement, one for all their parents. Connections and counts need no mark. */
 export const OWN_STATEMENT = { ownStatement: true };
 
 export interface SchemaTypes {
@@ -29,7 +29,7 @@ export interface SchemaTypes {
   DefaultFieldNullability: false;
   DefaultEdgesNullability: { items: false; list: false };
   DefaultNodeNullability: false;
-  /** What every connection has beside its page. */
+  /** The context of every connection in addition to its page. */
   Connection: { total: () => Promise<number> };
   Scalars: {
     ID: { Input: string; Output: string };
@@ -43,14 +43,14 @@ export interface SchemaTypes {
 }
 
 const PAGE_DESCRIPTIONS = {
-  pageInfo: 'Where this page lies in the list.',
-  edges: 'The rows of this page, each with its cursor.',
-  nodes: 'The rows of this page without their cursors.',
-  node: 'The row.',
-  cursor: 'Opaque position of the row in this list and order; stays valid while rows come and go.',
+  pageInfo: 'Information about this page.',
+  edges: 'The items of this page, each with its cursor.',
+  nodes: 'The items of this page without their cursors.',
+  node: 'The item.',
+  cursor: 'Opaque position of the item in this list and order; stays valid when items are added or deleted.',
 };
 
-/** The one builder that every noun's `graphql.ts` adds its types to. It holds no types itself. */
+/** The builder to which every `graphql.ts` adds its types. It has no types itself. */
 export const builder = new SchemaBuilder<SchemaTypes>({
   plugins: [ErrorsPlugin, 'access', RelayPlugin, DataloaderPlugin, ValidationPlugin],
   defaultFieldNullability: false,
@@ -61,19 +61,19 @@ export const builder = new SchemaBuilder<SchemaTypes>({
     nodeTypeOptions: { description: 'Anything that has a global id (Relay Global Object Identification).' },
     idFieldOptions: { description: 'Opaque id, unique over all types; `node` finds the object by it.' },
     pageInfoTypeOptions: {
-      description: 'Where a page lies in its list (Relay Cursor Connections Specification, section 5).',
+      description: 'Information about a page of a list (Relay Cursor Connections Specification, section 5).',
     },
-    hasNextPageFieldOptions: { description: 'Whether rows follow this page.' },
-    hasPreviousPageFieldOptions: { description: 'Whether rows lie before this page.' },
-    startCursorFieldOptions: { description: 'Cursor of the first row; null when the page is empty.' },
-    endCursorFieldOptions: { description: 'Cursor of the last row; null when the page is empty.' },
+    hasNextPageFieldOptions: { description: 'Whether there are items after this page.' },
+    hasPreviousPageFieldOptions: { description: 'Whether there are items before this page.' },
+    startCursorFieldOptions: { description: 'Cursor of the first item; null if the page is empty.' },
+    endCursorFieldOptions: { description: 'Cursor of the last item; null if the page is empty.' },
     firstArgOptions: {
-      description: 'Page size, forward; 1 to 100 (events 1 to 1000). The default does not count beside `last`.',
+      description: 'Page size, forward; 1 to 100 (events 1 to 1000). The default does not apply if `last` is given.',
       defaultValue: DEFAULT_PAGE_SIZE,
     },
-    afterArgOptions: { description: 'Only rows behind this cursor.' },
+    afterArgOptions: { description: 'Only items after this cursor.' },
     lastArgOptions: { description: 'Page size, backward; 1 to 100 (events 1 to 1000). Not together with `first`.' },
-    beforeArgOptions: { description: 'Only rows before this cursor.' },
+    beforeArgOptions: { description: 'Only items before this cursor.' },
     edgesFieldOptions: { description: PAGE_DESCRIPTIONS.edges, nullable: { list: false, items: false } },
     pageInfoFieldOptions: { description: PAGE_DESCRIPTIONS.pageInfo },
     nodeFieldOptions: { description: PAGE_DESCRIPTIONS.node, nullable: false },
@@ -81,25 +81,24 @@ export const builder = new SchemaBuilder<SchemaTypes>({
   },
   errors: {
     directResult: true,
-    // Input is checked on the way into the resolver; its faults are members of the result like every other typed error. Who calls has been
-    // settled before the document was read, so strangers learn nothing.
+    // Invalid input is a member of the result union, like all typed errors. The caller was authenticated before the document was read, so
+    // others learn nothing.
     unsafelyHandleInputErrors: true,
     defaultUnionOptions: { name: ({ fieldName }) => `${capitalize(fieldName)}Result` },
   },
   validation: { validationError: ({ issues }) => toValidationError(issues, 'input') },
 });
 
-builder.queryType({ description: 'What can be read.' });
+builder.queryType({ description: 'The queries.' });
 builder.mutationType({
-  description:
-    'What can be changed. Each mutation takes one `input` and answers a union of its payload and the errors it can raise.',
+  description: 'The mutations. Each takes one `input` and returns a union of its payload and its typed errors.',
 });
 
-builder.subscriptionType({ description: 'What can be followed, over server-sent events.' });
+builder.subscriptionType({ description: 'The subscriptions, over server-sent events.' });
 
-/** Which way a list runs; every list that can be sorted takes it. */
+/** The direction of a list, for every list that can be sorted. */
 export const OrderDirection = builder.enumType('OrderDirection', {
-  description: 'Which way a list runs.',
+  description: 'The direction of a sorted list.',
   values: { ASC: { description: 'Smallest or earliest first.' }, DESC: { description: 'Largest or latest first.' } },
 });
 

@@ -18,7 +18,7 @@ export interface Connection<Row> {
 
 builder.globalConnectionField('totalCount', (t) =>
   t.int({
-    description: 'How many there are on all pages; costs a statement when asked for.',
+    description: 'Number of items on all pages; costs a statement if selected.',
     resolve: (connection) => connection.total(),
   }),
 );
@@ -27,8 +27,8 @@ type Types = PothosSchemaTypes.ExtendDefaultTypes<SchemaTypes>;
 type EdgeShape<Row> = Connection<Row>['edges'][number];
 
 /**
- * The connection and edge types of an object type, which every list of it shares (Relay Cursor Connections Specification, sections 2 and 3):
- * `t.connection({ type: Session, … }, SessionConnection)`. `edgeFields` are what belongs to the relation rather than to the object.
+ * The connection and edge types of an object type, shared by all lists of it (Relay Cursor Connections Specification, sections 2 and 3):
+ * `t.connection({ type: Session, … }, SessionConnection)`. `edgeFields` are properties of the relation rather than of the object.
  */
 export function connectionType<Row extends object>(
   type: ObjectRef<Types, Row>,
@@ -37,14 +37,14 @@ export function connectionType<Row extends object>(
   const edge = builder.edgeObject({
     type,
     name: `${type.name}Edge`,
-    description: `A row in a list of ${of}.`,
-    // The shape of an edge is that of `toConnection`, which the plugin derives from the type.
+    description: `An item in a list of ${of}.`,
+    // Edges have the shape that `toConnection` returns, which the plugin derives from the type.
     ...(edgeFields && { fields: edgeFields }),
   });
   return builder.connectionObject({ type, name: `${type.name}Connection`, description: `A page of ${of}.` }, edge);
 }
 
-/** A page in the form of the Relay Cursor Connections Specification. Cursors are made when they are read: few ask for those of all rows. */
+/** A page as a connection of the Relay Cursor Connections Specification. Cursors are computed only when they are selected. */
 export function toConnection<Row>({ page, total }: CountedPage<Row>): Connection<Row> {
   const { rows, hasNextPage, hasPreviousPage, cursorOf } = page;
   const edges = rows.map((node) => new Edge(node, cursorOf));
@@ -57,15 +57,15 @@ export function toConnection<Row>({ page, total }: CountedPage<Row>): Connection
 }
 
 export interface ListBelow<Row> {
-  /** Gives every parent a page. */
+  /** Loads a page for every parent. */
   readonly pages: LoadBatch<string, Page<Row>>;
   readonly counts: LoadBatch<string, number>;
-  /** The arguments that the count depends on. */
+  /** The arguments on which the count depends. */
   readonly countedBy?: object;
   readonly columns: Columns<Row>;
 }
 
-/** A connection below objects that may be items of a list: one statement for the pages of all parents, and one for all counts. */
+/** A connection of objects that may be items of a list: one statement for the pages of all parents, and one for all counts. */
 export async function resolveConnection<Row>(
   { context, info, args }: { context: object; info: GraphQLResolveInfo; args: object },
   parentId: string,
@@ -79,8 +79,8 @@ export async function resolveConnection<Row>(
 }
 
 /**
- * A connection that only one parent has, such as the organization that the caller acts in: read once for all aliases with the same arguments.
- * Other parents have errors of their own.
+ * A connection that only one parent has, such as the acting organization. It is read once for all aliases with the same arguments. Other
+ * parents have their own errors.
  */
 export async function resolveList<Row>(
   field: { readonly context: object; readonly info: GraphQLResolveInfo; readonly args: object },

@@ -12,36 +12,36 @@ import {
   ValidationError,
 } from '../errors.ts';
 
-/** What mutations can raise, and after it the values of `extensions.code` of errors beside `data`. */
+/** Codes of mutation errors, followed by the codes in `extensions.code` of top-level errors. */
 const ERROR_CODES = {
   INVALID_INPUT: 'The input breaks a rule; the message names the field and the bound.',
   FORBIDDEN: 'The key lacks a scope, or the caller a role or a subscription.',
-  NOT_FOUND: 'Missing, deleted, or of somebody else: the three look the same.',
-  CONFLICT: 'The change does not fit the present state; `ConflictError.reason` has the reason.',
+  NOT_FOUND: 'Missing, deleted or foreign: the answer is the same for all three.',
+  CONFLICT: 'The change conflicts with the current state; `ConflictError.reason` has the reason.',
   REMOTE_FAILED: 'The remote MCP server failed.',
   UNAUTHENTICATED: 'The API key is missing, malformed, unknown, expired or revoked.',
   RATE_LIMITED: 'Too many requests or too much cost in this minute, or too many occurrences in this month.',
   ANSWER_TOO_LARGE: 'The answer would be larger than 32 MiB; ask for fewer or smaller objects.',
-  UNAVAILABLE: 'The gateway cannot serve at the moment; try again.',
-  INTERNAL: 'A failure of the gateway; the request id finds it in the log.',
-  BAD_REQUEST: 'The request is not one of GraphQL over HTTP.',
-  METHOD_NOT_ALLOWED: 'The HTTP method is not one of GraphQL over HTTP.',
-  NOT_ACCEPTABLE: 'None of the media types that the client accepts fits the answer.',
+  UNAVAILABLE: 'The gateway is temporarily unavailable; try again.',
+  INTERNAL: 'An internal error; find it in the log by the request id.',
+  BAD_REQUEST: 'The request is not a valid GraphQL over HTTP request.',
+  METHOD_NOT_ALLOWED: 'GraphQL over HTTP does not allow this HTTP method.',
+  NOT_ACCEPTABLE: 'The gateway supports none of the media types that the client accepts.',
   UNSUPPORTED_MEDIA_TYPE: 'The body is not JSON.',
   TOO_LARGE: 'The request body is larger than 4 MiB.',
-  GRAPHQL_PARSE_FAILED: 'The document does not follow the grammar of GraphQL.',
-  GRAPHQL_VALIDATION_FAILED: 'The document does not fit the schema.',
-  OPERATION_RESOLUTION_FAILURE: 'The request does not name which operation of the document to run.',
-  PERSISTED_QUERY_NOT_FOUND: 'No document with this hash is known; send its text with it.',
-  DOCUMENT_NOT_TRUSTED: 'Only documents that the operator has listed are run.',
+  GRAPHQL_PARSE_FAILED: 'The document has a syntax error.',
+  GRAPHQL_VALIDATION_FAILED: 'The document is not valid for this schema.',
+  OPERATION_RESOLUTION_FAILURE: 'The request does not name the operation of the document to execute.',
+  PERSISTED_QUERY_NOT_FOUND: 'The document with this hash is unknown; send its text, too.',
+  DOCUMENT_NOT_TRUSTED: 'Only documents that the operator has listed are executed.',
   QUERY_TOO_LARGE: 'The text of the document is longer than 64 KiB.',
   TOO_MANY_TOKENS: 'The document has more than 4,000 tokens.',
   TOO_DEEP: 'The document is nested deeper than 15 levels.',
   TOO_MANY_ALIASES: 'The document has more than 100 aliases and repeated fields.',
   TOO_MANY_DIRECTIVES: 'The document has more than 50 directives.',
   TOO_MANY_OPERATIONS: 'The document has more than one operation.',
-  TOO_MANY_COMPARISONS: 'Checking which fields of the document overlap would take too long.',
-  TOO_COSTLY: 'The operation costs more than 20,000; the message names what would be cheaper.',
+  TOO_MANY_COMPARISONS: 'Checking the document for overlapping fields would take too long.',
+  TOO_COSTLY: 'The operation costs more than 20,000; the message names a page size that would pass.',
 };
 
 const describedValues = <Value extends string>(descriptions: Readonly<Record<Value, string>>) =>
@@ -51,7 +51,7 @@ const describedValues = <Value extends string>(descriptions: Readonly<Record<Val
 
 const ErrorCodeEnum = builder.enumType('ErrorCode', {
   description:
-    'Stable, machine-readable kinds of error: of the typed errors of mutations, and of `extensions.code` of errors beside `data`.',
+    'Stable, machine-readable kinds of error: in typed errors of mutations, and in `extensions.code` of top-level errors.',
   values: describedValues(ERROR_CODES),
 });
 
@@ -61,15 +61,15 @@ const InputFaultCodeEnum = builder.enumType('InputFaultCode', {
 });
 
 const ConflictReasonEnum = builder.enumType('ConflictReason', {
-  description: 'Why a change does not fit the present state.',
+  description: 'Why a change conflicts with the current state.',
   values: describedValues(CONFLICT_REASONS),
 });
 
 const ErrorInterface = builder.interfaceRef<DomainError>('Error').implement({
-  description: 'What every typed error of a mutation has.',
+  description: 'The fields of every typed error of a mutation.',
   fields: (t) => ({
     message: t.exposeString('graphqlMessage', {
-      description: 'What is wrong and how to correct it, in the names of this schema; safe to show to people.',
+      description: 'What is wrong and how to correct it, with the names of this schema; safe to show to users.',
     }),
     code: t.field({
       type: ErrorCodeEnum,
@@ -79,7 +79,7 @@ const ErrorInterface = builder.interfaceRef<DomainError>('Error').implement({
     path: t.stringList({
       nullable: true,
       description:
-        'The way to the input field that caused it, in `input` as it was written, list positions included: `["remote", "headers", "1", "name"]`. Null when no single field did.',
+        'Path of the input field that caused the error, within `input` as the client wrote it, with list positions: `["remote", "headers", "1", "name"]`. Null if no single field did.',
       resolve: ({ inputPath }) => (inputPath.length === 0 ? null : [...inputPath]),
     }),
   }),
@@ -89,42 +89,49 @@ const FaultType = builder.objectRef<InputFault>('InputFault').implement({
   description: 'One fault of an input.',
   fields: (t) => ({
     path: t.stringList({
-      description: 'The way to it in `input`, as in `Error.path`; empty for the input as a whole.',
+      description: 'Path of the field within `input`, as in `Error.path`; empty for the whole input.',
       resolve: ({ path }) => [...path],
     }),
-    code: t.expose('code', { type: InputFaultCodeEnum, description: 'The rule that is broken.' }),
+    code: t.expose('code', { type: InputFaultCodeEnum, description: 'The broken rule.' }),
     limit: t.exposeInt('limit', {
       nullable: true,
-      description: 'The bound that is broken: characters, items, or a number. Null for a rule without one.',
+      description: 'The exceeded bound: characters, items, or a number. Null for a rule without one.',
     }),
-    message: t.string({ description: 'The rule with its bound.', resolve: ({ message }) => inGraphQL(message) }),
+    message: t.string({ description: 'The rule, with its bound.', resolve: ({ message }) => inGraphQL(message) }),
   }),
 });
 
 builder.objectType(ValidationError, {
   name: 'ValidationError',
-  description: 'The input breaks rules; every fault found is listed.',
+  description: 'The input is invalid; every fault that was found is listed.',
   interfaces: [ErrorInterface],
   isTypeOf: (value) => value instanceof ValidationError,
   fields: (t) => ({
-    faults: t.field({ type: [FaultType], description: 'Every fault found.', resolve: ({ faults }) => [...faults] }),
+    faults: t.field({
+      type: [FaultType],
+      description: 'All faults that were found.',
+      resolve: ({ faults }) => [...faults],
+    }),
   }),
 });
 
 builder.objectType(ConflictError, {
   name: 'ConflictError',
-  description: 'The change does not fit the present state, such as a name that is taken.',
+  description: 'The change conflicts with the current state, for example because a name is taken.',
   interfaces: [ErrorInterface],
   isTypeOf: (value) => value instanceof ConflictError,
   fields: (t) => ({
-    reason: t.expose('reason', { type: ConflictReasonEnum, description: 'Why, so that a client can react to it.' }),
+    reason: t.expose('reason', {
+      type: ConflictReasonEnum,
+      description: 'The reason, so that a client can react to it.',
+    }),
   }),
 });
 
 const TYPED_ERRORS = [
   [ForbiddenError, 'ForbiddenError', 'The key lacks a scope, or the caller a role or a subscription.'],
-  [NotFoundError, 'NotFoundError', 'What the input refers to is missing, deleted, or of somebody else.'],
-  [RemoteFailedError, 'RemoteFailedError', 'The remote MCP server, or the authorization server it relies on, failed.'],
+  [NotFoundError, 'NotFoundError', 'The object that the input refers to is missing, deleted or foreign.'],
+  [RemoteFailedError, 'RemoteFailedError', 'The remote MCP server or its authorization server failed.'],
 ] as const;
 
 for (const [errorClass, name, description] of TYPED_ERRORS) {

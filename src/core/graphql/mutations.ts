@@ -9,39 +9,39 @@ import type { Access } from '../operation.ts';
 import { PAYLOAD, describeAccess } from './refusable.ts';
 
 type Types = PothosSchemaTypes.ExtendDefaultTypes<SchemaTypes>;
-/** Makes the fields of an input; for fields that several inputs share. */
+/** Defines input fields that several inputs share. */
 export type InputFields = InputFieldBuilder<Types, 'InputObject'>;
-/** Makes the fields of a payload, from what its operation gives. */
+/** Defines the fields of a payload from the result of the operation. */
 export type PayloadFields<Result extends object> = ObjectFieldBuilder<Types, Result>;
 type ErrorClass = new (...args: never[]) => Error;
 
 export interface MutationOptions<Schema extends z.ZodType, Result extends object> {
   readonly description: string;
-  /** That of the operation: checked before the input is validated, and named in the description. */
+  /** The access of the operation, checked before the input is validated, and named in the description. */
   readonly access: Access;
-  /** From the noun's `input.ts`: what REST accepts, too. */
+  /** From `input.ts`: the same schema as for REST. */
   readonly schema: Schema;
   readonly input: (t: InputFields) => InputFieldMap;
-  /** Whether exactly one of the input's fields is given (`@oneOf`). */
+  /** Whether exactly one of the input's fields must be given (`@oneOf`). */
   readonly isOneOf?: boolean;
-  /** Input fields that take a global id of the type, or a list of them, as well as plain ones. */
+  /** Input fields that accept a global id of the type, or a list of them, as well as plain ids. */
   readonly ids?: Readonly<Record<string, string>>;
   /**
-   * Where a fault of the operation's input is in the mutation's, if that has another shape: the path in `input` as the client wrote it,
-   * list positions included.
+   * Maps the position of a fault in the operation's input to the mutation's `input` as the client wrote it, with list positions, if the two
+   * have different shapes.
    */
   readonly pathOf?: (fault: Fault, input: Readonly<Record<string, unknown>>) => readonly string[];
-  /** What it may raise beside `ValidationError` and `ForbiddenError`. */
+  /** Its typed errors in addition to `ValidationError` and `ForbiddenError`. */
   readonly errors?: readonly ErrorClass[];
-  /** Whether the operation asks other servers. */
+  /** Whether the operation calls other servers. */
   readonly callsOut?: boolean;
   readonly payload: (t: PayloadFields<Result>) => FieldMap;
   readonly run: (context: GraphQLContext, input: z.output<Schema>, info: GraphQLResolveInfo) => Promise<Result>;
 }
 
 /**
- * A mutation: `name(input: NameInput!): NameResult`, where `union NameResult = NamePayload | ValidationError | …`. Its input is parsed by
- * the same schema as REST's, and its operation is the same function.
+ * Defines a mutation `name(input: NameInput!): NameResult`, where `union NameResult = NamePayload | ValidationError | …`. Its input is parsed
+ * by the same schema as in REST, and it calls the same operation.
  */
 export function mutation<Schema extends z.ZodType, Result extends object>(
   name: string,
@@ -54,26 +54,26 @@ export function mutation<Schema extends z.ZodType, Result extends object>(
     fields: options.input,
   });
   const payloadType = builder.objectRef<Result>(`${capitalize(name)}Payload`).implement({
-    description: `What \`${name}\` answers when it succeeds.`,
+    description: `The payload of \`${name}\`, if it succeeds.`,
     extensions: PAYLOAD,
     fields: options.payload,
   });
   builder.mutationField(name, (t) =>
     t.field({
       type: payloadType,
-      // So that what goes wrong in one mutation leaves the others of the document their place in the answer.
+      // Nullable, so that an error in one mutation does not remove the answers of the others.
       nullable: true,
       description: `${options.description} ${describeAccess(options.access)}`,
       extensions: { access: options.access, ...(options.callsOut && CALLS_OUT) },
-      args: { input: t.arg({ type: inputType, required: true, description: 'All that the mutation takes.' }) },
+      args: { input: t.arg({ type: inputType, required: true, description: 'The input of the mutation.' }) },
       errors: {
         types: [ValidationError, ForbiddenError, ...errors],
         union: {
           name: `${capitalize(name)}Result`,
-          description: `The payload of \`${name}\`, or the error that stopped it.`,
+          description: `The payload of \`${name}\`, or a typed error.`,
         },
       },
-      // The types meet here: a payload is never a list, which the builder's types cannot know of a type parameter.
+      // A payload is never a list, which the types of the builder cannot infer for a type parameter.
       resolve: (_, { input }, context, info) => runMutation(options, input as GivenInput, context, info) as never,
     }),
   );
@@ -81,7 +81,7 @@ export function mutation<Schema extends z.ZodType, Result extends object>(
 
 type GivenInput = Readonly<Record<string, unknown>>;
 
-/** Parses the input here rather than before the resolver, so that what its faults say is worded for this mutation. */
+/** Parses the input here rather than before the resolver, so that fault messages are adapted to this mutation. */
 async function runMutation<Schema extends z.ZodType, Result extends object>(
   { schema, ids = {}, pathOf, run }: MutationOptions<Schema, Result>,
   given: GivenInput,

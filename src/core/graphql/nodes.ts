@@ -6,7 +6,7 @@ import { DomainError } from '../errors.ts';
 import type { Columns } from '../postgres/columns.ts';
 import { selectedColumns } from './selection.ts';
 
-/** Relay Global Object Identification, with ids made and read synchronously, since every row has one. */
+/** Relay Global Object Identification. Global ids are encoded and decoded synchronously, because every row has one. */
 
 type Types = PothosSchemaTypes.ExtendDefaultTypes<SchemaTypes>;
 type LoadNodes = (
@@ -27,21 +27,21 @@ function parseGlobalId(id: string): { typename: string; key: string } | undefine
   return match?.[1] && match[2] ? { typename: match[1], key: match[2] } : undefined;
 }
 
-/** What declares the fields of a type whose rows are of this kind. */
+/** Defines the fields of a type with such rows. */
 export type FieldsOf<Row extends object> = ObjectFieldBuilder<Types, Row>;
 
 export interface NodeOptions<Row extends object, Shown extends Row = Row> {
   readonly description: string;
-  /** What identifies a row within its type. */
+  /** The key of a row within its type. */
   readonly keyOf: (row: Row) => string;
-  /** The columns that `keyOf` reads; the id by default. */
+  /** The columns that `keyOf` reads; by default the id. */
   readonly keyColumns?: readonly (keyof Row & string)[];
-  /** The rows with these keys that the caller may see, with the selected columns; others are left out. Keys are as hostile as any input. */
+  /** Loads the rows with these keys that the caller may see, with the selected columns. Keys are untrusted input. */
   readonly load: (context: GraphQLContext, keys: readonly string[], selected: Columns<Row>) => Promise<readonly Row[]>;
   readonly fields: (t: FieldsOf<Shown>) => FieldMap;
 }
 
-/** An object type that `node` finds by its global id. What shows one may know more of it than its row: `Shown`. */
+/** Defines an object type that `node` finds by its global id. `Shown` is the row with additional data for its fields. */
 export function nodeType<Row extends object, Shown extends Row = Row>(
   name: string,
   { description, keyOf, keyColumns = ID_ALONE, load, fields }: NodeOptions<Row, Shown>,
@@ -67,8 +67,8 @@ export function nodeType<Row extends object, Shown extends Row = Row>(
 const ID_ALONE: readonly never[] = ['id' as never];
 
 /**
- * Objects by global id, in the order asked. Malformed ids, unknown types, missing rows, rows of somebody else, and types for which the
- * key lacks the scope all give null, and their neighbours are answered all the same.
+ * Loads objects by global id, in the given order. Malformed ids, unknown types, missing or foreign rows, and types for which the key lacks the
+ * scope are null; the others are answered.
  */
 async function loadNodes(
   context: GraphQLContext,
@@ -100,14 +100,14 @@ async function loadVisible(
 
 const UUID = z.uuid();
 
-/** Only those keys that are UUIDs: other ones would be refused by the database. */
+/** Filters keys that are UUIDs, because the database would refuse others. */
 export function uuidsOf(keys: readonly string[]): string[] {
   return keys.filter((key) => UUID.safeParse(key).success).map((key) => key.toLowerCase());
 }
 
 const [FIRST_MOMENT, LAST_MOMENT] = [Date.parse('0001-01-01T00:00:00.000Z'), Date.parse('9999-12-31T23:59:59.999Z')];
 
-/** What a key names that ends in a moment (milliseconds since 1970) and a UUID, joined by colons. Undefined for any other text. */
+/** Splits a key that ends in a time (milliseconds since 1970) and a UUID, joined by colons. Undefined for other text. */
 export function placeFromKey(key: string): { readonly moment: string; readonly id: string } | undefined {
   const [, milliseconds = '', given = ''] = /^(-?\d{1,15}):([^:]+)$/.exec(key) ?? [];
   const [id] = uuidsOf([given]);
@@ -116,20 +116,20 @@ export function placeFromKey(key: string): { readonly moment: string; readonly i
   return { moment: new Date(moment).toISOString(), id };
 }
 
-/** The key of a global id of the type, or the value as it stands: inputs take either. */
+/** The key of a global id of the type, or the value unchanged: inputs accept both. */
 export function keyFromId(typename: string, value: unknown): unknown {
   if (typeof value !== 'string') return value;
   const id = parseGlobalId(value);
   return id?.typename === typename ? id.key : value;
 }
 
-/** The same where the type does not matter. */
+/** The same for any type. */
 export function keyFromAnyId(value: unknown): unknown {
   if (typeof value !== 'string' || UUID.safeParse(value).success) return value;
   return parseGlobalId(value)?.key ?? value;
 }
 
-/** The object with plain ids in the fields that take a global id of the type, or a list of them. */
+/** Replaces global ids of the given types by plain ids in these fields, which have one id or a list. */
 export function withPlainIds(value: unknown, types: Readonly<Record<string, string>>): unknown {
   if (typeof value !== 'object' || value === null) return value;
   return Object.fromEntries(
@@ -142,7 +142,7 @@ function plainIdOf(type: string | undefined, given: unknown): unknown {
   return Array.isArray(given) ? given.map((item) => keyFromId(type, item)) : keyFromId(type, given);
 }
 
-/** A schema that takes global ids in these fields, too. */
+/** Makes a schema accept global ids in these fields, too. */
 export function acceptingIds<Schema extends z.ZodType>(schema: Schema, types: Readonly<Record<string, string>>) {
   return z.preprocess((value) => withPlainIds(value, types), schema);
 }
@@ -153,16 +153,16 @@ builder.queryFields((t) => ({
   node: t.field({
     type: builder.nodeInterfaceRef(),
     nullable: true,
-    description: 'The object with this global id; null when there is none that the caller may see.',
+    description: 'The object with this global id; null if it does not exist or the caller may not see it.',
     extensions: OWN_STATEMENT,
-    args: { id: t.arg.id({ required: true, description: 'A global id, as every `id` field gives.' }) },
+    args: { id: t.arg.id({ required: true, description: 'A global id, from any `id` field.' }) },
     resolve: async (_, { id }, context, info) => (await loadNodes(context, [id], info))[0] ?? null,
   }),
   nodes: t.field({
     type: [builder.nodeInterfaceRef()],
     nullable: { list: false, items: true },
     extensions: OWN_STATEMENT,
-    description: `The objects with these global ids, in their order, at most ${MAX_NODES}; null for each that the caller may not see.`,
+    description: `The objects with these global ids, at most ${MAX_NODES}, in the same order; null for each that does not exist or that the caller may not see.`,
     args: {
       ids: t.arg.idList({
         required: true,

@@ -2,20 +2,20 @@ import type { Order } from '../postgres/keyset.ts';
 import { OrderDirection, builder } from './builder.ts';
 
 export interface OrderOptions<Field extends string> {
-  /** What is sorted, in the plural. */
+  /** Name of the sorted objects, in the plural. */
   readonly of: string;
   readonly fields: Readonly<Record<Field, string>>;
-  /** How it is sorted unless something else is asked for. */
+  /** The default order. */
   readonly otherwise: Order<Field>;
 }
 
 /**
  * The argument `orderBy` of a list: `orderBy: SessionOrder = { field: CREATED_AT, direction: DESC }`, with an enumeration of the fields.
- * `null` means the default, too.
+ * `null` also means the default.
  */
 export function orderType<Field extends string>(name: string, { of, fields, otherwise }: OrderOptions<Field>) {
   const fieldType = builder.enumType(`${name}OrderField`, {
-    description: `What ${of} can be sorted by.`,
+    description: `Fields by which ${of} can be sorted.`,
     values: Object.fromEntries(
       Object.entries<string>(fields).map(([field, description]) => [field, { description }]),
     ) as Record<Field, { description: string }>,
@@ -26,21 +26,21 @@ export function orderType<Field extends string>(name: string, { of, fields, othe
       field: t.field({
         type: fieldType,
         required: true,
-        // The value of an enumeration without one is its name.
+        // An enumeration value without a `value` is its name.
         defaultValue: otherwise.field as never,
-        description: 'What to sort by.',
+        description: 'The field to sort by.',
       }),
       direction: t.field({
         type: OrderDirection,
         required: true,
         defaultValue: otherwise.direction,
-        description: 'Which way.',
+        description: 'The direction.',
       }),
     }),
   });
   return {
-    argument: { type, defaultValue: otherwise as never, description: `How to sort; \`null\` is the default.` },
-    /** The order that is asked for. */
+    argument: { type, defaultValue: otherwise as never, description: `The order; \`null\` means the default.` },
+    /** The requested order. */
     orderOf: (given: object | null | undefined): Order<Field> =>
       (given as Order<Field> | null | undefined) ?? otherwise,
   };

@@ -10,11 +10,11 @@ import {
 import { NotFoundError } from '../errors.ts';
 
 /**
- * Reads a page below an object without reading the object: the statement of the page checks who may see the object anyway. So
- * `session(id: …) { id events { … } }` costs one statement instead of two, one after the other.
+ * Reads a page below an object without reading the object, because the statement of the page checks who may see the object. So `session(id: …)
+ * { id events { … } }` needs one statement instead of two consecutive ones.
  */
 
-/** Marks a field whose statement checks its parent, too: it fails with NotFoundError where the caller may not see the object. */
+/** Marks a field whose statement also checks its parent: it fails with NotFoundError if the caller may not see the parent. */
 export const CHECKS_PARENT = { checksParent: true };
 
 interface Read {
@@ -22,7 +22,7 @@ interface Read {
   readonly value: unknown;
 }
 
-/** Where a row keeps what was read below it. In a WeakMap it would outlive its request until V8's next major collection. */
+/** The property of a row that has the results read below it. A WeakMap would keep them until the next major garbage collection. */
 const READ = Symbol('read');
 
 interface ReadRow {
@@ -32,8 +32,8 @@ interface ReadRow {
 const checking = new WeakMap<FieldNode, FieldNode | null>();
 
 /**
- * Answers `row`, of which only the key is known, after the field below that checks it has been read; null where the caller may not see it.
- * Undefined where there is no such field, or it fails otherwise: then the row has to be read.
+ * Returns `row`, of which only the key is known, after reading the field below it that checks it; null if the caller may not see it. Undefined
+ * if there is no such field or it fails otherwise: then the row must be read.
  */
 export async function readThrough<Row extends object>(
   row: Row,
@@ -52,7 +52,7 @@ export async function readThrough<Row extends object>(
   }
 }
 
-/** What {@link readThrough} has read for the field that is being resolved. */
+/** The result that {@link readThrough} has read for the current field. */
 export function takeRead(row: object, { fieldNodes }: GraphQLResolveInfo): unknown {
   const { [READ]: read }: ReadRow = row;
   return read?.node === fieldNodes[0] ? read?.value : undefined;
@@ -67,7 +67,7 @@ function readField(row: object, node: FieldNode, context: object, info: GraphQLR
   return field.resolve(row, getArgumentValues(field, node, info.variableValues), context, own);
 }
 
-/** Only among plain fields of different names: others could merge with it. */
+/** Considers only plain fields with different names, because others could be merged with it. */
 function checkingFieldOf({ fieldNodes }: GraphQLResolveInfo, type: GraphQLObjectType): FieldNode | undefined {
   const [field, ...more] = fieldNodes;
   if (!field || more.length > 0) return undefined;

@@ -4,7 +4,7 @@ import type { GraphQLContext } from './builder.ts';
 import { selectedColumns } from './selection.ts';
 import type { Columns } from '../postgres/columns.ts';
 
-/** Reads those of the ids that the caller may see. */
+/** Reads the objects with these ids that the caller may see. */
 type Read<Row> = (context: GraphQLContext, ids: readonly string[], selected: Columns<Row>) => Promise<readonly Row[]>;
 
 interface Resolving {
@@ -12,10 +12,7 @@ interface Resolving {
   readonly info: GraphQLResolveInfo;
 }
 
-/**
- * The object that a field refers to by its id, read together with those of all other parents. Null where there is none, or none that the
- * caller may see.
- */
+/** Resolves a reference by id, together with those of all other parents. Null if there is none that the caller may see. */
 export async function resolveReference<Row extends { readonly id: string }>(
   { context, info }: Resolving,
   typename: string,
@@ -29,7 +26,7 @@ export async function resolveReference<Row extends { readonly id: string }>(
   return resolveBatched({ context, info }, id, load, selected, null);
 }
 
-/** Likewise a list of them, in its order, without those that the caller may not see. */
+/** Resolves a list of references, in the same order, without those that the caller may not see. */
 export async function resolveReferences<Row extends { readonly id: string }>(
   resolving: Resolving,
   typename: string,

@@ -1,15 +1,15 @@
 import { type GraphQLSchema, getNamedType, getNullableType, isCompositeType, isObjectType } from 'graphql';
 import type { Access } from '../operation.ts';
 
-/** How a field can be refused beside by its access. */
+/** How a field can be refused in addition to its access. */
 export interface Refusal {
-  /** Whether it is a field of an organization that is answered only of the one that the request acts in. */
+  /** Whether it is a field of an organization that is answered only for the acting organization. */
   readonly actingOrganization: boolean;
 }
 
 /**
- * Marks a field that can be refused by itself: by scope, role, subscription or acting organization. It is checked before its arguments are
- * validated; it is nullable, so that its siblings are answered beside the error at its path; and its description says what it needs.
+ * Marks a field that can be refused individually: by scope, role, subscription or acting organization. This is checked before its arguments
+ * are validated. The field becomes nullable, so that the other fields are answered, and its description states the requirements.
  */
 export function refusable(
   access: Access,
@@ -21,10 +21,10 @@ export function refusable(
   };
 }
 
-/** Marks the payload type of a mutation, whose objects are nullable: a committed write is visible whatever fails below it. */
+/** Marks the payload type of a mutation. Its objects become nullable, so that a committed write is visible even if a nested field fails. */
 export const PAYLOAD = { payload: true };
 
-/** What is needed, in sentences for a description. */
+/** The requirements, as sentences for a description. */
 export function describeAccess(
   { scopes, anyScopeOf, role, subscription }: Access,
   { actingOrganization }: Partial<Refusal> = {},
@@ -34,15 +34,14 @@ export function describeAccess(
     anyScopeOf && `Needs any scope of ${anyScopeOf.name}.`,
     role && 'Needs the role `ADMIN`.',
     subscription?.description,
-    actingOrganization && 'Answered only of the organization that the request acts in.',
+    actingOrganization && 'Answered only for the acting organization.',
   ]
     .filter(Boolean)
     .join(' ');
 }
 
 /**
- * Makes the fields that are marked nullable, and has their descriptions say what they need. On the schema as it is built, so that a mark on a
- * field cannot be without its effect.
+ * Makes marked fields nullable and adds their requirements to their descriptions. Applied to the final schema, so that no mark can be ignored.
  */
 export function withRefusableFields(schema: GraphQLSchema): GraphQLSchema {
   for (const type of Object.values(schema.getTypeMap()).filter(isObjectType)) {
@@ -58,13 +57,13 @@ export function withRefusableFields(schema: GraphQLSchema): GraphQLSchema {
   return schema;
 }
 
-/** How a field is refused by itself; undefined for one that is not. */
+/** How a field can be refused individually; undefined for others. */
 export function refusalOf({ extensions }: { readonly extensions?: object | null }): Refusal | undefined {
   const marked: { readonly refusable?: Refusal } | null | undefined = extensions;
   return marked?.refusable;
 }
 
-/** What a field or mutation needs of the caller, where it says so. */
+/** The access of a field or mutation, if it has one. */
 export function accessOf({ extensions }: { readonly extensions?: object | null }): Access | undefined {
   const declared: { readonly access?: Access } | null | undefined = extensions;
   return declared?.access;

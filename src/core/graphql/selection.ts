@@ -12,7 +12,10 @@ import {
 } from 'graphql';
 import type { Columns } from '../postgres/columns.ts';
 
-/** What the query reads for a field: names of the row's properties. A field that does not say so, and exposes none, needs all. */
+/**
+ * Declares the columns that a field needs, as names of properties of the row. A field that neither declares nor exposes a column needs all
+ * columns.
+ */
 export function needs<Row>(...columns: readonly (keyof Row & string)[]): { readonly columns: readonly string[] } {
   return { columns };
 }
@@ -20,8 +23,8 @@ export function needs<Row>(...columns: readonly (keyof Row & string)[]): { reado
 const remembered = new WeakMap<FieldNode, Map<string, readonly string[] | undefined>>();
 
 /**
- * The columns that are selected of the objects of a type, below the field that is being resolved: of the object it answers, of those in the
- * list or connection it answers, or below `path` in a payload. `@skip` and `@include` are not looked at.
+ * The columns that are selected of the objects of a type, below the current field: of its object, of the objects in its list or connection, or
+ * below `path` in a payload. `@skip` and `@include` are ignored.
  */
 export function selectedColumns<Row>(info: GraphQLResolveInfo, type: string, ...path: readonly string[]): Columns<Row> {
   // A field that is selected in several places has several nodes.
@@ -52,7 +55,7 @@ interface Collecting {
   readonly found: Set<string>;
 }
 
-/** Whether all columns are known. */
+/** Collects columns. Returns false if a field needs all columns. */
 function collect(
   collecting: Collecting,
   set: SelectionSetNode,
@@ -81,10 +84,10 @@ function collectField(
   const [step, ...rest] = path;
   if (step !== undefined) return name === step && node.selectionSet ? below(collecting, node, parent, rest) : true;
   if (parent.name === collecting.type) return addColumns(collecting, parent as GraphQLObjectType, name);
-  // What an edge says of the relation comes with the row.
+  // Properties of an edge come with the row.
   if (parent.name === `${collecting.type}Edge` && name !== 'node' && name !== 'cursor')
     return addColumns(collecting, parent as GraphQLObjectType, name);
-  // Of an interface such as Node the object has its own fields.
+  // Below an interface such as Node, use the fields of the object type.
   if (isAbstractType(parent)) {
     const type = collecting.info.schema.getType(collecting.type);
     return isObjectType(type) && type.getFields()[name] ? addColumns(collecting, type, name) : true;

@@ -1,13 +1,13 @@
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
-/** Where a request comes from, so that clients without an API key can be limited and traced. */
+/** The addresses of clients, so that clients without an API key can be limited and traced. */
 
-/** A network that addresses can belong to: its first address, and the length of its prefix. */
+/** A network: its first address, and the length of its prefix. */
 export type Network = ReturnType<typeof ipaddr.parseCIDR>;
 type Address = Network[0];
 
-/** The network that an address, or a CIDR such as `10.0.0.0/8`, names; undefined for anything else. */
+/** Parses an address or a CIDR block such as `10.0.0.0/8`; undefined for anything else. */
 export function parseNetwork(text: string): Network | undefined {
   const [address = '', prefix, ...rest] = text.split('/');
   const parsed = parseAddress(address);
@@ -18,9 +18,9 @@ export function parseNetwork(text: string): Network | undefined {
 }
 
 /**
- * The address of the client: the peer of the connection, or, where that is a trusted proxy, the last hop in `X-Forwarded-For` that is not one.
- * Each proxy appends the address that it was connected from, so what stands before that hop was made up by anybody. A hop that is no address
- * ends the way: the proxy that passed it on counts as the client.
+ * The address of the client: the peer of the connection or, if that is a trusted proxy, the last hop in `X-Forwarded-For` that is not a
+ * trusted proxy. Each proxy appends the address of its peer, so anybody could have written the hops before that. If a hop is not an address,
+ * the proxy that forwarded it counts as the client.
  */
 export function clientAddressOf(peer: string, forwardedFor: string | null, trusted: readonly Network[]): string {
   const known = parseAddress(peer);
@@ -35,14 +35,14 @@ export function clientAddressOf(peer: string, forwardedFor: string | null, trust
   return client.toString();
 }
 
-/** What is counted together: an IPv4 address, or the /64 network of an IPv6 address, which one client has to itself. */
+/** The unit that is counted: an IPv4 address, or the /64 network of an IPv6 address, which belongs to one client. */
 export function clientNetworkOf(address: string): string {
   const parsed = parseAddress(address);
   if (!parsed || parsed.kind() === 'ipv4') return address;
   return parsed.toByteArray().slice(0, 8).join('.');
 }
 
-/** An IPv4 address that is written as IPv6 is one of IPv4. A zone concerns this machine alone. */
+/** Converts IPv4-mapped IPv6 addresses to IPv4, and removes the zone, which is only meaningful on this machine. */
 function parseAddress(text: string): Address | undefined {
   const [address = ''] = text.split('%');
   return isIP(address) === 0 ? undefined : ipaddr.process(address);

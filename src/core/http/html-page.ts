@@ -1,8 +1,8 @@
 import { type HttpAnswer, answerWith } from './messages.ts';
 
 /**
- * The content security policy of pages: everything comes from the gateway itself, no script or style is inline, and no page can be framed.
- * `allow` adds to a directive what a page needs beyond that.
+ * The content security policy of pages: all resources come from the gateway, no script or style is inline, and no page can be framed. `allow`
+ * adds to a directive.
  */
 export function contentSecurityPolicy(allow: Readonly<Record<string, string>> = {}): string {
   const directives: Record<string, string> = {
@@ -23,7 +23,7 @@ export function contentSecurityPolicy(allow: Readonly<Record<string, string>> = 
     .join('; ');
 }
 
-/** A page that depends on who asks, so that no cache may keep it. */
+/** Answers a page that depends on the caller and must not be cached. */
 export function answerHtml(
   html: string,
   {
@@ -51,7 +51,7 @@ export function escapeHtml(text: string): string {
     .replaceAll("'", '&#39;');
 }
 
-/** Whether a browser asks for a page, rather than a program for data. */
+/** Whether a browser requests a page, rather than a program data. */
 export function wantsHtml({
   method,
   headers,

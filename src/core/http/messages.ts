@@ -1,9 +1,9 @@
 /**
- * A request and its answer as both APIs see them. They are less than fetch's `Request` and `Response`, which cost as much as a small query:
- * a request has only what is asked of it, under the names that `Request` gives it, so that one of those is a request, too.
+ * Requests and answers as both APIs see them. They have fewer members than fetch's `Request` and `Response`, whose creation costs as much as a
+ * small query. Their names are those of fetch, so a fetch `Request` is also an `HttpRequest`.
  */
 
-/** Header fields by name, in any case; null where there is none (Fetch standard, `Headers`). */
+/** Header fields by case-insensitive name; null if absent (Fetch standard, `Headers`). */
 export interface HttpHeaders {
   get(name: string): string | null;
   has(name: string): boolean;
@@ -11,25 +11,25 @@ export interface HttpHeaders {
 
 export interface HttpRequest {
   readonly method: string;
-  /** An absolute address. Of its origin nothing may be concluded. */
+  /** An absolute URL. Do not rely on its origin. */
   readonly url: string;
   readonly headers: HttpHeaders;
-  /** Aborts when nobody waits for the answer any more. */
+  /** Aborts when nobody waits for the answer. */
   readonly signal: AbortSignal;
-  /** As it comes in; null where there is none. A reader may stop early. */
+  /** The incoming body; null if there is none. A reader may stop early. */
   readonly body: AsyncIterable<Uint8Array> | null;
-  /** Whether all of the body has arrived; undefined where nobody knows. */
+  /** Whether the whole body has arrived; undefined if unknown. */
   readonly hasArrived?: boolean;
-  /** IP address of the other end of the connection; undefined where there is no connection. */
+  /** IP address of the peer; undefined if there is no connection. */
   readonly peerAddress?: string;
 }
 
 export interface HttpAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  /** Sent in one piece, but for a stream, which is sent as it comes. */
+  /** Sent at once, except for a stream, which is sent as it is produced. */
   readonly body: string | Uint8Array | AsyncIterable<Uint8Array> | null;
-  /** To be called once the body has been read, or nobody will read it. */
+  /** Call when the body has been read or will not be read. */
   readonly onClose?: (() => void) | undefined;
 }
 

@@ -1,15 +1,15 @@
 import type { HttpHeaders, HttpRequest } from './messages.ts';
 import { DomainError, ForbiddenError, invalid } from '../errors.ts';
 
-/** Bodies over 4 MiB are refused, by both APIs. */
+/** Both APIs refuse bodies over 4 MiB. */
 export const MAX_BODY_BYTES = 4 * 1024 * 1024;
 
 /**
- * The JSON of a body; undefined when there is none.
+ * Reads a JSON body; undefined if there is none.
  * @throws DomainError 415 for another media type, charset or encoding; 413 over the bound, without reading further; 400 for malformed JSON.
  */
 export async function readJson(request: HttpRequest): Promise<unknown> {
-  // An announced length is refused before anything is read.
+  // Checks the announced length before reading anything.
   if (Number(request.headers.get('content-length')) > MAX_BODY_BYTES) throw tooLarge(MAX_BODY_BYTES);
   const bytes = await readBytes(request.body, MAX_BODY_BYTES);
   if (bytes.length === 0) return undefined;
@@ -23,8 +23,8 @@ export async function readJson(request: HttpRequest): Promise<unknown> {
 }
 
 /**
- * The text of a body, whatever its media type.
- * @throws DomainError 413 over the bound; 400 for what is no UTF-8.
+ * Reads a body as text, of any media type.
+ * @throws DomainError 413 over the bound; 400 if it is not UTF-8.
  */
 export async function readText(request: HttpRequest, maxBytes: number): Promise<string> {
   return decode(await readBytes(request.body, maxBytes));
@@ -33,8 +33,8 @@ export async function readText(request: HttpRequest, maxBytes: number): Promise<
 const MAX_FORM_BYTES = 64 * 1024;
 
 /**
- * The fields of a form that a page of the gateway sent (HTML, section 4.10.21).
- * @throws DomainError 403 when the browser says that another site sent it; 415 for what is no form; 413 over 64 KiB.
+ * Reads a form that a page of the gateway sent (HTML, section 4.10.21).
+ * @throws DomainError 403 if the browser reports another site as its origin; 415 if it is not a form; 413 over 64 KiB.
  */
 export async function readForm(request: HttpRequest): Promise<URLSearchParams> {
   const site = request.headers.get('sec-fetch-site');
@@ -94,7 +94,7 @@ async function readBytes(body: HttpRequest['body'], maxBytes: number): Promise<B
       chunks.push(chunk);
     }
   } catch (error) {
-    // The peer went away, or was too slow: its own doing, and nothing to be alarmed about.
+    // The client disconnected or was too slow. This is not an error of the gateway.
     throw error instanceof DomainError ? error : invalid('', 'the body ended before it was complete');
   }
   return chunks.length === 1 && Buffer.isBuffer(chunks[0]) ? chunks[0] : Buffer.concat(chunks);

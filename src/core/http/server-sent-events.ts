@@ -1,9 +1,9 @@
 /** Server-sent events (WHATWG HTML, section 9.2), as the live tail and GraphQL subscriptions send them. */
 
-/** A comment is sent this often, so that nothing in between takes a quiet connection for a dead one. */
+/** Interval of comments, which keep intermediaries from closing an idle connection. */
 const PING_MS = 8_000;
 
-/** What a client that reconnects sends (section 9.2.3). */
+/** The header with which a client resumes (section 9.2.3). */
 export const LAST_EVENT_ID_HEADER = 'Last-Event-ID';
 
 export const EVENT_STREAM_HEADERS = {
@@ -15,21 +15,21 @@ export const EVENT_STREAM_HEADERS = {
 const encoder = new TextEncoder();
 
 export interface ServerSentEvent {
-  /** Where the client resumes; without it the id of the event before stays. */
+  /** The id from which the client can resume; without it the previous id stays valid. */
   readonly id?: string | number | undefined;
   readonly event?: string;
   readonly data: string;
 }
 
 export function writeEvent({ id, event, data }: ServerSentEvent): string {
-  // A line end, which JSON has between its tokens alone, would end the field.
+  // A line end, which JSON has only between tokens, would end the field.
   const line = data.replaceAll(/[\r\n]+/g, ' ');
   return `${event === undefined ? '' : `event: ${event}\n`}${id === undefined ? '' : `id: ${id}\n`}data: ${line}\n\n`;
 }
 
 /**
- * A stream of written events. A reader who does not read stops the source, which holds one part at most. `onCancel` is called when the reader
- * is gone; it must end the source, also when that has never been read.
+ * A stream of serialized events with backpressure: a reader that does not read stops the source after one part. `onCancel` is called when the
+ * reader has left; it must end the source, even if that was never read.
  */
 export function eventStream(parts: AsyncIterator<string, unknown>, onCancel: () => void): ReadableStream<Uint8Array> {
   let pings: NodeJS.Timeout | undefined;
@@ -39,7 +39,7 @@ export function eventStream(parts: AsyncIterator<string, unknown>, onCancel: () 
     },
     async pull(controller) {
       const ping = () => (controller.desiredSize ?? 0) > 0 && controller.enqueue(encoder.encode(': ping\n\n'));
-      // Only to a reader who waits, and from the first read on: a stream that nobody reads leaves nothing behind.
+      // Starts with the first read and runs only while the reader waits: a stream that nobody reads leaves nothing behind.
       pings ??= setInterval(ping, PING_MS).unref();
       try {
         const { done, value } = await parts.next();

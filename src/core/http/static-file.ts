@@ -3,7 +3,7 @@ import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
 import { type HttpAnswer, type HttpRequest, answerWith } from './messages.ts';
 
-/** Content that is the same for everybody: kept in memory, compressed once, validated by its hash. */
+/** Content that is the same for every client: kept in memory, compressed once, validated by its hash. */
 export interface StaticFile {
   /** The first 16 hexadecimal digits of the content's SHA-256. */
   readonly hash: string;
@@ -12,14 +12,14 @@ export interface StaticFile {
 }
 
 interface StaticFileOptions {
-  /** A file whose address contains its hash never changes, so a browser need not ask again. */
+  /** The URL contains the hash, so browsers never need to revalidate it. */
   readonly isImmutable?: boolean;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
 const IMMUTABLE = 'public, max-age=31536000, immutable';
 const MIN_COMPRESSED_BYTES = 512;
-/** Above this size the best compression takes seconds, and saves little over the level below. */
+/** Above this size the best compression takes seconds and saves little. */
 const LARGE_BYTES = 512 * 1024;
 
 export function staticFile(
@@ -57,7 +57,7 @@ export function staticFile(
 
 type Encoding = 'br' | 'gzip';
 
-/** The smallest encoding that the client takes (RFC 9110, section 12.5.3). */
+/** The smallest encoding that the client accepts (RFC 9110, section 12.5.3). */
 function encodingFor(accepted: string): Encoding | undefined {
   const offers = accepted.split(',').map((offer) =>
     offer
@@ -70,7 +70,7 @@ function encodingFor(accepted: string): Encoding | undefined {
   return (['br', 'gzip'] as const).find(takes);
 }
 
-/** Weak comparison with any of a list of entity tags (RFC 9110, section 13.1.2). */
+/** Weak comparison with each of a list of entity tags (RFC 9110, section 13.1.2). */
 function matches(tags: string | null, etag: string): boolean {
   if (tags === null) return false;
   return tags

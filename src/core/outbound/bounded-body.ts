@@ -1,4 +1,4 @@
-/** How much may still be read by one piece of work, over all its answers. */
+/** The remaining bytes for all answers of one unit of work. */
 export interface Budget {
   left: number;
 }
@@ -13,12 +13,12 @@ interface Bounds {
 /** Statuses that have no body (Fetch Standard, "null body status"). */
 const BODILESS = new Set([101, 204, 205, 304]);
 
-/** The response as the platform's own class, which libraries test for, with a body that ends at the bound. */
+/** Returns the response as an instance of the platform's class, which libraries test for, with a bounded body. */
 export function boundBody(response: Response, { maxBytes, budget, tooLarge, explain }: Bounds): Response {
   const { status, statusText } = response;
   const headers = new Headers([...response.headers]);
   const announced = Number(headers.get('content-length') ?? 0);
-  // What is read is decoded already.
+  // The body is already decoded.
   headers.delete('content-encoding');
   headers.delete('content-length');
   const source = response.body?.getReader();

@@ -5,28 +5,27 @@ import { Agent, fetch as undiciFetch } from 'undici';
 import { type Budget, boundBody } from './bounded-body.ts';
 
 /**
- * The one way out: every request to an address that came from outside goes through here. Only http(s); no user info; the name is resolved
- * once, every address it gives must be public, and the connection is made to one of these very addresses, so that an answer of DNS that
- * changes later changes nothing. Redirects are followed here, at most 3, each checked like the first; what could be a credential stays
- * within its origin. Time and size are bounded.
+ * Every request to a URL from outside goes through here. Only http(s) without user information is allowed. The name is resolved once, all its
+ * addresses must be public, and the connection uses one of these addresses, so later DNS answers have no effect. At most 3 redirects are
+ * followed, each checked like the first; credentials are sent only to the original origin. Time and size are bounded.
  */
 
 export type OutboundFetch = (url: string | URL, init?: RequestInit) => Promise<Response>;
 
-/** Names to addresses; tests put their own in place of DNS. */
+/** Resolves names to addresses; tests replace DNS. */
 export type Resolve = (hostname: string) => Promise<readonly string[]>;
 
 export interface OutboundOptions {
-  /** Lets requests reach loopback and private networks: for development and tests alone. */
+  /** Allows loopback and private networks; only for development and tests. */
   readonly allowPrivateNetwork: boolean;
   readonly resolve?: Resolve;
-  /** Until a connection stands, TLS included. */
+  /** Until the connection is established, including TLS. */
   readonly connectTimeoutMs?: number;
-  /** For all requests of one piece of work together, their bodies included. */
+  /** For all requests of one unit of work together, including their bodies. */
   readonly totalTimeoutMs?: number;
   /** Of one answer, after decompression. */
   readonly maxBytes?: number;
-  /** Sees every request with what comes of it, its redirects included. */
+  /** Called with every request, including redirects, and its result. */
   readonly observe?: ObserveExchange;
 }
 
@@ -35,7 +34,7 @@ export type ObserveExchange = (
   run: () => Promise<Response>,
 ) => Promise<Response>;
 
-/** The requests of one piece of work, which share one deadline. */
+/** One unit of work: requests with a common deadline. */
 export interface OutboundWork {
   /** @throws OutboundError, also while the body is read. */
   readonly fetch: OutboundFetch;
@@ -44,22 +43,22 @@ export interface OutboundWork {
 }
 
 export interface Outbound {
-  /** The longest that the requests of one piece of work may take together. */
+  /** The maximum total time of the requests of one unit of work. */
   readonly totalTimeoutMs: number;
-  /** Starts a piece of work; its deadline is `totalTimeoutMs` unless a shorter one is given. */
+  /** Starts a unit of work; its deadline is `totalTimeoutMs` unless a shorter one is given. */
   begin(timeoutMs?: number): OutboundWork;
-  /** Checks an address that somebody else will open, as if it were requested. @throws OutboundError when a request to it would be refused. */
+  /** Checks a URL that somebody else will open, like a request. @throws OutboundError if a request to it would be refused. */
   check(url: string | URL): Promise<URL>;
   close(): Promise<void>;
 }
 
 /**
- * A request that was refused, failed, or was cut off. The message names the host and the cause and is safe to show. It is a TypeError, as
- * `fetch` itself throws for network failures: libraries that recover from other errors let these through.
+ * A request that was refused, failed or aborted. The message names the host and the cause and is safe to show. It is a TypeError, like network
+ * failures of `fetch`: libraries that recover from other errors do not catch it.
  */
 export class OutboundError extends TypeError {
   override readonly name = 'OutboundError';
-  /** Whether the same request may succeed later: false for what our rules refuse. */
+  /** Whether a retry may succeed: false for requests that our rules refuse. */
   readonly isPassing: boolean;
 
   constructor(message: string, { isPassing = true, cause }: { isPassing?: boolean; cause?: unknown } = {}) {
@@ -69,10 +68,10 @@ export class OutboundError extends TypeError {
 }
 
 const MAX_REDIRECTS = 3;
-/** All answers of one piece of work together may be so many times as large as one. */
+/** The answers of one unit of work together may have this many times the size of one. */
 const MAX_ANSWERS = 4;
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
-/** What may follow a redirect to another origin: nothing that could be a secret. */
+/** Headers that may be sent to another origin after a redirect: none that could be a secret. */
 const HEADERS_FOR_OTHERS = new Set(['accept', 'accept-language', 'mcp-protocol-version', 'user-agent']);
 
 export function createOutbound(options: OutboundOptions): Outbound {
@@ -151,7 +150,7 @@ class CheckedOutbound implements Outbound {
     const signal = init.signal ? AbortSignal.any([init.signal, deadline]) : deadline;
     const explain = (error: unknown) => (init.signal?.aborted ? error : toOutboundError(error, url, deadline));
     try {
-      // Node's own fetch refuses an Agent of another undici; the two differ in their types alone.
+      // Node's fetch refuses an Agent of another undici; only their types differ.
       const request = { ...init, signal, redirect: 'manual', dispatcher: this.#agent } as unknown as Parameters<
         typeof undiciFetch
       >[1];
@@ -168,7 +167,7 @@ class CheckedOutbound implements Outbound {
       (addresses) => {
         const fitting = family === 4 || family === 6 ? addresses.filter((one) => one.family === family) : addresses;
         const [first] = fitting;
-        if (!first) callback(new OutboundError(`${hostname} has no address of the family asked for`), []);
+        if (!first) callback(new OutboundError(`${hostname} has no address of the requested family`), []);
         else if (all) callback(null, fitting);
         else callback(null, first.address, first.family);
       },
@@ -182,12 +181,12 @@ class CheckedOutbound implements Outbound {
     return addresses.map((address) => ({ address, family: isIP(address) }));
   }
 
-  /** All failures are one to the caller: which names of a private network exist is not theirs to learn. */
+  /** All failures have the same message, because the caller must not learn which names exist in a private network. */
   async #resolvePublic(hostname: string): Promise<readonly string[]> {
     const addresses = await this.#resolve(hostname).catch((cause: unknown) => {
       throw noPublicAddress(hostname, cause);
     });
-    // One bad address spoils all: which of them would be dialled is not ours to choose.
+    // One private address refuses the name, because the connection might use any of its addresses.
     if (addresses.length === 0 || !addresses.every(isPublicAddress)) throw noPublicAddress(hostname);
     return addresses;
   }
@@ -197,15 +196,14 @@ async function resolveByDns(hostname: string): Promise<string[]> {
   return (await lookup(hostname, { all: true, order: 'verbatim' })).map(({ address }) => address);
 }
 
-/** What can be checked on the URL alone. Parsing has turned decimal, octal, hexadecimal and full-width spellings into plain addresses. */
+/** Checks that need only the URL. Parsing has already normalized decimal, octal, hexadecimal and full-width addresses. */
 function checkUrl(given: string | URL, allowPrivateNetwork: boolean): URL {
-  if (!URL.canParse(String(given)))
-    throw new OutboundError('an address that is no URL was given', { isPassing: false });
+  if (!URL.canParse(String(given))) throw new OutboundError('not a valid URL', { isPassing: false });
   const url = new URL(given);
   if (url.protocol !== 'http:' && url.protocol !== 'https:')
-    throw new OutboundError('only http and https addresses are requested', { isPassing: false });
+    throw new OutboundError('only http and https URLs are allowed', { isPassing: false });
   if (url.username !== '' || url.password !== '')
-    throw new OutboundError(`the address of ${url.host} must not contain user information`, { isPassing: false });
+    throw new OutboundError(`the URL of ${url.host} must not contain user information`, { isPassing: false });
   if (allowPrivateNetwork) return url;
   const address = literalOf(url.hostname);
   const name = url.hostname.replace(/\.+$/, '');
@@ -222,8 +220,8 @@ function literalOf(hostname: string): string | undefined {
 const GLOBAL_UNICAST = ipaddr.parseCIDR('2000::/3');
 
 /**
- * Whether an address belongs to the public internet. Everything set apart by the IANA special-purpose registries is not: private, loopback,
- * link-local, shared, multicast, reserved, documentation, and those IPv6 ranges that carry an IPv4 address within (mapped, NAT64, 6to4, Teredo).
+ * Whether an address is public. Everything in the IANA special-purpose registries is not: private, loopback, link-local, shared, multicast,
+ * reserved, documentation, and IPv6 ranges that embed an IPv4 address (mapped, NAT64, 6to4, Teredo).
  */
 export function isPublicAddress(address: string): boolean {
   if (!ipaddr.isValid(address)) return false;
@@ -236,20 +234,20 @@ function refused(hostname: string): OutboundError {
 }
 
 function noPublicAddress(hostname: string, cause?: unknown): OutboundError {
-  return new OutboundError(`the name ${hostname} does not lead to public addresses alone, or cannot be resolved`, {
+  return new OutboundError(`the name ${hostname} cannot be resolved, or not only to public addresses`, {
     cause,
   });
 }
 
 /**
- * The request that a redirect asks for (RFC 9110, section 15.4). One with a body, which may hold credentials, stays within its origin and
- * keeps its method; others lose what could be a credential when they leave it.
+ * The request after a redirect (RFC 9110, section 15.4). One with a body, which may contain credentials, must stay within its origin and keeps
+ * its method. Others lose possible credentials when they leave their origin.
  */
 function redirected(init: RequestInit, from: URL, to: URL, status: number): RequestInit {
   const method = (init.method ?? 'GET').toUpperCase();
   if (method !== 'GET' && method !== 'HEAD' && (from.origin !== to.origin || (status !== 307 && status !== 308))) {
     throw new OutboundError(
-      `${from.host} redirects a ${method} request to ${to.host}, which is not followed; use that address if it is the intended one`,
+      `${from.host} redirects a ${method} request to ${to.host}, which is not followed; use that address if it is intended`,
       {
         isPassing: false,
       },
@@ -260,7 +258,7 @@ function redirected(init: RequestInit, from: URL, to: URL, status: number): Requ
   return { ...init, headers };
 }
 
-/** Says what went wrong, without anything that the peer wrote. */
+/** Describes the failure without any text from the peer. */
 function toOutboundError(error: unknown, { host }: URL, deadline?: AbortSignal): OutboundError {
   const known = causesOf(error).find((cause) => cause instanceof OutboundError);
   if (known) return known;
@@ -286,7 +284,7 @@ function codeOf(error: unknown): string | undefined {
     .find((code) => /^[A-Z0-9_]{1,60}$/.test(code));
 }
 
-/** It, what caused it, and so on. */
+/** The error and its chain of causes. */
 function causesOf(error: unknown): Error[] {
   const causes: Error[] = [];
   for (let cause = error; cause instanceof Error && causes.length < 5; cause = cause.cause) causes.push(cause);

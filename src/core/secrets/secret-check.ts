@@ -1,32 +1,33 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { type SecretBox, SecretError, type SecretPlace } from './secrets.ts';
 
-/** A column of sealed values, to be checked when the gateway starts. */
+/** A column of encrypted values that is checked when the gateway starts. */
 export interface SealedColumn {
   readonly table: string;
   readonly column: string;
-  /** Columns that say where a value was sealed for. */
+  /** The columns that identify the place of a value. */
   readonly keys: readonly string[];
   readonly placeOf: (keys: Readonly<Record<string, string>>) => SecretPlace;
-  /** Leaves out values that nobody reads any more. */
+  /** Excludes values that nobody reads any more. */
   readonly condition?: string;
 }
 
-/** Why stored secrets cannot be opened, with the id of the key; one sentence. */
+/** The reason why stored secrets cannot be decrypted, with the id of the key; one sentence. */
 export type SecretFault = string;
 
-/** One that was altered by itself is no fault of the key. */
+/** Several, because a single altered value does not mean that the key is wrong. */
 const SAMPLES = 3;
 
 /**
- * The key id of a sealed value. The protected header begins with algorithm, encryption and `kid`, so its first 120 characters hold all of the id.
+ * The SQL expression for the key id of an encrypted value. The protected header begins with algorithm, encryption and `kid`, so its first 120
+ * characters contain the whole id.
  */
 const keyIdOf = (column: string) => `case when ${column} ~ '^[A-Za-z0-9_-]{120}' then
   substring(convert_from(decode(translate(left(${column}, 120), '-_', '+/'), 'base64'), 'latin1') from '"kid":"([A-Za-z0-9._-]{1,32})"') end`;
 
 /**
- * Whether everything that is stored can be opened: for each key id that occurs, a few values are. Reads each column once.
- * @returns what is wrong, if something is.
+ * Checks that stored values can be decrypted: a few for each key id in use. Reads each column once.
+ * @returns the fault, if there is one.
  */
 export async function findSecretFault(
   em: EntityManager,
@@ -48,7 +49,7 @@ export async function findSecretFault(
       );
       const opened = await Promise.all(samples.map((row) => isOpened(box, row, column)));
       if (!opened.includes(true))
-        return `the key "${id}" is another one than the key of that id under which values in the table ${column.table} are encrypted; give the key its old bytes, or another id`;
+        return `the key "${id}" is another one than the key of that id under which values in the table ${column.table} are encrypted; restore the old key, or choose another id`;
     }
   }
   return undefined;

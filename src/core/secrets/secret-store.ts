@@ -12,14 +12,14 @@ const StoredSecretSchema = defineEntity({
     ownerTable: p.text().primary(),
     ownerId: p.uuid().primary(),
     field: p.text().primary(),
-    /** The tenant it belongs to, as every table says it. */
+    /** The tenant, as in every table. */
     organizationId: p.uuid().$type<OrganizationId>(),
     sealed: p.text(),
   },
   indexes: [{ name: 'secret_organization_index', properties: ['organizationId'] }],
 });
 
-/** One secret of one field of one row, encrypted. All secrets are in this table, so that rotation and search for leaks have one place. */
+/** One encrypted secret of one field of one row. All secrets are in this table, so that rotation is one loop. */
 export class StoredSecret extends StoredSecretSchema.class {}
 StoredSecretSchema.setClass(StoredSecret);
 
@@ -33,7 +33,7 @@ function placeOf(owner: Pick<SecretOwner, 'table' | 'id'>, field: string): Secre
   return { table: owner.table, row: owner.id, field };
 }
 
-/** Where the sealed values are, for the check at the start. */
+/** The column of encrypted values, for the check at the start. */
 export const SECRET_COLUMN: SealedColumn = {
   table: 'secret',
   column: 'sealed',
@@ -41,7 +41,7 @@ export const SECRET_COLUMN: SealedColumn = {
   placeOf: ({ owner_table: table = '', owner_id: id = '', field = '' }) => placeOf({ table, id }, field),
 };
 
-/** Seals and stores a secret in place of an earlier one. Part of the caller's transaction. */
+/** Encrypts and stores a secret, replacing an earlier one, in the transaction of the caller. */
 export async function storeSecret(
   em: EntityManager,
   box: SecretBox,
@@ -59,7 +59,7 @@ export async function storeSecret(
   });
 }
 
-/** The secrets of a row, opened, by field. @throws SecretError when one was altered or moved. */
+/** The decrypted secrets of a row, by field. @throws SecretError if one was altered or moved. */
 export async function readSecrets(
   em: EntityManager,
   box: SecretBox,
@@ -74,7 +74,7 @@ export async function readSecrets(
   return new Map(await Promise.all(opened));
 }
 
-/** Forgets secrets of a row: the given fields, or all of them. Part of the caller's transaction. */
+/** Deletes secrets of a row: the given fields, or all of them. In the transaction of the caller. */
 export async function deleteSecrets(
   em: EntityManager,
   owner: Pick<SecretOwner, 'table' | 'id'>,
@@ -87,7 +87,7 @@ export async function deleteSecrets(
   });
 }
 
-/** Forgets all secrets of many rows of one table, however many. Part of the caller's transaction. */
+/** Deletes all secrets of any number of rows of one table, in the transaction of the caller. */
 export async function deleteSecretsOf(em: EntityManager, table: string, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return;
   await em
@@ -101,10 +101,10 @@ export async function deleteSecretsOf(em: EntityManager, table: string, ids: rea
 const ROTATION_BATCH = 200;
 
 /**
- * Seals every secret again that is not sealed under the current key, in batches of their own transactions: it may be stopped at any point
- * and run again, and beside it the gateway goes on.
- * @returns how many were sealed again.
- * @throws SecretError naming the place of a secret that cannot be opened; those of earlier batches stay rotated.
+ * Encrypts again every secret that is not encrypted under the current key, in batches with separate transactions. It can be interrupted and
+ * run again, while the gateway runs.
+ * @returns the number of secrets that were encrypted again.
+ * @throws SecretError naming the place of a secret that cannot be decrypted; earlier batches stay rotated.
  */
 export async function rotateSecrets(em: EntityManager, box: SecretBox): Promise<number> {
   let rotated = 0;

@@ -6,32 +6,32 @@ import { compactDecrypt, CompactEncrypt, decodeProtectedHeader, type DecryptOpti
 import type { ApiKeyId } from '../ids.ts';
 
 const KEY_BYTES = 32;
-// Shorter than 32 bytes in base64, so that key material in the wrong place can never pass for an id and be shown.
+// Shorter than 32 bytes in base64, so that key material in the wrong position never passes for an id and is never shown.
 const KEY_ID = /^[A-Za-z0-9._-]{1,32}$/;
 
 const ALG = 'A256GCMKW';
 const ENC = 'A256GCM';
-/** What `seal` writes, and nothing else that a header could ask for: no other algorithm, no compression, no extension. */
+/** Accepts only what `seal` writes: no other algorithm, no compression, no extension. */
 const ACCEPTED: DecryptOptions = {
   keyManagementAlgorithms: [ALG],
   contentEncryptionAlgorithms: [ENC],
   maxDecompressedLength: 0,
 };
 
-/** Where a secret is stored. It is authenticated with the secret, but not hidden: all three are readable in the sealed value. */
+/** The place of a secret. It is authenticated but not hidden: all three parts are readable in the encrypted value. */
 export interface SecretPlace {
   readonly table: string;
   readonly row: string;
   readonly field: string;
 }
 
-/** A key that encrypts secrets. Neither `util.inspect` nor `JSON.stringify` shows its bytes. */
+/** An encryption key. `util.inspect` and `JSON.stringify` do not show its bytes. */
 export interface EncryptionKey {
   readonly id: string;
   readonly key: KeyObject;
 }
 
-/** A secret could not be opened. The message names its place and, where that is the cause, the id of the missing key. */
+/** A secret could not be decrypted. The message names its place and, if that is the cause, the id of the missing key. */
 export class SecretError extends Error {
   override readonly name = 'SecretError';
 
@@ -41,9 +41,8 @@ export class SecretError extends Error {
 }
 
 /**
- * Encrypts secrets one by one for storage, as JWE in compact serialization (RFC 7516) with A256GCMKW and A256GCM
- * (RFC 7518, sections 4.7 and 5.3): each has its own content key, wrapped by an encryption key.
- * No error of it contains plaintext or key bytes.
+ * Encrypts secrets for storage, as JWE in compact serialization (RFC 7516) with A256GCMKW and A256GCM (RFC 7518, sections 4.7 and 5.3): each
+ * has its own content key, wrapped by an encryption key. Errors contain neither plaintext nor key bytes.
  */
 export interface SecretBox {
   /** The id of the key that `seal` uses. */
@@ -61,7 +60,7 @@ export interface SecretBox {
    * @throws SecretError when the key is unknown, the place is another, or any part was altered.
    */
   open(sealed: string, place: SecretPlace): Promise<string>;
-  /** Whether it is not sealed under the current key. Reads the header unauthenticated and never throws. */
+  /** Whether it is not encrypted under the current key. Reads the header without authentication and never throws. */
   isStale(sealed: string): boolean;
 }
 
@@ -99,7 +98,7 @@ async function openSealed(
   place: SecretPlace,
   keysById: ReadonlyMap<string, KeyObject>,
 ): Promise<string> {
-  // The cause is left out: it may quote what was given, which can be a secret that was never sealed.
+  // No cause, because its message may quote the input, which can be a secret in plaintext.
   const altered = () => new SecretError(place, 'was altered, or never sealed');
   if (!isCanonical(sealed)) throw altered();
   const findKey = ({ kid }: { readonly kid?: string }) => {
@@ -119,7 +118,7 @@ async function openSealed(
 }
 
 function unknownKey(kid: string | undefined, place: SecretPlace): SecretError {
-  // Not authenticated, so it is shown only when it could be the id of a key.
+  // Not authenticated, so shown only if it could be the id of a key.
   const shown = kid !== undefined && KEY_ID.test(kid) ? `"${kid}"` : 'without a proper id';
   return new SecretError(place, `is sealed under a key ${shown}, which is not among the encryption keys`);
 }
@@ -161,7 +160,7 @@ export function parseEncryptionKeys(text: string): EncryptionKey[] {
  */
 export async function loadOrCreateKeyFile(path: string): Promise<EncryptionKey[]> {
   if (!existsSync(path)) await createKeyFile(path);
-  // Also for a file that was there: whoever created it may not have come this far.
+  // Also for an existing file, because its creator may have crashed before this.
   await using directory = await open(dirname(path));
   await directory.sync();
 
@@ -178,11 +177,11 @@ export async function loadOrCreateKeyFile(path: string): Promise<EncryptionKey[]
 
 async function createKeyFile(path: string): Promise<void> {
   const draft = `${path}.${randomUUID()}`;
-  // A random id distinguishes a secret of a lost key file from one that was altered.
+  // A random id distinguishes secrets of a lost key file from altered ones.
   const entry = `${randomBytes(4).toString('hex')}:${randomBytes(KEY_BYTES).toString('base64')}`;
   try {
     await writeFile(draft, `${entry}\n`, { mode: 0o600, flag: 'wx', flush: true });
-    // Unlike a rename, a link never replaces the file of a faster starter, and unlike a write it is never half there.
+    // Unlike a rename, a link never replaces the file of a faster process; unlike a write, it is never incomplete.
     await link(draft, path);
   } catch (error) {
     if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;

@@ -98,7 +98,7 @@ const HOSTILE_HOSTS = [
   '[4000::1]',
 ];
 
-const NO_PUBLIC_ADDRESS = 'the name innocent.example does not lead to public addresses alone, or cannot be resolved';
+const NO_PUBLIC_ADDRESS = 'the name innocent.example cannot be resolved, or not only to public addresses';
 
 describe('addresses that are not public are refused and never contacted', () => {
   test('the table holds at least 60 hosts, all different', () => {
@@ -203,13 +203,13 @@ describe('schemes, user information and ports', () => {
     'ws://example.com/',
     'about:blank',
   ])('only http and https: %s', async (url) => {
-    expect((await failure(free.begin().fetch(url))).message).toBe('only http and https addresses are requested');
+    expect((await failure(free.begin().fetch(url))).message).toBe('only http and https URLs are allowed');
     expect((await failure(free.check(url))).isPassing).toBe(false);
   });
 
   test('no user information', async () => {
     expect((await failure(free.begin().fetch(`http://user:pass@127.0.0.1:${victim.port}/`))).message).toBe(
-      `the address of 127.0.0.1:${victim.port} must not contain user information`,
+      `the URL of 127.0.0.1:${victim.port} must not contain user information`,
     );
   });
 
@@ -220,6 +220,6 @@ describe('schemes, user information and ports', () => {
   });
 
   test('text that is no URL', async () => {
-    expect((await failure(free.begin().fetch('http://'))).message).toBe('an address that is no URL was given');
+    expect((await failure(free.begin().fetch('http://'))).message).toBe('not a valid URL');
   });
 });

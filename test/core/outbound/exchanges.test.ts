@@ -38,9 +38,7 @@ describe('redirects', () => {
       // The way out is open for the first hop alone: what is stubbed here is the answer of DNS, and the victim is named by its address.
       victim.handler = (_, response) => response.end('inside');
       other.handler = (_, response) => response.writeHead(status, { Location: 'file:///etc/passwd' }).end();
-      expect((await failure(free.begin().fetch(other.url))).message).toBe(
-        'only http and https addresses are requested',
-      );
+      expect((await failure(free.begin().fetch(other.url))).message).toBe('only http and https URLs are allowed');
       other.handler = (_, response) =>
         response.writeHead(status, { Location: `http://user@127.0.0.1:${victim.port}/` }).end();
       const before = victim.contacts;
@@ -86,7 +84,7 @@ describe('redirects', () => {
     const before = victim.contacts;
     const error = await failure(free.begin().fetch(other.url, { method: 'POST', body: 'client_secret=s' }));
     expect(error.message).toBe(
-      `127.0.0.1:${other.port} redirects a POST request to 127.0.0.1:${victim.port}, which is not followed; use that address if it is the intended one`,
+      `127.0.0.1:${other.port} redirects a POST request to 127.0.0.1:${victim.port}, which is not followed; use that address if it is intended`,
     );
     expect(victim.contacts - before).toBe(0);
   });

@@ -107,7 +107,7 @@ const HOSTILE: [string, Handler, RegExp][] = [
   [
     'a redirect to a file',
     (_, response) => void response.writeHead(307, { Location: 'file:///etc/passwd' }).end(),
-    /only http and https addresses are requested$/,
+    /only http and https URLs are allowed$/,
   ],
   [
     'a 401 loop',
