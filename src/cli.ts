@@ -8,11 +8,11 @@ import type { Command } from './operator/command.ts';
 import { runCommand } from './operator/commands.ts';
 import { writeAnswer } from './operator/write-answer.ts';
 
-/** As shells report a program that was interrupted. */
+/** The exit status with which shells report an interrupted program. */
 const INTERRUPTED = 130;
 
 const interruption = new AbortController();
-/** Whoever reads the answer wants no more of it, as `head` does. */
+/** Aborts when the reader of the output has closed it, as `head` does. */
 const readerLeft = new AbortController();
 
 async function main(args: readonly string[]): Promise<void> {
@@ -29,7 +29,7 @@ async function main(args: readonly string[]): Promise<void> {
 async function run(command: Command): Promise<void> {
   if (command.name === 'events import') endWhereItCanGoOn();
   const config = readConfig(process.env);
-  // Standard output is for the answer alone.
+  // Standard output is only for the answer.
   const assembly = await assemble(config, createLog('silent'), { joinRunning: true });
   try {
     await prepareDatabase(assembly.dependencies);
@@ -42,7 +42,7 @@ async function run(command: Command): Promise<void> {
   }
 }
 
-/** The first signal lets the command end by itself and say how to go on; the second ends the process at once. */
+/** The first signal lets the command end by itself and print how to continue; the second ends the process at once. */
 function endWhereItCanGoOn(): void {
   for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => interruption.abort());
 }

@@ -16,7 +16,9 @@ import { createLog } from './gateway/telemetry/logging.ts';
 import { listen } from './gateway/http/listen.ts';
 import type { RunningServer } from './gateway/http/server.ts';
 
-/** Running requests get this long to finish after SIGTERM, and the database this long to close. The whole stop takes at most 10 s, on a busy machine too. */
+/**
+ * Time for running requests to finish after SIGTERM, and for the database to close. The whole stop takes at most 10 s, even on a busy machine.
+ */
 const GRACE_MS = 6_000;
 const CLOSING_MS = 2_000;
 
@@ -26,14 +28,14 @@ async function main(config: Config): Promise<void> {
   try {
     await prepareDatabase(assembly.dependencies);
     await checkSecrets(assembly.dependencies);
-    // At its end Node.js would write compiled code for seconds, after the first start of a version.
+    // Without this, Node.js would spend seconds on writing compiled code at its end, after the first start of a version.
     flushCompileCache();
     const { HOST: host, PORT: port } = config;
     const server = await listen(createGateway(assembly.dependencies), { host, port, variable: 'PORT' });
     assembly.dependencies.address.url = server.url;
     const jobs = config.RUN_JOBS ? await startJobs(assembly.dependencies) : undefined;
     stopOnSignal(assembly, server, jobs);
-    // Last of all: its key is shown this once, so nothing may fail in between.
+    // Last, because its key is shown only once, so nothing may fail after it was created.
     const demo = assembly.embedded && (await createDemoWorkspace(assembly.dependencies));
     process.stdout.write(welcome(server.url, demo, demo && assembly.dependencies.signInLinks.create(demo.keyId)));
   } catch (error) {
@@ -42,11 +44,11 @@ async function main(config: Config): Promise<void> {
   }
 }
 
-/** Stop accepting, finish what runs, hand jobs back, close the database, exit 0. */
+/** Stops accepting requests, finishes running ones, returns jobs, closes the database, exits with 0. */
 function stopOnSignal(assembly: Assembly, server: RunningServer, jobs: JobWorker | undefined): void {
   let stopping: Promise<void> | undefined;
   const stop = async (code: number) => {
-    // What fails here ends with the process, and so does a statement that still runs.
+    // Errors here, and statements that still run, end with the process.
     await Promise.allSettled([server.stop(GRACE_MS), Promise.race([jobs?.stop(), delay(GRACE_MS)])]);
     await Promise.allSettled([Promise.race([assembly.close(), delay(CLOSING_MS)])]);
     endProcess(code);
@@ -63,7 +65,7 @@ function welcome(url: string, demo: IssuedKey | undefined, token: string | undef
   const key = demo?.key ?? '$KEY';
   const howToGetOne = 'npm run --silent cli -- keys create --email you@example.com --organization demo';
   const link = `
-  Open this and you are signed in (once, within ${LINK_MINUTES} minutes):
+  Open this link to sign in (once, within ${LINK_MINUTES} minutes):
 
     ${url}/sign-in?token=${token}
 `;
@@ -74,7 +76,7 @@ function welcome(url: string, demo: IssuedKey | undefined, token: string | undef
     GraphiQL        ${url}/graphql
     REST reference  ${url}/docs
     Version         ${VERSION}
-    API key         ${demo ? `${demo.key}   (shown this once)` : `make one with: ${howToGetOne}`}
+    API key         ${demo ? `${demo.key}   (shown only once)` : `create one with: ${howToGetOne}`}
 
     curl ${url}/events/2026-03/event-definitions -H "Authorization: Bearer ${key}"
 
@@ -84,7 +86,7 @@ function welcome(url: string, demo: IssuedKey | undefined, token: string | undef
 try {
   await main(readConfig(process.env));
 } catch (error) {
-  // One line for what an operator can mend; the whole error for what they cannot.
+  // One line for errors that an operator can fix; the whole error for others.
   process.stderr.write(`${error instanceof ConfigurationError ? error.message : inspect(error)}\n`);
   process.exit(1);
 }

@@ -11,12 +11,12 @@ import { checkSecrets, prepareDatabase } from './gateway/prepare-database.ts';
 import { createLog } from './gateway/telemetry/logging.ts';
 import { createWorkerPages } from './gateway/worker-pages.ts';
 
-/** A job gets this long after SIGTERM to reach its next safe point; it may be cut off anywhere. */
+/** Time for a job to reach its next safe point after SIGTERM. Jobs may be aborted anywhere. */
 const GRACE_MS = 8_000;
 
 /**
- * Works off the job queues, and with `WORKER_PORT` answers its health and metrics. Without `DATABASE_URL` on the database of a running gateway,
- * or on a new one in `DATA_DIR`.
+ * Runs jobs and, with `WORKER_PORT`, answers health checks and metrics. Without `DATABASE_URL` it uses the database of a running gateway, or a
+ * new one in `DATA_DIR`.
  */
 async function main(config: Config): Promise<void> {
   const log = createLog(config.LOG_LEVEL);
@@ -24,7 +24,7 @@ async function main(config: Config): Promise<void> {
   try {
     await prepareDatabase(assembly.dependencies);
     await checkSecrets(assembly.dependencies);
-    // At its end Node.js would write compiled code for seconds, after the first start of a version.
+    // Without this, Node.js would spend seconds on writing compiled code at its end, after the first start of a version.
     flushCompileCache();
     const { HOST: host, WORKER_PORT: port } = config;
     const pages =
@@ -35,7 +35,7 @@ async function main(config: Config): Promise<void> {
     let stopping: Promise<void> | undefined;
     const stop = async (code: number) => {
       const closed = Promise.all([worker.stop(), pages?.stop(0)]).then(() => assembly.close());
-      // What fails here ends with the process.
+      // Errors here end with the process.
       await Promise.allSettled([Promise.race([closed, delay(GRACE_MS)])]);
       endProcess(code);
     };

@@ -3,14 +3,14 @@ import type { VariableValues } from './variables.ts';
 
 export type Arguments = Readonly<Record<string, unknown>>;
 
-/** Makes the arguments of a field for its next object. */
+/** Creates the arguments of a field for its next object. */
 export type NextArguments = () => Arguments;
 
 const NONE: Arguments = Object.freeze(Object.create(null) as Arguments);
 
 /**
- * The arguments of a field in one execution (GraphQL, section 6.4.1). Each object that the field is resolved for gets its own arguments,
- * since a resolver may change what it is given; values of variables and defaults are shared, as they are by graphql.
+ * The arguments of a field in one execution (GraphQL, section 6.4.1). Each object gets its own arguments, because a resolver may change them.
+ * The values of variables and defaults are shared, as in graphql-js.
  */
 export function argumentsOf(
   definition: GraphQLField<unknown, unknown>,

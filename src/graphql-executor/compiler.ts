@@ -22,17 +22,15 @@ import type { VariableValues } from './variables.ts';
 
 export interface CompiledQuery {
   readonly run: (execution: Execution) => RunResult | Promise<RunResult>;
-  /** Characters of code. */
+  /** Size in characters of code. */
   readonly size: number;
 }
 
 /**
- * Compiles a query to JavaScript that makes its answer (GraphQL, section 6) as long as nothing is wrong and nothing unforeseen turns up.
- * Then it gives up, so that nothing here words an error and no null spreads to its parent. What remains is short: an object of the answer
- * is one literal, and a field needs no closure, path or error location.
- *
- * The code holds for the values of the variables that `conditionsOf` names.
- * @throws NotCompiled for what is too large or odd.
+ * Compiles a query to JavaScript that produces its answer (GraphQL, section 6) as long as there is no error and no unusual value. Otherwise
+ * the code gives up, so it neither creates errors nor propagates nulls. An answer object is one literal, and a field needs no closure, path or
+ * error location. The code is valid for the current values of the variables that `conditionsOf` names.
+ * @throws NotCompiled for documents that are too large or not supported.
  */
 export function compileQuery(
   schema: GraphQLSchema,
@@ -48,10 +46,10 @@ export function compileQuery(
   return { run: (execution) => runQuery(code, execution, statics), size };
 }
 
-/** Code that completes a value (section 6.4.3), given code that reads it once. */
+/** The code that completes a value (section 6.4.3), given the code that reads it once. */
 type CompletionOf = (value: string) => string;
 
-/** Where a value comes from: a field, through a resolver or as a property. */
+/** The origin of a value: a field with a resolver, or a property. */
 interface Origin {
   readonly field: SelectedField;
   /** The path of the value; undefined below a list. */
@@ -61,8 +59,8 @@ interface Origin {
 }
 
 /**
- * Writes the code: functions that refer to each other by name. In it `x` is the execution, `s` the object that a field belongs to, `v` a
- * value, and `r` what is answered for it.
+ * Generates the code: functions that call each other by name. In it `x` is the execution, `s` the parent object of a field, `v` a value, and
+ * `r` its result.
  */
 class Compiler {
   readonly #schema: GraphQLSchema;
@@ -101,8 +99,8 @@ return { makeAnswer: () => ({ ${selected.map(([name]) => `${name}: null`).join('
       checkObject,
       checkValue,
     };
-    // The text has no part of a request in it: only numbers, and names of the schema and the language, which are letters, digits and underscores.
-    // oxlint-disable-next-line typescript/no-implied-eval
+    // The code contains no part of a request, only numbers and names of the schema and the language, which consist of letters, digits and
+    // underscores.
     const make = new Function(...Object.keys(given), text) as (
       ...parts: unknown[]
     ) => Pick<QueryCode, 'makeAnswer' | 'putFields'>;
@@ -115,7 +113,7 @@ return { makeAnswer: () => ({ ${selected.map(([name]) => `${name}: null`).join('
     return `(x, r) => ${this.#resolvedField(type, name, field, path)}(x.rootValue, x, r)`;
   }
 
-  /** The name of a function that puts a resolved field of `s` into `r`. */
+  /** The name of a function that stores a resolved field of `s` in `r`. */
   #resolvedField(parentType: GraphQLObjectType, name: string, field: SelectedField, path: Path | undefined): string {
     const index = this.#fields.push({ ...field, parentType, path }) - 1;
     const complete = this.#completion(field.definition.type, { field, path, index: () => index });

@@ -3,7 +3,7 @@ import { type DocumentNode, visit } from 'graphql';
 const BYTES_A_TOKEN = 470;
 const BYTES_A_COMMENT = 100;
 
-/** The lexical tokens of a document; of one that was not parsed from a text, its nodes. */
+/** The number of tokens of a document; for one that was not parsed from text, of its nodes. */
 export function tokensOf(document: DocumentNode): number {
   if (document.tokenCount !== undefined) return document.tokenCount;
   let nodes = 0;
@@ -11,7 +11,7 @@ export function tokensOf(document: DocumentNode): number {
   return nodes;
 }
 
-/** The most bytes of memory that a parsed document takes, with its text. */
+/** The maximum memory of a parsed document with its text, in bytes. */
 export function memoryOf(document: DocumentNode): number {
   const text = document.loc?.source.body ?? '';
   return BYTES_A_TOKEN * tokensOf(document) + BYTES_A_COMMENT * text.split('#').length + 2 * text.length + 1000;

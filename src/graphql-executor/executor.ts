@@ -21,15 +21,15 @@ import { isTraced } from './tracing-channels.ts';
 import { type CoerceVariables, type VariableValues, compileVariables } from './variables.ts';
 
 export interface ExecutorOptions {
-  /** Called for each execution with how it went, why it was not compiled code alone, and the field (`Query.session`) where that gave up. */
+  /** Called for each execution with its path, the reason why it was not only compiled, and the field (`Query.session`) at which it gave up. */
   readonly onExecution?: OnExecution;
-  /** Called after compiled code has given up on a query, before graphql executes it. */
+  /** Called after compiled code has given up on a query, before graphql-js executes it. */
   readonly beforeRetry?: (args: ExecutionArgs) => void;
-  /** A query is compiled once it has come more often than this: compiling costs as much as some executions. */
+  /** Number of executions after which a query is compiled, because compiling costs as much as several executions. */
   readonly runsBeforeCompiling?: number;
-  /** After giving up again and again, compiled code is tried once in this many executions. */
+  /** Maximum number of executions between two trials of compiled code that keeps giving up. */
   readonly maxPause?: number;
-  /** Bytes of memory for compiled code and the documents that it belongs to; what was not used for longest is dropped first. */
+  /** Memory for compiled code and its documents, in bytes; the least recently used is dropped first. */
   readonly maxBytes?: number;
 }
 
@@ -44,15 +44,15 @@ export type Execute = (args: ExecutionArgs) => MaybePromise<ExecutionResult>;
 
 const RUNS_BEFORE_COMPILING = 2;
 const MAX_BYTES = 64 * 1024 * 1024;
-/** What people and programs write is far below this; the time that compiling takes grows with it. */
+/** Ordinary documents are much smaller; the time to compile grows with the size. */
 const MAX_TOKENS = 1000;
-/** An operation is compiled for as many combinations of what its `@skip` and `@include` depend on. */
+/** Maximum number of compiled variants of an operation, one for each combination of its `@skip` and `@include` conditions. */
 const MAX_VARIANTS = 16;
-/** Of memory, for a character of code. */
+/** Memory per character of code. */
 const BYTES_A_CHARACTER = 10;
 const MAX_PAUSE = 1024;
 
-/** What compiled code does as graphql does; an execution with anything else is graphql's. */
+/** Arguments that compiled code supports; with any other argument graphql-js executes. */
 const SUPPORTED_ARGS: ReadonlySet<string> = new Set([
   'schema',
   'document',
@@ -62,16 +62,16 @@ const SUPPORTED_ARGS: ReadonlySet<string> = new Set([
   'operationName',
 ]);
 
-/** An operation of a document. It lives as long as the document, and so holds nothing of a request. */
+/** An operation of a document. It lives as long as the document, so it must not refer to a request. */
 interface Plan {
-  /** What graphql needs to execute it, but for what differs from request to request. */
+  /** The arguments of graphql-js that do not depend on the request. */
   readonly validated: Omit<ValidatedExecutionArgs, keyof RequestArgs>;
   readonly coerceVariables: CoerceVariables;
-  /** Variables on whose values the selections depend. */
+  /** Variables on which the selections depend. */
   readonly conditions: readonly string[];
-  /** By those values; the one used last is the last. */
+  /** The compiled code for their values; the most recently used is last. */
   readonly variants: Map<string, Variant>;
-  /** Why it is never compiled. */
+  /** The reason why it is never compiled. */
   readonly refusal: NotCompiledReason | undefined;
 }
 
@@ -85,13 +85,13 @@ type RequestArgs = Pick<ValidatedExecutionArgs, 'rootValue' | 'contextValue' | '
 interface Variant {
   runs: number;
   refusal?: NotCompiledReason;
-  /** How often it has given up without a success in between. */
+  /** Failures since the last success. */
   failures: number;
-  /** Executions until it is tried again. */
+  /** Number of executions until the next trial. */
   pause: number;
 }
 
-/** An executor for the queries of one schema; see README.md for what it promises. */
+/** Creates an executor for the queries of one schema; README.md describes its guarantees. */
 export function createExecutor(schema: GraphQLSchema, options: ExecutorOptions = {}): Execute {
   const executor = new Executor(schema, options);
   return (args) => executor.execute(args);
@@ -121,7 +121,7 @@ class Executor {
     if ('errors' in planned) return this.#interpret('invalid_request', () => planned);
     const { plan } = planned;
     const variables = planned.variables ?? plan.coerceVariables(args.variableValues ?? {});
-    // graphql says what is wrong with them.
+    // graphql-js creates the errors.
     if (!variables) return this.#interpret('invalid_request', () => execute(args));
     return this.#executePlan(plan, args, variables);
   }
@@ -137,7 +137,7 @@ class Executor {
       this.#failed(variant);
       this.#options.onExecution?.('gave_up', result.gaveUp.reason, result.gaveUp.field);
       this.#options.beforeRetry?.(args);
-      // Resolvers may have changed the values that the variables had.
+      // Coerce again, because resolvers may have changed the values of variables.
       return interpret(plan, args, plan.coerceVariables(args.variableValues ?? {}) ?? variables);
     };
     const result = code.run({ rootValue: args.rootValue, context: args.contextValue, variables });
@@ -158,7 +158,7 @@ class Executor {
     return isTraced() ? 'traced' : undefined;
   }
 
-  /** The plan of an operation; when that is made, with the variables of this request, or the errors that graphql finds. */
+  /** The plan of an operation; when it is created, also the variables of this request, or the errors of graphql-js. */
   #planOf(args: ExecutionArgs): Planned | { errors: readonly GraphQLError[] } {
     let plans = this.#plans.get(args.document);
     const known = plans?.get(args.operationName ?? '');
@@ -231,7 +231,7 @@ class Executor {
     return { data };
   }
 
-  /** What gives up again and again costs hardly more than graphql alone: the pauses between two trials double. */
+  /** The pause between two trials doubles, so a query that keeps giving up costs hardly more than with graphql-js alone. */
   #failed(variant: Variant): void {
     variant.failures += 1;
     variant.pause = Math.min(2 ** variant.failures, this.#options.maxPause ?? MAX_PAUSE);

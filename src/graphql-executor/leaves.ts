@@ -10,10 +10,10 @@ import {
 import { giveUp } from './outcome.ts';
 import { silence } from './silence.ts';
 
-/** Makes what is answered for a value; null for none. */
+/** Converts a value to its result; null for no value. */
 export type Complete = (value: unknown) => unknown;
 
-/** Completes leaves (GraphQL, section 6.4.3). Most values are already what they are to be. */
+/** Completes leaf values (GraphQL, section 6.4.3). Most values are already in their final form. */
 export function completeLeaf(type: GraphQLLeafType): Complete {
   const convert = (value: unknown) => {
     if (value === null || value === undefined) return null;
@@ -27,7 +27,7 @@ export function completeLeaf(type: GraphQLLeafType): Complete {
     return (value) => (typeof value === 'number' && (value | 0) === value ? value : convert(value));
   if (type === GraphQLFloat) return (value) => (Number.isFinite(value) ? value : convert(value));
   if (!isEnumType(type)) return convert;
-  // Others, such as a function as the internal value of an enum, are not answered as they are.
+  // Other values, such as a function as the internal value of an enum, are not results.
   const plain = type.getValues().filter(({ value }) => /^(?:string|number|symbol)$/.test(typeof value));
   const names = new Map(plain.map(({ name, value }) => [value as unknown, name]));
   return (value) => names.get(value) ?? convert(value);
@@ -41,7 +41,7 @@ function coerce(type: GraphQLLeafType, value: unknown): unknown {
   }
 }
 
-/** Refuses what is not a value yet: what is to be called, waited for, or thrown. */
+/** Gives up on functions, promises and errors. */
 export function checkValue(value: unknown): void {
   if (typeof value === 'function') giveUp('function_value');
   if (typeof value !== 'object' || value === null) return;
@@ -52,7 +52,7 @@ export function checkValue(value: unknown): void {
   }
 }
 
-/** Refuses, also, what has no properties. */
+/** Gives up, in addition, on values without properties. */
 export function checkObject(value: unknown): void {
   checkValue(value);
   if (typeof value !== 'object') giveUp('not_an_object');

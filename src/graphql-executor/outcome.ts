@@ -1,12 +1,12 @@
-/** How an operation was executed: by compiled code, by graphql, or by graphql after compiled code had given up. */
+/** How an operation was executed: by compiled code, by graphql-js, or by graphql-js after compiled code gave up. */
 export type ExecutionPath = 'compiled' | 'interpreted' | 'gave_up';
 
-/** Why an operation was left to graphql from the start. */
+/** Why graphql-js executed an operation from the start. */
 export type NotCompiledReason =
-  // It has come too seldom; or compiled code gave up on it lately.
+  // It was sent too rarely, or compiled code gave up on it recently.
   | 'new'
   | 'gives_up'
-  // Of the request.
+  // Properties of the request.
   | 'invalid_request'
   | 'mutation'
   | 'subscription'
@@ -14,7 +14,7 @@ export type NotCompiledReason =
   | 'other_schema'
   | 'incremental_schema'
   | 'traced'
-  // Of the document.
+  // Properties of the document.
   | 'too_large'
   | 'introspection'
   | 'unknown_field'
@@ -34,12 +34,12 @@ export type GaveUpReason =
   | 'error_value'
   | 'null_value'
   | 'unresolved_type'
-  // Values that only graphql knows how to read.
+  // Values that only graphql-js can process.
   | 'not_an_array'
   | 'not_an_object'
   | 'nested_promise'
   | 'function_value'
-  // A resolver asked where in a list its object is.
+  // A resolver read its path below a list.
   | 'path';
 
 /** Thrown while an operation is compiled. */
@@ -57,14 +57,14 @@ export class GivenUp extends Error {
   readonly reason: GaveUpReason;
 
   constructor(reason: GaveUpReason) {
-    super(`the compiled execution ends here, and graphql executes the operation: ${reason}`);
+    super(`compiled code gave up; graphql-js executes the operation: ${reason}`);
     this.reason = reason;
   }
 }
 
 const known = new Map<GaveUpReason, GivenUp>();
 
-/** One error for each reason: a stack would cost more than the rest of giving up, and nobody reads it. */
+/** One shared error per reason: creating a stack would cost more than everything else, and nobody reads it. */
 export function giveUp(reason: GaveUpReason): never {
   let error = known.get(reason);
   if (!error) known.set(reason, (error = new GivenUp(reason)));

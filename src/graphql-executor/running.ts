@@ -5,11 +5,11 @@ import type { SelectedField } from './selections.ts';
 import { silence } from './silence.ts';
 import type { VariableValues } from './variables.ts';
 
-/** What compiled code runs with: one execution of a query, and the values that it waits for. */
+/** The state of compiled code: one execution of a query, and the promises that it waits for. */
 
 export type Answer = Record<string, unknown>;
 
-/** What one execution is given. */
+/** The input of one execution. */
 export interface Execution {
   readonly rootValue: unknown;
   readonly context: unknown;
@@ -18,17 +18,17 @@ export interface Execution {
 
 export type Path = GraphQLResolveInfo['path'];
 
-/** A field that a resolver, or a function that finds types, is given the `info` of. */
+/** A field whose resolver or type function receives an `info`. */
 export interface InformedField extends SelectedField {
   readonly parentType: GraphQLObjectType;
-  /** Where it is in the answer; undefined below a list, where it is in several places. */
+  /** Its path in the answer; undefined below a list, where it has several. */
   readonly path: Path | undefined;
 }
 
 export interface QueryCode {
-  /** An answer with room for its fields, in their order. */
+  /** Creates an answer with its fields in order. */
   readonly makeAnswer: () => Answer;
-  /** For each field of the root, what puts it in its place. */
+  /** For each root field, the function that stores its result. */
   readonly putFields: readonly ((running: Running, answer: Answer) => void)[];
   readonly fields: readonly InformedField[];
 }
@@ -43,7 +43,9 @@ export type RunResult = { readonly data: Answer } | { readonly gaveUp: GaveUp };
 
 const REFUSE = Symbol('refuse');
 
-/** One getter for all: V8 keeps a getter that is defined on one object until the next major collection, with all that it refers to. */
+/**
+ * One shared getter: V8 keeps a getter that is defined on a single object, and everything that it refers to, until the next major collection.
+ */
 const REFUSED_PATH = {
   get(this: { readonly [REFUSE]: () => never }): never {
     return this[REFUSE]();
@@ -61,7 +63,7 @@ export function runQuery(code: QueryCode, execution: Execution, statics: Statics
   return new Running(code.fields, execution, statics).run(code);
 }
 
-/** One execution, as the compiled code sees it. Fields are known by their index. */
+/** One execution, as compiled code uses it. Fields are identified by their index. */
 export class Running {
   readonly rootValue: unknown;
   readonly context: unknown;
@@ -92,12 +94,12 @@ export class Running {
     try {
       for (const putField of putFields) putField(this, data);
     } catch {
-      // Noted by `fail` where it was thrown.
+      // `fail` has recorded the error where it was thrown.
       return resultOf();
     }
     if (this.#open === 0 || this.#gaveUp) return resultOf();
     return new Promise((resolve) => {
-      // Named first: V8 puts a function that is assigned to a property as it is written among old objects, with all that it refers to.
+      // Named first, because V8 allocates a function expression that is assigned to a property as an old object.
       const end = () => resolve(resultOf());
       this.#end = end;
     });
@@ -123,7 +125,7 @@ export class Running {
     return field;
   }
 
-  /** What the resolvers of a field receive, the same for all of its objects. */
+  /** The `info` of a field, shared by all of its objects. */
   info(index: number): GraphQLResolveInfo {
     return (this.#infos[index] ??= this.#infoOf(index, this.#field(index)));
   }
@@ -141,11 +143,11 @@ export class Running {
       getAbortSignal: () => (this.#abort ??= new AbortController()).signal,
       getAsyncHelpers: () => ({ promiseAll: this.#promiseAll, track: this.#track }),
     };
-    // Its path is there, or refused.
+    // It has a path, or a getter that refuses it.
     return (path ? info : withoutPath(info, () => this.#refusePath(index))) as GraphQLResolveInfo;
   }
 
-  /** Noted at once: the resolver may catch the error. */
+  /** Recorded at once, because the resolver may catch the error. */
   #refusePath(index: number): never {
     this.fail(index, new GivenUp('path'));
     return giveUp('path');
@@ -161,7 +163,7 @@ export class Running {
     for (const value of values) silence(value, [], this.#statics.fragments);
   };
 
-  /** Has a value put in its place once it is there. */
+  /** Stores a value when its promise is fulfilled. */
   wait(index: number, value: PromiseLike<unknown>, put: (value: unknown) => void): void {
     this.#open += 1;
     const promise = value instanceof Promise ? value : Promise.resolve(value);
@@ -186,7 +188,7 @@ export class Running {
     );
   }
 
-  /** Notes why the execution ends. @returns the error, to be thrown on. */
+  /** Records why the execution ends. @returns the error, to be rethrown. */
   fail(index: number, error: unknown): unknown {
     const { parentType, definition } = this.#field(index);
     const reason = error instanceof GivenUp ? error.reason : 'threw';
@@ -194,13 +196,13 @@ export class Running {
     return error;
   }
 
-  /** Takes care of what has been read in part. @returns the error, to be thrown on. */
+  /** Handles promises in a value that was only partially read. @returns the error, to be rethrown. */
   drop(value: unknown, nodes: readonly FieldNode[], error: unknown): unknown {
     silence(value, nodes, this.#statics.fragments);
     return error;
   }
 
-  /** A type that cannot be known without waiting, or is not one of the possible ones. */
+  /** Gives up on a type that is a promise or not one of the possible types. */
   untyped(found: unknown): never {
     this.#track([found]);
     return giveUp('unresolved_type');

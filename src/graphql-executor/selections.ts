@@ -19,10 +19,10 @@ import {
 import { NotCompiled } from './outcome.ts';
 import type { VariableValues } from './variables.ts';
 
-/** Selections, over all types, beyond which a document is not compiled. */
+/** Maximum number of selections over all types; larger documents are not compiled. */
 const MAX_FIELDS = 2000;
 
-/** What a document selects of objects, for these values of the variables that `@skip` and `@include` depend on. */
+/** The selections of a document for the current values of the variables in `@skip` and `@include`. */
 export class Selections {
   readonly fragments: Readonly<Record<string, FragmentDefinitionNode>>;
   readonly #schema: GraphQLSchema;
@@ -39,7 +39,7 @@ export class Selections {
     this.fragments = fragments;
   }
 
-  /** The fields of an object of the type by response name, as selection sets merge (GraphQL, section 6.3.2). */
+  /** The fields of an object type by response name, merged from selection sets (GraphQL, section 6.3.2). */
   fieldsOf(type: GraphQLObjectType, sets: readonly SelectionSetNode[]): Map<string, SelectedField> {
     const fields = new Map<string, [FieldNode, ...FieldNode[]]>();
     const spread = new Set<string>();
@@ -62,7 +62,7 @@ export class Selections {
     };
     for (const { selections } of sets) selections.forEach(visit);
     this.#size += fields.size;
-    // `__proto__` is no property like others.
+    // `__proto__` is not an ordinary property.
     if (this.#size > MAX_FIELDS) throw new NotCompiled('too_large');
     if (fields.has('__proto__')) throw new NotCompiled('response_name');
     return new Map([...fields].map(([name, nodes]) => [name, { nodes, definition: definitionOf(type, nodes) }]));
@@ -83,7 +83,7 @@ export class Selections {
     try {
       return getDirectiveValues(directive, node, this.#variables)?.['if'];
     } catch {
-      // graphql says what is wrong with it.
+      // graphql-js creates the error.
       throw new NotCompiled('condition');
     }
   }
@@ -95,7 +95,7 @@ export class Selections {
   }
 }
 
-/** A field of an answer: what is asked for under one name, which is one field of the schema. */
+/** A field of an answer: all selections with one response name. */
 export interface SelectedField {
   readonly nodes: readonly [FieldNode, ...FieldNode[]];
   readonly definition: GraphQLField<unknown, unknown>;
@@ -109,7 +109,7 @@ function definitionOf(type: GraphQLObjectType, [node]: SelectedField['nodes']): 
   return field;
 }
 
-/** Names of the variables on which `@skip` and `@include` depend: what is compiled holds for their values alone. */
+/** Names of the variables in `@skip` and `@include`: compiled code is valid only for their values. */
 export function conditionsOf(document: DocumentNode): string[] {
   const names = new Set<string>();
   const look = ({ selections }: SelectionSetNode): void => {

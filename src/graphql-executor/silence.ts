@@ -3,8 +3,8 @@ import { type FieldNode, type FragmentDefinitionNode, Kind, type SelectionSetNod
 export type Fragments = Readonly<Record<string, FragmentDefinitionNode>>;
 
 /**
- * Handles the rejections of promises in a value that is not read to its end, where graphql would have waited for them: an unhandled
- * rejection ends the process. Looks only at what the fields select, and calls no getter.
+ * Handles rejections of promises in a value that is not read completely, because an unhandled rejection ends the process. (graphql-js would
+ * wait for them.) Visits only the selected fields, and calls no getter.
  */
 export function silence(value: unknown, fields: readonly FieldNode[], fragments: Fragments): void {
   if (typeof value !== 'object' || value === null) return;

@@ -1,4 +1,4 @@
-/** The channels on which graphql publishes executions (node:diagnostics_channel). */
+/** The channels on which graphql-js publishes executions (node:diagnostics_channel). */
 const NAMES = [
   'graphql:execute',
   'graphql:execute:variableCoercion',
@@ -6,12 +6,12 @@ const NAMES = [
   'graphql:resolve',
 ];
 
-// As graphql gets it: in its place other platforms have nothing.
+// Loaded like in graphql-js; other platforms do not have it.
 const channels = NAMES.flatMap(
   (name) => globalThis.process?.getBuiltinModule?.('node:diagnostics_channel')?.tracingChannel(name) ?? [],
 );
 
-/** Whether somebody follows executions, which only graphql publishes. */
+/** Whether anybody subscribes to executions, which only graphql-js publishes. */
 export function isTraced(): boolean {
   return channels.some(({ hasSubscribers }) => hasSubscribers);
 }

@@ -17,18 +17,18 @@ import {
   typeFromAST,
 } from 'graphql';
 
-/** The values of an operation's variables, as graphql hands them on. */
+/** The values of an operation's variables, as in graphql-js. */
 export type VariableValues = GraphQLResolveInfo['variableValues'];
 
-/** Makes the values of an operation's variables of what a request gives. Undefined when something does not fit: graphql says what. */
+/** Coerces the variables of a request. Undefined if one is invalid; graphql-js then creates the errors. */
 export type CoerceVariables = (inputs: Readonly<Record<string, unknown>>) => VariableValues | undefined;
 
-/** Undefined when it does not fit. */
+/** Undefined if the value is invalid. */
 type Coerce = (value: unknown) => unknown;
 
 /**
- * Coerces variables as graphql does (GraphQL, section 6.1.2), in less than a third of the time, which counts where they hold a thousand events.
- * The last argument is what graphql has made of them once.
+ * Coerces variables like graphql-js (GraphQL, section 6.1.2), in less than a third of the time, which matters for a thousand events. The last
+ * argument is the result of graphql-js for one request.
  */
 export function compileVariables(
   schema: GraphQLSchema,
@@ -50,13 +50,13 @@ export function compileVariables(
   );
 }
 
-/** What an absent variable is. */
+/** The value of an absent variable. */
 function fallbackOf(schema: GraphQLSchema, definition: VariableDefinitionNode): () => unknown {
   if (!definition.defaultValue) return () => undefined;
   const name = definition.variable.name.value;
   const make = () => getVariableValues(schema, [definition], {}).variableValues?.coerced[name];
   const made = make();
-  // Resolvers may change an object, and so each execution has its own.
+  // Each execution gets its own object, because resolvers may change it.
   return typeof made === 'object' && made !== null ? make : () => made;
 }
 
@@ -68,7 +68,7 @@ interface Variable {
   readonly source: object;
 }
 
-/** Apart from where the variables are made: what is kept here, with a document, must not hold what a request gave for them. */
+/** A separate function, so that its closure, which is cached with the document, does not refer to the values of a request. */
 function coerceAll(variables: readonly Variable[]): CoerceVariables {
   return (inputs) => {
     const coerced: Record<string, unknown> = Object.create(null);
@@ -109,11 +109,11 @@ function makeCoercer(type: GraphQLInputType): Coerce {
 function listCoercer(type: GraphQLList<GraphQLInputType>): Coerce {
   const coerceItem = coercerOf(type.ofType);
   return (value) => {
-    // Such as a Set, which no JSON has.
+    // For example a Set, which JSON does not have.
     if (typeof value === 'object' && value !== null && !Array.isArray(value) && Symbol.iterator in value)
       return coerceInputValue(value, type);
     const items: unknown[] = [];
-    // A single value is a list of it.
+    // A single value counts as a list with one item.
     for (const given of Array.isArray(value) ? value : [value]) {
       const item = coerceItem(given);
       if (item === undefined) return undefined;
@@ -128,7 +128,7 @@ function objectCoercer(type: GraphQLInputObjectType): Coerce {
   if (type.isOneOf || definitions.some((field) => field.default !== undefined || field.defaultValue !== undefined))
     return (value) => coerceInputValue(value, type);
   const names = new Set(definitions.map(({ name }) => name));
-  // Made when they are needed: a type may hold itself.
+  // Created on demand, because a type may contain itself.
   let fields: { name: string; coerce: Coerce; isRequired: boolean }[] | undefined;
   return (value) => {
     if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;

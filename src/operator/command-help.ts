@@ -3,32 +3,32 @@ import { ROLES, SCOPES } from '../core/operation.ts';
 import type { CommandName } from './command.ts';
 
 interface Help {
-  /** What follows the name of the command. */
+  /** The arguments of the command. */
   readonly takes: string;
   readonly summary: string;
-  /** Each option, or what else is worth a line, with what it does. */
+  /** Each option or argument with its meaning. */
   readonly details: readonly (readonly [option: string, meaning: string])[];
 }
 
-const OUTPUT = ['--json', 'a line of JSON for each row, also on a terminal'] as const;
-const OF_ORGANIZATION = ['--organization SLUG', 'only what belongs to this organization'] as const;
+const OUTPUT = ['--json', 'print one line of JSON for each row, even in a terminal'] as const;
+const OF_ORGANIZATION = ['--organization SLUG', 'only rows of this organization'] as const;
 
 const HELP: { readonly [Name in CommandName]: Help } = {
-  migrate: { takes: '', summary: 'bring the database up to this version', details: [] },
+  migrate: { takes: '', summary: 'migrate the database to this version', details: [] },
   'keys create': {
     takes: '--email E [--organization SLUG] [--role ROLE] [--scope S]...',
-    summary: 'issue an API key; creates user and organization when absent',
+    summary: 'create an API key, and its user and organization if they do not exist',
     details: [
-      ['--email E', 'whose key it is'],
+      ['--email E', 'e-mail address of the user'],
       [
         '--organization SLUG',
-        'binds the key to this organization; without it the key acts in any organization of its user',
+        'bind the key to this organization; without it the key is valid in any organization of its user',
       ],
       [
         '--role ROLE',
-        `${ROLES.join(' or ')}; a new member of an existing organization is a member, the first of a new one an admin`,
+        `${ROLES.join(' or ')}; by default a new member of an existing organization is a member, the first of a new one an admin`,
       ],
-      ['--scope S', `what the key may do, all of it when absent: ${SCOPES.join(', ')}`],
+      ['--scope S', `scopes of the key, by default all: ${SCOPES.join(', ')}`],
     ],
   },
   'keys list': {
@@ -37,7 +37,7 @@ const HELP: { readonly [Name in CommandName]: Help } = {
     details: [
       OF_ORGANIZATION,
       ['--email E', 'only keys of this user'],
-      ['--all', 'revoked and expired keys, too'],
+      ['--all', 'include revoked and expired keys'],
       OUTPUT,
     ],
   },
@@ -55,7 +55,7 @@ const HELP: { readonly [Name in CommandName]: Help } = {
   },
   'subscriptions set': {
     takes: '--organization SLUG --family F --level L',
-    summary: 'change what an organization has subscribed to',
+    summary: 'change a subscription of an organization',
     details: [
       ['--family F', PRODUCT_FAMILIES.join(', ')],
       ['--level L', SUBSCRIPTION_LEVELS.join(', ')],
@@ -63,23 +63,23 @@ const HELP: { readonly [Name in CommandName]: Help } = {
   },
   'events import': {
     takes: '--session ID FILE.ndjson',
-    summary: 'append the events of a file to a session; run again, it goes on where it was',
+    summary: 'append the events of a file to a session; if it is interrupted, run it again to continue',
     details: [
       ['--session ID', 'the session that gets the events'],
-      ['FILE.ndjson', 'an event on each line; - reads standard input'],
+      ['FILE.ndjson', 'one event per line; - reads standard input'],
     ],
   },
   'events prune': {
     takes: '[--older-than AGE] [--session ID] [--organization SLUG] [--dry-run]',
-    summary: 'delete the oldest events of sessions; needs an age or a session',
+    summary: 'delete the oldest events of sessions; requires an age or a session',
     details: [
       [
         '--older-than AGE',
-        'days or hours, such as 90d or 12h; a session keeps its first younger event and all after it',
+        'days or hours, such as 90d or 12h; the first younger event of a session and all after it are kept',
       ],
-      ['--session ID', 'only events of this session; without an age all that it has now'],
+      ['--session ID', 'only events of this session; without an age all of them'],
       OF_ORGANIZATION,
-      ['--dry-run', 'only count them'],
+      ['--dry-run', 'only count the events'],
     ],
   },
   'secrets rotate': {
@@ -92,12 +92,12 @@ const HELP: { readonly [Name in CommandName]: Help } = {
 
 const CALL = 'npm run --silent cli --';
 
-/** What the command line shows on `--help`: all commands, or one of them with its options. */
+/** The text of `--help`: all commands, or one of them with its options. */
 export function helpOf(command?: CommandName): string {
   if (command === undefined) {
     const width = Math.max(...Object.keys(HELP).map((name) => name.length));
     const lines = Object.entries(HELP).map(([name, { summary }]) => `  ${name.padEnd(width)}  ${summary}`);
-    return `Usage: ${CALL} <command>\n\n${lines.join('\n')}\n\n--help after a command lists its options; --version names this version.\n`;
+    return `Usage: ${CALL} <command>\n\n${lines.join('\n')}\n\n--help after a command lists its options; --version prints the version.\n`;
   }
   const { takes, summary, details } = HELP[command];
   const width = Math.max(0, ...details.map(([option]) => option.length));

@@ -5,10 +5,10 @@ import { ROLES, SCOPES } from '../core/operation.ts';
 import { helpOf } from './command-help.ts';
 import type { Command, CommandName } from './command.ts';
 
-/** A mistake of the operator. The command line prints its message alone, without a stack. */
+/** A mistake of the operator. The command line prints only its message, without a stack. */
 export class UsageError extends Error {}
 
-/** What is answered without a database. */
+/** Requests that need no database. */
 export type Question = { readonly name: 'help'; readonly text: string } | { readonly name: 'version' };
 
 const PARSERS: { readonly [Name in CommandName]: (args: string[]) => Command } = {
@@ -29,7 +29,7 @@ const PARSERS: { readonly [Name in CommandName]: (args: string[]) => Command } =
       );
     }
     if (organization === undefined && values.role !== undefined)
-      throw new UsageError('--role: needs --organization, since it is the role in one');
+      throw new UsageError('--role: needs --organization, because it is a role in an organization');
     return {
       name: 'keys create',
       email,
@@ -81,7 +81,7 @@ const PARSERS: { readonly [Name in CommandName]: (args: string[]) => Command } =
       'dry-run': { type: 'boolean', default: false },
     });
     const { 'older-than': age, session, organization, 'dry-run': isDryRun } = values;
-    // Without either it would delete every event that there is.
+    // Without either it would delete all events.
     if (age === undefined && session === undefined) throw new UsageError('--older-than: is required without --session');
     return {
       name: 'events prune',
@@ -98,8 +98,8 @@ const PARSERS: { readonly [Name in CommandName]: (args: string[]) => Command } =
 const LIST_OPTIONS = { organization: { type: 'string' }, json: { type: 'boolean' } } as const;
 
 /**
- * The command that the arguments of the command line name, or the question that they ask.
- * @throws UsageError when there is none, or when its arguments are wrong.
+ * Parses the arguments of the command line.
+ * @throws UsageError if there is no command, or its arguments are invalid.
  */
 export function parseCommandLine(args: readonly string[]): Command | Question {
   const [first = '', second = ''] = args;
@@ -132,7 +132,7 @@ function parse<const Options extends ParsedOptions>(args: string[], options: Opt
   return parsed;
 }
 
-/** Reports wrong options with the first sentence of Node's message; the rest is advice about `--`. */
+/** Reports invalid options with the first sentence of Node's message; the rest is advice about `--`. */
 function strictly<Result>(run: () => Result): Result {
   try {
     return run();

@@ -2,11 +2,11 @@ import type { ProductFamily, SubscriptionLevel } from '../core/config.ts';
 import type { ApiKeyId, SessionId } from '../core/ids.ts';
 import type { Role, Scope } from '../core/operation.ts';
 
-/** What every list takes. */
+/** The options of every list. */
 interface ListOptions {
-  /** Slug of the organization to list alone. */
+  /** Slug of the organization to list. */
   readonly organization?: string;
-  /** Whether to print JSON on a terminal, too. */
+  /** Whether to print JSON even in a terminal. */
   readonly json?: boolean;
 }
 
@@ -31,7 +31,7 @@ export type Command =
   | { readonly name: 'events import'; readonly sessionId: SessionId; readonly path: string }
   | {
       readonly name: 'events prune';
-      /** The age of what is deleted; any without it. */
+      /** Minimum age of deleted events; undefined for any age. */
       readonly olderThanMs?: number;
       readonly sessionId?: SessionId;
       readonly organization?: string;

@@ -20,9 +20,9 @@ import type { Command } from './command.ts';
 
 type CommandOf<Name extends Command['name']> = Extract<Command, { name: Name }>;
 
-/** What a command reads from and writes to beside the database. */
+/** The streams of a command. */
 export interface CommandStreams {
-  /** Where long ones show their progress. */
+  /** Long commands print their progress here. */
   readonly progress: ProgressStream;
   readonly input?: Readable;
   /** Aborts when the operator interrupts the command. */
@@ -34,7 +34,7 @@ export type CommandAnswer = object | AsyncIterable<object>;
 
 /**
  * Runs a command on a migrated database and returns its answer.
- * @throws UsageError when the command names something that does not exist or does not allow it.
+ * @throws UsageError if the command refers to something that does not exist, or is not allowed.
  */
 export async function runCommand(
   dependencies: Dependencies,
@@ -44,7 +44,7 @@ export async function runCommand(
   const { sql, now } = dependencies;
   switch (command.name) {
     case 'migrate':
-      // Every command runs on a migrated database.
+      // The database is already migrated.
       return { migrated: true };
     case 'keys create': {
       const { name: _, ...wanted } = command;
@@ -88,7 +88,7 @@ async function setSubscription(
   return { organizationId: organization.id, subscriptions: organization.subscriptions };
 }
 
-/** What an operation refuses is the operator's to correct. */
+/** Converts a refusal of an operation to a mistake of the operator. */
 function refuse(error: unknown): never {
   throw error instanceof DomainError ? new UsageError(error.message, { cause: error }) : error;
 }
@@ -101,7 +101,7 @@ async function importEvents(
   const actor = await findOperator(dependencies.sql, sessionId);
   if (!actor) throw new UsageError('--session: session not found');
   const source = path === '-' ? { stream: input, size: undefined } : await openFile(path);
-  if (!source.stream) throw new UsageError('FILE: there is no standard input');
+  if (!source.stream) throw new UsageError('FILE: standard input is not available');
   const stream = signal ? addAbortSignal(signal, source.stream) : source.stream;
   const bar = createProgress(progress, source.size);
   let latest = { bytes: 0, imported: 0, skipped: 0 };
@@ -132,8 +132,7 @@ async function pruneEvents(
     const pruned = await pruneSessionEvents(context, { before, sessionId, organization }, { isDryRun, signal });
     return { ...pruned, before: before?.toISOString() ?? null, isDryRun };
   } catch (error) {
-    if (signal?.aborted)
-      throw new UsageError('interrupted; run the same command again, and it goes on', { cause: error });
+    if (signal?.aborted) throw new UsageError('interrupted; run the same command again to continue', { cause: error });
     return refuse(error);
   }
 }
@@ -146,8 +145,8 @@ async function openFile(path: string): Promise<{ stream: Readable; size: number 
 
 function resumeHint(path: string): string {
   return path === '-'
-    ? 'interrupted; run the same command with the same input again, and it goes on behind what is stored'
-    : 'interrupted; run the same command again, and it goes on behind what is stored';
+    ? 'interrupted; run the same command with the same input again to continue after the stored events'
+    : 'interrupted; run the same command again to continue after the stored events';
 }
 
 async function rotate({ database, secrets, now, newId }: Dependencies): Promise<object> {

@@ -4,12 +4,12 @@
 export interface Call {
   tool: string;
   input: object;
-  /** Lines, in the order of printing. */
+  /** Output lines, in order. */
   output: string[];
   exitCode?: number;
 }
 
-/** A text of the agent, and the tools that it calls after it. */
+/** A text of the agent, followed by tool calls. */
 export interface Turn {
   say: string;
   calls: Call[];
@@ -35,13 +35,13 @@ const edit = (path: string, before: string, after: string): Call => ({
 
 export const BEFORE: readonly Turn[] = [
   {
-    say: 'I start with the failing test, to see what it says before I change anything.',
+    say: 'I will run the failing test first, before I change anything.',
     calls: [
       bash('npm test -- cart', 1, '> shop@2.4.0 test', '✗ cart › adds a coupon twice', '  expected 90, received 81'),
     ],
   },
   {
-    say: 'The discount is taken off a price that is already reduced. Let me read the code that does it, and who calls it.',
+    say: 'The discount is applied to a price that is already reduced. Let me read that code and its callers.',
     calls: [
       read(
         'src/cart/discount.ts',
@@ -62,7 +62,7 @@ export const AFTER: readonly Turn[] = [
     ],
   },
   {
-    say: 'Now the test again, and then all of them.',
+    say: 'Now I run the test again, and then all tests.',
     calls: [
       bash('npm test -- cart', 0, '✓ cart › adds a coupon twice', '14 passed'),
       bash('npm test', 0, '> shop@2.4.0 test', '212 passed'),
@@ -70,23 +70,23 @@ export const AFTER: readonly Turn[] = [
   },
 ];
 
-export const DELEGATION = 'While I change it, a helper looks for other places that compute a total.';
+export const DELEGATION = 'While I change it, a subagent searches for other code that computes a total.';
 export const HELPER_CALL: Call = {
   tool: 'Task',
-  input: { prompt: 'Find other places that compute a total.' },
+  input: { prompt: 'Find other code that computes a total.' },
   output: ['Nothing else applies a coupon.'],
 };
 export const HELPER: readonly Turn[] = [
   { say: 'I search for totals.', calls: [search('[tT]otal', 'src/cart/total.ts:3', 'src/invoice/total.ts:1')] },
   {
-    say: 'The invoice may compute one of its own.',
+    say: 'The invoice may compute a separate total.',
     calls: [read('src/invoice/total.ts', 'export const invoiceTotal = (cart: Cart) => cart.total;')],
   },
-  { say: 'It takes over the total of the cart: nothing else applies a coupon.', calls: [] },
+  { say: 'It uses the total of the cart: nothing else applies a coupon.', calls: [] },
 ];
 
 export const WATCHER: Turn = {
-  say: 'The type checker watches the changes.',
+  say: 'I run the type checker in watch mode.',
   calls: [bash('npm run typecheck -- --watch', 0, 'Starting in watch mode', 'Found 0 errors')],
 };
 

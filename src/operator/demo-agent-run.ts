@@ -1,6 +1,6 @@
 /**
- * A made-up run of a coding agent, as a runner would record it. The same arguments give the same events. At least 20 events, so that there is
- * room for a beginning and an end.
+ * A generated run of a coding agent, as a runner would record it. The same arguments yield the same events. It has at least 20 events, so that
+ * it has a beginning and an end.
  */
 import {
   AFTER,
@@ -30,7 +30,7 @@ interface Draft {
   eventData: { type: string; scope: Scope; [field: string]: unknown };
 }
 
-/** A line of the run. */
+/** One event of the run. */
 export interface AgentEvent extends Draft {
   createdAt: string;
 }
@@ -39,7 +39,7 @@ type Random = () => number;
 
 const FOREGROUND: Scope = { kind: 'foreground' };
 
-/** What each provider calls its own events. */
+/** The event names of each provider. */
 const EVENT_NAMES = {
   anthropic: {
     start: 'message_start',
@@ -55,7 +55,7 @@ const EVENT_NAMES = {
   },
 };
 
-/** Yields exactly `count` events: whole rounds of work as long as they fit, then the final answer in as many deltas as are left. */
+/** Yields exactly `count` events: as many complete rounds of work as fit, then the final answer, split into the remaining number of deltas. */
 export function* agentRun(count: number, seed = 1, startedAt = STARTED_AT): Generator<AgentEvent, void, undefined> {
   const random = randomOf(seed);
   let time = startedAt;
@@ -75,12 +75,12 @@ export function* agentRun(count: number, seed = 1, startedAt = STARTED_AT): Gene
     left -= work.length;
   }
   const answer = new Message(random, FOREGROUND);
-  // Around the deltas stand the start and the stop of the message, a snapshot and the end of the run.
+  // The final answer also has events for the start and stop of the message, a snapshot, and the end of the run.
   answer.say(evenPieces(ANSWER, left - 4), 'final_answer');
   yield* [...answer.finish(), snapshotOf(random), runnerEvent('session_finished', { outcome: 'completed' })].map(stamp);
 }
 
-/** The agent works, sends a helper, watches in the background, and works on. */
+/** One round: the agent works, starts a subagent, watches in the background, and continues. */
 function roundOf(random: Random): Draft[] {
   const delegation = new Message(random, FOREGROUND);
   delegation.say(wordPieces(random, DELEGATION), 'commentary');
@@ -105,7 +105,7 @@ function turnOf(random: Random, scope: Scope, { say, calls }: Turn): Draft[] {
   return message.finish();
 }
 
-/** One message of a model, with the calls of tools in it; blocks are counted by `index`, events by `sequenceNumber`. */
+/** One message of a model with its tool calls; `index` counts blocks, `sequenceNumber` counts events. */
 class Message {
   readonly #random: Random;
   readonly #scope: Scope;
@@ -119,7 +119,7 @@ class Message {
     this.#random = random;
     this.#scope = scope;
     this.#id = uuid(random);
-    // The helper runs on another provider than the agent.
+    // The subagent uses another provider than the agent.
     this.#provider = scope.kind === 'subagent' ? 'openai_responses' : 'anthropic';
     this.#fromProvider('start', { role: 'assistant' }, {});
   }
@@ -128,7 +128,7 @@ class Message {
     this.#block(pieces, { itemId: `item_${token(this.#random)}`, deltaType: 'text_delta', responsePhase });
   }
 
-  /** The model writes the input of a tool, piece by piece, and the tool starts; gives the id of the call. */
+  /** The model streams the input of a tool, and the tool starts. Returns the id of the call. */
   begin(call: Call): string {
     const toolUseId = `toolu_${token(this.#random)}`;
     this.#block(jsonPieces(this.#random, call.input), {
@@ -140,7 +140,7 @@ class Message {
     return toolUseId;
   }
 
-  /** The tool prints line by line, and ends. */
+  /** The tool prints its output line by line and ends. */
   end(call: Call, toolUseId: string): this {
     const { output, exitCode } = call;
     const printed = (lines: number) => output.slice(0, lines).join('\n');
@@ -162,7 +162,7 @@ class Message {
     return this.drain();
   }
 
-  /** What has happened since the last time. */
+  /** The events since the last call. */
   drain(): Draft[] {
     const events = this.#events;
     this.#events = [];
@@ -215,7 +215,7 @@ class Message {
   }
 }
 
-/** Fields that are not documented, such as `workingDirectory`, are kept by the gateway. */
+/** The gateway also keeps undocumented fields, such as `workingDirectory`. */
 function runnerEvent(type: string, fields: object): Draft {
   const eventData = { type, scope: FOREGROUND, source: 'runner', providerEvent: false, delivery: 'persist', ...fields };
   return { eventType: 'session', messageId: null, provider: 'anthropic', eventData };
@@ -240,7 +240,7 @@ function jsonPieces(random: Random, input: object): string[] {
   return evenPieces(JSON.stringify(input), 2 + Math.floor(random() * 3));
 }
 
-/** Cut between characters, never within one. */
+/** Splits text between characters, never within one. */
 function evenPieces(text: string, count: number): string[] {
   const characters = Array.from(text);
   const at = (piece: number) => Math.floor((piece * characters.length) / count);
@@ -251,7 +251,7 @@ function token(random: Random): string {
   return Array.from({ length: 12 }, () => Math.floor(random() * 36).toString(36)).join('');
 }
 
-/** A UUID of version 4 (RFC 9562, section 5.4), as random as the seed allows. */
+/** A version 4 UUID (RFC 9562, section 5.4) from the seeded generator. */
 function uuid(random: Random): string {
   const digits = Array.from({ length: 32 }, () => Math.floor(random() * 16).toString(16)).join('');
   const variant = '89ab'.charAt(Math.floor(random() * 4));

@@ -2,7 +2,7 @@ import type { OperationContext } from '../core/operation.ts';
 import { type SendEventOccurrenceInput, sendEventOccurrencesInput } from '../domains/event-occurrences/input.ts';
 import { sendEventOccurrences } from '../domains/event-occurrences/operations.ts';
 
-/** Visits of each of the last days, the oldest first. */
+/** Visits on each of the last days, oldest first. */
 const VISITS = [5, 7, 4, 9, 12, 8, 3, 6, 11, 14, 10, 16, 13, 9];
 const PEOPLE = ['ann', 'ben', 'cleo', 'dan', 'eve'];
 const PRODUCTS = [
@@ -10,14 +10,14 @@ const PRODUCTS = [
   ['tea-green', 6.9],
   ['kettle-1l', 49],
 ] as const;
-/** Every so many visits somebody buys. */
+/** Number of visits for each order. */
 const VISITS_PER_ORDER = 4;
 
 const DAY_MS = 86_400_000;
-/** Between two visits of a day. */
+/** Time between two visits of a day. */
 const STEP_MS = 25 * 60_000;
 
-/** Two weeks of a shop, up to now, so that plots and lists have something to show. Left out where they would exceed the month's limit. */
+/** Sends occurrences of two weeks for plots and lists, unless they would exceed the monthly limit. */
 export async function sendDemoOccurrences(context: OperationContext): Promise<void> {
   const { monthlyOccurrenceLimit: limit } = context.settings;
   const inputs = occurrencesUntil(context.now());

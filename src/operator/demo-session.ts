@@ -11,12 +11,12 @@ import {
 } from '../domains/sessions/recording-operations.ts';
 
 const EVENTS = 400;
-/** The run began this long ago; it takes less. */
+/** The run began this long ago, which is longer than it takes. */
 const RUN_MS = 60_000;
 const REPOSITORY = { id: '0a0f6cf2-92a1-4d5c-8f4b-2a6d2c7d9b11', name: 'shop', provider: 'github' };
 
 const SESSION = createSessionInput.parse({
-  title: 'Mend the coupon total',
+  title: 'Fix the coupon total',
   description: 'The total of a cart is wrong when two coupons are applied.',
   visibility: 'public',
   agent: 'coder',
@@ -44,7 +44,7 @@ const FAILED_EVENTS = [
       deltaType: 'text_delta',
       itemId: 'item_1',
       responsePhase: 'commentary',
-      accumulatedText: 'I look where the old shop keeps its invoices.',
+      accumulatedText: 'I will check where the old shop stores its invoices.',
     },
   },
   {
@@ -97,7 +97,7 @@ const PULL_REQUEST = {
   codeRepository: { ...REPOSITORY, owner: 'acme', baseBranch: 'main' },
 };
 
-/** One session that waits, one that failed, and one that runs, with a few hundred events. A runner could go on with the last. */
+/** Creates a waiting, a failed and a running session with a few hundred events. A runner could continue the last one. */
 export async function createDemoSessions(context: OperationContext): Promise<void> {
   await createSession(context, createSessionInput.parse(WAITING));
   await createFailedSession(context);
@@ -112,7 +112,7 @@ async function createFailedSession(context: OperationContext): Promise<void> {
   await transitionSession(context, { sessionId: id, state: 'failed' });
 }
 
-/** With a pull request. */
+/** The running session, with a pull request. */
 async function createRunningSession(context: OperationContext): Promise<void> {
   const { id } = await createSession(context, SESSION);
   await transitionSession(context, { sessionId: id, state: 'inProgress' });

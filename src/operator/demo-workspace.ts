@@ -11,7 +11,7 @@ import type { Dependencies } from '../gateway/dependencies.ts';
 const DEMO_DEFINITIONS = [
   {
     label: 'Product viewed',
-    description: 'A visitor looks at the page of a product.',
+    description: 'A visitor views the page of a product.',
     propertyDefinitions: [
       { label: 'Product id', type: 'string' },
       { label: 'Price', type: 'number' },
@@ -39,7 +39,7 @@ const DEMO_DEFINITIONS = [
   },
 ];
 
-/** A small workspace to try things on. Returns undefined when there is any organization already. */
+/** Creates a small demo workspace. Returns undefined if there is already an organization. */
 export async function createDemoWorkspace(dependencies: Dependencies): Promise<IssuedKey | undefined> {
   const em = dependencies.database.em.fork();
   if ((await em.count(Organization)) > 0) return undefined;

@@ -8,12 +8,12 @@ import { ensureMember } from '../domains/organizations/member-operations.ts';
 import { findOrCreateOrganization } from '../domains/organizations/operations.ts';
 import { findOrCreateUser } from '../domains/users/operations.ts';
 
-/** A key that the operator made, with its secret, and what was made along with it. */
+/** A key that the command line created, with its secret and the related objects. */
 export interface IssuedKey {
   readonly key: string;
   readonly keyId: ApiKeyId;
   readonly userId: UserId;
-  /** Null for an unbound key, as is the role. */
+  /** Null for an unbound key, like the role. */
   readonly organizationId: OrganizationId | null;
   readonly role: Role | null;
   readonly scopes: readonly Scope[];
@@ -28,19 +28,19 @@ export interface BoundKey extends IssuedKey {
 
 interface WantedKey {
   readonly email: string;
-  /** Slug of the organization that the user is to be a member of, and the key bound to; without one the key is unbound. */
+  /** Slug of the organization that the key is bound to, and its user a member of; without it the key is unbound. */
   readonly organization?: string | undefined;
-  /** Whether the key is unbound all the same. */
+  /** Whether the key is unbound although `organization` is given. */
   readonly allOrganizations?: boolean;
   readonly role?: Role | undefined;
-  /** All scopes when absent. */
+  /** By default all scopes. */
   readonly scopes?: readonly Scope[] | undefined;
   readonly name?: string | undefined;
 }
 
 /**
- * Issues a key to somebody who has none yet: finds or creates the user and the organization, and makes the one a member of the other. A user
- * new to the organization becomes `member`, or `admin` of an organization that is created here; without a role an existing one stays.
+ * Creates a key, and its user, organization and membership if they do not exist. A new member gets the role `member`, or `admin` in an
+ * organization that is created here; without a given role an existing one is unchanged.
  */
 export function createKeyFor(
   dependencies: Dependencies,
@@ -81,7 +81,7 @@ export async function createKeyFor(
       createdOrganization: found?.isNew ?? false,
     };
   });
-  // A role that is given may be lower than the one before.
+  // The given role may be lower than the existing one.
   if (role) await settleChanges(sql, [issued.userId]);
   return issued;
 }

@@ -6,13 +6,13 @@ import type { OrganizationTables } from '../domains/organizations/entity.ts';
 import type { SessionTables } from '../domains/sessions/entity.ts';
 import type { UserTables } from '../domains/users/entity.ts';
 
-/** What the command line lists: over all organizations, newest first, in constant memory. */
+/** Lists of the command line: all organizations, newest first, in constant memory. */
 
 const db = queriesOn<ApiKeyTables & OrganizationTables & SessionTables & UserTables>();
 
 const BATCH = 1_000;
 
-/** Where a list goes on: behind this row. */
+/** The position of a list: after this row. */
 interface Position {
   readonly id: string;
   readonly createdAt: string;
@@ -25,7 +25,7 @@ async function* pages<Row extends object>(
   let position: Position | undefined;
   for (;;) {
     const rows = await reader.all(queryAfter(position));
-    // A copy without the position, which is of no use to the reader.
+    // A copy without the position, which is internal.
     for (const { position: reached, ...row } of rows) {
       position = reached;
       yield row as unknown as Row;
@@ -48,7 +48,7 @@ const isInOrganization = (slug: RawBuilder<string>, organization: string | undef
 export interface KeyListOptions {
   readonly organization?: string | undefined;
   readonly email?: string | undefined;
-  /** Whether to list revoked and expired keys, too. */
+  /** Whether to include revoked and expired keys. */
   readonly all?: boolean | undefined;
   readonly at: Date;
 }

@@ -1,4 +1,4 @@
-/** Where progress is shown; `isTTY`: it is a terminal, where a line can be drawn again. */
+/** The output of progress; `isTTY`: a terminal, where a line can be overwritten. */
 export interface ProgressStream {
   readonly isTTY?: boolean;
   write(text: string): unknown;
@@ -9,8 +9,8 @@ const REDRAW_MS = 100;
 const LINE_MS = 5_000;
 
 /**
- * Shows how far something has come: a bar on a terminal, drawn at most ten times a second; elsewhere a line every 5 s, so that logs stay
- * short. `total` 0 counts as done; without one, how much there is, is not known, and only the note is shown.
+ * Shows progress: in a terminal as a bar, at most ten times a second; elsewhere as a line every 5 s, so that logs stay short. A `total` of 0
+ * counts as done; without `total` only the note is shown.
  */
 export function createProgress(
   stream: ProgressStream,
@@ -31,7 +31,7 @@ export function createProgress(
       shown = now();
       stream.write(lineOf(done, note));
     },
-    /** Draws the last state and leaves the line. */
+    /** Draws the final state and ends the line. */
     end(done: number, note: string): void {
       stream.write(stream.isTTY ? `${lineOf(done, note)}\n` : lineOf(done, note));
     },

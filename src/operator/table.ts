@@ -1,7 +1,7 @@
-/** Longer values are cut on a terminal; JSON has them whole. */
+/** Longer values are truncated in a terminal; JSON has them in full. */
 const MAX_WIDTH = 48;
 
-/** Rows as a table for people: a column for each property, as wide as its widest value. */
+/** Formats rows as a table: one column for each property, as wide as its longest value. */
 export function formatTable(rows: readonly object[]): string {
   const [first] = rows;
   if (!first) return '(none)\n';
@@ -22,7 +22,7 @@ export function formatTable(rows: readonly object[]): string {
 
 function cellOf(value: unknown): string {
   const text = textOf(value)
-    // A control character would move the cursor.
+    // Control characters would move the cursor.
     .replaceAll(/\p{Cc}/gu, ' ');
   return text.length > MAX_WIDTH ? `${text.slice(0, MAX_WIDTH - 1)}…` : text;
 }

@@ -59,7 +59,7 @@ test.for([
   [['keys', 'create', '--organization', 'acme'], '--email: is required'],
   [
     ['keys', 'create', '--email', 'a@example.com', '--role', 'admin'],
-    '--role: needs --organization, since it is the role in one',
+    '--role: needs --organization, because it is a role in an organization',
   ],
   [['keys', 'create', '--email', 'nobody', '--organization', 'acme'], '--email: must be an e-mail address'],
   [

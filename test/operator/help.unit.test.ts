@@ -5,7 +5,7 @@ test('the help of a command says how it is called, what it does, and what its op
   expect(helpOf('subscriptions set')).toMatchInlineSnapshot(`
     "Usage: npm run --silent cli -- subscriptions set --organization SLUG --family F --level L
 
-    change what an organization has subscribed to
+    change a subscription of an organization
 
       --family F  marketing, sales, service, content, data, revenue
       --level L   free, starter, professional, enterprise
@@ -14,7 +14,7 @@ test('the help of a command says how it is called, what it does, and what its op
   expect(helpOf('migrate')).toMatchInlineSnapshot(`
     "Usage: npm run --silent cli -- migrate
 
-    bring the database up to this version
+    migrate the database to this version
     "
   `);
 });

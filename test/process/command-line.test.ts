@@ -58,20 +58,20 @@ test('without a command: the usage, and status 1; with --help status 0', async (
   expect(asked.stdout).toMatchInlineSnapshot(`
     "Usage: npm run --silent cli -- <command>
 
-      migrate             bring the database up to this version
-      keys create         issue an API key; creates user and organization when absent
+      migrate             migrate the database to this version
+      keys create         create an API key, and its user and organization if they do not exist
       keys list           list API keys, newest first
       keys revoke         revoke an API key
       organizations list  list organizations, newest first
       users list          list users, newest first
       sessions list       list sessions, newest first
-      subscriptions set   change what an organization has subscribed to
-      events import       append the events of a file to a session; run again, it goes on where it was
-      events prune        delete the oldest events of sessions; needs an age or a session
+      subscriptions set   change a subscription of an organization
+      events import       append the events of a file to a session; if it is interrupted, run it again to continue
+      events prune        delete the oldest events of sessions; requires an age or a session
       secrets rotate      encrypt every secret and stored answer under the first key of ENCRYPTION_KEYS
       seed                create the demo workspace in an empty database
 
-    --help after a command lists its options; --version names this version.
+    --help after a command lists its options; --version prints the version.
     "
   `);
 });

@@ -81,7 +81,7 @@ describe('on its own data directory', () => {
       .replace(VERSION, 'VERSION');
     expect(anonymous).toMatchInlineSnapshot(`
       "
-        Open this and you are signed in (once, within 10 minutes):
+        Open this link to sign in (once, within 10 minutes):
 
           URL/sign-in?token=TOKEN
 
@@ -91,7 +91,7 @@ describe('on its own data directory', () => {
           GraphiQL        URL/graphql
           REST reference  URL/docs
           Version         VERSION
-          API key         KEY   (shown this once)
+          API key         KEY   (shown only once)
 
           curl URL/events/2026-03/event-definitions -H "Authorization: Bearer KEY"
 
@@ -127,7 +127,7 @@ describe('on its own data directory', () => {
           GraphiQL        URL/graphql
           REST reference  URL/docs
           Version         VERSION
-          API key         make one with: npm run --silent cli -- keys create --email you@example.com --organization demo
+          API key         create one with: npm run --silent cli -- keys create --email you@example.com --organization demo
 
           curl URL/events/2026-03/event-definitions -H "Authorization: Bearer $KEY"
 

@@ -1,7 +1,7 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
 
-/** Locks a name until the transaction ends: what may happen only one after the other, and has no row to lock. */
+/** Locks a name until the transaction ends, to serialize work that has no row to lock. */
 export async function lockName(em: EntityManager, name: string): Promise<void> {
   await em
     .getKysely()

@@ -3,8 +3,8 @@ import type { PoolClient } from 'pg';
 type Query = (...given: unknown[]) => unknown;
 
 /**
- * Makes the promises of a connection's queries here. The driver makes its own with a function that it assigns to a property, and V8 puts such
- * functions among old objects at once: the rows of each query stayed until the next major collection (docs/decisions/short-lived-objects.md).
+ * Creates the promises of a connection's queries. The driver assigns a function expression to a property for each promise, which V8 allocates
+ * as an old object, so the rows of each query stayed until the next major collection (docs/decisions/short-lived-objects.md).
  */
 export function makePromises(client: PoolClient): void {
   const query: Query = client.query.bind(client);
@@ -18,18 +18,18 @@ export function makePromises(client: PoolClient): void {
   });
 }
 
-/** A cursor, which sends its statements itself. */
+/** Whether it is a cursor, which sends its own statements. */
 function isSubmittable(query: unknown): boolean {
   return typeof query === 'object' && query !== null && 'submit' in query;
 }
 
-/** With the stack of whoever asked, in place of that of the socket. */
+/** Throws the error with the stack of the caller instead of that of the socket. */
 function rethrowHere(error: unknown): never {
   if (error instanceof Error) Error.captureStackTrace(error);
   throw error;
 }
 
-/** Puts something behind the promise of each query. Queries with a callback are the driver's own, and stay as they are. */
+/** Adds a continuation to the promise of each query. Queries with a callback belong to the driver and stay unchanged. */
 export function followQueries(
   client: PoolClient,
   follow: (result: Promise<unknown>, query: unknown) => Promise<unknown>,

@@ -1,7 +1,7 @@
-/** Properties of a row to read; undefined for all of them. */
+/** The properties of a row to read; undefined for all. */
 export type Columns<Row> = readonly (keyof Row & string)[] | undefined;
 
-/** The columns that a query reads: those asked for and those it needs anyway, each once; all of the table where none are named. */
+/** The requested columns and those that the query itself needs, without duplicates; all columns if none are requested. */
 export function withColumns<Row>(
   asked: Columns<Row>,
   all: readonly (keyof Row & string)[],
@@ -10,8 +10,8 @@ export function withColumns<Row>(
   return asked ? [...new Set([...always, ...asked])] : all;
 }
 
-/** A row of what is known already, where no more is selected of it. */
+/** A row of known values, if no other column is selected. */
 export function ifKnown<Row>(known: Partial<Row>, selected: Columns<Row>): Row | undefined {
-  // Rows have the columns that were asked for.
+  // The row has the requested columns.
   return selected?.every((name) => name in known) ? (known as Row) : undefined;
 }

@@ -14,7 +14,7 @@ export const MIGRATIONS = fileURLToPath(new URL('../../../migrations', import.me
 const MIGRATION_OPTIONS = {
   path: MIGRATIONS,
   snapshotName: '.snapshot',
-  // Only `npm run migration:create` writes the snapshot: a gateway that migrates leaves its own checkout alone.
+  // Only `npm run migration:create` writes the snapshot; a gateway does not change its files.
   snapshotOnMigrate: false,
   emit: 'ts',
   disableForeignKeys: false,
@@ -27,17 +27,17 @@ export const CONNECTION_WAIT_MS = 5_000;
 export interface DatabaseOptions {
   readonly url: string;
   readonly entities: EntityClass<object>[];
-  /** Whether `url` leads to a pooler that gives each transaction another connection: then nothing may depend on a session. */
+  /** Whether `url` is a pooler that uses another server connection for each transaction, so that nothing may depend on a session. */
   readonly isPooled?: boolean;
-  /** The database without that pooler. */
+  /** The database without the pooler. */
   readonly directUrl?: string | undefined;
   readonly poolMax?: number;
   readonly waitMs?: number | undefined;
-  /** Sees every pool before its first connection. */
+  /** Called with every pool before its first connection. */
   readonly onPool?: ((pool: Pool) => void) | undefined;
 }
 
-/** Connects lazily: no statement is sent before the first one is asked for. Nothing but the given URL is dialled. */
+/** Connects lazily, with the first statement, and only to the given URL. */
 export async function openDatabase({
   url,
   entities,
@@ -52,19 +52,19 @@ export async function openDatabase({
     entities,
     extensions: [Migrator],
     namingStrategy: UnderscoreNamingStrategy,
-    // A database that is missing is the operator's to make; and nothing is dialled only to look for it.
+    // The operator creates the database. This also avoids a connection that only checks whether it exists.
     ensureDatabase: false,
-    // Every request works on its own fork; the global manager is for start and stop alone.
+    // Every request uses its own fork; the global manager is only for start and stop.
     allowGlobalContext: false,
     forceUtcTimezone: true,
     pool: { min: 0, max: poolMax, idleTimeoutMillis: 30_000 },
     driverOptions: {
-      // With its parameters, such as `sslmode`.
+      // Including its parameters, such as `sslmode`.
       connectionString: url,
       connectionTimeoutMillis: waitMs,
       application_name: 'gateway',
       types: WIRE_TYPES,
-      // With a connection end the statements prepared on it, among them those of texts that do not come any more.
+      // Closing a connection also frees its prepared statements, including those that are no longer used.
       maxLifetimeSeconds: 600,
       ...(!isPooled && { onConnect: (client: PoolClient) => setUpSession(client, waitMs) }),
       onPoolCreated: (pool: Pool) => {
@@ -89,20 +89,20 @@ function setUpPool(pool: Pool, isPooled: boolean): void {
 const STATEMENT_MS = 30_000;
 
 /**
- * Settings of a session. Times are read fastest in UTC; and a waiting statement or a forgotten transaction must end by itself, or the locks of a
- * dead client would stay.
+ * Session settings. Times in UTC are parsed fastest. The timeouts end waiting statements and idle transactions, which would otherwise keep the
+ * locks of a dead client.
  */
 const SESSION = `set time zone 'UTC'; set statement_timeout = ${STATEMENT_MS}; set idle_in_transaction_session_timeout = ${STATEMENT_MS}`;
 
-/** Makes the settings by a statement ahead of all others: as startup parameters, some proxies and poolers would refuse them. */
+/** Sends the settings as the first statement: some proxies and poolers refuse them as startup parameters. */
 async function setUpSession(client: PoolClient, waitMs: number): Promise<void> {
   const timer = setTimeout(() => cut(client), waitMs);
   await client.query(SESSION).finally(() => clearTimeout(timer));
 }
 
 /**
- * Behind a pooler there is no session to set a timeout for, so the client gives a statement up: it closes the connection, and the pooler
- * then closes its own, which rolls back.
+ * Behind a pooler a session cannot have a timeout. The client therefore closes the connection of a statement that takes too long; the pooler
+ * then closes its server connection, which rolls back.
  */
 function boundStatements(client: PoolClient): void {
   followQueries(client, (result) => {
@@ -122,8 +122,8 @@ class UnconfirmedCommitError extends Error {
 }
 
 /**
- * Under synchronous replication a commit waits for a standby. When a timeout ends that wait, PostgreSQL answers with success and a warning,
- * which the driver does not look at; but what no standby has is not to be acknowledged.
+ * Under synchronous replication a commit waits for a standby. If a timeout ends that wait, PostgreSQL reports success with a warning, which
+ * the driver ignores. Such a commit must not be acknowledged.
  */
 function refuseUnconfirmed(client: PoolClient): void {
   let isUnconfirmed = false;
@@ -139,17 +139,16 @@ function refuseUnconfirmed(client: PoolClient): void {
 }
 
 /**
- * A list as an array literal, every element in quotation marks. The mapper's own leaves most of them bare, where PostgreSQL drops spaces
- * around text, takes NULL for null, and refuses text of nothing but spaces.
+ * Serializes a list as an array literal with quoted elements. The mapper leaves most of them unquoted: PostgreSQL then trims text, reads NULL
+ * as null, and refuses blank text.
  */
 function marshallArray(values: readonly unknown[]): string {
   return `{${values.map((value) => `"${String(value).replaceAll(/["\\]/g, '\\$&')}"`).join(',')}}`;
 }
 
 /**
- * The query builder never gives a connection back whose `begin` or `rollback` has failed, and each such loss would leave the pool one smaller.
- * So one that could not begin is given back here. And a rollback always succeeds: a connection that is lost has rolled back, and the pool
- * throws the ended connection away.
+ * The query builder never releases a connection whose `begin` or `rollback` has failed, which would shrink the pool. This releases it if
+ * `begin` fails, and lets `rollback` always succeed: a lost connection has been rolled back, and the pool discards it.
  */
 function giveBackAlways(client: PoolClient): void {
   const endQuietly = async () => {

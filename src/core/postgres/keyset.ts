@@ -4,11 +4,11 @@ import { ValidationError, invalid } from '../errors.ts';
 import { snake } from './queries.ts';
 
 /**
- * Keyset pagination: a cursor is the sort key of a row, so a page costs the same however deep it lies, and cursors stay valid while rows
- * come and go. Cursors are opaque to callers and hostile to us: each is checked against its ordering before it comes near a statement.
+ * Keyset pagination: a cursor is the sort key of a row, so a page costs the same at any depth, and cursors stay valid when rows are added or
+ * deleted. Cursors are opaque to callers and untrusted: each is checked against its ordering before it is used in a statement.
  */
 
-/** A total order: columns, the last of which is unique among the rows, all in one direction. */
+/** A total order: columns in one direction, the last of which is unique. */
 export interface Ordering<Row> {
   /** Distinguishes cursors of different orderings. */
   readonly name: string;
@@ -32,7 +32,7 @@ interface OrderColumn<Row> {
   readonly type: 'text' | 'timestamptz';
 }
 
-/** The ordering by one of the columns, and the id behind it. `prefix` is that of the table: `k.`; `name` tells cursors of other lists apart. */
+/** The ordering by one of the columns, then by id. `prefix` is that of the table: `k.`; `name` distinguishes cursors of other lists. */
 export function orderingBy<Row extends { readonly id: string }, Field extends string>(
   { name, prefix, columns }: { name: string; prefix: string; columns: Readonly<Record<Field, OrderColumn<Row>>> },
   { field, direction }: Order<Field>,
@@ -49,28 +49,28 @@ export function orderingBy<Row extends { readonly id: string }, Field extends st
   };
 }
 
-/** Which page of a list: how many rows, from which end, and between which cursors. */
+/** The page of a list: number of rows, direction, and cursors. */
 export interface PagePlan<Row> {
-  /** One more than the page, to learn whether more follow. */
+  /** One more than the page, to find out whether more rows follow. */
   readonly limit: number;
-  /** What the text of the paged query depends on, and the values in it. */
+  /** Identifies the text of the paged query, and its values. */
   readonly shape: string;
   readonly values: PageValues;
-  /** With `value`, as a part of a prepared query, to which `values` are given. */
+  /** Adds the page to a query; with `value`, to a prepared query, which is executed with `values`. */
   readonly apply: <Query extends PagedQuery<Query>>(query: Query, value?: PageValue) => Query;
-  /** Numbers the rows in the order in which they are read, from 1. */
+  /** The number of each row in reading order, from 1. */
   readonly place: RawBuilder<number>;
   readonly toPage: (rows: readonly Row[]) => Page<Row>;
 }
 
-/** The values of a page under the names by which a prepared query finds them: the limit, and those of the cursors. */
+/** The values of a page, named as a prepared query refers to them: the limit, and those of the cursors. */
 export interface PageValues {
   readonly 'page.limit': number;
   readonly [cursor: `page.${'after' | 'before'}.${number}`]: string;
 }
 type PageValue = <Name extends keyof PageValues>(name: Name) => RawBuilder<PageValues[Name]>;
 
-/** The part of a query builder that makes a page of its rows. */
+/** The methods of a query builder that add a page. */
 export interface PagedQuery<Query> {
   where(condition: Expression<SqlBool>): Query;
   orderBy(order: Expression<unknown>): Query;
@@ -80,8 +80,8 @@ export interface PagedQuery<Query> {
 const BOUNDS = ['after', 'before'] as const;
 
 /**
- * Plans a page, apart from the rows it is of.
- * @throws ValidationError when a bound or a cursor is not acceptable.
+ * Plans a page, independent of its rows.
+ * @throws ValidationError if a bound or a cursor is invalid.
  */
 export function planPage<Row>(
   ordering: Ordering<Row>,
@@ -128,8 +128,8 @@ function sizeOf(page: PageArguments, max: number): { backward: boolean; size: nu
 }
 
 /**
- * Whether a page is read from its end. `first` always has a value, since the schema has its default: that one does not contradict `last`.
- * @throws ValidationError for both.
+ * Whether a page is read from the end. `first` is always set, because the schema has a default; the default does not conflict with `last`.
+ * @throws ValidationError if both are given.
  */
 export function isBackward({ first, last }: PageArguments): boolean {
   if (last == null) return false;
@@ -138,13 +138,13 @@ export function isBackward({ first, last }: PageArguments): boolean {
   return true;
 }
 
-/** The page that has the same rows where the list runs the other way. */
+/** The page with the same rows in a list in the opposite direction. */
 export function mirrored(page: PageArguments): PageArguments {
   const { first, last, after: before, before: after } = page;
   return isBackward(page) ? { first: last, after, before } : { last: first ?? DEFAULT_PAGE_SIZE, after, before };
 }
 
-/** Likewise what was read of it. */
+/** The rows of such a page, reversed. */
 export function mirroredPage<Row>({ rows, hasNextPage, hasPreviousPage, cursorOf }: Page<Row>): Page<Row> {
   return { rows: rows.toReversed(), hasNextPage: hasPreviousPage, hasPreviousPage: hasNextPage, cursorOf };
 }
@@ -183,10 +183,10 @@ export interface Page<Row> {
   readonly cursorOf: (row: Row) => string;
 }
 
-/** A page, and the way to learn how long the whole list is. */
+/** A page, and a function that counts the whole list. */
 export interface CountedPage<Row> {
   readonly page: Page<Row>;
-  /** Counts all that fit the filter; costs a statement when asked for. */
+  /** Counts all rows that match the filter; costs a statement. */
   readonly total: () => Promise<number>;
 }
 
@@ -208,7 +208,7 @@ const VALUE_OF = {
     .max(1000)
     .refine((value) => !value.includes('\0')),
   uuid: z.uuid(),
-  // As `toIsoString` writes it; PostgreSQL knows no year 0.
+  // As `toIsoString` writes it; PostgreSQL has no year 0.
   timestamptz: z.iso.datetime({ precision: 3 }).refine((value) => !value.startsWith('0000')),
 };
 
@@ -225,7 +225,7 @@ function parseCursor<Row>(ordering: Ordering<Row>, cursor: string, argument: str
 function decode(cursor: string): unknown {
   try {
     const bytes = Buffer.from(cursor, 'base64url');
-    // Decoders skip what they do not know; a cursor is taken only as it was given out.
+    // Decoders ignore unknown characters, so a cursor is accepted only in exactly the form in which it was issued.
     return cursor.length > 4096 || bytes.toString('base64url') !== cursor ? undefined : JSON.parse(bytes.toString());
   } catch {
     return undefined;

@@ -3,21 +3,21 @@ import { getHeapStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { DomainError } from '../errors.ts';
 
-/** An answer that takes more than this of the database, or of memory, is large. */
+/** An answer is large if it needs more bytes than this from the database or in memory. */
 export const LARGE_BYTES = 2 * 1024 * 1024;
 
-/** How long a large answer waits for those before it. */
+/** Maximum time that a large answer waits for earlier ones. */
 const WAIT_MS = 5_000;
 
 /**
- * Large answers are made one after the other: each takes memory by the ten megabytes, and holds the event loop while its text is made. Who waits
- * holds neither a connection nor what it has read.
+ * Large answers are produced one at a time: each needs tens of megabytes and blocks the event loop while it is serialized. A waiting request
+ * keeps neither a connection nor data.
  */
 export class LargeAnswers {
   #isTaken = false;
   readonly #waiting: (() => void)[] = [];
 
-  /** What ends it; undefined while another one is made. */
+  /** Returns the function that ends it; undefined while another one is in progress. */
   tryTake(): (() => void) | undefined {
     if (this.#isTaken) return undefined;
     this.#isTaken = true;
@@ -34,12 +34,12 @@ export class LargeAnswers {
     };
   }
 
-  /** @throws DomainError 503 with `Retry-After` when its turn does not come in time. */
+  /** @throws DomainError 503 with `Retry-After` if it has to wait for too long. */
   async take(): Promise<() => void> {
     if (this.#isTaken) await this.#turn();
     this.#isTaken = false;
     const end = this.tryTake();
-    // Others are answered between two large ones.
+    // Allow other requests to run between two large answers.
     await nextTurn();
     return end ?? (() => undefined);
   }
@@ -52,7 +52,7 @@ export class LargeAnswers {
       };
       const timer = setTimeout(() => {
         this.#waiting.splice(this.#waiting.indexOf(next), 1);
-        const message = 'too many large answers are asked for at the moment; try again, or ask for smaller ones';
+        const message = 'too many large answers are being produced; try again, or request smaller ones';
         reject(new DomainError('unavailable', message, { headers: { 'Retry-After': '1' } }));
       }, WAIT_MS);
       this.#waiting.push(next);
@@ -60,22 +60,22 @@ export class LargeAnswers {
   }
 }
 
-/** With less in use nothing is collected. */
+/** Below this memory use nothing is collected. */
 const COLLECT_ABOVE_BYTES = 96 * 1024 * 1024;
 
 type Collect = (options: { type: 'major'; execution: 'async' }) => Promise<void>;
 let collect: Collect | undefined;
 
 /**
- * Collects what the last large answer has left, where it is much. V8 would let it lie, since it may take gigabytes, while the next ones are made. The
- * collection takes as long as what is in use is large, which is little.
+ * Runs a garbage collection after a large answer if it left much garbage. V8 would not collect it before the next large answers are produced,
+ * because its heap may grow to gigabytes. The collection is fast, because little memory is live.
  */
 async function collected(): Promise<void> {
   const { used_heap_size: used, external_memory: external } = getHeapStatistics();
   if (used + external < COLLECT_ABOVE_BYTES) return;
   if (!collect) {
     setFlagsFromString('--expose-gc');
-    // A context that is made now has the function.
+    // A new context has the function.
     collect = runInNewContext('gc') as Collect;
   }
   await collect({ type: 'major', execution: 'async' });

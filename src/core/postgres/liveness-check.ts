@@ -2,13 +2,13 @@ import type { Socket } from 'node:net';
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
 import pg, { type Pool, type PoolClient } from 'pg';
 
-/** While connections are in use, the database is asked this often whether it still answers. */
+/** Interval of the check while connections are in use. */
 const BEAT_MS = 1_000;
-/** While it is away, it is looked for this often. */
+/** Interval of the check while the database is away. */
 const SEARCH_MS = 500;
 const ASK = 'select 1';
 
-/** What is thrown in place of waiting for a database that does not answer; SQLSTATE 08006, connection failure. */
+/** Thrown instead of waiting for a database that does not answer; SQLSTATE 08006, connection failure. */
 class DatabaseSilentError extends Error {
   override readonly name = 'DatabaseSilentError';
   readonly code = '08006';
@@ -19,17 +19,10 @@ class DatabaseSilentError extends Error {
 }
 
 /**
- * Keeps a pool from waiting for a database that says nothing: one that is paused, or behind a network that swallows packets. A refused
- * or broken connection fails by itself, a silent one would hold its request until the operating system gives up, a quarter of an hour
- * later. So while connections are in use, a separate connection asks `select 1` every second. When that is answered neither there nor on a
- * fresh one, and nothing has come over another connection meanwhile, all connections of the pool are cut, so that what waits on them fails,
- * and new requests fail at once, until the database answers again. A long statement is no silence, and neither is a database so busy that it
- * answers some and lets others wait.
- *
- * Behind a pooler the question may wait for one of its connections. So that is asked which answers at once unless it is away: the pooler for a
- * login, and the database at `directUrl`.
- *
- * @param silenceMs How long a database may be silent, beats included: each of the two answers may take half of what a beat leaves of it.
+ * Detects a silent database: one that is paused, or behind a network that drops packets. While connections are in use, a separate connection
+ * sends `select 1` every second. If neither it nor a fresh connection is answered, and no data arrives on others, all connections are closed,
+ * and new requests fail until the database answers. Behind a pooler, the pooler is asked for a login and the database at `directUrl`.
+ * @param silenceMs Maximum silence, including the interval; each of the two answers may take half of the rest.
  */
 export function watchLiveness(pool: Pool, silenceMs: number, directUrl?: string): void {
   const liveness = new Liveness(pool, (silenceMs - BEAT_MS) / 2, directUrl);
@@ -46,7 +39,7 @@ export function watchLiveness(pool: Pool, silenceMs: number, directUrl?: string)
 
 class Liveness {
   readonly #pool: Pool;
-  /** How long each of the two answers may take. */
+  /** Maximum time for each of the two answers. */
   readonly #patienceMs: number;
   readonly #directUrl: string | undefined;
   readonly #clients = new Set<PoolClient>();
@@ -84,7 +77,7 @@ class Liveness {
 
   async #beat(): Promise<void> {
     if (await this.#isAnswering()) return;
-    // One connection may be lost alone: a fresh one is asked before the database is given up, and the others are listened to.
+    // A single connection may be lost, so a fresh one is tried, and traffic on the others is observed, before the database counts as away.
     const heard = new Map(Array.from(this.#clients, (client) => [client, bytesFrom(client)]));
     if (await this.#isReachable()) return;
     if (Array.from(this.#clients).some((client) => bytesFrom(client) > (heard.get(client) ?? 0))) return;
@@ -113,7 +106,7 @@ class Liveness {
   }
 }
 
-/** Whether the pooler takes a login, and the database behind it answers. */
+/** Whether the pooler accepts a login and the database behind it answers. */
 async function isReachable({ options }: Pool, directUrl: string, patienceMs: number): Promise<boolean> {
   const asked = [new pg.Client(options), new pg.Client({ ...options, connectionString: directUrl })].map(
     async (client) => {
@@ -128,23 +121,23 @@ async function isReachable({ options }: Pool, directUrl: string, patienceMs: num
   return (await Promise.all(asked)).every(Boolean);
 }
 
-/** A connection like those of the pool, which is not counted among them. It holds no process back from its end. */
+/** A connection with the options of the pool that is not part of it. It does not keep the process alive. */
 export function createProbe({ options }: Pool): pg.Client {
-  // The types leave out `unref`.
+  // The types lack `unref`.
   const client = new pg.Client(options) as pg.Client & { unref(): void };
   client.on('error', () => undefined);
   client.unref();
   return client;
 }
 
-/** Whether the database has said anything in time. What it says by itself, be it that it has too many connections, is an answer. */
+/** Whether the database has answered in time. An error from the server, such as too many connections, is an answer. */
 async function answersInTime(asked: Promise<unknown>, patienceMs: number): Promise<boolean> {
   const answer = asked.then(
     () => true,
     (error: unknown) => error instanceof pg.DatabaseError && !error.code?.startsWith('57P'),
   );
   const timeout = delay(patienceMs, undefined, { ref: false }).then(async () => {
-    // A process that was held up itself finds the time gone by and the answer there, unread.
+    // If this process itself was blocked, the time is over although the answer has arrived but is unread.
     await nextTurn();
     await nextTurn();
     return false;
@@ -152,18 +145,18 @@ async function answersInTime(asked: Promise<unknown>, patienceMs: number): Promi
   return Promise.race([answer, timeout]);
 }
 
-/** How much has come over a connection so far. */
+/** Bytes received on a connection so far. */
 function bytesFrom(client: PoolClient): number {
   return socketOf(client).bytesRead;
 }
 
-/** Closes a connection at once, without the usual last message: the other side does not answer. */
+/** Closes a connection at once, without the usual final message, because the peer does not answer. */
 export function cut(client: pg.Client | PoolClient): void {
-  // The driver's own way out, `end`, would wait for the other side.
+  // `end` of the driver would wait for the peer.
   socketOf(client).destroy();
 }
 
-/** The types leave it out. */
+/** The types lack it. */
 function socketOf(client: pg.Client | PoolClient): Socket {
   return (client as unknown as { connection: { stream: Socket } }).connection.stream;
 }

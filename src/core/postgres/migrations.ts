@@ -3,17 +3,17 @@ import type { EntityManager } from '@mikro-orm/postgresql';
 import { migrateJobs } from '../jobs.ts';
 import { type Database, MIGRATIONS } from './connections.ts';
 
-/** Any constant will do, as long as every gateway takes the same: gateways that start together migrate one after the other. */
+/** Any constant that all gateways share: gateways that start together migrate one after another. */
 const MIGRATION_LOCK = 4_021_956_313;
 
 export interface SchemaDifference {
-  /** Migrations that this version has and the database has not run. */
+  /** Migrations of this version that have not run on the database. */
   readonly pending: readonly string[];
-  /** Migrations that the database has run and this version does not have: its schema is that of a newer version. */
+  /** Migrations that have run on the database and are unknown to this version: the schema is newer. */
   readonly unknown: readonly string[];
 }
 
-/** How the database's schema differs from the one that this version needs. */
+/** Compares the schema of the database with the one that this version needs. */
 export async function compareSchema(em: EntityManager): Promise<SchemaDifference> {
   const files = (await readdir(MIGRATIONS))
     .filter((file) => /^Migration\d+.*\.ts$/.test(file))
@@ -30,7 +30,7 @@ export async function compareSchema(em: EntityManager): Promise<SchemaDifference
   };
 }
 
-/** Brings the schema up to this code, and that of the job queues. An up-to-date database costs some small statements. Safe to run in many processes at once. */
+/** Migrates the schema and the job queues. If nothing is to do, it costs a few small statements. Safe to run in many processes at once. */
 export async function migrate(database: Database): Promise<void> {
   if ((await compareSchema(database.em.fork())).pending.length > 0) await migrateTables(database);
   await migrateJobs(await database.driver.getConnection().getNativeClient());

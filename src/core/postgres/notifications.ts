@@ -6,22 +6,21 @@ import { prepared, queriesOn } from './queries.ts';
 import type { Sql } from './sql.ts';
 
 /**
- * Notifies other parts of the system, in this process and in others on the same database, that something has happened: a topic, no content.
- * A hint, not a queue: who is notified reads the store again, and reads it now and then without a notification. So nothing is lost when a
- * notification is.
+ * Notifies other code, in this process and in others on the same database, that something has changed. A notification is only a topic without
+ * content. Subscribers read the database again, and also poll it, so a lost notification loses no data.
  */
 export interface Notifier {
-  /** Returns at once; to be called after the commit of the change. */
+  /** Returns at once; call it after the commit of the change. */
   publish(topic: string): void;
-  /** Calls `listener` for each notification, and once after a connection was lost and found. Returns how to end that. */
+  /** Calls `listener` for each notification, and once after a lost connection was restored. Returns a function that unsubscribes. */
   subscribe(topic: string, listener: () => void): () => void;
   close(): Promise<void>;
 }
 
 const CHANNEL = 'gateway';
-/** Notifications that come together leave together, because commits that notify wait for each other. */
+/** Notifications within this time are sent together, because commits with notifications wait for each other. */
 const COALESCE_MS = 5;
-/** PostgreSQL takes payloads below 8000 bytes. */
+/** PostgreSQL limits payloads to less than 8000 bytes. */
 const TOPICS_PER_PAYLOAD = 100;
 const RECONNECT_MS = 500;
 const CONNECT_MS = 5_000;
@@ -34,7 +33,7 @@ export interface NotifierOptions {
   readonly url: string;
   readonly sql: Sql;
   readonly log: Pick<Logger, 'warn'>;
-  /** Sees errors of the connection that listens. */
+  /** Called with errors of the listening connection. */
   readonly onError?: (error: unknown) => void;
 }
 
@@ -42,12 +41,12 @@ export function createNotifier(options: NotifierOptions): Notifier {
   return new PostgresNotifier(options);
 }
 
-/** The connection that listens is opened with the first subscription. */
+/** The listening connection is opened with the first subscription. */
 class PostgresNotifier implements Notifier {
   readonly #options: NotifierOptions;
   readonly #listeners = new Map<string, Set<() => void>>();
   readonly #outgoing = new Set<string>();
-  /** Goes ahead of the topics: who publishes has woken its own listeners. */
+  /** Precedes the topics of a payload: a process ignores its own notifications, because it has already called its listeners. */
   readonly #origin = randomUUID();
   #timer: NodeJS.Timeout | undefined;
   #connection: pg.Client | undefined;
@@ -104,7 +103,7 @@ class PostgresNotifier implements Notifier {
     try {
       await client.connect();
       await client.query(`listen ${CHANNEL}`);
-      // What happened before this moment may have been missed.
+      // Notifications before this time may have been missed.
       for (const topic of this.#listeners.keys()) this.#wake(topic);
     } catch (error) {
       this.#report(error, 'cannot listen');
@@ -124,7 +123,7 @@ class PostgresNotifier implements Notifier {
       const [from, ...topics] = payload.split(' ');
       if (from !== this.#origin) for (const topic of topics) this.#wake(topic);
     });
-    // Both a failed start and a later loss end here, once.
+    // Both a failed start and a later loss reach this code, once.
     client.once('end', () => this.#reconnect(client));
     client.on('error', (error) => {
       this.#report(error, 'listening connection lost');

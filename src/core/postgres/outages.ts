@@ -5,9 +5,9 @@ import { followQueries } from './client-queries.ts';
 import { databaseTrouble } from './failures.ts';
 import { createProbe } from './liveness-check.ts';
 
-/** Logs an outage of the database as two lines: one when it is away, one when it is back. */
+/** Logs an outage of the database with two lines: one when it begins and one when it ends. */
 export interface Outages {
-  /** Takes an error from anywhere. One that may mean an outage has the database asked whether it is away. */
+  /** Called with any error. If it may mean an outage, the database is checked. */
   readonly note: (error: unknown) => void;
   /** Whether the database is away, as far as is known. */
   isAway(): boolean;
@@ -18,15 +18,15 @@ export interface OutageOptions {
   readonly searchMs?: number;
 }
 
-/** While the database is away, it is asked this often. */
+/** Interval of checks while the database is away. */
 const SEARCH_MS = 500;
-/** A database that comes and goes gets this many lines in a minute; the others are logged at debug. */
+/** Maximum number of warnings a minute for a database that comes and goes; the others are logged at debug. */
 const MAX_LINES = 4;
 const MINUTE_MS = 60_000;
 
 /**
- * Watches a pool. An error of a connection may concern that connection alone, so an outage is logged only when a new connection cannot be made
- * either, or leads to a server that takes no writes.
+ * Watches a pool. An error may concern only its connection, so an outage is logged only if a new connection fails too, or the server accepts
+ * no writes.
  */
 export function watchOutages(pool: Pool, { log, searchMs = SEARCH_MS }: OutageOptions): Outages {
   const lines = limitLines(log);
@@ -56,7 +56,7 @@ export function watchOutages(pool: Pool, { log, searchMs = SEARCH_MS }: OutageOp
   return { note, isAway: () => isAway };
 }
 
-/** Has every failure of the pool's connections noted. */
+/** Reports every failure of the connections of a pool. */
 function onFailure(pool: Pool, note: Outages['note']): void {
   pool.on('connect', (client) => {
     client.on('error', note);
@@ -81,7 +81,7 @@ function onFailure(pool: Pool, note: Outages['note']): void {
   });
 }
 
-/** Asks on a new connection. @returns why the database cannot serve. */
+/** Checks with a new connection. @returns why the database cannot serve. */
 async function ask(pool: Pool): Promise<string | undefined> {
   const client = createProbe(pool);
   try {
@@ -93,7 +93,7 @@ async function ask(pool: Pool): Promise<string | undefined> {
     if (rows[0]?.isStandby === true) return 'the server is a standby';
     return rows[0]?.isReadOnly === true ? 'the database takes no writes (default_transaction_read_only)' : undefined;
   } catch (error) {
-    // A database that refuses a connection in words, such as that it has too many, is not away.
+    // A database that refuses a connection with a message, for example because it has too many, is not away.
     return databaseTrouble(error) === 'busy' ? undefined : sentenceOf(error);
   } finally {
     client.end().catch(() => undefined);
@@ -101,12 +101,12 @@ async function ask(pool: Pool): Promise<string | undefined> {
 }
 
 function sentenceOf(error: unknown): string {
-  // A host with several addresses fails with one error for each, and no message.
+  // For a host with several addresses the error has no message, but one error for each address.
   const causes = error instanceof AggregateError ? error.errors : [error];
   return causes.map((cause: unknown) => (cause instanceof Error ? cause.message : String(cause))).join('; ');
 }
 
-/** A log for which only some lines a minute are warnings; a warning says how many lines before it were not. */
+/** A log that warns only a few times a minute; a warning states how many lines before it were only logged at debug. */
 export function limitLines(log: Pick<Logger, 'warn' | 'debug'>, max = MAX_LINES): Pick<Logger, 'warn'> {
   let times: number[] = [];
   let withheld = 0;

@@ -4,7 +4,7 @@ import type { Page, PagePlan } from './keyset.ts';
 import type { Sql } from './sql.ts';
 import { listOf, queriesOn } from './queries.ts';
 
-/** Where a row stands: below which parent, and in which place of its page. */
+/** The position of a row: its parent, and its number in the page. */
 interface Placed {
   readonly parentId: string;
   readonly place: number;
@@ -13,8 +13,8 @@ interface Placed {
 const db = queriesOn<object>();
 
 /**
- * A page of the list of each parent, in one statement. Every parent has a page, which is empty where its list is.
- * @param rowsOf The list of the parent with this id, without order and limit. The ordering's columns need not be selected.
+ * Reads a page for the list of each parent in one statement. Every parent gets a page, which may be empty.
+ * @param rowsOf The list of the parent with this id, without order and limit. It need not select the columns of the ordering.
  */
 export async function pagesOf<Row extends object, Tables, Table extends keyof Tables>(
   reader: Sql,

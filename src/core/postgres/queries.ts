@@ -14,12 +14,9 @@ import {
 import { LRUCache } from 'lru-cache';
 import { toIso } from './wire-types.ts';
 
-/**
- * Typed queries on the tables of entities, which the compiler checks: an unknown table or column fails to compile. They are built here and
- * run by `Sql`.
- */
+/** Typed queries on the tables of entities: an unknown table or column fails to compile. They are built here and executed by `Sql`. */
 
-/** Moments are read as ISO 8601 text in UTC with milliseconds, and compared and written as that text or a Date. */
+/** Times are read as ISO 8601 text in UTC with milliseconds, and compared and written as that text or as a Date. */
 type Column<Value> = [Value] extends [ColumnType<infer Select, infer Insert, infer Update>]
   ? Moments<Value, Select, Insert, Update>
   : Moments<Value, Value, Value, Value>;
@@ -27,7 +24,7 @@ type Moments<Value, Select, Insert, Update> = [Extract<Select, Date>] extends [n
   ? Value
   : ColumnType<string | Exclude<Select, Date>, Insert | string, Update | string>;
 
-/** The tables of `InferKyselyDB`, with their values as `Sql` reads them. */
+/** The tables of `InferKyselyDB`, with the value types that `Sql` returns. */
 export type Readable<Tables> = {
   [Table in keyof Tables]: { [Name in keyof Tables[Table]]: Column<Tables[Table][Name]> };
 };
@@ -42,13 +39,13 @@ export type Snake<Name extends string> = Name extends `${infer Letter}${infer Re
   ? `${Letter extends Lowercase<Letter> ? Letter : `_${Lowercase<Letter>}`}${Snake<Rest>}`
   : Name;
 
-/** A row of a table under the names of the entity's properties. */
+/** A row of a table, with the property names of the entity. */
 export type RowOf<Table> = { readonly [Name in keyof Table & string as Camel<Name>]: SelectType<Table[Name]> };
 
-/** A value of an entity as rows have it. */
+/** The value type of an entity property in rows. */
 type AsValue<Value> = Value extends Date ? string : Value extends undefined ? null : Value;
 
-/** The named properties of an entity that was just written, as they will be read. */
+/** Converts properties of a just written entity to a row. */
 export function asRow<Properties extends object, Name extends keyof Properties & string>(
   properties: Properties,
   names: readonly Name[],
@@ -57,7 +54,7 @@ export function asRow<Properties extends object, Name extends keyof Properties &
     const value = properties[name];
     return [name, value instanceof Date ? value.toISOString() : (value ?? null)];
   });
-  // What `AsValue` says of each.
+  // Must match `AsValue`.
   return Object.fromEntries(values) as { readonly [Each in Name]-?: AsValue<Properties[Each]> };
 }
 
@@ -70,13 +67,13 @@ const builder = new Kysely<never>({
   },
 });
 
-/** Builds queries on the tables of the given entities. It has no connection. */
+/** A query builder for the tables of the given entities, without a connection. */
 export function queriesOn<Tables>(): Kysely<Readable<Tables>> {
-  // One builder serves all tables: they are types alone.
+  // The tables are only types, so one builder serves all of them.
   return builder as unknown as Kysely<Readable<Tables>>;
 }
 
-/** The columns with these names, for `select`: `columns('s', ['createdAt'])` is `s.created_at as createdAt`. */
+/** The columns of these properties for `select`: `columns('s', ['createdAt'])` is `s.created_at as createdAt`. */
 export function columns<Alias extends string, Name extends string>(
   alias: Alias,
   names: readonly Name[],
@@ -98,7 +95,7 @@ export function snake<Name extends string>(name: Name): Snake<Name> {
   return column as Snake<Name>;
 }
 
-/** The names of all columns of an entity, as its rows have them: `organization` is `organizationId`. */
+/** The property names of all columns of an entity in its rows: `organization` is `organizationId`. */
 export function columnNames<Tables, Table extends keyof Tables>(
   { meta }: EntitySchema,
   _table: Table,
@@ -109,7 +106,7 @@ export function columnNames<Tables, Table extends keyof Tables>(
   return names as (keyof RowOf<Readable<Tables>[Table]> & string)[];
 }
 
-/** The text of a query and its values, ready to be sent. The type of its rows is only known to the compiler. */
+/** The text of a query and its values. Only the compiler knows the type of its rows. */
 export interface Statement<Row> {
   readonly text: string;
   readonly values: readonly unknown[];
@@ -131,8 +128,8 @@ class Parameter {
 }
 
 /**
- * A query that is compiled once, at its first use, for what runs on every request: compiling takes some 20 µs. `value('name')` stands where the
- * value of that name goes.
+ * A query that is compiled once, at its first use, because compiling takes about 20 µs. `value('name')` is the placeholder of the value with
+ * that name.
  */
 export function prepared<Values extends object>() {
   return <Row>(
@@ -155,8 +152,8 @@ export function prepared<Values extends object>() {
 }
 
 /**
- * The same for a query of a bounded number of shapes, such as the columns that are read and the conditions that are given. `shape` says all that
- * `build` depends on beside the values.
+ * The same for a query with a bounded number of shapes, such as selected columns and given conditions. `shape` must identify everything that
+ * `build` depends on, except the values.
  */
 export function preparedByShape<Values extends object>() {
   const known = new LRUCache<string, (values: Values) => Statement<unknown>>({ max: MAX_SHAPES });
@@ -167,14 +164,14 @@ export function preparedByShape<Values extends object>() {
   ): Statement<Row> => {
     let statement = known.get(shape);
     if (!statement) known.set(shape, (statement = prepared<Values>()(build)));
-    // Of this shape the rows are what `build` says.
+    // All rows of this shape have the type of `build`.
     return statement(values) as Statement<Row>;
   };
 }
 
 const MAX_SHAPES = 500;
 
-/** The rows of a list of values, one list for each column: `unnest($1::uuid[], …)`. One text serves any number of rows. */
+/** A list of rows as one parameter per column: `unnest($1::uuid[], …)`. One text serves any number of rows. */
 export function listOf<Value>(
   type: 'uuid' | 'text' | 'timestamptz' | 'bigint',
   values: readonly Value[],
@@ -182,7 +179,7 @@ export function listOf<Value>(
   return sql<Value[]>`${values}::${sql.raw(type)}[]`;
 }
 
-/** The right side of `=` where any of the values will do: `any($1::uuid[])`. One text serves any number of values. */
+/** The right side of `=` for any of several values: `any($1::uuid[])`. One text serves any number of values. */
 export function anyOf<Value>(
   type: 'uuid' | 'text',
   values: readonly Value[] | RawBuilder<readonly Value[]>,
@@ -190,12 +187,12 @@ export function anyOf<Value>(
   return sql<Value>`any(${values}::${sql.raw(type)}[])`;
 }
 
-/** Rows as PostgreSQL packs them: their values in the order of the names, or null for no rows. */
+/** Rows packed by PostgreSQL: their values in the order of the names, or null for no rows. */
 export type Packed = readonly (readonly unknown[])[] | null;
 
 /**
- * Many short rows as one JSON value of a statement: reading it takes a third of the time in which the driver reads the rows one by one. Not for
- * wide rows, or long texts, which PostgreSQL takes longer to write as JSON.
+ * Packs many short rows into one JSON value, which takes a third of the time that the driver needs for single rows. Not for wide rows or long
+ * texts, which PostgreSQL serializes slowly.
  */
 export function packedRows<Row extends object>(
   alias: string,
@@ -210,7 +207,7 @@ export function packedRows<Row extends object>(
       const value = values[index];
       row[names[index] ?? ''] = areMoments[index] === true && typeof value === 'string' ? toIso(value) : value;
     }
-    // It has the columns that were asked for.
+    // It has the requested columns.
     return row as Row;
   };
   return {

@@ -2,18 +2,15 @@ import type { FilterQuery } from '@mikro-orm/postgresql';
 import { type Expression, type SqlBool, sql } from 'kysely';
 import { snake } from './queries.ts';
 
-/**
- * Which rows of a noun a caller reaches, written once and used three ways: as a condition of queries, as a test of an object, and as a filter of
- * entities.
- */
+/** The rows that a caller may access, defined once and used as a condition of queries, as a test of an object, and as a filter of entities. */
 export interface Reach<Row> {
-  /** Every value that all of the rows have. */
+  /** Values that every row must have. */
   readonly all: Partial<Row>;
-  /** And the values of which a row must have one set; without it, `all` is enough. */
+  /** In addition, a row must match at least one of these, if given. */
   readonly anyOf?: readonly Partial<Row>[] | undefined;
 }
 
-/** The reach as a condition on the columns of a table. */
+/** Converts a reach to a condition on the columns of a table. */
 export function within<Row extends object>({ all, anyOf }: Reach<Row>, alias: string): Expression<SqlBool> {
   const conditions = (values: Partial<Row>) =>
     Object.entries(values).map(([name, value]) => {
@@ -34,13 +31,13 @@ export function isWithin<Row extends object>(reach: Reach<Row>, row: Row): boole
   return has(reach.all) && (!reach.anyOf || reach.anyOf.some(has));
 }
 
-/** The reach as a filter of entities, where `organizationId` is the relation `organization`. */
+/** Converts a reach to a filter of entities, where `organizationId` is the relation `organization`. */
 export function filterOf<Entity extends object, Row extends object = object>({
   all,
   anyOf,
 }: Reach<Row>): FilterQuery<Entity> {
   const filter = (values: Partial<Row>) =>
     Object.fromEntries(Object.entries(values).map(([name, value]) => [name.replace(/Id$/, ''), value]));
-  // The relations of the entity are those that its row names.
+  // The relations of the entity correspond to the columns of its row.
   return { ...filter(all), ...(anyOf && { $or: anyOf.map(filter) }) } as FilterQuery<Entity>;
 }

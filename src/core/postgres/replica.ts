@@ -7,42 +7,45 @@ import { makePromises } from './client-queries.ts';
 import { WIRE_TYPES } from './wire-types.ts';
 
 /**
- * One server of `DATABASE_REPLICA_URLS`. What it is, is found out by asking it, again and again: after a failover a standby is the primary, and the
- * former primary a standby.
+ * One server of `DATABASE_REPLICA_URLS`. It is asked repeatedly whether it is a standby, because after a failover a standby is the primary,
+ * and the former primary a standby.
  */
 export interface Replica {
   /** Host and port. */
   readonly name: string;
-  /** Whether it is a standby that was current when it could last be compared with the primary. */
+  /** Whether it is a standby that was current at the last comparison with the primary. */
   isUsable(): boolean;
-  /** Whether it receives what the primary writes, so that waiting for it makes sense. */
+  /** Whether it receives the log of the primary, so that it makes sense to wait for it. */
   isStreaming(): boolean;
-  /** How far it has replayed the primary's log, when it was last asked. */
+  /** The position up to which it has replayed the log, at the last check. */
   replayed(): number;
-  /** Waits a short time until it has replayed the log up to there. */
+  /** Waits shortly until it has replayed the log up to this position. */
   reach(position: number): Promise<boolean>;
-  /** Asks what the server is and how far it is. With the primary's position, also whether it keeps up with that; without, it stays what it was. */
+  /**
+   * Checks whether the server is a standby, and its position. With the position of the primary it also checks whether the standby keeps up;
+   * without, that stays unchanged.
+   */
   probe(position: number | undefined): Promise<void>;
-  /** Whether it has replayed all that it has received; asks it. */
+  /** Checks whether it has replayed everything that it has received. */
   isDrained(): Promise<boolean>;
   run(...given: Parameters<Run>): Promise<object[]>;
   close(): Promise<void>;
 }
 
 export interface ReplicaOptions {
-  /** Those of the primary's pool: rows come in the same form from everywhere. */
+  /** The options of the primary's pool, so that rows have the same form. */
   readonly poolOptions: pg.PoolConfig;
   readonly log: Pick<Logger, 'info'>;
   /** See `runOn`. */
   readonly canPrepare?: boolean;
-  /** Sees the pool of each server before its first connection. */
+  /** Called with the pool of each server before its first connection. */
   readonly onPool?: ((pool: pg.Pool) => void) | undefined;
 }
 
 interface Answer {
   readonly isStandby: boolean;
   readonly isStreaming: boolean;
-  /** Bytes of the log. */
+  /** Position in the log, in bytes. */
   readonly replay: number | null;
   readonly receive: number | null;
 }
@@ -52,16 +55,16 @@ const POSITIONS = ['replay', 'receive'].map(
 );
 const LOOK = `select pg_is_in_recovery() as "isStandby", exists (select from pg_stat_wal_receiver) as "isStreaming", ${POSITIONS.join(', ')}`;
 
-/** A request waits this long for a replica to catch up; one that takes longer is left alone until it keeps up again. */
+/** Maximum time that a request waits for a replica. A slower replica is not used until it keeps up again. */
 const PATIENCE_MS = 50;
-/** A replica that says nothing for this long is lost. */
+/** A replica that does not answer for this long is lost. */
 const SILENCE_MS = 2_000;
-/** Between two looks at a replica that is waited for. */
+/** Pause between two checks of a replica that requests wait for. */
 const PAUSE_MS = 1;
-/** A standby without a primary is current for this many looks; after that, its primary is probably another one than ours. */
+/** Number of checks for which a standby without a primary counts as current; after that, it probably follows another primary than ours. */
 const LOOKS_WITHOUT_STREAM = 4;
 
-/** What statements fail with that ran on a replica when it was lost, or promoted; SQLSTATE 08006, connection failure. */
+/** The error of statements on a replica that was lost or promoted; SQLSTATE 08006, connection failure. */
 class ReplicaLostError extends Error {
   override readonly name = 'ReplicaLostError';
   readonly code = '08006';
@@ -81,10 +84,10 @@ class PolledReplica implements Replica {
   readonly name: string;
   readonly #log: ReplicaOptions['log'];
   readonly #pool: pg.Pool;
-  /** A connection apart, so that a replica that is busy can still be asked how far it is. */
+  /** A separate connection for checks of a busy replica. */
   readonly #watcher: pg.Pool;
   readonly #run: Run;
-  /** How to fail each statement that runs. */
+  /** Functions that fail the running statements. */
   readonly #running = new Set<(reason: unknown) => void>();
   #replayed = -1;
   #isStreaming = false;
@@ -126,9 +129,9 @@ class PolledReplica implements Replica {
     if (this.#replayed < 0 || position === undefined) return;
     const keepsUp = await this.#catchUp(position);
     if (this.#replayed < 0) return;
-    // A former primary may be ahead with what nobody else has, until it follows the new one.
+    // A former primary may have writes that no other server has, until it follows the new one.
     if (keepsUp && (this.#isStreaming || this.#state === 'usable')) this.#become('usable');
-    // Without a primary it cannot be ahead of what it has: perhaps ours is lost, too, and that is not known yet.
+    // Without a primary it cannot be ahead. Perhaps our primary is lost too, and we do not know it yet.
     else if (!keepsUp && (this.#isStreaming || this.#looksWithoutStream > LOOKS_WITHOUT_STREAM)) this.#become('behind');
   }
 
@@ -153,7 +156,7 @@ class PolledReplica implements Replica {
     await Promise.all([this.#pool.end(), this.#watcher.end()]);
   }
 
-  /** Those who wait share each look. */
+  /** Waiting requests share each check. */
   #look(): Promise<void> {
     return (this.#looking ??= this.#ask().finally(() => (this.#looking = undefined)));
   }
@@ -166,7 +169,7 @@ class PolledReplica implements Replica {
         this.#lose('primary', new Error('the server is no standby'));
         return;
       }
-      // What was lost begins anew with what it says now.
+      // A lost replica starts again with its current state.
       if (this.#state === 'lost' || this.#state === 'primary') this.#state = 'unknown';
       this.#replayed = answer.replay;
       this.#isStreaming = answer.isStreaming;
@@ -177,7 +180,7 @@ class PolledReplica implements Replica {
     }
   }
 
-  /** Whether it gets there in time. */
+  /** Whether it catches up in time. */
   async #catchUp(position: number): Promise<boolean> {
     const deadline = performance.now() + PATIENCE_MS;
     while (this.#replayed < position) {
@@ -189,7 +192,7 @@ class PolledReplica implements Replica {
     return true;
   }
 
-  // At `info`: a replica that is lost costs no request its answer, and `gateway_replica_usable` counts it.
+  // At `info`, because a lost replica fails no request, and `gateway_replica_usable` counts it.
   #become(next: State, reason?: unknown): void {
     if (next === this.#state) return;
     const cause = reason instanceof Error ? reason.message : undefined;
@@ -197,7 +200,7 @@ class PolledReplica implements Replica {
     this.#state = next;
   }
 
-  /** What it was asked is asked elsewhere, and it may come back as another server. */
+  /** Its running statements are retried elsewhere. It may come back as another server. */
   #lose(next: 'lost' | 'primary', reason: unknown): void {
     this.#become(next, reason);
     this.#replayed = -1;
@@ -209,7 +212,7 @@ class PolledReplica implements Replica {
 function openPool(url: string, options: pg.PoolConfig): pg.Pool {
   const { host: _host, port: _port, user: _user, password: _password, database: _database, ...shared } = options;
   const pool = new pg.Pool({ ...shared, connectionString: url, types: WIRE_TYPES });
-  // A connection that ends while nobody uses it is thrown away; the next look says what is wrong.
+  // An idle connection that ends is discarded; the next check finds the reason.
   pool.on('error', () => undefined);
   pool.on('connect', makePromises);
   pool.on('connect', (client) => client.on('error', () => undefined));

@@ -4,17 +4,17 @@ import { type Replica, type ReplicaOptions, createReplica } from './replica.ts';
 import type { Run } from './sql.ts';
 
 /**
- * Read replicas of the primary. A request that only reads is served by one that has replayed all that was acknowledged before the request
- * came in, so that a writer, and everybody else, reads what was written, whichever process wrote it. Where none has, the primary serves it.
- * While the primary is away, a replica that was current, and has replayed all that it has received, serves what only reads.
+ * Read replicas of the primary. A request that only reads uses a replica that has replayed everything acknowledged before the request, so
+ * every client reads all earlier writes of all processes. If there is none, the primary serves it. While the primary is away, a replica that
+ * was current and has replayed everything that it received serves reads.
  */
 export interface Replicas {
   /**
-   * Statements of one request, all on one server. `position` is where the primary's log ended after the request had come in; null when the
-   * primary was away then.
+   * Runs all statements of one request on one server. `position` is the position of the primary's log after the request arrived; null if the
+   * primary was away.
    */
   reader(position: number | null | undefined): Run;
-  /** Runs a statement that reads {@link POSITION}: on the primary, or while that is away on the most current replica. */
+  /** Runs a statement that selects {@link POSITION}: on the primary or, while that is away, on the most current replica. */
   readonly lookup: Run;
   /** Whether reads can be served while the primary is away. */
   canServeReads(): Promise<boolean>;
@@ -23,14 +23,14 @@ export interface Replicas {
 }
 
 export interface ReplicasOptions extends ReplicaOptions {
-  /** Of every server that may be a standby; the primary may be among them. */
+  /** The URLs of all servers that may be standbys; they may include the primary. */
   readonly urls: readonly string[];
   readonly primary: Run;
 }
 
 /**
- * Where the primary's log ends, as a number of bytes, for the select list of a statement; null on a standby. Whatever was acknowledged is
- * behind it: flushed, or where commits are acknowledged before that, written.
+ * The position of the primary's log in bytes, for the select list of a statement; null on a standby. Everything acknowledged is before it:
+ * flushed or, if commits are acknowledged earlier, written.
  */
 export const POSITION = `case when not pg_is_in_recovery() then ((case current_setting('synchronous_commit') when 'off' then pg_current_wal_insert_lsn() else pg_current_wal_flush_lsn() end) - '0/0')::float8 end`;
 
@@ -40,7 +40,7 @@ export function createReplicas(options: ReplicasOptions): Replicas {
   return new WatchedReplicas(options);
 }
 
-/** Dials nothing before the first reader or lookup. */
+/** Connects only with the first reader or lookup. */
 class WatchedReplicas implements Replicas {
   readonly #primary: Run;
   readonly #replicas: readonly Replica[];
@@ -66,7 +66,7 @@ class WatchedReplicas implements Replicas {
         return await replica.run(statement, budget);
       } catch (error) {
         if (isCancelled(error) || error instanceof DomainError) throw error;
-        // Lost, in conflict with its recovery, or a statement that is none for replicas: the primary can, or says what is wrong.
+        // The replica is lost, the statement conflicts with recovery, or it is not allowed on replicas: run it on the primary.
         chosen = Promise.resolve(undefined);
         return primary(statement, budget);
       }
@@ -82,7 +82,7 @@ class WatchedReplicas implements Replicas {
       if (!replica) throw error;
       return replica.run(statement, budget).catch((failure: unknown) => {
         if (isCancelled(failure) || failure instanceof DomainError) throw failure;
-        // Lost as well, or in conflict with its recovery: what counts is that the primary is away.
+        // The replica is lost, too, or in conflict with recovery: the relevant error is that the primary is away.
         throw error;
       });
     }
@@ -107,7 +107,7 @@ class WatchedReplicas implements Replicas {
     void this.#look();
   }
 
-  /** Compares all with the primary, or only asks them where that is away. */
+  /** Compares all replicas with the primary, or only checks them while that is away. */
   async #look(): Promise<void> {
     if (this.#isLooking) return;
     this.#isLooking = true;
@@ -119,7 +119,7 @@ class WatchedReplicas implements Replicas {
     this.#isLooking = false;
   }
 
-  /** One that is there already, else the next in rotation, if it gets there. */
+  /** A replica that has reached the position, otherwise the next one in rotation if it reaches it in time. */
   async #choose(position: number): Promise<Replica | undefined> {
     const usable = this.#replicas.filter((replica) => replica.isUsable());
     this.#rotation += 1;
@@ -130,7 +130,7 @@ class WatchedReplicas implements Replicas {
     return (await chosen?.reach(position)) ? chosen : undefined;
   }
 
-  /** The one that has most of what the lost primary has written. */
+  /** The replica with the most of the lost primary's log. */
   async #mostCurrent(): Promise<Replica | undefined> {
     const drained = await Promise.all(this.#replicas.map((replica) => replica.isDrained()));
     const candidates = this.#replicas.filter((_, index) => drained[index]);
@@ -138,7 +138,7 @@ class WatchedReplicas implements Replicas {
   }
 }
 
-/** PostgreSQL's query_canceled: it has taken too long, and would take as long on the primary. */
+/** PostgreSQL's query_canceled: the statement took too long, and would also do so on the primary. */
 function isCancelled(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === '57014';
 }

@@ -2,15 +2,15 @@ import { answerTooLarge } from '../answer-size.ts';
 import { LARGE_BYTES, type LargeAnswers } from './large-answers.ts';
 import { type Parse, WIRE_TYPES } from './wire-types.ts';
 
-/** Statements of a request that run at once; the others wait for these. */
+/** Maximum number of concurrent statements of a request; others wait. */
 const MAX_IN_FLIGHT = 4;
 
-/** What a statement fails with that is to be sent again, once it is this request's turn to read much. */
+/** A statement fails with this if it must be sent again when the request may produce a large answer. */
 export class Postponed extends Error {}
 
 /**
- * What one request may take of the database: a few statements at once, and as many bytes as its answer may have. Bytes count as they arrive,
- * before rows are made of them, over all statements of the request. Who reads much does so one after the other.
+ * The limits of one request: a few concurrent statements, and as many bytes as its answer may have. Bytes of all its statements count as they
+ * arrive, before rows are parsed. Requests that read much run one at a time.
  */
 export class RequestBudget {
   readonly #maxBytes: number;
@@ -20,7 +20,7 @@ export class RequestBudget {
   readonly #waiting: (() => void)[] = [];
   #end: (() => void) | undefined;
   #turn: Promise<void> | undefined;
-  /** Counts renewals: what is still under way from before one takes no turn, which nobody would end. */
+  /** Counts renewals, so that statements from before a renewal do not start a large answer that nobody would end. */
   #round = 0;
   #isClosed = false;
 
@@ -29,13 +29,13 @@ export class RequestBudget {
     this.#large = large;
   }
 
-  /** @throws DomainError `ANSWER_TOO_LARGE` once more has been taken than an answer may have. */
+  /** Counts received bytes. @throws DomainError `ANSWER_TOO_LARGE` beyond the maximum of an answer. */
   take(bytes: number): void {
     this.#bytes += bytes;
     if (this.#bytes > this.#maxBytes) throw answerTooLarge(this.#maxBytes);
   }
 
-  /** Counts anew from here, and lets others read much: for answers without an end, which leave piece by piece. */
+  /** Resets the count and lets others produce large answers: for endless answers that leave in parts. */
   renew(): void {
     this.#round += 1;
     this.#bytes = 0;
@@ -43,13 +43,13 @@ export class RequestBudget {
     this.#end = undefined;
   }
 
-  /** The request is answered: what may still be under way for it is not read to its end. */
+  /** Call when the request is answered: running statements are not read to their end. */
   close(): void {
     this.#isClosed = true;
     this.renew();
   }
 
-  /** Waits until it is this request's turn to make a large answer, which lasts until it is renewed. @throws DomainError 503 */
+  /** Waits until this request may produce a large answer, which lasts until it is renewed. @throws DomainError 503 */
   async becomeLarge(): Promise<void> {
     if (this.#end) return;
     this.#turn ??= this.#takeTurn().finally(() => (this.#turn = undefined));
@@ -67,7 +67,7 @@ export class RequestBudget {
     }
   }
 
-  /** The driver's parsers, which count what they are given. `onExceeded` is called once, when the rest is not wanted. */
+  /** The driver's parsers, which count their input. `onExceeded` is called once, when the rest is not needed. */
   typesCounting(onExceeded: () => void, isRepeatable: boolean): typeof WIRE_TYPES {
     let own = 0;
     const round = this.#round;
@@ -93,17 +93,17 @@ export class RequestBudget {
     };
   }
 
-  /** Runs a statement when fewer than {@link MAX_IN_FLIGHT} of the request do. */
+  /** Runs a statement as soon as fewer than {@link MAX_IN_FLIGHT} of the request are running. */
   async run<Result>(work: () => Promise<Result>): Promise<Result> {
     if (this.#running >= MAX_IN_FLIGHT) await new Promise<void>((resolve) => this.#waiting.push(resolve));
     else this.#running += 1;
     try {
-      // Also after waiting: those before may have taken all.
+      // Check again after waiting: earlier statements may have used up the budget.
       this.take(0);
       if (this.#isClosed) throw answerTooLarge(this.#maxBytes);
       return await work();
     } finally {
-      // The place goes to the next one, if there is one.
+      // Start the next waiting statement, if any.
       const next = this.#waiting.shift();
       if (next) next();
       else this.#running -= 1;

@@ -2,7 +2,7 @@ import type { EntityManager } from '@mikro-orm/postgresql';
 import { ConfigurationError } from '../config.ts';
 import { compareSchema } from './migrations.ts';
 
-/** The oldest major version of PostgreSQL that the gateway works with. */
+/** The oldest supported major version of PostgreSQL. */
 const OLDEST_VERSION = 15;
 
 const SERVER = `select current_setting('server_version') as version, current_setting('server_version_num')::int / 10000 as major,
@@ -15,8 +15,8 @@ interface Server {
 }
 
 /**
- * Checks, before anything is migrated, that the server of `variable` can be worked with.
- * @throws ConfigurationError when it is too old or a standby, or when its schema is that of a newer version of the gateway.
+ * Checks the server of `variable` before anything is migrated.
+ * @throws ConfigurationError if it is too old or a standby, or if a newer version of the gateway has migrated its schema.
  */
 export async function checkServer(em: EntityManager, variable: string): Promise<void> {
   const [server] = await em.execute<[Server]>(SERVER);

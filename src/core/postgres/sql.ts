@@ -6,31 +6,29 @@ import { type Statement, statementOf } from './queries.ts';
 import { Postponed, type RequestBudget } from './request-budget.ts';
 import { WIRE_TYPES } from './wire-types.ts';
 
-/**
- * Runs typed queries as prepared statements, from rows to the wire without entities. Entities are for changing things.
- */
+/** Runs typed queries as prepared statements, without entities. Changes use entities. */
 export interface Sql {
   all<Row>(query: Compilable<Row> | Statement<Row>): Promise<Row[]>;
   first<Row>(query: Compilable<Row> | Statement<Row>): Promise<Row | undefined>;
   /**
-   * The same for what typed queries cannot say. `text` must be one of a bounded number of texts, because each is prepared once per connection;
-   * values go apart from the text.
+   * Runs a statement that typed queries cannot express. `text` must be one of a bounded number of texts, because each is prepared once per
+   * connection; pass values separately.
    */
   query<Row extends object>(text: string, values: readonly unknown[]): Promise<Row[]>;
-  /** Runs a statement whose failure the caller expects and goes on after: within a transaction it has a savepoint. */
+  /** Runs a statement whose failure the caller handles: within a transaction it has a savepoint. */
   attempt<Row>(query: Compilable<Row> | Statement<Row>): Promise<Row[]>;
-  /** The same on the primary: for what changes something, and for what follows notifications. Often it is the primary already. */
+  /** The same on the primary, for changes and after notifications. Often this already is the primary. */
   readonly primary: Sql;
 }
 
-/** Sends a statement; with a budget, within it. */
+/** Sends a statement, within a budget if there is one. */
 export type Run = (statement: Statement<unknown>, budget?: RequestBudget) => Promise<object[]>;
 
 export interface RunOptions {
   readonly run: Run;
   /** Runs on the primary, if `run` does not. */
   readonly onPrimary?: Run;
-  /** Runs with a savepoint, where `run` is within a transaction. */
+  /** Runs with a savepoint, if `run` is within a transaction. */
   readonly attempt?: Run;
   readonly budget?: RequestBudget | undefined;
 }
@@ -38,7 +36,7 @@ export interface RunOptions {
 export function createSql({ run, onPrimary = run, attempt = run, budget }: RunOptions): Sql {
   const within = (how: Run, statement: Statement<unknown>) =>
     budget ? budget.run(() => how(statement, budget)) : how(statement);
-  // The rows have the type that the query says.
+  // The rows have the type of the query.
   const all = async <Row>(query: Compilable<Row> | Statement<Row>) => (await within(run, statementOf(query))) as Row[];
   const sql: Sql = {
     all,
@@ -54,16 +52,19 @@ export function createSql({ run, onPrimary = run, attempt = run, budget }: RunOp
   });
 }
 
-/** Texts that are remembered, and how often one comes before it is prepared: what callers select makes texts, and each costs the database memory. */
+/**
+ * Number of texts whose uses are counted before they are prepared. Selections of callers create many texts, and each prepared one costs memory
+ * of the database.
+ */
 const MAX_TEXTS = 500;
 const USES_BEFORE_PREPARING = 2;
 
 export interface RunOnOptions {
-  /** Whether statements may be prepared on a connection, for the next one that uses it. */
+  /** Whether statements may be prepared on a connection for later requests. */
   readonly canPrepare?: boolean;
 }
 
-/** Statements over a pool's connections, prepared on each connection when they come again. */
+/** Runs statements on the connections of a pool. A statement that is repeated is prepared on each connection. */
 export function runOn(pool: Pool, { canPrepare = true }: RunOnOptions = {}): Run {
   const known = new LRUCache<string, { uses: number; readonly name: string }>({ max: MAX_TEXTS });
   let made = 0;
@@ -78,7 +79,7 @@ export function runOn(pool: Pool, { canPrepare = true }: RunOnOptions = {}): Run
     const name = nameOf(text);
     const client = await pool.connect();
     let isReleased = false;
-    // A connection whose answer is not read to its end is closed: the rest of the answer is not even received.
+    // Close a connection whose answer is not read to the end, so that the rest is not even received.
     const release = (error?: boolean) => {
       if (!isReleased) client.release(error);
       isReleased = true;
@@ -90,7 +91,7 @@ export function runOn(pool: Pool, { canPrepare = true }: RunOnOptions = {}): Run
       return rows;
     } catch (error) {
       release();
-      // What the closed connection says is only a consequence.
+      // Errors of the closed connection are only a consequence.
       budget?.take(0);
       throw error;
     }
@@ -108,12 +109,12 @@ export function runOn(pool: Pool, { canPrepare = true }: RunOnOptions = {}): Run
   };
 }
 
-/** What may be sent twice. */
+/** Statements that may be sent twice. */
 const READS = /^\s*(?:select|with)\b(?![^]*\b(?:insert|update|delete)\b)/i;
 
 /**
- * The same on the connection of the manager's transaction. A statement that fails ends the transaction, but for one that was run with `attempt`.
- * What it reads counts for the budget once it has arrived: the connection has to live on for the rollback.
+ * Runs statements on the connection of the manager's transaction. A failed statement aborts the transaction, unless it was run with `attempt`.
+ * Bytes count after they have arrived, because the connection is needed for the rollback.
  */
 export function sqlWithin(em: EntityManager, budget?: RequestBudget): Sql {
   const transaction = em.getTransactionContext<QueryExecutorProvider>()?.getExecutor();
@@ -134,7 +135,7 @@ export function sqlWithin(em: EntityManager, budget?: RequestBudget): Sql {
       await execute({ text: 'release savepoint statement', values: [] });
     }
   };
-  // One after the other: a statement between a savepoint and its release would be undone with it.
+  // Sequentially, because a statement between a savepoint and its rollback would be undone, too.
   let last: Promise<unknown> = Promise.resolve();
   const inOrder =
     (how: typeof execute): Run =>
@@ -146,7 +147,7 @@ export function sqlWithin(em: EntityManager, budget?: RequestBudget): Sql {
   return createSql({ run: inOrder(execute), attempt: inOrder(executeApart), budget });
 }
 
-/** The texts of rows, which is where bytes are. */
+/** The size of the texts in rows, which are most of the bytes. */
 function lengthOf(rows: readonly object[]): number {
   let length = 0;
   for (const row of rows) for (const value of Object.values(row)) if (typeof value === 'string') length += value.length;

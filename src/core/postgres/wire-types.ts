@@ -1,6 +1,6 @@
 import pg from 'pg';
 
-/** How the driver makes values of what PostgreSQL sends, which is text. */
+/** How the driver parses values, which PostgreSQL sends as text. */
 export type Parse = (text: string) => unknown;
 
 /** `2026-03-01 10:20:30.5+00`, or in JSON `2026-03-01T10:20:30.5+00:00`, as ISO 8601 in UTC with milliseconds. */
@@ -8,7 +8,7 @@ export function toIso(text: string): string {
   return text.endsWith('+00') || text.endsWith('+00:00') ? toIsoInUtc(text) : toIsoFromOffset(text);
 }
 
-/** The same for a session with another time zone, as behind a pooler. Offsets of earlier centuries have seconds. */
+/** The same with another time zone, as behind a pooler. Offsets of earlier centuries have seconds. */
 function toIsoFromOffset(text: string): string {
   const [offset = '', sign, hours = 0, minutes = 0, seconds = 0] =
     /([+-])(\d\d)(?::(\d\d))?(?::(\d\d))?$/.exec(text) ?? [];
@@ -18,7 +18,7 @@ function toIsoFromOffset(text: string): string {
 }
 
 function toIsoInUtc(text: string): string {
-  // Most moments have six digits behind the point, or none.
+  // Most times have six decimal places, or none.
   const point = text.indexOf('.', 19);
   if (point !== 19) return `${text.slice(0, 10)}T${text.slice(11, 19)}.000Z`;
   const end = text.lastIndexOf('+');
@@ -26,14 +26,14 @@ function toIsoInUtc(text: string): string {
 }
 
 const { builtins } = pg.types;
-/** Ids of events and counts stay far below 2^53. */
+/** Event ids and counts are far below 2^53. */
 const OURS = new Map<number, Parse>([
   [builtins.INT8, Number],
   [builtins.TIMESTAMPTZ, toIso],
   [builtins.DATE, (text) => text],
 ]);
 
-/** The same for every statement, of entities and of typed queries: moments as ISO 8601 text, `bigint` as a number. */
+/** The parsers for all statements: times as ISO 8601 text, `bigint` as a number. */
 export const WIRE_TYPES = {
   getTypeParser(type: number, format?: string): Parse {
     return OURS.get(type) ?? (pg.types.getTypeParser(type, format as 'text') as Parse);

@@ -1,4 +1,4 @@
-// The letters of living Latin alphabets that Unicode does not decompose, in lower case.
+// Lowercase letters of current Latin alphabets that Unicode does not decompose.
 const LATIN_LETTERS: Readonly<Record<string, string>> = {
   ß: 'ss',
   æ: 'ae',
@@ -25,11 +25,11 @@ const LATIN_LETTERS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Lower case without accents, as names are made of labels: `Ünïcode Ærø` → `unicode aero`. Compatibility forms count as the character they
- * stand for (`²` as `2`, a full-width `Ａ` as `a`); letters of other scripts stay as they are.
+ * Lower case without accents, to derive names from labels: `Ünïcode Ærø` → `unicode aero`. Compatibility forms become the plain character (`²`
+ * becomes `2`, a full-width `Ａ` becomes `a`); letters of other scripts stay unchanged.
  */
 export function fold(text: string): string {
-  // Marks go before lower-casing: 'İ' alone would become an 'i' with a mark, and '™' decomposes to capitals.
+  // Remove marks before lowercasing: 'İ' would become an 'i' with a mark, and '™' decomposes to capitals.
   const lowerCase = text
     .normalize('NFKD')
     .replace(/\p{M}+/gu, '')

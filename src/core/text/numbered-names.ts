@@ -1,12 +1,12 @@
-/** How names are distinguished by numbers: `name_2`, `slug-2`. */
+/** How numbers distinguish names: `name_2`, `slug-2`. */
 export interface Numbering {
   readonly separator: '_' | '-';
   readonly maxLength: number;
 }
 
 /**
- * The first of `base`, `base_2`, `base_3`, … that is not taken. A long base is shortened to make room for the number, never to end with the
- * separator. Tries at most one candidate more than there are taken names.
+ * The first of `base`, `base_2`, `base_3`, … that is not taken. A long base is shortened for the number, and never ends with the separator.
+ * Tries at most one candidate more than there are taken names.
  */
 export function firstFree(base: string, taken: ReadonlySet<string>, { separator, maxLength }: Numbering): string {
   for (let number = 1; ; number += 1) {
@@ -16,7 +16,7 @@ export function firstFree(base: string, taken: ReadonlySet<string>, { separator,
   }
 }
 
-/** At most so many characters, without separators at the end. */
+/** The first `length` characters, without trailing separators. */
 export function cut(text: string, separator: Numbering['separator'], length: number): string {
   let end = Math.min(text.length, length);
   while (text[end - 1] === separator) end -= 1;

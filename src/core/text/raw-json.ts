@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
 
-/** Takes the place of a raw text while the value around it is stringified. Nobody can know it, so nobody can put it into a value. */
+/** Placeholder for raw text while the value around it is serialized. It is random, so no value can contain it. */
 const PLACEHOLDER = randomUUID();
 const QUOTED = JSON.stringify(PLACEHOLDER);
 
 let collected: string[] | undefined;
 
-/** JSON that is stored as text and goes to the wire as it stands, neither parsed nor stringified. `JSON.rawJSON` takes primitives alone. */
+/** JSON that is stored as text and sent unchanged, neither parsed nor serialized. (`JSON.rawJSON` accepts only primitives.) */
 export class RawJson {
   readonly text: string;
 
@@ -21,7 +21,7 @@ export class RawJson {
   }
 }
 
-/** `JSON.stringify`, with each `RawJson` spliced in as its text. */
+/** `JSON.stringify` that inserts the text of each `RawJson`. */
 export function stringifyWithRawJson(value: unknown): string {
   const texts: string[] = [];
   collected = texts;

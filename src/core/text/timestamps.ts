@@ -1,4 +1,4 @@
-/** A moment: a Date of an entity, or the ISO 8601 text of a row. */
+/** A time: the Date of an entity, or the ISO 8601 text of a row. */
 export type Timestamp = Date | string;
 
 /** ISO 8601 in UTC with milliseconds. */

@@ -1,13 +1,13 @@
-/** A message that each API words with its own names of values: REST says `inProgress`, GraphQL `IN_PROGRESS`. */
+/** A message with the value names of each API: REST uses `inProgress`, GraphQL `IN_PROGRESS`. */
 export interface Wording {
   readonly rest: string;
   readonly graphql: string;
 }
 
-/** A message, in one wording for both APIs or in two. */
+/** A message, the same for both APIs or one for each. */
 export type Message = string | Wording;
 
-/** Makes a message of texts and values of enumerations: ``wording`must not be given with authType ${enumValue(authType)}` ``. */
+/** Builds a message from text and enumeration values: ``wording`must not be given with authType ${enumValue(authType)}` ``. */
 export function wording(strings: TemplateStringsArray, ...parts: readonly (Message | number)[]): Wording {
   const said = (api: keyof Wording) => (part: Message | number) =>
     typeof part === 'object' ? part[api] : String(part);
@@ -17,17 +17,17 @@ export function wording(strings: TemplateStringsArray, ...parts: readonly (Messa
   };
 }
 
-/** A value of an enumeration. */
+/** An enumeration value in a message. */
 export function enumValue(value: string): Wording {
   return { rest: value, graphql: enumName(value) };
 }
 
-/** Several of them: `queued or inProgress`. */
+/** Several enumeration values: `queued or inProgress`. */
 export function enumValues(values: readonly string[], separator = ', '): Wording {
   return { rest: values.join(separator), graphql: values.map(enumName).join(separator) };
 }
 
-/** How GraphQL spells a value: `inProgress` and `sessions.read` become `IN_PROGRESS` and `SESSIONS_READ`. */
+/** The GraphQL name of a value: `inProgress` and `sessions.read` become `IN_PROGRESS` and `SESSIONS_READ`. */
 export function enumName(value: string): string {
   return value
     .replace(/([a-z])([A-Z])/g, '$1_$2')

@@ -16,7 +16,7 @@ import type { Logger } from 'pino';
 import type { HttpHeaders } from '../http/messages.ts';
 import type { Span, SpanOptions, Tracing } from './tracing.ts';
 
-/** Tracing with OpenTelemetry. This file is loaded only where an endpoint is configured. */
+/** Tracing with OpenTelemetry. This file is loaded only if an endpoint is configured. */
 
 const KINDS = { server: SpanKind.SERVER, client: SpanKind.CLIENT, internal: SpanKind.INTERNAL } as const;
 const NAME = 'workspace-gateway';
@@ -27,8 +27,8 @@ const propagator = new W3CTraceContextPropagator();
 const getter = { keys: () => [], get: (headers: HttpHeaders, name: string) => headers.get(name) ?? undefined };
 
 /**
- * Spans go to `/v1/traces` of the endpoint, as OTLP over HTTP, in batches; `OTEL_EXPORTER_OTLP_HEADERS`, `OTEL_SERVICE_NAME` and
- * `OTEL_RESOURCE_ATTRIBUTES` count as usual. Nothing waits for them: when they cannot be sent, that is logged and they are lost.
+ * Sends spans to `/v1/traces` of the endpoint in batches, as OTLP over HTTP; supports `OTEL_EXPORTER_OTLP_HEADERS`, `OTEL_SERVICE_NAME` and
+ * `OTEL_RESOURCE_ATTRIBUTES`. Nothing waits for spans: if they cannot be sent, that is logged and they are lost.
  */
 export function startTracing(endpoint: string, log: Pick<Logger, 'warn'>): Tracing {
   const provider = createProvider(endpoint, log);
@@ -86,13 +86,13 @@ function handleOf(span: OpenTelemetrySpan): Span {
   };
 }
 
-/** Its code, such as PostgreSQL's, or else its class: a message may hold what was sent. */
+/** The code of an error, such as a SQLSTATE, or its class. Not the message, which may contain sent data. */
 function typeOf(error: unknown): string {
   if (error instanceof Error && 'code' in error && typeof error.code === 'string') return error.code;
   return error instanceof Error ? error.name : 'unknown';
 }
 
-/** Says when spans are lost. */
+/** Logs when spans are lost. */
 function warning(exporter: SpanExporter, log: Pick<Logger, 'warn'>): SpanExporter {
   return {
     export: (spans, done) =>

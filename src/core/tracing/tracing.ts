@@ -2,22 +2,22 @@ import type { Pool, PoolClient } from 'pg';
 import type { HttpHeaders } from '../http/messages.ts';
 
 /**
- * Follows requests from their arrival to SQL and to other servers. Where tracing is off there is no `Tracing` at all, and nothing of it is
- * loaded. What a span says is bounded and public: names of operations and tables, hosts, statuses; never values, texts or errors' messages.
+ * Traces requests from their arrival to SQL and to other servers. Without tracing there is no `Tracing` object, and its code is not loaded.
+ * Spans contain only names of operations and tables, hosts and statuses, never values, SQL or error messages.
  */
 export interface Tracing {
   /**
-   * Runs `work` within a span, beneath that of its caller or, with `parent`, beneath the one that the headers name (W3C Trace Context).
-   * Without either it begins a trace, unless it is `inner`: what nobody follows is not worth one. A failure is marked and thrown on.
+   * Runs `work` within a span, below that of its caller or, with `parent`, below the one in the headers (W3C Trace Context). Without either it
+   * begins a new trace, unless it is `inner`. A failure is recorded and rethrown.
    */
   span<Result>(options: SpanOptions, work: (span: Span | undefined) => Promise<Result>): Promise<Result>;
-  /** Sends what has not been sent, for a bounded time. */
+  /** Sends the remaining spans, in bounded time. */
   close(): Promise<void>;
 }
 
 export interface SpanOptions {
   readonly name: string;
-  /** `server` for what came in, `client` for what goes out. */
+  /** `server` for incoming requests, `client` for outgoing ones. */
   readonly kind: 'server' | 'client' | 'internal';
   readonly attributes?: Readonly<Record<string, string | number>>;
   readonly parent?: HttpHeaders;
@@ -26,14 +26,14 @@ export interface SpanOptions {
 
 export interface Span {
   readonly traceId: string;
-  /** Adds what is known only now. */
+  /** Adds attributes that are known only now. */
   set(attributes: Readonly<Record<string, string | number>>): void;
   rename(name: string): void;
-  /** `type` is one of few words, such as a status or a code. */
+  /** `type` is one of a few words, such as a status or a code. */
   fail(type: string): void;
 }
 
-/** Within a span where tracing is on, and otherwise as it is. */
+/** Runs `work` within a span if tracing is enabled. */
 export function traced<Result>(
   tracing: Tracing | undefined,
   options: SpanOptions,
@@ -44,11 +44,11 @@ export function traced<Result>(
 
 export interface StatementObservers {
   readonly tracing: Tracing | undefined;
-  /** Sees the text of every statement, those of transactions and the transactions' own included. */
+  /** Called with the text of every statement, including `begin` and `commit`. */
   readonly onSql: ((text: string) => void) | undefined;
 }
 
-/** Sees each statement on the pool's connections: a span named by what it does to which table, and its text. */
+/** Observes each statement on the connections of a pool: a span that is named by its verb and table, and its text. */
 export function observeStatements(pool: Pool, { tracing, onSql }: StatementObservers): void {
   const follow = (target: Pool | PoolClient) => {
     const query = target.query.bind(target) as (...given: unknown[]) => Promise<unknown>;
@@ -56,9 +56,9 @@ export function observeStatements(pool: Pool, { tracing, onSql }: StatementObser
       query: (...given: unknown[]) => {
         const text = textOf(given[0]);
         if (text === undefined) return query(...given);
-        // The pool passes its own statements on to a connection.
+        // The pool forwards its statements to a connection.
         if (target !== pool) onSql?.(text);
-        // It does so with a callback, for a caller whose span has begun.
+        // It uses a callback; the span of the caller has already begun.
         if (!tracing || typeof given.at(-1) === 'function') return query(...given);
         const name = summaryOf(text);
         const attributes = { 'db.system.name': 'postgresql', 'db.query.summary': name };
@@ -70,7 +70,7 @@ export function observeStatements(pool: Pool, { tracing, onSql }: StatementObser
   pool.on('connect', follow);
 }
 
-/** Undefined for a cursor, which sends its statements itself. */
+/** Undefined for a cursor, which sends its own statements. */
 function textOf(query: unknown): string | undefined {
   if (typeof query === 'string') return query;
   if (typeof query !== 'object' || query === null || 'submit' in query || !('text' in query)) return undefined;
@@ -82,8 +82,8 @@ const TABLE = new RegExp(`\\b(?:from|into|update)\\s+(?:only\\s+)?${NAME}`, 'i')
 const CHANGE = new RegExp(`(?<!for (?:no key )?)\\b(insert|update|delete)\\s+(?:(?:into|from|only)\\s+)?${NAME}`, 'i');
 
 /**
- * `SELECT api_key`: the first word and the first table outside of brackets, or what a `with` changes (OpenTelemetry's `db.query.summary`).
- * A `?` replaces texts and brackets, so that no word after one is taken for a table.
+ * `SELECT api_key`: the verb and the first table outside of parentheses, or those of the change within a `with` (OpenTelemetry's
+ * `db.query.summary`). Literals and parentheses become `?` first, so that no word after them is taken for a table.
  */
 export function summaryOf(text: string): string {
   const plain = text.replaceAll(/'[^']*'/g, '?');

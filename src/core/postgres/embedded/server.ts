@@ -19,41 +19,40 @@ import {
   spawnSupervised,
 } from './process.ts';
 
-/** A PostgreSQL server that belongs to this process and ends with it, however that ends. One that ends before is started again. */
+/** A PostgreSQL server that belongs to this process and ends with it. If it ends earlier, it is restarted. */
 export interface EmbeddedPostgres {
-  /** `postgresql://gateway:…@127.0.0.1:PORT/gateway`: a role that owns its database and may create others. Stays the same. */
+  /** `postgresql://gateway:…@127.0.0.1:PORT/gateway`: the role owns its database and may create others. Never changes. */
   readonly url: string;
-  /** Another after it was started again. */
+  /** Changes with each restart. */
   readonly pid: number;
-  /** Resolves when the server has ended for good: it was stopped, or its directory or its port is another's now. */
+  /** Resolves when the server has ended and will not be restarted: it was stopped, or another process has its directory or port. */
   readonly exited: Promise<void>;
-  /** Fast shutdown: open transactions are rolled back; harder after 10 s. Resolves when the server has ended; may be called again. */
+  /** Fast shutdown, which rolls back open transactions; harder after 10 s. Resolves when the server has ended; may be called again. */
   stop(): Promise<void>;
 }
 
 export interface EmbeddedPostgresOptions {
-  /** Created when absent. Holds `postgres/` (the cluster and its password), `gateway.lock` and `gateway.pid`. */
+  /** Created if missing. Contains `postgres/` (the cluster and its password), `gateway.lock` and `gateway.pid`. */
   readonly dataDir: string;
-  /** Gets PostgreSQL's own log, line by line. */
+  /** Called with each line of PostgreSQL's log. */
   readonly log: (line: string) => void;
-  /** Gets a sentence when the server has ended unasked, each time it does not start again, and when it does. */
+  /** Called with a sentence when the server ends unexpectedly, when a restart fails, and when it succeeds. */
   readonly report?: (sentence: string) => void;
-  /** Server settings, for example `{ fsync: 'off' }` for a cluster that may be lost, as tests have them. */
+  /** Server settings, for example `{ fsync: 'off' }` for a temporary cluster in tests. */
   readonly settings?: Record<string, string>;
-  /** Password of the role `postgres` in a new cluster, for tests that look at the server. Without one nobody can log in as superuser. */
+  /** Password of the role `postgres` in a new cluster, for tests. Without it nobody can log in as a superuser. */
   readonly superuserPassword?: string;
 }
 
 /**
- * Starts the PostgreSQL server of a data directory, creating its cluster the first time. It listens on a free port of
- * 127.0.0.1. A server that an earlier owner left behind is stopped first.
- *
- * @throws Error when another gateway uses the directory (the message names its pid), when PostgreSQL cannot run on
- * this machine, or when it does not start (the message carries the end of its log)
+ * Starts the PostgreSQL server of a data directory, and creates its cluster if necessary. It listens on a free port of 127.0.0.1. A server
+ * that an earlier owner left behind is stopped first.
+ * @throws Error if another gateway uses the directory (the message names its pid), if PostgreSQL cannot run on this machine, or if it does not
+ * start (the message has the end of its log)
  */
 export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
   await mkdir(options.dataDir, { recursive: true });
-  // PostgreSQL shows this path in its command line, by which a running server is recognised.
+  // PostgreSQL shows this path in its command line, which identifies a running server.
   const dataDir = await realpath(options.dataDir);
   const owned = await lock(dataDir);
   try {
@@ -105,15 +104,14 @@ async function serveCluster(
   };
 }
 
-/** Why PostgreSQL ends by itself. */
+/** Log lines that explain why PostgreSQL ended. */
 const telling = /(?:PANIC|FATAL): +could not .*/;
-/** The answer to clients that come before it is ready. */
+/** Answers to clients before it is ready. */
 const refusal = /FATAL: +the database system is |DETAIL: +Consistent recovery state /;
 
 /**
- * URL of the server that a running gateway keeps in this data directory, or undefined when none is ready there.
- *
- * @throws Error when the directory may not be read
+ * The URL of the server that a running gateway has started in this data directory, or undefined if none is ready.
+ * @throws Error if the directory is not readable
  */
 export async function findRunningEmbeddedPostgres(dataDir: string): Promise<string | undefined> {
   const { cluster, passwordFile } = layout(await realpath(dataDir).catch(() => dataDir));
@@ -131,7 +129,7 @@ function urlOf(password: string, port: number): string {
   return `postgresql://gateway:${password}@127.0.0.1:${port}/gateway`;
 }
 
-/** In a temporary folder, which is renamed when it is complete: an interrupted creation leaves nothing to mistake. */
+/** Creates it in a temporary folder, which is renamed when it is complete, so that an interrupted creation leaves no partial cluster. */
 async function createCluster(
   dataDir: string,
   binaries: PostgresBinaries,
@@ -155,13 +153,13 @@ async function createCluster(
   const access = ['--username=postgres', '--auth-local=reject', '--auth-host=scram-sha-256'];
   const sync = settings?.fsync === 'off' ? ['--no-sync'] : [];
   await runToEnd([binaries.initdb, '-D', cluster, ...locale, ...access, ...sync], account, '');
-  // The gateway's role is no superuser: SQL that it is tricked into can neither read files nor run programs.
+  // The gateway's role is not a superuser, so injected SQL can neither read files nor run programs.
   const sql = [
     `ALTER ROLE postgres PASSWORD ${superuserPassword === undefined ? 'NULL' : `'${superuserPassword}'`};`,
     `CREATE ROLE gateway LOGIN CREATEDB PASSWORD '${password}';`,
     'CREATE DATABASE gateway OWNER gateway;',
   ].join('\n');
-  // Without the last setting a failing statement, password included, would be in the log.
+  // Without the last setting, the log would contain failing statements, including the password.
   const single = toFlags({ ...settings, exit_on_error: 'on', log_min_error_statement: 'panic' });
   await runToEnd([binaries.postgres, '--single', '-D', cluster, ...single, 'postgres'], account, `${sql}\n`);
 
@@ -183,10 +181,7 @@ async function syncDirectory(path: string): Promise<void> {
   await directory.sync();
 }
 
-/**
- * Ends the server of an owner that is gone: nobody but the holder of the lock may own one. Its watchdog has sent the
- * same SIGINT already, unless it was killed too.
- */
+/** Stops the server of a dead owner; the caller has the lock. Its watchdog has already sent the same SIGINT, unless that was killed, too. */
 async function endOrphan(cluster: string, log: (line: string) => void): Promise<void> {
   const postmaster = await readPostmaster(cluster);
   if (!postmaster) return;
@@ -199,12 +194,12 @@ async function endOrphan(cluster: string, log: (line: string) => void): Promise<
     while (Date.now() < deadline && (await isPostmaster(pid, cluster))) await delay(20);
   }
   if (await isPostmaster(pid, cluster)) throw new Error(`PostgreSQL ${pid} on ${cluster} cannot be stopped.`);
-  // PostgreSQL itself takes any living process with the pid of a dead server for that server, and would not start.
+  // PostgreSQL treats any living process with the pid of a dead server as that server, and would not start.
   if (isAlive(pid)) await rm(join(cluster, 'postmaster.pid'), { force: true });
 }
 
 const portTaken = /could not create any TCP\/IP sockets/;
-/** Faults that pass: sessions of a killed server are still ending, or a server that was being started by a killed owner is. */
+/** Temporary errors: sessions of a killed server are still ending, or a killed owner was just starting a server. */
 const passing = /pre-existing shared memory block|lock file "postmaster.pid" already exists/;
 
 interface Launch {
@@ -213,13 +208,13 @@ interface Launch {
   readonly account: Account | undefined;
   readonly settings: Record<string, string> | undefined;
   readonly log: (line: string) => void;
-  /** That of an earlier launch, which clients know; any free one otherwise. */
+  /** The port of an earlier launch, which clients know; otherwise any free port. */
   readonly port: number | undefined;
   readonly onSpawn: (server: SupervisedProcess) => void;
   readonly signal: AbortSignal;
 }
 
-/** The port of a server that is ready. */
+/** Resolves to the port when the server is ready. */
 async function launch(options: Launch): Promise<number> {
   const { cluster, binaries, account, settings, log, onSpawn, signal } = options;
   for (let attempt = 1; ; attempt++) {
@@ -251,8 +246,8 @@ async function launch(options: Launch): Promise<number> {
 }
 
 /**
- * PostgreSQL says that it is ready just before it notes that in `postmaster.pid`, where other processes look for it. Resolves once it has,
- * or has ended.
+ * PostgreSQL reports that it is ready just before it writes that to `postmaster.pid`, where other processes look for it. Resolves when it is
+ * written, or the server has ended.
  */
 async function becomeFindable(cluster: string, server: SupervisedProcess): Promise<void> {
   let hasEnded = false;
@@ -266,7 +261,7 @@ function serverFlags(port: number, settings: Record<string, string> | undefined)
     port: `${port}`,
     listen_addresses: '127.0.0.1',
     unix_socket_directories: '',
-    // The line that says "ready" has to reach us, whatever postgresql.conf says.
+    // We must receive the line that contains "ready", whatever postgresql.conf contains.
     logging_collector: 'off',
     log_destination: 'stderr',
     lc_messages: 'C',
