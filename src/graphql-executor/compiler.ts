@@ -101,6 +101,7 @@ return { makeAnswer: () => ({ ${selected.map(([name]) => `${name}: null`).join('
     };
     // The code contains no part of a request, only numbers and names of the schema and the language, which consist of letters, digits and
     // underscores.
+    // oxlint-disable-next-line typescript/no-implied-eval
     const make = new Function(...Object.keys(given), text) as (
       ...parts: unknown[]
     ) => Pick<QueryCode, 'makeAnswer' | 'putFields'>;
