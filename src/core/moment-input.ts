@@ -24,7 +24,7 @@ export function momentInput() {
       if (moment === undefined) context.addIssue({ code: 'custom', ...rule('BAD_FORMAT', RULE) });
       // PostgreSQL has no year 0.
       else if (!/^(?!0000)\d{4}-/.test(moment))
-        context.addIssue({ code: 'custom', message: 'must be from the year 1 to 9999' });
+        context.addIssue({ code: 'custom', message: 'must be between the years 1 and 9999' });
       return moment ?? z.NEVER;
     });
 }

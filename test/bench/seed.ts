@@ -56,7 +56,7 @@ const SESSIONS = `
   insert into session (id, organization_id, creator_id, title, description, rich_content, kind, session_type, mode, visibility, level, state,
     agent, agent_id, agent_options, artifact_type, base_branch, branch_name, target_branch, project_id, sandbox_size, mcp_servers, external_id,
     external_url, is_pinned, diff_summary, source, source_pull_request, created_at, updated_at, last_queued_at, last_seen_at)
-  select ${uuid(0, 'n')}, $1, $2, 'Mend the flaky checkout test, part ' || n, 'The checkout test fails about one time in twenty on the runner; find out why.',
+  select ${uuid(0, 'n')}, $1, $2, 'Fix the flaky checkout test, part ' || n, 'The checkout test fails about one time in twenty on the runner; find out why.',
     null, 'agent', 'Chat', 'normal', 'public', n % 100, 'inProgress', 'coder', ${uuid(2, '1')}, jsonb_build_object('reasoningLevel', 'high'),
     'PullRequest', 'main', 'agent/checkout-' || n, 'main', (${uuid(1, '1 + n % 5')})::text, 'large', '{}', 'ticket-' || n,
     'https://tickets.example.com/' || n, n % 10 = 0, jsonb_build_object('additions', n, 'deletions', n / 2),

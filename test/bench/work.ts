@@ -74,7 +74,7 @@ const typedEvents = (after: number) =>
 const some = <Value>(count: number, make: (index: number) => Value) =>
   Array.from({ length: count }, (_, index) => make(index));
 const changes = (index: number) => ({
-  title: `Mend the flaky checkout test, take ${index}`,
+  title: `Fix the flaky checkout test, take ${index}`,
   level: index % 100,
   mode: 'planning',
 });

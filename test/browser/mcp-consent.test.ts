@@ -175,7 +175,7 @@ test('somebody else who is sent the link, and says no, gives nothing away', asyn
   const person = await site.newContext();
   const { authorizationUrl, connection } = await create('Trap');
   const page = await decide(await consent(authorizationUrl, person), 'Do not connect');
-  expect(await page.locator('main').innerText()).toContain('it was declined before it was completed');
+  expect(await page.locator('main').innerText()).toContain('the authorization was declined');
   expect(await read(connection.id, 'status connectedAt')).toEqual({
     status: 'AUTHORIZATION_REQUIRED',
     connectedAt: null,

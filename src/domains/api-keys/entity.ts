@@ -48,7 +48,7 @@ ApiKeySchema.setClass(ApiKey);
 export type ApiKeyTables = InferKyselyDB<typeof ApiKeySchema>;
 export const API_KEY_COLUMNS = columnNames<ApiKeyTables, 'api_key'>(ApiKeySchema, 'api_key');
 
-/** Topic published when a key may no longer read what it reads now: requests that still run with it look again. */
+/** Topic published when a key loses rights: long-running requests of the key then check their rights again. */
 export function apiKeyTopic(keyId: ApiKeyId): string {
   return `api-key:${keyId}`;
 }

@@ -33,7 +33,7 @@ const SCOPE_DESCRIPTIONS: Record<Scope, string> = {
 };
 
 export const ScopeEnum = builder.enumType('Scope', {
-  description: 'What a key may do.',
+  description: 'A permission of an API key.',
   values: Object.fromEntries(
     SCOPES.map((scope) => [
       scope.replaceAll('.', '_').toUpperCase(),
@@ -43,84 +43,93 @@ export const ScopeEnum = builder.enumType('Scope', {
 });
 
 const MANAGERS =
-  'its user, or an administrator of the organization it is bound to, with the scope `api_keys.write`. False once it is revoked';
+  'true for its user and for administrators of the organization that it is bound to, with the scope `api_keys.write`. False once the key is revoked';
 
-/** A key, with the organization that it is bound to where that was made with it: the caller need not act there. */
+/**
+ * A key. `organization` is set when the same request created the organization: the caller does not act in it yet, so a lookup would not
+ * find it.
+ */
 interface ShownApiKey extends ApiKeyRow {
   readonly organization?: OrganizationRow;
 }
 
 export const ApiKeyType = nodeType<ApiKeyRow, ShownApiKey>('ApiKey', {
   description:
-    'A credential of a user: bound to one organization, or unbound, and then it acts in any organization of its user. The secret itself is shown once, when it is created.',
+    'A credential of a user. A bound key acts in one organization; an unbound key acts in any organization of its user. The secret is shown only once, when the key is created.',
   keyOf: ({ id }) => id,
   load: (context, keys, selected) => readApiKeys(context, uuidsOf(keys), selected),
   fields: (t) => ({
     databaseId: t.expose('id', { type: 'UUID', description: 'The id that REST uses.' }),
-    name: t.exposeString('name', { description: 'What it is called; 1 to 100 characters.' }),
+    name: t.exposeString('name', { description: 'The name of the key, 1 to 100 characters.' }),
     preview: t.exposeString('preview', {
-      description: 'Its first and last characters, to recognize the key by: `wgk_ab12…yz`.',
+      description: 'The first and last characters of the key, to recognize it: `wgk_ab12…yz`.',
     }),
-    scopes: t.expose('scopes', { type: [ScopeEnum], description: 'What it may do.' }),
+    scopes: t.expose('scopes', { type: [ScopeEnum], description: 'The permissions of the key, at least one.' }),
     user: t.field({
       type: UserType,
       nullable: true,
-      description: 'The user whom it belongs to. Null for somebody who has left the organization.',
+      description: 'The user who owns the key. Null when that user has left the organization.',
       extensions: { ...OWN_STATEMENT, ...needs<ApiKeyRow>('userId') },
       resolve: ({ userId }, _, context, info) => resolveReference({ context, info }, 'User', userId, readUsers),
     }),
     organization: t.field({
       type: OrganizationType,
       nullable: true,
-      description: 'The organization that it is bound to. Null for an unbound key.',
+      description: 'The organization that the key is bound to. Null for an unbound key.',
       extensions: { ...OWN_STATEMENT, ...needs<ApiKeyRow>('organizationId') },
       resolve: ({ organizationId, organization }, _, context, info) =>
         organization ?? resolveReference({ context, info }, 'Organization', organizationId, readOrganizations),
     }),
     viewerCanUpdate: t.boolean({
-      description: `Whether the caller may rename it: ${MANAGERS}.`,
+      description: `Whether the caller can rename the key: ${MANAGERS}.`,
       extensions: needs<ApiKeyRow>('organizationId', 'userId', 'revokedAt'),
       resolve: (key, _, { actor }) => mayManage(actor, key),
     }),
     viewerCanRevoke: t.boolean({
-      description: `Whether the caller may revoke it: ${MANAGERS}.`,
+      description: `Whether the caller can revoke the key: ${MANAGERS}.`,
       extensions: needs<ApiKeyRow>('organizationId', 'userId', 'revokedAt'),
       resolve: (key, _, { actor }) => mayManage(actor, key),
     }),
     expiresAt: t.expose('expiresAt', {
       type: 'DateTime',
       nullable: true,
-      description: 'When the key expires; null for never.',
+      description: 'When the key expires. Null when it never expires.',
     }),
     lastUsedAt: t.expose('lastUsedAt', {
       type: 'DateTime',
       nullable: true,
-      description: 'When it last authenticated, to the minute.',
+      description: 'When the key last authenticated a request, to the minute. Null when it was never used.',
     }),
-    revokedAt: t.expose('revokedAt', { type: 'DateTime', nullable: true, description: 'When it was revoked.' }),
-    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was created.' }),
+    revokedAt: t.expose('revokedAt', {
+      type: 'DateTime',
+      nullable: true,
+      description: 'When the key was revoked. Null for an active key.',
+    }),
+    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When the key was created.' }),
   }),
 });
 
 export const ApiKeyConnection = connectionType(ApiKeyType, { of: 'API keys' });
 
 export const ApiKeyFilter = builder.inputType('ApiKeyFilter', {
-  description: 'Which API keys to list. All given conditions must be met; an empty list matches nothing.',
+  description:
+    'Conditions on API keys. A key is listed when it meets all of them. A condition with an empty list matches nothing.',
   validate: acceptingIds(apiKeyFilter, { userIds: 'User' }),
   fields: (t) => ({
-    includeRevoked: t.boolean({ defaultValue: false, description: 'Whether to list revoked keys, too.' }),
-    userIds: t.idList({ description: 'Of any of these users, at most 100; either id.' }),
+    includeRevoked: t.boolean({ defaultValue: false, description: 'Whether revoked keys are listed too.' }),
+    userIds: t.idList({ description: 'Keys of any of these users: at most 100 values of `id` or `databaseId`.' }),
     search: t.string({
-      description: 'Its name contains this text of at most 100 characters. Case is ignored; `%` and `_` are plain.',
+      description:
+        'Keys whose name contains this text of at most 100 characters. Case is ignored; there are no wildcards.',
     }),
-    createdFrom: t.field({ type: 'DateTime', description: 'Created at this moment or after it.' }),
-    createdBefore: t.field({ type: 'DateTime', description: 'Created before this moment.' }),
+    createdFrom: t.field({ type: 'DateTime', description: 'Keys created at this time or later.' }),
+    createdBefore: t.field({ type: 'DateTime', description: 'Keys created before this time.' }),
   }),
 });
 
 export const API_KEY_ORDER = orderType<ApiKeyOrderField>('ApiKey', {
   of: 'API keys',
-  fields: { CREATED_AT: 'Time of creation.', NAME: 'What the key is called.' },
+  fields: { CREATED_AT: 'Time of creation.', NAME: 'Name of the key.' },
   otherwise: { field: 'CREATED_AT', direction: 'DESC' },
 });
 
@@ -128,9 +137,13 @@ builder.objectField(OrganizationType, 'apiKeys', (t) =>
   t.connection(
     {
       type: ApiKeyType,
-      description: 'Its API keys, newest first unless ordered otherwise: all for an admin, their own for a member.',
+      description:
+        'API keys of the organization, newest first by default. Administrators see all keys, members only their own.',
       args: {
-        filter: t.arg({ type: ApiKeyFilter, description: 'Which ones; all that are active when absent.' }),
+        filter: t.arg({
+          type: ApiKeyFilter,
+          description: 'Conditions on the keys. When absent, all active keys are listed.',
+        }),
         orderBy: t.arg(API_KEY_ORDER.argument),
       },
       extensions: {
@@ -153,9 +166,9 @@ builder.queryField('apiKey', (t) =>
   t.field({
     type: ApiKeyType,
     nullable: true,
-    description: 'One API key, revoked ones included; null when there is none that the caller may see.',
+    description: 'One API key, which may be revoked. Null when the caller can see no such key.',
     extensions: { ...OWN_STATEMENT, ...refusable(READ_API_KEYS) },
-    args: { id: t.arg.id({ required: true, description: 'Either id of the key.' }) },
+    args: { id: t.arg.id({ required: true, description: '`id` or `databaseId` of the key.' }) },
     resolve: async (_, { id }, context, info) => {
       const keys = uuidsOf([String(keyFromId('ApiKey', id))]);
       return (await readApiKeys(context, keys, selectedColumns<ApiKeyRow>(info, 'ApiKey')))[0] ?? null;
@@ -166,7 +179,7 @@ builder.queryField('apiKey', (t) =>
 mutation('createApiKey', {
   access: createApiKey.access,
   description:
-    'Creates a key of the caller: for the organization that the request acts in, for `organizationId`, or for all of their organizations. It is never stronger than the calling key. A user has at most 25 active keys in an organization and 25 unbound ones.',
+    'Creates an API key of the caller: bound to the organization that the request acts in, bound to `organizationId`, or unbound. The new key never has more rights than the calling key. A user has at most 25 active keys in an organization and 25 active unbound keys.',
   schema: createApiKeyInput,
   ids: { organizationId: 'Organization' },
   input: (t) => ({
@@ -174,21 +187,21 @@ mutation('createApiKey', {
     scopes: t.field({
       type: [ScopeEnum],
       required: true,
-      description: 'What it may do; at least one, and each of them a scope of the calling key.',
+      description: 'The permissions of the new key: at least one, and only scopes that the calling key has.',
     }),
     expiresAt: t.field({
       type: 'DateTime',
       description:
-        'When the key expires, not after the calling key. When absent, it expires with the calling key, or never.',
+        'When the key expires; must not be later than the expiry of the calling key. When absent, the key expires when the calling key does, or never.',
     }),
     organizationId: t.id({
       description:
-        "Either id of the organization that the key is bound to, one of the caller's; the one that the request acts in when absent.",
+        '`id` or `databaseId` of the organization to bind the key to. The caller must be a member of it. When absent, the organization that the request acts in.',
     }),
     allOrganizations: t.boolean({
       defaultValue: false,
       description:
-        'Whether the key is unbound: it acts in any organization of its user. Not together with `organizationId`.',
+        'Whether to create an unbound key, which acts in any organization of its user. Must not be combined with `organizationId`.',
     }),
   }),
   errors: [NotFoundError, ConflictError],
@@ -202,17 +215,17 @@ mutation('createApiKey', {
       description: 'The new key, without its secret.',
       resolve: ({ apiKey }) => apiKey,
     }),
-    key: t.exposeString('key', { description: 'The secret. It is shown here and never again.' }),
+    key: t.exposeString('key', { description: 'The secret key itself. It is shown only in this answer.' }),
   }),
 });
 
 mutation('renameApiKey', {
   access: renameApiKey.access,
-  description: 'Changes what a key is called.',
+  description: 'Renames an API key.',
   schema: renameApiKeyInput,
   ids: { apiKeyId: 'ApiKey' },
   input: (t) => ({
-    apiKeyId: t.id({ required: true, description: 'Either id of the key.' }),
+    apiKeyId: t.id({ required: true, description: '`id` or `databaseId` of the key.' }),
     name: t.string({ required: true, description: '1 to 100 characters.' }),
   }),
   errors: [NotFoundError],
@@ -224,10 +237,10 @@ mutation('renameApiKey', {
 
 mutation('revokeApiKey', {
   access: revokeApiKey.access,
-  description: 'Revokes an active key: no request that begins after the answer is accepted with it.',
+  description: 'Revokes an active API key. Every request that begins after the answer is refused with 401.',
   schema: revokeApiKeyInput,
   ids: { apiKeyId: 'ApiKey' },
-  input: (t) => ({ apiKeyId: t.id({ required: true, description: 'Either id of the key.' }) }),
+  input: (t) => ({ apiKeyId: t.id({ required: true, description: '`id` or `databaseId` of the key.' }) }),
   errors: [NotFoundError],
   run: async (context, input) => ({ apiKey: apiKeyRow(await revokeApiKey(context, input)) }),
   payload: (t) => ({

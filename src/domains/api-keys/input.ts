@@ -29,7 +29,7 @@ export const createApiKeyInput = z
   });
 export type CreateApiKeyInput = z.output<typeof createApiKeyInput>;
 
-/** Conditions of a list of keys, all of which must be met; each absent, null, or given. An empty list matches nothing. */
+/** Conditions on a list of keys. All that are given must be met; null is the same as absent; an empty list matches nothing. */
 export const apiKeyFilter = z.strictObject({
   includeRevoked: z.boolean().nullish(),
   userIds: z.array(idSchema<UserId>()).max(100).nullish(),

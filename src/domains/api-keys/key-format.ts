@@ -5,13 +5,13 @@ const PREFIX = 'wgk_';
 const RANDOM_LENGTH = 30;
 const CHECKSUM_LENGTH = 6;
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
-// The largest multiple of 62 in a byte: what lies above is drawn again, else the first 8 characters would come up more often.
+// The largest multiple of 62 in a byte. Larger bytes are drawn again, because otherwise the first 8 characters would be more frequent.
 const UNBIASED = 256 - (256 % ALPHABET.length);
 
 const FORM = new RegExp(`^${PREFIX}[0-9A-Za-z]{${RANDOM_LENGTH + CHECKSUM_LENGTH}}$`);
 
 /**
- * Creates a key: `wgk_`, 30 random base62 characters (178 bits), and 6 that are the CRC-32 of all before them.
+ * Creates a key: `wgk_`, 30 random base62 characters (178 bits), and the CRC-32 of both in 6 characters.
  * `randomBytes` must return `n` bytes of cryptographic quality.
  */
 export function generateApiKey(randomBytes: (n: number) => Uint8Array = crypto.randomBytes): string {
@@ -26,19 +26,19 @@ export function generateApiKey(randomBytes: (n: number) => Uint8Array = crypto.r
 }
 
 /**
- * Whether it could be a key, without a query. Refuses every key with one character mistyped or two neighbours
- * swapped, and all but one in 62^6 of other texts of this form. It proves nothing: anybody can compute a checksum.
+ * Whether the text can be a key, decided without a query. The checksum detects every single wrong character and every swap of two adjacent
+ * characters. It is not a proof of authenticity, because anybody can compute it.
  */
 export function isWellFormedApiKey(candidate: string): boolean {
   return FORM.test(candidate) && candidate.endsWith(checksum(candidate.slice(0, -CHECKSUM_LENGTH)));
 }
 
-/** The SHA-256 of a key, 32 bytes: what is stored and looked up. A key has too much entropy to need salt or stretching. */
+/** SHA-256 of a key, 32 bytes, as it is stored and looked up. A random key needs no salt and no slow hash. */
 export function hashApiKey(key: string): Buffer {
   return crypto.createHash('sha256').update(key).digest();
 }
 
-/** What may be shown of a key later: `wgk_ab12…yz`, its first 4 and last 2 characters. At least 142 bits stay hidden. */
+/** The part of a key that can be shown later: its first 4 and last 2 characters (`wgk_ab12…yz`). At least 142 bits stay hidden. */
 export function previewApiKey(key: string): string {
   return `${key.slice(0, PREFIX.length + 4)}…${key.slice(-2)}`;
 }

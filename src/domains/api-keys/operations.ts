@@ -30,35 +30,35 @@ import {
   unboundKeysOf,
 } from './queries.ts';
 
-export { type ApiKeyRow, NOTED_EVERY, apiKeyRow, noteKeyUse, revokeKeys } from './queries.ts';
+export { type ApiKeyRow, LAST_USED_PRECISION, apiKeyRow, noteKeyUse, revokeKeys } from './queries.ts';
 
 export { readKeyVersions } from './queries.ts';
 
-/** Keys of one user that are neither revoked nor expired: in one organization, and bound to none. */
+/** Maximum of active keys (not revoked, not expired) that one user has in each organization, and of their active unbound keys. */
 export const MAX_ACTIVE_KEYS = 25;
 
-/** A new key with its secret, which is stored nowhere. */
+/** A new key with its secret. The secret is not stored. */
 export interface CreatedApiKey {
   readonly apiKey: ApiKey;
   readonly key: string;
 }
 
 /**
- * Creates a key of the caller: for the organization they act in, for another one of theirs, or for all of theirs. It is never stronger than the
- * calling key: without an expiry it expires when that one does.
- * @throws ForbiddenError when it would have more scopes, a longer life or a wider reach than the calling key; NotFoundError when the caller is
- * not a member of the organization; ConflictError at the bound of active keys.
+ * Creates a key of the caller, bound to the acting organization or to another organization of the caller, or unbound. The new key never has
+ * more rights than the calling key, and by default expires together with it.
+ * @throws ForbiddenError when the new key would have more scopes, a later expiry or more organizations than the calling key; NotFoundError when
+ * the caller is not a member of the organization; ConflictError when the maximum of active keys is reached.
  */
 export const createApiKey = write(
   async (context, { organizationId, allOrganizations, ...input }: CreateApiKeyInput): Promise<CreatedApiKey> => {
     const { actor, em, now } = context;
     const boundTo = allOrganizations ? null : (organizationId ?? requireOrganization(actor).id);
     if (actor.isBound && boundTo !== actor.organization?.id)
-      throw new ForbiddenError('a key that is bound to an organization creates keys for that one alone');
+      throw new ForbiddenError('a key that is bound to an organization can create keys only for that organization');
     const excess = input.scopes.filter((scope) => !actor.scopes.has(scope));
     if (excess.length > 0)
-      throw new ForbiddenError(wording`a key cannot give scopes that it lacks itself: ${enumValues(excess)}`);
-    if (input.expiresAt && input.expiresAt <= now()) throw invalid('expiresAt', 'must lie in the future', 'TOO_SMALL');
+      throw new ForbiddenError(wording`scopes: a key cannot give scopes that it does not have: ${enumValues(excess)}`);
+    if (input.expiresAt && input.expiresAt <= now()) throw invalid('expiresAt', 'must be in the future', 'TOO_SMALL');
     const expiresAt = await boundedExpiry(context, input.expiresAt);
     await lockMaker(em, actor.userId);
     if (boundTo !== null) await lockMembership(em, { userId: actor.userId, organizationId: boundTo });
@@ -67,12 +67,12 @@ export const createApiKey = write(
   { access: WRITE_API_KEYS, operation: 'createApiKey', target: ({ apiKey }) => targetOf(apiKey) },
 );
 
-/** The entry of an unbound key belongs to no organization. */
+/** The audit log entry of an unbound key belongs to no organization. */
 function targetOf({ id, organization }: ApiKey): AuditTarget {
   return { type: 'ApiKey', id, organizationId: organization?.id ?? null };
 }
 
-/** The expiry of a key that the calling key makes. @throws ForbiddenError when that one expires before. */
+/** The expiry of a new key. @throws ForbiddenError when the calling key expires earlier than was asked for. */
 async function boundedExpiry(
   { em, actor }: Pick<OperationContext, 'em' | 'actor'>,
   wanted: Date | undefined,
@@ -80,16 +80,18 @@ async function boundedExpiry(
   const maker = await em.findOne(ApiKey, { id: actor.keyId });
   const latest = maker?.expiresAt ?? undefined;
   if (latest && wanted && wanted > latest)
-    throw new ForbiddenError(`a key cannot outlive the key that creates it, which expires at ${latest.toISOString()}`);
+    throw new ForbiddenError(
+      `expiresAt: must not be later than the expiry of the calling key, ${latest.toISOString()}`,
+    );
   return wanted ?? latest;
 }
 
-/** The keys of one user are created one after the other, and none while their account is being deleted. */
+/** Locks the user, so that their keys are created one at a time and never while their account is being deleted. */
 async function lockMaker(em: EntityManager, userId: UserId): Promise<void> {
   if (!(await lockUser(em, userId))) throw unauthenticated();
 }
 
-/** Whoever ends the membership waits for this transaction, and revokes the key that it creates. */
+/** Locks the membership. An operation that ends it waits for this transaction, and then also revokes the new key. */
 async function lockMembership(
   em: EntityManager,
   { userId, organizationId }: { userId: UserId; organizationId: OrganizationId },
@@ -103,8 +105,8 @@ async function lockMembership(
 }
 
 /**
- * Creates and stores a key, for a caller who has been authorized. Part of the caller's transaction.
- * @throws ConflictError at the bound of active keys.
+ * Creates and stores a key in the caller's transaction. The caller has checked the rights.
+ * @throws ConflictError when the maximum of active keys is reached.
  */
 export async function issueApiKey(
   { em, now, newId }: Pick<OperationContext, 'em' | 'now' | 'newId'>,
@@ -136,8 +138,8 @@ export async function issueApiKey(
 }
 
 /**
- * Likewise, a key that can do what the calling one can, and expires with it.
- * @throws ConflictError at the bound of active keys.
+ * Creates and stores a key with the scopes and the expiry of the calling key, in the caller's transaction.
+ * @throws ConflictError when the maximum of active keys is reached.
  */
 export async function issueApiKeyLike(
   context: OperationContext,
@@ -166,7 +168,7 @@ async function refuseTooMany(
   );
 }
 
-/** Changes what a key is called; what it may do never changes. */
+/** Renames a key. Its scopes never change. */
 export const renameApiKey = write(
   async (context, { apiKeyId, name }: RenameApiKeyInput) => {
     const key = await loadApiKey(context, apiKeyId);
@@ -177,8 +179,9 @@ export const renameApiKey = write(
 );
 
 /**
- * Revokes a key, which may be the calling one: no request that begins after the answer is accepted with it.
- * @throws NotFoundError when it is unknown, revoked already, of another organization, or of another member and the caller is no admin.
+ * Revokes a key, which can be the calling key. Every request that begins after the answer is refused.
+ * @throws NotFoundError when the key is unknown, already revoked or of another organization, or belongs to another member and the caller is
+ * not an administrator.
  */
 export const revokeApiKey = guarded(
   WRITE_API_KEYS,
@@ -199,7 +202,7 @@ const markRevoked = write(
 );
 
 async function loadApiKey({ em, actor }: OperationContext, id: ApiKeyId): Promise<ApiKey> {
-  // Locked, so that of two callers who revoke at once one finds it revoked already.
+  // The row is locked, so that of two concurrent revocations the second finds the key revoked.
   const key = await em.findOne(
     ApiKey,
     { $and: [{ id, revokedAt: null }, filterOf<ApiKey>(reachedBy(actor))] },
@@ -210,8 +213,9 @@ async function loadApiKey({ em, actor }: OperationContext, id: ApiKeyId): Promis
 }
 
 /**
- * Revokes the keys of a member who leaves the organization. The unbound ones stay, but no longer reach this one.
- * @returns all that reach less than before. Part of the caller's transaction.
+ * Revokes the keys of a member who leaves the organization, in the caller's transaction. Their unbound keys stay valid, but no longer act in
+ * this organization.
+ * @returns the ids of all keys that lost rights, unbound keys included.
  */
 export async function revokeKeysOfMember(
   em: EntityManager,
@@ -223,8 +227,9 @@ export async function revokeKeysOfMember(
 }
 
 /**
- * Revokes all keys of an organization that ends. The unbound keys of those who were its members stay, but no longer reach it.
- * @returns all that reach less than before. Part of the caller's transaction.
+ * Revokes all keys of an organization that is deleted, in the caller's transaction. Unbound keys of its members stay valid, but no longer act
+ * in it.
+ * @returns the ids of all keys that lost rights, unbound keys included.
  */
 export async function revokeKeysOfOrganization(
   em: EntityManager,
@@ -236,9 +241,9 @@ export async function revokeKeysOfOrganization(
 }
 
 /**
- * The keys that the caller may see, newest first unless ordered otherwise: those of the organization they act in (all of them for an administrator, their own for a
- * member), and with an unbound key their own unbound ones. `organizationId` leaves the latter out. Revoked ones too when asked.
- * @throws ValidationError (400) when another organization is asked for than the one that the caller acts in.
+ * Lists the keys that the caller can see, newest first by default. Administrators see all keys of the acting organization, members their own.
+ * An unbound key also sees the unbound keys of its user, unless `organizationId` is given.
+ * @throws ValidationError (400) when `organizationId` is not the acting organization.
  */
 export const listApiKeys = guarded(
   READ_API_KEYS,
@@ -256,7 +261,7 @@ export const listApiKeys = guarded(
   },
 );
 
-/** Those of the ids that the caller may see, revoked ones included. A key may always see itself. */
+/** The keys with these ids that the caller can see, revoked keys included. A key can always see itself. */
 export async function readApiKeys(
   context: OperationContext,
   ids: readonly ApiKeyId[],

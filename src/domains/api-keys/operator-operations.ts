@@ -7,8 +7,8 @@ import type { WorkContext } from '../../core/operation.ts';
 import { ApiKey, apiKeyTopic } from './entity.ts';
 
 /**
- * Revokes any key, for the operator of the gateway: when it resolves, no change of the key can be committed any more.
- * @throws NotFoundError when the key is unknown or revoked already.
+ * Revokes any key, for the operator of the gateway. Once the promise resolves, no change made with the key can be committed.
+ * @throws NotFoundError when the key is unknown or already revoked.
  */
 export async function revokeAnyApiKey(
   { em, sql, notifier, now, newId }: WorkContext,

@@ -2,11 +2,11 @@ import type { OrganizationId, UserId } from '../../core/ids.ts';
 import { type Access, type Actor, hasAccess } from '../../core/operation.ts';
 import { type Reach, isWithin } from '../../core/postgres/reach.ts';
 
-/** An unbound key reads and changes the unbound keys of its user without acting in an organization. */
+/** No acting organization is required, because an unbound key can read and change the unbound keys of its user without one. */
 export const READ_API_KEYS: Access = { scopes: ['api_keys.read'], inOrganization: false };
 export const WRITE_API_KEYS: Access = { scopes: ['api_keys.write'], inOrganization: false };
 
-/** What decides who may see and change a key. */
+/** The columns that decide who can see and change a key. */
 interface Ownership {
   /** Null for an unbound key. */
   readonly organizationId: OrganizationId | null;
@@ -14,8 +14,8 @@ interface Ownership {
 }
 
 /**
- * The caller's own keys of the organization they act in, and for an administrator all keys of it; with an unbound key also the caller's own
- * unbound keys. Nobody reaches the unbound keys of somebody else.
+ * The keys that a caller can see: their own keys of the acting organization, for an administrator all keys of it, and with an unbound key also
+ * their own unbound keys. Nobody can see the unbound keys of another user.
  */
 export function reachedBy({ userId, organization, isBound }: Actor): Reach<Ownership> {
   const unbound = { userId, organizationId: null };
@@ -27,7 +27,7 @@ export function reachedBy({ userId, organization, isBound }: Actor): Reach<Owner
   return isBound ? { all: inOrganization } : { all: {}, anyOf: [inOrganization, unbound] };
 }
 
-/** Whether the caller may rename and revoke a key that they see. */
+/** Whether the caller can rename and revoke a key that they can see. */
 export function mayManage(
   actor: Actor,
   { revokedAt, ...key }: Ownership & { readonly revokedAt: string | null },

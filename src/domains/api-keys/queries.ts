@@ -13,14 +13,14 @@ import { reachedBy } from './policy.ts';
 
 const db = queriesOn<ApiKeyTables>();
 
-/** All of a key but its hash. Rows have the columns that were asked for; without a selection they have all of these. */
+/** A key without its hash. A row has the selected columns only; without a selection it has all of these. */
 export type ApiKeyRow = Omit<RowOf<Readable<ApiKeyTables>['api_key']>, 'hash'>;
 
 const SHOWN = API_KEY_COLUMNS.filter((name): name is keyof ApiKeyRow => name !== 'hash');
 const shown = (asked: Columns<ApiKeyRow>, ...always: (keyof ApiKeyRow)[]) =>
   columns('k', withColumns<ApiKeyRow>(asked, SHOWN, 'id', ...always));
 
-/** Those of the ids that the caller may see, revoked ones included, in no particular order. */
+/** The keys with these ids that the caller can see, revoked keys included, in any order. */
 export function findApiKeys(
   { actor, sql: reader }: OperationContext,
   ids: readonly ApiKeyId[],
@@ -48,10 +48,10 @@ const ORDERED_BY = {
 const LATEST_FIRST: Order<ApiKeyOrderField> = { field: 'CREATED_AT', direction: 'DESC' };
 
 export interface ApiKeyList {
-  /** Only keys that are bound to this organization. */
+  /** When given, only keys that are bound to this organization. */
   readonly organizationId?: OrganizationId;
   readonly filter: ApiKeyFilter;
-  /** Latest first when absent. */
+  /** When absent, newest first. */
   readonly order?: Order<ApiKeyOrderField>;
 }
 
@@ -60,14 +60,14 @@ function keysOf({ actor }: OperationContext, { organizationId, filter }: ApiKeyL
   let keys = db.selectFrom('api_key as k').where(within(reachedBy(actor), 'k'));
   if (organizationId !== undefined) keys = keys.where('k.organization_id', '=', organizationId);
   if (userIds != null) keys = keys.where('k.user_id', '=', anyOf('uuid', userIds));
-  // Unlike LIKE, strpos knows no wildcards.
+  // strpos has no wildcards, unlike LIKE.
   if (search != null) keys = keys.where(sql<boolean>`strpos(lower(k.name), lower(${search})) > 0`);
   if (createdFrom != null) keys = keys.where('k.created_at', '>=', createdFrom);
   if (createdBefore != null) keys = keys.where('k.created_at', '<', createdBefore);
   return includeRevoked === true ? keys : keys.where('k.revoked_at', 'is', null);
 }
 
-/** The keys that the caller may see. */
+/** A page of the keys that the caller can see. */
 export async function pageOfApiKeys(
   context: OperationContext,
   list: ApiKeyList,
@@ -85,35 +85,35 @@ export async function countApiKeys(context: OperationContext, list: ApiKeyList):
   return row?.count ?? 0;
 }
 
-/** A key that was just written, as it will be read. */
+/** The row of a key that was just written. */
 export function apiKeyRow(key: ApiKey): ApiKeyRow {
   const { user, organization, ...properties } = key;
   return asRow({ ...properties, userId: user.id, organizationId: organization?.id }, SHOWN);
 }
 
-/** When a key's use is next noted: it is read often, and nobody asks for more than the minute. */
-export const NOTED_EVERY = sql.raw(`interval '1 minute'`);
+/** Minimum time between two writes of `lastUsedAt`, so that not every request writes. */
+export const LAST_USED_PRECISION = sql.raw(`interval '1 minute'`);
 
 const noteUse = prepared<{ keyId: ApiKeyId; at: Date }>()((value) =>
   db
     .updateTable('api_key')
     .set({ last_used_at: value('at') })
     .where('id', '=', value('keyId'))
-    // The condition of the lookup, repeated, so that of many requests at once only one writes.
+    // Repeats the condition of the lookup, so that of concurrent requests only one writes.
     .where((eb) =>
       eb.or([
         eb('last_used_at', 'is', null),
-        eb('last_used_at', '<', sql<string>`${value('at')}::timestamptz - ${NOTED_EVERY}`),
+        eb('last_used_at', '<', sql<string>`${value('at')}::timestamptz - ${LAST_USED_PRECISION}`),
       ]),
     ),
 );
 
-/** Notes that a key was used, to the minute. */
+/** Records that a key was used, to the minute. */
 export async function noteKeyUse(writer: Sql, keyId: ApiKeyId, at: Date): Promise<void> {
   await writer.all(noteUse({ keyId, at }));
 }
 
-/** Revokes the user's keys, of one organization or of all, or all keys of an organization. @returns their ids. Part of the caller's transaction. */
+/** Revokes the keys of a user, of an organization, or of a user in an organization, in the caller's transaction. @returns their ids. */
 export async function revokeKeys(
   em: EntityManager,
   {
@@ -132,7 +132,7 @@ export async function revokeKeys(
   return (await revocation.returning('id').execute()).map(({ id }) => id);
 }
 
-/** The active keys of the users that are bound to no organization. */
+/** The ids of the active unbound keys of the users. */
 export async function unboundKeysOf(em: EntityManager, userIds: readonly UserId[]): Promise<string[]> {
   const keys = await em
     .getKysely<Readable<ApiKeyTables>>()
@@ -145,7 +145,7 @@ export async function unboundKeysOf(em: EntityManager, userIds: readonly UserId[
   return keys.map(({ id }) => id);
 }
 
-/** A version of what each key may do at present: nothing for one that is revoked or has expired. Memberships are its user's. */
+/** A version of the current rights of each key, which changes with them. Revoked and expired keys are left out. */
 export async function readKeyVersions(
   { sql: reader, now }: Pick<OperationContext, 'sql' | 'now'>,
   ids: readonly ApiKeyId[],

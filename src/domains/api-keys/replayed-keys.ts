@@ -16,8 +16,8 @@ const findKey = prepared<{ id: ApiKeyId }>()((value) =>
 );
 
 /**
- * Before an answer about a key is given again, which may have its secret.
- * @throws NotFoundError for a key that the caller does not reach; ForbiddenError for the creation of one that is stronger than the caller's.
+ * Checks that a stored answer about a key, which can contain its secret, can be replayed to the caller.
+ * @throws NotFoundError for a key that the caller cannot see; ForbiddenError for the creation of a key with more rights than the calling key.
  */
 export async function requireStillReached(
   { sql, actor }: OperationContext,
@@ -33,5 +33,5 @@ export async function requireStillReached(
   const latest = own?.expiresAt ?? null;
   const isLonger = latest !== null && (key.expiresAt === null || Date.parse(key.expiresAt) > Date.parse(latest));
   if (isWider || isLonger)
-    throw new ForbiddenError('Idempotency-Key: its answer is an API key that is stronger than the calling one');
+    throw new ForbiddenError('Idempotency-Key: the stored answer is an API key with more rights than the calling key');
 }

@@ -51,7 +51,7 @@ export const apiKeyRoutes = [
     tag,
     summary: 'List API keys, newest first.',
     description:
-      "The keys of the organization that the request acts in: all of them for an administrator, their own for a member. With an unbound key also the caller's own unbound keys, whose `organizationId` is null. Needs the scope `api_keys.read`.",
+      "Lists the keys of the organization that the request acts in: all keys for an administrator, their own for a member. An unbound key also lists the caller's unbound keys, whose `organizationId` is null. Needs the scope `api_keys.read`.",
     input: listApiKeysInput,
     output: listDocument(apiKeyDocument),
     status: 200,
@@ -66,7 +66,7 @@ export const apiKeyRoutes = [
     operationId: 'createApiKey',
     access: createApiKey.access,
     tag,
-    summary: 'Create an API key of the caller.',
+    summary: 'Create an API key for the caller.',
     description:
       "For the organization that the request acts in; for `organizationId`, one of the caller's; or with `allOrganizations` an unbound key, which acts in any organization of its user. 403 where the key would be stronger than the calling one: more scopes, a later expiry, or, for a bound key, another organization. Without `expiresAt` it expires when the calling key does. A user has at most 25 active keys in an organization and 25 unbound ones (409). `key` is the secret, shown here and never again. Needs the scope `api_keys.write`.",
     input: createApiKeyInput,
@@ -90,7 +90,7 @@ export const apiKeyRoutes = [
     tag,
     summary: 'Revoke an active API key.',
     description:
-      'It stops to authenticate at once. Members revoke their own keys, administrators those of the organization, and a key may revoke itself. Needs the scope `api_keys.write`.',
+      'The key is refused from the next request on. Members can revoke their own keys, administrators all keys of the organization, and a key can revoke itself. Needs the scope `api_keys.write`.',
     input: revokeApiKeyInput,
     output: revokedApiKeyDocument,
     status: 200,

@@ -2,42 +2,45 @@ import { builder } from '../../core/graphql/builder.ts';
 import { DEPRECATED_APIS, type DeprecatedApi, REMOVED_APIS, type RemovedApi } from './lifecycle.ts';
 
 const RemovedApiType = builder.objectRef<RemovedApi>('RemovedApi').implement({
-  description: 'An API that answers 410 to every call.',
+  description: 'An API that was removed. It answers every call with 410.',
   fields: (t) => ({
-    name: t.exposeString('name', { description: 'What it was called.' }),
-    pathPrefix: t.exposeString('pathPrefix', { description: 'All paths under this one are gone.' }),
-    removedOn: t.expose('removedOn', { type: 'Date', description: 'The day since when it answers 410.' }),
+    name: t.exposeString('name', { description: 'Name of the API.' }),
+    pathPrefix: t.exposeString('pathPrefix', { description: 'The removed path. All paths below it were removed too.' }),
+    removedOn: t.expose('removedOn', { type: 'Date', description: 'First day on which the API answers 410.' }),
     replacement: t.exposeString('replacement', {
       nullable: true,
-      description: 'What to use instead; null when there is nothing.',
+      description: 'What to use instead. Null when there is no replacement.',
     }),
   }),
 });
 
 const DeprecatedApiType = builder.objectRef<DeprecatedApi>('DeprecatedApi').implement({
-  description: 'An API that keeps working and is stable, but receives no further versions.',
+  description: 'An API that keeps working but gets no new versions.',
   fields: (t) => ({
-    name: t.exposeString('name', { description: 'What it is called.' }),
-    paths: t.stringList({ description: 'Its operations, as method and path.', resolve: ({ paths }) => [...paths] }),
+    name: t.exposeString('name', { description: 'Name of the API.' }),
+    paths: t.stringList({
+      description: 'All operations of the API, each as method and path.',
+      resolve: ({ paths }) => [...paths],
+    }),
   }),
 });
 
 const ApiLifecycleType = builder.objectRef<object>('ApiLifecycle').implement({
-  description: 'Which APIs are gone, and which will be replaced no more.',
+  description: 'Which APIs were removed and which are deprecated.',
   fields: (t) => ({
     removed: t.field({
       type: [RemovedApiType],
-      description: 'APIs that were removed.',
+      description: 'All APIs that were removed.',
       resolve: () => [...REMOVED_APIS],
     }),
     deprecated: t.field({
       type: [DeprecatedApiType],
-      description: 'APIs that are kept though deprecated.',
+      description: 'All APIs that are deprecated but keep working.',
       resolve: () => [...DEPRECATED_APIS],
     }),
   }),
 });
 
 builder.queryField('apiLifecycle', (t) =>
-  t.field({ type: ApiLifecycleType, description: 'Life cycle of the public APIs.', resolve: () => ({}) }),
+  t.field({ type: ApiLifecycleType, description: 'Removed and deprecated APIs.', resolve: () => ({}) }),
 );

@@ -1,6 +1,6 @@
 /**
- * Removed APIs, and deprecated ones that keep working (custom event definition API, section 9): one table for the REST API and for
- * `apiLifecycle` of the GraphQL API.
+ * Removed and deprecated APIs (custom event definition API, section 9). The REST API and `apiLifecycle` of the GraphQL API both use these
+ * tables.
  */
 
 export interface RemovedApi {
@@ -63,7 +63,7 @@ export const DEPRECATED_APIS: readonly DeprecatedApi[] = [
   },
 ];
 
-/** The API that a path belongs to, if it is removed at that moment. */
+/** The removed API that a path belongs to; undefined when none is, or when it is not removed yet. */
 export function removedApiAt(path: string, now: Date): RemovedApi | undefined {
   return REMOVED_APIS.find(
     ({ pathPrefix, removedOn }) =>

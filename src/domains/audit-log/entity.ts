@@ -13,7 +13,7 @@ const RefusedAttemptSchema = defineEntity({
   },
 });
 
-/** When attempts with an API key were last recorded as refused for a reason, so that it is done once a minute over all processes. */
+/** When a refused attempt was last recorded for a key and a reason. Limits the entries of all processes together to one a minute. */
 export class RefusedAttempt extends RefusedAttemptSchema.class {}
 RefusedAttemptSchema.setClass(RefusedAttempt);
 

@@ -17,11 +17,11 @@ import { listAuditEntries, readAuditEntries } from './operations.ts';
 import type { AuditEntryRow } from './queries.ts';
 
 const SourceEnum = builder.enumType('AuditSource', {
-  description: 'By which way something was changed.',
+  description: 'Where a change came from.',
   values: {
-    REQUEST: { value: 'request', description: 'By a request, over GraphQL or REST.' },
-    COMMAND_LINE: { value: 'command_line', description: "By the operator's command line." },
-    JOB: { value: 'job', description: 'By a job, which a request had queued.' },
+    REQUEST: { value: 'request', description: 'A request of the GraphQL or REST API.' },
+    COMMAND_LINE: { value: 'command_line', description: 'The command line of the operator.' },
+    JOB: { value: 'job', description: 'A background job that a request had queued.' },
   } satisfies Record<string, { value: AuditSource; description: string }>,
 });
 
@@ -30,8 +30,7 @@ const RefusalEnum = builder.enumType('AuditRefusal', {
   values: {
     FORBIDDEN: {
       value: 'forbidden',
-      description:
-        'The key lacked a scope, its user a role or the right to change the object, or the organization a subscription.',
+      description: 'A scope, a role, the right to change the object, or a subscription was missing.',
     },
     LAST_ADMINISTRATOR: {
       value: 'last_administrator',
@@ -43,45 +42,46 @@ const RefusalEnum = builder.enumType('AuditRefusal', {
 });
 
 const RequestIdOriginEnum = builder.enumType('RequestIdOrigin', {
-  description: 'Who has chosen the id of a request.',
+  description: 'Who chose the id of a request.',
   values: {
     CLIENT: {
       value: 'client',
-      description: 'The caller, in the header `X-Request-Id`: any text of the accepted form.',
+      description: 'The caller, with the header `X-Request-Id`.',
     },
-    GATEWAY: { value: 'gateway', description: 'The gateway, which made a random UUID.' },
+    GATEWAY: { value: 'gateway', description: 'The gateway, which generated a random UUID.' },
   } satisfies Record<string, { value: RequestIdOrigin; description: string }>,
 });
 
 const AuditEntryType = nodeType<AuditEntryRow>('AuditEntry', {
   description:
-    'One operation that has changed something, written together with the change, so that there is none without the other; or, with `refusal`, an attempt with a known API key that was refused, at most one a minute for a key and a reason.',
+    'An audit log entry: an operation that changed something, stored in the same transaction as the change. With `refusal` it is a refused attempt with a known API key; at most one is recorded a minute for each key and reason.',
   keyOf: ({ occurredAt, id }) => `${Date.parse(occurredAt)}:${id}`,
   keyColumns: ['occurredAt', 'id'],
   load: (context, keys, selected) => readAuditEntries(context, keys.flatMap(entryKeyOf), selected),
   fields: (t) => ({
-    databaseId: t.expose('id', { type: 'UUID', description: 'Its id in the database.' }),
-    occurredAt: t.expose('occurredAt', { type: 'DateTime', description: 'When it was done.' }),
-    source: t.expose('source', { type: SourceEnum, description: 'By which way.' }),
+    databaseId: t.expose('id', { type: 'UUID', description: 'The id of the entry in the database.' }),
+    occurredAt: t.expose('occurredAt', { type: 'DateTime', description: 'When the operation took place.' }),
+    source: t.expose('source', { type: SourceEnum, description: 'Where the change came from.' }),
     operation: t.exposeString('operation', {
       description:
-        'What was done: the name of the operation, such as `revokeApiKey`. For a refused attempt also the name of a field; or `graphql`, where the request was not read.',
+        'Name of the operation, such as `revokeApiKey`. For a refused attempt it can also be the name of a GraphQL field, or `graphql` when the request was refused before its document was read.',
     }),
     targetType: t.exposeString('targetType', {
       description:
-        'What was changed: a GraphQL type; or `Broadcast`, `BroadcastChannel` or `ObjectIdentifier`, which have none. `ApiKey` for a refused attempt.',
+        'Type of the changed object: a GraphQL type, `Broadcast`, or `BroadcastChannel`. For a refused attempt it is `ApiKey`.',
     }),
     targetId: t.id({
       nullable: true,
       description:
-        'Global id of what was changed; it may be gone by now. Null when several were changed at once, and for deleted accounts. For a refused attempt that of the API key.',
+        'Global id of the changed object, which may have been deleted since. Null when several objects were changed at once, and for a deleted account. For a refused attempt it is the id of the API key.',
       extensions: needs<AuditEntryRow>('targetType', 'targetId'),
       resolve: ({ targetType, targetId }) => targetId && toGlobalId(targetType, targetId),
     }),
     actor: t.field({
       type: UserType,
       nullable: true,
-      description: 'Who did it, former members included. Null for a deleted account, the command line and jobs.',
+      description:
+        'The user who did it, also after they left the organization. Null for a deleted account, the command line and jobs.',
       extensions: needs<AuditEntryRow>('userId', 'email', 'name', 'userCreatedAt', 'userUpdatedAt'),
       resolve: ({ userId: id, email, name, userCreatedAt: createdAt, userUpdatedAt: updatedAt }) =>
         id !== null && createdAt !== null && updatedAt !== null ? { id, email, name, createdAt, updatedAt } : null,
@@ -90,24 +90,23 @@ const AuditEntryType = nodeType<AuditEntryRow>('AuditEntry', {
       type: ApiKeyType,
       nullable: true,
       description:
-        'The API key that it was done with, revoked ones included. Null for the command line and jobs, and for an unbound key of somebody else.',
+        'The API key that was used, which may be revoked. Null for the command line, for jobs, and for an unbound key of another user.',
       extensions: { ...OWN_STATEMENT, ...refusable(READ_API_KEYS), ...needs<AuditEntryRow>('keyId') },
       resolve: ({ keyId }, _, context, info) => resolveReference({ context, info }, 'ApiKey', keyId, readApiKeys),
     }),
     requestId: t.exposeString('requestId', {
-      description: '`X-Request-Id` of the request, as in the log of the gateway; of a job its id.',
+      description: '`X-Request-Id` of the request, as in the log of the gateway. For a job it is the id of the job.',
     }),
     requestIdOrigin: t.expose('requestIdOrigin', {
       type: RequestIdOriginEnum,
       nullable: true,
       description:
-        'Who has chosen `requestId`. Null for the command line, jobs, and entries from before it was recorded.',
+        'Who chose `requestId`. Null for the command line, for jobs, and for entries written before this field existed.',
     }),
     refusal: t.expose('refusal', {
       type: RefusalEnum,
       nullable: true,
-      description:
-        'Why the attempt was refused, so that nothing was changed. Null for an operation that has changed something.',
+      description: 'Why the attempt was refused; nothing was changed. Null for an operation that changed something.',
     }),
   }),
 });
@@ -119,16 +118,22 @@ function entryKeyOf(key: string) {
 
 const FilterInput = builder.inputType('AuditEntryFilter', {
   description:
-    'Which entries to list. All given conditions must be met. Lists have at most 100 items; an empty one matches nothing.',
+    'Conditions on audit log entries. An entry is listed when it meets all of them. Each list has at most 100 items; an empty list matches nothing.',
   validate: z.preprocess(withPlainIds, auditEntryFilter),
   fields: (t) => ({
-    actorIds: t.idList({ description: 'Done by any of these users; either id.' }),
-    operations: t.stringList({ description: 'Of any of these operations, such as `revokeApiKey`.' }),
-    isRefused: t.boolean({ description: 'Whether they are refused attempts; both when absent.' }),
-    targetIds: t.idList({ description: 'Which have changed any of these; either id.' }),
-    sources: t.field({ type: [SourceEnum], description: 'By any of these ways.' }),
-    occurredFrom: t.field({ type: 'DateTime', description: 'At this moment or after it.' }),
-    occurredBefore: t.field({ type: 'DateTime', description: 'Before this moment.' }),
+    actorIds: t.idList({ description: 'Entries of any of these users: at most 100 values of `id` or `databaseId`.' }),
+    operations: t.stringList({
+      description: 'Entries of any of these operations, such as `revokeApiKey`; at most 100.',
+    }),
+    isRefused: t.boolean({
+      description: 'True lists only refused attempts, false only changes. When absent, both are listed.',
+    }),
+    targetIds: t.idList({
+      description: 'Entries about any of these objects: at most 100 values of `id` or `databaseId`.',
+    }),
+    sources: t.field({ type: [SourceEnum], description: 'Entries from any of these sources, at most 100.' }),
+    occurredFrom: t.field({ type: 'DateTime', description: 'Entries from this time or later.' }),
+    occurredBefore: t.field({ type: 'DateTime', description: 'Entries from before this time.' }),
   }),
 });
 
@@ -144,7 +149,7 @@ function withPlainIds(filter: unknown): unknown {
 
 const AUDIT_ENTRY_ORDER = orderType<'OCCURRED_AT'>('AuditEntry', {
   of: 'audit log entries',
-  fields: { OCCURRED_AT: 'When it was done.' },
+  fields: { OCCURRED_AT: 'When the operation took place.' },
   otherwise: { field: 'OCCURRED_AT', direction: 'DESC' },
 });
 
@@ -155,9 +160,12 @@ builder.objectField(OrganizationType, 'auditLog', (t) =>
     {
       type: AuditEntryType,
       description:
-        'Who has changed what in it, latest first unless ordered otherwise. Kept for a year unless configured otherwise.',
+        'Audit log of the organization: who changed what, latest first by default. Entries are kept for a year by default.',
       args: {
-        filter: t.arg({ type: FilterInput, description: 'Which ones; all when absent.' }),
+        filter: t.arg({
+          type: FilterInput,
+          description: 'Conditions on the entries. When absent, all entries are listed.',
+        }),
         orderBy: t.arg(AUDIT_ENTRY_ORDER.argument),
       },
       extensions: {

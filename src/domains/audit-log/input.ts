@@ -6,7 +6,7 @@ import { idSchema, text } from '../../core/validation.ts';
 
 const anyOf = <Item extends z.ZodType>(item: Item) => z.array(item).max(100).nullish();
 
-/** Conditions of a list of audit entries, all of which must be met; each absent, null, or given. An empty list matches nothing. */
+/** Conditions on a list of audit entries. All that are given must be met; null is the same as absent; an empty list matches nothing. */
 export const auditEntryFilter = z.strictObject({
   actorIds: anyOf(idSchema<UserId>()),
   operations: anyOf(text({ max: 100 })),

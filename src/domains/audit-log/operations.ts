@@ -13,7 +13,7 @@ import {
 
 export { deleteAuditEntries, deleteEntriesOf, forgetUserInEntries } from './queries.ts';
 
-/** Those of the entries that belong to the organization that the caller acts in. @throws ForbiddenError as `listAuditEntries`. */
+/** The entries with these keys that belong to the acting organization. @throws ForbiddenError like `listAuditEntries`. */
 export const readAuditEntries = guarded(
   READ_AUDIT_LOG,
   (context: OperationContext, keys: readonly EntryKey[], selected?: Columns<AuditEntryRow>): Promise<AuditEntryRow[]> =>
@@ -21,9 +21,9 @@ export const readAuditEntries = guarded(
 );
 
 /**
- * Who has changed what in the organization that the caller acts in. Former members are named in it, deleted accounts are not.
- * @throws ForbiddenError for callers who are not admins, and for keys without `organizations.write`; ValidationError (400) when another
- * organization is asked for.
+ * Lists who changed what in the acting organization. Former members are named, deleted accounts are not.
+ * @throws ForbiddenError for callers who are not administrators, and for keys without `organizations.write`; ValidationError (400) when
+ * `organizationId` is not the acting organization.
  */
 export const listAuditEntries = guarded(
   READ_AUDIT_LOG,

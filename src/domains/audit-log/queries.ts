@@ -14,7 +14,7 @@ import type { AuditEntryFilter } from './input.ts';
 
 const db = queriesOn<AuditTables & ApiKeyTables & UserTables>();
 
-/** An entry, and the user whom its key belongs to: null for deleted accounts, the command line and jobs. */
+/** An entry and the user who owns its key. The user is null for deleted accounts, the command line and jobs. */
 export interface AuditEntryRow extends Omit<RowOf<Readable<AuditTables>['audit_entry']>, 'organizationId'> {
   readonly userId: UserId | null;
   readonly email: UserRow['email'];
@@ -63,7 +63,7 @@ export interface EntryKey {
   readonly occurredAt: string;
 }
 
-/** Those of the entries that are of the organization, in no particular order. They are found by time, which leads the key of the table. */
+/** The entries with these keys that belong to the organization, in any order. Found by time, the first column of the primary key. */
 export function findEntries(
   { sql: reader }: OperationContext,
   organizationId: OrganizationId,
@@ -86,7 +86,7 @@ export function findEntries(
   );
 }
 
-/** The entries of an organization that fulfil the conditions, with the user of each. PostgreSQL leaves out the joins that nothing needs. */
+/** The entries of an organization that meet the conditions, with their users. PostgreSQL removes joins whose columns are not selected. */
 function entriesOf(
   organizationId: OrganizationId,
   { actorIds, operations, isRefused, targetIds, sources, ...times }: AuditEntryFilter,
@@ -126,7 +126,7 @@ export async function countEntries(
   return (await reader.first(count))?.count ?? 0;
 }
 
-/** Deletes a batch of the entries from before a time, the earliest first. @returns how many. */
+/** Deletes a batch of the entries from before a time, the earliest first. @returns how many were deleted. */
 export async function deleteAuditEntries(em: EntityManager, before: Date, batch: number): Promise<number> {
   const audit = em.getKysely<Readable<AuditTables>>();
   const earliest = audit
@@ -143,7 +143,7 @@ export async function deleteAuditEntries(em: EntityManager, before: Date, batch:
   return Number(numDeletedRows);
 }
 
-/** Deletes a batch of the entries of an organization. @returns their ids. Part of the caller's transaction. */
+/** Deletes a batch of the entries of an organization, in the caller's transaction. @returns their ids. */
 export async function deleteEntriesOf(
   em: EntityManager,
   organizationId: OrganizationId,
@@ -163,7 +163,7 @@ export async function deleteEntriesOf(
   return deleted.map(({ id }) => id);
 }
 
-/** Takes the user out of a batch of the entries about what was done to them. @returns the ids of these. Part of the caller's transaction. */
+/** Removes the user's id from a batch of the entries about changes of that user, in the caller's transaction. @returns the ids of the entries. */
 export async function forgetUserInEntries(em: EntityManager, userId: UserId, batch: number): Promise<string[]> {
   const audit = em.getKysely<Readable<AuditTables>>();
   const about = audit

@@ -6,11 +6,11 @@ import type { Sql } from '../../core/postgres/sql.ts';
 import type { ApiKeyTables } from '../api-keys/entity.ts';
 import type { RefusedAttemptTables } from './entity.ts';
 
-/** An attempt that was refused, with a key that exists or has existed. */
+/** A refused attempt with a known API key, which may be revoked. */
 export interface RefusedAttempt {
   readonly keyId: ApiKeyId;
   readonly refusal: Refusal;
-  /** The one that the request acted in; undefined for that of the key. */
+  /** The acting organization of the request. When undefined, the organization of the key is recorded. */
   readonly organizationId: OrganizationId | undefined;
   readonly operation: string;
   readonly requestId: string;
@@ -25,7 +25,7 @@ interface Values extends Omit<RefusedAttempt, 'organizationId'> {
 
 const db = queriesOn<AuditTables & ApiKeyTables & RefusedAttemptTables>();
 
-/** One statement: it claims the minute for key and reason, and writes the entry where that was free. */
+/** One statement: it reserves the minute for key and reason, and writes the entry only when the minute was not reserved yet. */
 const record = prepared<Values>()((value) => {
   const at = sql<Date>`${value('at')}::timestamptz`;
   return db
@@ -37,7 +37,7 @@ const record = prepared<Values>()((value) => {
           conflict
             .columns(['key_id', 'refusal'])
             .doUpdateSet((eb) => ({ recorded_at: eb.ref('excluded.recorded_at') }))
-            // A time to come is that of a clock that was set back since.
+            // A stored time in the future means that the clock was set back; `abs` lets such a row expire too.
             .where(
               sql<boolean>`abs(extract(epoch from excluded.recorded_at - refused_attempt.recorded_at)) >= ${sql.lit(SECONDS)}`,
             ),
@@ -80,7 +80,7 @@ const record = prepared<Values>()((value) => {
 
 const SECONDS = 60;
 
-/** Writes an entry for the refused attempt, unless one was written for key and reason in the last minute. */
+/** Writes an entry for the refused attempt, unless one was written for the same key and reason in the last minute. */
 export async function recordRefusedAttempt(
   { sql: writer, now, newId }: { readonly sql: Sql; readonly now: () => Date; readonly newId: () => string },
   { organizationId, ...rest }: RefusedAttempt,

@@ -5,7 +5,7 @@ import { Organization } from '../organizations/entity.ts';
 export const BROADCAST_STATUSES = ['waiting', 'canceled', 'succeeded', 'failed'] as const;
 export type BroadcastStatus = (typeof BROADCAST_STATUSES)[number];
 
-/** A text, and whatever else the channel understands. */
+/** The text of a broadcast, and other fields that the type of the channel defines. */
 export type BroadcastContent = Readonly<Record<string, unknown>> & { readonly body: string };
 
 const BroadcastChannelSchema = defineEntity({
@@ -24,7 +24,7 @@ const BroadcastChannelSchema = defineEntity({
   uniques: [{ name: 'broadcast_channel_key_unique', properties: ['organization', 'channelKey'] }],
 });
 
-/** A destination of broadcasts. */
+/** A destination that broadcasts are published to. */
 export class BroadcastChannel extends BroadcastChannelSchema.class {}
 BroadcastChannelSchema.setClass(BroadcastChannel);
 
@@ -35,7 +35,7 @@ const BroadcastSchema = defineEntity({
     id: p.uuid().primary(),
     organization: () => p.manyToOne(Organization).deleteRule('cascade'),
     channel: () => p.manyToOne(BroadcastChannel).deleteRule('cascade'),
-    /** `json` and not `jsonb`, which refuses an escaped NUL. */
+    /** The column type is `json`, because `jsonb` refuses an escaped NUL character. */
     content: p.json<BroadcastContent>().columnType('json'),
     status: p.enum(BROADCAST_STATUSES),
     triggerAt: p.datetime(),
@@ -46,7 +46,7 @@ const BroadcastSchema = defineEntity({
   indexes: [{ name: 'broadcast_created_index', properties: ['organization', 'createdAt', 'id'] }],
 });
 
-/** A message that is to be published at a certain time. */
+/** A message that is scheduled for publishing at a certain time. */
 export class Broadcast extends BroadcastSchema.class {
   cancel(at: Date): void {
     this.status = 'canceled';

@@ -3,20 +3,20 @@ import { momentInput } from '../../core/moment-input.ts';
 import { optional, rule, text } from '../../core/validation.ts';
 import { BROADCAST_STATUSES, type BroadcastStatus } from './entity.ts';
 
-/** Bytes of a broadcast's content as JSON in UTF-8: 64 KiB. */
+/** Maximum size of the content of a broadcast, as JSON in UTF-8: 64 KiB. */
 const MAX_CONTENT_BYTES = 64 * 1024;
-/** Levels of objects and arrays. The content itself is the first. */
+/** Maximum number of nested objects and arrays. The content itself is the first level. */
 const MAX_CONTENT_DEPTH = 20;
 const DEFAULT_LIMIT = 100;
 const MAX_LIMIT = 500;
 
-/** The parameter has its name from the documents. */
+/** The path parameter is spelled as in the documents. */
 export const broadcastReference = z.strictObject({ broadcast_guid: z.uuid() });
 export type BroadcastReference = z.output<typeof broadcastReference>;
 
 export const noInput = z.strictObject({});
 
-/** Spellings of a status that older clients use. */
+/** Spellings of a status that older clients use, and the status that each means. */
 const OLDER_STATUS: Readonly<Record<string, BroadcastStatus>> = { success: 'succeeded', error_fatal: 'failed' };
 const STATUS_SPELLINGS = [...BROADCAST_STATUSES, 'success', 'error_fatal'] as const;
 const statusFilter = z
@@ -28,10 +28,14 @@ const limit = z.int().min(1).max(MAX_LIMIT);
 export const listBroadcastsInput = z
   .strictObject({
     status: statusFilter.meta({ description: '`success` means `succeeded`, `error_fatal` means `failed`.' }).optional(),
-    limit: limit.meta({ description: `At most so many; ${DEFAULT_LIMIT} when absent.` }).optional(),
-    count: limit.meta({ description: 'The older name of `limit`.' }).optional(),
+    limit: limit
+      .meta({
+        description: `Maximum number of broadcasts on the page, 1 to ${MAX_LIMIT}; ${DEFAULT_LIMIT} when absent.`,
+      })
+      .optional(),
+    count: limit.meta({ description: 'Older name of `limit`.' }).optional(),
     since: momentInput().optional(),
-    withChannels: z.boolean().meta({ description: 'Whether each broadcast has its `channel`.' }).default(false),
+    withChannels: z.boolean().meta({ description: 'Whether each broadcast includes its `channel`.' }).default(false),
     after: z.uuid().meta({ description: '`broadcastGuid` of the last broadcast of the previous page.' }).optional(),
   })
   .refine(({ limit: given, count }) => given === undefined || count === undefined || given === count, {
@@ -41,12 +45,12 @@ export const listBroadcastsInput = z
   .transform(({ count, limit: given, ...input }) => ({ ...input, limit: given ?? count ?? DEFAULT_LIMIT }));
 export type ListBroadcastsInput = z.output<typeof listBroadcastsInput>;
 
-/** Fields beside `body` depend on the kind of channel. They are kept without being checked. */
+/** Other fields than `body` depend on the type of the channel. They are stored unchecked. */
 const content = z
   .looseObject({ body: text({ min: 1, max: 10_000 }) })
   .refine((value) => isWithin(value, MAX_CONTENT_DEPTH), {
     ...rule('TOO_MANY', `must not be nested deeper than ${MAX_CONTENT_DEPTH} levels`, MAX_CONTENT_DEPTH),
-    // `JSON.stringify` below overflows the stack for deeper values.
+    // `JSON.stringify` below would overflow the stack for deeper values.
     abort: true,
   })
   .refine(
@@ -67,7 +71,7 @@ export const createBroadcastInput = z
     status: optional(
       z.enum([...STATUS_SPELLINGS, 'DRAFT', 'draft']).meta({
         description:
-          'Accepted for older clients. A new broadcast is `waiting` in any case; the `message` of a draft (`DRAFT`) names it as one.',
+          'Accepted for older clients. A new broadcast always has the status `waiting`; with `DRAFT`, its `message` says that it was created as a draft.',
       }),
     ),
   })

@@ -19,8 +19,8 @@ export { deleteBroadcastsOf } from './queries.ts';
 const DEFAULT_CHANNEL = { channelKey: 'default', type: 'Default', name: 'Default channel', active: true } as const;
 
 /**
- * The channels of the organization, oldest first. No operation adds channels, because publishing is not done here: an organization has one,
- * which is created when its channels are first listed.
+ * The channels of the organization, oldest first. The gateway does not publish, so there is no operation that adds channels: each organization
+ * has one default channel, which is created when its channels are first listed.
  */
 export const listBroadcastChannels = guarded(
   PUBLISH,
@@ -29,7 +29,7 @@ export const listBroadcastChannels = guarded(
     const channels = await findChannels(context.sql, id);
     if (channels.length > 0) return channels;
     await addDefaultChannel(context, id);
-    // A replica may not have received it.
+    // Read from the primary, because a replica may not have the new channel yet.
     return findChannels(context.sql.primary, id);
   },
 );
@@ -53,20 +53,20 @@ const addDefaultChannel = write(
 );
 
 export interface ListedBroadcast extends BroadcastRow {
-  /** Undefined unless it is asked for. */
+  /** Undefined unless `withChannels` was given. */
   readonly channel: BroadcastChannelRow | undefined;
 }
 
 /**
  * The broadcasts of the organization, newest first, canceled ones included.
- * @throws ValidationError when `after` is no broadcast of the organization.
+ * @throws ValidationError when `after` is not the id of a broadcast of the organization.
  */
 export const listBroadcasts = guarded(
   PUBLISH,
   async (context: OperationContext, { withChannels, ...input }: ListBroadcastsInput): Promise<ListedBroadcast[]> => {
     const { id: organizationId } = requireOrganization(context.actor);
     if (input.after !== undefined && !(await findBroadcast(context.sql, organizationId, input.after))) {
-      throw invalid('after', 'must be the broadcastGuid of a broadcast', 'NOT_FOUND');
+      throw invalid('after', 'must be the broadcastGuid of a broadcast of the organization', 'NOT_FOUND');
     }
     const broadcasts = await findBroadcasts(context.sql, organizationId, input);
     const channels = withChannels ? await findChannels(context.sql, organizationId) : [];
@@ -74,7 +74,7 @@ export const listBroadcasts = guarded(
   },
 );
 
-/** @throws NotFoundError for a missing and a foreign broadcast alike. */
+/** Reads one broadcast. @throws NotFoundError for a missing broadcast and for one of another organization. */
 export const readBroadcast = guarded(
   PUBLISH,
   async (context: OperationContext, input: BroadcastReference): Promise<BroadcastRow> => {
@@ -85,16 +85,15 @@ export const readBroadcast = guarded(
 );
 
 /**
- * Stores a broadcast with the status `waiting`, due at once unless it has another time.
- * @throws ValidationError when it names no channel of the organization.
+ * Stores a broadcast with the status `waiting`. Without `triggerAt` it is due at once.
+ * @throws ValidationError when `channelGuid` is not a channel of the organization.
  */
 export const createBroadcast = write(
   async (context, input: CreateBroadcastInput): Promise<BroadcastRow> => {
     const { id: organization } = requireOrganization(context.actor);
     const { em, now, newId } = context;
     const channel = await em.findOne(BroadcastChannel, { id: input.channelGuid, organization });
-    if (!channel)
-      throw invalid('channelGuid', 'must be the channelGuid of one of the organization’s channels', 'NOT_FOUND');
+    if (!channel) throw invalid('channelGuid', 'must be the channelGuid of a channel of the organization', 'NOT_FOUND');
     const at = now();
     const broadcast = em.create(Broadcast, {
       id: newId(),
@@ -116,8 +115,8 @@ export const createBroadcast = write(
 const DRAFT_MESSAGE = 'Created as a draft.';
 
 /**
- * Cancels a broadcast: it stays, with the status `canceled`, and is not published. Canceling again changes nothing.
- * @throws NotFoundError for a missing and a foreign one alike; ConflictError when it was published or that failed.
+ * Cancels a broadcast. It stays stored with the status `canceled`. Canceling it again changes nothing.
+ * @throws NotFoundError for a missing broadcast and for one of another organization; ConflictError when it has succeeded or failed.
  */
 export const cancelBroadcast = write(
   async (context, { broadcast_guid: id }: BroadcastReference): Promise<void> => {
@@ -130,7 +129,7 @@ export const cancelBroadcast = write(
     if (!broadcast) throw notFound('broadcast');
     if (broadcast.status === 'canceled') return;
     if (broadcast.status !== 'waiting') {
-      throw new ConflictError('WRONG_STATE', `a broadcast that has ${broadcast.status} can no longer be canceled`);
+      throw new ConflictError('WRONG_STATE', `the broadcast has ${broadcast.status} and can no longer be canceled`);
     }
     broadcast.cancel(context.now());
   },

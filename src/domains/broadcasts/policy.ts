@@ -1,4 +1,4 @@
 import type { Access } from '../../core/operation.ts';
 
-/** Everybody in an organization may publish for it. */
+/** No role is required: every member of an organization can publish for it. */
 export const PUBLISH: Access = { scopes: ['social'], inOrganization: true };

@@ -55,7 +55,7 @@ const broadcastsOf = (organizationId: OrganizationId) =>
     .select(columns('b', BROADCAST_COLUMNS))
     .where('b.organization_id', '=', organizationId);
 
-/** The broadcasts of an organization after the one with the id `after`, newest first. */
+/** The broadcasts of an organization, newest first; with `after`, those that follow the broadcast with that id. */
 export function findBroadcasts(
   reader: Sql,
   organizationId: OrganizationId,

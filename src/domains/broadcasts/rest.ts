@@ -13,8 +13,8 @@ import {
 import type { BroadcastChannelRow, BroadcastRow } from './queries.ts';
 
 /**
- * The social publishing API (custom event definition API, section 9): deprecated, stable, and REST only. `Deprecation` (RFC 9745, section 2.1)
- * has the date of the version that deprecated it, 2026-03. There is no `Sunset`, because it keeps working.
+ * The deprecated social publishing API (custom event definition API, section 9), REST only. The header `Deprecation` (RFC 9745, section 2.1)
+ * gives the date of the version that deprecated it, 2026-03. There is no `Sunset` header, because the API keeps working.
  */
 const common = {
   tag: 'Social publishing (deprecated)',
@@ -48,7 +48,7 @@ const broadcastDocument = z
     createdAt: z.iso.datetime().meta(readOnly),
     userUpdatedAt: z.iso.datetime().meta(readOnly),
     message: z.string().nullable().meta(readOnly),
-    /** Only in a list `withChannels`. */
+    /** Present only in lists with `withChannels`. */
     channel: channelDocument.meta(readOnly).optional(),
   })
   .meta({ id: 'Broadcast' });
@@ -100,8 +100,8 @@ export const broadcastRoutes = [
     path: '/broadcast/v1/channels/setting/publish/current',
     operationId: 'listBroadcastChannels',
     access: listBroadcastChannels.access,
-    summary: 'List the channels that can be published to.',
-    description: 'An organization without a channel is given one at the first call.',
+    summary: 'List the channels of the organization, oldest first.',
+    description: 'An organization has one channel, which is created at the first call. Needs the scope `social`.',
     input: noInput,
     output: z.array(channelDocument),
     status: 200,
@@ -117,7 +117,7 @@ export const broadcastRoutes = [
     access: listBroadcasts.access,
     summary: 'List broadcasts, newest first.',
     description:
-      'A page with fewer broadcasts than `limit` is the last one. `since` lists what was created at that moment or later.',
+      'A page with fewer broadcasts than `limit` is the last page. `since` lists broadcasts created at that time or later. Needs the scope `social`.',
     input: listBroadcastsInput,
     output: z.array(broadcastDocument),
     status: 200,
@@ -132,7 +132,8 @@ export const broadcastRoutes = [
     operationId: 'createBroadcast',
     access: createBroadcast.access,
     summary: 'Create a broadcast on one of the channels.',
-    description: 'Without `triggerAt` it is due at once. Publishing itself is not done by the gateway.',
+    description:
+      'Without `triggerAt` the broadcast is due at once. The gateway only stores it and does not publish it. Needs the scope `social`.',
     input: createBroadcastInput,
     output: broadcastDocument,
     status: 201,
@@ -150,7 +151,7 @@ export const broadcastRoutes = [
     operationId: 'readBroadcast',
     access: readBroadcast.access,
     summary: 'Read one broadcast.',
-    description: 'Also one that was canceled.',
+    description: 'A canceled broadcast can still be read. Needs the scope `social`.',
     input: broadcastReference,
     output: broadcastDocument,
     status: 200,
@@ -164,8 +165,9 @@ export const broadcastRoutes = [
     path: '/broadcast/v1/broadcasts/:broadcast_guid',
     operationId: 'cancelBroadcast',
     access: cancelBroadcast.access,
-    summary: 'Cancel a broadcast that is waiting; it stays readable as canceled.',
-    description: 'Refused with 409 in any other state.',
+    summary: 'Cancel a broadcast that is waiting.',
+    description:
+      'The broadcast stays readable with the status `canceled`. 409 when it has succeeded or failed. Needs the scope `social`.',
     input: broadcastReference,
     status: 204,
     errors: [400, 404, 409],

@@ -8,7 +8,7 @@ import type { EventDefinitionRow } from './queries.ts';
 
 /** Fields that are computed from the stored columns. */
 
-/** Properties are not grouped. The REST API answers one group for all of them. */
+/** `groupName` of every property in the REST API, because properties are not grouped. */
 export const GROUP_NAME = 'event_properties';
 
 export function fullyQualifiedName(
@@ -25,7 +25,7 @@ export function objectTypeId({ number }: Pick<EventDefinitionRow, 'number'>): st
 const STANDARD_OBJECTS: readonly string[] = PRIMARY_OBJECTS;
 export type PrimaryObjectKind = (typeof PRIMARY_OBJECTS)[number] | typeof CUSTOM_OBJECT;
 
-/** The kind of the primary object, which is stored as a standard kind or as the name of a custom object. */
+/** The primary object as a GraphQL enum value. The column contains a standard object or the name of a custom object. */
 export function primaryObjectKind({ primaryObject }: Pick<EventDefinitionRow, 'primaryObject'>): PrimaryObjectKind {
   return STANDARD_OBJECTS.includes(primaryObject) ? (primaryObject as PrimaryObjectKind) : CUSTOM_OBJECT;
 }
@@ -40,7 +40,7 @@ export function displayOrder({ position }: Pick<EventPropertyRow, 'position'>): 
   return DEFAULT_PROPERTIES.length + position;
 }
 
-/** Default properties are not stored. They differ between definitions in few fields, so the others are made once. */
+/** Default properties are not stored. Most of their fields are the same for all definitions and are built only once. */
 export const DEFAULT_ROWS = DEFAULT_PROPERTIES.map((property, index) =>
   Object.freeze({ ...property, description: null, position: index - DEFAULT_PROPERTIES.length }),
 );
@@ -51,7 +51,7 @@ const OF_DEFINITION: readonly string[] = [
   'updatedAt',
 ] satisfies (keyof EventPropertyRow)[];
 
-/** The default properties of a definition, with the columns that are asked for. */
+/** The default properties of a definition, with the selected columns. */
 export function defaultPropertiesOf(
   {
     id,
@@ -61,7 +61,7 @@ export function defaultPropertiesOf(
   asked?: Columns<EventPropertyRow>,
 ): readonly EventPropertyRow[] {
   if (!includeDefaultProperties) return [];
-  // Rows have the columns that are asked for.
+  // A row only needs the selected columns.
   if (asked && !asked.some((name) => OF_DEFINITION.includes(name))) return DEFAULT_ROWS as EventPropertyRow[];
   return DEFAULT_ROWS.map((row) => ({ ...row, definitionId: id, createdAt, updatedAt: createdAt }));
 }

@@ -5,7 +5,7 @@ export interface DefaultProperty {
   readonly name: string;
   readonly label: string;
   readonly type: PropertyType;
-  /** Empty for every type but `enumeration`. */
+  /** Empty for every type except `enumeration`. */
   readonly options: readonly PropertyOption[];
 }
 
@@ -37,7 +37,7 @@ const PAGE_CONTENT_TYPE_OPTIONS: readonly PropertyOption[] = [
 
 /**
  * The properties that every event definition has unless `includeDefaultProperties` is false, in the order of section 2.4.
- * They do not count among the 50 custom properties, and cannot be changed or deleted.
+ * They do not count towards the maximum of 50 custom properties, and cannot be changed or deleted.
  */
 export const DEFAULT_PROPERTIES: readonly DefaultProperty[] = [
   { name: 'svc_browser', label: 'Browser', type: 'string', options: [] },
@@ -81,7 +81,7 @@ export const DEFAULT_PROPERTIES: readonly DefaultProperty[] = [
 
 const DEFAULT_NAMES: ReadonlySet<string> = new Set(DEFAULT_PROPERTIES.map(({ name }) => name));
 
-/** Older clients write `hs_city` for the default property `svc_city`. Every other name means itself. */
+/** Older clients write `hs_city` for the default property `svc_city`. Every other name is returned unchanged. */
 export function propertyMeantBy(name: string): string {
   const meant = name.replace(/^hs_/, 'svc_');
   return DEFAULT_NAMES.has(meant) ? meant : name;

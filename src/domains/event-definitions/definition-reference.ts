@@ -1,4 +1,4 @@
-/** What a text that addresses a definition can mean: a name, a fully qualified name, or an id. */
+/** The possible meanings of `eventName`: a name, a fully qualified name, or an id. */
 export interface DefinitionReference {
   readonly names: readonly string[];
   readonly id: string | null;
@@ -6,7 +6,7 @@ export interface DefinitionReference {
 
 const UUID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
 
-/** `names` has the text itself first, then the name within a fully qualified name (`pe<organization number>_<name>`). */
+/** `names` contains the text itself and then the name within a fully qualified name (`pe<organization number>_<name>`). */
 export function referenceTo(eventName: string, organizationNumber: number): DefinitionReference {
   const prefix = `pe${organizationNumber}_`;
   const possible = eventName.startsWith(prefix) ? [eventName, eventName.slice(prefix.length)] : [eventName];

@@ -3,7 +3,7 @@ import { columnNames } from '../../core/postgres/queries.ts';
 import { Organization } from '../organizations/entity.ts';
 import { PROPERTY_TYPES, type PropertyOption } from './property-types.ts';
 
-/** The documented kinds of object. The name of a custom object is allowed beside them (section 2.1). */
+/** The standard primary objects. The name of a custom object is allowed too (section 2.1). */
 export const PRIMARY_OBJECTS = [
   'APPOINTMENT',
   'COMPANY',
@@ -29,7 +29,7 @@ const EventDefinitionSchema = defineEntity({
   properties: {
     id: p.uuid().primary(),
     organization: () => p.manyToOne(Organization).deleteRule('cascade'),
-    /** Numbers the definitions of all organizations. The object type id is `6-<number>`. */
+    /** A number that is unique over all organizations. The object type id is `6-<number>`. */
     number: p.integer().generated('identity').$type<Opt<number>>(),
     name: p.text(),
     label: p.text(),
@@ -39,7 +39,7 @@ const EventDefinitionSchema = defineEntity({
     includeDefaultProperties: p.boolean(),
     createdAt: p.datetime(),
     updatedAt: p.datetime(),
-    /** Set once. The row stays, because its name can never be used again. */
+    /** Time of deletion. The row of a deleted definition stays, because its name can never be used again. */
     deletedAt: p.datetime().nullable(),
   },
   uniques: [
@@ -65,7 +65,7 @@ export class EventDefinition extends EventDefinitionSchema.class {
     this.updatedAt = at;
   }
 
-  /** Occurrences are linked by the value of this property. */
+  /** Whether custom matching links occurrences by the value of this property. */
   matchesBy(propertyName: string): boolean {
     return this.customMatchingId?.primaryObjectRule.eventPropertyName === propertyName;
   }
@@ -84,7 +84,7 @@ const EventPropertySchema = defineEntity({
     type: p.enum(PROPERTY_TYPES),
     description: p.text().nullable(),
     options: p.json<readonly PropertyOption[]>(),
-    /** Order of creation within the definition, from 0; gaps are left by deleted properties. */
+    /** Order of creation within the definition, from 0. Deleted properties leave gaps. */
     position: p.integer(),
     createdAt: p.datetime(),
     updatedAt: p.datetime(),

@@ -37,7 +37,7 @@ function namesDiffer(properties: readonly (Unchecked<'name'> | null)[], context:
       context.addIssue({
         code: 'custom',
         path: [index, 'name'],
-        ...rule('DUPLICATE', `${given} is the name of an earlier property; names must differ`),
+        ...rule('DUPLICATE', `${given} is already the name of another property; names must be unique`),
       });
     }
     seen.add(given);
@@ -49,7 +49,7 @@ const propertyDefinitions = z
   .max(MAX_CUSTOM_PROPERTIES)
   .superRefine(namesDiffer, { when: ({ value }) => Array.isArray(value) });
 
-/** An event without object records has nothing to link occurrences to (section 2.5). */
+/** Refuses custom matching for `NO_OBJECT`, which has no records to link occurrences to (section 2.5). */
 function matchingHasRecords(given: Unchecked<'primaryObject' | 'customMatchingId'>, context: z.RefinementCtx): void {
   if (given.primaryObject === 'NO_OBJECT' && given.customMatchingId != null) {
     context.addIssue({
@@ -85,13 +85,13 @@ export const updateEventDefinitionInput = z.strictObject({
 });
 export type UpdateEventDefinitionInput = z.output<typeof updateEventDefinitionInput>;
 
-/** A part of the name. */
+/** A text that the name must contain. */
 export const eventDefinitionSearch = z.string().max(1000, 'must be at most 1000 characters');
 
-/** In GraphQL the kind of a custom object, whose name is given beside it. */
+/** The enum value that GraphQL uses for any custom object. Another field contains the name of the object. */
 export const CUSTOM_OBJECT = 'CUSTOM_OBJECT';
 
-/** Conditions for listing definitions. All that are given must be met; an empty list matches nothing. */
+/** Conditions on a list of definitions. All that are given must be met; an empty list matches nothing. */
 export const eventDefinitionFilter = z.strictObject({
   search: eventDefinitionSearch.nullish(),
   primaryObjects: z
@@ -107,7 +107,7 @@ export const eventDefinitionFilter = z.strictObject({
 });
 export type EventDefinitionFilter = z.output<typeof eventDefinitionFilter>;
 
-/** The search of the REST API. GraphQL lists definitions with Relay's arguments. */
+/** The list parameters of the REST API. GraphQL uses the arguments of Relay connections. */
 export const searchEventDefinitionsInput = z.strictObject({
   searchString: eventDefinitionSearch.optional(),
   after: z.string().optional(),

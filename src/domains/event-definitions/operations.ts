@@ -16,7 +16,7 @@ import { newProperties } from './property-operations.ts';
 import { namesLike } from './queries.ts';
 import { lockDefinition } from './row-locks.ts';
 
-// For other nouns.
+// Used by other domain modules.
 export { fullyQualifiedName } from './computed-fields.ts';
 export { propertyMeantBy } from './default-properties.ts';
 export { deleteDefinitionRow, lockDefinitionsOf } from './organization-deletion.ts';
@@ -27,17 +27,17 @@ export { listEventTypes, readEventDefinition } from './read-operations.ts';
 export { type SharedDefinition, shareDefinitions } from './row-locks.ts';
 
 /**
- * Creates a definition with its properties. Without a name it gets one that is made from its label. The names of deleted definitions
- * are never free again.
- * @throws ConflictError when the given name is taken; ValidationError when custom matching names no fitting property.
+ * Creates a definition with its properties. When no name is given, one is generated from the label. Names of deleted definitions are never
+ * free again.
+ * @throws ConflictError when the given name is taken; ValidationError when custom matching names no property of type string or number.
  */
 export const createEventDefinition = write(
   async (context, input: CreateEventDefinitionInput): Promise<EventDefinition> => {
     const { em, actor, now, newId } = context;
     const organization = requireEventDefinitions(actor);
-    // Creations within an organization wait for each other, so that a generated name that is free here is still free at the insert.
+    // Definitions of an organization are created one at a time, so that a generated name is still free at the insert.
     await lockOrganization(em, organization.id);
-    // Before `em.create`: a query flushes new entities, and would then find the new definition itself.
+    // Must run before `em.create`: a query flushes new entities, and would then find the new definition.
     if (input.name !== undefined) await refuseTakenName(em, organization, input.name);
     const name = input.name ?? (await generateName(context.sql, organization, input.label));
     const at = now();
@@ -100,17 +100,21 @@ function checkCustomMatching(
   const path = 'customMatchingId.primaryObjectRule.eventPropertyName';
   const property = properties.find(({ name }) => name === eventPropertyName);
   if (!property)
-    throw invalid(path, `must name a property of this definition; ${eventPropertyName} is none`, 'NOT_FOUND');
+    throw invalid(
+      path,
+      `must be the name of a property of this definition; there is no property ${eventPropertyName}`,
+      'NOT_FOUND',
+    );
   if (property.type !== 'string' && property.type !== 'number') {
     throw invalid(
       path,
-      wording`must name a property of type ${enumValues(['string', 'number'], ' or ')}; ${eventPropertyName} is of type ${enumValue(property.type)}`,
+      wording`must be the name of a property of type ${enumValues(['string', 'number'], ' or ')}; ${eventPropertyName} is of type ${enumValue(property.type)}`,
     );
   }
 }
 
 /**
- * Changes label and description. Nothing else of a definition can change.
+ * Changes the label and description of a definition. The other fields never change.
  * @throws ConflictError when the definition was changed since `expectedUpdatedAt`.
  */
 export const updateEventDefinition = write(
@@ -124,8 +128,8 @@ export const updateEventDefinition = write(
 );
 
 /**
- * Deletes a definition. Nobody finds it from then on, and its name can never be used again. The row stays with `deletedAt`, to reserve the
- * name. A job, queued by the same transaction, deletes the occurrences.
+ * Deletes a definition, which then answers 404. The row stays with `deletedAt`, so that its name can never be used again. The transaction also
+ * queues a job that deletes the occurrences.
  */
 export const deleteEventDefinition = write(
   async (context, { eventName }: EventDefinitionReference) => {
@@ -141,7 +145,7 @@ export const deleteEventDefinition = write(
   { access: EVENT_DEFINITIONS, operation: 'deleteEventDefinition', target: targetOf },
 );
 
-/** Whether the definition exists, in any organization, and is not deleted. */
+/** Whether the definition exists in any organization and is not deleted. */
 export async function isInUse(em: EntityManager, definitionId: string): Promise<boolean> {
   return (await em.count(EventDefinition, { id: definitionId, deletedAt: null })) > 0;
 }

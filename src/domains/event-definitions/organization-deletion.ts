@@ -4,7 +4,7 @@ import { EventDefinition } from './entity.ts';
 
 /** Steps of the deletion of an organization. Each runs in the caller's transaction. */
 
-/** Locks a batch of the definitions of an organization, so that no occurrences are sent to them. @returns their ids. */
+/** Locks a batch of the definitions of an organization, so that no new occurrences are stored for them. @returns their ids. */
 export async function lockDefinitionsOf(
   em: EntityManager,
   organizationId: OrganizationId,
@@ -18,7 +18,7 @@ export async function lockDefinitionsOf(
   return definitions.map(({ id }) => id);
 }
 
-/** Deletes a definition with its properties. Call it when its occurrences are deleted. */
+/** Deletes a definition with its properties. Its occurrences must be deleted before. */
 export async function deleteDefinitionRow(em: EntityManager, definitionId: string): Promise<void> {
   await em.nativeDelete(EventDefinition, { id: definitionId });
 }

@@ -11,8 +11,8 @@ import {
 const PROFESSIONAL = SUBSCRIPTION_LEVELS.indexOf('professional');
 
 /**
- * Who may use event definitions (section 5): a key with the scope, in an organization that has a subscription at professional level or
- * higher in at least one product family.
+ * Access to event definitions (section 5) needs the scope, and an organization with a subscription at professional level or higher in at least
+ * one product family.
  */
 export const EVENT_DEFINITIONS: Access = {
   scopes: ['behavioral_events.event_definitions.read_write'],
@@ -31,13 +31,13 @@ export function requireEventDefinitions(actor: Actor): ActingOrganization {
   return requireOrganization(actor);
 }
 
-/** The columns that decide who may see a definition. `Id` is an id, or the parameter for one in a prepared query. */
+/** The columns that decide who can see a definition. `Id` is an id, or a parameter of a prepared query. */
 export interface Existence<Id = string> {
   readonly organizationId: Id;
   readonly deletedAt: string | null;
 }
 
-/** The definitions of an organization without the deleted ones, whose rows stay to reserve their names. */
+/** The definitions of an organization. Deleted definitions are excluded; their rows exist only to reserve the names. */
 export function definitionsOf<Id>(organizationId: Id): Reach<Existence<Id>> {
   return { all: { organizationId, deletedAt: null } };
 }

@@ -14,7 +14,7 @@ import {
   referenceInput,
 } from './shared-input.ts';
 
-/** Custom properties of one definition. Default properties do not count (section 8). */
+/** Maximum number of custom properties of a definition. Default properties do not count (section 8). */
 export const MAX_CUSTOM_PROPERTIES = 50;
 
 const propertyName = nameInput
@@ -24,12 +24,12 @@ const propertyName = nameInput
   )
   .refine((value) => propertyMeantBy(value) === value, {
     error: ({ input }) =>
-      `must not be ${String(input)}, which means the default property ${propertyMeantBy(String(input))}`,
+      `must not be ${String(input)}, which is another name of the default property ${propertyMeantBy(String(input))}`,
   });
 
 const label = text({ min: 1, max: 50 });
 
-/** The fields beside `label` and `value` are kept and answered: what was read can be sent back. */
+/** The other fields than `label` and `value` are only stored, so that clients can send back what they read. */
 const option = z.strictObject({
   label: text({ min: 1, max: 1000 }),
   value: text({ min: 1, max: 1000 }),
@@ -43,11 +43,11 @@ const options = z
   .max(5000)
   .refine(
     (list) => new Set(list.map(({ value }) => value)).size === list.length,
-    rule('DUPLICATE', 'must have values that differ from each other'),
+    rule('DUPLICATE', 'must not contain a value twice'),
   )
-  .meta({ description: 'For the type `enumeration`, which needs at least one. Empty for every other type.' });
+  .meta({ description: 'Options for the type `enumeration`, 1 to 5,000. Absent or empty for every other type.' });
 
-/** Only an enumeration has options, and it has at least one (section 2.2). An empty list is the same as none. */
+/** An enumeration must have at least one option; other types must have none (section 2.2). An empty list is the same as none. */
 function optionsFitType({ type, options: given }: Unchecked<'type' | 'options'>, context: z.RefinementCtx): void {
   const isEmpty = Array.isArray(given) && given.length === 0;
   const refuse = (...broken: Parameters<typeof rule>) =>
@@ -59,7 +59,7 @@ function optionsFitType({ type, options: given }: Unchecked<'type' | 'options'>,
   } else if (given != null && !isEmpty && PROPERTY_TYPES.some((known) => known === type)) {
     refuse(
       'CONFLICTING',
-      wording`is only for the type ${enumValue('enumeration')}, not for ${enumValue(String(type))}`,
+      wording`is allowed only for the type ${enumValue('enumeration')}, not for ${enumValue(String(type))}`,
     );
   }
 }
@@ -96,12 +96,12 @@ export const updateEventPropertyInput = z.strictObject({
 });
 export type UpdateEventPropertyInput = z.output<typeof updateEventPropertyInput>;
 
-/** The same with the name in the path. The body may repeat it. */
+/** The same input for the path that contains the name of the property. The body can repeat the name. */
 export const updateEventPropertyByPathInput = updateEventPropertyInput
   .extend({ propertyName: referenceInput, name: optional(referenceInput) })
   .refine(({ propertyName: inPath, name }) => name === undefined || name === inPath, {
     path: ['name'],
-    ...rule('CONFLICTING', 'must be the name in the path, or absent'),
+    ...rule('CONFLICTING', 'must be the same as in the path, or absent'),
   })
   .transform(({ propertyName: inPath, ...input }): UpdateEventPropertyInput => ({ ...input, name: inPath }));
 

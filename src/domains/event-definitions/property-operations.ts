@@ -20,7 +20,7 @@ import { lockDefinition } from './row-locks.ts';
 
 type PropertyContext = Pick<OperationContext, 'em' | 'now' | 'newId'>;
 
-/** The properties of a new definition. Given names are kept, and the generated ones avoid them. */
+/** The properties of a new definition. Generated names avoid the given ones. */
 export function newProperties(
   definition: EventDefinition,
   inputs: readonly PropertyDefinition[],
@@ -57,7 +57,7 @@ function newProperty(
 }
 
 /**
- * Adds a custom property. A definition has at most 50; it is locked, so that of two fiftieth properties one is refused.
+ * Adds a custom property. The definition is locked, so that concurrent requests cannot exceed the maximum of 50 properties.
  * @throws ConflictError when the given name is taken; ValidationError when the definition has 50 properties.
  */
 export const addEventProperty = write(
@@ -90,13 +90,13 @@ export const addEventProperty = write(
   { access: EVENT_DEFINITIONS, operation: 'addEventProperty', target: targetOf },
 );
 
-/** The audit log names the definition, because its properties belong to it. */
+/** The audit log entry names the definition and not the property. */
 function targetOf({ definition }: { definition: EventDefinition }): AuditTarget {
   return { type: 'EventDefinition', id: definition.id };
 }
 
 /**
- * Changes label, description, and the options of an enumeration. The type and the name stay.
+ * Changes the label, the description, and the options of an enumeration. The name and the type never change.
  * @throws ConflictError when the property was changed since `expectedUpdatedAt`.
  */
 export const updateEventProperty = write(
@@ -110,22 +110,22 @@ export const updateEventProperty = write(
   { access: EVENT_DEFINITIONS, operation: 'updateEventProperty', target: targetOf },
 );
 
-/** An empty list, as every property but an enumeration is answered with, means no options. */
+/** For other types than enumerations an empty list is accepted, because answers contain it. */
 function newOptions({ name, type }: EventProperty, given: UpdateEventPropertyInput['options']) {
   if (type === 'enumeration' && given?.length === 0) throw invalid('options', AT_LEAST_ONE_OPTION, 'TOO_FEW', 1);
   if (type === 'enumeration' || given === undefined) return given;
   if (given.length > 0)
     throw invalid(
       'options',
-      wording`is only for the type ${enumValue('enumeration')}; ${name} is of type ${enumValue(type)}`,
+      wording`is allowed only for the type ${enumValue('enumeration')}; ${name} is of type ${enumValue(type)}`,
       'CONFLICTING',
     );
   return undefined;
 }
 
 /**
- * Removes a custom property. Occurrences that are sent from now on cannot carry it, past ones keep their values. The name is free again.
- * @throws ConflictError while custom matching uses it.
+ * Deletes a custom property. New occurrences cannot contain it; past occurrences keep their values. The name is free again.
+ * @throws ConflictError while custom matching uses the property.
  */
 export const deleteEventProperty = write(
   async (context, { eventName, name }: EventPropertyReference) => {
@@ -143,9 +143,9 @@ export const deleteEventProperty = write(
 );
 
 /**
- * Gives a property another type: deletes it and creates it again under its name, in one transaction. It keeps its position, and its label
- * and description unless others are given.
- * @throws ConflictError when custom matching uses it and the new type is neither string nor number.
+ * Changes the type of a property: deletes it and creates it again with the same name and position, in one transaction. Label and description
+ * stay unless new ones are given.
+ * @throws ConflictError when custom matching uses the property and the new type is neither string nor number.
  */
 export const replaceEventPropertyType = write(
   async (context, input: ReplaceEventPropertyTypeInput) => {
@@ -159,7 +159,7 @@ export const replaceEventPropertyType = write(
       );
     }
     em.remove(property);
-    // The name is unique, so the old row has to be deleted first.
+    // The name is unique, so the old row must be deleted before the insert.
     await em.flush();
     const replacement = newProperty(
       definition,

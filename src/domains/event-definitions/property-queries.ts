@@ -15,12 +15,15 @@ import { EVENT_PROPERTY_COLUMNS, type EventDefinitionTables, type EventProperty 
 
 const db = queriesOn<EventDefinitionTables>();
 
-/** A custom or a default property. Rows have the columns that are asked for, or all of them. A definition and a name identify it. */
+/**
+ * A custom or default property, identified by its definition and its name. A row has the selected columns only; without a selection it has all
+ * columns.
+ */
 export type EventPropertyRow = Omit<RowOf<Readable<EventDefinitionTables>['event_property']>, 'id' | 'organizationId'>;
 
 const PROPERTY_COLUMNS = EVENT_PROPERTY_COLUMNS.filter((name) => name !== 'id' && name !== 'organizationId');
 
-/** The properties of a definition packed into one value, in order of creation. */
+/** An expression that packs the properties of a definition into one value, in order of creation. */
 export function packedProperties(asked: Columns<EventPropertyRow>) {
   const names = withColumns<EventPropertyRow>(asked, PROPERTY_COLUMNS);
   return { names, ...packedRows<EventPropertyRow>('p', names, { moments: MOMENTS, orderBy: 'position' }) };
@@ -30,7 +33,7 @@ const MOMENTS = ['createdAt', 'updatedAt'] as const;
 
 const propertiesByDefinition = preparedByShape<{ organizationId: OrganizationId; ids: readonly string[] }>();
 
-/** The custom properties of definitions that the caller may see, by definition id, in order of creation. */
+/** The custom properties of definitions that the caller can see, by definition id, in order of creation. */
 export function customPropertiesOf(
   { actor, sql: reader }: OperationContext,
   asked?: Columns<EventPropertyRow>,

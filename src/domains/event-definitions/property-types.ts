@@ -1,4 +1,4 @@
-/** The types of properties (section 2.2). A property keeps its type. */
+/** The types of properties (section 2.2). The type of a property never changes. */
 export const PROPERTY_TYPES = ['bool', 'date', 'datetime', 'enumeration', 'number', 'string'] as const;
 
 export type PropertyType = (typeof PROPERTY_TYPES)[number];
@@ -13,11 +13,11 @@ export const FIELD_TYPE_OF = {
   string: 'text',
 } as const satisfies Record<PropertyType, string>;
 
-/** One choice of an enumeration: occurrences carry its `value`, people read its `label`. */
+/** One option of an enumeration. Occurrences contain its `value`; clients display its `label`. */
 export interface PropertyOption {
   readonly label: string;
   readonly value: string;
-  /** Kept for clients that send them; without meaning for the gateway. */
+  /** These fields are stored for clients. The gateway does not use them. */
   readonly displayOrder?: number | undefined;
   readonly hidden?: boolean | undefined;
   readonly description?: string | null | undefined;

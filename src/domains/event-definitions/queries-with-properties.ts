@@ -9,7 +9,7 @@ import { type EventDefinitionRow, type EventDefinitionWithProperties, definition
 
 const db = queriesOn<EventDefinitionTables>();
 
-/** Definitions with their custom properties, in one statement and in any order. */
+/** The definitions with these ids and their custom properties, read by one statement, in any order. */
 export async function findDefinitionsWithProperties(
   { actor, sql: reader }: OperationContext,
   ids: readonly string[],

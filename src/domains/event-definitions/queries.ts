@@ -26,7 +26,7 @@ import type { DefinitionReference } from './definition-reference.ts';
 const db = queriesOn<EventDefinitionTables>();
 type Tables = Readable<EventDefinitionTables>;
 
-/** Rows have the columns that are asked for, or all of them. */
+/** A row has the selected columns only; without a selection it has all columns. */
 export type EventDefinitionRow = Omit<RowOf<Tables['event_definition']>, 'organizationId' | 'deletedAt'>;
 
 const DEFINITION_COLUMNS = EVENT_DEFINITION_COLUMNS.filter((name) => name !== 'organizationId' && name !== 'deletedAt');
@@ -40,7 +40,7 @@ interface Meant {
   readonly id: string | null;
 }
 
-/** The definition that a reference means. Most references can only be names (`isName`), for which one index suffices. */
+/** Finds the definition by a reference. Most references can only be names (`isName`), and then one index is sufficient. */
 function definitionMeant(
   value: <Name extends keyof Meant>(name: Name) => RawBuilder<Meant[Name]>,
   isName: boolean,
@@ -52,7 +52,7 @@ function definitionMeant(
     .where(within(definitionsOf(value('organizationId')), 'd'));
   const firstName = sql<string>`${value('firstName')}`;
   if (isName) return query.where('d.name', '=', firstName);
-  // A deleted definition keeps its name: otherwise the text would begin to mean another definition (see lockDefinition).
+  // The name of a deleted definition must not find another definition by its fully qualified name (see lockDefinition).
   const deleted = db
     .selectFrom('event_definition as b')
     .select('b.id')
@@ -88,7 +88,7 @@ export type EventDefinitionWithProperties = EventDefinitionRow & {
   readonly customProperties: readonly EventPropertyRow[];
 };
 
-/** The same with its custom properties, because one statement costs less than two. */
+/** Finds the definition with its custom properties in one statement, which is cheaper than two. */
 export async function findDefinitionWithProperties(
   { actor, sql: reader }: OperationContext,
   { names, id }: DefinitionReference,
@@ -117,7 +117,7 @@ export async function findDefinitionWithProperties(
   return { ...definition, customProperties: properties.unpack(packed) };
 }
 
-/** The custom properties that were read with a definition. */
+/** The custom properties that were read together with a definition. */
 export function propertiesWith(
   definition: EventDefinitionRow & Partial<EventDefinitionWithProperties>,
 ): readonly EventPropertyRow[] | undefined {
@@ -126,7 +126,7 @@ export function propertiesWith(
 
 const definitionsById = preparedByShape<{ organizationId: OrganizationId; ids: readonly string[] }>();
 
-/** The definitions with these ids that the organization has, in any order. */
+/** The definitions with these ids that belong to the organization, in any order. */
 export async function findDefinitions(
   { actor, sql: reader }: OperationContext,
   ids: readonly string[],
@@ -146,7 +146,7 @@ export async function findDefinitions(
 
 export type EventDefinitionOrderField = 'NAME' | 'CREATED_AT' | 'UPDATED_AT';
 
-/** The property and the type of the column that each order sorts by. */
+/** The property and the column type that each order sorts by. */
 const ORDERED_BY = {
   NAME: { property: 'name', type: 'text' },
   CREATED_AT: { property: 'createdAt', type: 'timestamptz' },
@@ -161,7 +161,7 @@ export interface EventDefinitionList {
   readonly columns?: Columns<EventDefinitionRow>;
 }
 
-/** The values of a list of definitions. */
+/** The parameters of a list query. */
 interface Listed {
   readonly organizationId: OrganizationId;
   readonly search: string | undefined;
@@ -171,12 +171,12 @@ interface Listed {
 }
 type Value = <Name extends keyof Listed>(name: Name) => RawBuilder<Listed[Name]>;
 
-/** The conditions of a list, apart from their values. */
+/** Which conditions a list has, without their values. Queries with the same shape share a prepared statement. */
 function shapeOf({ search, primaryObjects, customObjectNames, hasCustomMatchingId, ...times }: EventDefinitionFilter) {
   return {
     hasSearch: Boolean(search),
     hasPrimaryObjects: primaryObjects != null || customObjectNames != null,
-    // The kind without names means all custom objects.
+    // CUSTOM_OBJECT without names means any custom object.
     hasAnyCustomObject: customObjectNames == null && (primaryObjects ?? []).includes(CUSTOM_OBJECT),
     hasCustomMatchingId,
     hasFrom: times.createdFrom != null,
@@ -190,7 +190,7 @@ function listedOf(
 ): Listed {
   return {
     organizationId,
-    // Names are lower-case, so this ignores case.
+    // Names are lower-case, so the search ignores case.
     search: search?.replaceAll('\0', ' ').toLowerCase(),
     primaryObjects: [...(primaryObjects ?? []), ...(customObjectNames ?? [])],
     createdFrom,
@@ -206,7 +206,7 @@ function definitionsThat<Row>(
   { hasSearch, hasPrimaryObjects, hasAnyCustomObject, hasCustomMatchingId, ...times }: ReturnType<typeof shapeOf>,
 ): typeof query {
   let found = query.where(within(definitionsOf(value('organizationId')), 'd'));
-  // strpos knows no wildcards, so % and _ are plain characters.
+  // strpos has no wildcards, unlike LIKE.
   if (hasSearch) found = found.where(sql<number>`strpos(d.name, ${value('search')})`, '>', 0);
   if (hasPrimaryObjects)
     found = found.where((eb) =>
@@ -270,7 +270,7 @@ export function namesOfDefinitions(organization: ActingOrganization) {
     .orderBy('d.name');
 }
 
-/** Names like `base`, also of deleted definitions. Adding a number changes at most the last ten characters of a long name. */
+/** Names that start like `base`, also of deleted definitions. A number replaces at most the last ten characters of a long name. */
 export function namesLike(organization: ActingOrganization, base: string) {
   return db
     .selectFrom('event_definition as d')

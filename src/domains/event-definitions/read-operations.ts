@@ -25,7 +25,7 @@ import {
   pageOfDefinitions,
 } from './queries.ts';
 
-/** @throws NotFoundError for a missing, a foreign and a deleted definition alike. */
+/** Reads a definition. @throws NotFoundError when it does not exist, belongs to another organization, or is deleted. */
 export async function readEventDefinition(
   context: OperationContext,
   { eventName }: EventDefinitionReference,
@@ -36,7 +36,7 @@ export async function readEventDefinition(
   return row ?? Promise.reject(notFound('event definition'));
 }
 
-/** The same with its custom properties. */
+/** Reads a definition with its custom properties. @throws NotFoundError like `readEventDefinition`. */
 export async function readEventDefinitionWithProperties(
   context: OperationContext,
   { eventName }: EventDefinitionReference,
@@ -47,7 +47,7 @@ export async function readEventDefinitionWithProperties(
   return row ?? Promise.reject(notFound('event definition'));
 }
 
-/** The definitions with these ids that the caller may see, in any order. */
+/** The definitions with these ids that the caller can see, in any order. */
 export async function readEventDefinitionsByIds(
   context: OperationContext,
   ids: readonly string[],
@@ -59,8 +59,7 @@ export async function readEventDefinitionsByIds(
 
 /**
  * A page of the definitions of the acting organization.
- * @param list `organizationId` is the organization that is asked for.
- * @throws ValidationError (400) when that is not the acting organization.
+ * @throws ValidationError (400) when `list.organizationId` is not the acting organization.
  */
 export async function listEventDefinitions(
   context: OperationContext,
@@ -78,7 +77,7 @@ export async function listEventTypes({ actor, sql }: OperationContext): Promise<
   return definitions.map((definition) => fullyQualifiedName(definition, organization));
 }
 
-/** The search of the REST API: ordered by name, pages of at most 500. */
+/** The list of the REST API: sorted by name, pages of at most 500. */
 export function searchEventDefinitions(
   context: OperationContext,
   input: SearchEventDefinitionsInput,
@@ -91,7 +90,7 @@ export function searchEventDefinitions(
   });
 }
 
-/** The properties of definitions that the caller may see, by definition id: default ones first. Takes at most one statement. */
+/** The properties of definitions that the caller can see, by definition id, default properties first. Runs at most one statement. */
 export async function readPropertiesOf(
   context: OperationContext,
   definitions: readonly EventDefinitionRow[],
@@ -106,13 +105,13 @@ export async function readPropertiesOf(
   );
 }
 
-/** What identifies a property: its definition and its name. */
+/** The key of a property: its definition and its name. */
 export interface EventPropertyKey {
   readonly definitionId: string;
   readonly name: string;
 }
 
-/** The properties with these keys that the caller may see, in any order. */
+/** The properties with these keys that the caller can see, in any order. */
 export async function readEventProperties(
   context: OperationContext,
   keys: readonly EventPropertyKey[],
@@ -132,7 +131,7 @@ export async function readEventProperties(
   });
 }
 
-/** The definitions with these ids that the caller may see, by id. */
+/** The definitions with these ids that the caller can see, by id. */
 export function eventDefinitionsById(
   context: OperationContext,
   selected?: Columns<EventDefinitionRow>,
@@ -141,16 +140,16 @@ export function eventDefinitionsById(
 }
 
 export interface NamePreview {
-  /** The name that is made from the label; undefined when the label has neither letters nor digits. */
+  /** The name generated from the label; undefined when the label has neither letters nor digits. */
   readonly name: string | undefined;
   readonly isFree: boolean;
-  /** Why the name is not free. */
+  /** Why the name is not free; undefined when it is free. */
   readonly reason: string | undefined;
-  /** The name that a creation with this label would get at present. */
+  /** The name that a new definition with this label would get now; undefined when no name can be generated. */
   readonly nextFreeName: string | undefined;
 }
 
-/** The name that a creation without a name would get. It is not reserved. */
+/** The name that a new definition with this label would get. The name is not reserved. */
 export async function previewEventDefinitionName(
   { sql, actor }: OperationContext,
   { label }: { label: string },

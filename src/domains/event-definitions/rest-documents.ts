@@ -14,8 +14,8 @@ import type { EventDefinitionRow } from './queries.ts';
 import type { EventPropertyRow } from './property-queries.ts';
 
 /**
- * The JSON documents of the REST API. Fields that are marked read-only are answered only: everything else of a document can be sent back to
- * create the same object, and `label`, `description` and `options` to update it.
+ * The JSON documents of the REST API. A client can send all fields that are not read-only to create the same object, and `label`, `description`
+ * and `options` to update it.
  */
 
 const readOnly = { readOnly: true };
@@ -105,7 +105,7 @@ function toOptionDocuments(options: EventPropertyRow['options']): z.input<typeof
   }));
 }
 
-/** Made once, since default properties are the same for every definition, and `svc_language` has an option for each language. */
+/** Built once, because default properties are the same for every definition and `svc_language` has 183 options. */
 const DEFAULT_OPTIONS = new Map(DEFAULT_ROWS.map(({ options }) => [options, toOptionDocuments(options)]));
 
 export function toDefinitionDocument(

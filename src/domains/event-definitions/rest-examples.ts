@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import type { definitionDocument, listDocument, propertyDocument } from './rest-documents.ts';
 
-/** Event definitions as OpenAPI shows them. */
+/** Examples for the OpenAPI document. */
 
 export const newPropertyExample = {
   label: 'Cart total',

@@ -34,7 +34,7 @@ import { definitionExample, listExample, newPropertyExample, propertyExample } f
 
 const tag = 'Event definitions';
 
-/** Clients of the version before write `v3`; the reference of some clients writes `custom`. */
+/** Clients of the previous version use `v3` in the path, and some use `custom`. */
 const at = (path: string) => ({
   path: `/events/2026-03/event-definitions${path}`,
   aliases: [`/events/v3/event-definitions${path}`, `/events/custom/2026-03/event-definitions${path}`],
@@ -77,7 +77,7 @@ export const eventDefinitionRoutes = [
     tag,
     summary: 'Create an event definition with its properties.',
     description:
-      'Without `name` one is made from the label. A name can never be used again, also when its definition is deleted. A definition has at most 50 properties beside the default ones.',
+      'Without `name`, a name is generated from the label. A name can never be used again, even when its definition is deleted. A definition has at most 50 custom properties; default properties do not count.',
     input: createEventDefinitionInput,
     output: definitionDocument,
     status: 201,
@@ -96,7 +96,7 @@ export const eventDefinitionRoutes = [
     tag,
     summary: 'List event definitions, or search them by name.',
     description:
-      'Sorted by name. Without `includeProperties` the list of properties is empty. Follow `paging.next.link` until it is absent.',
+      'Sorted by name. Without `includeProperties=true` the `properties` of each definition are an empty list. Follow `paging.next.link` until it is absent.',
     input: searchEventDefinitionsInput,
     output: listDocument,
     status: 200,
@@ -116,7 +116,7 @@ export const eventDefinitionRoutes = [
     access: EVENT_DEFINITIONS,
     tag,
     summary: 'Read one event definition by name or fully qualified name.',
-    description: 'With all its properties, the default ones first.',
+    description: 'The answer contains all properties, default properties first.',
     input: eventDefinitionReference,
     output: definitionDocument,
     status: 200,
@@ -134,7 +134,8 @@ export const eventDefinitionRoutes = [
     access: EVENT_DEFINITIONS,
     tag,
     summary: 'Change the label and description of an event definition.',
-    description: 'A missing field stays as it is. Everything else of a definition is fixed.',
+    description:
+      'A missing field does not change; `null` clears `description`. The other fields of a definition never change.',
     input: updateEventDefinitionInput,
     output: definitionDocument,
     status: 200,
@@ -156,7 +157,7 @@ export const eventDefinitionRoutes = [
     access: EVENT_DEFINITIONS,
     tag,
     summary: 'Delete an event definition and its occurrences. Its name can never be used again.',
-    description: 'It answers 404 at once; its occurrences are removed by a job.',
+    description: 'The definition answers 404 at once. A background job deletes its occurrences.',
     input: eventDefinitionReference,
     status: 204,
     errors: [400, 404],
@@ -170,7 +171,7 @@ export const eventDefinitionRoutes = [
     tag,
     summary: 'Add a property to an event definition.',
     description:
-      'Without `name` one is made from the label. `options` is required for an enumeration, and for no other type.',
+      'Without `name`, a name is generated from the label. `options` is required for the type `enumeration` and not allowed for other types.',
     input: addEventPropertyInput,
     output: propertyDocument,
     status: 201,
@@ -184,8 +185,9 @@ export const eventDefinitionRoutes = [
     operationId: 'updateEventProperty',
     access: EVENT_DEFINITIONS,
     tag,
-    summary: 'Change label, description, and the options of an enumeration; the property is named in the body.',
-    description: 'The type of a property never changes. An option that is removed stays valid for past occurrences.',
+    summary: 'Change the label, description or options of a property, with its name in the body.',
+    description:
+      'Only an enumeration has options. The type of a property never changes. A removed option stays valid for past occurrences.',
     input: updateEventPropertyInput,
     output: propertyDocument,
     status: 200,
@@ -202,8 +204,8 @@ export const eventDefinitionRoutes = [
     operationId: 'updateEventPropertyByPath',
     access: EVENT_DEFINITIONS,
     tag,
-    summary: 'Change label, description, and the options of an enumeration; the property is named in the path.',
-    description: 'The same as the update that names the property in its body.',
+    summary: 'Change the label, description or options of a property, with its name in the path.',
+    description: 'The same operation as the update with the name in the body.',
     input: updateEventPropertyByPathInput,
     output: propertyDocument,
     status: 200,
@@ -217,9 +219,9 @@ export const eventDefinitionRoutes = [
     operationId: 'deleteEventProperty',
     access: EVENT_DEFINITIONS,
     tag,
-    summary: 'Remove a property; past occurrences keep their values.',
+    summary: 'Delete a property. Past occurrences keep their values.',
     description:
-      'Refused with 409 while the custom matching id of the definition uses it. Default properties cannot be removed.',
+      '409 while the custom matching id of the definition uses the property. Default properties cannot be deleted.',
     input: eventPropertyReferenceByPath,
     status: 204,
     errors: [400, 404, 409],

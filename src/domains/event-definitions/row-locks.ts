@@ -11,9 +11,9 @@ import { type CustomMatchingId, EventDefinition, type EventDefinitionTables, typ
 import { NAME_PATTERN } from './naming.ts';
 import { requireEventDefinitions } from './policy.ts';
 
-/** Row locks on definitions, until the end of the caller's transaction. */
+/** Row locks on definitions. They last until the end of the caller's transaction. */
 
-/** Loads a definition to change it. Changes of one definition wait for each other. */
+/** Loads a definition and locks it exclusively, so that changes of one definition run one at a time. */
 export async function lockDefinition({ em, actor }: OperationContext, eventName: string): Promise<EventDefinition> {
   const organization = requireEventDefinitions(actor);
   const { names, id } = referenceTo(eventName, organization.number);
@@ -22,22 +22,22 @@ export async function lockDefinition({ em, actor }: OperationContext, eventName:
     { organization: organization.id, $or: [{ name: { $in: [...names] } }, ...(id ? [{ id }] : [])] },
     { lockMode: LockMode.PESSIMISTIC_WRITE },
   );
-  // A name that looks like a fully qualified one is first taken literally, also when its definition is deleted: a deletion that is sent
-  // again must not find another definition.
+  // A text that looks like a fully qualified name is first compared as a plain name, also with deleted definitions: a retried deletion must
+  // not find another definition.
   const definition = candidates.find(({ name }) => name === names[0]) ?? candidates[0];
   if (!definition || definition.deletedAt != null) throw notFound('event definition');
   return definition;
 }
 
-/** What values of a property are checked against. */
+/** The part of a property that values are checked against. */
 export type SharedProperty = Pick<EventProperty, 'name' | 'type'> & {
   readonly options: readonly { readonly value: string }[];
 };
 
-/** What occurrences of a definition are checked against. */
+/** The part of a definition that occurrences are checked against. */
 export interface SharedDefinition extends Pick<EventDefinition, 'id' | 'name' | 'primaryObject'> {
   readonly customMatchingId: CustomMatchingId | null;
-  /** By name. Of the custom properties it has those that were asked for. */
+  /** Default properties and the requested custom properties, by name. */
   readonly properties: ReadonlyMap<string, SharedProperty>;
 }
 
@@ -48,8 +48,8 @@ const DEFAULT_BY_NAME = new Map<string, SharedProperty>(
 type Tables = Readable<EventDefinitionTables>;
 
 /**
- * Loads the definitions with these names for sending, by the given name; names without a definition are left out. Others can send to them
- * too, but until the end of the transaction nobody deletes them or changes their properties. The caller checks the rights.
+ * Loads definitions to send occurrences to, by the given names; unknown names are left out. The shared locks allow concurrent sending, but no
+ * deletion or change of the definitions until the end of the transaction. The caller checks the rights.
  */
 export async function shareDefinitions(
   { em, actor }: Pick<OperationContext, 'em' | 'actor'>,
@@ -71,7 +71,7 @@ export async function shareDefinitions(
   });
   return new Map(
     [...references].flatMap(([given, reference]) => {
-      // A name that looks like a fully qualified one is first taken literally.
+      // A text that looks like a fully qualified name is first compared as a plain name.
       const byName = reference.names.map((name) => found.find(({ row }) => row.name === name)).find(Boolean);
       const meant = byName ?? found.find(({ row }) => row.id === reference.id?.toLowerCase());
       return meant && meant.deletedAt === null ? [[given, meant.row] as const] : [];
@@ -94,7 +94,7 @@ function shareRows(
       .select(['d.include_default_properties as hasDefaults', 'd.deleted_at as deletedAt'])
       .where('d.organization_id', '=', organizationId)
       .where((eb) => eb.or([eb('d.name', '=', anyOf('text', names)), eb('d.id', '=', anyOf('uuid', ids))]))
-      // One order for all, so that no two senders wait for each other.
+      // Locks are always taken in the same order, so that concurrent senders cannot deadlock.
       .orderBy('d.id')
       .forShare()
       .execute()
@@ -111,7 +111,7 @@ function propertiesNamed(em: OperationContext['em'], definitionIds: readonly str
     .execute();
 }
 
-/** Keeps texts that PostgreSQL cannot take, such as those with NUL, out of statements. */
+/** Whether the text can be a name. Keeps texts that PostgreSQL refuses, such as those with NUL, out of statements. */
 function isName(value: string): boolean {
   return NAME_PATTERN.test(value);
 }

@@ -15,9 +15,9 @@ const EventOccurrenceSchema = defineEntity({
     receivedAt: p.datetime(),
     email: p.text().nullable(),
     utk: p.text().nullable(),
-    /** The record it belongs to: as sent, or as custom matching found it. */
+    /** Id of the record that the occurrence is linked to: either sent with it, or found by custom matching. */
     objectId: p.text().nullable(),
-    /** The deduplication key of the client: any text, in spite of its name. */
+    /** The deduplication key that the client sent. It can be any text, not only a UUID. */
     uuid: p.text().nullable(),
     properties: p.json<Record<string, PropertyValue>>().columnType('json'),
   },
@@ -26,8 +26,8 @@ const EventOccurrenceSchema = defineEntity({
 });
 
 /**
- * An occurrence of an event. It is read as rows, never as an entity. The table is partitioned by definition and has no foreign key to it:
- * queries join the definition, so rows of a deleted one are not found, and a job deletes them.
+ * An occurrence of an event. It is never loaded as an entity. The table is partitioned by definition and has no foreign key to the definition.
+ * All queries join the definition, so that rows of a deleted definition are not found; a job deletes them.
  */
 export class EventOccurrence extends EventOccurrenceSchema.class {}
 EventOccurrenceSchema.setClass(EventOccurrence);
@@ -39,13 +39,13 @@ const EventOccurrenceUuidSchema = defineEntity({
     definitionId: p.uuid().primary(),
     uuid: p.text().primary(),
     organizationId: p.uuid().$type<OrganizationId>(),
-    /** From this moment on the uuid counts as new. */
+    /** From this time on the uuid counts as new. */
     expiresAt: p.datetime(),
   },
   indexes: [{ name: 'event_occurrence_uuid_expiry_index', properties: ['expiresAt'] }],
 });
 
-/** The uuids of the last year. They are not a constraint on occurrences, because that could neither expire nor span times of occurring. */
+/** The uuids of the last year. A unique constraint on occurrences would not do: it cannot expire, and would have to contain `occurredAt`. */
 export class EventOccurrenceUuid extends EventOccurrenceUuidSchema.class {}
 EventOccurrenceUuidSchema.setClass(EventOccurrenceUuid);
 
@@ -57,7 +57,7 @@ const ObjectIdentifierSchema = defineEntity({
     objectType: p.text().primary(),
     propertyName: p.text().primary(),
     value: p.text().primary(),
-    /** Identifies the row for clients. It has a default, because it was added to a table with rows. */
+    /** Identifies the row for clients. It has a default, because the column was added to a table with rows. */
     id: p.uuid().defaultRaw('gen_random_uuid()'),
     objectId: p.text(),
     createdAt: p.datetime(),
@@ -67,7 +67,7 @@ const ObjectIdentifierSchema = defineEntity({
   indexes: [{ name: 'object_identifier_created_index', properties: ['organization', 'createdAt', 'id'] }],
 });
 
-/** The record that has a value of a unique property. Custom matching links occurrences by it. */
+/** Maps a value of a unique property to the record that has it. Custom matching uses it to link occurrences to records. */
 export class ObjectIdentifier extends ObjectIdentifierSchema.class {}
 ObjectIdentifierSchema.setClass(ObjectIdentifier);
 

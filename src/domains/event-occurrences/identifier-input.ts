@@ -7,12 +7,12 @@ const MAX_IDENTIFIERS = 1000;
 const objectType = z
   .string()
   .regex(/^[A-Za-z][A-Za-z0-9_]{0,99}$/, 'must be a letter, then at most 99 letters, digits or underscores')
-  .refine((value) => value !== 'NO_OBJECT', 'must be an object that has records, which NO_OBJECT has not');
+  .refine((value) => value !== 'NO_OBJECT', 'must not be NO_OBJECT, which has no records');
 const propertyName = text({ min: 1, max: 255 });
 const value = text({ min: 1, max: 500 });
 const objectId = text({ min: 1, max: 255 });
 
-/** Values of a unique property and the records that have them. Custom matching looks them up. */
+/** Values of a unique property with their records, for custom matching. */
 export const registerObjectIdentifiersInput = z.strictObject({
   objectType,
   propertyName,
@@ -21,7 +21,7 @@ export const registerObjectIdentifiersInput = z.strictObject({
     .min(1)
     .max(MAX_IDENTIFIERS)
     .refine((list) => new Set(list.map((identifier) => identifier.value)).size === list.length, {
-      ...rule('DUPLICATE', 'must have values that differ from each other'),
+      ...rule('DUPLICATE', 'must not contain a value twice'),
       when: ({ issues }) => issues.length === 0,
     }),
 });
@@ -32,7 +32,7 @@ export type RemoveObjectIdentifiersInput = z.output<typeof removeObjectIdentifie
 
 const anyOf = <Schema extends z.ZodType>(schema: Schema) => z.array(schema).max(100).nullish();
 
-/** Conditions for listing identifiers. All that are given must be met; an empty list matches nothing. */
+/** Conditions on a list of identifiers. All that are given must be met; an empty list matches nothing. */
 export const objectIdentifierFilter = z.strictObject({
   objectTypes: anyOf(text({ max: 100 })),
   propertyNames: anyOf(propertyName),

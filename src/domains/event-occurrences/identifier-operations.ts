@@ -15,9 +15,9 @@ import {
 import { READ_IDENTIFIERS, SEND_OCCURRENCES } from './policy.ts';
 
 /**
- * Registers which objects have which values of a unique property. Custom matching then links an occurrence to the object whose value equals
- * the event property's value, a number being written in decimals. A value that is registered already moves to the given object. Occurrences
- * that are stored stay as they are.
+ * Registers which record has which value of a unique property. Custom matching then links new occurrences to the record whose value equals the
+ * value of the event property; numbers are compared in decimal notation. A value that is already registered moves to the given record. Stored
+ * occurrences do not change.
  */
 export const registerObjectIdentifiers = write(
   async (context, input: RegisterObjectIdentifiersInput) => {
@@ -31,7 +31,7 @@ export const registerObjectIdentifiers = write(
   },
 );
 
-/** Removes identifiers, so that custom matching no longer finds their records. Ids that the organization does not have are ignored. */
+/** Removes identifiers; custom matching then no longer finds their records. Ids that the organization does not have are ignored. */
 export const removeObjectIdentifiers = write(
   async ({ em, actor }, { ids }: RemoveObjectIdentifiersInput) => ({
     removedIds: await deleteIdentifiers(em, requireOrganization(actor).id, ids),
@@ -46,7 +46,7 @@ export const removeObjectIdentifiers = write(
   },
 );
 
-/** A page of the identifiers of an organization, which has to be the acting one. */
+/** A page of the identifiers of an organization. @throws ValidationError (400) when it is not the acting organization. */
 export async function listObjectIdentifiers(
   context: OperationContext,
   organizationId: OrganizationId,
@@ -56,7 +56,7 @@ export async function listObjectIdentifiers(
   return { page: await pageOfIdentifiers(context, list), total: () => countIdentifiers(context, list.filter) };
 }
 
-/** The identifiers with these ids that the caller may see, in any order. */
+/** The identifiers with these ids that the caller can see, in any order. */
 export async function readObjectIdentifiers(
   context: OperationContext,
   ids: readonly string[],

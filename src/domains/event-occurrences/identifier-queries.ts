@@ -10,14 +10,14 @@ import type { ObjectIdentifierFilter, RegisterObjectIdentifiersInput } from './i
 const db = queriesOn<EventOccurrenceTables>();
 type Tables = Readable<EventOccurrenceTables>;
 
-/** Rows have the columns that were asked for; without a selection they have all. */
+/** A row has the selected columns only; without a selection it has all columns. */
 export type ObjectIdentifierRow = Omit<RowOf<Tables['object_identifier']>, 'organizationId'>;
 
 const COLUMNS = OBJECT_IDENTIFIER_COLUMNS.filter((name) => name !== 'organizationId');
 
 export type ObjectIdentifierOrderField = 'CREATED_AT' | 'VALUE';
 
-/** By value they are in the order of the primary key, which has object and property first. */
+/** `VALUE` is the order of the primary key, which begins with object type and property name. */
 const ORDERED_BY = {
   CREATED_AT: [
     { sql: 'i.created_at', type: 'timestamptz', of: (row) => row.createdAt },
@@ -83,7 +83,7 @@ export async function countIdentifiers(
   return (await reader.first(identifiersThat(query, requireOrganization(actor).id, filter)))?.count ?? 0;
 }
 
-/** The identifiers with these ids that the acting organization has, in any order. */
+/** The identifiers with these ids that belong to the acting organization, in any order. */
 export async function findIdentifiers(
   { actor, sql: reader }: OperationContext,
   ids: readonly string[],
@@ -98,7 +98,7 @@ export async function findIdentifiers(
   );
 }
 
-/** Deletes those of the identifiers that the organization has, in the caller's transaction. @returns their ids. */
+/** Deletes the identifiers with these ids that belong to the organization, in the caller's transaction. @returns the deleted ids. */
 export async function deleteIdentifiers(
   em: OperationContext['em'],
   organizationId: OrganizationId,
@@ -114,7 +114,7 @@ export async function deleteIdentifiers(
   return deleted.map(({ id }) => id);
 }
 
-/** Inserts or updates identifiers in one order, so that no two transactions wait for each other. */
+/** Inserts or updates identifiers, sorted by value, so that concurrent transactions cannot deadlock. */
 export async function storeIdentifiers(
   { em, now }: Pick<OperationContext, 'em' | 'now'>,
   organizationId: OrganizationId,

@@ -4,7 +4,7 @@ import { type SharedDefinition, propertyMeantBy } from '../event-definitions/ope
 import type { SendEventOccurrenceInput } from './input.ts';
 import { type PropertyValue, checkValue } from './property-values.ts';
 
-/** The object to link an occurrence to: the one that has this value of this unique property. */
+/** Custom matching: the occurrence is linked to the record that has this value in this unique property. */
 export interface Link {
   readonly objectType: string;
   readonly propertyName: string;
@@ -14,7 +14,7 @@ export interface Link {
 export interface CheckedOccurrence {
   readonly faults: readonly InputFault[];
   readonly properties: Readonly<Record<string, PropertyValue>>;
-  /** Set when custom matching has to find the object: the occurrence has the matching property and no object id. */
+  /** Set when custom matching must find the record: the occurrence has a value of the matching property and no object id. */
   readonly link: Link | undefined;
 }
 
@@ -40,7 +40,11 @@ function checkProperties(
       faults.push({ path: ['properties', name], code: 'UNKNOWN_FIELD', message: NOT_KNOWN });
     } else if (property.name !== name && Object.hasOwn(given, property.name)) {
       faults.push(
-        fault(['properties', name], 'DUPLICATE', `means ${property.name}, which is given too; send one of them`),
+        fault(
+          ['properties', name],
+          'DUPLICATE',
+          `is another name of ${property.name}, which is given too; send only one of them`,
+        ),
       );
     } else if (value !== null) {
       const checked = checkValue(property, value);

@@ -16,14 +16,14 @@ import {
   storeOccurrences,
 } from './send-queries.ts';
 
-// For other nouns.
+// Used by other domain modules.
 export { deleteIdentifiersOf } from './organization-deletion.ts';
 export { purgeOccurrences } from './purge.ts';
 
 /**
  * Sends one occurrence of a defined event.
- * @throws ValidationError when identifiers or properties do not fit the definition; NotFoundError when there is no such event; DomainError
- * 429 when the month's limit is reached.
+ * @throws ValidationError when identifiers or properties do not match the definition; NotFoundError when the event does not exist; DomainError
+ * (429) when the monthly limit is reached.
  */
 export const sendEventOccurrence = guarded(
   SEND_OCCURRENCES,
@@ -33,8 +33,8 @@ export const sendEventOccurrence = guarded(
 );
 
 /**
- * Sends occurrences of one or several events. All are accepted or none. Those with a known uuid are ignored and do not count.
- * @throws as `sendEventOccurrence`, with every fault of the batch at its place, as `inputs.3.properties.price`.
+ * Sends occurrences of one or more events. Either all are accepted or none. Occurrences with a known uuid are ignored and not counted.
+ * @throws like `sendEventOccurrence`. Every fault of the batch is reported with its path, such as `inputs.3.properties.price`.
  */
 export const sendEventOccurrences = guarded(
   SEND_OCCURRENCES,
@@ -55,14 +55,14 @@ interface Checked extends CheckedOccurrence {
 }
 
 /**
- * The definitions are locked until the commit, so an occurrence is either stored before its definition is deleted or refused afterwards. The
- * month's count is a row that all senders of the organization wait for, so it is written late.
+ * The definitions are locked until the commit: an occurrence is stored before its definition is deleted, or refused afterwards. The row of the
+ * monthly count is locked as late as possible, because all senders of the organization wait for that lock.
  */
 async function send(context: OperationContext, sending: Sending): Promise<ReadonlySet<string>> {
   const { id: organizationId } = requireOrganization(context.actor);
   const checked = await checkAll(context, sending);
   const fresh = await withoutKnown(context, organizationId, checked);
-  // Occurrences without records count, but are not stored (section 2.5).
+  // Occurrences of NO_OBJECT are counted, but not stored (section 2.5).
   const kept = fresh.filter(({ definition }) => definition.primaryObject !== 'NO_OBJECT');
   const objects = await findObjects(
     context,
@@ -86,7 +86,7 @@ function definitionOf(definitionIds: ReadonlySet<string>): AuditTarget {
   return { type: 'EventDefinition', id: others.length > 0 ? null : id };
 }
 
-/** An occurrence without a definition is a fault like any other, unless it is the only kind: then the answer is 404. */
+/** An unknown event is a fault like any other. When all faults are unknown events, the answer is 404. */
 async function checkAll(context: OperationContext, { inputs, pathOf }: Sending): Promise<Checked[]> {
   const definitions = await shareDefinitions(
     context,
@@ -116,7 +116,7 @@ async function checkAll(context: OperationContext, { inputs, pathOf }: Sending):
 
 const NOT_FOUND = 'NOT_FOUND';
 
-/** Leaves out repeats: of the occurrences with one uuid, only the first counts. */
+/** Removes repeats: of all occurrences with the same uuid, only the first is kept. */
 async function withoutKnown(
   context: OperationContext,
   organizationId: OrganizationId,

@@ -1,13 +1,13 @@
 import type { Access } from '../../core/operation.ts';
 
-/** Reading occurrences takes what reading their definitions takes. */
+/** Sending needs this scope. Reading occurrences needs what reading their definitions needs. */
 export const SEND_OCCURRENCES: Access = { scopes: ['analytics.behavioral_events.send'], inOrganization: true };
-/** Identifiers name records, as occurrences do. */
+/** Identifiers contain ids of records, as occurrences do, so both need the same scope. */
 export const READ_IDENTIFIERS: Access = {
   scopes: ['behavioral_events.event_definitions.read_write'],
   inOrganization: true,
 };
-/** What was sent, whatever the subscription is now. */
+/** No subscription is required: occurrences may have been sent before the subscription ended. */
 export const READ_USAGE: Access = {
   scopes: ['behavioral_events.event_definitions.read_write'],
   inOrganization: true,

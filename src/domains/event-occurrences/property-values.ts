@@ -7,10 +7,10 @@ export type CheckedProperty = Pick<EventProperty, 'name' | 'type'> & {
   readonly options: readonly { readonly value: string }[];
 };
 
-/** How a value is stored and read: a `date` as `YYYY-MM-DD`, a `datetime` as ISO 8601 in UTC with milliseconds. */
+/** The stored form of a value: a `date` is `YYYY-MM-DD`, a `datetime` is ISO 8601 in UTC with milliseconds. */
 export type PropertyValue = string | number | boolean;
 
-/** A valid value in its stored form, or the rule that it breaks. */
+/** A valid value in its stored form, or the fault of an invalid value. */
 export type CheckedValue = { readonly value: PropertyValue } | { readonly fault: Omit<InputFault, 'path'> };
 
 const DAY_MS = 86_400_000;
@@ -21,7 +21,7 @@ const MOMENT =
   /^(\d{4}-\d\d-\d\d)T([01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d{1,9})?)?(?:Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/;
 const TIMESTAMP = /^-?\d{1,15}$/;
 const NUMBER = /^-?\d+(?:\.\d)?$/;
-/** Digits that a floating-point number keeps exactly. */
+/** Number of digits that a floating-point number can store exactly. */
 const MAX_DIGITS = 15;
 
 const SHORT_TEXT = 256;
@@ -30,11 +30,11 @@ const LONG_TEXT_NAME = /url|referrer|link/;
 
 /**
  * Checks a value of an occurrence against the type of its property (sections 2.2 and 8):
- * - `bool`: `true` or `false`, also as text;
- * - `number`: at most 15 digits, at most one of them after the point, also as text;
- * - `date`: `YYYY-MM-DD`, or a moment exactly at midnight UTC; a moment is an ISO 8601 text with `Z` or its offset, or a UNIX timestamp in
- *   milliseconds, also as text;
- * - `datetime`: a moment, or `YYYY-MM-DD` for that day's midnight UTC; both kinds from the year 1 to 9999;
+ * - `bool`: `true` or `false`, also as a string;
+ * - `number`: at most 15 digits, at most one of them a decimal, also as a string;
+ * - `date`: `YYYY-MM-DD`, or a time exactly at midnight UTC. A time is ISO 8601 with `Z` or an offset, or a UNIX timestamp in milliseconds,
+ *   also as a string;
+ * - `datetime`: a time, or `YYYY-MM-DD` for midnight UTC of that day. Both types accept the years 1 to 9999;
  * - `enumeration`: the value of one of the options;
  * - `string`: text of at most 256 characters, 1,024 when the property's name contains `url`, `referrer` or `link`.
  */
@@ -59,7 +59,7 @@ function checkBool(value: unknown): CheckedValue {
 }
 
 function checkNumber(value: unknown): CheckedValue {
-  // A number is checked in its shortest decimal form, which has an exponent when it is huge or tiny.
+  // A number is checked in its shortest decimal notation. Very large and very small numbers have an exponent there and are refused.
   const written = typeof value === 'number' ? String(value) : value;
   const fits = typeof written === 'string' && NUMBER.test(written) && digitsOf(written) <= MAX_DIGITS;
   return fits
@@ -72,7 +72,7 @@ function digitsOf(written: string): number {
 }
 
 function checkDate(value: unknown): CheckedValue {
-  const fault = 'must be a day as YYYY-MM-DD, or an ISO 8601 time or a UNIX timestamp in milliseconds at midnight UTC';
+  const fault = 'must be a day as YYYY-MM-DD, or midnight UTC as an ISO 8601 time or a UNIX timestamp in milliseconds';
   const moment = momentOf(value);
   return moment === undefined || moment % DAY_MS !== 0
     ? broken('BAD_FORMAT', fault)
@@ -80,12 +80,12 @@ function checkDate(value: unknown): CheckedValue {
 }
 
 function checkDateTime(value: unknown): CheckedValue {
-  const fault = 'must be an ISO 8601 time with Z or its offset, or a UNIX timestamp in milliseconds';
+  const fault = 'must be an ISO 8601 time with Z or an offset, or a UNIX timestamp in milliseconds';
   const moment = momentOf(value);
   return moment === undefined ? broken('BAD_FORMAT', fault) : { value: new Date(moment).toISOString() };
 }
 
-/** Milliseconds since 1970. A day means its midnight in UTC. */
+/** Milliseconds since 1970; undefined when the value is not a time. A day means midnight UTC of that day. */
 function momentOf(value: unknown): number | undefined {
   const moment = typeof value === 'string' ? parseMoment(value) : value;
   const isKept = Number.isInteger(moment) && Number(moment) >= FIRST_MS && Number(moment) <= LAST_MS;
@@ -95,7 +95,7 @@ function momentOf(value: unknown): number | undefined {
 function parseMoment(written: string): number | undefined {
   if (TIMESTAMP.test(written)) return Number(written);
   const day = DAY.test(written) ? written : MOMENT.exec(written)?.[1];
-  // `Date.parse` accepts 30 February and means 2 March.
+  // `Date.parse` accepts 30 February and returns 2 March.
   if (day === undefined || !isDay(day)) return undefined;
   return Date.parse(written);
 }
@@ -110,7 +110,7 @@ function checkOption(value: unknown, { options }: CheckedProperty): CheckedValue
   return broken('NOT_ALLOWED', `must be one of ${listed(options.map((option) => JSON.stringify(option.value)))}`);
 }
 
-/** Names few options, because an enumeration can have thousands. */
+/** Lists only the first options, because an enumeration can have thousands. */
 function listed(values: readonly string[]): string {
   const shown = values.slice(0, 10).join(', ');
   return values.length > 10 ? `${shown} and ${values.length - 10} more` : shown;

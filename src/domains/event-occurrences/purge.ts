@@ -7,14 +7,14 @@ import { isInUse } from '../event-definitions/operations.ts';
 import type { EventOccurrenceTables } from './entity.ts';
 
 /**
- * Deletes the occurrences of a deleted definition in batches. The transaction that deletes the definition queues the job and locks the
- * definition's row: an occurrence that is being sent is either committed before, so that the job sees it, or finds no definition.
+ * Deletes the occurrences of a deleted definition in batches. The transaction that deletes the definition locks its row and queues the job. An
+ * occurrence sent at the same time is either committed before, so that the job finds it, or refused because the definition is deleted.
  */
 
 const BATCH = 5_000;
 const TABLES = ['event_occurrence', 'event_occurrence_uuid'] as const;
 
-/** @returns how many rows of a batch were deleted; 0 when none are left. */
+/** Deletes one batch. @returns how many rows were deleted; 0 when none are left. */
 export async function purgeOccurrences(em: EntityManager, definitionId: string): Promise<number> {
   const db = em.getKysely<Readable<EventOccurrenceTables>>();
   let purged = 0;
@@ -26,7 +26,7 @@ export async function purgeOccurrences(em: EntityManager, definitionId: string):
       .limit(BATCH);
     const { numDeletedRows } = await db
       .deleteFrom(table)
-      // The rows of a definition are in one partition, where `ctid` identifies them.
+      // All rows of a definition are in one partition, so `ctid` identifies them.
       .where('definition_id', '=', definitionId)
       .where(sql`ctid`, '=', sql`any(array(${batch}))`)
       .executeTakeFirst();

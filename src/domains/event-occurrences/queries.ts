@@ -12,13 +12,13 @@ import { definitionsOf } from '../event-definitions/operations.ts';
 import { EVENT_OCCURRENCE_COLUMNS, type EventOccurrenceTables } from './entity.ts';
 import type { EventOccurrenceFilter } from './input.ts';
 
-/** Every statement joins the definition, so that occurrences of a deleted or a foreign one are never found. */
+/** Every statement joins the definition, so that occurrences of a deleted definition or of another organization are never found. */
 
 const db = queriesOn<EventOccurrenceTables & EventDefinitionTables>();
 type Tables = Readable<EventOccurrenceTables & EventDefinitionTables>;
 type StoredOccurrence = RowOf<Tables['event_occurrence']>;
 
-/** Rows have the columns that are asked for, or all of them. `properties` is JSON text. */
+/** A row has the selected columns only; without a selection it has all columns. `properties` is JSON text. */
 export type EventOccurrenceRow = Omit<StoredOccurrence, 'organizationId' | 'properties'> & {
   readonly properties: string;
 };
@@ -34,13 +34,13 @@ function selectionOf(asked: Columns<EventOccurrenceRow>) {
     'o',
     names.filter((name) => name !== 'properties'),
   );
-  // The stored text is answered without parsing it.
+  // The stored JSON text is sent to the client without parsing it.
   return names.includes('properties') ? [...plain, sql<string>`o.properties::text`.as('properties')] : plain;
 }
 
 const occurrence = expressionBuilder<Tables & { o: Tables['event_occurrence'] }, 'o'>();
 
-/** The conditions of a filter on `event_occurrence as o`. */
+/** The conditions of a filter, for `event_occurrence as o`. */
 function thatFit({ objectId, email, occurredFrom, occurredBefore }: EventOccurrenceFilter): Expression<SqlBool> {
   return occurrence.and([
     ...(objectId == null ? [] : [occurrence('o.object_id', '=', objectId)]),
@@ -57,7 +57,7 @@ export interface OccurrenceList {
   readonly columns?: Columns<EventOccurrenceRow>;
 }
 
-/** A page of the occurrences of each definition, by the time of occurring. */
+/** A page of the occurrences of each definition, sorted by `occurredAt`. */
 export function pagesOfOccurrences(
   { actor, sql: reader }: OperationContext,
   { filter, direction, page, columns: asked }: OccurrenceList,
@@ -78,7 +78,7 @@ export function pagesOfOccurrences(
         .selectFrom('event_occurrence as o')
         .innerJoin('event_definition as d', 'd.id', 'o.definition_id')
         .select(selectionOf(asked))
-        // The column is compared directly, so that the planner picks the partition.
+        // Compared directly and not through the join, so that the planner reads one partition only.
         .where('o.definition_id', '=', definitionId)
         .where(within(reach, 'd'))
         .where(thatFit(filter)),
@@ -114,7 +114,7 @@ export function countsOfOccurrences(
 /** The number of occurrences of each definition by day in UTC (`YYYY-MM-DD`). Days without occurrences are left out. */
 export function countsByDay(
   { actor, sql: reader }: OperationContext,
-  // Dates and not texts: PostgreSQL writes years before the first in another way.
+  // Dates and not strings, because PostgreSQL writes the year 0 and earlier years differently.
   from: Date,
   before: Date,
 ): LoadBatch<string, ReadonlyMap<string, number>> {

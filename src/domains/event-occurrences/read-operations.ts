@@ -30,7 +30,7 @@ import { monthOf, nextMonth } from './send-queries.ts';
 const DAY_MS = 86_400_000;
 const DEFAULT_DAYS = 30;
 
-/** A page of the occurrences of each definition, by the time of occurring. A deleted definition has none. */
+/** A page of the occurrences of each definition, sorted by `occurredAt`. A deleted definition has none. */
 export function listEventOccurrences(
   context: OperationContext,
   list: OccurrenceList,
@@ -47,7 +47,7 @@ export interface SearchedOccurrence extends Omit<FoundOccurrence, 'eventName' | 
 
 /**
  * A page of the occurrences of one event, or of all events of the acting organization.
- * @throws NotFoundError when there is no such event.
+ * @throws NotFoundError when the event does not exist.
  */
 export async function searchEventOccurrences(
   context: OperationContext,
@@ -83,7 +83,7 @@ export function countEventOccurrences(
   return countsOfOccurrences(context, filter);
 }
 
-/** The occurrences with these keys that the caller may see. */
+/** The occurrences with these keys that the caller can see, in any order. */
 export async function readEventOccurrences(
   context: OperationContext,
   keys: readonly OccurrenceKey[],
@@ -100,9 +100,9 @@ export interface DayCount {
 }
 
 /**
- * How many occurrences each definition has on each day in UTC, from the day of `from` to the day of `until`. Days without occurrences are
- * included. Without bounds it counts the last 30 days.
- * @throws ValidationError for more than 366 days, or none.
+ * How many occurrences each definition has on each day in UTC, from the day `from` to the day `until`, both included. Days without occurrences
+ * are included. Without `from` and `until` it counts the last 30 days.
+ * @throws ValidationError for more than 366 days, and when `from` is after `until`.
  */
 export function countOccurrencesByDay(
   context: OperationContext,
@@ -111,9 +111,9 @@ export function countOccurrencesByDay(
   requireEventDefinitions(context.actor);
   const last = dayOf(until == null ? context.now() : new Date(until));
   const first = from == null ? last - DEFAULT_DAYS + 1 : dayOf(new Date(from));
-  if (first > last) throw invalid('from', 'must not lie behind until', 'CONFLICTING');
+  if (first > last) throw invalid('from', 'must not be after until', 'CONFLICTING');
   if (last - first >= MAX_DAYS)
-    throw invalid('from', `must lie at most ${MAX_DAYS} days before until`, 'TOO_MANY', MAX_DAYS);
+    throw invalid('from', `must be less than ${MAX_DAYS} days before until`, 'TOO_MANY', MAX_DAYS);
   const days = Array.from({ length: last - first + 1 }, (_, index) =>
     midnightOf(first + index)
       .toISOString()
@@ -143,7 +143,7 @@ export interface MonthlyUsage {
   readonly resetsAt: Date;
 }
 
-/** How many occurrences the organization has sent in this month, and how many it may send. */
+/** How many occurrences the organization has sent in this month, and the limit. */
 export async function readMonthlyUsage(
   context: OperationContext,
   organizationId: OrganizationId,

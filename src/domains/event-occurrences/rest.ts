@@ -10,10 +10,10 @@ import { type SearchEventOccurrencesInput, searchEventOccurrencesInput } from '.
 
 const tag = 'Event occurrences';
 
-/** Clients that were made for the version before write `v3`. */
+/** Clients of the previous version use `v3` in the path. */
 const at = (path: string) => ({ path: `/events/2026-03${path}`, aliases: [`/events/v3${path}`] });
 
-/** Clients write the address of the list with and without a slash at its end. */
+/** Clients call the list with and without a trailing slash. */
 const OCCURRENCES = '/events/event-occurrences/2026-03';
 const OLDER = '/events/v3/events';
 
@@ -47,7 +47,7 @@ function toOccurrenceDocument(found: SearchedOccurrence): z.input<typeof occurre
 
 type Searched = Awaited<ReturnType<typeof searchEventOccurrences>>;
 
-/** The pages around one, each as the cursor and as an address with the same conditions. */
+/** The next and the previous page, each as a cursor and as a link with the same conditions. */
 function pagingOf(
   { settings }: OperationContext,
   search: SearchEventOccurrencesInput,
@@ -108,7 +108,7 @@ export const eventOccurrenceRoutes = [
     tag,
     summary: 'Send one occurrence of a defined event.',
     description:
-      'An occurrence is ignored when one with its `uuid` was sent for the definition within the last year. 429 also means that the month’s limit of occurrences is reached; `Retry-After` is then the time until the next month.',
+      'An occurrence is ignored when one with the same `uuid` was sent for the definition within the last year. 429 can also mean that the monthly limit of occurrences is reached; `Retry-After` is then the time until the next month. Needs the scope `analytics.behavioral_events.send`.',
     input: sendEventOccurrenceInput,
     status: 204,
     errors: [400, 404, 429],
@@ -121,9 +121,9 @@ export const eventOccurrenceRoutes = [
     operationId: 'sendEventOccurrences',
     access: sendEventOccurrences.access,
     tag,
-    summary: `Send up to ${MAX_OCCURRENCES} occurrences: all are accepted or none.`,
+    summary: `Send up to ${MAX_OCCURRENCES} occurrences; either all are accepted or none.`,
     description:
-      'Faults of all occurrences are reported together, each at its place, as `inputs.3.properties.price`. 404 means that nothing but unknown events is wrong.',
+      'The faults of all occurrences are reported together, each with its path, such as `inputs.3.properties.price`. 404 means that unknown events are the only faults. Needs the scope `analytics.behavioral_events.send`.',
     input: sendEventOccurrencesInput,
     status: 204,
     errors: [400, 404, 429],
@@ -139,9 +139,9 @@ export const eventOccurrenceRoutes = [
     operationId: 'searchEventOccurrences',
     access: EVENT_DEFINITIONS,
     tag,
-    summary: 'List event occurrences by the moment of occurring, the latest first.',
+    summary: 'List event occurrences by time, latest first by default.',
     description:
-      'All conditions must be met. Beside the named parameters, `property.<name>` compares the value of an event property, and `objectProperty.<name>` finds the record by a registered identifier (for a contact also by `email`); it needs `objectType`. Occurrences of `NO_OBJECT` events are not stored.',
+      'Lists occurrences that meet all conditions. The parameter `property.<name>` compares the value of an event property. The parameter `objectProperty.<name>` finds the record by a registered identifier, for a contact also by `email`, and requires `objectType`. Occurrences of `NO_OBJECT` events are not stored.',
     input: searchEventOccurrencesInput,
     output: occurrenceListDocument,
     status: 200,
@@ -160,7 +160,7 @@ export const eventOccurrenceRoutes = [
     access: EVENT_DEFINITIONS,
     tag,
     summary: 'List the fully qualified names of all events.',
-    description: 'The values that `eventType` of the list of occurrences takes.',
+    description: 'The names can be used as `eventType` in the list of occurrences.',
     input: z.strictObject({}),
     output: z.strictObject({ eventTypes: z.array(z.string()) }).meta({ id: 'EventTypes' }),
     status: 200,

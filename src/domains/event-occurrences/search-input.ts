@@ -19,7 +19,7 @@ const DIRECTION_OF = {
 /** Parameters are named `property.<name>` and `objectProperty.<name>`. */
 const CONDITION = /^(?:property|objectProperty)\../;
 
-/** Beside the named parameters only conditions on property values are known. */
+/** Refuses every parameter that is neither a named one nor a condition on a property value. */
 function checkConditions(given: Readonly<Record<string, unknown>>, context: z.RefinementCtx): void {
   for (const [name, value] of Object.entries(given)) {
     if (name in named) continue;
@@ -37,7 +37,9 @@ const list = (max: number) => z.array(text({ min: 1, max: 255 })).max(max);
 const named = {
   eventType: text({ min: 1, max: 255 }).meta({ description: 'Name or fully qualified name of the event.' }).optional(),
   objectType: text({ min: 1, max: 100 })
-    .meta({ description: 'Primary object of the event. Standard ones in any case, singular or plural.' })
+    .meta({
+      description: 'Primary object of the event. A standard object can be written in any case, singular or plural.',
+    })
     .optional(),
   objectId: text({ min: 1, max: 255 })
     .meta({ description: 'Id of the record that the occurrence is linked to.' })
@@ -45,21 +47,24 @@ const named = {
   occurredAfter: momentInput().optional(),
   occurredBefore: momentInput().optional(),
   id: list(100)
-    .meta({ description: 'Ids of occurrences, or the `uuid`s that they were sent with. Can be repeated.' })
+    .meta({ description: 'Id of an occurrence, or the `uuid` that it was sent with. Can be repeated.' })
     .optional(),
   properties: list(100)
-    .meta({ description: 'Names of the properties to answer; all of them when absent. Can be repeated.' })
+    .meta({
+      description:
+        'Name of a property to include in the answer. Can be repeated. When absent, all properties are included.',
+    })
     .optional(),
   sort: z
     .array(z.enum(['ASCENDING', 'ASC', 'occurredAt', 'DESCENDING', 'DESC', '-occurredAt']))
     .max(1)
-    .meta({ description: 'Direction by the moment of occurring; the latest first when absent.' })
+    .meta({ description: 'Sort direction by the time of the occurrence. When absent, latest first.' })
     .default(['DESCENDING']),
   limit: z.int().min(1).max(MAX_LIMIT).default(DEFAULT_LIMIT),
-  after: z.string().meta({ description: '`paging.next.after` of the previous page.' }).optional(),
+  after: z.string().meta({ description: 'Cursor: `paging.next.after` of the previous page.' }).optional(),
   before: z
     .string()
-    .meta({ description: '`paging.prev.before` of the following page. Not together with `after`.' })
+    .meta({ description: 'Cursor: `paging.prev.before` of the following page. Must not be combined with `after`.' })
     .optional(),
 };
 
@@ -67,7 +72,7 @@ const named = {
 export const searchEventOccurrencesInput = z
   .object(named)
   .catchall(z.unknown())
-  // Also where single parameters are at fault, so that all faults are reported together.
+  // Runs even when single parameters are invalid, so that all faults are reported together.
   .superRefine(checkConditions, { when: () => true })
   .refine(({ after, before }) => after === undefined || before === undefined, {
     path: ['before'],
@@ -99,7 +104,7 @@ function conditionsOf(
 
 const STANDARD: readonly string[] = PRIMARY_OBJECTS;
 
-/** Older clients write `contact` or `companies` for a standard object. Every other name is that of a custom object. */
+/** Older clients write `contact` or `companies` for a standard object. Every other name means a custom object. */
 function primaryObjectOf(given: string): string {
   const upper = given.toUpperCase();
   const singular = [upper, upper.replace(/S$/, ''), upper.replace(/IES$/, 'Y')];

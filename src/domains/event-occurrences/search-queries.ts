@@ -25,16 +25,16 @@ export interface FoundOccurrence {
 }
 
 export type OccurrenceSearch = Omit<SearchEventOccurrencesInput, 'eventType'> & {
-  /** The only definition to look at; all of the organization when undefined. */
+  /** Searches this definition only; when undefined, all definitions of the organization. */
   readonly definitionId: string | undefined;
 };
 
 const eb = expressionBuilder<Tables & { o: Tables['event_occurrence'] }, 'o'>();
 
-/** PostgreSQL takes no NUL, which no stored text has. */
+/** PostgreSQL refuses NUL in a parameter. No stored text contains NUL, so the replacement finds nothing. */
 const asText = (value: string): string => value.replaceAll('\0', ' ');
 
-/** The conditions on `event_occurrence as o`. */
+/** The conditions of a search, for `event_occurrence as o`. */
 function conditions(organizationId: OrganizationId, search: OccurrenceSearch): Expression<SqlBool> {
   const { objectId, occurredAfter, occurredBefore, ids, propertyValues } = search;
   return eb.and([
@@ -55,7 +55,7 @@ function hasId(ids: readonly string[]): Expression<SqlBool> {
   return eb.or([eb(sql<string>`o.id::text`, '=', given), eb('o.uuid', '=', given)]);
 }
 
-/** The object that has these values of its properties, as they were registered. A contact is known by its address, too. */
+/** Finds the record by registered values of its properties; a contact also by its e-mail address. */
 function objectConditions(
   organizationId: OrganizationId,
   { objectType, objectPropertyValues }: OccurrenceSearch,
@@ -84,7 +84,7 @@ function planOf({ direction, page: { limit, after, before } }: OccurrenceSearch)
   return planPage(ordering, before === undefined ? { first: limit, after } : { last: limit, before }, limit);
 }
 
-/** The keys of the rows of a page. Of each definition at most so many are read, from an index. */
+/** The keys of the rows of a page. Reads at most one page of each definition, from an index. */
 function keysOf(plan: PagePlan<FoundOccurrence>, organizationId: OrganizationId, search: OccurrenceSearch) {
   const { definitionId, objectType } = search;
   return plan.apply(
@@ -108,7 +108,7 @@ function keysOf(plan: PagePlan<FoundOccurrence>, organizationId: OrganizationId,
   );
 }
 
-/** A page of the occurrences. Only its own rows are read whole. */
+/** A page of the occurrences. Finds the keys first, so that only the rows of the page are read completely. */
 export async function pageOfFoundOccurrences(
   { actor, sql: reader }: OperationContext,
   search: OccurrenceSearch,

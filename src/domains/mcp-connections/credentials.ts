@@ -6,9 +6,9 @@ import type { SecretBox } from '../../core/secrets/secrets.ts';
 import type { McpConnection } from './entity.ts';
 import type { OAuthClient } from './oauth/client.ts';
 
-/** The secrets of a connection: one row each in the store of secrets. Everything that is a credential is read and written here. */
+/** Reads and writes the credentials of connections. Each is one row in the secret store. */
 
-/** Tokens of one issuer. */
+/** Tokens that one authorization server issued. */
 export interface TokenSet {
   readonly issuer: string;
   readonly accessToken: string;
@@ -65,7 +65,7 @@ export function storeRegistration(em: EntityManager, secrets: Store, owner: Owne
   return storeSecret(em, secrets, ownerOf(owner), REGISTRATION, JSON.stringify(client));
 }
 
-/** Null removes one, the others replace. @returns the names that are left, in their order, new ones last. */
+/** Stores headers or environment variables by name; null removes one. @returns all names after the change, new names last. */
 export async function mergeNamed(
   em: EntityManager,
   secrets: Store,
@@ -77,7 +77,7 @@ export async function mergeNamed(
   }: { kind: 'env' | 'header'; changes: Readonly<Record<string, string | null>>; names: readonly string[] },
 ): Promise<string[]> {
   const prefix = kind === 'env' ? ENV : HEADER;
-  // Names of headers differ in more than case; those of variables may not.
+  // Header names ignore case; names of environment variables do not.
   const same = (a: string, b: string) => (kind === 'env' ? a === b : a.toLowerCase() === b.toLowerCase());
   const replaced = names.filter((name) => Object.keys(changes).some((key) => same(key, name)));
   await deleteSecrets(
@@ -93,7 +93,7 @@ export async function mergeNamed(
   return [...kept, ...given.flatMap(({ name }) => (kept.includes(name) ? [] : [name]))];
 }
 
-/** Stores tokens in place of earlier ones, and sets on the row when they are to be refreshed. A refresh token that is not renewed stays. */
+/** Replaces the stored tokens and sets the time of the next refresh. The old refresh token stays when the answer has no new one. */
 export async function storeTokens(
   em: EntityManager,
   secrets: Store,
@@ -116,7 +116,7 @@ export async function storeTokens(
   });
 }
 
-/** One to two minutes ahead, less for short lives; by chance, so that tokens that were given together are not refreshed together. */
+/** How long before expiry a token is refreshed: 1 to 2 minutes, less for short lifetimes. Random, to spread refreshes over time. */
 function refreshMarginMs(lifetimeMs: number): number {
   const spread = 1 + Math.random();
   return Math.min(60_000 * spread, lifetimeMs * 0.2 * spread);
@@ -131,7 +131,7 @@ export function forgetRegistration(em: EntityManager, connection: McpConnection)
   return deleteSecrets(em, ownerOf(connection), [REGISTRATION]);
 }
 
-/** All secrets of it, or one of them. */
+/** Deletes all secrets of the connection, or one field. */
 export function forgetSecrets(em: EntityManager, connection: McpConnection, field?: string): Promise<void> {
   return deleteSecrets(em, ownerOf(connection), field === undefined ? undefined : [field]);
 }
@@ -139,11 +139,11 @@ export function forgetSecrets(em: EntityManager, connection: McpConnection, fiel
 export const AUTHORIZATION_TABLE = 'mcp_authorization';
 const CODE_VERIFIER = 'code_verifier';
 
-/** The PKCE verifier of an authorization that was begun (RFC 7636), with the client that it was begun with. */
+/** The PKCE verifier (RFC 7636) and the client of a pending authorization. */
 export interface PendingSecret {
   readonly codeVerifier: string;
   readonly client: OAuthClient;
-  /** What was asked for; a server that grants just this need not repeat it (RFC 6749, section 5.1). */
+  /** The requested scope. A server that grants exactly this scope can omit it from its answer (RFC 6749, section 5.1). */
   readonly scope: string | undefined;
 }
 
@@ -156,7 +156,7 @@ export function storePending(
   return storeSecret(em, secrets, { table: AUTHORIZATION_TABLE, ...owner }, CODE_VERIFIER, JSON.stringify(pending));
 }
 
-/** Reads and forgets it: it serves once. */
+/** Reads and deletes the secret, so that it can be used only once. */
 export async function takePending(em: EntityManager, secrets: Store, id: string): Promise<PendingSecret | undefined> {
   const text = (await readSecrets(em, secrets, { table: AUTHORIZATION_TABLE, id })).get(CODE_VERIFIER);
   await forgetPending(em, id);

@@ -7,20 +7,20 @@ import { AUTHORIZATION_TABLE, CONNECTION_TABLE } from './credentials.ts';
 import type { McpConnectionTables } from './entity.ts';
 import { type RevocationContext, queueRevocations } from './oauth/token-revocation.ts';
 
-/** How connections and authorizations go, with their secrets. Each part runs in the caller's transaction. */
+/** Deletes connections and authorizations with their secrets. Every function runs in the caller's transaction. */
 
 const tablesOf = (em: EntityManager) => em.getKysely<Readable<McpConnectionTables>>();
 
-/** Which connections: of an organization, those that somebody keeps for themselves, or both. */
+/** Selects connections: of an organization, the personal ones of an owner, or the personal ones of an owner in an organization. */
 export interface WhoseConnections {
   readonly organizationId?: OrganizationId;
   readonly personalOf?: string;
 }
 
 /**
- * Deletes a batch of connections, and queues the revocation of their tokens. Rows are locked before their secrets go: a token that is being
- * renewed is stored before, or finds no connection.
- * @returns their ids.
+ * Deletes a batch of connections and queues the revocation of their tokens. The rows are locked before the secrets are deleted, so that a
+ * concurrent token refresh either commits before or finds no connection.
+ * @returns the ids of the deleted connections.
  */
 export async function deleteConnections(
   context: RevocationContext,
@@ -38,7 +38,7 @@ export async function deleteConnections(
   return ids;
 }
 
-/** Deletes connections that are locked, with their authorizations that wait, and all secrets. */
+/** Deletes locked connections with their pending authorizations and all secrets. */
 export async function deleteConnectionRows(em: EntityManager, ids: readonly string[]): Promise<void> {
   const given = anyOf('uuid', ids);
   const waiting = await tablesOf(em)
@@ -55,7 +55,7 @@ export async function deleteConnectionRows(em: EntityManager, ids: readonly stri
   await tablesOf(em).deleteFrom('mcp_connection').where('id', '=', given).execute();
 }
 
-/** Deletes a batch of the authorizations that a user has begun. @returns their ids. */
+/** Deletes a batch of the pending authorizations of a user. @returns their ids. */
 export async function deleteAuthorizationsOf(em: EntityManager, userId: UserId, batch: number): Promise<string[]> {
   const tables = tablesOf(em);
   const some = tables.selectFrom('mcp_authorization').select('id').where('user_id', '=', userId).limit(batch);
@@ -65,7 +65,7 @@ export async function deleteAuthorizationsOf(em: EntityManager, userId: UserId, 
   return ids;
 }
 
-/** A batch of the shared connections that a user has created no longer say whose they were. @returns their ids. */
+/** Removes the owner from a batch of the shared connections that a user created. @returns their ids. */
 export async function forgetConnectionOwner(em: EntityManager, userId: UserId, batch: number): Promise<string[]> {
   const tables = tablesOf(em);
   const some = tables
@@ -85,7 +85,7 @@ export async function forgetConnectionOwner(em: EntityManager, userId: UserId, b
   return forgotten.map(({ id }) => id);
 }
 
-/** Deletes a batch of the authorizations that nobody has completed in time. @returns how many. */
+/** Deletes a batch of expired pending authorizations. @returns how many were deleted. */
 export function deleteExpiredAuthorizations(em: EntityManager, at: Date, batch: number): Promise<number> {
   return em.transactional(async (transaction) => {
     const tables = tablesOf(transaction);

@@ -18,41 +18,41 @@ const McpConnectionSchema = defineEntity({
   properties: {
     id: p.uuid().primary(),
     organization: () => p.manyToOne(Organization).deleteRule('cascade'),
-    /** Who created it; null once that account is deleted. A personal connection is visible to its owner alone. */
+    /** The user who created the connection; null when that account is deleted. A personal connection is visible only to its owner. */
     owner: () => p.manyToOne(User).nullable().deleteRule('set null'),
     name: p.text(),
     type: p.enum(TYPES),
     visibility: p.enum(VISIBILITIES),
     command: p.text().nullable(),
     args: p.array().nullable(),
-    /** Names alone; the values are secrets. */
+    /** Names only. The values are in the secret store. */
     envKeys: p.array(),
     serverUrl: p.text().nullable(),
     authType: p.enum(AUTH_TYPES).nullable(),
     headerKeys: p.array(),
     clientId: p.text().nullable(),
     oauthRegistration: p.enum(OAUTH_REGISTRATIONS).nullable(),
-    /** The scope that its owner wants; without one, what the server asks for. */
+    /** The scope to request. When null, the scope that the server asks for. */
     scope: p.text().nullable(),
     status: p.enum(STATUSES),
     statusReason: p.text().nullable(),
     connectedAt: p.datetime().nullable(),
     lastCheckedAt: p.datetime().nullable(),
     authorizationExpiresAt: p.datetime().nullable(),
-    /** Where its tokens come from, as the server's metadata said; stored credentials belong to its issuer alone. */
+    /** The authorization server that issued the tokens. Stored credentials are never sent to another issuer. */
     authorizationServer: p.json<AuthorizationServer>().nullable(),
-    /** What the server asked for beyond what was granted (RFC 6750, section 3.1, `insufficient_scope`). */
+    /** Scope that the server required in addition to the granted scopes (`insufficient_scope`, RFC 6750, section 3.1). */
     challengedScope: p.text().nullable(),
     grantedScopes: p.array().nullable(),
     tokenExpiresAt: p.datetime().nullable(),
-    /** From here on the tokens are refreshed, ahead of their expiry. */
+    /** When the tokens are due for a refresh, which is before they expire. */
     refreshAfter: p.datetime().nullable(),
-    /** Counts changes of the tokens, so that whoever waits for a refresh sees that it is done. */
+    /** Incremented when the tokens change, so that requests that wait for a refresh notice it. */
     tokenVersion: p.integer().$type<Opt<number>>().default(0),
-    /** Whoever set it refreshes the tokens until then; the others wait. */
+    /** Until then the process that took the lease refreshes the tokens, and the others wait. */
     refreshLeaseUntil: p.datetime().nullable(),
     refreshFailures: p.integer().$type<Opt<number>>().default(0),
-    /** After a passing failure, no refresh before this. */
+    /** After a temporary failure, the earliest time of the next refresh. */
     refreshNotBefore: p.datetime().nullable(),
     createdAt: p.datetime(),
     updatedAt: p.datetime(),
@@ -72,9 +72,9 @@ const McpConnectionSchema = defineEntity({
   ],
 });
 
-/** A registered MCP server: a stdio command that is only kept, or a remote server that is connected and authorized. */
+/** A registered MCP server: a stdio command, which is only stored, or a remote server, which can be connected and authorized. */
 export class McpConnection extends McpConnectionSchema.class {
-  /** It works: what stood in its way is over. */
+  /** Sets the status `CONNECTED` and clears the reason and the pending authorization. */
   connect(at: Date): void {
     if (this.status !== 'CONNECTED') this.updatedAt = at;
     this.status = 'CONNECTED';
@@ -84,7 +84,7 @@ export class McpConnection extends McpConnectionSchema.class {
     this.authorizationExpiresAt = null;
   }
 
-  /** It does not work, or not yet. Only an outage keeps the time of connecting. */
+  /** Sets a status in which the connection cannot be used. `connectedAt` is kept only for `UNREACHABLE`. */
   stop(
     status: Exclude<Status, 'CONNECTED' | 'STORED'>,
     reason: string | null,
@@ -99,7 +99,7 @@ export class McpConnection extends McpConnectionSchema.class {
     this.updatedAt = at;
   }
 
-  /** Its user has still to complete the authorization that was begun. */
+  /** Whether an authorization was started and can still be completed. */
   isPending(at: Date): boolean {
     return standingOf(this, at).status === 'PENDING_AUTHORIZATION';
   }
@@ -132,7 +132,7 @@ const McpAuthorizationSchema = defineEntity({
     organization: () => p.manyToOne(Organization).deleteRule('cascade'),
     connection: () => p.manyToOne(McpConnection).deleteRule('cascade'),
     user: () => p.manyToOne(User).deleteRule('cascade'),
-    /** Of the request that began it; names the user in the audit log. */
+    /** API key of the request that started the authorization. The audit log uses it to name the user. */
     keyId: p.uuid().$type<ApiKeyId>().nullable(),
     /** SHA-256 of the `state` parameter, which is the credential of the callback. */
     stateHash: p.blob(),
@@ -147,7 +147,7 @@ const McpAuthorizationSchema = defineEntity({
   ],
 });
 
-/** An authorization that was begun and waits for its callback; taken out of the table by the first that comes. */
+/** A pending authorization. The first callback deletes the row. */
 export class McpAuthorization extends McpAuthorizationSchema.class {}
 McpAuthorizationSchema.setClass(McpAuthorization);
 
@@ -156,7 +156,7 @@ const McpTokenRevocationSchema = defineEntity({
   tableName: 'mcp_token_revocation',
   properties: {
     id: p.uuid().primary(),
-    /** No relation: it outlives the organization by a few hours at most. */
+    /** Not a foreign key, because the row can exist for a few hours after the organization is deleted. */
     organizationId: p.uuid().$type<OrganizationId>(),
     authorizationServer: p.json<AuthorizationServer>(),
     attempts: p.integer(),
@@ -164,7 +164,7 @@ const McpTokenRevocationSchema = defineEntity({
   },
 });
 
-/** Tokens of a deleted connection that are still to be revoked at their server. */
+/** Tokens of a deleted connection that must still be revoked at the authorization server. */
 export class McpTokenRevocation extends McpTokenRevocationSchema.class {}
 McpTokenRevocationSchema.setClass(McpTokenRevocation);
 

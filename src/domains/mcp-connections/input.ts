@@ -23,7 +23,7 @@ const serverUrl = httpUri({ max: 8192 }).refine(
 
 /** RFC 9110, section 5.1: a field name is a token. */
 const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
-/** Fields that the transport itself writes, or that belong to one connection (RFC 9110, sections 7.6 and 8). */
+/** Headers that the transport writes itself, and hop-by-hop headers (RFC 9110, sections 7.6 and 8). */
 const TRANSPORT_HEADERS = new Set([
   'accept',
   'accept-encoding',
@@ -50,7 +50,7 @@ const TRANSPORT_HEADERS = new Set([
 type KeyFault = ReturnType<typeof keyRule>;
 type FieldFault = ReturnType<typeof rule>;
 
-/** Text by name, 1 to 256 characters. `__proto__` is refused: a plain object would lose it silently. */
+/** An object with names of 1 to 256 characters. `__proto__` is refused, because a plain object would lose it silently. */
 function named<Value extends z.ZodType<string | null>>(value: Value, faultOf: (key: string) => KeyFault | undefined) {
   const record = z.record(text({ min: 1, max: 256 }), value);
   return z.preprocess((given, context) => {
@@ -91,7 +91,7 @@ const headerValue = envValue.regex(
 const env = named(envValue, noFault);
 const headers = named(headerValue, headerFault);
 
-/** A fault names the branch that the input was read as. */
+/** The message for unknown fields names the branch of the union that the input was read as. */
 const knownOf = (type: string) => ({ error: `${NOT_KNOWN} of type ${type}` });
 function requiredBy<Schema extends z.ZodString>(type: string, schema: Schema): Schema {
   return schema.clone(
@@ -142,7 +142,7 @@ const FIELDS_OF: Readonly<Record<(typeof AUTH_TYPES)[number], readonly AuthField
   static_headers: ['headers'],
 };
 
-/** What an authType needs, and what belongs to another. */
+/** The faults for fields that the authType requires, and for fields of another authType. */
 function authFaults(
   given: Partial<Record<AuthField, unknown>> & { authType: (typeof AUTH_TYPES)[number] },
 ): [string, FieldFault][] {
@@ -182,8 +182,8 @@ function authFaults(
 }
 
 /**
- * Exactly one of two shapes, distinguished by `type`, whose absence means `remote`. A `clientId` given with oauth is used as it is, before any
- * registration, whatever `oauthRegistration` is.
+ * Exactly one of two shapes, selected by `type`; without `type` it is `remote`. With oauth a given `clientId` is always used, for both values
+ * of `oauthRegistration`.
  */
 export const createMcpConnectionInput = z.preprocess(
   (given, context) => {
@@ -202,8 +202,8 @@ export const mcpConnectionReference = z.strictObject({ mcpConnectionId: z.uuid()
 export type McpConnectionReference = z.output<typeof mcpConnectionReference>;
 
 /**
- * Absent keeps. Headers and variables merge by name, null removes one. Fields of the other type or of another authType are refused, but for the
- * null that they have in answers.
+ * An absent field does not change. Headers and variables are merged by name; null removes one. Fields of the other type or of another authType
+ * are refused, except when they are null as in answers.
  */
 export const updateMcpConnectionInput = z.strictObject({
   mcpConnectionId: z.uuid(),
@@ -220,7 +220,7 @@ export const updateMcpConnectionInput = z.strictObject({
 });
 export type UpdateMcpConnectionInput = z.output<typeof updateMcpConnectionInput>;
 
-/** Conditions of a list of connections, all of which must be met; each absent, null, or given. An empty list matches nothing. */
+/** Conditions on a list of connections. All that are given must be met; null is the same as absent; an empty list matches nothing. */
 export const mcpConnectionFilter = z.strictObject({
   types: z.array(z.enum(TYPES)).max(100).nullish(),
   visibilities: z.array(z.enum(VISIBILITIES)).max(100).nullish(),
@@ -229,7 +229,7 @@ export const mcpConnectionFilter = z.strictObject({
 });
 export type McpConnectionFilter = z.output<typeof mcpConnectionFilter>;
 
-/** The query of a list over REST. */
+/** Query parameters of the REST list. */
 export const listMcpConnectionsInput = z.strictObject({
   ...listInput,
   type: z.enum(TYPES).optional(),

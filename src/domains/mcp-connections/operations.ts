@@ -54,9 +54,10 @@ const CREATION = {
 };
 
 /**
- * Registers a connection. A stdio command is stored and never run. A remote server is spoken to first, outside of any transaction: it is
- * connected at once, or an authorization begins; when it fails, nothing is left behind.
- * @throws ForbiddenError for a shared one when the caller is no admin; ConflictError when the name is taken; RemoteFailedError.
+ * Registers a connection. A stdio command is stored and never run. A remote server is called first, outside any transaction: it is connected at
+ * once, or an authorization is started. When the server fails, nothing is stored.
+ * @throws ForbiddenError for a shared connection when the caller is not an administrator; ConflictError when the name is taken;
+ * RemoteFailedError.
  */
 export const createMcpConnection = guarded(
   WRITE_MCP_CONNECTIONS,
@@ -68,7 +69,7 @@ export const createMcpConnection = guarded(
     return write(async (inner, { headers = {}, clientSecret }: RemoteInput) => {
       const connection = newConnection(inner, organization, input);
       inner.em.persist(connection);
-      // The row goes first, for what refers to it.
+      // The row must be inserted before the rows that refer to it.
       await inner.em.flush();
       connection.headerKeys = await mergeNamed(inner.em, inner.secrets, connection, {
         kind: 'header',
@@ -97,7 +98,7 @@ const storeStdio = write(
   CREATION,
 );
 
-/** So that no server is bothered for a name that cannot be had; the constraints decide in the end. */
+/** An early check, so that no server is called in vain. The unique constraints give the final answer. */
 async function refuseTakenName(
   { em, actor }: OperationContext,
   { id }: ActingOrganization,
@@ -159,9 +160,9 @@ function newConnection(
 }
 
 /**
- * Changes a connection; no server is asked. A new address, and a new client, end what was authorized: credentials are never shown to
- * another server than the one that they were given for.
- * @throws ConflictError when it, or its status, was changed since `expectedUpdatedAt`.
+ * Changes a connection without calling a server. A new address or a new client deletes the authorization, because credentials must never be
+ * sent to another server.
+ * @throws ConflictError when the connection or its status was changed since `expectedUpdatedAt`.
  */
 export const updateMcpConnection = guarded(
   WRITE_MCP_CONNECTIONS,
@@ -182,7 +183,7 @@ const update = write(
   { access: WRITE_MCP_CONNECTIONS, operation: 'updateMcpConnection', target: targetOf, conflicts: CONFLICTS },
 );
 
-/** Deletes a connection with all its secrets, then revokes its tokens at the server where that is offered (RFC 7009). */
+/** Deletes a connection with all its secrets, then revokes its tokens if the authorization server supports that (RFC 7009). */
 export const deleteMcpConnection = guarded(
   WRITE_MCP_CONNECTIONS,
   async (context: OperationContext, { mcpConnectionId }: McpConnectionReference): Promise<McpConnection> => {
@@ -197,7 +198,7 @@ export const deleteMcpConnection = guarded(
   },
 );
 
-/** The connection is gone already; a slow server is not waited for. */
+/** Maximum time for the revocation. The connection is already deleted, so the answer does not wait longer for a slow server. */
 const REVOCATION_MS = 5_000;
 
 const remove = write(
@@ -210,7 +211,7 @@ const remove = write(
   { access: WRITE_MCP_CONNECTIONS, operation: 'deleteMcpConnection', target: ({ connection }) => targetOf(connection) },
 );
 
-/** Those of the ids that the caller may see. */
+/** The connections with these ids that the caller can see. */
 export const readMcpConnections = guarded(
   READ_MCP_CONNECTIONS,
   (
@@ -220,7 +221,7 @@ export const readMcpConnections = guarded(
   ): Promise<McpConnectionRow[]> => findConnections(context, ids, selected),
 );
 
-/** One connection. @throws NotFoundError when there is none that the caller sees. */
+/** Reads one connection. @throws NotFoundError when the caller cannot see it. */
 export const readMcpConnection = guarded(
   READ_MCP_CONNECTIONS,
   async (context: OperationContext, { mcpConnectionId }: McpConnectionReference): Promise<McpConnectionRow> => {
@@ -230,8 +231,8 @@ export const readMcpConnection = guarded(
 );
 
 /**
- * The connections of the organization that the caller acts in and may see, by name unless ordered otherwise.
- * @throws ValidationError (400) when another organization is asked for.
+ * Lists the connections of the acting organization that the caller can see, by name by default.
+ * @throws ValidationError (400) when another organization is given.
  */
 export const listMcpConnections = guarded(
   READ_MCP_CONNECTIONS,
@@ -249,9 +250,9 @@ export const listMcpConnections = guarded(
 );
 
 /**
- * The ids of the connections that references name, each once, in the order in which they are first named. A reference is an id, or a name that
- * only one connection visible to the caller has; naming one takes the scope of reading them, or names could be found by trying.
- * @throws ForbiddenError (403) for a name without that scope; ValidationError for every reference that is neither.
+ * Resolves references to ids of connections, without duplicates and in the given order. A reference is an id, or a name that exactly one
+ * visible connection has. Names require the scope for reading, because names could be guessed otherwise.
+ * @throws ForbiddenError (403) for a name without that scope; ValidationError for every reference that cannot be resolved.
  */
 export async function resolveMcpConnections(
   context: OperationContext,

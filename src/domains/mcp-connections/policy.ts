@@ -13,20 +13,20 @@ import { type Reach, filterOf } from '../../core/postgres/reach.ts';
 import { McpConnection, type Visibility } from './entity.ts';
 
 export const READ_MCP_CONNECTIONS: Access = { scopes: ['mcp_connections.read'], inOrganization: true };
-/** Shared connections need the role admin beside. */
+/** Shared connections also need the role admin; see `requireManager`. */
 export const WRITE_MCP_CONNECTIONS: Access = { scopes: ['mcp_connections.write'], inOrganization: true };
 
-/** GraphQL knows connections by this name. */
+/** The audit log uses the GraphQL type name. */
 export function targetOf({ id }: McpConnection): AuditTarget {
   return { type: 'McpServer', id };
 }
 
-/** The connections that a caller sees: the shared ones of the organization, and their own. */
+/** The connections that a caller can see: shared connections of the organization and their own personal ones. */
 export function reachedBy(actor: Actor): Reach<Ownership> {
   return visibleTo({ organizationId: requireOrganization(actor).id, userId: actor.userId });
 }
 
-/** The same for a caller whose ids are known only when a prepared query runs. */
+/** The same rule with ids or parameters of a prepared query. */
 export function visibleTo<Organization, User>({
   organizationId,
   userId,
@@ -39,34 +39,34 @@ interface Viewer<Organization, User> {
   readonly userId: User;
 }
 
-/** What decides who may see a connection. Each parameter is an id, or its place in a prepared query. */
+/** The columns that decide who can see a connection. Each type parameter is an id, or a parameter of a prepared query. */
 interface Ownership<Organization = OrganizationId, User = UserId> {
   readonly organizationId: Organization;
   readonly ownerId: User | null;
   readonly visibility: Visibility;
 }
 
-/** Shared connections are managed by administrators; personal ones are visible to their owner alone, who manages them. */
+/** Administrators manage shared connections. A personal connection is managed by its owner, who alone can see it. */
 function manages({ role }: ActingOrganization, visibility: Visibility): boolean {
   return visibility !== 'shared' || role === 'admin';
 }
 
-/** Whether the caller may change, authorize and delete a connection that they see. */
+/** Whether the caller can change, authorize and delete a connection that they can see. */
 export function mayManage(actor: Actor, { visibility }: Pick<Ownership, 'visibility'>): boolean {
   return hasAccess(actor, WRITE_MCP_CONNECTIONS) && manages(requireOrganization(actor), visibility);
 }
 
-/** @throws ForbiddenError when the caller may see such connections but not manage them. */
+/** @throws ForbiddenError when the caller cannot manage connections of this visibility. */
 export function requireManager(actor: Actor, visibility: Visibility): ActingOrganization {
   const organization = requireOrganization(actor);
   if (!manages(organization, visibility))
-    throw new ForbiddenError('only an admin of the organization manages shared MCP connections');
+    throw new ForbiddenError('only an administrator of the organization can manage shared MCP connections');
   return organization;
 }
 
 /**
- * Loads a connection that the caller may manage; `lock` locks it until the transaction ends.
- * @throws NotFoundError; ForbiddenError for a shared one when the caller is no admin.
+ * Loads a connection that the caller can manage; `lock` locks the row until the end of the transaction.
+ * @throws NotFoundError; ForbiddenError for a shared connection when the caller is not an administrator.
  */
 export async function loadManaged(
   em: EntityManager,

@@ -12,7 +12,7 @@ import { reachedBy } from './policy.ts';
 const db = queriesOn<McpConnectionTables>();
 type Aliased = Readable<McpConnectionTables> & { c: Readable<McpConnectionTables>['mcp_connection'] };
 
-/** What is shown of a connection; how its tokens are kept is not. */
+/** The columns that clients can read. Columns about tokens are excluded. */
 const SHOWN = [
   'id',
   'name',
@@ -40,9 +40,9 @@ const SHOWN = [
 ] as const satisfies readonly (keyof Connection)[];
 type Connection = RowOf<Readable<McpConnectionTables>['mcp_connection']>;
 
-/** A connection as it is read. Rows have the columns that were asked for; without a selection they have all of these. */
+/** A connection as clients read it. A row has the selected columns only; without a selection it has all of these. */
 export interface McpConnectionRow extends Pick<Connection, (typeof SHOWN)[number]> {
-  /** Of the authorization server that its tokens come from. */
+  /** The authorization server that issued the tokens. */
   readonly issuer: string | null;
 }
 
@@ -58,7 +58,7 @@ function connectionsWith(names: readonly (keyof McpConnectionRow)[], { actor }: 
       .selectFrom('mcp_connection as c')
       .where(within(reachedBy(actor), 'c'))
       .select(names.map(selectionOf))
-      // The columns are those of the row, under its names.
+      // The selected columns have the names of the row's properties.
       .$castTo<McpConnectionRow>()
   );
 }
@@ -82,7 +82,7 @@ export interface McpConnectionList {
   readonly order?: Order<McpConnectionOrderField>;
 }
 
-/** The conditions of a list. Unlike LIKE, strpos knows no wildcards. */
+/** The conditions of a list. strpos has no wildcards, unlike LIKE. */
 function fits({ types, visibilities, search, createdFrom, createdBefore }: McpConnectionFilter) {
   return (eb: ExpressionBuilder<Aliased, 'c'>) =>
     eb.and([
@@ -119,7 +119,7 @@ export async function countConnections(
   return (await reader.first(counted))?.count ?? 0;
 }
 
-/** Those of the ids that the caller may see, in no particular order. */
+/** The connections with these ids that the caller can see, in any order. */
 export function findConnections(
   context: OperationContext,
   ids: readonly string[],
@@ -129,7 +129,7 @@ export function findConnections(
   return context.sql.all(connections.where('c.id', '=', anyOf('uuid', ids)));
 }
 
-/** The connections that the caller sees and that one of the references names, by id or by name. */
+/** The connections that the caller can see and whose id or name is one of the references. */
 export function findReferenced(
   { sql: reader, actor }: OperationContext,
   references: readonly string[],
@@ -145,7 +145,7 @@ export function findReferenced(
   );
 }
 
-/** A connection that was just written, as it will be read. */
+/** The row of a connection that was just written. */
 export function connectionRow(connection: McpConnection): McpConnectionRow {
   const { owner, authorizationServer, ...properties } = connection;
   return { ...asRow({ ...properties, ownerId: owner?.id }, SHOWN), issuer: authorizationServer?.issuer ?? null };

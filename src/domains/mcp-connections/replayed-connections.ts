@@ -15,8 +15,9 @@ const findConnection = prepared<{ id: string }>()((value) =>
 );
 
 /**
- * Before an answer about a connection is given again; what is deleted by now may be.
- * @throws NotFoundError where the caller does not see it; ForbiddenError for a shared one when the caller is no administrator.
+ * Checks that a stored answer about a connection can be replayed to the caller. An answer about a deleted connection can always be replayed.
+ * @throws NotFoundError when the caller cannot see the connection; ForbiddenError for a shared connection when the caller is not an
+ * administrator.
  */
 export async function requireStillManaged({ sql, actor }: OperationContext, id: string): Promise<void> {
   const connection = await sql.primary.first(findConnection({ id }));

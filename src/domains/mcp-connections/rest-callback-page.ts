@@ -5,7 +5,7 @@ import type { CallbackAnswer } from './oauth/confirmation.ts';
 import type { CallbackResult } from './oauth/operations.ts';
 import { CALLBACK_PATH } from './remote/connect.ts';
 
-/** The pages at the end of an authorization, for a browser: they load nothing and run nothing, and show nothing of the address they were opened with. */
+/** HTML pages for the end of an authorization. They load nothing, run no script, and show nothing from the URL that was opened. */
 
 const STYLE = `
 :root{color-scheme:light dark;--page:#f3f4f6;--card:#fff;--text:#1c2128;--soft:#57606a;--line:#d8dee4;--mark:#1a7f37}
@@ -65,7 +65,7 @@ export function callbackPage(result: CallbackResult): HttpAnswer {
   return answerWith(html, { status: isConnected ? 200 : 400, headers: headersFor("'none'") });
 }
 
-/** Asks whether the connection is that of the person who looks at it. Sent back to the address it was opened with. */
+/** The confirmation page. Its form is posted to the URL of the page. */
 export function confirmationPage({
   asked,
   confirmation,
@@ -74,9 +74,9 @@ export function confirmationPage({
     ['Organization', asked.organization],
     ['Connection', asked.connection],
     ['MCP server', asked.server],
-    ['Asked for by', asked.user],
+    ['Requested by', asked.user],
   ];
-  const card = `<p>Your access will be stored on this connection. Go on only if you asked for it yourself.</p>
+  const card = `<p>Your access will be stored on this connection. Continue only if you requested this yourself.</p>
 <dl>
 ${facts.map(([term = '', value = '']) => `<dt>${term}</dt><dd>${escapeHtml(value)}</dd>`).join('\n')}
 </dl>
@@ -88,11 +88,11 @@ ${facts.map(([term = '', value = '']) => `<dt>${term}</dt><dd>${escapeHtml(value
   return answerWith(pageOf('Is this your connection?', '?', card, 'asking'), { headers: headersFor("'self'") });
 }
 
-const CLOSE = 'You can close this window, or go on to <a href="/mcp-connections">the MCP connections</a>.';
+const CLOSE = 'You can close this window, or open <a href="/mcp-connections">MCP connections</a>.';
 const TRY_AGAIN =
-  'To try again, authorize it among <a href="/mcp-connections">the MCP connections</a>, or open the new address that <code>authorizeMcpServer</code> or <code>POST /v1/mcp-connections/{id}/authorize</code> answers.';
+  'To try again, authorize it under <a href="/mcp-connections">MCP connections</a>, or call <code>authorizeMcpServer</code> or <code>POST /v1/mcp-connections/{id}/authorize</code> and open the new address.';
 
-/** An unknown state proves nothing about a connection: its authorization may have been completed already. */
+/** The title says nothing about the connection when the state is unknown, because the authorization may have been completed already. */
 function titleOf(result: CallbackResult): string {
   if (result.kind === 'connected') return 'Connected';
   return result.name === null ? 'Nothing to complete' : 'Not connected';

@@ -97,9 +97,9 @@ export const mcpConnectionRoutes = [
     operationId: 'listMcpConnections',
     access: listMcpConnections.access,
     tag,
-    summary: 'List the MCP connections that the caller sees, by name.',
+    summary: 'List the MCP connections that the caller can see, by name.',
     description:
-      'The shared connections of the organization and the personal ones of the caller. Needs the scope `mcp_connections.read`.',
+      'Lists the shared connections of the organization and the personal ones of the caller. Needs the scope `mcp_connections.read`.',
     input: listMcpConnectionsInput,
     output: listDocument(connectionDocument),
     status: 200,
@@ -119,7 +119,7 @@ export const mcpConnectionRoutes = [
     callsOut: true,
     summary: 'Create an MCP connection.',
     description:
-      'The body has one of two shapes, chosen by `type`, whose absence means `remote`. A stdio command is stored and never run. A remote server is spoken to: it is connected at once, or its authorization begins and `authorizationUrl` is set; when it fails (502), nothing is left behind. Shared connections are created by administrators. Needs the scope `mcp_connections.write`.',
+      'The body has one of two shapes, selected by `type`; without `type` it is `remote`. A stdio command is stored and never run. A remote server is called at once: it is connected, or an authorization is started and `authorizationUrl` is set. When the server fails (502), nothing is stored. Only administrators can create shared connections. Needs the scope `mcp_connections.write`.',
     input: createMcpConnectionInput,
     output: resultDocument,
     status: 201,
@@ -136,7 +136,7 @@ export const mcpConnectionRoutes = [
     callsOut: true,
     summary: 'Connect or authorize a remote MCP connection.',
     description:
-      'Connects with what is stored, or begins an authorization: `authorizationUrl` is then the address at which the user grants access within 10 minutes. 409 for a stdio connection. Needs the scope `mcp_connections.write`.',
+      'Connects with the stored credentials, or starts an authorization. `authorizationUrl` is then the address where the user must grant access within 10 minutes. 409 for a stdio connection. Only administrators can authorize shared connections. Needs the scope `mcp_connections.write`.',
     input: mcpConnectionReference,
     output: resultDocument,
     status: 200,
@@ -152,7 +152,8 @@ export const mcpConnectionRoutes = [
     access: readMcpConnection.access,
     tag,
     summary: 'Read an MCP connection.',
-    description: 'Of headers and environment variables the names alone. Needs the scope `mcp_connections.read`.',
+    description:
+      'The answer contains the names of headers and environment variables, never their values. Needs the scope `mcp_connections.read`.',
     input: mcpConnectionReference,
     output: connectionDocument,
     status: 200,
@@ -167,9 +168,9 @@ export const mcpConnectionRoutes = [
     access: updateMcpConnection.access,
     optionalBody: true,
     tag,
-    summary: 'Update an MCP connection; its server is not asked.',
+    summary: 'Update an MCP connection without calling its server.',
     description:
-      'A missing field stays as it is. `env` and `headers` are merged by name; `null` removes one. A new `serverUrl` or `clientId` clears what was authorized. Fields of the other type are refused, except `null`. Shared connections are changed by administrators, personal ones by their owner. Needs the scope `mcp_connections.write`.',
+      'A missing field does not change. `env` and `headers` are merged by name; `null` removes one. A new `serverUrl` or `clientId` deletes the authorization. Fields of the other type are refused unless they are `null`. Shared connections are changed by administrators, personal ones by their owner. Needs the scope `mcp_connections.write`.',
     input: updateMcpConnectionInput,
     output: connectionDocument,
     status: 200,
@@ -186,7 +187,7 @@ export const mcpConnectionRoutes = [
     callsOut: true,
     summary: 'Delete an MCP connection with its secrets.',
     description:
-      'Its tokens are revoked where the authorization server offers that, and it leaves the lists of all sessions. Needs the scope `mcp_connections.write`.',
+      'Its tokens are revoked if the authorization server supports that, and it is removed from all sessions. Shared connections are deleted by administrators, personal ones by their owner. Needs the scope `mcp_connections.write`.',
     input: mcpConnectionReference,
     status: 204,
     errors: [400, 404],
@@ -194,7 +195,7 @@ export const mcpConnectionRoutes = [
   }),
 ];
 
-/** Pages that need no key: where authorization servers send the browser back to, and where they read what client this is. */
+/** Pages that need no API key: the OAuth callback and the client metadata document. */
 export const mcpConnectionPages: readonly PublicPage[] = [
   {
     path: CALLBACK_PATH,

@@ -1,4 +1,4 @@
-/** The status of a connection. `STORED` is for stdio, which is stored and never run; the others are for remote servers. */
+/** The status of a connection. `STORED` is for stdio connections, the others are for remote servers. */
 export const STATUSES = [
   'STORED',
   'PENDING_AUTHORIZATION',
@@ -9,7 +9,7 @@ export const STATUSES = [
 ] as const;
 export type Status = (typeof STATUSES)[number];
 
-/** What its owner can do about it. */
+/** The next step for each status. */
 export const NEXT_ACTIONS = ['NONE', 'COMPLETE_AUTHORIZATION', 'AUTHORIZE', 'TEST', 'UPDATE'] as const;
 export type NextAction = (typeof NEXT_ACTIONS)[number];
 
@@ -22,10 +22,10 @@ const ACTION_OF: Readonly<Record<Status, NextAction>> = {
   MISCONFIGURED: 'UPDATE',
 };
 
-/** How long an authorization that was begun may be completed. */
+/** How long a pending authorization is valid. */
 export const AUTHORIZATION_LIFETIME_MS = 10 * 60 * 1000;
 
-/** The topic of changes of a connection. */
+/** The notification topic for changes of a connection. */
 export function topicOf(connectionId: string): string {
   return `mcp_connection/${connectionId}`;
 }
@@ -36,7 +36,7 @@ export interface Standing {
   readonly nextAction: NextAction;
 }
 
-/** The status as it stands now: an authorization that nobody completed in time has to begin again. */
+/** The current status. A pending authorization that has expired becomes `AUTHORIZATION_REQUIRED`, although its row does not change. */
 export function standingOf(
   row: {
     readonly status: Status;

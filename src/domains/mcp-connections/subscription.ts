@@ -6,20 +6,20 @@ import { readMcpConnections } from './operations.ts';
 import type { McpConnectionRow } from './queries.ts';
 import { standingOf, topicOf } from './status.ts';
 
-/** What has happened to a connection that is followed. */
+/** An event of the subscription: the new state of the connection, or its deletion. */
 export type McpConnectionChange = { readonly connection: McpConnectionRow } | { readonly deletedId: string };
 
 /**
- * Follows a connection: as it is now, then each time it has changed, whichever process changed it. Changes in quick succession may come as
- * one. Ends with its deletion.
- * @throws NotFoundError when it cannot be seen at the start.
+ * Yields the current state of a connection, and then its state after each change, whichever process changed it. Changes in quick succession can
+ * be merged into one event. Ends when the connection is deleted.
+ * @throws NotFoundError when the caller cannot see the connection.
  */
 export async function* followMcpConnection(
   context: OperationContext,
   { mcpConnectionId }: McpConnectionReference,
 ): AsyncGenerator<McpConnectionChange, void, undefined> {
   const { signal } = context;
-  // A revoked key changes no row of the connection.
+  // A revoked key does not change the connection, so the topic of the key is needed too.
   const topics = [topicOf(mcpConnectionId), apiKeyTopic(context.actor.keyId)];
   const live = context.liveTails.open(context.actor, topics, signal);
   let last: string | undefined;
@@ -32,7 +32,7 @@ export async function* followMcpConnection(
         yield { deletedId: mcpConnectionId };
         return;
       }
-      // An authorization that is not completed in time changes no row.
+      // The expiry of a pending authorization does not change the row.
       const state = JSON.stringify([row, standingOf(row, context.now())]);
       if (state !== last) yield { connection: row };
       last = state;

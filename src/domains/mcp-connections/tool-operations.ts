@@ -11,9 +11,9 @@ import { type ServerInfo, type Tool, checkServer, listTools } from './remote/cli
 import type { McpConnectionRow } from './queries.ts';
 import { useServer } from './remote/session.ts';
 
-/** Operations that ask the live server. */
+/** Operations that call the MCP server. */
 
-/** Asks the server whether it answers with what is stored, and notes the outcome. For everybody who sees the connection. */
+/** Tests whether the server accepts the stored credentials, and records the outcome. Everybody who can see the connection can test it. */
 export const testMcpConnection = guarded(
   WRITE_MCP_CONNECTIONS,
   async (
@@ -22,13 +22,13 @@ export const testMcpConnection = guarded(
   ): Promise<{ connection: McpConnection; info: ServerInfo }> => {
     const connection = await loadVisible(context.em.fork(), context.actor, mcpConnectionId);
     if (connection.type === 'stdio')
-      throw new ConflictError('WRONG_STATE', 'a stdio connection is only stored; there is nothing to test');
+      throw new ConflictError('WRONG_STATE', 'a stdio connection is only stored and cannot be tested');
     const info = await useServer(context, connection, checkServer);
     return { connection: await recordTest(context, mcpConnectionId), info };
   },
 );
 
-/** The outcome is on the row by now. */
+/** Writes the audit log entry. The outcome is already in the row. */
 const recordTest = write(({ em, actor }, id: string) => loadVisible(em, actor, id), {
   access: WRITE_MCP_CONNECTIONS,
   operation: 'testMcpConnection',
@@ -41,20 +41,20 @@ async function loadVisible(em: EntityManager, actor: Actor, id: string): Promise
   return connection;
 }
 
-/** Bounded by the characters of JSON in it, because a server decides how long the descriptions of its tools are. */
+/** The cache is bounded by the size of the JSON, because a server decides how long the descriptions of its tools are. */
 const CACHE = {
   ttl: 30_000,
   maxSize: 16 * 1024 * 1024,
   sizeCalculation: (tools: Tool[]) => JSON.stringify(tools).length,
 };
-/** Servers that one request may ask, since each takes as long as it likes within its bounds. */
+/** Maximum number of servers that one request can call, because each call can take up to its timeout. */
 const MAX_SERVERS = 10;
 
-/** One cache a gateway; what is in it was read with the credentials of the connection, and is given only to those who see the connection. */
+/** One cache for each gateway. Tools are read with the credentials of the connection and returned only to callers who can see it. */
 const caches = new WeakMap<Outbound, LRUCache<string, Tool[]>>();
 const asked = new WeakMap<object, number>();
 
-/** The tools of the live server, remembered for 30 seconds; null for stdio. @throws RemoteFailedError with the cause. */
+/** The tools of the server, cached for 30 seconds; null for stdio. @throws RemoteFailedError with the cause. */
 export async function readTools(
   context: OperationContext,
   row: Pick<McpConnectionRow, 'id' | 'type' | 'updatedAt'>,
@@ -66,8 +66,7 @@ export async function readTools(
   const known = cache.get(key);
   if (known) return known;
   const count = (asked.get(context) ?? 0) + 1;
-  if (count > MAX_SERVERS)
-    throw invalid('tools', `at most ${MAX_SERVERS} servers are asked for their tools in one request`);
+  if (count > MAX_SERVERS) throw invalid('tools', `one request can read the tools of at most ${MAX_SERVERS} servers`);
   asked.set(context, count);
   const tools = await useServer(
     context,

@@ -13,10 +13,13 @@ const OF_AUTH: Readonly<Record<AuthType, readonly string[]>> = {
   static_headers: ['serverUrl', 'headers'],
 };
 
-/** Null in an answer where they are of the other type of connection, and taken back as that. */
+/** Fields that are null in answers of the other type. Null is accepted for that type, and refused for their own. */
 const NEVER_NULL: ReadonlySet<string> = new Set(['command', 'args', 'serverUrl']);
 
-/** Applies what is given to a locked connection. Part of the caller's transaction. @throws ValidationError for fields of another kind of connection, and for a removal of all headers. */
+/**
+ * Applies changes to a locked connection, in the caller's transaction.
+ * @throws ValidationError for fields of another type or authType, and when all headers would be removed.
+ */
 export async function applyUpdate(
   { em, secrets, now }: OperationContext,
   connection: McpConnection,
@@ -38,7 +41,7 @@ export async function applyUpdate(
   if (moves) await leaveServer({ em }, connection, changes.serverUrl ?? '');
   if (changes.scope !== undefined) {
     connection.scope = changes.scope;
-    // What was granted serves until it is authorized anew, which is then more than to connect.
+    // The granted scopes stay usable until the next authorization, which then requests the new scope.
     if (connection.authType === 'oauth' && connection.grantedScopes) connection.challengedScope = changes.scope;
     else if (connection.authType === 'client_credentials') await forgetTokens(em, connection);
   }
@@ -63,12 +66,12 @@ export async function applyUpdate(
     connection.type === 'remote' &&
     (moves || changes.headers || changes.clientId !== undefined || changes.clientSecret !== undefined)
   ) {
-    connection.stop('AUTHORIZATION_REQUIRED', 'the connection was changed; authorize it to connect again', now());
+    connection.stop('AUTHORIZATION_REQUIRED', 'the connection was changed; authorize it again to connect', now());
   }
   connection.updatedAt = now();
 }
 
-/** Nothing that was given for one server is shown to another. */
+/** Deletes all credentials when the address changes, so that they are never sent to another server. */
 async function leaveServer(
   { em }: Pick<OperationContext, 'em'>,
   connection: McpConnection,

@@ -5,7 +5,7 @@ import type { McpConnectionTables } from './entity.ts';
 
 const db = queriesOn<McpConnectionTables>();
 
-/** A version of the present state of each connection: two states differ in it. An authorization that is not completed in time changes no row. */
+/** A version of each connection, which changes with its state. It includes whether the pending authorization has expired, which changes no row. */
 export async function readConnectionVersions(
   { sql: reader, now }: Pick<OperationContext, 'sql' | 'now'>,
   ids: readonly string[],

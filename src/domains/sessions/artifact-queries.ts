@@ -16,13 +16,13 @@ import { callerOf, readableBy } from './policy.ts';
 const db = queriesOn<SessionTables>();
 type Tables = Readable<SessionTables>;
 
-/** Rows have the columns that were asked for; without a selection they have all. */
+/** A row has the selected columns only; without a selection it has all columns. */
 export type ArtifactRow = RowOf<Tables['artifact']>;
 export type PullRequestRow = RowOf<Tables['pull_request']>;
 
 const artifactsBySession = preparedByShape<{ ids: readonly string[] }>();
 
-/** The artifacts of sessions that the caller has reached, by session, in order of creation. */
+/** The artifacts of sessions by session id, in order of creation. The caller has checked that the sessions can be read. */
 export function artifactsOf(
   { sql: reader }: OperationContext,
   asked?: Columns<ArtifactRow>,
@@ -46,7 +46,7 @@ export function artifactsOf(
 
 const pullRequestsByArtifact = preparedByShape<{ ids: readonly string[] }>();
 
-/** Likewise the pull requests of artifacts, by artifact. */
+/** The pull requests of artifacts by artifact id, in order of creation. The caller has checked that the artifacts can be read. */
 export function pullRequestsOf(
   { sql: reader }: OperationContext,
   asked?: Columns<PullRequestRow>,
@@ -68,7 +68,7 @@ export function pullRequestsOf(
   };
 }
 
-/** Those of the ids that are artifacts of sessions that the caller may read, in no particular order. */
+/** The artifacts with these ids whose sessions the caller can read, in any order. */
 export function findArtifacts(
   { actor, sql: reader }: OperationContext,
   ids: readonly string[],
@@ -84,7 +84,7 @@ export function findArtifacts(
   );
 }
 
-/** Likewise pull requests. */
+/** The pull requests with these ids whose sessions the caller can read, in any order. */
 export function findPullRequests(
   { actor, sql: reader }: OperationContext,
   ids: readonly string[],
@@ -101,7 +101,7 @@ export function findPullRequests(
   );
 }
 
-/** An artifact that was just written, as it will be read. */
+/** The row of an artifact that was just written. */
 export function artifactRow({ id, organization, session, type, createdAt, updatedAt }: Artifact): ArtifactRow {
   return {
     id,
@@ -113,7 +113,7 @@ export function artifactRow({ id, organization, session, type, createdAt, update
   };
 }
 
-/** Likewise a pull request. */
+/** The row of a pull request that was just written. */
 export function pullRequestRow({
   organization,
   artifact,

@@ -4,17 +4,17 @@ import type { OrganizationId, UserId } from '../../core/ids.ts';
 import { type Readable, anyOf } from '../../core/postgres/queries.ts';
 import type { SessionTables } from './entity.ts';
 
-/** How sessions go with an account or an organization. Each part runs in the caller's transaction. */
+/** Deletes sessions together with an account or an organization. Every function runs in the caller's transaction. */
 
 const tablesOf = (em: EntityManager) => em.getKysely<Readable<SessionTables>>();
 
-/** Which sessions: by organization, or those that somebody keeps for themselves. */
+/** Selects sessions: all of an organization, or the private ones of a user. */
 export type WhoseSessions = { readonly organizationId: OrganizationId } | { readonly privateOf: string };
 
 /**
- * Deletes a batch of sessions with all but their events, which the caller sees to. Their streams are locked first, as whoever appends does: what is
- * being appended comes before, and is found with the events, or finds no session.
- * @returns the ids that were found, and those of them that were deleted.
+ * Deletes a batch of sessions with everything except their events, which the caller deletes. The streams are locked first, as appending does: a
+ * concurrent append either commits before, so that its events are found, or finds no session.
+ * @returns the ids that were found, and the ids that were deleted.
  */
 export async function deleteSessions(
   em: EntityManager,
@@ -41,12 +41,12 @@ export async function deleteSessions(
     .deleteFrom('session')
     .where('id', '=', given)
     .returning(['id', 'organization_id as organizationId']);
-  // One that was made public meanwhile stays.
+  // A session that was made public in the meantime is not deleted.
   const deleted = 'privateOf' in whose ? deletion.where('visibility', '=', 'private') : deletion;
   return { found, deleted: await deleted.execute() };
 }
 
-/** A batch of the public sessions of a user no longer say whose they were. @returns their ids. */
+/** Removes the creator from a batch of the public sessions of a user. @returns their ids. */
 export async function forgetSessionCreator(em: EntityManager, userId: UserId, batch: number): Promise<string[]> {
   const tables = tablesOf(em);
   const some = tables

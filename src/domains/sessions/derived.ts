@@ -10,7 +10,7 @@ export interface SessionStateFlags {
   readonly current: SessionState;
 }
 
-/** The documented state object (section 3): the booleans follow from the state. */
+/** The documented state object (section 3), whose booleans follow from the state. */
 export function stateFlags(current: SessionState): SessionStateFlags {
   return {
     isQueued: current === 'queued',
@@ -22,7 +22,7 @@ export function stateFlags(current: SessionState): SessionStateFlags {
   };
 }
 
-/** The page of a session in the console. */
+/** URL of the console page of a session. */
 export function htmlUrlOf(sessionId: SessionId, publicUrl: string): string {
   return `${publicUrl}/sessions/${sessionId}`;
 }

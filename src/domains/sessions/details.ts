@@ -8,7 +8,7 @@ import { READ_SESSION_CONTENT } from './policy.ts';
 import { type ProjectRow, projectsOf } from './project-queries.ts';
 import type { SessionRow } from './queries.ts';
 
-/** Sessions with what REST answers together with them. */
+/** Sessions with their project, artifacts and pull requests, as REST returns them. */
 
 export interface SessionDetails {
   readonly session: SessionRow;
@@ -20,7 +20,7 @@ export interface ArtifactDetails extends ArtifactRow {
   readonly pullRequests: readonly PullRequestRow[];
 }
 
-/** One session. @throws NotFoundError when there is none that the caller may read. */
+/** Reads one session. @throws NotFoundError when the caller cannot read it. */
 export const readSession = guarded(
   readSessions.access,
   async (context: OperationContext, { sessionId }: SessionReference): Promise<SessionRow> => {
@@ -30,8 +30,8 @@ export const readSession = guarded(
 );
 
 /**
- * The details of sessions that the caller has reached, in their order: three statements, however many sessions they are. A caller who may not
- * read their content gets them without it, since REST has no errors beside an answer.
+ * Reads the details of sessions in the given order, with three statements for any number of sessions. The caller has checked that the sessions
+ * can be read. Without the right to read the content, the content fields are null, because REST cannot return data together with an error.
  */
 export async function readSessionDetails(
   context: OperationContext,

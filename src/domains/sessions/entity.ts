@@ -45,7 +45,7 @@ const ProjectSchema = defineEntity({
   tableName: 'project',
   properties: {
     organization: () => p.manyToOne(Organization).primary().deleteRule('cascade'),
-    /** Chosen by the recorder, and so unique only within the organization. */
+    /** The client chooses this id, so it is unique only within the organization. */
     id: p.uuid().primary(),
     name: p.text(),
     icon: p.enum(PROJECT_ICONS),
@@ -55,7 +55,7 @@ const ProjectSchema = defineEntity({
   },
 });
 
-/** A group of sessions, created with the first session that is recorded for it. */
+/** A group of sessions. It is created together with its first session. */
 export class Project extends ProjectSchema.class {}
 ProjectSchema.setClass(Project);
 
@@ -65,7 +65,7 @@ const SessionSchema = defineEntity({
   properties: {
     id: p.uuid().$type<SessionId>().primary(),
     organization: () => p.manyToOne(Organization).deleteRule('cascade'),
-    /** Null once the account of the creator is deleted. */
+    /** Null when the account of the creator is deleted. */
     creator: () => p.manyToOne(User).nullable().deleteRule('set null'),
     title: p.text(),
     description: p.text().nullable(),
@@ -83,14 +83,14 @@ const SessionSchema = defineEntity({
     baseBranch: p.text().nullable(),
     branchName: p.text().nullable(),
     targetBranch: p.text().nullable(),
-    /** Free text; names a project when it is the id of one. */
+    /** Free text. When it is the id of a project, the session belongs to that project. */
     projectId: p.text().nullable(),
     sandboxSize: p.enum(SANDBOX_SIZES).nullable(),
     /** Ids of MCP connections, some of which may be deleted. */
     mcpServers: p.array(),
     externalId: p.text().nullable(),
     externalUrl: p.text().nullable(),
-    /** Of version 0.1, whose gateways read it while they are replaced; drop it with the next release. */
+    /** Only for gateways of version 0.1, which read it during a rolling upgrade. Remove it in the next release. */
     htmlUrl: p.text().nullable(),
     isPinned: p.boolean(),
     diffSummary: p.json<DiffSummary>().nullable(),
@@ -119,16 +119,16 @@ const SessionStreamSchema = defineEntity({
   properties: {
     session: () => p.oneToOne(Session).owner().primary().deleteRule('cascade'),
     organization: () => p.manyToOne(Organization).deleteRule('cascade'),
-    /** Id of the last event; events of a session are numbered from 1 without gaps. */
+    /** Id of the last event. The events of a session are numbered from 1 without gaps. */
     lastId: p.bigint('number'),
-    /** Whether the session is finished, so that nothing can be appended. */
+    /** Whether the session is finished. Nothing can be appended then. */
     isClosed: p.boolean(),
   },
 });
 
 /**
- * The head of a session's event stream. Whoever appends updates this row first, and so locks it until the commit: ids are drawn and become
- * visible in the same order, and a reader that follows the last id it has seen misses nothing.
+ * The head of the event stream of a session. Appending updates this row first, which locks it until the commit. Ids are therefore assigned and
+ * become visible in the same order, and a reader that continues after the last id it has seen misses nothing.
  */
 export class SessionStream extends SessionStreamSchema.class {}
 SessionStreamSchema.setClass(SessionStream);
@@ -147,7 +147,7 @@ const ArtifactSchema = defineEntity({
   indexes: [{ name: 'artifact_session_index', properties: ['session', 'createdAt', 'id'] }],
 });
 
-/** Something that a session has made. */
+/** A result of a session. */
 export class Artifact extends ArtifactSchema.class {}
 ArtifactSchema.setClass(Artifact);
 

@@ -22,12 +22,12 @@ export const MAX_DESCRIPTION = 1_000_000;
 const description = text({ min: 1, max: MAX_DESCRIPTION });
 const shortText = text({ min: 1, max: 500 });
 const level = z.int().min(0).max(100);
-/** Shown as a link somewhere, so that no other scheme is taken. */
+/** Only http and https, because clients display these addresses as links. */
 const address = httpUri({ max: 2048 });
-/** UUIDs are compared as text in topics, so they have one spelling; so do those of projects. */
+/** Lower case, because notification topics compare ids as text. */
 const sessionId = idSchema<SessionId>(z.uuid().toLowerCase());
 const userId = idSchema<UserId>(z.uuid().toLowerCase());
-/** Free text; a UUID is spelt as those of projects are. */
+/** Free text. A UUID is converted to lower case, so that it equals the id of its project. */
 const projectId = shortText.overwrite((value) => (z.uuid().safeParse(value).success ? value.toLowerCase() : value));
 
 const reasoningLevel = text({ min: 1, max: 100 });
@@ -37,7 +37,7 @@ export const MAX_MCP_SERVERS = 100;
 /** Ids or names of MCP connections. */
 const mcpServers = z.array(text({ min: 1, max: 1000 })).max(MAX_MCP_SERVERS);
 
-/** Nothing is required: what is absent stays as it is, null clears what may be null. */
+/** All fields are optional. An absent field does not change; null clears a nullable field. */
 export const updateSessionInput = z.strictObject({
   sessionId,
   agent: shortText.nullable().optional(),
@@ -80,7 +80,7 @@ const sourcePullRequest = z.strictObject({
   isDraft: withDefault(z.boolean(), false),
 });
 
-/** The session as a runner describes it when it begins to record it. */
+/** The description of a new session by its runner. */
 export const createSessionInput = z.strictObject({
   title,
   description: optional(description),
@@ -103,7 +103,7 @@ export const createSessionInput = z.strictObject({
   branchName: optional(shortText),
   targetBranch: optional(shortText),
   projectId: optional(projectId),
-  /** Creates the project, or brings it up to date; takes the place of `projectId`. */
+  /** Creates the project, or updates it when it exists. It takes precedence over `projectId`. */
   project: optional(
     z.strictObject({
       id: z.uuid().toLowerCase(),
@@ -135,7 +135,7 @@ export type TransitionSessionInput = z.output<typeof transitionSessionInput>;
 export const recordArtifactInput = z.strictObject({ sessionId, type: z.enum(ARTIFACT_TYPES) });
 export type RecordArtifactInput = z.output<typeof recordArtifactInput>;
 
-/** A pull request is known within its artifact by its address: recording it again brings it up to date. */
+/** The `url` identifies a pull request within its artifact. Recording the same `url` again updates the pull request. */
 export const recordPullRequestInput = z.strictObject({
   artifactId: z.uuid(),
   url: address,
@@ -160,7 +160,7 @@ export type RecordPullRequestInput = z.output<typeof recordPullRequestInput>;
 
 const anyOf = <Item extends z.ZodType>(item: Item) => z.array(item).max(100).nullish();
 
-/** Conditions of a list of sessions; each absent, null, or given. A list of nothing fits nothing. */
+/** Conditions on a list of sessions. All that are given must be met; null is the same as absent; an empty list matches nothing. */
 export const sessionFilter = z.strictObject({
   states: anyOf(z.enum(SESSION_STATES)),
   sessionTypes: anyOf(z.enum(SESSION_TYPES)),
@@ -182,16 +182,21 @@ export type SessionReference = z.output<typeof sessionReference>;
 const conditions = <Item extends z.ZodType>(item: Item, meaning: string) =>
   z.array(item).max(100).optional().meta({ description: meaning });
 
-/** The query of a list over REST: the filter of GraphQL, in which a condition with several values is given once for each of them. */
+/** Query parameters of the REST list. They are the filter of GraphQL; a condition with several values is repeated in the query. */
 export const listSessionsInput = z.strictObject({
   ...listInput,
-  state: conditions(z.enum(SESSION_STATES), 'In any of these states.'),
-  sessionType: conditions(z.enum(SESSION_TYPES), 'Of any of these types.'),
-  mode: conditions(z.enum(MODES), 'In any of these modes.'),
-  visibility: conditions(z.enum(VISIBILITIES), 'With any of these visibilities.'),
-  projectId: conditions(projectId, 'In any of these projects.'),
-  isPinned: z.boolean().optional().meta({ description: 'Only pinned sessions, or only the others.' }),
-  title: text({ max: 1000 }).optional().meta({ description: 'Only titles that contain this; case is ignored.' }),
+  state: conditions(z.enum(SESSION_STATES), 'Sessions in this state. Can be repeated, at most 100 times.'),
+  sessionType: conditions(z.enum(SESSION_TYPES), 'Sessions of this type. Can be repeated, at most 100 times.'),
+  mode: conditions(z.enum(MODES), 'Sessions in this mode. Can be repeated, at most 100 times.'),
+  visibility: conditions(z.enum(VISIBILITIES), 'Sessions with this visibility. Can be repeated, at most 100 times.'),
+  projectId: conditions(projectId, 'Sessions in this project. Can be repeated, at most 100 times.'),
+  isPinned: z
+    .boolean()
+    .optional()
+    .meta({ description: 'True lists only pinned sessions, false only sessions that are not pinned.' }),
+  title: text({ max: 1000 })
+    .optional()
+    .meta({ description: 'Sessions whose title contains this text. Case is ignored.' }),
   orderBy: z.enum(['createdAt', 'updatedAt', 'lastSeenAt']).default('createdAt'),
   sortOrder: z.enum(['ASC', 'DESC']).default('DESC'),
 });

@@ -7,27 +7,27 @@ import { MAX_MCP_SERVERS } from './input.ts';
 import type { Caller } from './policy.ts';
 
 /**
- * The MCP connections of a session are a list of ids. The rows decide which of them there are: a deleted connection is in no list, and one that
- * somebody keeps for themselves is in the lists that they read.
+ * The MCP connections of a session are stored as a list of ids. Queries join the connections, so that a deleted connection is in no list and a
+ * personal connection is shown only to its owner.
  */
 
 const db = queriesOn<McpConnectionTables>();
 
-/** Who reads: their ids, or the places of these in a prepared query. */
+/** The ids of the caller, or the parameters for them in a prepared query. */
 export type McpServerViewer = Pick<Caller<RawBuilder<unknown>, RawBuilder<unknown>>, 'organizationId' | 'userId'>;
 
-/** The ids that the caller sees, of the session with the alias `s`. */
+/** The ids that the caller can see, of the session with the alias `s`. */
 export function visibleMcpServers(viewer: McpServerViewer): RawBuilder<string[]> {
   return listedWhere(within(visibleTo(viewer), 'c'));
 }
 
-/** A list that replaces what the caller sees of the one of the session `s`; what they do not see stays behind it, up to the bound of the list. */
+/** Replaces the visible ids of the session `s`. Ids that the caller cannot see stay at the end of the list, up to its maximum length. */
 export function replacedMcpServers(given: RawBuilder<unknown>, viewer: McpServerViewer): RawBuilder<string[]> {
   const hidden = listedWhere(sql<SqlBool>`not (${within(visibleTo(viewer), 'c')})`);
   return sql`(${given}::text[] || ${hidden}::text[])[1:${sql.lit(MAX_MCP_SERVERS)}]`;
 }
 
-/** Text that is no id is passed over: gateways of version 0.1 still write names while the new version is rolled out. */
+/** Ignores text that is not an id, because gateways of version 0.1 write names during a rolling upgrade. */
 const listed = sql<{ id: string; place: number }>`
   (select case when m.id ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then m.id::uuid end, m.place
     from unnest(s.mcp_servers) with ordinality as m(id, place))`;

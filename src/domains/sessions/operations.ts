@@ -26,7 +26,7 @@ import { type RichTextDocument, toPlainText } from './rich-text.ts';
 import { type SessionChanges, updateSessionRow } from './update-query.ts';
 import { isFinished } from './vocabulary.ts';
 
-/** Those of the ids that the caller may read, in no particular order; with all columns, or those that are selected. */
+/** The sessions with these ids that the caller can read, in any order, with the selected columns or all. */
 export const readSessions = guarded(
   READ_SESSIONS,
   (context: OperationContext, ids: readonly SessionId[], selected?: Columns<SessionRow>): Promise<SessionRow[]> =>
@@ -34,8 +34,8 @@ export const readSessions = guarded(
 );
 
 /**
- * Where a session's stream of events ends at the moment, and whether more may come.
- * @throws NotFoundError for a session that is missing, foreign, or private to somebody else.
+ * The current end of the event stream of a session, and whether events can still be appended.
+ * @throws NotFoundError when the caller cannot read the session.
  */
 export async function readStreamHead(
   context: OperationContext,
@@ -46,7 +46,7 @@ export async function readStreamHead(
   return { isFinished: isFinished(head.state), lastId: head.lastId };
 }
 
-/** Pages through the sessions that the caller may read. */
+/** Lists the sessions that the caller can read. */
 export const listSessions = guarded(
   READ_SESSIONS,
   async (
@@ -59,25 +59,25 @@ export const listSessions = guarded(
 );
 
 export type { SessionRow } from './queries.ts';
-// What belongs to sessions that the caller has reached. Projects are found by their id.
+// Objects of sessions that the caller can read.
 export { artifactsOf, pullRequestsOf } from './artifact-queries.ts';
 export { projectsOf };
 export { readLastSessionChanges, readSessionVersions } from './queries.ts';
 
-/** Those of the ids that are artifacts of sessions that the caller may read. */
+/** The artifacts with these ids whose sessions the caller can read. */
 export const readArtifacts = guarded(READ_SESSIONS, findArtifacts);
-/** Likewise pull requests. */
+/** The pull requests with these ids whose sessions the caller can read. */
 export const readPullRequests = guarded(READ_SESSIONS, findPullRequests);
-/** Those of the ids that are projects of the organization that the caller acts in. */
+/** The projects with these ids in the acting organization. */
 export const readProjects = guarded(READ_SESSIONS, (context: OperationContext, ids: readonly string[]) =>
   projectsOf(context)(ids),
 );
 
 /**
  * Changes the configuration of a session. `richContent` without `description` sets the description to its plain text.
- * `mcpServers` replaces the connections that the caller sees; those that they do not see stay.
- * @throws NotFoundError when the caller cannot read the session; ForbiddenError when they can but may not change it; ValidationError when
- * an MCP server is none that the caller can see; ConflictError when it was changed since `expectedUpdatedAt`.
+ * `mcpServers` replaces the connections that the caller can see; other connections stay.
+ * @throws NotFoundError when the caller cannot read the session; ForbiddenError when they can read but not change it; ValidationError for an MCP
+ * connection that the caller cannot see; ConflictError when the session was changed since `expectedUpdatedAt`.
  */
 export const updateSession = guarded(
   WRITE_SESSIONS,
@@ -94,7 +94,7 @@ export const updateSession = guarded(
   },
 );
 
-/** The description that a rich-text document makes; null when its text is empty. */
+/** The plain text of a rich-text document, as the description; null when it is empty. */
 export function describe(richContent: RichTextDocument): string | null {
   const plainText = toPlainText(richContent);
   if (isLongerThan(plainText, MAX_DESCRIPTION))
@@ -107,7 +107,7 @@ export function describe(richContent: RichTextDocument): string | null {
   return plainText || null;
 }
 
-/** Pins a session to the top for everybody who reads it, or unpins it. */
+/** Pins a session to the top of lists for all readers, or unpins it. */
 export const pinSession = guarded(
   WRITE_SESSIONS,
   (
@@ -117,7 +117,7 @@ export const pinSession = guarded(
   ): Promise<SessionRow> => changeSession(context, 'pinSession', place, { isPinned }, selected),
 );
 
-/** What a change may write. Of `jsonb` columns as JSON text: a list or an object would be taken for a value of PostgreSQL's own. */
+/** The columns that a change can write. Values of `jsonb` columns are JSON text, because the driver would convert lists to PostgreSQL arrays. */
 const CHANGEABLE = [
   'agent',
   'agentOptions',
@@ -137,7 +137,7 @@ const CHANGEABLE = [
 ] as const satisfies readonly (keyof SessionRow)[];
 const AS_JSON: ReadonlySet<string> = new Set<keyof SessionRow>(['agentOptions', 'richContent']);
 
-/** Which session is changed, and what its client has read of it. */
+/** The session to change, and the version of it that the client has read. */
 interface Changed {
   readonly sessionId: SessionId;
   readonly expectedUpdatedAt?: string | null | undefined;
@@ -172,7 +172,7 @@ async function changeSession(
     { expectedUpdatedAt, entry: auditEntry(context, operation, target), columns: selected },
   );
   if (!row) return refuse(context, sessionId, expectedUpdatedAt);
-  // Who follows the session's events may have to learn that it is private now.
+  // Clients that follow the events may have lost the right to read the session.
   if (changes.visibility !== undefined) context.notifier.publish(sessionTopic(sessionId));
   context.notifier.publish(sessionsTopic(requireOrganization(context.actor).id));
   return row;
@@ -181,8 +181,8 @@ async function changeSession(
 export { sessionTopic, sessionsTopic } from './topics.ts';
 
 /**
- * @throws NotFoundError when the caller cannot read the session; ForbiddenError when they can but may not change it; ConflictError when it
- * was changed since `expectedUpdatedAt`.
+ * @throws NotFoundError when the caller cannot read the session; ForbiddenError when they can read but not change it; ConflictError when it was
+ * changed since `expectedUpdatedAt`.
  */
 export async function requireSessionChange(
   context: OperationContext,
@@ -198,7 +198,7 @@ export async function requireSessionChange(
   requireUnchanged({ updatedAt: new Date(session.updatedAt) }, { expectedUpdatedAt });
 }
 
-/** Why a session was not changed. */
+/** Throws the error that explains why a session was not changed. */
 async function refuse(
   context: OperationContext,
   sessionId: SessionId,
@@ -206,10 +206,13 @@ async function refuse(
 ): Promise<never> {
   await requireAuthority(context);
   await requireSessionChange(context, sessionId, expectedUpdatedAt);
-  throw new ConflictError('CHANGED_MEANWHILE', 'the session was changed by somebody else at the same time; try again');
+  throw new ConflictError(
+    'CHANGED_MEANWHILE',
+    'the session was changed by another request at the same time; try again',
+  );
 }
 
-/** Loads a session to change, and locks it. The error for a caller who cannot read it names `what` as missing. */
+/** Loads and locks a session to change it. When the caller cannot read it, the NotFoundError names `what`. */
 export async function lockSession(
   em: EntityManager,
   actor: OperationContext['actor'],
@@ -231,5 +234,5 @@ export async function lockSession(
   return session ?? Promise.reject(notFound(what));
 }
 
-// Sessions that are gone with an account or an organization.
+// For the deletion of accounts and organizations.
 export { type WhoseSessions, deleteSessions, forgetSessionCreator } from './deletion.ts';

@@ -7,7 +7,8 @@ export const READ_SESSIONS: Access = { scopes: ['sessions.read'], inOrganization
 export const WRITE_SESSIONS: Access = { scopes: ['sessions.write'], inOrganization: true };
 export const RECORD_SESSIONS: Access = { scopes: ['sessions.record'], inOrganization: true };
 /**
- * What a session is about and what came of it. Whoever may change a session may read it; who only records one reads what is needed to run it.
+ * Access to the task and the results of a session. Keys that can change sessions can also read them. Keys that can only record sessions read
+ * just what they need to run them.
  */
 export const READ_SESSION_CONTENT: Access = {
   scopes: [],
@@ -15,7 +16,7 @@ export const READ_SESSION_CONTENT: Access = {
   inOrganization: true,
 };
 
-/** What decides who may see and change a session. Each parameter is an id, or the place of one in a prepared query. */
+/** The columns that decide who can see and change a session. Each type parameter is an id, or a parameter of a prepared query. */
 export interface Ownership<Organization = OrganizationId, User = UserId> {
   readonly organizationId: Organization;
   readonly creatorId: User | null;
@@ -28,7 +29,7 @@ export interface Caller<Organization = OrganizationId, User = UserId> {
   readonly role: Role;
 }
 
-/** The creator and the administrators of the organization may change a session. */
+/** The sessions that a caller can change: their own, and for an administrator all of the organization. */
 export function changeableBy<Organization, User>({
   organizationId,
   userId,
@@ -37,7 +38,7 @@ export function changeableBy<Organization, User>({
   return { all: { organizationId }, anyOf: role === 'admin' ? undefined : [{ creatorId: userId }] };
 }
 
-/** A public session is read by the whole organization, a private one by those who may change it. */
+/** The sessions that a caller can read: public ones of the organization, and private ones that they can change. */
 export function readableBy<Organization, User>(
   caller: Caller<Organization, User>,
 ): Reach<Ownership<Organization, User>> {
@@ -51,14 +52,13 @@ export function callerOf(actor: Actor): Caller {
   return { organizationId, userId: actor.userId, role };
 }
 
-/** Whether an operation with this access may change the session for the caller, who can read it. */
+/** Whether the caller, who can read the session, can change it by an operation with this access. */
 export function mayChange(actor: Actor, session: Ownership, access: Access): boolean {
   return hasAccess(actor, access) && isWithin(changeableBy(callerOf(actor)), session);
 }
 
 /**
- * @throws NotFoundError (404) for a session that the caller cannot read, missing and foreign ones alike; ForbiddenError (403) for one that
- * they can read but not change.
+ * @throws NotFoundError (404) for a session that the caller cannot read; ForbiddenError (403) for a session that they can read but not change.
  */
 export function requireChange<Session extends Ownership>(
   actor: Actor,
@@ -68,5 +68,5 @@ export function requireChange<Session extends Ownership>(
   const caller = callerOf(actor);
   if (!session || !isWithin(readableBy(caller), session)) throw notFound(what);
   if (!isWithin(changeableBy(caller), session))
-    throw new ForbiddenError('only the creator of the session or an admin may change it');
+    throw new ForbiddenError('only the creator of the session and administrators can change it');
 }

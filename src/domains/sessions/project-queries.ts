@@ -18,7 +18,7 @@ const projectsById = prepared<{ organizationId: OrganizationId; ids: readonly st
     .where('p.id', '=', anyOf('uuid', value('ids'))),
 );
 
-/** The projects with these ids in the organization that the caller acts in. */
+/** The projects with these ids in the acting organization, by id. */
 export function projectsOf({ actor, sql: reader }: OperationContext): LoadBatch<string, ProjectRow> {
   return async (ids) => {
     const rows = await reader.all(projectsById({ organizationId: callerOf(actor).organizationId, ids }));

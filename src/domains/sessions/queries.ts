@@ -14,19 +14,19 @@ import { callerOf, readableBy } from './policy.ts';
 const db = queriesOn<SessionTables>();
 type Tables = Readable<SessionTables>;
 
-/** Rows have the columns that were asked for; without a selection they have all. */
+/** A row has the selected columns only; without a selection it has all columns. */
 export type SessionRow = Omit<RowOf<Tables['session']>, 'htmlUrl'>;
 
 export const sessionColumns = (asked: Columns<SessionRow>, ...always: (keyof SessionRow)[]) =>
   withColumns<SessionRow>(asked, SESSION_COLUMNS, 'id', ...always);
 
-/** Columns of the session `s`; of its MCP connections those that the caller sees. The query is cast to rows, whose names these are. */
+/** Columns of the session `s`. `mcpServers` contains only the connections that the caller can see. The names are the properties of a row. */
 export const selectionOf = (names: readonly (keyof SessionRow)[], viewer: McpServerViewer) =>
   names.map((name) => (name === 'mcpServers' ? visibleMcpServers(viewer) : sql.ref(`s.${snake(name)}`)).as(name));
 
 const sessionsById = preparedByShape<{ ids: readonly SessionId[]; organizationId: OrganizationId; userId: UserId }>();
 
-/** Those of the ids that the caller may read, in no particular order. */
+/** The sessions with these ids that the caller can read, in any order. */
 export async function findSessions(
   { actor, sql: reader }: OperationContext,
   ids: readonly SessionId[],
@@ -49,7 +49,7 @@ export async function findSessions(
 
 export type SessionOrderField = 'CREATED_AT' | 'UPDATED_AT' | 'LAST_SEEN_AT';
 
-/** The property and the column that each order sorts by. */
+/** The property that each order sorts by. */
 const ORDERED_BY = {
   CREATED_AT: 'createdAt',
   UPDATED_AT: 'updatedAt',
@@ -68,7 +68,7 @@ export interface SessionList {
   readonly columns?: Columns<SessionRow>;
 }
 
-/** The column that each condition with several values is about, and its type. */
+/** The column and the column type of each condition with several values. */
 const LISTS = {
   states: ['state', 'text'],
   sessionTypes: ['session_type', 'text'],
@@ -79,7 +79,7 @@ const LISTS = {
   agents: ['agent', 'text'],
 } as const satisfies Partial<Record<keyof SessionFilter, readonly [string, string]>>;
 
-/** The values of a list of sessions: of whom it is, and its conditions. */
+/** The parameters of a list query: the caller and the conditions. */
 interface Listed extends SessionFilter {
   readonly organizationId: OrganizationId;
   readonly userId: UserId;
@@ -103,7 +103,7 @@ function conditionOf(name: Condition, value: Value): RawBuilder<SqlBool> {
     case 'isPinned':
       return sql`s.is_pinned = ${given}`;
     case 'title':
-      // Unlike LIKE, strpos knows no wildcards.
+      // strpos has no wildcards, unlike LIKE.
       return sql`strpos(lower(s.title), lower(${given})) > 0`;
     case 'createdFrom':
       return sql`s.created_at >= ${given}`;
@@ -130,7 +130,7 @@ function sessionsOf<Row>(
 
 const sessionPages = preparedByShape<Listed & PageValues>();
 
-/** Sessions that the caller may read. */
+/** A page of the sessions that the caller can read. */
 export async function pageOfSessions(
   { actor, sql: reader }: OperationContext,
   { filter, order, page, columns: asked }: SessionList,
@@ -174,7 +174,7 @@ export async function countSessions({ actor, sql: reader }: OperationContext, fi
   return (await reader.first(statement))?.count ?? 0;
 }
 
-/** The head of a session's stream of events, where the caller may read the session. */
+/** The head of the event stream of a session; undefined when the caller cannot read the session. */
 export async function findStreamHead({ actor, sql: reader }: OperationContext, sessionId: SessionId) {
   return reader.first(
     db
@@ -188,7 +188,7 @@ export async function findStreamHead({ actor, sql: reader }: OperationContext, s
 
 const changedSessions = preparedByShape<{ organizationId: OrganizationId; userId: UserId; since: Date }>();
 
-/** The sessions that the caller may read which were created or changed since then: when each was changed last, latest changes last. */
+/** The sessions that the caller can read and that changed after `since`, with the time of the last change, in that order. */
 export async function findSessionChanges(
   { actor, sql: reader }: OperationContext,
   since: Date,
@@ -211,7 +211,7 @@ export async function findSessionChanges(
 
 const matchingSessions = preparedByShape<Listed & { readonly ids: readonly SessionId[] }>();
 
-/** Those of the ids that the caller may read and that fit the filter, in no particular order. */
+/** The sessions with these ids that the caller can read and that meet the filter, in any order. */
 export async function findMatchingSessions(
   { actor, sql: reader }: OperationContext,
   { ids, filter }: { readonly ids: readonly SessionId[]; readonly filter: SessionFilter },
@@ -231,7 +231,7 @@ export async function findMatchingSessions(
   );
 }
 
-/** The last change among the sessions of each organization. */
+/** The time of the last change of any session of each organization. */
 export async function readLastSessionChanges(
   { sql: reader }: Pick<OperationContext, 'sql'>,
   organizationIds: readonly OrganizationId[],
@@ -246,7 +246,7 @@ export async function readLastSessionChanges(
   return new Map(rows.map(({ id, version }) => [id, version]));
 }
 
-/** A version of the present state of each session and its stream: two states differ in it. */
+/** A version of each session and its event stream, which changes with their state. */
 export async function readSessionVersions(
   { sql: reader }: Pick<OperationContext, 'sql'>,
   ids: readonly SessionId[],

@@ -19,9 +19,9 @@ import { RECORD_SESSIONS } from './policy.ts';
 import { type SessionRow, findSessions } from './queries.ts';
 import { NEXT_STATES, isFinished } from './vocabulary.ts';
 
-/** What agent runners do: they make sessions, move them from state to state, and record what comes of them. */
+/** Operations for agent runners: create sessions, change their state, and record their results. */
 
-/** Begins a session of the caller: queued, with an empty stream of events. */
+/** Creates a session of the caller in the state queued, with an empty event stream. */
 export const createSession = guarded(
   RECORD_SESSIONS,
   async (context: OperationContext, input: CreateSessionInput): Promise<SessionRow> => {
@@ -31,7 +31,7 @@ export const createSession = guarded(
   },
 );
 
-/** The session as it is read, after the commit: with its project, which is a separate row. */
+/** Reads the session again after the commit. */
 async function readRecorded(context: OperationContext, id: SessionId): Promise<SessionRow> {
   const [row] = await findSessions(context, [id]);
   return row ?? Promise.reject(notFound('session'));
@@ -79,8 +79,8 @@ function ofSession(id: SessionId): AuditTarget {
 }
 
 /**
- * Moves a session to another state. A finished one takes no events until it is queued again.
- * @throws ConflictError for a move that the states do not allow.
+ * Moves a session to another state. No events can be appended to a finished session until it is queued again.
+ * @throws ConflictError for a transition that is not allowed.
  */
 export const transitionSession = guarded(
   RECORD_SESSIONS,
@@ -93,7 +93,7 @@ export const transitionSession = guarded(
 
 const moveSession = write(
   async ({ em, actor, now }, { sessionId, state }: TransitionSessionInput): Promise<Session> => {
-    // The stream before the session, as an append takes them.
+    // Locks the stream before the session, in the same order as appending.
     await em.findOne(
       SessionStream,
       { session: sessionId, organization: requireOrganization(actor).id },
@@ -112,20 +112,20 @@ const moveSession = write(
     session.updatedAt = at;
     session.lastSeenAt = at;
     if (state === 'queued') session.lastQueuedAt = at;
-    // In the same transaction: an append either comes before the end of the session, or is refused.
+    // In the same transaction, so that a concurrent append either commits before the session is finished, or is refused.
     await em.nativeUpdate(SessionStream, { session: sessionId }, { isClosed: isFinished(state) });
     return session;
   },
   { access: RECORD_SESSIONS, operation: 'transitionSession', target: ({ id }) => ofSession(id) },
 );
 
-/** Both are part of every answer with their session, so neither list grows without end. */
+/** Maximum lengths of the lists of a session. REST returns both lists completely with the session. */
 const MAX_ARTIFACTS = 1000;
 const MAX_PULL_REQUESTS = 100;
 
 /**
- * Records something that a session has made.
- * @throws ConflictError at the bound of artifacts.
+ * Records a result of a session.
+ * @throws ConflictError when the maximum of artifacts is reached.
  */
 export const recordArtifact = write(
   async ({ em, actor, now, newId }, { sessionId, type }: RecordArtifactInput): Promise<ArtifactRow> => {
@@ -147,8 +147,8 @@ export const recordArtifact = write(
 );
 
 /**
- * Records a pull request of an artifact, or brings the one with the same address up to date.
- * @throws ConflictError at the bound of an artifact's pull requests.
+ * Records a pull request of an artifact, or updates the pull request with the same `url`.
+ * @throws ConflictError when the maximum of pull requests is reached.
  */
 export const recordPullRequest = write(
   async (
@@ -158,7 +158,7 @@ export const recordPullRequest = write(
     const { em, actor, now, newId } = context;
     const artifact = await em.findOne(Artifact, { id: artifactId, organization: requireOrganization(actor).id });
     if (!artifact) throw notFound('artifact');
-    // Recording twice at once is decided by this lock; it also shows whether the caller may change the session.
+    // The lock prevents concurrent requests from recording the same pull request twice. It also checks that the caller can change the session.
     await lockSession(em, actor, artifact.session.id, 'artifact');
     const at = now();
     const known = await em.findOne(PullRequest, { artifact, url: input.url });

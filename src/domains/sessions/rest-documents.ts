@@ -16,7 +16,7 @@ import {
   VISIBILITIES,
 } from './vocabulary.ts';
 
-/** The JSON of sessions over REST: workspace management API, section 2.2. What a PATCH does not take is marked as read-only. */
+/** The JSON documents of sessions (workspace management API, section 2.2). Fields that PATCH does not accept are read-only. */
 
 const dateTime = z.iso.datetime();
 const count = z.int();
@@ -106,7 +106,7 @@ export const sessionDocument = z
     level: count,
     mcpServers: z.array(z.uuid()).meta({
       description:
-        'Ids of the MCP connections that the agent may use. Deleted ones, and personal ones of somebody else, are left out.',
+        'Ids of the MCP connections that the agent can use. Deleted connections and personal connections of other users are left out.',
     }),
     mode: z.enum(MODES),
     projectId: z.string().nullable(),
@@ -115,7 +115,7 @@ export const sessionDocument = z
     title: z.string(),
     description: z.string().nullable(),
     visibility: z.enum(VISIBILITIES),
-    htmlUrl: readOnly(z.string()).meta({ description: 'Its page in the console.' }),
+    htmlUrl: readOnly(z.string()).meta({ description: 'URL of the session in the console.' }),
     isPinned: readOnly(z.boolean()),
     diffSummary: readOnly(z.strictObject({ additions: count, deletions: count }).nullable()),
     artifacts: readOnly(z.array(artifactDocument)),

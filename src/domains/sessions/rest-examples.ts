@@ -3,7 +3,7 @@ import type { sessionDocument } from './rest-documents.ts';
 
 const repository = { id: '3e1c9a52-7f64-4d0b-8a35-5b6c0d9e2f11', name: 'shop', provider: 'github' };
 
-/** A session as OpenAPI shows it. */
+/** Examples for the OpenAPI document. */
 export const sessionExample: z.input<typeof sessionDocument> = {
   id: '0c2f8f0e-5a0f-4c0c-9a5e-2f1d6b7c8a10',
   agent: 'coder',
@@ -25,7 +25,7 @@ export const sessionExample: z.input<typeof sessionDocument> = {
   projectId: '7d444840-9dc0-41d1-8245-5ffdce74fad2',
   sandboxSize: 'medium',
   sessionType: 'Chat',
-  title: 'Mend the flaky checkout test',
+  title: 'Fix the flaky checkout test',
   description: 'The test fails about one time in ten.',
   visibility: 'public',
   htmlUrl: 'https://workspace.example.com/sessions/0c2f8f0e-5a0f-4c0c-9a5e-2f1d6b7c8a10',

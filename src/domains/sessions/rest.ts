@@ -29,7 +29,7 @@ async function toDocument(context: OperationContext, session: SessionRow) {
   return document;
 }
 
-/** A condition that is given once for each of its values has the name of one value. */
+/** Converts query parameters, whose names are singular because they are repeated for each value, to the filter of the operation. */
 function filterOf({
   state: states,
   sessionType: sessionTypes,
@@ -52,7 +52,7 @@ export const sessionRoutes = [
     tag,
     summary: 'List the sessions that the caller can read.',
     description:
-      'Public sessions of the organization and the private ones of the caller; an administrator also sees the private ones of others. Newest first unless `orderBy` and `sortOrder` say otherwise. Needs the scope `sessions.read`.',
+      'Lists the public sessions of the organization and the private ones of the caller. Administrators also see the private sessions of other members. Newest first by default; see `orderBy` and `sortOrder`. Needs the scope `sessions.read`.',
     input: listSessionsInput,
     output: listDocument(sessionDocument),
     status: 200,
@@ -75,16 +75,16 @@ export const sessionRoutes = [
     operationId: 'createSession',
     access: createSession.access,
     tag,
-    summary: 'Begin to record a session.',
+    summary: 'Create a session.',
     description:
-      'For agent runners. The session belongs to the caller, is `queued`, and has no events. Without `project`, `projectId` is free text. Needs the scope `sessions.record`. The answer has `description`, `diffSummary`, `externalId`, `externalUrl`, `project`, `projectId` and `sourcePullRequest` only for a key that also has `sessions.read` or `sessions.write`; otherwise they are null.',
+      'For agent runners. The new session belongs to the caller, is `queued`, and has no events. Without `project`, `projectId` is free text. Needs the scope `sessions.record`. In the answer `description`, `diffSummary`, `externalId`, `externalUrl`, `project`, `projectId` and `sourcePullRequest` are null unless the key also has `sessions.read` or `sessions.write`.',
     input: createSessionInput,
     output: sessionDocument,
     status: 201,
     errors: [400],
     examples: {
       input: {
-        title: 'Mend the flaky checkout test',
+        title: 'Fix the flaky checkout test',
         agent: 'coder',
         baseBranch: 'main',
         source: { name: 'Issue 12', type: 'issue' },
@@ -100,7 +100,8 @@ export const sessionRoutes = [
     access: readSession.access,
     tag,
     summary: 'Read a session.',
-    description: 'With its artifacts, their pull requests, and its project. Needs the scope `sessions.read`.',
+    description:
+      'The answer contains the project, the artifacts and their pull requests. Needs the scope `sessions.read`.',
     input: sessionReference,
     output: sessionDocument,
     status: 200,
@@ -117,13 +118,13 @@ export const sessionRoutes = [
     tag,
     summary: 'Update the configuration of a session.',
     description:
-      'A missing field stays as it is; `null` clears a field that may be null. An empty body changes nothing. `mcpServers` takes ids and names; the answer has ids. The creator of the session and administrators can change it. Needs the scope `sessions.write`.',
+      'A missing field does not change; `null` clears a nullable field. An empty body changes nothing. `mcpServers` accepts ids and names; the answer contains ids. Only the creator of the session and administrators can change it. Needs the scope `sessions.write`.',
     input: updateSessionInput,
     output: sessionDocument,
     status: 200,
     errors: [400, 403, 404, 409, 500],
     examples: {
-      input: { title: 'Mend the flaky checkout test', mode: 'planning', sandboxSize: 'large', visibility: 'public' },
+      input: { title: 'Fix the flaky checkout test', mode: 'planning', sandboxSize: 'large', visibility: 'public' },
       output: sessionExample,
     },
     run: async (context, input) => toDocument(context, await updateSession(context, input)),

@@ -2,22 +2,22 @@ import { z } from 'zod';
 import { NOT_STORABLE, isLongerThan, isStorable, text, rule } from '../../core/validation.ts';
 
 /**
- * Rich text: the documents of ProseMirror-like editors (workspace management API, section 2.3, and the decisions on section 4). Kinds of
- * node: `text`, `image`, `mention`, `heading`, `orderedList`, `taskItem`, `codeBlock`, and any other block. The fields of a node itself are
- * closed; those of its kind are in `attrs`, which stay open, because editors keep their settings there (`textAlign`, `target`).
+ * Rich-text documents of editors like ProseMirror (workspace management API, section 2.3). Types of nodes: `text`, `image`, `mention`,
+ * `heading`, `orderedList`, `taskItem`, `codeBlock`, and any other block. Unknown fields of a node are refused. Unknown properties of `attrs`
+ * are kept, because editors store settings there, such as `textAlign`.
  */
 
-/** Levels of nodes below the document. */
+/** Maximum number of levels of nodes below the document. */
 export const MAX_DEPTH = 50;
-/** Children of one node, and of the document. */
+/** Maximum number of children of a node or of the document. */
 export const MAX_CHILDREN = 10_000;
-/** Marks on one node. */
+/** Maximum number of marks of a node. */
 export const MAX_MARKS = 1000;
-/** Nodes and marks of a document together: bounds the time that checking takes. */
+/** Maximum number of nodes and marks of a document together. It bounds the time for validation. */
 export const MAX_NODES = 50_000;
-/** Characters of one text, and of any text within `attrs`. */
+/** Maximum length of a text node, and of any text in `attrs`. */
 export const MAX_TEXT_LENGTH = 1_000_000;
-/** Levels of objects and arrays within `attrs`, which is the first. */
+/** Maximum number of nested objects and arrays in `attrs`, which is the first level. */
 export const MAX_ATTRIBUTE_DEPTH = 10;
 
 const MAX_ADDRESS_LENGTH = 8192;
@@ -31,16 +31,16 @@ const ADDRESS_RULE =
  */
 const MAILTO = mailtoPattern();
 
-/** Attributes that name an address, on whatever node or mark they stand; compared without case. */
+/** Names of attributes of any node or mark that contain an address; compared without case. */
 const ADDRESS_ATTRIBUTES: ReadonlySet<string> = new Set(['href', 'src', 'url', 'xlink:href']);
 
-/** Kinds of node that contain no other nodes. */
+/** Types of nodes that contain no other nodes. */
 const LEAVES: ReadonlySet<string> = new Set(['text', 'image', 'mention']);
 
 const notEmpty = z.string().min(1, 'must not be empty').max(1000);
 const caption = z.string().max(10_000).nullish();
 
-/** Every `attrs`, beside the rules of its kind. Checked before `z.record` has a chance to drop a `__proto__` silently. */
+/** The rules for all `attrs`. They are checked before `z.record`, which would silently drop `__proto__`. */
 const attributes = z.preprocess(
   (value, context) => {
     const fault = isObject(value) ? attributeFault(value, '', MAX_ATTRIBUTE_DEPTH) : undefined;
@@ -50,7 +50,7 @@ const attributes = z.preprocess(
   z.record(z.string(), z.unknown()),
 );
 
-/** The attributes that a kind of node gives a meaning to. `attributes` checks that `src` and `href` are safe. */
+/** The known attributes of each type of node. `attributes` checks that `src` and `href` are safe. */
 const ATTRIBUTES_OF: ReadonlyMap<string, z.ZodType> = new Map<string, z.ZodType>([
   ['image', z.looseObject({ src: z.string(), alt: caption, title: caption })],
   ['mention', z.looseObject({ id: notEmpty, label: notEmpty.nullish() })],
@@ -61,7 +61,7 @@ const ATTRIBUTES_OF: ReadonlyMap<string, z.ZodType> = new Map<string, z.ZodType>
 ]);
 const LINK_ATTRIBUTES = z.looseObject({ href: z.string() });
 
-/** Rules between fields are checked also where a field is at fault, so that all faults of a document are reported together. */
+/** Rules over several fields run even when single fields are invalid, so that all faults of a document are reported together. */
 const whenObject = { when: ({ value }: { value: unknown }) => isObject(value) };
 
 const mark = z
@@ -69,7 +69,7 @@ const mark = z
   .superRefine(({ type, attrs }, context) => {
     if (type === 'link') checkKindAttributes(LINK_ATTRIBUTES, attrs, context);
   }, whenObject)
-  .meta({ id: 'RichTextMark', description: 'A format of its node: `link` with `attrs.href`, or any other name.' });
+  .meta({ id: 'RichTextMark', description: 'A format of a node: `link` with `attrs.href`, or any other name.' });
 
 /** A `link` with its `href`, or a named format. */
 export type RichTextMark = z.output<typeof mark>;
@@ -97,17 +97,17 @@ const node: z.ZodType<RichTextNode> = z
   .meta({
     id: 'RichTextNode',
     description:
-      'Decided by `type`: `text` has `text`; `image` has `attrs.src` (and `alt`, `title`); `mention` has `attrs.id` (and `label`); ' +
-      '`heading` has `attrs.level`, 1 to 6; `orderedList` may have `attrs.start`, `taskItem` `attrs.checked`, `codeBlock` `attrs.language`; ' +
-      'any other type is a block.',
+      'The `type` decides which fields a node has. `text` requires `text`; `image` requires `attrs.src` and allows `alt` and `title`; ' +
+      '`mention` requires `attrs.id` and allows `label`; `heading` requires `attrs.level`, 1 to 6; `orderedList` allows `attrs.start`, ' +
+      '`taskItem` `attrs.checked`, and `codeBlock` `attrs.language`. Any other type is a block.',
   });
 
 /**
- * A rich-text document: at most 50 levels of nodes, 10,000 children and 1000 marks a node, 1,000,000 characters a text, and 50,000
- * nodes and marks in all. Addresses of links and images are http(s), mailto or relative. Every fault is reported with its path.
+ * A rich-text document with at most 50 levels of nodes, 10,000 children and 1000 marks of each node, 1,000,000 characters of each text, and
+ * 50,000 nodes and marks together. Addresses of links and images are http(s), mailto or relative. Every fault is reported with its path.
  */
 export const richTextDocument = z.preprocess(
-  // Before the schema, which recurses: a document of any depth is refused without overflowing the stack.
+  // Runs before the recursive schema, so that a document of any depth is refused without a stack overflow.
   (value, context) => {
     const path = pathBeyond(value, MAX_DEPTH);
     if (path)
@@ -129,8 +129,8 @@ export const richTextDocument = z.preprocess(
 export type RichTextDocument = z.output<typeof richTextDocument>;
 
 /**
- * The text of a document: one line for every block that contains text, in order. A mention is its label, or its id, after `@`; an image its
- * `alt`; a `hardBreak` a new line. Without whitespace at both ends; empty when there is no text.
+ * The plain text of a document, with one line for every block that contains text. A mention becomes `@` and its label or id, an image its `alt`,
+ * and a `hardBreak` a new line. The result is trimmed.
  */
 export function toPlainText(document: RichTextDocument): string {
   const lines: string[] = [];
@@ -138,7 +138,7 @@ export function toPlainText(document: RichTextDocument): string {
   return lines.join('\n').trim();
 }
 
-/** A block that directly contains text, mentions or breaks is a line of text, together with the images in it; any other contains blocks. */
+/** A block that directly contains text, mentions or line breaks becomes one line. All other blocks contain blocks. */
 function collectLines(block: RichTextNode, lines: string[]): void {
   const children = block.content ?? [];
   if (children.length === 0) {
@@ -150,7 +150,7 @@ function collectLines(block: RichTextNode, lines: string[]): void {
   }
 }
 
-/** Blocks with content that stand among text, such as a list within an item, break the line. */
+/** A block with content within text, such as a list in an item, ends the line. */
 function collectLine(children: readonly RichTextNode[], lines: string[]): void {
   let line: string | undefined;
   for (const child of children) {
@@ -176,7 +176,7 @@ function textOf(attribute: unknown): string {
   return typeof attribute === 'string' ? attribute : '';
 }
 
-/** Path to the first node that lies deeper than the levels that are left; itself never recurses further than those. */
+/** The path to the first node that is more than `levels` deep. The recursion is never deeper than `levels`. */
 function pathBeyond(parent: unknown, levels: number): (string | number)[] | undefined {
   if (!isObject(parent) || !Array.isArray(parent['content'])) return undefined;
   for (const [index, child] of parent['content'].entries()) {
@@ -186,7 +186,7 @@ function pathBeyond(parent: unknown, levels: number): (string | number)[] | unde
   return undefined;
 }
 
-/** Of a document that is no deeper than it may be. */
+/** Counts nodes and marks. The depth has been checked before. */
 function nodesOf(parent: unknown): number {
   if (!isObject(parent)) return 1;
   const marks = Array.isArray(parent['marks']) ? parent['marks'].length : 0;
@@ -209,7 +209,7 @@ function checkKind(value: RichTextNode, context: z.RefinementCtx): void {
   if (schema) checkKindAttributes(schema, value.attrs, context);
 }
 
-/** An absent `attrs` is read as an empty one, so that the message names what is missing in it. */
+/** Missing `attrs` are checked as an empty object, so that the message names the missing property. */
 function checkKindAttributes(schema: z.ZodType, attrs: unknown, context: z.RefinementCtx): void {
   if (attrs !== undefined && !isObject(attrs)) return;
   for (const issue of schema.safeParse(attrs ?? {}).error?.issues ?? []) {
@@ -221,11 +221,11 @@ interface AttributeFault extends ReturnType<typeof rule> {
   readonly path: string[];
 }
 
-/** The first thing that keeps a value from being JSON of bounded depth that can be stored, with safe addresses. `name` is also that of a list's items. */
+/** The first fault of an attribute: not JSON, too deep, text that cannot be stored, or an unsafe address. Items of a list have the list's `name`. */
 function attributeFault(value: unknown, name: string, levels: number): AttributeFault | undefined {
   const fault = (...broken: Parameters<typeof rule>) => ({ path: [], ...rule(...broken) });
   if (typeof value === 'string') return textFault(value, name);
-  // JSON reads 1e999 as Infinity, and would write it as null.
+  // `JSON.parse` reads 1e999 as Infinity, and `JSON.stringify` writes Infinity as null.
   if (typeof value === 'number' && !Number.isFinite(value)) return fault('NOT_ALLOWED', 'must be a finite number');
   if (typeof value !== 'object' || value === null) return undefined;
   if (levels === 0)
@@ -234,7 +234,7 @@ function attributeFault(value: unknown, name: string, levels: number): Attribute
     if (key === '__proto__' || isLongerThan(key, 100) || !isStorable(key)) {
       return fault(
         'NOT_ALLOWED',
-        'must name its properties in at most 100 characters of well-formed text without NUL, none of them __proto__',
+        'must have property names of at most 100 characters, of well-formed text without NUL, and not __proto__',
       );
     }
     const inner = attributeFault(item, Array.isArray(value) ? name : key, levels - 1);
@@ -253,9 +253,9 @@ function textFault(value: string, name: string): AttributeFault | undefined {
 }
 
 /**
- * Whether a reader can follow the address without running a script or leaving for a host that it does not show. Read by the URL Standard
- * itself, against a base in place of the page; what browsers strip or bend (whitespace, controls, format characters, backslashes) is
- * refused before. `//host` is refused: it names another host without a scheme.
+ * Whether a link to the address is safe: it runs no script and leads to no hidden host. The address is parsed by the URL Standard relative to a
+ * base. Characters that browsers remove or replace (whitespace, control and format characters, backslashes) are refused before. `//host` is
+ * refused, because it leads to another host without showing a scheme.
  */
 function isSafeAddress(value: string): boolean {
   if (value.length === 0 || value.length > MAX_ADDRESS_LENGTH || /[\s\\\p{Cc}\p{Cf}\p{Cs}]/u.test(value)) return false;

@@ -6,14 +6,14 @@ import type { SessionFilter } from './input.ts';
 import { type SessionRow, findMatchingSessions, findSessionChanges } from './queries.ts';
 import { sessionsTopic } from './topics.ts';
 
-/** Processes do not agree on the time, and a change may commit after a later one: each look goes back this far. */
+/** Overlap of two reads: clocks of processes differ, and changes do not commit in the order of their times. */
 const OVERLAP_MS = 10_000;
-/** Sessions of one look, and those that are remembered as seen. */
+/** Maximum number of sessions in one read, and of changes that are remembered as already sent. */
 const MAX_CHANGED = 500;
 
 /**
- * Follows the sessions of the organization that the caller may read and that fit the filter: each time one was created or changed, whichever process changed it, it is
- * given as it is then. Several changes in quick succession may come as one. Ends when the caller may not read sessions there any more.
+ * Yields each session of the organization that is created or changed, if the caller can read it and it meets the filter, whichever process
+ * changed it. Several changes in quick succession can be merged into one. Ends when the caller can no longer read sessions.
  */
 export const followSessions = guarded(
   READ_SESSIONS,

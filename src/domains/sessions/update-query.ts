@@ -13,15 +13,15 @@ import { type SessionRow, selectionOf, sessionColumns } from './queries.ts';
 
 const db = queriesOn<SessionTables>();
 
-/** What is written over a session, by property. Values of `jsonb` columns are JSON text. */
+/** The new values of a session, by property. Values of `jsonb` columns are JSON text. */
 export type SessionChanges = Readonly<Partial<Record<keyof SessionRow, unknown>>>;
 
 const updates = preparedByShape<Readonly<Record<string, unknown>>>();
 
 /**
- * Changes a session that the caller may change, and records it in the audit log, in one statement. Undefined when there is no such session, or
- * it was changed since `expectedUpdatedAt`.
- * Of `agentOptions`, and of `goal` in them, what is not given stays as it is.
+ * Changes a session that the caller can change, and writes the audit log entry, in one statement. Absent properties of `agentOptions` and of its
+ * `goal` do not change.
+ * @returns undefined when the caller cannot change such a session, or when it was changed since `expectedUpdatedAt`.
  */
 export async function updateSessionRow(
   context: OperationContext,
@@ -66,7 +66,7 @@ export async function updateSessionRow(
   return context.sql.first(statement);
 }
 
-/** What is given over what is there; where one of the two goals is not there, the other one stays as it is. */
+/** Merges the given options into the stored ones, and the given goal into the stored one. */
 function mergedOptions(given: RawBuilder<unknown>): RawBuilder<unknown> {
   const goal = sql`jsonb_build_object('goal', (s.agent_options -> 'goal') || (${given}::jsonb -> 'goal'))`;
   return sql`coalesce(s.agent_options, '{}') || ${given}::jsonb || jsonb_strip_nulls(${goal})`;

@@ -1,4 +1,4 @@
-/** The words that the contract allows (workspace management API, sections 2.2 and 3) and that were decided beside it. */
+/** Allowed values of session fields (workspace management API, sections 2.2 and 3). */
 
 export const ARTIFACT_TYPES = ['PullRequest', 'ToolCall', 'Plan', 'Response', 'File', 'Service', 'Source'] as const;
 export const MODES = ['normal', 'planning'] as const;
@@ -9,7 +9,7 @@ export const VISIBILITIES = ['public', 'private'] as const;
 export const SESSION_STATES = ['queued', 'inProgress', 'completed', 'failed', 'cancelled'] as const;
 export type SessionState = (typeof SESSION_STATES)[number];
 
-/** Which state may follow which: a finished session may be queued again. */
+/** The states that can follow each state. A finished session can be queued again. */
 export const NEXT_STATES: Readonly<Record<SessionState, readonly SessionState[]>> = {
   queued: ['inProgress', 'cancelled'],
   inProgress: ['completed', 'failed', 'cancelled'],
@@ -18,7 +18,7 @@ export const NEXT_STATES: Readonly<Record<SessionState, readonly SessionState[]>
   cancelled: ['queued'],
 };
 
-/** Whether nothing more is recorded for the session, until it is queued again. */
+/** Whether the session is finished. No events can be appended until it is queued again. */
 export function isFinished(state: SessionState): boolean {
   return state === 'completed' || state === 'failed' || state === 'cancelled';
 }

@@ -8,7 +8,7 @@ import { POSITION, type Replicas } from '../../core/postgres/replicas.ts';
 import type { Sql } from '../../core/postgres/sql.ts';
 import type { ApiKeyTables } from '../../domains/api-keys/entity.ts';
 import { hashApiKey } from '../../domains/api-keys/key-format.ts';
-import { NOTED_EVERY } from '../../domains/api-keys/operations.ts';
+import { LAST_USED_PRECISION } from '../../domains/api-keys/operations.ts';
 import type { OrganizationTables } from '../../domains/organizations/entity.ts';
 
 /** A key as it is now, its user, and the organizations it may act in. One that is bound to an organization sees that one alone. */
@@ -81,7 +81,7 @@ const isStale = (eb: OfKey, value: ValueOf) =>
   eb
     .or([
       eb('k.last_used_at', 'is', null),
-      eb('k.last_used_at', '<', sql<string>`${value('at')}::timestamptz - ${NOTED_EVERY}`),
+      eb('k.last_used_at', '<', sql<string>`${value('at')}::timestamptz - ${LAST_USED_PRECISION}`),
     ])
     .$castTo<boolean>();
 

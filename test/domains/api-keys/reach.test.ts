@@ -13,7 +13,7 @@ afterAll(() => gateway.close());
 
 const slug = () => `org-${randomUUID().slice(0, 13)}`;
 const refusal = ({ status, body }: { status: number; body: { error: string } }) => [status, body.error];
-const BOUND_ALONE = [403, 'a key that is bound to an organization creates keys for that one alone'];
+const BOUND_ALONE = [403, 'a key that is bound to an organization can create keys only for that organization'];
 
 async function organizationOf(key: string, header?: string): Promise<string | null> {
   const query = '{ viewer { organization { databaseId } } }';
@@ -133,7 +133,7 @@ describe('a key never creates a stronger one', () => {
     expect((await create({ expiresAt })).body.expiresAt).toBe(expiresAt);
     expect(refusal(await create({ expiresAt: at(61_000) }))).toEqual([
       403,
-      `a key cannot outlive the key that creates it, which expires at ${expiresAt}`,
+      `expiresAt: must not be later than the expiry of the calling key, ${expiresAt}`,
     ]);
     gateway.setClock(new Date(expiresAt));
     expect((await gateway.rest('GET', '/v1/api-keys', { key: inherited.body.key })).status).toBe(401);
@@ -147,7 +147,7 @@ describe('a key never creates a stronger one', () => {
       for (const where of [{ allOrganizations: true }, { organizationId: away.organizationId }])
         expect(refusal(await postKey(gateway, maker.body.key, { scopes: [scope], ...where }))).toEqual([
           403,
-          `a key cannot give scopes that it lacks itself: ${scope}`,
+          `scopes: a key cannot give scopes that it does not have: ${scope}`,
         ]);
   });
 });

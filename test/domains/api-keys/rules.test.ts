@@ -81,7 +81,7 @@ describe('creating a key', () => {
     for (const scope of SCOPES.filter((name) => name !== 'api_keys.write')) {
       expect(await create(key, { scopes: ['API_KEYS_WRITE', enumOf(scope)] })).toEqual({
         __typename: 'ForbiddenError',
-        message: `a key cannot give scopes that it lacks itself: ${enumOf(scope)}`,
+        message: `scopes: a key cannot give scopes that it does not have: ${enumOf(scope)}`,
         code: 'FORBIDDEN',
         path: null,
       });
@@ -101,7 +101,7 @@ describe('creating a key', () => {
     [{ name: '\udc00' }, 'name: must be well-formed text without NUL characters'],
     [{ scopes: [] }, 'scopes: must have at least 1 items'],
     [{ scopes: Array<string>(SCOPES.length + 1).fill('SOCIAL') }, `scopes: must have at most ${SCOPES.length} items`],
-    [{ expiresAt: '2001-01-01T00:00:00Z' }, 'expiresAt: must lie in the future'],
+    [{ expiresAt: '2001-01-01T00:00:00Z' }, 'expiresAt: must be in the future'],
   ];
   test.each(inputs)('%j is 400', async (input, message) => {
     const { key } = await gateway.createKey();

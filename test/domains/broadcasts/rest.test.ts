@@ -123,7 +123,7 @@ test.for(['succeeded', 'failed'])('409: what has %s can no longer be canceled', 
   const { broadcastGuid } = await create(key);
   await gateway.dependencies.sql.query('update broadcast set status = $1 where id = $2', [status, broadcastGuid]);
   const { status: answered, body } = await call(key, 'DELETE', `${BROADCASTS}/${broadcastGuid}`);
-  expect([answered, body]).toEqual([409, { error: `a broadcast that has ${status} can no longer be canceled` }]);
+  expect([answered, body]).toEqual([409, { error: `the broadcast has ${status} and can no longer be canceled` }]);
 });
 
 test('the list is newest first, in pages that give each broadcast once, and by status', async () => {
@@ -203,7 +203,7 @@ describe('refusals are {"error"}, and marked as deprecated, too', () => {
       expect([answer.status, Object.keys(answer.body)]).toEqual([400, ['error']]);
       return answer.body.error;
     };
-    const noChannel = 'channelGuid: must be the channelGuid of one of the organization’s channels';
+    const noChannel = 'channelGuid: must be the channelGuid of a channel of the organization';
     expect(await refusal({ channelGuid: foreign, content })).toBe(noChannel);
     expect(await refusal({ channelGuid: randomUUID(), content })).toBe(noChannel);
     expect(await refusal({})).toBe('channelGuid: is required; content: is required');
@@ -225,7 +225,7 @@ describe('refusals are {"error"}, and marked as deprecated, too', () => {
     expect(await refusal(`${BROADCASTS}?limit=0`)).toBe('limit: must be at least 1');
     expect(await refusal(`${BROADCASTS}?limit=501`)).toBe('limit: must be at most 500');
     expect(await refusal(`${BROADCASTS}?after=${randomUUID()}`)).toBe(
-      'after: must be the broadcastGuid of a broadcast',
+      'after: must be the broadcastGuid of a broadcast of the organization',
     );
     expect(await refusal(`${BROADCASTS}?status=gone`)).toBe(
       'status: must be one of "waiting", "canceled", "succeeded", "failed", "success", "error_fatal"',
@@ -253,7 +253,7 @@ describe('refusals are {"error"}, and marked as deprecated, too', () => {
     ]);
     expect((await call<Broadcast[]>(stranger.key, 'GET', BROADCASTS)).body).toEqual([]);
     const after = await call<Refusal>(stranger.key, 'GET', `${BROADCASTS}?after=${broadcastGuid}`);
-    expect(after.body.error).toBe('after: must be the broadcastGuid of a broadcast');
+    expect(after.body.error).toBe('after: must be the broadcastGuid of a broadcast of the organization');
   });
 
   test('401 without a key, 403 without the scope, on every route', async () => {

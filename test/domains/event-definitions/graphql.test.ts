@@ -309,7 +309,7 @@ test('a custom object is named beside the kind of object, and refused without it
     { eventDefinition: { primaryObject: 'CONTACT', customObjectName: null } },
     { eventDefinition: { primaryObject: 'CUSTOM_OBJECT', customObjectName: 'Pet' } },
     fault('REQUIRED', 'is required with the primaryObject CUSTOM_OBJECT'),
-    fault('CONFLICTING', 'is only for the primaryObject CUSTOM_OBJECT'),
+    fault('CONFLICTING', 'is allowed only with the primaryObject CUSTOM_OBJECT'),
     fault('NOT_ALLOWED', 'must not be DEAL, which is a standard object'),
     { faults: [expect.objectContaining({ path: ['customObjectName'], code: 'BAD_FORMAT' })] },
   ]);

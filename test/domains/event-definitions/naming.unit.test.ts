@@ -133,7 +133,7 @@ describe('nameFromLabel', () => {
 
 test('a label that leaves nothing to name by, and should have been refused before, is an error', () => {
   expect(baseNameFor('2nd visit', 'event')).toBe('e_2nd_visit');
-  expect(() => baseNameFor('!?', 'event')).toThrow(new Error('the schema accepted a label that leaves no name'));
+  expect(() => baseNameFor('!?', 'event')).toThrow(new Error('the schema accepted a label that gives no name'));
 });
 
 describe('firstFreeName', () => {

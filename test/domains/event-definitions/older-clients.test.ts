@@ -124,7 +124,7 @@ test('hs_ names mean default properties: they match, and can be neither taken, c
   const custom = (created as { properties: Json[] }).properties.filter(({ isDefault }) => isDefault === false);
   expect(custom.map(({ name }) => name)).toEqual(['p_hs_city']);
   expect(await call('POST', `${E}/event/property`, key, { label: 'X', name: 'hs_city', type: 'string' })).toMatchObject(
-    [400, { message: 'name: must not be hs_city, which means the default property svc_city' }],
+    [400, { message: 'name: must not be hs_city, which is another name of the default property svc_city' }],
   );
   expect(await call('PATCH', `${E}/event/property/hs_city`, key, { label: 'X' })).toMatchObject([
     400,

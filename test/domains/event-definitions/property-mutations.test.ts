@@ -117,7 +117,7 @@ describe('replaceEventPropertyType', () => {
         {
           "__typename": "ValidationError",
           "code": "INVALID_INPUT",
-          "message": "label: must not be empty; options: is only for the type ENUMERATION, not for STRING",
+          "message": "label: must not be empty; options: is allowed only for the type ENUMERATION, not for STRING",
           "path": [
             "label",
           ],

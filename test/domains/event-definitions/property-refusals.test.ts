@@ -52,18 +52,18 @@ test('400: what is refused of a property, in the same words on both APIs', async
   await patch('/text', { options: A_AND_B });
   expect(messages).toMatchInlineSnapshot(`
     [
-      "400 label: must not be empty; name: must start with a letter and contain only lowercase letters, digits and underscores; options: is only for the type enumeration, not for bool",
-      "400 options: is required for the type enumeration, with at least one option; label: leaves no name, because it has neither letters nor digits; give a name",
-      "400 options: is only for the type enumeration; text is of type string",
+      "400 label: must not be empty; name: must start with a letter and contain only lowercase letters, digits and underscores; options: is allowed only for the type enumeration, not for bool",
+      "400 options: is required for the type enumeration, with at least one option; label: gives no name, because it has neither letters nor digits; give a name",
+      "400 options: is allowed only for the type enumeration; text is of type string",
       "400 label: must be a string",
       "400 label: must be at most 50 characters; options: must be an array",
       "400 options: must have at least 1 items",
-      "400 options: must have values that differ from each other",
+      "400 options: must not contain a value twice",
       "400 name: is required",
       "400 type: is not a known property",
-      "400 name: must be the name in the path, or absent",
+      "400 name: must be the same as in the path, or absent",
       "400 options.0.label: must be a string; options.0.value: must be a string; options.0.displayOrder: must be an integer; options.0.hidden: must be a boolean; options.0.colour: is not a known property",
-      "400 options: is only for the type enumeration; text is of type string",
+      "400 options: is allowed only for the type enumeration; text is of type string",
     ]
   `);
   expect(done(await api.read('event')).properties.map(({ label }) => label)).toEqual(['Text', 'Kind']);

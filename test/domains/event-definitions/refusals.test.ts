@@ -96,8 +96,8 @@ describe('what is refused, in the same words on both APIs', () => {
         "400 label: must not be empty",
         "400 label: must be at most 100 characters",
         "400 label: must be well-formed text without NUL characters",
-        "400 label: leaves no name, because it has neither letters nor digits; give a name",
-        "400 label: leaves no name, because it has neither letters nor digits; give a name",
+        "400 label: gives no name, because it has neither letters nor digits; give a name",
+        "400 label: gives no name, because it has neither letters nor digits; give a name",
         "400 name: must not be empty",
         "400 name: must be at most 50 characters",
         "400 name: must start with a letter and contain only lowercase letters, digits and underscores",
@@ -113,16 +113,16 @@ describe('what is refused, in the same words on both APIs', () => {
         "400 propertyDefinitions: must have at most 50 items",
         "400 propertyDefinitions.0.label: must not be empty",
         "400 propertyDefinitions.0.label: must be at most 50 characters",
-        "400 propertyDefinitions.0.label: leaves no name, because it has neither letters nor digits; give a name",
+        "400 propertyDefinitions.0.label: gives no name, because it has neither letters nor digits; give a name",
         "400 propertyDefinitions.0.name: must not start with svc_, which is reserved for default properties",
         "400 propertyDefinitions.0.name: must be at most 50 characters",
-        "400 propertyDefinitions.0.options: is only for the type enumeration, not for string",
+        "400 propertyDefinitions.0.options: is allowed only for the type enumeration, not for string",
         "400 propertyDefinitions.0.options: is required for the type enumeration, with at least one option",
         "400 propertyDefinitions.0.options: is required for the type enumeration, with at least one option",
         "400 propertyDefinitions.0.options: must have at least 1 items",
-        "400 propertyDefinitions.0.options: must have values that differ from each other",
+        "400 propertyDefinitions.0.options: must not contain a value twice",
         "400 propertyDefinitions.0.options.0.label: must not be empty; propertyDefinitions.0.options.0.value: must not be empty",
-        "400 propertyDefinitions.1.name: a is the name of an earlier property; names must differ",
+        "400 propertyDefinitions.1.name: a is already the name of another property; names must be unique",
       ]
     `);
     expect(done(await api.search({})).total).toBe(0);
@@ -172,12 +172,12 @@ describe('what is refused, in the same words on both APIs', () => {
           {
             "code": "CONFLICTING",
             "in": "propertyDefinitions.1.options",
-            "message": "is only for the type enumeration, not for date",
+            "message": "is allowed only for the type enumeration, not for date",
           },
           {
             "code": "NOT_ALLOWED",
             "in": "propertyDefinitions.2.label",
-            "message": "leaves no name, because it has neither letters nor digits; give a name",
+            "message": "gives no name, because it has neither letters nor digits; give a name",
           },
           {
             "code": "NOT_ALLOWED",
@@ -187,7 +187,7 @@ describe('what is refused, in the same words on both APIs', () => {
           {
             "code": "DUPLICATE",
             "in": "propertyDefinitions.3.name",
-            "message": "svc_a is the name of an earlier property; names must differ",
+            "message": "svc_a is already the name of another property; names must be unique",
           },
           {
             "code": "TOO_SHORT",
@@ -200,7 +200,7 @@ describe('what is refused, in the same words on both APIs', () => {
             "message": "must not be given with the primaryObject NO_OBJECT, which has no records to match",
           },
         ],
-        "message": "label: must not be empty; name: must start with a letter and contain only lowercase letters, digits and underscores; propertyDefinitions.0.label: must not be empty; propertyDefinitions.0.options: is required for the type enumeration, with at least one option; propertyDefinitions.1.name: must not start with svc_, which is reserved for default properties; propertyDefinitions.1.options: is only for the type enumeration, not for date; propertyDefinitions.2.label: leaves no name, because it has neither letters nor digits; give a name; propertyDefinitions.3.name: must not start with svc_, which is reserved for default properties; propertyDefinitions.3.name: svc_a is the name of an earlier property; names must differ; customMatchingId.primaryObjectRule.targetObjectPropertyName: must not be empty; customMatchingId: must not be given with the primaryObject NO_OBJECT, which has no records to match",
+        "message": "label: must not be empty; name: must start with a letter and contain only lowercase letters, digits and underscores; propertyDefinitions.0.label: must not be empty; propertyDefinitions.0.options: is required for the type enumeration, with at least one option; propertyDefinitions.1.name: must not start with svc_, which is reserved for default properties; propertyDefinitions.1.options: is allowed only for the type enumeration, not for date; propertyDefinitions.2.label: gives no name, because it has neither letters nor digits; give a name; propertyDefinitions.3.name: must not start with svc_, which is reserved for default properties; propertyDefinitions.3.name: svc_a is already the name of another property; names must be unique; customMatchingId.primaryObjectRule.targetObjectPropertyName: must not be empty; customMatchingId: must not be given with the primaryObject NO_OBJECT, which has no records to match",
         "status": 400,
       }
     `);
@@ -257,8 +257,8 @@ describe('what is refused, in the same words on both APIs', () => {
         "400 customMatchingId.primaryObjectRule: is required",
         "400 customMatchingId.primaryObjectRule.targetObjectPropertyName: is required; customMatchingId.primaryObjectRule.eventPropertyName: is required; customMatchingId.primaryObjectRule.extra: is not a known property",
         "400 propertyDefinitions.0.extra: is not a known property; extra: is not a known property",
-        "400 propertyDefinitions.0.label: is required; propertyDefinitions.0.options: is required for the type enumeration, with at least one option; propertyDefinitions.1.label: must be a string; propertyDefinitions.1.extra: is not a known property; customMatchingId: must be an object; extra: is not a known property; customMatchingId: must not be given with the primaryObject NO_OBJECT, which has no records to match; label: leaves no name, because it has neither letters nor digits; give a name",
-        "400 propertyDefinitions.0.type: is required; propertyDefinitions.1.type: is required; propertyDefinitions.2: must be an object; propertyDefinitions.1.name: a is the name of an earlier property; names must differ",
+        "400 propertyDefinitions.0.label: is required; propertyDefinitions.0.options: is required for the type enumeration, with at least one option; propertyDefinitions.1.label: must be a string; propertyDefinitions.1.extra: is not a known property; customMatchingId: must be an object; extra: is not a known property; customMatchingId: must not be given with the primaryObject NO_OBJECT, which has no records to match; label: gives no name, because it has neither letters nor digits; give a name",
+        "400 propertyDefinitions.0.type: is required; propertyDefinitions.1.type: is required; propertyDefinitions.2: must be an object; propertyDefinitions.1.name: a is already the name of another property; names must be unique",
         "400 __proto__: is not a known property",
         "400 constructor: is not a known property",
         "400 the body must be a JSON object",

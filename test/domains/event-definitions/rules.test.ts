@@ -335,10 +335,10 @@ describe.each(['REST', 'GraphQL'] as const)('through %s', (which) => {
       await messageOf({ primaryObject: 'NO_OBJECT', ...matching('n') }),
     ]).toMatchInlineSnapshot(`
       [
-        "400 | customMatchingId.primaryObjectRule.eventPropertyName: must name a property of this definition; missing is none | customMatchingId.primaryObjectRule.eventPropertyName",
-        "400 | customMatchingId.primaryObjectRule.eventPropertyName: must name a property of type string or number; b is of type bool | customMatchingId.primaryObjectRule.eventPropertyName",
-        "400 | customMatchingId.primaryObjectRule.eventPropertyName: must name a property of type string or number; svc_device_type is of type enumeration | customMatchingId.primaryObjectRule.eventPropertyName",
-        "400 | customMatchingId.primaryObjectRule.eventPropertyName: must name a property of this definition; svc_page_id is none | customMatchingId.primaryObjectRule.eventPropertyName",
+        "400 | customMatchingId.primaryObjectRule.eventPropertyName: must be the name of a property of this definition; there is no property missing | customMatchingId.primaryObjectRule.eventPropertyName",
+        "400 | customMatchingId.primaryObjectRule.eventPropertyName: must be the name of a property of type string or number; b is of type bool | customMatchingId.primaryObjectRule.eventPropertyName",
+        "400 | customMatchingId.primaryObjectRule.eventPropertyName: must be the name of a property of type string or number; svc_device_type is of type enumeration | customMatchingId.primaryObjectRule.eventPropertyName",
+        "400 | customMatchingId.primaryObjectRule.eventPropertyName: must be the name of a property of this definition; there is no property svc_page_id | customMatchingId.primaryObjectRule.eventPropertyName",
         "400 | customMatchingId: must not be given with the primaryObject NO_OBJECT, which has no records to match | customMatchingId",
       ]
     `);

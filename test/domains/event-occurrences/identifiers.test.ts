@@ -126,10 +126,10 @@ test('registering: bounds, the object without records, and values that repeat', 
       .registerObjectIdentifiers.message;
   const one = { value: 'v', objectId: '1' };
   expect(await tried({ objectType: 'NO_OBJECT', propertyName: '', identifiers: [] })).toBe(
-    'objectType: must be an object that has records, which NO_OBJECT has not; propertyName: must not be empty; identifiers: must have at least 1 items',
+    'objectType: must not be NO_OBJECT, which has no records; propertyName: must not be empty; identifiers: must have at least 1 items',
   );
   expect(await tried({ objectType: '9', propertyName: 'p', identifiers: [one, one] })).toBe(
-    'objectType: must be a letter, then at most 99 letters, digits or underscores; identifiers: must have values that differ from each other',
+    'objectType: must be a letter, then at most 99 letters, digits or underscores; identifiers: must not contain a value twice',
   );
   const large = Array.from({ length: 1001 }, (_, index) => ({ value: String(index), objectId: '1' }));
   expect(await tried({ objectType: 'CONTACT', propertyName: 'p', identifiers: large })).toBe(

@@ -112,9 +112,9 @@ describe('reading', () => {
       '2026-03-08 0',
       '2026-03-07 1',
     ]);
-    expect(await perDay('(from: "2026-03-02", until: "2026-03-01")')).toEqual(['from: must not lie behind until']);
+    expect(await perDay('(from: "2026-03-02", until: "2026-03-01")')).toEqual(['from: must not be after until']);
     expect(await perDay('(from: "2025-01-01", until: "2026-01-02")')).toEqual([
-      'from: must lie at most 366 days before until',
+      'from: must be less than 366 days before until',
     ]);
   });
 

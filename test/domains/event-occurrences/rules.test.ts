@@ -220,7 +220,7 @@ describe.each(APIS)('through %s', (api) => {
         ])
       )?.faults,
     ).toEqual([
-      'inputs.0.properties.hs_city: means svc_city, which is given too; send one of them',
+      'inputs.0.properties.hs_city: is another name of svc_city, which is given too; send only one of them',
       'inputs.1.properties.hs_absent: is not a known property',
       'inputs.1.properties.hs_screen_width: must be a number with at most one decimal and 15 digits',
       'inputs.2.properties.hs_city: is not a known property',

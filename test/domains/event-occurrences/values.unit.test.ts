@@ -49,8 +49,8 @@ describe('2.2: what each type of property takes, and what it is stored as', () =
   });
 
   const NUMBER = 'must be a number with at most one decimal and 15 digits';
-  const DATE = 'must be a day as YYYY-MM-DD, or an ISO 8601 time or a UNIX timestamp in milliseconds at midnight UTC';
-  const DATETIME = 'must be an ISO 8601 time with Z or its offset, or a UNIX timestamp in milliseconds';
+  const DATE = 'must be a day as YYYY-MM-DD, or midnight UTC as an ISO 8601 time or a UNIX timestamp in milliseconds';
+  const DATETIME = 'must be an ISO 8601 time with Z or an offset, or a UNIX timestamp in milliseconds';
   const OPTION = 'must be one of "red", "GREEN", "1"';
   test.for<[PropertyType, string, readonly unknown[], string, number?]>([
     ['bool', 'must be true or false', ['TRUE', 'yes', 0, 1, '', {}, []], 'WRONG_TYPE'],

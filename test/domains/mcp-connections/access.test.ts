@@ -80,7 +80,7 @@ describe('names', () => {
 
 describe('who may', () => {
   test('a member neither creates nor changes shared ones: 403; they see them', async () => {
-    const error = 'only an admin of the organization manages shared MCP connections';
+    const error = 'only an administrator of the organization can manage shared MCP connections';
     expect(await create(member, STDIO)).toMatchObject({ status: 403, body: { error } });
     const { id } = (await create(admin, STDIO)).body.connection;
     expect(await gateway.rest('POST', `/v1/mcp-connections/${id}/authorize`, { key: member })).toMatchObject({

@@ -61,7 +61,7 @@ describe('discovery', () => {
     [
       'metadata of another issuer',
       () => (fixture.metadata = { issuer: 'https://evil.example' }),
-      'names another issuer than the one that was asked',
+      'names another issuer than expected',
     ],
     [
       'metadata of another resource',
@@ -71,17 +71,17 @@ describe('discovery', () => {
     [
       'no registration',
       () => (fixture.metadata = { registration_endpoint: undefined }),
-      'offers no registration of clients',
+      'does not support client registration',
     ],
     [
       'an authorization endpoint that is a script',
       () => (fixture.metadata = { authorization_endpoint: 'javascript:alert(1)' }),
-      'the discovery of the authorization server',
+      'discovery of the authorization server',
     ],
     [
       'an authorization endpoint that is data',
       () => (fixture.metadata = { authorization_endpoint: 'data:text/html,x' }),
-      'the discovery of the authorization server',
+      'discovery of the authorization server',
     ],
     [
       'an authorization endpoint that is a file',
@@ -91,7 +91,7 @@ describe('discovery', () => {
     [
       'an authorization server that is a file',
       () => (fixture.resourceMetadata = { authorization_servers: ['file:///etc/passwd'] }),
-      'the discovery of the authorization server',
+      'discovery of the authorization server',
     ],
     ['malformed metadata', () => (fixture.metadata = { token_endpoint: 7 }), 'answered with a malformed document'],
   ])('%s: 502 with the cause, and nothing is left behind', async (_, lie, cause) => {
@@ -128,7 +128,7 @@ describe('discovery', () => {
     const failed = await gateway.graphql<{ testMcpServer: object }>(key, TEST_CONNECTION, { id });
     expect(failed.data?.testMcpServer).toEqual({
       __typename: 'RemoteFailedError',
-      message: expect.stringContaining('the server asks for more scopes than were granted'),
+      message: expect.stringContaining('the server requires more scopes than were granted'),
     });
     const again = await gateway.rest<ConnectionAnswer>('POST', `/v1/mcp-connections/${id}/authorize`, { key });
     expect(new URL(again.body.authorizationUrl ?? '').searchParams.get('scope')?.split(' ').toSorted()).toEqual([

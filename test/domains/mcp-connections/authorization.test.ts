@@ -107,7 +107,7 @@ test('create → URL → consent → callback → connected → tools listed →
   });
   expect(await status(id)).toEqual({
     status: 'PENDING_AUTHORIZATION',
-    statusReason: 'its user has to complete the authorization',
+    statusReason: 'the user must complete the authorization',
     nextAction: 'COMPLETE_AUTHORIZATION',
   });
 
@@ -257,7 +257,7 @@ describe('the callback', () => {
     change(url);
     const page = await callback(url);
     expect(page.status).toBe(400);
-    expect(page.text).toContain('names another issuer than the one that was asked');
+    expect(page.text).toContain('names another issuer than expected');
     expect(fixture.tokenRequests).toHaveLength(0);
     expect((await status(created.body.connection.id)).status).toBe('AUTHORIZATION_REQUIRED');
   });
@@ -273,7 +273,7 @@ describe('the callback', () => {
     url.searchParams.set('error', 'access_denied');
     change(url);
     const page = await callback(url);
-    const reason = 'the answer comes from another issuer than the one that was asked (RFC 9207)';
+    const reason = 'the response names another issuer than the authorization server that was asked (RFC 9207)';
     expect(page.status).toBe(400);
     expect(page.text).toContain(`was not connected: ${reason}.`);
     expect(page.text).not.toContain('access_denied');

@@ -57,7 +57,7 @@ describe('without a sign-in', () => {
       ['Organization', asker.organization],
       ['Connection', '&lt;i&gt;tracker&lt;/i&gt;'],
       ['MCP server', fixture.mcp.origin],
-      ['Asked for by', asker.email],
+      ['Requested by', asker.email],
     ]);
     expect(page.headers.get('content-security-policy')).toMatch(
       /^default-src 'none'; style-src 'sha256-[^']+'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'$/,

@@ -97,11 +97,11 @@ describe('stdio', () => {
     const authorize = await gateway.rest('POST', `/v1/mcp-connections/${id}/authorize`, { key: admin });
     expect({ status: authorize.status, body: authorize.body }).toEqual({
       status: 409,
-      body: { error: 'a stdio connection is only stored; there is nothing to authorize' },
+      body: { error: 'a stdio connection is only stored and cannot be authorized' },
     });
     expect(await mutate(admin, 'authorizeMcpServer', { mcpServerId: id })).toMatchObject({
       __typename: 'ConflictError',
-      message: 'a stdio connection is only stored; there is nothing to authorize',
+      message: 'a stdio connection is only stored and cannot be authorized',
     });
     expect((await mutate(admin, 'testMcpServer', { mcpServerId: id })).__typename).toBe('ConflictError');
     await expect(readFile(trace)).rejects.toThrow('ENOENT');

@@ -211,7 +211,7 @@ test('who may not record: no scope and reading alone are 403, all else is 404; n
   expect(await append(gateway, creator.key, randomUUID(), eventsOf(1))).toEqual(missing);
   await gateway.rest('PATCH', `/v1/sessions/${id}`, { key: creator.key, body: { visibility: 'public' } });
   expect(await append(gateway, member.key, id, eventsOf(1))).toEqual(
-    forbidden('only the creator of the session or an admin may change it'),
+    forbidden('only the creator of the session and administrators can change it'),
   );
   expect(await append(gateway, stranger.key, id, eventsOf(1))).toEqual(missing);
   expect(await readAll(gateway, creator.key, id)).toEqual([]);

@@ -198,7 +198,7 @@ describe('pages', () => {
     ],
     [{ filter: { eventTypes: ['a\0'] } }, 'filter.eventTypes.0: must be well-formed text without NUL characters'],
     [{ filter: { providers: Array<string>(101).fill('a') } }, 'filter.providers: must have at most 100 items'],
-    [{ filter: { createdFrom: '0000-01-01T00:00:00Z' } }, 'filter.createdFrom: must be from the year 1 to 9999'],
+    [{ filter: { createdFrom: '0000-01-01T00:00:00Z' } }, 'filter.createdFrom: must be between the years 1 and 9999'],
   ])('GraphQL refuses %j', async (variables, message) => {
     const { errors } = await gateway.graphql(key, CONNECTION, { id, ...variables });
     expect(errors?.map((error) => [error.message, error.extensions?.['code']])).toEqual([[message, 'INVALID_INPUT']]);

@@ -219,7 +219,7 @@ describe('who may read and change a session', () => {
         });
       }
     }
-    const forbidden = 'only the creator of the session or an admin may change it';
+    const forbidden = 'only the creator of the session and administrators can change it';
     expect(await patch(member.key, id, { level: 3 })).toMatchObject({
       status: 403,
       text: JSON.stringify({ error: forbidden }),

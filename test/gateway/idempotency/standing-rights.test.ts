@@ -66,7 +66,7 @@ const changes: Readonly<
       const id = await createSession(gateway, admin.key, { visibility: 'PUBLIC' });
       return () => rest('PATCH', `/v1/sessions/${id}`, { title: 'Mine' });
     },
-    refused: { status: 403, text: '{"error":"only the creator of the session or an admin may change it"}' },
+    refused: { status: 403, text: '{"error":"only the creator of the session and administrators can change it"}' },
   },
   'PATCH of a shared MCP connection': {
     make: async () => {
@@ -76,11 +76,17 @@ const changes: Readonly<
       });
       return () => rest('PATCH', `/v1/mcp-connections/${made.body.connection.id}`, { name: 'Renamed' });
     },
-    refused: { status: 403, text: '{"error":"only an admin of the organization manages shared MCP connections"}' },
+    refused: {
+      status: 403,
+      text: '{"error":"only an administrator of the organization can manage shared MCP connections"}',
+    },
   },
   'POST of a shared MCP connection': {
     make: async () => () => rest('POST', '/v1/mcp-connections', connection),
-    refused: { status: 403, text: '{"error":"only an admin of the organization manages shared MCP connections"}' },
+    refused: {
+      status: 403,
+      text: '{"error":"only an administrator of the organization can manage shared MCP connections"}',
+    },
   },
   'renameApiKey of somebody else': {
     make: async () => () => mutate('renameApiKey', { apiKeyId: admin.keyId, name: 'Theirs' }),
@@ -145,6 +151,6 @@ test('the secret of a key is not given again to a key of the same user that is w
   expect(await rest('POST', '/v1/api-keys', body, other)).toMatchObject({
     status: 403,
     isReplayed: false,
-    text: '{"error":"Idempotency-Key: its answer is an API key that is stronger than the calling one"}',
+    text: '{"error":"Idempotency-Key: the stored answer is an API key with more rights than the calling key"}',
   });
 });

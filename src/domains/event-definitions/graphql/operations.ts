@@ -43,23 +43,28 @@ const EVENT_DEFINITION_ORDER = orderType<EventDefinitionOrderField>('EventDefini
 });
 
 const FilterInput = builder.inputType('EventDefinitionFilter', {
-  description: 'Which event definitions to list. All given conditions must be met; an empty list matches nothing.',
+  description:
+    'Conditions on event definitions. A definition is listed when it meets all of them. A condition with an empty list matches nothing.',
   validate: eventDefinitionFilter,
   fields: (t) => ({
     search: t.string({
       description:
-        'Its name contains this text of at most 1,000 characters. Case is ignored; `%` and `_` are plain characters.',
+        'Definitions whose name contains this text of at most 1,000 characters. Case is ignored; there are no wildcards.',
     }),
     primaryObjects: t.field({
       type: [PrimaryObject],
-      description: 'It has one of these primary objects, at most 100. `CUSTOM_OBJECT` means any custom object.',
+      description:
+        'Definitions with any of these primary objects, at most 100. `CUSTOM_OBJECT` means any custom object.',
     }),
     customObjectNames: t.stringList({
-      description: 'It has one of these custom objects, at most 100; beside `primaryObjects`, one of either.',
+      description:
+        'Definitions with any of these custom objects, at most 100. Together with `primaryObjects`, a definition must match one of the two lists.',
     }),
-    hasCustomMatchingId: t.boolean({ description: 'Whether it has a custom matching id.' }),
-    createdFrom: t.field({ type: 'DateTime', description: 'Created at this moment or after it.' }),
-    createdBefore: t.field({ type: 'DateTime', description: 'Created before this moment.' }),
+    hasCustomMatchingId: t.boolean({
+      description: 'True lists definitions with a custom matching id, false those without one.',
+    }),
+    createdFrom: t.field({ type: 'DateTime', description: 'Definitions created at this time or later.' }),
+    createdBefore: t.field({ type: 'DateTime', description: 'Definitions created before this time.' }),
   }),
 });
 
@@ -69,10 +74,13 @@ builder.objectField(OrganizationType, 'eventDefinitions', (t) =>
   t.connection(
     {
       type: EventDefinition,
-      description: 'Its event definitions, by name unless ordered otherwise.',
+      description: 'Event definitions of the organization, by name by default.',
       extensions: { ...refusable(EVENT_DEFINITIONS, { actingOrganization: true }), ...needs<{ id: string }>('id') },
       args: {
-        filter: t.arg({ type: FilterInput, description: 'Which definitions to list; all when absent.' }),
+        filter: t.arg({
+          type: FilterInput,
+          description: 'Conditions on the definitions. When absent, all definitions are listed.',
+        }),
         orderBy: t.arg(EVENT_DEFINITION_ORDER.argument),
       },
       resolve: async ({ id }, { filter, orderBy, ...page }, context, info) => {
@@ -87,22 +95,23 @@ builder.objectField(OrganizationType, 'eventDefinitions', (t) =>
 );
 
 const NamePreviewType = builder.objectRef<NamePreview>('EventDefinitionNamePreview').implement({
-  description: 'The name that a creation without a name would get at present. Nothing is reserved.',
+  description: 'The name that `createEventDefinition` would generate from a label now. The name is not reserved.',
   fields: (t) => ({
     name: t.exposeString('name', {
       nullable: true,
-      description: 'The name that is made from the label; null when it has neither letters nor digits.',
+      description: 'The name generated from the label. Null when the label has neither letters nor digits.',
     }),
-    isFree: t.exposeBoolean('isFree', { description: 'Whether that name is free.' }),
-    reason: t.exposeString('reason', { nullable: true, description: 'Why it is not free; null when it is.' }),
+    isFree: t.exposeBoolean('isFree', { description: 'Whether `name` is free.' }),
+    reason: t.exposeString('reason', { nullable: true, description: 'Why `name` is not free. Null when it is free.' }),
     nextFreeName: t.exposeString('nextFreeName', {
       nullable: true,
-      description: 'The name that a creation would get: this one, or one with a number. Null when no name can be made.',
+      description:
+        'The name that a new definition would get: `name`, or `name` with a number. Null when no name can be generated.',
     }),
   }),
 });
 
-/** One of the two. As in mutations, either takes what the other one does. */
+/** Exactly one of `id` and `name` is required. As in mutations, each of them accepts an id or a name. */
 const eventDefinitionArguments = z
   .strictObject({
     id: eventDefinitionReference.shape.eventName.nullish(),
@@ -110,30 +119,34 @@ const eventDefinitionArguments = z
   })
   .refine(({ id, name }) => (id == null) !== (name == null), {
     path: ['id'],
-    ...rule('CONFLICTING', 'give either id or name'),
+    ...rule('CONFLICTING', 'give either id or name, not both'),
   });
 
 builder.queryFields((t) => ({
   eventDefinition: t.field({
     type: EventDefinition,
     nullable: true,
-    description: 'One event definition of the organization; null when there is none.',
+    description:
+      'One event definition of the acting organization. Null when there is none. Give exactly one of `id` and `name`.',
     extensions: { ...OWN_STATEMENT, ...refusable(EVENT_DEFINITIONS) },
     args: {
-      id: t.arg.id({ description: 'Either id of the definition. Not together with `name`.' }),
-      name: t.arg.string({ description: 'Name or fully qualified name of the definition. Not together with `id`.' }),
+      id: t.arg.id({ description: '`id` or `databaseId` of the definition. Must not be combined with `name`.' }),
+      name: t.arg.string({
+        description:
+          'Name or fully qualified name of the definition, 1 to 255 characters. Must not be combined with `id`.',
+      }),
     },
     validate: acceptingIds(eventDefinitionArguments, { id: 'EventDefinition', name: 'EventDefinition' }),
     resolve: (_, { id, name }, context, info) => orNull(readSelected(context, id ?? name ?? '', info)),
   }),
   eventDefinitionNamePreview: t.field({
     type: NamePreviewType,
-    description: 'The name that would be made from a label, and whether it is free.',
+    description: 'The name that would be generated from a label, and whether it is free.',
     extensions: { ...OWN_STATEMENT, ...refusable(EVENT_DEFINITIONS) },
     args: {
       label: t.arg.string({
         required: true,
-        description: 'A label as for `createEventDefinition`.',
+        description: 'A label as in `createEventDefinition`, 1 to 100 characters.',
         validate: eventDefinitionNamePreviewInput.shape.label,
       }),
     },
@@ -141,7 +154,7 @@ builder.queryFields((t) => ({
   }),
 }));
 
-/** Its properties come with the definition where they are selected. */
+/** Reads a definition; its properties are read by the same statement when they are selected. */
 function readSelected(context: OperationContext, name: string, info: GraphQLResolveInfo): Promise<EventDefinitionRow> {
   const asked = selectedColumns<EventDefinitionRow>(info, 'EventDefinition');
   const askedOfProperties = selectedColumns<EventPropertyRow>(info, 'EventProperty', 'properties');
@@ -160,31 +173,35 @@ async function orNull<Result>(reading: Promise<Result>): Promise<Result | null> 
 }
 
 const MatchingRuleInput = builder.inputType('PrimaryObjectRuleInput', {
-  description: 'Which value of an occurrence finds which record.',
+  description: 'The rule that finds the record of an occurrence by a property value.',
   fields: (t) => ({
-    targetObjectPropertyName: t.string({ required: true, description: 'A unique property of the target object.' }),
+    targetObjectPropertyName: t.string({
+      required: true,
+      description: 'Name of a unique property of the target object, 1 to 255 characters.',
+    }),
     eventPropertyName: t.string({
       required: true,
-      description: 'A property of this definition, of type `STRING` or `NUMBER`.',
+      description: 'Name of a property of this definition, of type `STRING` or `NUMBER`; 1 to 50 characters.',
     }),
   }),
 });
 
 const CustomMatchingIdInput = builder.inputType('CustomMatchingIdInput', {
-  description: 'Links occurrences to records by a property value.',
+  description: 'Links occurrences to records by the value of a property.',
   fields: (t) => ({
-    primaryObjectRule: t.field({ type: MatchingRuleInput, required: true, description: 'The rule.' }),
+    primaryObjectRule: t.field({ type: MatchingRuleInput, required: true, description: 'The matching rule.' }),
   }),
 });
 
-/** REST has the name of a custom object in the place of a standard kind. */
+/** Merges `primaryObject` and `customObjectName` into one field, as in REST, where `primaryObject` can be the name of a custom object. */
 const withObjectOfBothFields = z.preprocess((value, context) => {
   const { customObjectName, ...given } = value as Readonly<Record<string, unknown>>;
   const isCustom = given['primaryObject'] === CUSTOM_OBJECT;
   const refuse = (code: InputFaultCode, message: string) =>
     context.addIssue({ code: 'custom', path: ['customObjectName'], ...rule(code, message) });
   if (isCustom && customObjectName == null) refuse('REQUIRED', `is required with the primaryObject ${CUSTOM_OBJECT}`);
-  if (!isCustom && customObjectName != null) refuse('CONFLICTING', `is only for the primaryObject ${CUSTOM_OBJECT}`);
+  if (!isCustom && customObjectName != null)
+    refuse('CONFLICTING', `is allowed only with the primaryObject ${CUSTOM_OBJECT}`);
   if (isCustom && PRIMARY_OBJECTS.some((name) => name === customObjectName))
     refuse('NOT_ALLOWED', `must not be ${String(customObjectName)}, which is a standard object`);
   return { ...given, ...(isCustom && { primaryObject: customObjectName }) };
@@ -200,7 +217,7 @@ mutation('createEventDefinition', {
     label: t.string({ required: true, description: '1 to 100 characters.' }),
     name: t.string({
       description:
-        'At most 50 lowercase letters, digits and underscores, a letter first; made from the label when absent.',
+        'The internal name: 1 to 50 lowercase letters, digits and underscores, starting with a letter. When absent, it is generated from the label. It never changes.',
     }),
     description: t.string({ description: 'Free text, at most 10,000 characters.' }),
     propertyDefinitions: t.field({
@@ -211,19 +228,19 @@ mutation('createEventDefinition', {
     primaryObject: t.field({
       type: PrimaryObject,
       defaultValue: 'CONTACT',
-      description: 'The object whose records receive occurrences; never changes.',
+      description: 'The object whose records receive the occurrences. It never changes.',
     }),
     customObjectName: t.string({
       description:
-        'The name of the custom object, for `CUSTOM_OBJECT` alone: a letter, then at most 99 letters, digits or underscores.',
+        'The name of the custom object, required for `CUSTOM_OBJECT` and refused otherwise: a letter, then at most 99 letters, digits or underscores.',
     }),
     customMatchingId: t.field({
       type: CustomMatchingIdInput,
-      description: 'How occurrences find their record without an object id.',
+      description: 'How to find the record of an occurrence without an object id. Not allowed with `NO_OBJECT`.',
     }),
     includeDefaultProperties: t.boolean({
       defaultValue: true,
-      description: 'Whether the definition has the default properties.',
+      description: 'Whether the definition gets the default properties.',
     }),
   }),
   errors: [ConflictError],
@@ -239,13 +256,15 @@ mutation('createEventDefinition', {
 
 mutation('updateEventDefinition', {
   access: updateEventDefinition.access,
-  description: 'Changes the label and description of an event definition; nothing else of it can change.',
+  description: 'Changes the label and description of an event definition. Its other fields never change.',
   schema: updateEventDefinitionInput,
   ids: { eventName: 'EventDefinition' },
   input: (t) => ({
     eventName: t.string({ required: true, description: EVENT_NAME }),
-    label: t.string({ description: '1 to 100 characters; kept when absent.' }),
-    description: t.string({ description: 'Free text; kept when absent, cleared by null.' }),
+    label: t.string({ description: '1 to 100 characters; unchanged when absent.' }),
+    description: t.string({
+      description: 'Free text, at most 10,000 characters; unchanged when absent, cleared by null.',
+    }),
     expectedUpdatedAt: t.field({ type: 'DateTime', description: EXPECTED_UPDATED_AT }),
   }),
   errors: [NotFoundError, ConflictError],
@@ -262,7 +281,7 @@ mutation('updateEventDefinition', {
 mutation('deleteEventDefinition', {
   access: deleteEventDefinition.access,
   description:
-    'Deletes an event definition and its occurrences, which cannot be undone. Its name can never be used again.',
+    'Deletes an event definition and its occurrences. This cannot be undone, and the name can never be used again.',
   schema: eventDefinitionReference,
   ids: { eventName: 'EventDefinition' },
   input: (t) => ({ eventName: t.string({ required: true, description: EVENT_NAME }) }),
@@ -274,7 +293,7 @@ mutation('deleteEventDefinition', {
       resolve: ({ definition }) => toGlobalId('EventDefinition', definition.id),
     }),
     deletedName: t.string({
-      description: 'Its name, which can never be used again.',
+      description: 'Name of the deleted definition, which can never be used again.',
       resolve: ({ definition }) => definition.name,
     }),
   }),

@@ -18,12 +18,12 @@ import {
 import { propertyRow } from '../property-queries.ts';
 import { definitionRow } from '../queries.ts';
 
-/** A property that was created or changed, and its definition. */
+/** Payload with a new or changed property and its definition. */
 const withDefinition =
   (description: string) => (t: PayloadFields<Awaited<ReturnType<typeof updateEventProperty>>>) => ({
     eventDefinition: t.field({
       type: EventDefinition,
-      description: 'The definition that has it.',
+      description: 'The definition of the property.',
       resolve: ({ definition }) => definitionRow(definition),
     }),
     property: t.field({ type: EventProperty, description, resolve: ({ property }) => propertyRow(property) }),
@@ -31,7 +31,7 @@ const withDefinition =
 
 mutation('addEventProperty', {
   access: addEventProperty.access,
-  description: 'Adds a custom property to an event definition, which has at most 50.',
+  description: 'Adds a custom property to an event definition. A definition has at most 50 custom properties.',
   schema: addEventPropertyInput,
   ids: { eventName: 'EventDefinition' },
   input: (t) => ({
@@ -46,15 +46,20 @@ mutation('addEventProperty', {
 mutation('updateEventProperty', {
   access: updateEventProperty.access,
   description:
-    'Changes label, description, and the options of an enumeration. Removing an option keeps it valid for past occurrences.',
+    'Changes the label, the description, and the options of an enumeration. A removed option stays valid for past occurrences.',
   schema: updateEventPropertyInput,
   ids: { eventName: 'EventDefinition' },
   input: (t) => ({
     eventName: t.string({ required: true, description: EVENT_NAME }),
-    name: t.string({ required: true, description: 'Name of the property.' }),
-    label: t.string({ description: '1 to 50 characters; kept when absent.' }),
-    description: t.string({ description: 'Free text; kept when absent, cleared by null.' }),
-    options: t.field({ type: [OptionInput], description: 'All choices of an enumeration; kept when absent.' }),
+    name: t.string({ required: true, description: 'Name of the custom property.' }),
+    label: t.string({ description: '1 to 50 characters; unchanged when absent.' }),
+    description: t.string({
+      description: 'Free text, at most 10,000 characters; unchanged when absent, cleared by null.',
+    }),
+    options: t.field({
+      type: [OptionInput],
+      description: 'All options of an enumeration, 1 to 5,000; unchanged when absent.',
+    }),
     expectedUpdatedAt: t.field({ type: 'DateTime', description: EXPECTED_UPDATED_AT }),
   }),
   errors: [NotFoundError, ConflictError],
@@ -65,16 +70,21 @@ mutation('updateEventProperty', {
 mutation('replaceEventPropertyType', {
   access: replaceEventPropertyType.access,
   description:
-    'Gives a property another type: deletes it and creates it again under its name, in one transaction. Past occurrences keep their values.',
+    'Changes the type of a property: deletes the property and creates it again with the same name, in one transaction. Past occurrences keep their values.',
   schema: replaceEventPropertyTypeInput,
   ids: { eventName: 'EventDefinition' },
   input: (t) => ({
     eventName: t.string({ required: true, description: EVENT_NAME }),
-    name: t.string({ required: true, description: 'Name of the property.' }),
+    name: t.string({ required: true, description: 'Name of the custom property.' }),
     type: t.field({ type: EventPropertyType, required: true, description: 'The new type.' }),
-    label: t.string({ description: '1 to 50 characters; kept when absent.' }),
-    description: t.string({ description: 'Free text; kept when absent, cleared by null.' }),
-    options: t.field({ type: [OptionInput], description: 'For `ENUMERATION`, which needs at least one.' }),
+    label: t.string({ description: '1 to 50 characters; unchanged when absent.' }),
+    description: t.string({
+      description: 'Free text, at most 10,000 characters; unchanged when absent, cleared by null.',
+    }),
+    options: t.field({
+      type: [OptionInput],
+      description: 'Options for the type `ENUMERATION`, 1 to 5,000. Absent or empty for every other type.',
+    }),
     expectedUpdatedAt: t.field({ type: 'DateTime', description: EXPECTED_UPDATED_AT }),
   }),
   errors: [NotFoundError, ConflictError],
@@ -84,19 +94,19 @@ mutation('replaceEventPropertyType', {
 
 mutation('deleteEventProperty', {
   access: deleteEventProperty.access,
-  description: 'Removes a custom property; past occurrences keep their values, and the name may be used again.',
+  description: 'Deletes a custom property. Past occurrences keep their values, and the name can be used again.',
   schema: eventPropertyReference,
   ids: { eventName: 'EventDefinition' },
   input: (t) => ({
     eventName: t.string({ required: true, description: EVENT_NAME }),
-    name: t.string({ required: true, description: 'Name of the property.' }),
+    name: t.string({ required: true, description: 'Name of the custom property.' }),
   }),
   errors: [NotFoundError, ConflictError],
   run: deleteEventProperty,
   payload: (t) => ({
     eventDefinition: t.field({
       type: EventDefinition,
-      description: 'The definition without it.',
+      description: 'The definition without the deleted property.',
       resolve: ({ definition }) => definitionRow(definition),
     }),
     deletedName: t.string({

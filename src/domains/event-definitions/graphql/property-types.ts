@@ -10,26 +10,27 @@ import { displayOrder, isDefault } from '../computed-fields.ts';
 import { FIELD_TYPE_OF, type PropertyOption, type PropertyType } from '../property-types.ts';
 import type { EventPropertyRow } from '../property-queries.ts';
 
-/** The GraphQL types of properties, as they are read and as they are given. */
+/** The GraphQL types of properties, for output and input. */
 
 export const EventPropertyType = builder.enumType('EventPropertyType', {
   description:
-    'Type of the values of a property. A property keeps its type; `replaceEventPropertyType` deletes and recreates it.',
+    'Type of the values of a property. A type never changes; `replaceEventPropertyType` deletes the property and creates it again.',
   values: {
     BOOL: { value: 'bool', description: '`true` or `false`.' },
     DATE: { value: 'date', description: 'A day in UTC: ISO 8601, or a UNIX timestamp in milliseconds at midnight.' },
-    DATETIME: { value: 'datetime', description: 'A moment: ISO 8601, or a UNIX timestamp in milliseconds.' },
+    DATETIME: { value: 'datetime', description: 'A date and time: ISO 8601, or a UNIX timestamp in milliseconds.' },
     ENUMERATION: { value: 'enumeration', description: 'One of the predefined options.' },
-    NUMBER: { value: 'number', description: 'A number with up to one decimal.' },
+    NUMBER: { value: 'number', description: 'A number with at most 15 digits, at most one of them a decimal.' },
     STRING: {
       value: 'string',
-      description: 'Plain text, at most 256 characters; 1,024 when the name contains `url`, `referrer` or `link`.',
+      description:
+        'Plain text of at most 256 characters, or 1,024 when the property name contains `url`, `referrer` or `link`.',
     },
   } satisfies Record<string, { value: PropertyType; description: string }>,
 });
 
 const EventPropertyFieldType = builder.enumType('EventPropertyFieldType', {
-  description: 'How a property is stored and shown; follows from its type.',
+  description: 'How a property is stored and displayed. The type of the property determines it.',
   values: {
     RADIO: { value: 'radio', description: 'For `BOOL`.' },
     DATE: { value: 'date', description: 'For `DATE` and `DATETIME`.' },
@@ -40,71 +41,73 @@ const EventPropertyFieldType = builder.enumType('EventPropertyFieldType', {
 });
 
 const EventPropertyOptionType = builder.objectRef<PropertyOption>('EventPropertyOption').implement({
-  description: 'One choice of an enumeration.',
+  description: 'One option of an enumeration.',
   fields: (t) => ({
-    label: t.exposeString('label', { description: 'What people read.' }),
-    value: t.exposeString('value', { description: 'What occurrences carry; unique within the property.' }),
+    label: t.exposeString('label', { description: 'The text to display.' }),
+    value: t.exposeString('value', { description: 'The value in occurrences; unique within the property.' }),
     displayOrder: t.exposeInt('displayOrder', {
       nullable: true,
-      description:
-        'Where clients show it among the options; null when it was not given. The gateway keeps the order of the list.',
+      description: 'Position for display. Null when none was given. The gateway stores it, but does not sort by it.',
     }),
     hidden: t.boolean({
-      description: 'Whether clients leave it out of select boxes. Occurrences may carry it all the same.',
+      description: 'Whether clients should hide the option in select boxes. Occurrences can still contain it.',
       resolve: ({ hidden }) => hidden ?? false,
     }),
-    description: t.exposeString('description', { nullable: true, description: 'Free text; null when there is none.' }),
+    description: t.exposeString('description', { nullable: true, description: 'Free text. Null when there is none.' }),
   }),
 });
 
 export const EventProperty = nodeType<EventPropertyRow>('EventProperty', {
   description:
-    'A property that occurrences of an event may carry: a default one, the same everywhere, or a custom one. Its definition and its name identify it.',
+    'A property that occurrences of an event can contain. Default properties are the same in all definitions; custom properties belong to one definition. A property is identified by its definition and its name.',
   keyOf: ({ definitionId, name }) => `${definitionId}:${name}`,
   keyColumns: ['definitionId', 'name'],
   load: (context, keys, selected) => readEventProperties(context, keys.flatMap(propertyKeyOf), selected),
   fields: (t) => ({
-    name: t.exposeString('name', { description: 'Internal name, unique within the definition; never changes.' }),
-    label: t.exposeString('label', { description: 'What people read; at most 50 characters.' }),
-    type: t.expose('type', { type: EventPropertyType, description: 'Type of its values.' }),
+    name: t.exposeString('name', {
+      description: 'Internal name of at most 50 characters, unique within the definition. It never changes.',
+    }),
+    label: t.exposeString('label', { description: 'Name to display, at most 50 characters.' }),
+    type: t.expose('type', { type: EventPropertyType, description: 'Type of the values.' }),
     fieldType: t.field({
       type: EventPropertyFieldType,
-      description: 'How it is stored.',
+      description: 'How the property is stored and displayed.',
       extensions: needs<EventPropertyRow>('type'),
       resolve: ({ type }) => FIELD_TYPE_OF[type],
     }),
     description: t.exposeString('description', {
       nullable: true,
-      description: 'Free text; null when there is none.',
+      description: 'Free text of at most 10,000 characters. Null when there is none.',
     }),
     options: t.expose('options', {
       type: [EventPropertyOptionType],
-      description: 'The choices of an enumeration; empty for other types.',
+      description: 'The options of an enumeration, at most 5,000. Empty for other types.',
     }),
     displayOrder: t.int({
-      description: 'Default properties first, then custom ones in order of creation.',
+      description:
+        'Position in the list of properties: default properties first, then custom properties in order of creation.',
       extensions: needs<EventPropertyRow>('position'),
       resolve: displayOrder,
     }),
     isDefault: t.boolean({
-      description: 'Whether it is a default property, which can be neither changed nor deleted.',
+      description: 'Whether this is a default property, which cannot be changed or deleted.',
       extensions: needs<EventPropertyRow>('position'),
       resolve: isDefault,
     }),
     viewerCanUpdate: t.boolean({
-      description: `Whether the caller may change it: a custom property. ${describeAccess(EVENT_DEFINITIONS)}`,
+      description: `Whether the caller can change the property. False for a default property. ${describeAccess(EVENT_DEFINITIONS)}`,
       extensions: needs<EventPropertyRow>('position'),
       resolve: (property, _, { actor }) => !isDefault(property) && hasAccess(actor, EVENT_DEFINITIONS),
     }),
     viewerCanDelete: t.boolean({
-      description: `Whether the caller may delete it: a custom property. ${describeAccess(EVENT_DEFINITIONS)}`,
+      description: `Whether the caller can delete the property. False for a default property. ${describeAccess(EVENT_DEFINITIONS)}`,
       extensions: needs<EventPropertyRow>('position'),
       resolve: (property, _, { actor }) => !isDefault(property) && hasAccess(actor, EVENT_DEFINITIONS),
     }),
-    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was created.' }),
+    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When the property was created.' }),
     updatedAt: t.expose('updatedAt', {
       type: 'DateTime',
-      description: 'When it was last changed; what `expectedUpdatedAt` is compared with.',
+      description: 'When the property last changed. `expectedUpdatedAt` is compared with it.',
     }),
   }),
 });
@@ -115,35 +118,35 @@ function propertyKeyOf(key: string): EventPropertyKey[] {
 }
 
 export const OptionInput = builder.inputType('EventPropertyOptionInput', {
-  description: 'One choice of an enumeration.',
+  description: 'One option of an enumeration.',
   fields: (t) => ({
-    label: t.string({ required: true, description: 'What people read.' }),
+    label: t.string({ required: true, description: 'The text to display, 1 to 1,000 characters.' }),
     value: t.string({
       required: true,
-      description: 'What occurrences carry; 1 to 1000 characters, unique within the property.',
+      description: 'The value in occurrences, 1 to 1,000 characters; unique within the property.',
     }),
-    displayOrder: t.int({ description: 'Where clients show it among the options.' }),
-    hidden: t.boolean({ description: 'Whether clients leave it out of select boxes.' }),
+    displayOrder: t.int({ description: 'Position for display. The gateway stores it, but does not sort by it.' }),
+    hidden: t.boolean({ description: 'Whether clients should hide the option in select boxes.' }),
     description: t.string({ description: 'Free text, at most 10,000 characters.' }),
   }),
 });
 
-/** What a new property takes, alone or with its definition. */
+/** Input fields of a new property, which is created alone or together with its definition. */
 export const newPropertyFields = (t: InputFields) => ({
   label: t.string({ required: true, description: '1 to 50 characters.' }),
   name: t.string({
     description:
-      'At most 50 lowercase letters, digits and underscores, a letter first; made from the label when absent.',
+      'The internal name: 1 to 50 lowercase letters, digits and underscores, starting with a letter. When absent, it is generated from the label. It never changes.',
   }),
-  type: t.field({ type: EventPropertyType, required: true, description: 'Type of its values.' }),
+  type: t.field({ type: EventPropertyType, required: true, description: 'Type of the values.' }),
   description: t.string({ description: 'Free text, at most 10,000 characters.' }),
   options: t.field({
     type: [OptionInput],
-    description: 'For `ENUMERATION`, which needs at least one; at most 5,000. Absent or empty for every other type.',
+    description: 'Options for the type `ENUMERATION`, 1 to 5,000. Absent or empty for every other type.',
   }),
 });
 
 export const PropertyInput = builder.inputType('EventPropertyDefinitionInput', {
-  description: 'A property to create with its definition.',
+  description: 'A property to create together with its definition.',
   fields: newPropertyFields,
 });

@@ -21,18 +21,18 @@ import type { EventPropertyRow } from '../property-queries.ts';
 import { type EventDefinitionRow, propertiesWith } from '../queries.ts';
 
 /** Description of every argument and input field that names a definition. */
-export const EVENT_NAME = 'Name, fully qualified name, or id of the definition.';
+export const EVENT_NAME = 'Name, fully qualified name, or id of the definition; 1 to 255 characters.';
 
 const MatchingRuleType = builder
   .objectRef<{ targetObjectPropertyName: string; eventPropertyName: string }>('PrimaryObjectRule')
   .implement({
-    description: 'How the value of a property finds the record of an occurrence.',
+    description: 'The rule that finds the record of an occurrence by a property value.',
     fields: (t) => ({
       targetObjectPropertyName: t.exposeString('targetObjectPropertyName', {
-        description: 'A unique property of the target object.',
+        description: 'Name of a unique property of the target object.',
       }),
       eventPropertyName: t.exposeString('eventPropertyName', {
-        description: 'The property of this definition with the same value.',
+        description: 'Name of the property of this definition whose value is looked up.',
       }),
     }),
   });
@@ -40,32 +40,32 @@ const MatchingRuleType = builder
 const CustomMatchingIdType = builder
   .objectRef<NonNullable<EventDefinitionRow['customMatchingId']>>('CustomMatchingId')
   .implement({
-    description: 'Links occurrences to records by the value of a property, so that no object id has to be sent.',
+    description: 'Links occurrences to records by the value of a property, so that clients need not send an object id.',
     fields: (t) => ({
-      primaryObjectRule: t.expose('primaryObjectRule', { type: MatchingRuleType, description: 'The rule.' }),
+      primaryObjectRule: t.expose('primaryObjectRule', { type: MatchingRuleType, description: 'The matching rule.' }),
     }),
   });
 
 export const DeletionPreviewType = builder
   .objectRef<{ readonly definition: EventDefinitionRow }>('EventDefinitionDeletionPreview')
   .implement({
-    description: 'What deleting an event definition would delete with it, at present.',
+    description: 'What would be deleted together with an event definition now.',
     fields: (t) => ({
       customPropertyCount: t.int({
-        description: 'Number of custom properties that would be deleted.',
+        description: 'The number of custom properties that would be deleted.',
         extensions: OWN_STATEMENT,
         resolve: async ({ definition: { id } }, _, context, info) =>
           (await resolveBatched({ context, info }, id, countCustomProperties(context))) ?? 0,
       }),
       reservedName: t.string({
-        description: 'The name, which cannot be used again after the deletion.',
+        description: 'The name of the definition, which can never be used again after the deletion.',
         resolve: ({ definition }) => definition.name,
       }),
     }),
   });
 
 export const PrimaryObject = builder.enumType('PrimaryObject', {
-  description: 'The kind of object whose records receive the occurrences of an event.',
+  description: 'The type of object whose records receive the occurrences of an event.',
   values: {
     APPOINTMENT: { description: 'Appointments.' },
     COMPANY: { description: 'Companies.' },
@@ -78,58 +78,63 @@ export const PrimaryObject = builder.enumType('PrimaryObject', {
     PROJECT: { description: 'Projects.' },
     SERVICE: { description: 'Services.' },
     TICKET: { description: 'Tickets.' },
-    NO_OBJECT: { description: 'No records: occurrences are counted and not stored.' },
-    CUSTOM_OBJECT: { description: 'A custom object; `customObjectName` names it.' },
+    NO_OBJECT: { description: 'No records: occurrences are counted, but not stored.' },
+    CUSTOM_OBJECT: { description: 'A custom object, whose name is in `customObjectName`.' },
   } satisfies Record<PrimaryObjectKind, { description: string }>,
 });
 
 type Fields = FieldsOf<EventDefinitionRow>;
 
-/** What the definition is called. */
+/** Fields that name and describe the definition. */
 function nameFields(t: Fields) {
   return {
     name: t.exposeString('name', {
-      description: 'Internal name, unique in the organization, deleted definitions included; never changes.',
+      description:
+        'Internal name of at most 50 characters, unique in the organization, deleted definitions included. It never changes.',
     }),
     fullyQualifiedName: t.string({
-      description: '`pe<organization number>_<name>`; accepted wherever the name is.',
+      description: '`pe<organization number>_<name>`. It is accepted everywhere in place of the name.',
       extensions: needs<EventDefinitionRow>('name'),
       resolve: (row, _, { actor }) => fullyQualifiedName(row, requireOrganization(actor)),
     }),
     objectTypeId: t.string({
-      description: '`6-<number>`, unique over all organizations.',
+      description: 'Object type id of the event, `6-<number>`; unique over all organizations.',
       extensions: needs<EventDefinitionRow>('number'),
       resolve: objectTypeId,
     }),
-    label: t.exposeString('label', { description: 'Name to display; at most 100 characters.' }),
-    description: t.exposeString('description', { nullable: true, description: 'Free text; null when there is none.' }),
+    label: t.exposeString('label', { description: 'Name to display, at most 100 characters.' }),
+    description: t.exposeString('description', {
+      nullable: true,
+      description: 'Free text of at most 10,000 characters. Null when there is none.',
+    }),
   };
 }
 
-/** The object that its occurrences belong to. */
+/** Fields about the object whose records receive the occurrences. */
 function objectFields(t: Fields) {
   return {
     primaryObject: t.field({
       type: PrimaryObject,
-      description: 'The object whose records receive occurrences; never changes.',
+      description: 'The object whose records receive the occurrences. It never changes.',
       extensions: needs<EventDefinitionRow>('primaryObject'),
       resolve: primaryObjectKind,
     }),
     customObjectName: t.string({
       nullable: true,
-      description: 'The name of the custom object; null unless `primaryObject` is `CUSTOM_OBJECT`.',
+      description: 'The name of the custom object. Null unless `primaryObject` is `CUSTOM_OBJECT`.',
       extensions: needs<EventDefinitionRow>('primaryObject'),
       resolve: (row) => (primaryObjectKind(row) === 'CUSTOM_OBJECT' ? row.primaryObject : null),
     }),
     customMatchingId: t.expose('customMatchingId', {
       type: CustomMatchingIdType,
       nullable: true,
-      description: 'How occurrences find their record without an object id; null when an object id must be sent.',
+      description:
+        'How the record of an occurrence is found without an object id. Null when custom matching is not used.',
     }),
   };
 }
 
-/** What its occurrences can carry. */
+/** Fields about the properties of the definition. */
 function propertyFields(t: Fields) {
   return {
     includeDefaultProperties: t.exposeBoolean('includeDefaultProperties', {
@@ -137,7 +142,7 @@ function propertyFields(t: Fields) {
     }),
     properties: t.field({
       type: [EventProperty],
-      description: 'Default properties first, then at most 50 custom ones in order of creation.',
+      description: 'Default properties first, then at most 50 custom properties in order of creation.',
       extensions: {
         ...OWN_STATEMENT,
         ...needs<EventDefinitionRow>('id', 'includeDefaultProperties', 'createdAt'),
@@ -153,22 +158,22 @@ function propertyFields(t: Fields) {
   };
 }
 
-/** What the caller may do with it, and with what effect. */
+/** Fields about the rights of the caller, and the effect of a deletion. */
 function viewerFields(t: Fields) {
   return {
     viewerCanUpdate: t.boolean({
-      description: `Whether the caller may change the definition and its properties. ${describeAccess(EVENT_DEFINITIONS)}`,
+      description: `Whether the caller can change the definition and its properties. ${describeAccess(EVENT_DEFINITIONS)}`,
       extensions: needs<EventDefinitionRow>(),
       resolve: (_, __, { actor }) => hasAccess(actor, EVENT_DEFINITIONS),
     }),
     viewerCanDelete: t.boolean({
-      description: `Whether the caller may delete the definition. ${describeAccess(EVENT_DEFINITIONS)}`,
+      description: `Whether the caller can delete the definition. ${describeAccess(EVENT_DEFINITIONS)}`,
       extensions: needs<EventDefinitionRow>(),
       resolve: (_, __, { actor }) => hasAccess(actor, EVENT_DEFINITIONS),
     }),
     deletionPreview: t.field({
       type: DeletionPreviewType,
-      description: 'What deleting the definition would delete with it.',
+      description: 'What would be deleted together with the definition.',
       extensions: needs<EventDefinitionRow>('id', 'name'),
       resolve: (definition) => ({ definition }),
     }),
@@ -177,7 +182,7 @@ function viewerFields(t: Fields) {
 
 export const EventDefinition = nodeType<EventDefinitionRow>('EventDefinition', {
   description:
-    'The schema of a custom event: something that occurred at a moment in time, such as adding an item to a cart.',
+    'The schema of a custom event. A custom event is something that happened at a certain time, such as adding an item to a cart.',
   keyOf: ({ id }) => id,
   load: (context, keys, selected) => readEventDefinitionsByIds(context, uuidsOf(keys), selected),
   fields: (t) => ({
@@ -189,12 +194,12 @@ export const EventDefinition = nodeType<EventDefinitionRow>('EventDefinition', {
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When the definition was created.' }),
     updatedAt: t.expose('updatedAt', {
       type: 'DateTime',
-      description: 'When its label or description last changed; `expectedUpdatedAt` is compared with it.',
+      description: 'When the label or description last changed. `expectedUpdatedAt` is compared with it.',
     }),
   }),
 });
 
-/** The definition with this id, read together with those of other rows. */
+/** The definition with this id. One statement reads the definitions of all rows of a list. */
 export async function definitionOf(definitionId: string, context: GraphQLContext, info: GraphQLResolveInfo) {
   const selected = selectedColumns<EventDefinitionRow>(info, 'EventDefinition');
   const load = eventDefinitionsById(context, selected);
@@ -205,7 +210,7 @@ export async function definitionOf(definitionId: string, context: GraphQLContext
 builder.objectField(EventProperty, 'eventDefinition', (t) =>
   t.field({
     type: EventDefinition,
-    description: 'The definition that the property belongs to.',
+    description: 'The definition of the property.',
     extensions: { ...OWN_STATEMENT, ...needs<EventPropertyRow>('definitionId') },
     resolve: ({ definitionId }, _, context, info) => definitionOf(definitionId, context, info),
   }),

@@ -23,34 +23,38 @@ import { z } from 'zod';
 
 const ObjectIdentifierType = nodeType<ObjectIdentifierRow>('ObjectIdentifier', {
   description:
-    'A registered value of a unique property, and the record that has it. Custom matching links occurrences by it.',
+    'A value of a unique property, and the record that has it. Custom matching uses it to link occurrences to records.',
   keyOf: ({ id }) => id,
   load: (context, keys, selected) => readObjectIdentifiers(context, uuidsOf(keys), selected),
   fields: (t) => ({
-    databaseId: t.expose('id', { type: 'UUID', description: 'Its id in the database.' }),
+    databaseId: t.expose('id', {
+      type: 'UUID',
+      description: 'The id that identifies the registered value in the database.',
+    }),
     objectType: t.exposeString('objectType', {
-      description: 'The kind of the record, or the name of a custom object.',
+      description: 'The type of the record: a standard object, or the name of a custom object.',
     }),
     propertyName: t.exposeString('propertyName', { description: 'The unique property of the record.' }),
     value: t.exposeString('value', { description: 'The value of the property.' }),
     objectId: t.exposeString('objectId', { description: 'The id of the record.' }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When the value was first registered.' }),
-    updatedAt: t.expose('updatedAt', { type: 'DateTime', description: 'When it was last registered.' }),
+    updatedAt: t.expose('updatedAt', { type: 'DateTime', description: 'When the value was last registered.' }),
   }),
 });
 
 const ObjectIdentifierConnection = connectionType(ObjectIdentifierType, { of: 'registered object identifiers' });
 
 const FilterInput = builder.inputType('ObjectIdentifierFilter', {
-  description: 'Which identifiers to list. All given conditions must be met; an empty list matches nothing.',
+  description:
+    'Conditions on registered identifiers. An identifier is listed when it meets all of them. A condition with an empty list matches nothing.',
   validate: objectIdentifierFilter,
   fields: (t) => ({
-    objectTypes: t.stringList({ description: 'Of records of one of these kinds, at most 100.' }),
-    propertyNames: t.stringList({ description: 'Of one of these properties, at most 100.' }),
-    values: t.stringList({ description: 'With one of these values, at most 100.' }),
-    objectIds: t.stringList({ description: 'Of one of these records, at most 100.' }),
-    createdFrom: t.field({ type: 'DateTime', description: 'First registered at this moment or after it.' }),
-    createdBefore: t.field({ type: 'DateTime', description: 'First registered before this moment.' }),
+    objectTypes: t.stringList({ description: 'Identifiers of records of any of these types, at most 100.' }),
+    propertyNames: t.stringList({ description: 'Identifiers of any of these properties, at most 100.' }),
+    values: t.stringList({ description: 'Identifiers with any of these values, at most 100.' }),
+    objectIds: t.stringList({ description: 'Identifiers of any of these records, at most 100.' }),
+    createdFrom: t.field({ type: 'DateTime', description: 'Identifiers first registered at this time or later.' }),
+    createdBefore: t.field({ type: 'DateTime', description: 'Identifiers first registered before this time.' }),
   }),
 });
 
@@ -58,7 +62,7 @@ const OBJECT_IDENTIFIER_ORDER = orderType<ObjectIdentifierOrderField>('ObjectIde
   of: 'identifiers',
   fields: {
     CREATED_AT: 'When the value was first registered.',
-    VALUE: 'The kind of the record, then the property, then the value.',
+    VALUE: 'Type of the record, then property, then value.',
   },
   otherwise: { field: 'VALUE', direction: 'ASC' },
 });
@@ -67,13 +71,17 @@ builder.objectField(OrganizationType, 'objectIdentifiers', (t) =>
   t.connection(
     {
       type: ObjectIdentifierType,
-      description: 'The identifiers that `registerObjectIdentifiers` has registered.',
+      description:
+        'Identifiers that were registered with `registerObjectIdentifiers`, by type, property and value by default.',
       extensions: {
         ...refusable(READ_IDENTIFIERS, { actingOrganization: true }),
         ...needs<{ id: string }>('id'),
       },
       args: {
-        filter: t.arg({ type: FilterInput, description: 'Which identifiers to list; all when absent.' }),
+        filter: t.arg({
+          type: FilterInput,
+          description: 'Conditions on the identifiers. When absent, all identifiers are listed.',
+        }),
         orderBy: t.arg(OBJECT_IDENTIFIER_ORDER.argument),
       },
       resolve: async ({ id }, { filter, orderBy, ...page }, context, info) => {
@@ -87,7 +95,7 @@ builder.objectField(OrganizationType, 'objectIdentifiers', (t) =>
 );
 
 const IdentifierInput = builder.inputType('ObjectIdentifierInput', {
-  description: 'A value and the record that has it.',
+  description: 'A value of the unique property, and the record that has it.',
   fields: (t) => ({
     value: t.string({ required: true, description: 'Value of the unique property; 1 to 500 characters.' }),
     objectId: t.string({ required: true, description: 'Id of the record; 1 to 255 characters.' }),
@@ -97,20 +105,24 @@ const IdentifierInput = builder.inputType('ObjectIdentifierInput', {
 mutation('registerObjectIdentifiers', {
   access: registerObjectIdentifiers.access,
   description:
-    'Registers which records have which values of a unique property. Custom matching links occurrences by them that are sent from then on.',
+    'Registers which record has which value of a unique property. From then on custom matching uses the values to link new occurrences to records.',
   schema: registerObjectIdentifiersInput,
   input: (t) => ({
-    objectType: t.string({ required: true, description: 'The primary object of the definitions that match by it.' }),
+    objectType: t.string({
+      required: true,
+      description: 'The type of the records: the `primaryObject` of the event definitions; 1 to 100 characters.',
+    }),
     propertyName: t.string({ required: true, description: 'Their `targetObjectPropertyName`.' }),
     identifiers: t.field({
       type: [IdentifierInput],
       required: true,
-      description: '1 to 1,000. A value that is registered already moves to the given record.',
+      description:
+        '1 to 1,000 values with their records. A value that is already registered moves to the given record.',
     }),
   }),
   run: registerObjectIdentifiers,
   payload: (t) => ({
-    registeredCount: t.exposeInt('registeredCount', { description: 'How many were registered.' }),
+    registeredCount: t.exposeInt('registeredCount', { description: 'The number of registered values.' }),
   }),
 });
 
@@ -121,18 +133,18 @@ const withPlainIds = z.preprocess((value) => {
 
 mutation('removeObjectIdentifiers', {
   access: removeObjectIdentifiers.access,
-  description: 'Removes registered identifiers. Occurrences that are stored keep their records.',
+  description: 'Removes registered identifiers. Stored occurrences stay linked to their records.',
   schema: withPlainIds,
   input: (t) => ({
     ids: t.idList({
       required: true,
-      description: 'Ids of 1 to 1,000 identifiers. Those that the organization does not have are ignored.',
+      description: '1 to 1,000 ids of identifiers. Ids that the organization does not have are ignored.',
     }),
   }),
   run: removeObjectIdentifiers,
   payload: (t) => ({
     removedIds: t.idList({
-      description: 'Global ids of the identifiers that were removed.',
+      description: 'Global ids of the removed identifiers, at most 1,000.',
       resolve: ({ removedIds }) => removedIds.map((id) => toGlobalId('ObjectIdentifier', id)),
     }),
   }),

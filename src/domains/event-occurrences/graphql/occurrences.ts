@@ -32,41 +32,41 @@ import {
 import type { EventOccurrenceRow, OccurrenceKey } from '../queries.ts';
 
 const EventOccurrenceType = nodeType<EventOccurrenceRow>('EventOccurrence', {
-  description: 'An occurrence of an event: something that happened at a moment in time.',
+  description: 'An occurrence of an event: something that happened at a certain time.',
   keyOf: ({ definitionId, occurredAt, id }) => `${definitionId}:${Date.parse(occurredAt)}:${id}`,
   keyColumns: ['definitionId', 'occurredAt', 'id'],
   load: (context, keys, selected) => readEventOccurrences(context, keys.flatMap(occurrenceKeyOf), selected),
   fields: (t) => ({
-    databaseId: t.expose('id', { type: 'UUID', description: 'Its id in the database.' }),
+    databaseId: t.expose('id', { type: 'UUID', description: 'The id of the occurrence in the database.' }),
     eventDefinition: t.field({
       type: EventDefinition,
       description: 'The definition of the event that occurred.',
       extensions: { ...OWN_STATEMENT, ...needs<EventOccurrenceRow>('definitionId') },
       resolve: ({ definitionId }, _, context, info) => definitionOf(definitionId, context, info),
     }),
-    occurredAt: t.expose('occurredAt', { type: 'DateTime', description: 'When it occurred.' }),
-    receivedAt: t.expose('receivedAt', { type: 'DateTime', description: 'When it was sent.' }),
+    occurredAt: t.expose('occurredAt', { type: 'DateTime', description: 'When the event occurred.' }),
+    receivedAt: t.expose('receivedAt', { type: 'DateTime', description: 'When the gateway received the occurrence.' }),
     email: t.exposeString('email', {
       nullable: true,
-      description: 'E-mail address of the contact in lower case; null when none was sent.',
+      description: 'E-mail address of the contact, in lower case. Null when none was sent.',
     }),
     utk: t.exposeString('utk', {
       nullable: true,
-      description: 'Token of the visiting contact; null when none was sent.',
+      description: 'Token of the visitor. Null when none was sent.',
     }),
     objectId: t.exposeString('objectId', {
       nullable: true,
       description:
-        'Id of the record that it is linked to, as sent or as found by custom matching; null when there is none.',
+        'Id of the record that the occurrence is linked to: either sent with it, or found by custom matching. Null when it is not linked.',
     }),
     uuid: t.exposeString('uuid', {
       nullable: true,
-      description: 'Deduplication key that it was sent with; null when it had none.',
+      description: 'Deduplication key that was sent. Null when none was sent.',
     }),
     properties: t.field({
       type: 'JSON',
       description:
-        'Values by property name, also of properties that were deleted since. A `DATE` is `YYYY-MM-DD`, a `DATETIME` ISO 8601 in UTC.',
+        'An object of values by property name. Values of properties that were deleted since are included. A `DATE` is `YYYY-MM-DD`, a `DATETIME` is ISO 8601 in UTC.',
       extensions: needs<EventOccurrenceRow>('properties'),
       resolve: ({ properties }) => new RawJson(properties),
     }),
@@ -81,21 +81,21 @@ function occurrenceKeyOf(key: string): OccurrenceKey[] {
 }
 
 const FilterInput = builder.inputType('EventOccurrenceFilter', {
-  description: 'Which occurrences to list. All given conditions must be met.',
+  description: 'Conditions on occurrences. An occurrence is listed when it meets all of them.',
   validate: eventOccurrenceFilter,
   fields: (t) => ({
-    objectId: t.string({ description: 'It is linked to this record; 1 to 255 characters.' }),
+    objectId: t.string({ description: 'Occurrences that are linked to this record; 1 to 255 characters.' }),
     email: t.string({
-      description: 'It was sent with this e-mail address, at most 254 characters; case is ignored.',
+      description: 'Occurrences sent with this e-mail address of at most 254 characters; case is ignored.',
     }),
-    occurredFrom: t.field({ type: 'DateTime', description: 'It occurred at this moment or later.' }),
-    occurredBefore: t.field({ type: 'DateTime', description: 'It occurred before this moment.' }),
+    occurredFrom: t.field({ type: 'DateTime', description: 'Occurrences at this time or later.' }),
+    occurredBefore: t.field({ type: 'DateTime', description: 'Occurrences before this time.' }),
   }),
 });
 
 const EVENT_OCCURRENCE_ORDER = orderType<'OCCURRED_AT'>('EventOccurrence', {
   of: 'event occurrences',
-  fields: { OCCURRED_AT: 'When it occurred.' },
+  fields: { OCCURRED_AT: 'When the event occurred.' },
   otherwise: { field: 'OCCURRED_AT', direction: 'DESC' },
 });
 
@@ -106,9 +106,12 @@ builder.objectField(EventDefinition, 'occurrences', (t) =>
     {
       type: EventOccurrenceType,
       description:
-        'Its occurrences, latest first unless ordered otherwise. Always empty for `NO_OBJECT`, whose occurrences are not stored.',
+        'Occurrences of the event, latest first by default. Always empty for `NO_OBJECT`, whose occurrences are not stored.',
       args: {
-        filter: t.arg({ type: FilterInput, description: 'Which occurrences to list; all when absent.' }),
+        filter: t.arg({
+          type: FilterInput,
+          description: 'Conditions on the occurrences. When absent, all occurrences are listed.',
+        }),
         orderBy: t.arg(EVENT_OCCURRENCE_ORDER.argument),
       },
       extensions: needs<EventDefinitionRow>('id'),
@@ -140,10 +143,10 @@ const DayCountType = builder.objectRef<DayCount>('EventOccurrenceDayCount').impl
 builder.objectField(EventDefinition, 'occurrencesPerDay', (t) =>
   t.field({
     type: [DayCountType],
-    description: 'The number of occurrences on each day in UTC, days without any included; at most 366 days.',
+    description: 'The number of occurrences on each day in UTC, days without occurrences included; at most 366 days.',
     args: {
-      from: t.arg({ type: 'Date', description: 'The first day; 29 days before the last one when absent.' }),
-      until: t.arg({ type: 'Date', description: 'The last day; today when absent.' }),
+      from: t.arg({ type: 'Date', description: 'The first day. When absent, 29 days before the last day.' }),
+      until: t.arg({ type: 'Date', description: 'The last day, which is included. When absent, today.' }),
     },
     validate: occurrenceDaysInput,
     extensions: { ...OWN_STATEMENT, ...needs<EventDefinitionRow>('id') },
@@ -154,7 +157,7 @@ builder.objectField(EventDefinition, 'occurrencesPerDay', (t) =>
 
 builder.objectField(DeletionPreviewType, 'occurrenceCount', (t) =>
   t.int({
-    description: 'Occurrences that would be lost.',
+    description: 'The number of occurrences that would be deleted.',
     extensions: OWN_STATEMENT,
     resolve: async ({ definition: { id } }, _, context, info) =>
       (await resolveBatched({ context, info }, id, countEventOccurrences(context, {}))) ?? 0,
@@ -163,14 +166,14 @@ builder.objectField(DeletionPreviewType, 'occurrenceCount', (t) =>
 
 const MonthlyUsageType = builder.objectRef<MonthlyUsage>('MonthlyOccurrenceUsage').implement({
   description:
-    'How many event occurrences an organization has sent in this calendar month, those of `NO_OBJECT` included.',
+    'How many event occurrences an organization has sent in this calendar month (UTC). Occurrences of `NO_OBJECT` count too.',
   fields: (t) => ({
     month: t.exposeString('month', { description: 'The month in UTC, `YYYY-MM`.' }),
     count: t.expose('count', { type: 'BigInt', description: 'Occurrences sent so far.' }),
     limit: t.expose('limit', {
       type: 'BigInt',
       nullable: true,
-      description: 'How many may be sent; null when there is no limit.',
+      description: 'The maximum for the month. Null when there is no limit.',
     }),
     resetsAt: t.expose('resetsAt', { type: 'DateTime', description: 'When the next month begins.' }),
   }),
@@ -179,7 +182,7 @@ const MonthlyUsageType = builder.objectRef<MonthlyUsage>('MonthlyOccurrenceUsage
 builder.objectField(OrganizationType, 'monthlyOccurrenceUsage', (t) =>
   t.field({
     type: MonthlyUsageType,
-    description: 'Event occurrences sent in this month, and the limit.',
+    description: 'How many event occurrences were sent in this month, and the limit.',
     extensions: {
       ...OWN_STATEMENT,
       ...refusable(READ_USAGE, { actingOrganization: true }),
@@ -196,17 +199,19 @@ const OccurrenceInput = builder.inputType('EventOccurrenceInput', {
       type: 'JSON',
       required: true,
       description:
-        'An object of values by property name, each of the type of its property. Numbers and booleans may be text. Names with the prefix `hs_` mean the default property `svc_` of the same name.',
+        'An object of values by property name. Each value must have the type of its property; numbers and booleans can also be strings. A name with the prefix `hs_` means the default property with the prefix `svc_`.',
     }),
-    email: t.string({ description: 'E-mail address, at most 254 characters; only for the primary object `CONTACT`.' }),
+    email: t.string({
+      description: 'E-mail address of the contact, at most 254 characters; only for the primary object `CONTACT`.',
+    }),
     utk: t.string({
-      description: 'Token of a visitor, at most 255 characters; only for the primary object `CONTACT`.',
+      description: 'Token of the visitor, 1 to 255 characters; only for the primary object `CONTACT`.',
     }),
     objectId: t.string({
       description:
-        'Id of the record, 1 to 255 characters. `CONTACT` needs one of `email`, `utk` and this; other objects need this, unless the definition has a custom matching id. Not for `NO_OBJECT`.',
+        'Id of the record, 1 to 255 characters. Unless the definition has a custom matching id, `CONTACT` requires one of `email`, `utk` and `objectId`, and other objects require `objectId`. Not allowed for `NO_OBJECT`.',
     }),
-    occurredAt: t.field({ type: 'DateTime', description: 'When it occurred; now when absent.' }),
+    occurredAt: t.field({ type: 'DateTime', description: 'When the event occurred. When absent, now.' }),
     uuid: t.string({
       description:
         'Deduplication key, any text of 1 to 255 characters: a repeat for the same definition within a year is ignored.',
@@ -216,7 +221,7 @@ const OccurrenceInput = builder.inputType('EventOccurrenceInput', {
 
 mutation('sendEventOccurrences', {
   access: sendEventOccurrences.access,
-  description: 'Sends occurrences of one or several events. All are accepted or none.',
+  description: 'Sends occurrences of one or more events. Either all of them are accepted or none.',
   schema: sendEventOccurrencesInput,
   input: (t) => ({
     inputs: t.field({ type: [OccurrenceInput], required: true, description: '1 to 500 occurrences.' }),
@@ -225,7 +230,7 @@ mutation('sendEventOccurrences', {
   run: sendEventOccurrences,
   payload: (t) => ({
     acceptedCount: t.exposeInt('acceptedCount', {
-      description: 'How many were given, ignored repeats included.',
+      description: 'The number of occurrences in the input, ignored repeats included.',
     }),
   }),
 });

@@ -6,7 +6,7 @@ export const TypeEnum = builder.enumType('McpServerType', {
     REMOTE: { value: 'remote', description: 'Over Streamable HTTP.' },
     STDIO: {
       value: 'stdio',
-      description: 'By a command, which is stored only: the gateway never runs it.',
+      description: 'By a command. The gateway only stores the command and never runs it.',
     },
   } as const,
 });
@@ -14,8 +14,11 @@ export const TypeEnum = builder.enumType('McpServerType', {
 export const VisibilityEnum = builder.enumType('McpServerVisibility', {
   description: 'Who can see a connection.',
   values: {
-    SHARED: { value: 'shared', description: 'The whole organization; administrators manage the connection.' },
-    PERSONAL: { value: 'personal', description: 'Its owner alone.' },
+    SHARED: {
+      value: 'shared',
+      description: 'All members of the organization can see the connection; administrators manage it.',
+    },
+    PERSONAL: { value: 'personal', description: 'Only its owner can see and manage the connection.' },
   } as const,
 });
 
@@ -24,13 +27,14 @@ export const AuthTypeEnum = builder.enumType('McpServerAuthType', {
   values: {
     OAUTH: {
       value: 'oauth',
-      description: 'With OAuth, by its user. A server that needs no authorization is connected at once.',
+      description:
+        'OAuth authorization code grant: a user authorizes the connection. A server that requires no authorization is connected at once.',
     },
     CLIENT_CREDENTIALS: {
       value: 'client_credentials',
-      description: 'With OAuth, by client id and client secret (RFC 6749, section 4.4).',
+      description: 'OAuth client credentials grant, with client id and client secret (RFC 6749, section 4.4).',
     },
-    STATIC_HEADERS: { value: 'static_headers', description: 'By fixed headers, which are sent with each request.' },
+    STATIC_HEADERS: { value: 'static_headers', description: 'Fixed headers that are sent with each request.' },
   } as const,
 });
 
@@ -40,35 +44,38 @@ export const RegistrationEnum = builder.enumType('McpServerOAuthRegistration', {
     AUTOMATIC: {
       value: 'automatic',
       description:
-        'From a client ID metadata document where the authorization server supports it, else from dynamic client registration.',
+        'A client ID metadata document if the authorization server supports it, otherwise dynamic client registration.',
     },
-    PRE_REGISTERED: { value: 'pre_registered', description: 'The owner registered the client; `clientId` names it.' },
+    PRE_REGISTERED: {
+      value: 'pre_registered',
+      description: 'The owner registered the client at the authorization server; `clientId` is required.',
+    },
   } as const,
 });
 
 export const StatusEnum = builder.enumType('McpServerStatus', {
-  description: 'Whether a connection works, and if not, what is missing.',
+  description: 'Status of an MCP connection.',
   values: {
-    STORED: { description: 'A stdio command, which is stored only.' },
+    STORED: { description: 'A stdio connection. Its command is only stored.' },
     PENDING_AUTHORIZATION: {
       description:
-        'An authorization was started; its user must complete it at the `authorizationUrl` within 10 minutes.',
+        'An authorization was started. The user must complete it at the `authorizationUrl` within 10 minutes.',
     },
     CONNECTED: { description: 'The connection works.' },
-    AUTHORIZATION_REQUIRED: { description: 'Its user must authorize the connection, for the first time or again.' },
+    AUTHORIZATION_REQUIRED: { description: 'The user must authorize the connection, for the first time or again.' },
     UNREACHABLE: {
       description: 'The last request to the server or its authorization server failed. Credentials are kept.',
     },
-    MISCONFIGURED: { description: 'The server refuses the stored configuration or credentials.' },
+    MISCONFIGURED: { description: 'The server refused the stored configuration or credentials.' },
   },
 });
 
 export const NextActionEnum = builder.enumType('McpServerNextAction', {
-  description: 'What to do next, according to the status.',
+  description: 'The next step to make a connection work; it follows from the status.',
   values: {
     NONE: { description: 'Nothing.' },
     COMPLETE_AUTHORIZATION: {
-      description: 'Open the `authorizationUrl`, or authorize again for a new one.',
+      description: 'Open the `authorizationUrl`, or call `authorizeMcpServer` for a new one.',
     },
     AUTHORIZE: { description: 'Call `authorizeMcpServer`.' },
     TEST: { description: 'Call `testMcpServer` when the server is available again.' },

@@ -15,7 +15,7 @@ import { McpServerType } from './types.ts';
 import { ServerInfoType } from './value-types.ts';
 
 const NamedValueInput = builder.inputType('McpNamedValueInput', {
-  description: 'A header or an environment variable.',
+  description: 'Name and value of a header or an environment variable.',
   fields: (t) => ({
     name: t.string({ required: true, description: '1 to 256 characters.' }),
     value: t.string({ required: true, description: 'At most 16384 characters; stored encrypted and never shown.' }),
@@ -26,21 +26,21 @@ const NamedChangeInput = builder.inputType('McpNamedChangeInput', {
   description: 'A change of a header or an environment variable.',
   fields: (t) => ({
     name: t.string({ required: true, description: '1 to 256 characters.' }),
-    value: t.string({ description: 'The new value; null removes it.' }),
+    value: t.string({ description: 'The new value, at most 16384 characters. Null removes the header or variable.' }),
   }),
 });
 
 const StdioInput = builder.inputType('StdioMcpServerInput', {
-  description: 'An MCP server that is started by a command. The command is stored and never run here.',
+  description: 'An MCP server that is started by a command. The gateway only stores the command and never runs it.',
   fields: (t) => ({
     name: t.string({ required: true, description: '1 to 200 characters.' }),
     command: t.string({ required: true, description: '1 to 4096 characters.' }),
-    args: t.stringList({ description: 'At most 100, each at most 8192 characters.' }),
-    env: t.field({ type: [NamedValueInput], description: 'Environment variables.' }),
+    args: t.stringList({ description: 'Arguments of the command: at most 100, each of at most 8192 characters.' }),
+    env: t.field({ type: [NamedValueInput], description: 'Environment variables. The names must be unique.' }),
     visibility: t.field({
       type: VisibilityEnum,
       defaultValue: 'shared',
-      description: 'Who sees it. Only an administrator creates shared ones.',
+      description: 'Who can see the connection. Only administrators can create shared connections.',
     }),
   }),
 });
@@ -49,24 +49,41 @@ const RemoteInput = builder.inputType('RemoteMcpServerInput', {
   description: 'An MCP server that is reached over Streamable HTTP.',
   fields: (t) => ({
     name: t.string({ required: true, description: '1 to 200 characters.' }),
-    serverUrl: t.field({ type: 'URL', required: true, description: 'http(s), without user information and fragment.' }),
-    authType: t.field({ type: AuthTypeEnum, defaultValue: 'oauth', description: 'How it is authorized.' }),
-    clientId: t.string({ description: '1 to 4096 characters; for a client that the owner registered.' }),
-    clientSecret: t.string({ description: '1 to 65536 characters; stored encrypted and never shown.' }),
+    serverUrl: t.field({
+      type: 'URL',
+      required: true,
+      description:
+        'Address of the server: http or https, at most 8192 characters, without user information and fragment.',
+    }),
+    authType: t.field({ type: AuthTypeEnum, defaultValue: 'oauth', description: 'How the server is authorized.' }),
+    clientId: t.string({
+      description:
+        'OAuth client id of a client that the owner registered, 1 to 4096 characters. Required for `CLIENT_CREDENTIALS` and `PRE_REGISTERED`.',
+    }),
+    clientSecret: t.string({
+      description:
+        'OAuth client secret, 1 to 65536 characters; stored encrypted and never shown. Required for `CLIENT_CREDENTIALS`.',
+    }),
     headers: t.field({ type: [NamedValueInput], description: 'For `STATIC_HEADERS`.' }),
-    oauthRegistration: t.field({ type: RegistrationEnum, description: 'For `OAUTH` alone; `AUTOMATIC` when absent.' }),
-    scope: t.string({ description: '1 to 4096 characters: what to ask for; left to the server when absent.' }),
+    oauthRegistration: t.field({
+      type: RegistrationEnum,
+      description: 'Where the OAuth client comes from; only for `OAUTH`. When absent, `AUTOMATIC`.',
+    }),
+    scope: t.string({
+      description:
+        'OAuth scopes to request, separated by spaces; 1 to 4096 characters. When absent, the server decides.',
+    }),
     visibility: t.field({
       type: VisibilityEnum,
       defaultValue: 'shared',
-      description: 'Who sees it. Only an administrator creates shared ones.',
+      description: 'Who can see the connection. Only administrators can create shared connections.',
     }),
   }),
 });
 
 const NAMED_LISTS = new Set(['env', 'headers']);
 
-/** Lists of names and values become the objects that REST takes. A name that is given twice cannot be one. */
+/** Converts lists of names and values to the objects that the schema expects, and refuses a name that is given twice. */
 function withRecords(given: unknown, context: z.RefinementCtx): unknown {
   if (typeof given !== 'object' || given === null) return given;
   return Object.fromEntries(
@@ -76,7 +93,11 @@ function withRecords(given: unknown, context: z.RefinementCtx): unknown {
       const seen = new Set<string>();
       for (const [name] of pairs) {
         if (seen.has(name))
-          context.addIssue({ code: 'custom', path: [field], ...keyRule(name, 'DUPLICATE', 'must not name one twice') });
+          context.addIssue({
+            code: 'custom',
+            path: [field],
+            ...keyRule(name, 'DUPLICATE', 'must not contain a name twice'),
+          });
         seen.add(name);
       }
       return [field, Object.fromEntries(pairs)];
@@ -89,7 +110,7 @@ interface NamedValue {
   readonly value?: string | null;
 }
 
-/** Where a fault of a connection stands among the fields of this API, in which headers and variables are lists. */
+/** Converts the path of a fault to the fields of this API, where headers and variables are lists. */
 function pathInFields({ path, key }: Fault, fields: object | undefined): readonly string[] {
   const [field = '', name = key] = path;
   if (field === 'mcpConnectionId') return ['mcpServerId'];
@@ -100,7 +121,7 @@ function pathInFields({ path, key }: Fault, fields: object | undefined): readonl
 }
 
 const IDS = { mcpServerId: 'McpServer' };
-const id = 'Either id of the connection.';
+const id = '`id` or `databaseId` of the connection.';
 
 /** `mcpServerId` in GraphQL is `mcpConnectionId` in REST. */
 function withConnectionId(given: unknown): unknown {
@@ -114,14 +135,14 @@ const authorizationUrl = {
   type: 'URL',
   nullable: true,
   description:
-    'Where its user authorizes it, to be opened in a browser within 10 minutes; null when that is not needed.',
+    'Address that the user must open in a browser within 10 minutes to authorize the connection. Null when no authorization by a user is needed.',
 } as const;
 
 mutation('createMcpServer', {
   access: createMcpConnection.access,
   callsOut: true,
   description:
-    'Registers an MCP connection. A remote server is spoken to: it is connected, or its authorization begins; when it fails, nothing is left behind.',
+    'Registers an MCP connection. The gateway calls a remote server at once, and either connects or starts an authorization; when the server fails, nothing is stored. Shared connections need the role `ADMIN`.',
   isOneOf: true,
   schema: z.preprocess((given, context) => {
     const { stdio, remote } = given as { stdio?: object; remote?: object };
@@ -134,7 +155,7 @@ mutation('createMcpServer', {
     return fault.path.length === 0 ? [kind] : [kind, ...pathInFields(fault, fields as object)];
   },
   input: (t) => ({
-    stdio: t.field({ type: StdioInput, description: 'A command, which is stored only.' }),
+    stdio: t.field({ type: StdioInput, description: 'A server that is started by a command, which is only stored.' }),
     remote: t.field({ type: RemoteInput, description: 'A remote server.' }),
   }),
   errors: [ConflictError, RemoteFailedError],
@@ -152,7 +173,8 @@ mutation('createMcpServer', {
 mutation('authorizeMcpServer', {
   access: authorizeMcpConnection.access,
   callsOut: true,
-  description: 'Connects a remote connection with what is stored, or begins its authorization.',
+  description:
+    'Connects a remote connection with the stored credentials, or starts a new authorization. Shared connections need the role `ADMIN`.',
   schema: reference,
   ids: IDS,
   pathOf: pathInFields,
@@ -162,7 +184,7 @@ mutation('authorizeMcpServer', {
   payload: (t) => ({
     mcpServer: t.field({
       type: McpServerType,
-      description: 'The connection.',
+      description: 'The connection with its new status.',
       resolve: ({ connection }) => connectionRow(connection),
     }),
     authorizationUrl: t.field({ ...authorizationUrl, resolve: (result) => result.authorizationUrl }),
@@ -172,7 +194,8 @@ mutation('authorizeMcpServer', {
 mutation('testMcpServer', {
   access: testMcpConnection.access,
   callsOut: true,
-  description: 'Asks a remote server whether it answers with what is stored, and notes the outcome in its status.',
+  description:
+    'Tests whether a remote server accepts the stored credentials, and updates the status of the connection.',
   schema: reference,
   ids: IDS,
   pathOf: pathInFields,
@@ -182,7 +205,7 @@ mutation('testMcpServer', {
   payload: (t) => ({
     mcpServer: t.field({
       type: McpServerType,
-      description: 'The connection.',
+      description: 'The connection with its new status.',
       resolve: ({ connection }) => connectionRow(connection),
     }),
     info: t.field({
@@ -196,22 +219,39 @@ mutation('testMcpServer', {
 mutation('updateMcpServer', {
   access: updateMcpConnection.access,
   description:
-    'Changes a connection; the server is not asked. A new `serverUrl` clears all credentials: nothing that was given for one server is shown to another.',
+    'Changes a connection without calling the server. A new `serverUrl` deletes all credentials, so that they are never sent to another server. Shared connections need the role `ADMIN`.',
   schema: z.preprocess((given, context) => withConnectionId(withRecords(given, context)), updateMcpConnectionInput),
   ids: IDS,
   pathOf: pathInFields,
   input: (t) => ({
     mcpServerId: t.id({ required: true, description: id }),
-    name: t.string({ description: '1 to 200 characters; kept when absent.' }),
-    command: t.string({ description: 'For stdio; kept when absent.' }),
-    args: t.stringList({ description: 'For stdio; all of them; kept when absent.' }),
-    env: t.field({ type: [NamedChangeInput], description: 'For stdio: merged by name.' }),
-    serverUrl: t.field({ type: 'URL', description: 'For remote servers; kept when absent.' }),
-    headers: t.field({ type: [NamedChangeInput], description: 'For `STATIC_HEADERS`: merged by name, case ignored.' }),
-    clientId: t.string({ description: 'For `OAUTH` and `CLIENT_CREDENTIALS`; kept when absent.' }),
-    clientSecret: t.string({ description: 'For `OAUTH` and `CLIENT_CREDENTIALS`; kept when absent.' }),
+    name: t.string({ description: '1 to 200 characters; unchanged when absent.' }),
+    command: t.string({ description: 'Only for stdio: 1 to 4096 characters; unchanged when absent.' }),
+    args: t.stringList({
+      description:
+        'Only for stdio: all arguments, at most 100, each of at most 8192 characters; unchanged when absent.',
+    }),
+    env: t.field({
+      type: [NamedChangeInput],
+      description: 'Only for stdio: environment variables to set or remove. Others do not change.',
+    }),
+    serverUrl: t.field({
+      type: 'URL',
+      description: 'Only for remote servers: at most 8192 characters; unchanged when absent.',
+    }),
+    headers: t.field({
+      type: [NamedChangeInput],
+      description: 'Only for `STATIC_HEADERS`: headers to set or remove, by name without case. Others do not change.',
+    }),
+    clientId: t.string({
+      description: 'Only for `OAUTH` and `CLIENT_CREDENTIALS`: 1 to 4096 characters; unchanged when absent.',
+    }),
+    clientSecret: t.string({
+      description: 'Only for `OAUTH` and `CLIENT_CREDENTIALS`: 1 to 65536 characters; unchanged when absent.',
+    }),
     scope: t.string({
-      description: 'What to ask for at the next authorization; kept when absent, left to the server when null.',
+      description:
+        'OAuth scopes to request at the next authorization, 1 to 4096 characters; unchanged when absent. Null lets the server decide.',
     }),
     expectedUpdatedAt: t.field({ type: 'DateTime', description: EXPECTED_UPDATED_AT }),
   }),
@@ -230,7 +270,7 @@ mutation('deleteMcpServer', {
   access: deleteMcpConnection.access,
   callsOut: true,
   description:
-    'Deletes a connection with all its secrets, and revokes its tokens where the authorization server offers that (RFC 7009).',
+    'Deletes a connection with all its secrets, and revokes its tokens if the authorization server supports that (RFC 7009). Shared connections need the role `ADMIN`.',
   schema: reference,
   ids: IDS,
   pathOf: pathInFields,
@@ -239,7 +279,7 @@ mutation('deleteMcpServer', {
   run: async (context, input) => ({ connection: await deleteMcpConnection(context, input) }),
   payload: (t) => ({
     deletedId: t.id({
-      description: 'Global id of the connection that is gone.',
+      description: 'Global id of the deleted connection.',
       resolve: ({ connection }) => toGlobalId('McpServer', connection.id),
     }),
   }),

@@ -17,24 +17,29 @@ import { McpServerType } from './types.ts';
 const McpServerConnection = connectionType(McpServerType, { of: 'MCP connections' });
 
 const FilterInput = builder.inputType('McpServerFilter', {
-  description: 'Which MCP connections to list. All given conditions must be met; an empty list matches nothing.',
+  description:
+    'Conditions on MCP connections. A connection is listed when it meets all of them. A condition with an empty list matches nothing.',
   validate: mcpConnectionFilter,
   fields: (t) => ({
-    types: t.field({ type: [TypeEnum], description: 'Reached in one of these ways.' }),
-    visibilities: t.field({ type: [VisibilityEnum], description: 'With one of these visibilities.' }),
-    search: t.string({
-      description: 'Its name contains this text of at most 200 characters. Case is ignored; `%` and `_` are plain.',
+    types: t.field({ type: [TypeEnum], description: 'Connections of any of these types, at most 100.' }),
+    visibilities: t.field({
+      type: [VisibilityEnum],
+      description: 'Connections with any of these visibilities, at most 100.',
     }),
-    createdFrom: t.field({ type: 'DateTime', description: 'Registered at this moment or after it.' }),
-    createdBefore: t.field({ type: 'DateTime', description: 'Registered before this moment.' }),
+    search: t.string({
+      description:
+        'Connections whose name contains this text of at most 200 characters. Case is ignored; there are no wildcards.',
+    }),
+    createdFrom: t.field({ type: 'DateTime', description: 'Connections created at this time or later.' }),
+    createdBefore: t.field({ type: 'DateTime', description: 'Connections created before this time.' }),
   }),
 });
 
 const MCP_SERVER_ORDER = orderType<McpConnectionOrderField>('McpServer', {
   of: 'MCP connections',
   fields: {
-    NAME: 'What the connection is called.',
-    CREATED_AT: 'Time of registration.',
+    NAME: 'Name of the connection.',
+    CREATED_AT: 'Time of creation.',
     UPDATED_AT: 'Time of the last change.',
   },
   otherwise: { field: 'NAME', direction: 'ASC' },
@@ -44,9 +49,13 @@ builder.objectField(OrganizationType, 'mcpServers', (t) =>
   t.connection(
     {
       type: McpServerType,
-      description: 'Its MCP connections that the caller may see, by name: the shared ones and their own personal ones.',
+      description:
+        'MCP connections that the caller can see, by name by default: the shared connections of the organization and their own personal ones.',
       args: {
-        filter: t.arg({ type: FilterInput, description: 'Which ones; all when absent.' }),
+        filter: t.arg({
+          type: FilterInput,
+          description: 'Conditions on the connections. When absent, all connections are listed.',
+        }),
         orderBy: t.arg(MCP_SERVER_ORDER.argument),
       },
       extensions: {
@@ -69,9 +78,9 @@ builder.queryField('mcpServer', (t) =>
   t.field({
     type: McpServerType,
     nullable: true,
-    description: 'One MCP connection; null when there is none that the caller may see.',
+    description: 'One MCP connection. Null when the caller can see no such connection.',
     extensions: { ...OWN_STATEMENT, ...refusable(readMcpConnections.access) },
-    args: { id: t.arg.id({ required: true, description: 'Either id of the connection.' }) },
+    args: { id: t.arg.id({ required: true, description: '`id` or `databaseId` of the connection.' }) },
     resolve: async (_, { id }, context, info) => {
       const keys = uuidsOf([String(keyFromId('McpServer', id))]);
       const selected = selectedColumns<McpConnectionRow>(info, 'McpServer');
@@ -84,28 +93,28 @@ type Changed = Extract<McpConnectionChange, { connection: unknown }>;
 type Deleted = Extract<McpConnectionChange, { deletedId: unknown }>;
 
 const ChangedType = builder.objectRef<Changed>('McpServerChanged').implement({
-  description: 'An MCP connection has changed, or is as it was when the subscription began.',
+  description: 'The state of an MCP connection when the subscription begins, and after each change.',
   fields: (t) => ({
     mcpServer: t.field({
       type: McpServerType,
-      description: 'The connection as it is now.',
+      description: 'The connection in its current state.',
       resolve: ({ connection }) => connection,
     }),
   }),
 });
 
 const DeletedType = builder.objectRef<Deleted>('McpServerDeleted').implement({
-  description: 'An MCP connection was deleted. It is the last event of the subscription.',
+  description: 'An MCP connection was deleted. This is the last event of the subscription.',
   fields: (t) => ({
     deletedId: t.id({
-      description: 'Global id of the connection that is gone.',
+      description: 'Global id of the deleted connection.',
       resolve: ({ deletedId }) => toGlobalId('McpServer', deletedId),
     }),
   }),
 });
 
 const ChangeType = builder.unionType('McpServerChange', {
-  description: 'What has happened to an MCP connection that is followed.',
+  description: 'An event of the subscription `mcpServerChanged`.',
   types: [ChangedType, DeletedType],
   resolveType: (change) => ('deletedId' in change ? DeletedType : ChangedType),
 });
@@ -113,8 +122,8 @@ const ChangeType = builder.unionType('McpServerChange', {
 builder.subscriptionField('mcpServerChanged', (t) =>
   t.field({
     type: ChangeType,
-    description: `Follows an MCP connection: as it is now, then each time it has changed, such as when its user has completed the authorization. Several changes in quick succession may come as one. Ends once it is deleted. ${describeAccess(READ_MCP_CONNECTIONS)} Ends with an error when the caller may no longer read connections.`,
-    args: { mcpServerId: t.arg.id({ required: true, description: 'Either id of the connection.' }) },
+    description: `Sends the current state of an MCP connection, and then its state after each change, such as a completed authorization. Several changes in quick succession can be sent as one. Ends when the connection is deleted. ${describeAccess(READ_MCP_CONNECTIONS)} Ends with an error when the caller loses the right to read connections.`,
+    args: { mcpServerId: t.arg.id({ required: true, description: '`id` or `databaseId` of the connection.' }) },
     subscribe: (_, { mcpServerId }, context) => {
       const [mcpConnectionId] = uuidsOf([String(keyFromId('McpServer', mcpServerId))]);
       if (!mcpConnectionId) throw new NotFoundError('MCP connection not found');

@@ -5,7 +5,7 @@ import { authorizationFields, identityFields, serverFields, statusFields, viewer
 
 export const McpServerType = nodeType<McpConnectionRow>('McpServer', {
   description:
-    'An MCP connection: a registered MCP server, and how it is connected and authorized. Secrets are never shown, only their names.',
+    'An MCP connection: a registered MCP server with its configuration, authorization and status. Names of secrets are shown, their values never.',
   keyOf: ({ id }) => id,
   load: (context, keys, selected) => readMcpConnections(context, uuidsOf(keys), selected),
   fields: (t) => ({

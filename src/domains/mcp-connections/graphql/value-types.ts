@@ -1,37 +1,37 @@
 import { builder } from '../../../core/graphql/builder.ts';
 import type { ServerInfo, Tool } from '../remote/client.ts';
 
-/** What a live server answers. */
+/** Types for answers of MCP servers. */
 
 export const ToolType = builder.objectRef<Tool>('McpTool').implement({
   description:
-    'A tool, as the live server describes it. Its texts come from that server: do not trust them more than the server.',
+    'A tool as the server describes it. The texts come from the server, so trust them no more than the server.',
   fields: (t) => ({
-    name: t.exposeString('name', { description: 'The name that the tool is called by.' }),
+    name: t.exposeString('name', { description: 'The name for calls of the tool.' }),
     title: t.exposeString('title', {
       nullable: true,
-      description: 'Name to display; null when the server gives none.',
+      description: 'Name to display. Null when the server gives none.',
     }),
     description: t.exposeString('description', {
       nullable: true,
-      description: 'What the tool does; null when the server gives none.',
+      description: 'What the tool does. Null when the server gives no description.',
     }),
     inputSchema: t.field({
       type: 'JSON',
-      description: 'JSON Schema of its arguments.',
+      description: 'JSON Schema of the arguments of the tool.',
       resolve: ({ inputSchema }) => inputSchema,
     }),
   }),
 });
 
 export const ServerInfoType = builder.objectRef<ServerInfo>('McpServerInfo').implement({
-  description: 'The name and versions that a server answers with when a connection to it is opened.',
+  description: 'Name and versions of an MCP server, as the server gives them.',
   fields: (t) => ({
-    name: t.exposeString('name', { description: 'Its name.' }),
-    version: t.exposeString('version', { description: 'Its version.' }),
+    name: t.exposeString('name', { description: 'Name of the server.' }),
+    version: t.exposeString('version', { description: 'Version of the server.' }),
     protocolVersion: t.exposeString('protocolVersion', {
       nullable: true,
-      description: 'The negotiated revision of the Model Context Protocol; null when it is not known.',
+      description: 'The negotiated revision of the Model Context Protocol. Null when it is unknown.',
     }),
   }),
 });

@@ -17,7 +17,7 @@ import type { Outbound, OutboundWork } from '../../../core/outbound/outbound.ts'
 import type { AuthorizationServer, OAuthClient } from './client.ts';
 import { explainRemote } from '../remote/errors.ts';
 
-/** The requests of the Model Context Protocol's authorization specification. They store nothing; each failure is a 502 with its cause. */
+/** The requests of the MCP authorization specification. Nothing is stored here. Every failure is a 502 that names the cause. */
 
 const WHO = 'the authorization server';
 
@@ -35,7 +35,7 @@ const KEPT = [
   'client_id_metadata_document_supported',
 ] as const;
 
-/** Finds the authorization server of an MCP server (RFC 9728, then RFC 8414 or OpenID Connect Discovery), whose metadata must name itself as issuer. */
+/** Finds the authorization server of an MCP server (RFC 9728, then RFC 8414 or OpenID Connect Discovery). Its metadata must name itself as issuer. */
 export async function discover(
   work: OutboundWork,
   serverUrl: string,
@@ -48,7 +48,7 @@ export async function discover(
     );
     if (!authorizationServerMetadata)
       throw new RemoteFailedError(
-        'the MCP server asks for authorization, but its authorization server publishes no metadata (RFC 8414)',
+        'the MCP server requires authorization, but its authorization server publishes no metadata (RFC 8414)',
       );
     const own = resourceUrlFromServerUrl(serverUrl);
     if (
@@ -68,11 +68,11 @@ export async function discover(
       scopesSupported: resourceMetadata?.scopes_supported?.join(' ') || null,
     };
   } catch (error) {
-    throw explainRemote(error, 'the discovery of the authorization server');
+    throw explainRemote(error, 'discovery of the authorization server');
   }
 }
 
-/** @throws RemoteFailedError when the server does not announce PKCE with S256, which the MCP specification makes a condition. */
+/** @throws RemoteFailedError when the server does not announce PKCE with S256, which the MCP specification requires. */
 export function requirePkce({ metadata }: AuthorizationServer): void {
   if (!metadata.code_challenge_methods_supported?.includes('S256')) {
     throw new RemoteFailedError(
@@ -82,8 +82,9 @@ export function requirePkce({ metadata }: AuthorizationServer): void {
 }
 
 /**
- * Which scope to ask for: its owner's; else the server's challenge; else what the resource supports; with what a step-up asks for. Where the
- * owner leaves it to the server, `offline_access` is asked for too when offered, since without it many servers give no refresh token.
+ * Chooses the scope to request: the owner's, else the one of the server's challenge, else the supported scopes of the resource. A step-up adds
+ * the scope that it requires. Unless the owner gave a scope, `offline_access` is added when the server supports it, because many servers issue
+ * no refresh token without it.
  */
 export function chooseScope(
   server: AuthorizationServer,
@@ -94,7 +95,7 @@ export function chooseScope(
   return wanted === null && scope !== undefined && offersOffline ? computeScopeUnion(scope, 'offline_access') : scope;
 }
 
-/** The address to send the user to, with PKCE. It is http(s) and, like every address that comes from outside, public. */
+/** Builds the authorization URL with PKCE. Like every URL from another server, it must be http(s) and public. */
 export async function begin(
   outbound: Outbound,
   server: AuthorizationServer,
@@ -117,7 +118,7 @@ export async function begin(
   }
 }
 
-/** Redeems a code. The answer's `iss` is checked first (RFC 9207). @throws RemoteFailedError. */
+/** Exchanges an authorization code for tokens, after checking `iss` (RFC 9207). @throws RemoteFailedError. */
 export async function exchange(
   work: OutboundWork,
   server: AuthorizationServer,
@@ -146,7 +147,7 @@ export async function exchange(
   }
 }
 
-/** Refreshes; errors come as they are, because what they mean for the stored tokens differs. */
+/** Refreshes tokens. Errors are not translated, because the caller decides by their kind what happens to the stored tokens. */
 export function refresh(
   work: OutboundWork,
   { url, metadata, resource }: AuthorizationServer,
@@ -162,7 +163,7 @@ export function refresh(
   });
 }
 
-/** The client credentials grant (RFC 6749, section 4.4); errors come as they are. */
+/** The client credentials grant (RFC 6749, section 4.4). Errors are not translated. */
 export function fetchClientToken(
   work: OutboundWork,
   server: AuthorizationServer,
@@ -180,8 +181,8 @@ export function fetchClientToken(
 }
 
 /**
- * Revokes a token where the server offers that (RFC 7009).
- * @returns whether there is nothing more to do: false when the server did not answer, or failed.
+ * Revokes a token if the server supports that (RFC 7009).
+ * @returns false when the revocation must be retried, because the server did not answer or failed.
  */
 export async function revoke(
   work: OutboundWork,

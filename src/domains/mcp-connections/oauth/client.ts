@@ -2,32 +2,32 @@ import { type AuthorizationServerMetadata, registerClient } from '@modelcontextp
 import type { OutboundWork } from '../../../core/outbound/outbound.ts';
 import { MisconfiguredError, explainRemote } from '../remote/errors.ts';
 
-/** As whom we come to an authorization server. */
+/** OAuth clients of the gateway at authorization servers. */
 
-/** What is kept of an authorization server's metadata (RFC 8414) and of the resource's (RFC 9728). */
+/** The stored part of the metadata of an authorization server (RFC 8414) and of a resource (RFC 9728). */
 export interface AuthorizationServer {
   readonly url: string;
   readonly issuer: string;
   readonly metadata: AuthorizationServerMetadata;
   /** The resource indicator (RFC 8707). */
   readonly resource: string;
-  /** What to ask for when its owner does not say. */
+  /** Scopes to request when the owner gave none. */
   readonly scopesSupported: string | null;
 }
 
-/** A client of one authorization server; never shown to another. */
+/** A client of one authorization server. Its credentials are never sent to another. */
 export interface OAuthClient {
   readonly issuer: string;
   readonly client_id: string;
   readonly client_secret?: string | undefined;
-  /** Epoch seconds; 0 or absent for never (RFC 7591, section 3.2.1). */
+  /** Seconds since 1970; 0 or absent means never (RFC 7591, section 3.2.1). */
   readonly client_secret_expires_at?: number | undefined;
   readonly token_endpoint_auth_method?: string | undefined;
-  /** The redirect URI it was registered with; absent for a client that its owner registered. */
+  /** The redirect URI of the registration; absent for a client that the owner registered. */
   readonly redirect_uri?: string | undefined;
 }
 
-/** The client that the tokens were given to; credentials of one issuer are never shown to another. */
+/** The client that the tokens were issued to. Credentials of one issuer are never sent to another. */
 export function clientOf(
   { clientId }: { readonly clientId?: string | null | undefined },
   server: AuthorizationServer | null | undefined,
@@ -42,9 +42,9 @@ export function clientOf(
 export interface ClientChoice {
   /** The client that the owner registered, if any. */
   readonly given: { readonly clientId: string; readonly clientSecret: string | undefined } | undefined;
-  /** The issuer that the given client has been used with before. */
+  /** The issuer that the given client was used with before. */
   readonly givenFor: string | undefined;
-  /** The client of an earlier registration. */
+  /** The client of an earlier dynamic registration. */
   readonly stored: OAuthClient | undefined;
   readonly redirectUri: string;
   readonly clientMetadataUrl: string;
@@ -53,8 +53,8 @@ export interface ClientChoice {
 }
 
 /**
- * A client for the server, in the order of the specification: the owner's own; the client id metadata document; the
- * one that was registered with this issuer before; dynamic registration (RFC 7591).
+ * Chooses a client in the order of the specification: the owner's client; the client id metadata document; the client
+ * that was registered with this issuer before; dynamic registration (RFC 7591).
  */
 export async function chooseClient(
   work: OutboundWork,
@@ -66,7 +66,7 @@ export async function chooseClient(
   if (given) {
     if (givenFor !== undefined && givenFor !== issuer) {
       throw new MisconfiguredError(
-        'the MCP server now names another authorization server than the one that the client credentials belong to; update the connection if that is right',
+        'the MCP server now names another authorization server than the one that the client credentials are for; if that is correct, update the clientId of the connection',
       );
     }
     return { issuer, client_id: given.clientId, client_secret: given.clientSecret };
@@ -78,7 +78,7 @@ export async function chooseClient(
     return stored;
   if (!metadata.registration_endpoint) {
     throw new MisconfiguredError(
-      'the authorization server offers no registration of clients; register one there and give its clientId',
+      'the authorization server does not support client registration; register a client there and give its clientId',
     );
   }
   try {
@@ -106,7 +106,7 @@ function isExpired({ client_secret_expires_at: expiresAt }: OAuthClient, now: Da
   return expiresAt !== undefined && expiresAt !== 0 && expiresAt * 1000 <= now.getTime();
 }
 
-/** Metadata of this client (RFC 7591, section 2). It can keep a secret, so it takes one where the server knows how. */
+/** Metadata of this client (RFC 7591, section 2). It uses a client secret if the server supports that. */
 export function clientMetadata(redirectUri: string, metadata?: AuthorizationServerMetadata) {
   const supported = metadata?.token_endpoint_auth_methods_supported ?? ['client_secret_basic'];
   const method = ['client_secret_basic', 'client_secret_post', 'none'].find((one) => supported.includes(one)) ?? 'none';

@@ -9,22 +9,22 @@ import { hashState } from '../remote/connect.ts';
 import { type Callback, type CallbackResult, UNKNOWN, completeAuthorization } from './operations.ts';
 
 /**
- * An authorization link belongs to the user who asked for it. Otherwise somebody could send their own link to another person, whose tokens
- * would then be stored on the sender's connection. So the callback completes at once only in a browser that is signed in as that user;
- * elsewhere it shows whose connection it is, and completes when that page has been confirmed.
+ * An authorization link belongs to the user who requested it. Otherwise a user could send their link to another person, whose tokens would then
+ * be stored on the sender's connection. The callback therefore completes at once only in a browser that is signed in as that user. In other
+ * browsers it first shows whose connection it is, and completes when the person confirms.
  */
 
-/** What is shown before an authorization is completed. */
+/** The facts that the confirmation page shows. */
 export interface AskedAuthorization {
   readonly organization: string;
   readonly connection: string;
   /** Origin of the MCP server. */
   readonly server: string;
-  /** Who asked for the authorization. */
+  /** The user who requested the authorization. */
   readonly user: string;
 }
 
-/** What came of it, or what has to be confirmed first. */
+/** The result of the callback, or the facts to confirm first. */
 export type CallbackAnswer =
   | CallbackResult
   | { readonly kind: 'unconfirmed'; readonly asked: AskedAuthorization; readonly confirmation: string };
@@ -42,7 +42,7 @@ const askedBy = (stateHash: Buffer, at: string) =>
     .where('a.state_hash', '=', stateHash)
     .where('a.expires_at', '>', at);
 
-/** Answers the browser that comes back from the authorization server. A refusal needs no confirmation: nothing is stored. */
+/** Answers the redirect from the authorization server. A refused authorization needs no confirmation, because nothing is stored. */
 export async function answerCallback(context: PublicContext, callback: Callback): Promise<CallbackAnswer> {
   if (callback.code === undefined) return completeAuthorization(context, callback);
   const found = await context.sql.primary.first(askedBy(hashState(callback.state), context.now().toISOString()));
@@ -59,15 +59,15 @@ export async function answerCallback(context: PublicContext, callback: Callback)
 }
 
 /**
- * Completes an authorization whose page has been confirmed. The confirmation serves once, because the authorization does; nobody can make one
- * but this gateway, for what it has shown.
+ * Completes an authorization that was confirmed on the page. The confirmation is encrypted by the gateway, so it cannot be forged, and works
+ * only once, because the authorization does.
  */
 export async function confirmAuthorization(context: PublicContext, confirmation: string): Promise<CallbackResult> {
   const callback = await openCallback(context, confirmation);
   return callback ? completeAuthorization(context, callback) : UNKNOWN;
 }
 
-/** Ends an authorization that the person in front of the page does not want to complete. */
+/** Ends an authorization that was declined on the page. */
 export async function declineAuthorization(context: PublicContext, confirmation: string): Promise<CallbackResult> {
   const callback = await openCallback(context, confirmation);
   if (!callback) return UNKNOWN;

@@ -24,13 +24,13 @@ import { noteFailure } from '../remote/session.ts';
 import { AUTHORIZATION_LIFETIME_MS, topicOf } from '../status.ts';
 import { usableToken } from './token-refresh.ts';
 
-/** What creating and authorizing answer: the address is null unless its user has to authorize it. */
+/** Result of creating or authorizing a connection. `authorizationUrl` is null unless a user must authorize it. */
 export interface ConnectionResult {
   readonly connection: McpConnection;
   readonly authorizationUrl: string | null;
 }
 
-/** Writes down what came of connecting. Part of the caller's transaction. @returns the address where the user authorizes, if that is needed. */
+/** Stores the outcome of connecting, in the caller's transaction. @returns the authorization URL, or null when none is needed. */
 export async function saveOutcome(
   context: WorkContext,
   connection: McpConnection,
@@ -69,7 +69,7 @@ export async function saveOutcome(
   if (client.redirect_uri !== undefined) await storeRegistration(em, secrets, connection, client);
   connection.authorizationServer = server;
   connection.challengedScope = stepUpScope ?? null;
-  connection.stop('PENDING_AUTHORIZATION', 'its user has to complete the authorization', at, expiresAt);
+  connection.stop('PENDING_AUTHORIZATION', 'the user must complete the authorization', at, expiresAt);
   return authorizationUrl;
 }
 
@@ -80,21 +80,24 @@ async function forgetPendingOf(em: EntityManager, connection: McpConnection): Pr
 }
 
 /**
- * Connects a remote connection with its credentials, or begins its authorization anew.
- * @throws ConflictError for stdio; RemoteFailedError; the connection's status then has the same reason.
+ * Connects a remote connection with its credentials, or starts a new authorization.
+ * @throws ConflictError for stdio; RemoteFailedError, whose reason is then also in the status of the connection.
  */
 export const authorizeMcpConnection = guarded(
   WRITE_MCP_CONNECTIONS,
   async (context: OperationContext, { mcpConnectionId }: McpConnectionReference): Promise<ConnectionResult> => {
     const connection = await loadManaged(context.em.fork(), context.actor, mcpConnectionId);
     if (connection.type === 'stdio')
-      throw new ConflictError('WRONG_STATE', 'a stdio connection is only stored; there is nothing to authorize');
+      throw new ConflictError('WRONG_STATE', 'a stdio connection is only stored and cannot be authorized');
     const outcome = await reconnect(context, connection);
     const save = write(
       async (inner, { mcpConnectionId: id }: McpConnectionReference) => {
         const locked = await loadManaged(inner.em, inner.actor, id, { lock: true });
         if (locked.serverUrl !== connection.serverUrl || locked.clientId !== connection.clientId)
-          throw new ConflictError('CHANGED_MEANWHILE', 'the MCP connection was changed meanwhile; authorize it again');
+          throw new ConflictError(
+            'CHANGED_MEANWHILE',
+            'the MCP connection was changed at the same time; authorize it again',
+          );
         return { connection: locked, authorizationUrl: await saveOutcome(inner, locked, outcome, inner.actor) };
       },
       { access: WRITE_MCP_CONNECTIONS, operation: 'authorizeMcpConnection', target: (to) => targetOf(to.connection) },
@@ -107,7 +110,7 @@ export const authorizeMcpConnection = guarded(
 
 async function reconnect(context: OperationContext, connection: McpConnection): Promise<Outcome> {
   try {
-    // An authorization that has ended shows itself as a missing token; a server that cannot be reached for a refresh does not matter yet.
+    // Without a token, a new authorization is started. A failed refresh is ignored here: connecting shows whether the server works.
     const token = await usableToken(context, connection.id).catch(ignoreRemoteFailure);
     const credentials = await readCredentials(context.em.fork(), context.secrets, connection.id);
     const serves = token && credentials.tokens && !needsStepUp(connection);
@@ -118,7 +121,7 @@ async function reconnect(context: OperationContext, connection: McpConnection): 
   }
 }
 
-/** A token that is known not to reach far enough is not shown again; it stays until a better one is there. */
+/** Whether the token lacks a required scope. Such a token is not used again, but stays stored until a new one arrives. */
 function needsStepUp({ challengedScope, grantedScopes }: McpConnection): boolean {
   return challengedScope?.split(' ').some((scope) => !grantedScopes?.includes(scope)) ?? false;
 }
@@ -127,17 +130,17 @@ function ignoreRemoteFailure(error: unknown): undefined {
   if (!(error instanceof DomainError) || error.kind !== 'remoteFailed') throw error;
 }
 
-/** What the browser brings back from the authorization server (RFC 6749, section 4.1.2; RFC 9207). */
+/** Parameters of the authorization response (RFC 6749, section 4.1.2; RFC 9207). */
 export interface Callback {
   readonly state: string;
   readonly code: string | undefined;
   readonly error: string | undefined;
   readonly iss: string | undefined;
-  /** Whether the person who was asked to confirm it has declined. */
+  /** Whether the authorization was declined on the confirmation page. */
   readonly isDeclined?: boolean;
 }
 
-/** What the user reads. Nothing of it comes from the address that was opened. */
+/** The result that the user sees. It contains nothing from the URL that was opened. */
 export type CallbackResult =
   | { readonly kind: 'connected'; readonly name: string }
   | { readonly kind: 'failed'; readonly name: string | null; readonly reason: string };
@@ -146,22 +149,22 @@ export const UNKNOWN: CallbackResult = {
   kind: 'failed',
   name: null,
   reason:
-    'This authorization is not known: it was completed already, replaced by a newer one, or took longer than 10 minutes.',
+    'This authorization is unknown: it was already completed, was replaced by a newer one, or took longer than 10 minutes.',
 };
 
-/** The callback has no actor; whoever began the authorization is written down with it. */
+/** The callback has no actor. The user is stored with the pending authorization. */
 type CallbackContext = WorkContext & Pick<OperationContext, 'requestId' | 'requestIdOrigin'>;
 
 interface Taken extends PendingSecret {
   readonly connection: McpConnection;
   readonly redirectUri: string;
-  /** The API key of the request that began it. */
+  /** API key of the request that started the authorization. */
   readonly keyId: ApiKeyId | null;
 }
 
 /**
- * Completes an authorization. The `state` is the credential: it serves once, for 10 minutes, for the connection, user and issuer it was made
- * for. The code is exchanged, the server is connected to, and the outcome is written down.
+ * Completes an authorization: exchanges the code, connects to the server, and stores the outcome. The `state` is the credential; it is valid
+ * once, for 10 minutes, and only for its connection, user and issuer.
  */
 export async function completeAuthorization(context: CallbackContext, callback: Callback): Promise<CallbackResult> {
   const taken = await take(context, callback.state);
@@ -184,7 +187,7 @@ export async function completeAuthorization(context: CallbackContext, callback: 
   }
 }
 
-/** Takes the authorization out of the table: of callbacks at the same time one gets it. */
+/** Deletes the pending authorization and returns it. Of concurrent callbacks only one gets it. */
 async function take({ em, secrets, now }: WorkContext, state: string): Promise<Taken | undefined> {
   return em.fork().transactional(async (transaction) => {
     const row = await transaction
@@ -206,19 +209,19 @@ async function take({ em, secrets, now }: WorkContext, state: string): Promise<T
       new Date(row.expires_at) > now() &&
       connection.authorizationServer?.issuer === row.issuer;
     if (!isGood || !(await mayStillManage(transaction, connection, row.user_id))) return undefined;
-    connection.stop('AUTHORIZATION_REQUIRED', 'the authorization was begun, but not completed', now());
+    connection.stop('AUTHORIZATION_REQUIRED', 'the authorization was started, but not completed', now());
     return { ...pending, connection, redirectUri: row.redirect_uri, keyId: row.key_id };
   });
 }
 
-/** Whoever began it may have left the organization, or lost the role, since then. */
+/** The user may have left the organization or lost the role since the authorization was started. */
 async function mayStillManage(em: EntityManager, connection: McpConnection, userId: UserId): Promise<boolean> {
   const membership = await em.findOne(Membership, { organization: connection.organization.id, user: userId });
   if (!membership) return false;
   return connection.visibility === 'shared' ? membership.role === 'admin' : connection.owner?.id === userId;
 }
 
-/** The authorization failed for good; what the connection had before is gone, too. @returns the reason. */
+/** Records that the authorization failed. Earlier credentials of the connection are not restored. @returns the reason. */
 async function fail({ em, now, notifier }: WorkContext, connection: McpConnection, error: unknown): Promise<string> {
   if (!(error instanceof DomainError)) throw error;
   await em
@@ -237,14 +240,14 @@ async function redeem(
 ): Promise<OAuthTokens> {
   const server = connection.authorizationServer;
   if (!server) throw notFound('MCP connection');
-  if (isDeclined) throw new DomainError('remoteFailed', 'it was declined before it was completed');
+  if (isDeclined) throw new DomainError('remoteFailed', 'the authorization was declined');
   if (code === undefined) {
     validateIssuer(server, iss);
     throw new DomainError(
       'remoteFailed',
       error !== undefined && /^[a-z_]{1,60}$/.test(error)
         ? `the authorization server refused: ${error}`
-        : 'the authorization server gave no code',
+        : 'the authorization server returned no code',
     );
   }
   return exchange(context.outbound.begin(), server, client, { code, iss, codeVerifier, redirectUri });
@@ -263,13 +266,13 @@ function validateIssuer(
   } catch (error) {
     throw new DomainError(
       'remoteFailed',
-      'the answer comes from another issuer than the one that was asked (RFC 9207)',
+      'the response names another issuer than the authorization server that was asked (RFC 9207)',
       { cause: error },
     );
   }
 }
 
-/** Stores the tokens before they are used, unless the connection was changed or deleted meanwhile. */
+/** Stores the tokens before they are used, unless the connection was changed or deleted in the meantime. */
 async function keep(
   { em, secrets, now, newId, requestId, requestIdOrigin }: CallbackContext,
   { connection, keyId }: Taken,

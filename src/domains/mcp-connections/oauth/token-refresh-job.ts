@@ -8,8 +8,8 @@ import { useServer } from '../remote/session.ts';
 import { usableToken } from './token-refresh.ts';
 
 /**
- * Refreshes the tokens that are due while nobody uses their connection, so that refresh tokens that end by idleness live on, and a connection
- * that is lost says so before it is needed. It may be done twice, or by two at once.
+ * Refreshes due tokens of connections that nobody uses, so that refresh tokens do not expire by inactivity and lost authorizations are
+ * noticed early. The job is safe to run twice or concurrently.
  */
 export const mcpRefreshJob = jobHandler({
   queue: 'mcp-refresh',
@@ -19,12 +19,12 @@ export const mcpRefreshJob = jobHandler({
 });
 
 const BATCH = 100;
-/** Servers that are asked at a time: each may take as long as its bounds allow. */
+/** Number of servers that are called concurrently. */
 const AT_ONCE = 8;
 
 const db = queriesOn<McpConnectionTables>();
 
-/** A batch of those that are due. Those that are being refreshed, or failed a moment ago, are left to others and to later. */
+/** A batch of connections whose tokens are due. Connections that are being refreshed or that failed recently are skipped. */
 const dueAfter = (id: string, at: string) =>
   db
     .selectFrom('mcp_connection')
@@ -54,16 +54,16 @@ async function refreshDue(context: JobContext): Promise<void> {
   }
 }
 
-/** What goes wrong is written on the connection; it is no fault of the job. */
+/** Refreshes one connection. A failure is recorded in its status and does not fail the job. */
 async function keep(context: JobContext, id: string): Promise<void> {
   try {
     await usableToken(context, id);
     const connection = await context.em.fork().findOne(McpConnection, { id });
-    // With new tokens it may work again.
+    // With new tokens the server may work again.
     if (connection?.status === 'UNREACHABLE' && connection.refreshFailures === 0)
       await useServer(context, connection, async () => undefined);
   } catch (error) {
     if (!(error instanceof DomainError))
-      context.log.warn({ err: error, connectionId: id }, 'an MCP connection could not be kept');
+      context.log.warn({ err: error, connectionId: id }, 'the tokens of an MCP connection could not be refreshed');
   }
 }

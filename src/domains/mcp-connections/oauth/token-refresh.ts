@@ -12,25 +12,25 @@ import { explainRemote } from '../remote/errors.ts';
 import { topicOf } from '../status.ts';
 
 /**
- * Access tokens, refreshed ahead of their expiry by one caller at a time over all processes. The right to refresh is a lease on the row,
- * taken atomically, so that no transaction is open while the authorization server is asked; the others wait for the outcome. New tokens are
- * committed before they are used: a rotated refresh token (RFC 9700, section 2.2.2) is never lost by a crash after its first use.
+ * Refreshes access tokens before they expire, one caller at a time over all processes. A caller takes a lease on the row, so that no
+ * transaction is open during the request to the authorization server; the other callers wait for the outcome. New tokens are committed before
+ * they are used, so that a crash never loses a rotated refresh token (RFC 9700, section 2.2.2).
  */
 
 export interface Token {
   readonly accessToken: string;
-  /** To say which token a server refused. */
+  /** Identifies the token when a server refuses it. */
   readonly version: number;
 }
 
-/** Longer than all requests of a refresh may take together. */
+/** Longer than the timeouts of all requests of a refresh together. */
 const LEASE = '45 seconds';
 const POLL_MS = 40;
 const BACKOFF_MS = { first: 5_000, most: 300_000 };
 
 const db = queriesOn<McpConnectionTables>();
 
-/** Takes the lease for the tokens of this version, unless somebody else has it. The database's clock decides: gateways may differ. */
+/** Takes the lease for the tokens of this version if it is free. Uses the clock of the database, because clocks of gateways can differ. */
 const claim = (id: string, tokenVersion: number) =>
   db
     .updateTable('mcp_connection')
@@ -40,12 +40,12 @@ const claim = (id: string, tokenVersion: number) =>
     .where((eb) => eb.or([eb('refresh_lease_until', 'is', null), eb('refresh_lease_until', '<', sql<string>`now()`)]))
     .returning('id');
 
-/** Uses of one connection at the same time in one gateway ask and wait together. */
+/** Concurrent calls for one connection in one process share one promise. */
 const asking = new WeakMap<WorkContext['outbound'], Map<string, Promise<Token | undefined>>>();
 
 /**
- * A token to use now; undefined when there is none. With `refused`, one newer than that version.
- * @throws RemoteFailedError when the token is over and a new one cannot be had at the moment.
+ * A valid token; undefined when there is none. With `refused`, only a token newer than that version.
+ * @throws RemoteFailedError when the token has expired and cannot be refreshed now.
  */
 export function usableToken(context: WorkContext, connectionId: string, refused?: number): Promise<Token | undefined> {
   const here = asking.get(context.outbound) ?? new Map<string, Promise<Token | undefined>>();
@@ -83,7 +83,7 @@ function isBackingOff({ refreshNotBefore }: McpConnection, now: Date): boolean {
   return refreshNotBefore != null && refreshNotBefore > now;
 }
 
-/** The row as it is now, outside of any unit of work. */
+/** Reads the current row and its credentials, outside any unit of work. */
 async function load({ em, secrets }: WorkContext, id: string) {
   const reader = em.fork();
   const connection = await reader.findOne(McpConnection, { id });
@@ -98,7 +98,7 @@ interface Renewal {
   readonly wasRefused: boolean;
 }
 
-/** Asks for new tokens, and commits what came of it. Ends the lease in every case. */
+/** Requests new tokens and commits the outcome. Always releases the lease. */
 async function renew(
   context: WorkContext,
   seen: McpConnection,
@@ -112,7 +112,7 @@ async function renew(
     const reason = wasRefused
       ? 'the MCP server no longer accepts the access token'
       : 'the access token has expired, and there is no refresh token';
-    // Without a refresh token a token is simply used until it ends; then that is noted.
+    // Without a refresh token, the access token is used until it expires, and the expiry is then recorded in the status.
     return commit(context, seen, async (connection, em) =>
       isOver
         ? lose(em, connection, reason, context.now())
@@ -137,7 +137,7 @@ function lifetimeOf({ tokenExpiresAt, grantedScopes }: McpConnection) {
   return { expiresAt: tokenExpiresAt ?? null, scopes: grantedScopes ?? null };
 }
 
-/** Runs on the locked row, unless its tokens have changed meanwhile: then a newer authorization counts. */
+/** Runs on the locked row. Does nothing when a newer authorization has changed the tokens in the meantime. */
 async function commit(
   { em, notifier }: WorkContext,
   seen: McpConnection,
@@ -159,7 +159,10 @@ async function lose(em: EntityManager, connection: McpConnection, reason: string
   connection.stop('AUTHORIZATION_REQUIRED', reason, at);
 }
 
-/** `invalid_grant` ends the authorization; a client that is no longer known ends its registration, too; all else is passing and keeps the tokens. */
+/**
+ * `invalid_grant` deletes the tokens; a client that the server no longer knows also deletes the registration; all other failures are
+ * temporary and keep the tokens.
+ */
 async function settleFailure(
   { now }: WorkContext,
   em: EntityManager,

@@ -10,14 +10,14 @@ import { revoke } from './authorization-flow.ts';
 import { type OAuthClient, clientOf } from './client.ts';
 
 /**
- * Tokens of connections that were deleted along with something else are revoked at their server by a job (RFC 7009), since no transaction may
- * wait for a server. Until then they are kept, encrypted like every secret.
+ * A job that revokes the tokens of connections that were deleted together with a user or an organization (RFC 7009), because a transaction must
+ * not wait for another server. Until then the tokens are stored encrypted, like every secret.
  */
 
 const QUEUE = 'mcp-token-revocation';
 const TABLE = 'mcp_token_revocation';
 const GRANT = 'grant';
-/** Together they take some three hours; a server that is away for longer keeps its tokens until they expire. */
+/** All attempts together take about three hours. At a server that is unreachable for longer, the tokens stay valid until they expire. */
 const ATTEMPTS = 11;
 const FIRST_PAUSE_SECONDS = 5;
 
@@ -28,7 +28,7 @@ interface Grant {
 
 export type RevocationContext = Pick<WorkContext, 'em' | 'secrets' | 'now' | 'newId'>;
 
-/** Keeps the tokens of connections that are about to be deleted, and queues their revocation. Part of the caller's transaction. */
+/** Copies the tokens of connections that will be deleted and queues their revocation, in the caller's transaction. */
 export async function queueRevocations(
   { em, secrets, now, newId }: RevocationContext,
   connectionIds: readonly string[],
@@ -60,13 +60,13 @@ async function grantOf(
     const client = clientOf(connection, connection.authorizationServer, registration, clientSecret);
     return tokens && client && { client, token: tokens.refreshToken ?? tokens.accessToken };
   } catch (error) {
-    // What cannot be opened any more cannot be revoked, and is deleted all the same.
+    // Tokens that cannot be decrypted cannot be revoked. The connection is deleted anyway.
     if (error instanceof SecretError) return undefined;
     throw error;
   }
 }
 
-/** Revokes the tokens of one connection. A server that does not answer is asked again later, a few times. */
+/** Revokes the tokens of one connection. The job is retried when the server does not answer. */
 export const mcpTokenRevocationJob = jobHandler({
   queue: QUEUE,
   data: z.strictObject({ revocationId: z.uuid() }),

@@ -3,7 +3,7 @@ import { RemoteFailedError } from '../../../core/errors.ts';
 import type { OutboundWork } from '../../../core/outbound/outbound.ts';
 import { AuthorizationNeeded, explainRemote } from './errors.ts';
 
-/** What is shown to an MCP server with each request. */
+/** The credentials that are sent to an MCP server with each request. */
 export interface Access {
   readonly headers?: Readonly<Record<string, string>>;
   readonly accessToken?: string | undefined;
@@ -15,7 +15,7 @@ export interface ServerInfo {
   readonly protocolVersion: string | null;
 }
 
-/** A tool as the live server describes it. */
+/** A tool as the server describes it. */
 export interface Tool {
   readonly name: string;
   readonly title: string | null;
@@ -23,14 +23,14 @@ export interface Tool {
   readonly inputSchema: unknown;
 }
 
-/** Politeness towards a server with sessions, but no more than this. */
+/** Maximum time for closing the session at the server. */
 const FAREWELL_MS = 1_000;
 const noop = () => undefined;
 
 /**
- * Connects to an MCP server over Streamable HTTP in the protocol generation that it speaks (`server/discover`, else `initialize`), uses it,
- * and closes. Each use has a fresh transport.
- * @throws AuthorizationNeeded on 401, and on 403 with `insufficient_scope`; RemoteFailedError with the cause for everything else.
+ * Connects to an MCP server over Streamable HTTP, calls `use`, and closes the connection. The protocol generation is detected with
+ * `server/discover`, else `initialize`. Each call has a new transport.
+ * @throws AuthorizationNeeded for 401, and for 403 with `insufficient_scope`; RemoteFailedError with the cause for everything else.
  */
 export async function withServer<Result>(
   work: OutboundWork,
@@ -40,7 +40,7 @@ export async function withServer<Result>(
 ): Promise<Result> {
   const transport = new StreamableHTTPClientTransport(new URL(serverUrl), {
     fetch: work.fetch,
-    // Redirects are followed by our own fetch.
+    // The `fetch` of the outbound module checks and follows redirects.
     redirectPolicy: 'follow',
     requestInit: { headers: { ...access.headers } },
     onInsufficientScope: 'throw',
@@ -59,7 +59,7 @@ export async function withServer<Result>(
     { name: 'workspace-gateway', version: '1.0.0' },
     { versionNegotiation: { mode: 'auto' }, listMaxPages: 16 },
   );
-  // An error of the transport outside of a request fails that request, too, or concerns no request.
+  // Errors of the transport also reject the request that they belong to. Others can be ignored.
   client.onerror = noop;
   try {
     return await untilDeadline(work.signal, serverUrl, async () => {
@@ -76,13 +76,13 @@ export async function withServer<Result>(
   }
 }
 
-/** Whether a server works. Some accept `initialize` from anybody, and ask for authorization only when their tools are listed. */
+/** Checks that a server works. It lists the tools too, because some servers require authorization only for that and not for `initialize`. */
 export async function checkServer(client: Client, info: ServerInfo, { signal }: OutboundWork): Promise<ServerInfo> {
   await listTools(client, signal);
   return info;
 }
 
-/** Its tools, in at most 16 pages; none where it offers none. */
+/** Reads the tools of a server, at most 16 pages. A server without tools gives an empty list. */
 export async function listTools(client: Client, signal: AbortSignal): Promise<Tool[]> {
   if (!client.getServerCapabilities()?.tools) return [];
   return client.listTools({}, { signal, timeout: 30_000 }).then(({ tools }) =>
@@ -99,7 +99,7 @@ function sleep(ms: number): Promise<void> {
   return new Promise((resolve) => void setTimeout(resolve, ms).unref());
 }
 
-/** A server may keep a stream open and say nothing: waiting ends with the work's deadline all the same. */
+/** Stops waiting at the deadline of the request, also when the server keeps a stream open and sends nothing. */
 async function untilDeadline<Result>(
   signal: AbortSignal,
   serverUrl: string,

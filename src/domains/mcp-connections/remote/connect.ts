@@ -9,7 +9,7 @@ import { type AuthorizationServer, type OAuthClient, chooseClient } from '../oau
 import { type Access, type ServerInfo, checkServer, withServer } from './client.ts';
 import { AuthorizationNeeded, MisconfiguredError, explainRemote } from './errors.ts';
 
-/** How a remote connection is made: everything that is said over the network, and nothing that is stored. */
+/** Makes a remote connection: only the network requests. Nothing is stored here. */
 
 export const CALLBACK_PATH = '/v1/mcp-connections/oauth/callback';
 export const CLIENT_METADATA_PATH = '/v1/mcp-connections/oauth/client-metadata.json';
@@ -19,7 +19,7 @@ export type Target = Pick<
   'serverUrl' | 'authType' | 'clientId' | 'scope' | 'challengedScope' | 'grantedScopes' | 'authorizationServer'
 >;
 
-/** Either it works, or its user has to authorize it. */
+/** The connection works, or a user must authorize it. */
 export type Outcome =
   | {
       readonly kind: 'connected';
@@ -39,8 +39,9 @@ export type Outcome =
     };
 
 /**
- * Connects with what there is; when the server asks for authorization, gets a token by client credentials or begins an authorization.
- * @throws RemoteFailedError, with the cause; MisconfiguredError when the server refuses what was given.
+ * Connects with the stored credentials. When the server requires authorization, gets a token with client credentials or starts an
+ * authorization by a user.
+ * @throws RemoteFailedError with the cause; MisconfiguredError when the server refuses the configured credentials.
  */
 export async function connectRemote(
   context: WorkContext,
@@ -98,7 +99,7 @@ async function connectByClient(
   } catch (error) {
     if (error instanceof AuthorizationNeeded)
       throw new MisconfiguredError(
-        'the MCP server does not accept the token that its authorization server gave for these client credentials',
+        'the MCP server does not accept the token that its authorization server issued for these client credentials',
       );
     throw error;
   }
@@ -157,12 +158,12 @@ function choose(
   });
 }
 
-/** Where the client id metadata document is, which is the client's id too. */
+/** The URL of the client id metadata document, which is also the client id. */
 export function clientMetadataUrlOf({ clientMetadataUrl, publicUrl }: WorkContext['settings']): string {
   return clientMetadataUrl ?? publicUrl + CLIENT_METADATA_PATH;
 }
 
-/** What is stored of a `state`: it is the credential of the callback. */
+/** The hash of a `state`. Only the hash is stored, because the `state` is the credential of the callback. */
 export function hashState(state: string): Buffer {
   return createHash('sha256').update(state).digest();
 }

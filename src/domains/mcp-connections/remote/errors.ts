@@ -12,21 +12,21 @@ import { z } from 'zod';
 import { DomainError, RemoteFailedError } from '../../../core/errors.ts';
 import { OutboundError } from '../../../core/outbound/outbound.ts';
 
-/** What is stored does not fit what the server wants: trying again will not help, changing the connection will. */
+/** The server refuses the stored configuration. A retry does not help; the connection must be changed. */
 export class MisconfiguredError extends RemoteFailedError {}
 
-/** The server wants an authorization that it was not shown (RFC 6750, section 3). */
+/** The server requires authorization, or more scopes (RFC 6750, section 3). */
 export class AuthorizationNeeded extends Error {
   readonly resourceMetadataUrl: URL | undefined;
-  /** The scope that it asks for. */
+  /** The scope that the server requires. */
   readonly scope: string | undefined;
-  /** What was shown is valid but does not reach far enough. */
+  /** Whether the token was valid, but lacks a scope. */
   readonly isStepUp: boolean;
-  /** The version of the tokens that were shown, where a connection's own were. */
+  /** The version of the tokens that were sent; undefined when no stored tokens were used. */
   tokenVersion: number | undefined;
 
   constructor(challenge: { resourceMetadataUrl?: URL; scope?: string }, isStepUp = false) {
-    super(isStepUp ? 'the server asks for more scopes than were granted' : 'the server asks for authorization');
+    super(isStepUp ? 'the server requires more scopes than were granted' : 'the server requires authorization');
     this.resourceMetadataUrl = challenge.resourceMetadataUrl;
     this.scope = challenge.scope;
     this.isStepUp = isStepUp;
@@ -34,8 +34,8 @@ export class AuthorizationNeeded extends Error {
 }
 
 /**
- * Makes anything that failed while talking to `who` an error that may be shown: it names the cause in our own words. What the peer wrote is
- * not repeated, since it can contain anything, our own secrets included.
+ * Converts a failure of a request to `who` into an error that can be shown. The message names the cause in our own words and never repeats
+ * text from the remote server, which can contain anything, even our secrets.
  */
 export function explainRemote(error: unknown, who: string): DomainError | AuthorizationNeeded {
   if (error instanceof DomainError || error instanceof AuthorizationNeeded) return error;
@@ -47,7 +47,7 @@ export function explainRemote(error: unknown, who: string): DomainError | Author
   }
   const outbound = findOutboundError(error);
   if (outbound) return new RemoteFailedError(`${who} failed: ${outbound.message}`, error);
-  // The server has understood and does not want it so: asking again will not help (RFC 9110, section 15.5).
+  // A 4xx answer: a retry of the same request does not help (RFC 9110, section 15.5).
   const isRefusal =
     error instanceof SdkHttpError &&
     error.status !== undefined &&
@@ -58,7 +58,7 @@ export function explainRemote(error: unknown, who: string): DomainError | Author
   return new (isRefusal ? MisconfiguredError : RemoteFailedError)(`${who} ${causeOf(error)}`, error);
 }
 
-/** Libraries wrap what `fetch` throws. */
+/** Finds the error in the chain of causes, because libraries wrap the errors of `fetch`. */
 function findOutboundError(error: unknown): OutboundError | undefined {
   for (let cause = error, depth = 0; cause instanceof Error && depth < 5; cause = cause.cause, depth += 1) {
     if (cause instanceof OutboundError) return cause;
@@ -68,7 +68,7 @@ function findOutboundError(error: unknown): OutboundError | undefined {
 
 function causeOf(error: unknown): string {
   if (error instanceof IssuerMismatchError)
-    return 'names another issuer than the one that was asked (RFC 8414, section 3.3; RFC 9207, section 2.4)';
+    return 'names another issuer than expected (RFC 8414, section 3.3; RFC 9207, section 2.4)';
   if (error instanceof InsecureTokenEndpointError) return 'names a token endpoint that is not https';
   if (error instanceof RegistrationRejectedError)
     return `refused the registration of this client (HTTP ${error.status})`;

@@ -10,14 +10,14 @@ import { AuthorizationNeeded, MisconfiguredError } from './errors.ts';
 import { type Status, topicOf } from '../status.ts';
 import { usableToken } from '../oauth/token-refresh.ts';
 
-/** Use of a connection that stands: with its credentials, refreshed as needed, and with what came of it noted on the row. */
+/** Uses an existing connection with its credentials, refreshes the tokens as needed, and records the outcome in the status. */
 
-/** A check is noted at most this often while nothing changes, so that reading is not writing. */
+/** Minimum time between two writes of `lastCheckedAt` while the status does not change, so that not every read writes. */
 const NOTE_INTERVAL_MS = 60_000;
 
 /**
- * Runs something on the live server. A token that the server refuses is refreshed once.
- * @throws RemoteFailedError with the cause; the connection's status and reason say the same.
+ * Calls `use` with a client that is connected to the server. A token that the server refuses is refreshed once.
+ * @throws RemoteFailedError with the cause, which is then also in the status of the connection.
  */
 export async function useServer<Result>(
   context: WorkContext,
@@ -71,7 +71,7 @@ async function noteSuccess({ em, now, notifier }: WorkContext, id: string): Prom
       { id },
       { lockMode: LockMode.PESSIMISTIC_WRITE, refresh: true },
     );
-    // An authorization that waits for its user is not over because the old tokens still serve.
+    // Success with the old tokens does not end a pending authorization.
     if (!locked || locked.isPending(now())) return false;
     locked.connect(now());
     return true;
@@ -79,7 +79,7 @@ async function noteSuccess({ em, now, notifier }: WorkContext, id: string): Prom
   if (isNews) notifier.publish(topicOf(id));
 }
 
-/** Writes down why it does not work, and gives the error to throw. What `usableToken` has written already stays. */
+/** Records the failure in the status. A status that `usableToken` has set stays. @returns the error to throw. */
 export async function noteFailure({ em, now, notifier }: WorkContext, id: string, error: unknown): Promise<unknown> {
   if (!(error instanceof AuthorizationNeeded) && !(error instanceof DomainError && error.kind === 'remoteFailed'))
     return error;
@@ -87,7 +87,7 @@ export async function noteFailure({ em, now, notifier }: WorkContext, id: string
     const connection = await transaction.findOne(McpConnection, { id }, { lockMode: LockMode.PESSIMISTIC_WRITE });
     if (!connection || connection.isPending(now())) return toRemoteFailure(error, connection);
     const status = statusAfter(error, connection);
-    // Somebody has authorized it anew meanwhile, or the tokens are known to be gone: there is nothing to write down.
+    // A new authorization has replaced the tokens in the meantime, or the tokens are already deleted: nothing to record.
     if (
       error instanceof AuthorizationNeeded &&
       error.tokenVersion !== undefined &&

@@ -9,24 +9,24 @@ import { READ_SESSIONS, READ_SESSION_CONTENT } from '../policy.ts';
 import { pullRequestsOf, readArtifacts, readPullRequests } from '../operations.ts';
 import { ArtifactTypeEnum, PullRequestStatusEnum } from './enums.ts';
 
-/** What sessions make. */
+/** GraphQL types for the results of sessions. */
 
 const NONE: readonly never[] = [];
 
 const DiffType = builder.objectRef<PullRequestRow['diff']>('PullRequestDiff').implement({
-  description: 'The change of a pull request.',
+  description: 'The changes of a pull request.',
   fields: (t) => ({
     additions: t.exposeInt('additions', { description: 'Lines added.' }),
     deletions: t.exposeInt('deletions', { description: 'Lines removed.' }),
-    data: t.exposeString('data', { description: 'The change as a unified diff; at most 1,000,000 characters.' }),
+    data: t.exposeString('data', { description: 'The changes as a unified diff of at most 1,000,000 characters.' }),
   }),
 });
 
 const AuthorType = builder.objectRef<PullRequestRow['author']>('PullRequestAuthor').implement({
-  description: 'Who opened a pull request.',
+  description: 'The author of a pull request.',
   fields: (t) => ({
-    avatarUrl: t.expose('avatarUrl', { type: 'URL', description: 'Address of their picture.' }),
-    login: t.exposeString('login', { description: 'Their name at the provider.' }),
+    avatarUrl: t.expose('avatarUrl', { type: 'URL', description: 'Address of the avatar image.' }),
+    login: t.exposeString('login', { description: 'Login name at the provider.' }),
   }),
 });
 
@@ -39,11 +39,11 @@ const CodeRepositoryType = nodeType<CodeRepositoryRow>('CodeRepository', {
   load: async (context, keys) =>
     (await readPullRequests(context, uuidsOf(keys), ['id', 'codeRepository'])).map(codeRepositoryOf),
   fields: (t) => ({
-    databaseId: t.expose('id', { type: 'UUID', description: 'The id that REST uses; chosen by the runner.' }),
+    databaseId: t.expose('id', { type: 'UUID', description: 'The id that REST uses. The runner chose it.' }),
     name: t.exposeString('name', { description: 'Name of the repository.' }),
-    owner: t.exposeString('owner', { description: 'Who owns it at the provider.' }),
-    baseBranch: t.exposeString('baseBranch', { description: 'The branch that changes go to.' }),
-    provider: t.exposeString('provider', { description: 'Where it is hosted.' }),
+    owner: t.exposeString('owner', { description: 'Owner of the repository at the provider.' }),
+    baseBranch: t.exposeString('baseBranch', { description: 'Base branch of the repository.' }),
+    provider: t.exposeString('provider', { description: 'Provider that hosts the repository.' }),
   }),
 });
 
@@ -52,50 +52,53 @@ function codeRepositoryOf({ id, codeRepository }: Pick<PullRequestRow, 'id' | 'c
 }
 
 export const PullRequestType = nodeType<PullRequestRow>('PullRequest', {
-  description: 'A pull request that a session has made.',
+  description: 'A pull request that a session created.',
   keyOf: ({ id }) => id,
   load: (context, keys, selected) => readPullRequests(context, uuidsOf(keys), selected),
   fields: (t) => ({
     databaseId: t.expose('id', { type: 'UUID', description: 'The id that REST uses.' }),
-    url: t.expose('url', { type: 'URL', description: 'Its page at the provider.' }),
-    title: t.exposeString('title', { description: 'Its title; 1 to 1000 characters.' }),
-    status: t.expose('status', { type: PullRequestStatusEnum, description: 'Whether it is open, merged or closed.' }),
-    isDraft: t.exposeBoolean('isDraft', { description: 'Whether it is a draft.' }),
-    sourceBranch: t.exposeString('sourceBranch', { description: 'The branch with the change.' }),
-    baseBranch: t.exposeString('baseBranch', { description: 'The branch that it goes to.' }),
-    headSha: t.exposeString('headSha', { description: 'The last commit of the change.' }),
-    agent: t.exposeString('agent', { description: 'The agent that made it.' }),
-    diff: t.expose('diff', { type: DiffType, description: 'The change.' }),
-    author: t.expose('author', { type: AuthorType, description: 'Who opened it.' }),
+    url: t.expose('url', { type: 'URL', description: 'Address of the pull request at the provider.' }),
+    title: t.exposeString('title', { description: 'Title of the pull request, 1 to 1000 characters.' }),
+    status: t.expose('status', {
+      type: PullRequestStatusEnum,
+      description: 'Whether the pull request is open, merged or closed.',
+    }),
+    isDraft: t.exposeBoolean('isDraft', { description: 'Whether the pull request is a draft.' }),
+    sourceBranch: t.exposeString('sourceBranch', { description: 'The branch that contains the changes.' }),
+    baseBranch: t.exposeString('baseBranch', { description: 'The branch to merge into.' }),
+    headSha: t.exposeString('headSha', { description: 'Hash of the last commit of the source branch.' }),
+    agent: t.exposeString('agent', { description: 'Name of the agent that created the pull request.' }),
+    diff: t.expose('diff', { type: DiffType, description: 'The changes.' }),
+    author: t.expose('author', { type: AuthorType, description: 'The author of the pull request.' }),
     codeRepository: t.field({
       type: CodeRepositoryType,
-      description: 'The repository that it is in.',
+      description: 'The repository of the pull request.',
       extensions: needs<PullRequestRow>('id', 'codeRepository'),
       resolve: codeRepositoryOf,
     }),
-    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was first recorded.' }),
-    updatedAt: t.expose('updatedAt', { type: 'DateTime', description: 'When it was last changed.' }),
+    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When the pull request was first recorded.' }),
+    updatedAt: t.expose('updatedAt', { type: 'DateTime', description: 'When the pull request was last recorded.' }),
   }),
 });
 
 export const ArtifactType = nodeType<ArtifactRow>('Artifact', {
-  description: 'Something that a session has made.',
+  description: 'A result of a session, such as a plan, a file or pull requests.',
   keyOf: ({ id }) => id,
   load: (context, keys, selected) => readArtifacts(context, uuidsOf(keys), selected),
   fields: (t) => ({
     databaseId: t.expose('id', { type: 'UUID', description: 'The id that REST uses.' }),
-    type: t.expose('type', { type: ArtifactTypeEnum, description: 'What it is.' }),
+    type: t.expose('type', { type: ArtifactTypeEnum, description: 'Type of the artifact.' }),
     pullRequests: t.field({
       type: [PullRequestType],
-      description: 'Its pull requests, at most 100, by time of recording.',
+      description: 'Pull requests of the artifact, at most 100, in the order of recording.',
       extensions: { ...OWN_STATEMENT, ...refusable(READ_SESSION_CONTENT), ...needs<ArtifactRow>('id') },
       resolve: ({ id }, _, context, info) => {
         const selected = selectedColumns<PullRequestRow>(info, 'PullRequest');
         return resolveBatched({ context, info }, id, pullRequestsOf(context, selected), selected, NONE);
       },
     }),
-    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was recorded.' }),
-    updatedAt: t.expose('updatedAt', { type: 'DateTime', description: 'When it was last changed.' }),
+    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When the artifact was recorded.' }),
+    updatedAt: t.expose('updatedAt', { type: 'DateTime', description: 'When the artifact was last changed.' }),
   }),
 });
 
@@ -103,7 +106,7 @@ builder.objectField(PullRequestType, 'artifact', (t) =>
   t.field({
     type: ArtifactType,
     nullable: true,
-    description: 'The artifact that it belongs to; null when it is gone by now.',
+    description: 'The artifact of the pull request. Null when it was deleted in the meantime.',
     extensions: { ...OWN_STATEMENT, ...refusable(READ_SESSIONS), ...needs<PullRequestRow>('artifactId') },
     resolve: ({ artifactId }, _, context, info) =>
       resolveReference({ context, info }, 'Artifact', artifactId, readArtifacts),

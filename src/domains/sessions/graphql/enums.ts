@@ -11,7 +11,7 @@ import {
   VISIBILITIES,
 } from '../vocabulary.ts';
 
-/** `inProgress` → `IN_PROGRESS`, `PullRequest` → `PULL_REQUEST`: enumerations are spelt as GraphQL does. */
+/** Converts values to the spelling of GraphQL enums: `inProgress` to `IN_PROGRESS`, `PullRequest` to `PULL_REQUEST`. */
 function enumOf<const Value extends string>(
   name: string,
   description: string,
@@ -27,17 +27,17 @@ function enumOf<const Value extends string>(
 
 export const SessionStateEnum = enumOf('SessionStateName', 'The state of a session.', SESSION_STATES, (state) => {
   const meaning = {
-    queued: 'The session waits to run.',
+    queued: 'The session waits for a runner.',
     inProgress: 'The session is running.',
     completed: 'The session succeeded.',
     failed: 'The session failed.',
-    cancelled: 'The session was stopped.',
+    cancelled: 'The session was canceled.',
   };
   return meaning[state];
 });
 export const SessionTypeEnum = enumOf(
   'SessionType',
-  'How people work with the agent.',
+  'Interface for working with the agent.',
   SESSION_TYPES,
   (type) => `A ${type.toLowerCase()}.`,
 );
@@ -48,7 +48,10 @@ export const SessionVisibilityEnum = enumOf(
   'SessionVisibility',
   'Who can read a session.',
   VISIBILITIES,
-  (visibility) => (visibility === 'public' ? 'The whole organization.' : 'Its creator and the administrators.'),
+  (visibility) =>
+    visibility === 'public'
+      ? 'All members of the organization.'
+      : 'The creator and the administrators of the organization.',
 );
 export const SandboxSizeEnum = enumOf(
   'SandboxSize',
@@ -58,25 +61,25 @@ export const SandboxSizeEnum = enumOf(
 );
 export const ArtifactTypeEnum = enumOf(
   'ArtifactType',
-  'What a session makes.',
+  'Type of the result of a session.',
   ARTIFACT_TYPES,
   (type) => `A ${type.replace(/([a-z])([A-Z])/g, '$1 $2').toLowerCase()}.`,
 );
 export const PullRequestStatusEnum = enumOf(
   'PullRequestStatus',
-  'Where a pull request stands.',
+  'Status of a pull request.',
   PULL_REQUEST_STATUSES,
-  (status) => `It is ${status}.`,
+  (status) => `The pull request is ${status}.`,
 );
 export const ProjectIconEnum = enumOf(
   'ProjectIcon',
-  'The picture of a project.',
+  'The icon of a project.',
   PROJECT_ICONS,
   (icon) => `The ${icon} icon.`,
 );
 export const ProjectColorEnum = enumOf(
   'ProjectColor',
-  'The colour of a project.',
+  'The color of a project.',
   PROJECT_COLORS,
-  (color) => `The colour ${color}.`,
+  (color) => `The color ${color}.`,
 );

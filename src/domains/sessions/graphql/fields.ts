@@ -25,38 +25,37 @@ import {
 } from './source-types.ts';
 import { AgentOptionsType, DiffSummaryType, SessionStateType } from './value-types.ts';
 
-/** The fields of a session, by subject. */
+/** The fields of a session, in groups. */
 
 const NONE: readonly never[] = [];
 const CONTENT = refusable(READ_SESSION_CONTENT);
 
 type Fields = FieldsOf<SessionRow>;
 
-/** What the agent was asked to do, and what it has made. */
+/** Fields about the task of the agent and its results. */
 export function taskFields(t: Fields) {
   return {
-    title: t.exposeString('title', { description: '1 to 1000 characters.' }),
+    title: t.exposeString('title', { description: 'Title of the session, 1 to 1000 characters.' }),
     description: t.exposeString('description', {
       nullable: true,
-      description: 'The task as plain text; null when there is none.',
+      description: 'The task as plain text of at most 1,000,000 characters. Null when there is none.',
       extensions: CONTENT,
     }),
     richContent: t.expose('richContent', {
       type: 'JSON',
       nullable: true,
-      description:
-        'The task as a rich-text document; null when there is none, or only the plain text of `description`.',
+      description: 'The task as a rich-text document. Null when there is none, or only a plain-text `description`.',
       extensions: CONTENT,
     }),
-    kind: t.exposeString('kind', { description: 'The kind of session; free text.' }),
+    kind: t.exposeString('kind', { description: 'The kind of session, as free text of 1 to 100 characters.' }),
     artifactType: t.expose('artifactType', {
       type: ArtifactTypeEnum,
       nullable: true,
-      description: 'What the agent is asked to make; null when it was not given.',
+      description: 'The type of result that the agent is asked for. Null when none was given.',
     }),
     artifacts: t.field({
       type: [ArtifactType],
-      description: 'What the agent has made, at most 1,000, in the order of their recording.',
+      description: 'The results of the session, at most 1,000, in the order of recording.',
       extensions: { ...OWN_STATEMENT, ...CONTENT, ...needs<SessionRow>('id') },
       resolve: ({ id }, _, context, info) => {
         const selected = selectedColumns<ArtifactRow>(info, 'Artifact');
@@ -66,37 +65,40 @@ export function taskFields(t: Fields) {
   };
 }
 
-/** How the agent is set up. */
+/** Fields about the configuration of the agent. */
 export function configurationFields(t: Fields) {
   return {
-    sessionType: t.expose('sessionType', { type: SessionTypeEnum, description: 'How people work with the agent.' }),
+    sessionType: t.expose('sessionType', {
+      type: SessionTypeEnum,
+      description: 'Interface for working with the agent.',
+    }),
     mode: t.expose('mode', { type: SessionModeEnum, description: 'How the agent works.' }),
     visibility: t.expose('visibility', { type: SessionVisibilityEnum, description: 'Who can read the session.' }),
     level: t.exposeInt('level', { description: '0 to 100.' }),
     agent: t.exposeString('agent', {
       nullable: true,
-      description: 'Name of the agent; null when it was not given.',
+      description: 'Name of the agent. Null when none was given.',
     }),
     agentId: t.expose('agentId', {
       type: 'UUID',
       nullable: true,
-      description: 'Id of the agent; null when it was not given.',
+      description: 'Id of the agent. Null when none was given.',
     }),
     agentOptions: t.expose('agentOptions', {
       type: AgentOptionsType,
       nullable: true,
-      description: 'Options of the agent; null when none were given.',
+      description: 'Options of the agent. Null when none were given.',
       extensions: CONTENT,
     }),
     sandboxSize: t.expose('sandboxSize', {
       type: SandboxSizeEnum,
       nullable: true,
-      description: 'Size of the machine that the session runs on; null when it was not given.',
+      description: 'Size of the machine that the session runs on. Null when none was given.',
     }),
     mcpServers: t.field({
       type: [McpServerType],
       description:
-        "The MCP connections that the agent may use, at most 100. Deleted connections and other users' personal ones are left out.",
+        "The MCP connections that the agent can use, at most 100. Deleted connections and other users' personal connections are left out.",
       extensions: { ...OWN_STATEMENT, ...refusable(READ_MCP_CONNECTIONS), ...needs<SessionRow>('mcpServers') },
       resolve: ({ mcpServers }, _, context, info) =>
         resolveReferences({ context, info }, 'McpServer', mcpServers, readMcpConnections),
@@ -104,25 +106,25 @@ export function configurationFields(t: Fields) {
   };
 }
 
-/** The code that the session works on. */
+/** Fields about the code that the session works on. */
 export function codeFields(t: Fields) {
   return {
     baseBranch: t.exposeString('baseBranch', {
       nullable: true,
-      description: 'The branch that the session starts from; null when it was not given.',
+      description: 'The branch that the session starts from. Null when none was given.',
     }),
     branchName: t.exposeString('branchName', {
       nullable: true,
-      description: 'The branch that the session works on; null when it was not given.',
+      description: 'The branch that the session works on. Null when none was given.',
     }),
     targetBranch: t.exposeString('targetBranch', {
       nullable: true,
-      description: 'The branch that the change is merged into; null when it was not given.',
+      description: 'The branch to merge the changes into. Null when none was given.',
     }),
     diffSummary: t.expose('diffSummary', {
       type: DiffSummaryType,
       nullable: true,
-      description: 'How many lines the session has changed; null while that is not known.',
+      description: 'How many lines the session changed. Null while that is unknown.',
       extensions: CONTENT,
     }),
     sessionSource: t.field({
@@ -134,25 +136,25 @@ export function codeFields(t: Fields) {
     sourcePullRequest: t.field({
       type: SourcePullRequestType,
       nullable: true,
-      description: 'The pull request that the session was started from; null when there is none.',
+      description: 'The pull request that the session was started from. Null when there is none.',
       extensions: { ...CONTENT, ...needs<SessionRow>('id', 'sourcePullRequest') },
       resolve: sourcePullRequestOf,
     }),
   };
 }
 
-/** Its project, its console page, and its counterpart in another system. */
+/** Fields that link the session to its project, its console page, and other systems. */
 export function linkFields(t: Fields) {
   return {
     projectId: t.exposeString('projectId', {
       nullable: true,
-      description: 'Id of the project that the session belongs to; null for none.',
+      description: 'Id of the project, or other free text. Null when none was given.',
       extensions: CONTENT,
     }),
     project: t.field({
       type: ProjectType,
       nullable: true,
-      description: 'The project with the id `projectId`; null when there is none.',
+      description: 'The project with the id `projectId`. Null when there is none.',
       extensions: { ...OWN_STATEMENT, ...CONTENT, ...needs<SessionRow>('projectId') },
       resolve: ({ projectId }, _, context, info) => {
         const [id] = projectId === null ? [] : uuidsOf([projectId]);
@@ -161,25 +163,25 @@ export function linkFields(t: Fields) {
     }),
     externalId: t.exposeString('externalId', {
       nullable: true,
-      description: 'Id of the session in another system; null for none.',
+      description: 'Id of the session in another system. Null when there is none.',
       extensions: CONTENT,
     }),
     externalUrl: t.expose('externalUrl', {
       type: 'URL',
       nullable: true,
-      description: 'URL of the session in another system; null for none.',
+      description: 'URL of the session in another system. Null when there is none.',
       extensions: CONTENT,
     }),
     htmlUrl: t.field({
       type: 'URL',
-      description: 'URL of its page in the console: `PUBLIC_URL/sessions/<databaseId>`.',
+      description: 'URL of the session in the console: `PUBLIC_URL/sessions/<databaseId>`.',
       extensions: needs<SessionRow>('id'),
       resolve: ({ id }, _, { settings }) => htmlUrlOf(id, settings.publicUrl),
     }),
   };
 }
 
-/** Its state, and when it last changed. */
+/** Fields about the state and its times. */
 export function stateFields(t: Fields) {
   return {
     state: t.field({
@@ -192,39 +194,40 @@ export function stateFields(t: Fields) {
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When the session was created.' }),
     updatedAt: t.expose('updatedAt', {
       type: 'DateTime',
-      description: 'When its configuration or state last changed; `expectedUpdatedAt` is compared with it.',
+      description: 'When the configuration or state last changed. `expectedUpdatedAt` is compared with it.',
     }),
     lastQueuedAt: t.expose('lastQueuedAt', {
       type: 'DateTime',
       nullable: true,
-      description: 'When the session was last queued; null when it never was.',
+      description: 'When the session was last queued. Null when it was never queued.',
     }),
     lastSeenAt: t.expose('lastSeenAt', {
       type: 'DateTime',
-      description: 'When its runner last recorded something, to the minute.',
+      description: 'When the runner last recorded something for the session, to the minute.',
     }),
   };
 }
 
-/** Who created it, and what the caller may do with it. */
+/** Fields about the creator and the rights of the caller. */
 export function peopleFields(t: Fields) {
   return {
     creator: t.field({
       type: UserType,
       nullable: true,
-      description: 'Who created the session; null when that user deleted their account or left the organization.',
+      description:
+        'The user who created the session. Null when that user deleted their account or left the organization.',
       extensions: { ...OWN_STATEMENT, ...needs<SessionRow>('creatorId') },
       resolve: ({ creatorId }, _, context, info) => resolveReference({ context, info }, 'User', creatorId, readUsers),
     }),
     viewerCanUpdate: t.boolean({
       description:
-        'Whether the caller may change the session with `updateSession` and `pinSession`: its creator or an administrator, with the scope `sessions.write`.',
+        'Whether the caller can change the session with `updateSession` and `pinSession`: true for the creator and administrators, with the scope `sessions.write`.',
       extensions: needs<SessionRow>('organizationId', 'creatorId', 'visibility'),
       resolve: (session, _, { actor }) => mayChange(actor, session, WRITE_SESSIONS),
     }),
     viewerCanRecord: t.boolean({
       description:
-        'Whether the caller may record events, artifacts and states of the session: its creator or an administrator, with the scope `sessions.record`.',
+        'Whether the caller can record events, artifacts and states of the session: true for the creator and administrators, with the scope `sessions.record`.',
       extensions: needs<SessionRow>('organizationId', 'creatorId', 'visibility'),
       resolve: (session, _, { actor }) => mayChange(actor, session, RECORD_SESSIONS),
     }),

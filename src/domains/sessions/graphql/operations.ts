@@ -29,25 +29,31 @@ const SESSION_ORDER = orderType<SessionOrderField>('Session', {
 
 const FilterInput = builder.inputType('SessionFilter', {
   description:
-    'Which sessions to list. All given conditions must be met. Lists have at most 100 items; an empty one matches nothing.',
+    'Conditions on sessions. A session is listed when it meets all of them. Each list has at most 100 items; an empty list matches nothing.',
   validate: acceptingIds(sessionFilter, { projectIds: 'Project', creatorIds: 'User' }),
   fields: (t) => ({
-    states: t.field({ type: [SessionStateEnum], description: 'In any of these states.' }),
-    sessionTypes: t.field({ type: [SessionTypeEnum], description: 'Of any of these types.' }),
-    modes: t.field({ type: [SessionModeEnum], description: 'In any of these modes.' }),
-    visibilities: t.field({ type: [SessionVisibilityEnum], description: 'With any of these visibilities.' }),
-    projectIds: t.idList({
-      description: 'In any of these projects; either id of a project, or the free text of a session.',
+    states: t.field({ type: [SessionStateEnum], description: 'Sessions in any of these states, at most 100.' }),
+    sessionTypes: t.field({ type: [SessionTypeEnum], description: 'Sessions of any of these types, at most 100.' }),
+    modes: t.field({ type: [SessionModeEnum], description: 'Sessions in any of these modes, at most 100.' }),
+    visibilities: t.field({
+      type: [SessionVisibilityEnum],
+      description: 'Sessions with any of these visibilities, at most 100.',
     }),
-    creatorIds: t.idList({ description: 'Created by any of these users; either id.' }),
-    agents: t.stringList({ description: 'Run by any of these agents.' }),
-    isPinned: t.boolean({ description: 'Only pinned sessions, or only the others.' }),
+    projectIds: t.idList({
+      description:
+        'Sessions in any of these projects: at most 100 values of `id` or `databaseId` of a project, or the free text in `projectId`.',
+    }),
+    creatorIds: t.idList({
+      description: 'Sessions created by any of these users: at most 100 values of `id` or `databaseId`.',
+    }),
+    agents: t.stringList({ description: 'Sessions of any of these agents, at most 100.' }),
+    isPinned: t.boolean({ description: 'True lists only pinned sessions, false only sessions that are not pinned.' }),
     title: t.string({
       description:
-        'Only titles that contain this, at most 1000 characters; case is ignored, `%` and `_` are plain characters.',
+        'Sessions whose title contains this text of at most 1000 characters. Case is ignored; there are no wildcards.',
     }),
-    createdFrom: t.field({ type: 'DateTime', description: 'Created at this moment or after it.' }),
-    createdBefore: t.field({ type: 'DateTime', description: 'Created before this moment.' }),
+    createdFrom: t.field({ type: 'DateTime', description: 'Sessions created at this time or later.' }),
+    createdBefore: t.field({ type: 'DateTime', description: 'Sessions created before this time.' }),
   }),
 });
 
@@ -57,9 +63,12 @@ builder.objectField(OrganizationType, 'sessions', (t) =>
   t.connection(
     {
       type: SessionType,
-      description: 'Its sessions that the caller may read, newest first unless ordered otherwise.',
+      description: 'Sessions of the organization that the caller can read, newest first by default.',
       args: {
-        filter: t.arg({ type: FilterInput, description: 'Which ones; all when absent.' }),
+        filter: t.arg({
+          type: FilterInput,
+          description: 'Conditions on the sessions. When absent, all sessions are included.',
+        }),
         orderBy: t.arg(SESSION_ORDER.argument),
       },
       extensions: {
@@ -85,9 +94,9 @@ builder.queryField('session', (t) =>
   t.field({
     type: SessionType,
     nullable: true,
-    description: 'One session; null when there is none that the caller may read.',
+    description: 'One session. Null when the caller can read no such session.',
     extensions: { ...OWN_STATEMENT, ...refusable(readSessions.access) },
-    args: { id: t.arg.id({ required: true, description: 'Either id of the session.' }) },
+    args: { id: t.arg.id({ required: true, description: '`id` or `databaseId` of the session.' }) },
     resolve: async (_, { id }, context, info) => {
       const [key] = uuidsOf([String(keyFromId('Session', id))]);
       if (key === undefined) return null;
@@ -104,8 +113,13 @@ builder.queryField('session', (t) =>
 builder.subscriptionField('sessionChanged', (t) =>
   t.field({
     type: SessionType,
-    description: `A session of the acting organization that the caller may read, each time one is created or changed, as it is then. One that no longer fits the filter is not sent. Several changes in quick succession may come as one. ${describeAccess(READ_SESSIONS)} Ends with an error when the caller may no longer read sessions.`,
-    args: { filter: t.arg({ type: FilterInput, description: 'Which ones; all when absent.' }) },
+    description: `Sends a session each time it is created or changed, if the caller can read it. Only sessions of the acting organization that meet the filter are sent. Several changes in quick succession can be sent as one. ${describeAccess(READ_SESSIONS)} Ends with an error when the caller loses the right to read sessions.`,
+    args: {
+      filter: t.arg({
+        type: FilterInput,
+        description: 'Conditions on the sessions. When absent, all sessions are included.',
+      }),
+    },
     subscribe: (_, { filter }, context, info) =>
       followSessions(context, filter ?? {}, selectedColumns(info, 'Session')),
     resolve: (row) => row,
@@ -113,56 +127,57 @@ builder.subscriptionField('sessionChanged', (t) =>
 );
 
 const AgentGoalInput = builder.inputType('AgentGoalInput', {
-  description: 'What the agent is to reach.',
+  description: 'The goal of the agent.',
   fields: (t) => ({
-    enabled: t.boolean({ description: 'Whether the agent works towards it.' }),
-    objective: t.string({ description: 'At most 100,000 characters.' }),
+    enabled: t.boolean({ description: 'Whether the agent works towards the goal.' }),
+    objective: t.string({ description: 'The goal in words, at most 100,000 characters.' }),
   }),
 });
 
 export const AgentOptionsInput = builder.inputType('AgentOptionsInput', {
-  description: 'How to set the agent.',
+  description: 'Options of the agent.',
   fields: (t) => ({
-    reasoningLevel: t.string({ description: '1 to 100 characters.' }),
-    goal: t.field({ type: AgentGoalInput, description: 'What it is to reach.' }),
+    reasoningLevel: t.string({ description: 'How much the agent reasons; free text of 1 to 100 characters.' }),
+    goal: t.field({ type: AgentGoalInput, description: 'The goal of the agent.' }),
   }),
 });
 
-/** What a session takes at its creation and later alike. */
+/** Input fields that creating and updating a session share. */
 export const configurationFields = (t: InputFields) => ({
-  description: t.string({ description: '1 to 1,000,000 characters.' }),
+  description: t.string({ description: 'The task as plain text, 1 to 1,000,000 characters.' }),
   richContent: t.field({
     type: 'JSON',
-    description: 'A rich-text document; without `description` it sets the description to its plain text.',
+    description: 'The task as a rich-text document. Without `description`, the description becomes its plain text.',
   }),
-  agent: t.string({ description: '1 to 500 characters.' }),
-  baseBranch: t.string({ description: '1 to 500 characters.' }),
-  branchName: t.string({ description: '1 to 500 characters.' }),
-  targetBranch: t.string({ description: '1 to 500 characters.' }),
-  projectId: t.string({ description: '1 to 500 characters.' }),
-  sandboxSize: t.field({ type: SandboxSizeEnum, description: 'How large a machine it runs on.' }),
+  agent: t.string({ description: 'Name of the agent, 1 to 500 characters.' }),
+  baseBranch: t.string({ description: 'The branch to start from, 1 to 500 characters.' }),
+  branchName: t.string({ description: 'The branch to work on, 1 to 500 characters.' }),
+  targetBranch: t.string({ description: 'The branch to merge the changes into, 1 to 500 characters.' }),
+  projectId: t.string({ description: 'Id of a project, or free text; 1 to 500 characters.' }),
+  sandboxSize: t.field({ type: SandboxSizeEnum, description: 'Size of the machine that the session runs on.' }),
   mcpServers: t.stringList({
     description:
-      'MCP connections that the caller can see, at most 100: each by its id, or by a name that only one of them has. Stored as ids, each once.',
+      'At most 100 MCP connections that the caller can see, each by its id or by a name that only one of them has. They are stored as ids, without duplicates.',
   }),
 });
 
 mutation('updateSession', {
   access: updateSession.access,
-  description: 'Updates the configuration of a session. What is absent stays as it is; null clears what may be null.',
+  description:
+    'Updates the configuration of a session. An absent field does not change; null clears a nullable field. Only the creator and administrators can change a session.',
   schema: updateSessionInput,
   ids: { sessionId: 'Session', mcpServers: 'McpServer' },
   input: (t) => ({
-    sessionId: t.id({ required: true, description: 'Either id of the session.' }),
-    title: t.string({ description: '1 to 1000 characters; never null.' }),
+    sessionId: t.id({ required: true, description: '`id` or `databaseId` of the session.' }),
+    title: t.string({ description: 'Title of 1 to 1000 characters; must not be null.' }),
     ...configurationFields(t),
     agentOptions: t.field({
       type: AgentOptionsInput,
-      description: 'How to set the agent; what is absent in it stays as it is.',
+      description: 'Options of the agent. An absent option does not change.',
     }),
     level: t.int({ description: '0 to 100.' }),
     mode: t.field({ type: SessionModeEnum, description: 'How the agent works.' }),
-    visibility: t.field({ type: SessionVisibilityEnum, description: 'Who reads it.' }),
+    visibility: t.field({ type: SessionVisibilityEnum, description: 'Who can read the session.' }),
     expectedUpdatedAt: t.field({ type: 'DateTime', description: EXPECTED_UPDATED_AT }),
   }),
   errors: [NotFoundError, ConflictError],
@@ -176,12 +191,13 @@ mutation('updateSession', {
 
 mutation('pinSession', {
   access: pinSession.access,
-  description: 'Pins a session to the top for everybody who reads it, or unpins it.',
+  description:
+    'Pins a session to the top of lists for all readers, or unpins it. Only the creator and administrators can change a session.',
   schema: pinSessionInput,
   ids: { sessionId: 'Session' },
   input: (t) => ({
-    sessionId: t.id({ required: true, description: 'Either id of the session.' }),
-    isPinned: t.boolean({ defaultValue: true, description: 'Whether to pin it; `false` unpins it.' }),
+    sessionId: t.id({ required: true, description: '`id` or `databaseId` of the session.' }),
+    isPinned: t.boolean({ defaultValue: true, description: 'True pins the session, false unpins it.' }),
     expectedUpdatedAt: t.field({ type: 'DateTime', description: EXPECTED_UPDATED_AT }),
   }),
   errors: [NotFoundError, ConflictError],

@@ -8,19 +8,25 @@ import type { SessionRow } from '../queries.ts';
 import { readProjects, readSessions } from '../operations.ts';
 import { ProjectColorEnum, ProjectIconEnum, PullRequestStatusEnum } from './enums.ts';
 
-/** Where sessions come from. What is in the row of a session has the id of the session in its own. */
+/** GraphQL types for the origin of sessions. Objects that are stored in the row of a session have its id in their global id. */
 
 export const ProjectType = nodeType<ProjectRow>('Project', {
-  description: 'What sessions are grouped by. A runner creates it with the first session of the project.',
+  description: 'A group of sessions. A runner creates it together with the first session of the project.',
   keyOf: ({ id }) => id,
   load: async (context, keys) => [...(await readProjects(context, uuidsOf(keys))).values()],
   fields: (t) => ({
-    databaseId: t.expose('id', { type: 'UUID', description: 'The id that REST uses; chosen by the runner.' }),
-    name: t.exposeString('name', { description: 'What people read; 1 to 500 characters.' }),
-    icon: t.expose('icon', { type: ProjectIconEnum, description: 'Its picture.' }),
-    color: t.expose('color', { type: ProjectColorEnum, description: 'Its color.' }),
-    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When its first session was recorded.' }),
-    updatedAt: t.expose('updatedAt', { type: 'DateTime', description: 'When a session was last recorded for it.' }),
+    databaseId: t.expose('id', { type: 'UUID', description: 'The id that REST uses. The runner chose it.' }),
+    name: t.exposeString('name', { description: 'Name to display, 1 to 500 characters.' }),
+    icon: t.expose('icon', { type: ProjectIconEnum, description: 'Icon of the project.' }),
+    color: t.expose('color', { type: ProjectColorEnum, description: 'Color of the project.' }),
+    createdAt: t.expose('createdAt', {
+      type: 'DateTime',
+      description: 'When the first session of the project was created.',
+    }),
+    updatedAt: t.expose('updatedAt', {
+      type: 'DateTime',
+      description: 'When the last session of the project was created.',
+    }),
   }),
 });
 
@@ -32,7 +38,7 @@ type RepositoryRow = SessionSource['repositories'][number] & OfSession;
 type SourcePullRequestRow = SourcePullRequest & OfSession;
 
 const SourceRepositoryType = nodeType<RepositoryRow>('SourceRepository', {
-  description: 'A repository that a session works on, as its runner described it.',
+  description: 'A repository that a session works on, as the runner described it.',
   keyOf: ({ sessionId, id }) => `${sessionId}:${id}`,
   keyColumns: ['sessionId', 'id'],
   load: async (context, keys) => {
@@ -40,24 +46,24 @@ const SourceRepositoryType = nodeType<RepositoryRow>('SourceRepository', {
     return sources.flatMap(repositoriesOf).filter(({ sessionId, id }) => keys.includes(`${sessionId}:${id}`));
   },
   fields: (t) => ({
-    databaseId: t.expose('id', { type: 'UUID', description: 'The id that REST uses; chosen by the runner.' }),
+    databaseId: t.expose('id', { type: 'UUID', description: 'The id that REST uses. The runner chose it.' }),
     name: t.exposeString('name', { description: 'Name of the repository; 1 to 500 characters.' }),
-    provider: t.exposeString('provider', { description: 'Where it is hosted; 1 to 100 characters.' }),
+    provider: t.exposeString('provider', { description: 'Provider that hosts the repository, 1 to 100 characters.' }),
   }),
 });
 
 export const SessionSourceType = nodeType<SourceRow>('SessionSource', {
-  description: 'Where a session came from.',
+  description: 'Where a session was started from.',
   keyOf: ({ sessionId }) => sessionId,
   keyColumns: ['sessionId'],
   load: loadSources,
   fields: (t) => ({
     databaseId: t.expose('id', { type: 'UUID', description: 'The id that REST uses.' }),
-    name: t.exposeString('name', { description: 'What people read; 1 to 500 characters.' }),
-    type: t.exposeString('type', { description: 'The kind of source; free text of 1 to 100 characters.' }),
+    name: t.exposeString('name', { description: 'Name to display, 1 to 500 characters.' }),
+    type: t.exposeString('type', { description: 'Type of the source; free text of 1 to 100 characters.' }),
     repositories: t.field({
       type: [SourceRepositoryType],
-      description: 'The repositories that the session works on; at most 100.',
+      description: 'The repositories that the session works on, at most 100.',
       extensions: needs<SourceRow>('repositories', 'sessionId'),
       resolve: repositoriesOf,
     }),
@@ -65,7 +71,7 @@ export const SessionSourceType = nodeType<SourceRow>('SessionSource', {
 });
 
 export const SourcePullRequestType = nodeType<SourcePullRequestRow>('SourcePullRequest', {
-  description: 'The pull request that a session began with.',
+  description: 'The pull request that a session was started from.',
   keyOf: ({ sessionId }) => sessionId,
   keyColumns: ['sessionId'],
   load: async (context, keys) => {
@@ -73,11 +79,14 @@ export const SourcePullRequestType = nodeType<SourcePullRequestRow>('SourcePullR
     return sessions.flatMap((session) => sourcePullRequestOf(session) ?? []);
   },
   fields: (t) => ({
-    databaseId: t.expose('id', { type: 'UUID', description: 'The id that REST uses; chosen by the runner.' }),
-    url: t.expose('url', { type: 'URL', description: 'Its page at the provider.' }),
-    title: t.exposeString('title', { description: 'Its title; 1 to 1000 characters.' }),
-    status: t.expose('status', { type: PullRequestStatusEnum, description: 'Whether it is open, merged or closed.' }),
-    isDraft: t.exposeBoolean('isDraft', { description: 'Whether it is a draft.' }),
+    databaseId: t.expose('id', { type: 'UUID', description: 'The id that REST uses. The runner chose it.' }),
+    url: t.expose('url', { type: 'URL', description: 'Address of the pull request at the provider.' }),
+    title: t.exposeString('title', { description: 'Title of the pull request, 1 to 1000 characters.' }),
+    status: t.expose('status', {
+      type: PullRequestStatusEnum,
+      description: 'Whether the pull request is open, merged or closed.',
+    }),
+    isDraft: t.exposeBoolean('isDraft', { description: 'Whether the pull request is a draft.' }),
   }),
 });
 

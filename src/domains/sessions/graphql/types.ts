@@ -12,7 +12,7 @@ import { codeFields, configurationFields, linkFields, peopleFields, stateFields,
 
 export const SessionType = nodeType<SessionRow>('Session', {
   description:
-    'One run of a coding agent. A public session can be read by the whole organization, a private one by its creator and the administrators.',
+    'One run of a coding agent. All members of the organization can read a public session; only its creator and administrators can read a private one.',
   keyOf: ({ id }) => id,
   load: (context, keys, selected) => readSessions(context, uuidsOf(keys), selected),
   fields: (t) => ({
@@ -30,7 +30,7 @@ builder.objectField(ArtifactType, 'session', (t) =>
   t.field({
     type: SessionType,
     nullable: true,
-    description: 'The session that made it; null when the session no longer exists.',
+    description: 'The session of the artifact. Null when it was deleted in the meantime.',
     extensions: { ...OWN_STATEMENT, ...refusable(READ_SESSIONS), ...needs<ArtifactRow>('sessionId') },
     resolve: ({ sessionId }, _, context, info) =>
       resolveReference({ context, info }, 'Session', sessionId, readSessions),

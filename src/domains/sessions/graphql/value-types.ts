@@ -3,22 +3,22 @@ import type { SessionStateFlags } from '../derived.ts';
 import type { AgentOptions, DiffSummary } from '../entity.ts';
 import { SessionStateEnum } from './enums.ts';
 
-/** Objects in the row of a session, which have no id. */
+/** GraphQL types for objects without an id that are stored in the row of a session. */
 
 export const SessionStateType = builder.objectRef<SessionStateFlags>('SessionState').implement({
   description: 'The state of a session. The booleans follow from `current`: exactly one of them is true.',
   fields: (t) => ({
     current: t.expose('current', { type: SessionStateEnum, description: 'The state.' }),
-    isQueued: t.exposeBoolean('isQueued', { description: 'Whether the session waits to run.' }),
+    isQueued: t.exposeBoolean('isQueued', { description: 'Whether the session waits for a runner.' }),
     inProgress: t.exposeBoolean('inProgress', { description: 'Whether the session is running.' }),
     isCompleted: t.exposeBoolean('isCompleted', { description: 'Whether the session succeeded.' }),
     isFailed: t.exposeBoolean('isFailed', { description: 'Whether the session failed.' }),
-    isCancelled: t.exposeBoolean('isCancelled', { description: 'Whether the session was stopped.' }),
+    isCancelled: t.exposeBoolean('isCancelled', { description: 'Whether the session was canceled.' }),
   }),
 });
 
 export const DiffSummaryType = builder.objectRef<DiffSummary>('DiffSummary').implement({
-  description: 'How many lines a session has changed.',
+  description: 'How many lines a session changed.',
   fields: (t) => ({
     additions: t.exposeInt('additions', { description: 'Lines added.' }),
     deletions: t.exposeInt('deletions', { description: 'Lines removed.' }),
@@ -30,11 +30,11 @@ const AgentGoalType = builder.objectRef<NonNullable<AgentOptions['goal']>>('Agen
   fields: (t) => ({
     enabled: t.exposeBoolean('enabled', {
       nullable: true,
-      description: 'Whether the agent works towards the goal; null when it was not given.',
+      description: 'Whether the agent works towards the goal. Null when it was not given.',
     }),
     objective: t.exposeString('objective', {
       nullable: true,
-      description: 'The goal in words; null when it was not given.',
+      description: 'The goal in words, at most 100,000 characters. Null when it was not given.',
     }),
   }),
 });
@@ -44,12 +44,12 @@ export const AgentOptionsType = builder.objectRef<AgentOptions>('AgentOptions').
   fields: (t) => ({
     reasoningLevel: t.exposeString('reasoningLevel', {
       nullable: true,
-      description: 'How much the agent reasons; null when it was not given.',
+      description: 'How much the agent reasons; free text. Null when it was not given.',
     }),
     goal: t.expose('goal', {
       type: AgentGoalType,
       nullable: true,
-      description: 'The goal of the agent; null when it was not given.',
+      description: 'The goal of the agent. Null when it was not given.',
     }),
   }),
 });
