@@ -2,7 +2,7 @@ import { rule } from './validation.ts';
 import { z } from 'zod';
 
 const RULE =
-  'must be an ISO 8601 date and time with its offset, such as 2026-03-01T10:20:30.500Z, or a UNIX timestamp in milliseconds';
+  'must be an ISO 8601 date and time with an offset, such as 2026-03-01T10:20:30.500Z, or a UNIX timestamp in milliseconds';
 const ISO = z.iso.datetime({ offset: true });
 const TIMESTAMP = /^-?\d{1,15}$/;
 const FORMS = [

@@ -11,10 +11,10 @@ import type { SessionEventTables } from './entity.ts';
 import type { AppendSessionEventsInput } from './input.ts';
 
 const db = queriesOn<SessionEventTables & SessionTables>();
-/** With `head`, the row of the drawn ids, which is missing where nothing may be appended. */
+/** With `head`, the row of the assigned ids. There is no row when nothing can be appended. */
 const afterHead = queriesOn<SessionEventTables & { head: { base: number } }>();
 
-/** Lists without special characters are one text each, which is cheaper to make and to send than an array, whose every element is escaped. */
+/** Lists whose items have no special characters are sent as one text, which is cheaper than an array with escaped elements. */
 interface Given extends AuditValues, AuthorityValues {
   readonly sessionId: SessionId;
   readonly organizationId: OrganizationId;
@@ -26,15 +26,15 @@ interface Given extends AuditValues, AuthorityValues {
   readonly eventType: readonly string[];
   readonly messageId: string;
   readonly provider: readonly string[];
-  /** A line for each event: JSON that we write has none within. */
+  /** One line for each event. JSON from `JSON.stringify` contains no line breaks. */
   readonly eventData: string;
 }
 
 const appends = preparedByShape<Given>();
 
 /**
- * One statement that authorizes the append, draws the ids, stores the events, remembers the batch, and records the change. It answers the id
- * before the first event; nothing when the caller may not append, the session is finished, or the batch is stored already.
+ * One statement that checks the rights, assigns the ids, stores the events and the batch id, and writes the audit log entry. It returns the id
+ * before the first event, and no row when the caller cannot append, the session is finished, or the batch is already stored.
  */
 export function appendStatement(
   context: OperationContext,
@@ -61,7 +61,7 @@ export function appendStatement(
 
 type ValueOf = <Name extends keyof Given>(name: Name) => RawBuilder<Given[Name]>;
 
-/** What the parts of the statement share. */
+/** Values that the parts of the statement share. */
 function sharedValues(value: ValueOf) {
   return {
     id: sql<string>`${value('sessionId')}::uuid`,

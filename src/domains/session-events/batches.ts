@@ -6,7 +6,7 @@ import type { SessionEventTables } from './entity.ts';
 import type { RecordedEvent } from './event-data.ts';
 import { type SessionEventRow, findSlice } from './queries.ts';
 
-/** Batches that were stored before, by the id that their recorder gave them. */
+/** Finds stored batches by the id that the client gave them. */
 
 const db = queriesOn<SessionEventTables>();
 
@@ -29,10 +29,10 @@ export async function findBatch(
   );
 }
 
-/** A batch is at most the body of a request, 4 MiB, and PostgreSQL gives its JSON back as it was stored. */
+/** Upper bound of a stored batch: a request body has at most 4 MiB, and PostgreSQL returns the JSON as it was stored. */
 const MAX_BYTES = 8 * 1024 * 1024;
 
-/** Whether the stored batch has these events: the same data by value, whatever the order of its fields. */
+/** Whether the stored batch contains these events. Data is compared by value; the order of fields does not matter. */
 export async function isSameBatch(
   context: OperationContext,
   sessionId: SessionId,
@@ -45,7 +45,7 @@ export async function isSameBatch(
   return stored.length === events.length && stored.every((row, index) => isSame(row, events[index]));
 }
 
-/** An event without a time was given that of its recording, so only a given time is compared. */
+/** Compares two events. The time is compared only when it was given, because otherwise it is the time of storing. */
 function isSame(row: SessionEventRow, event: RecordedEvent | undefined): boolean {
   return (
     event !== undefined &&

@@ -1,21 +1,21 @@
 import { z } from 'zod';
 import { invalid } from '../../core/errors.ts';
 
-/** A cursor of events, in both APIs and in every form: the id of the last event seen, as decimal digits (section 4.7). */
+/** The cursor of events in both APIs: the id of the last event seen, in decimal digits (section 4.7). */
 
 const PATTERN = /^\d+$/;
-const RULE = 'must be the id of an event: digits alone';
+const RULE = 'must be the id of an event, in decimal digits';
 
 export const cursorSchema = z.string().regex(PATTERN, RULE);
 
-/** The id that a cursor names; null where none is given. @throws ValidationError naming the argument. */
+/** The id in a cursor; null when no cursor is given. @throws ValidationError that names the argument. */
 export function cursorId(cursor: string | null | undefined, argument: string): number | null {
   if (cursor == null) return null;
   if (!PATTERN.test(cursor)) throw invalid(argument, RULE, 'BAD_FORMAT');
   return idOf(cursor);
 }
 
-/** The id that digits name: beyond all that is stored, one number is like another. */
+/** Converts digits to an id. Larger ids than any stored one are all equivalent, so they are reduced to a safe integer. */
 export function idOf(digits: string): number {
   return Math.min(Number(digits), Number.MAX_SAFE_INTEGER);
 }

@@ -15,7 +15,7 @@ const SessionEventBatchSchema = defineEntity({
   },
 });
 
-/** Remembers a batch that was appended, so that a retry stores nothing. */
+/** The id of an appended batch, so that a retry stores nothing. */
 export class SessionEventBatch extends SessionEventBatchSchema.class {}
 SessionEventBatchSchema.setClass(SessionEventBatch);
 
@@ -30,13 +30,13 @@ const SessionEventSchema = defineEntity({
     eventType: p.text(),
     messageId: p.uuid().nullable(),
     provider: p.text(),
-    /** As it was recorded: `json` keeps the text, and with it unknown fields and their order. */
+    /** The column type is `json` and not `jsonb`, because it keeps the text unchanged, with unknown fields and their order. */
     eventData: p.json<object>().columnType('json'),
   },
   partitionBy: { type: 'hash', expression: 'session_id', partitions: 16 },
 });
 
-/** One recorded event. Read as rows, never as entities; the table is partitioned by session (see docs/storage.md). */
+/** One recorded event. It is never loaded as an entity. The table is partitioned by session (see docs/storage.md). */
 export class SessionEvent extends SessionEventSchema.class {}
 SessionEventSchema.setClass(SessionEvent);
 

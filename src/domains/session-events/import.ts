@@ -15,13 +15,13 @@ import { appendSessionEvents } from './operations.ts';
 
 const db = queriesOn<SessionEventTables & SessionTables & OrganizationTables>();
 
-/** A line contains an event of at most 1 MiB, perhaps with every character escaped. */
+/** Maximum length of a line: an event of at most 1 MiB, in which every character can be escaped. */
 const MAX_LINE_BYTES = 8 * 1024 * 1024;
-/** A batch ends here, however few events it has. */
+/** Maximum size of a batch. A batch ends here even when it has few events. */
 const MAX_BATCH_BYTES = 4 * 1024 * 1024;
 
 export interface ImportProgress {
-  /** Bytes of the source that were read. */
+  /** Number of bytes of the source that were read. */
   readonly bytes: number;
   readonly imported: number;
   readonly skipped: number;
@@ -29,16 +29,16 @@ export interface ImportProgress {
 
 export interface ImportedEvents {
   readonly imported: number;
-  /** Events that an earlier run had stored. */
+  /** Number of events that an earlier run had stored. */
   readonly skipped: number;
-  /** Id of the last of the file's events; 0 when it has none. */
+  /** Id of the last event of the file; 0 when the file has no events. */
   readonly lastId: number;
 }
 
 /** The nil UUID (RFC 9562, section 5.9), which no account has. */
 const NO_USER: UserId = '00000000-0000-0000-0000-000000000000';
 
-/** An operator: acts as an admin of the session's organization. Undefined when there is no such session. */
+/** The actor of an operator, who acts as an administrator of the session's organization. Undefined when the session does not exist. */
 export async function findOperator(reader: Sql, sessionId: SessionId): Promise<Actor | undefined> {
   const row = await reader.first(
     db
@@ -59,10 +59,10 @@ export async function findOperator(reader: Sql, sessionId: SessionId): Promise<A
 }
 
 /**
- * Appends the events of NDJSON (one `RecordedEvent` a line, blank lines ignored) in batches of at most 1000, in constant memory. Run
- * again after it was stopped, or after lines were added to the file, it goes on behind what is stored: a batch is known by the line it starts
- * at and by its content.
- * @throws ValidationError naming the line that is wrong; nothing of its batch is stored. ConflictError when the session is finished.
+ * Appends events from NDJSON (one `RecordedEvent` on each line, blank lines ignored) in batches of at most 1000, in constant memory. When it is
+ * run again after an interruption, or after lines were added to the file, it continues after the stored events. A batch is identified by its
+ * first line and its content.
+ * @throws ValidationError that names the faulty line; nothing of its batch is stored. ConflictError when the session is finished.
  */
 export async function importSessionEvents(
   context: OperationContext,
@@ -82,7 +82,7 @@ export async function importSessionEvents(
   async function store(): Promise<void> {
     const ids = batchIdsOf(batch);
     const known = await findLongest(context.sql, sessionId, ids);
-    // Looked up first, because the batch of an earlier run may have ended sooner: where the file did.
+    // Looked up first, because a batch of an earlier run can be shorter: it ended where the file ended then.
     const appended =
       known ??
       (await appendSessionEvents(context, {
@@ -109,10 +109,10 @@ export async function importSessionEvents(
 }
 
 interface TextLine {
-  /** Counts from 1. */
+  /** Line number, from 1. */
   readonly number: number;
   readonly text: string;
-  /** Bytes of the file up to the end of the line. */
+  /** Position of the end of the line in the file, in bytes. */
   readonly end: number;
 }
 
@@ -135,7 +135,7 @@ function parseLine({ number, text }: TextLine): RecordedEvent {
   }
 }
 
-/** For each line of the batch, the id of the batch that would end with it. */
+/** For each line of the batch, the id of the batch that ends with that line. */
 function batchIdsOf(batch: readonly Line[]): string[] {
   const hash = createHash('sha256');
   return batch.map(({ text }) => `import:${batch[0]?.number}:${hash.update(`${text}\n`).copy().digest('base64url')}`);
@@ -158,7 +158,7 @@ async function findLongest(
   return row && { ...row, isReplayed: true };
 }
 
-/** Lines in UTF-8, one at a time; keeps at most one line of the maximum length in memory. */
+/** Yields the lines one at a time. At most one line of the maximum length is in memory. */
 async function* readLines(source: AsyncIterable<Uint8Array>): AsyncGenerator<TextLine, void, undefined> {
   const decoder = new TextDecoder('utf-8', { fatal: true });
   let parts: Buffer[] = [];
@@ -181,7 +181,7 @@ async function* readLines(source: AsyncIterable<Uint8Array>): AsyncGenerator<Tex
     const rest = chunk.subarray(start);
     end += rest.length;
     held += rest.length;
-    if (held > MAX_LINE_BYTES) throw invalid('', `line ${number}: is longer than ${MAX_LINE_BYTES} bytes`);
+    if (held > MAX_LINE_BYTES) throw invalid('', `line ${number}: must be at most ${MAX_LINE_BYTES} bytes`);
     parts.push(rest);
   }
   if (held > 0) yield lineOf(Buffer.alloc(0));

@@ -9,12 +9,12 @@ export const DEFAULT_PAGE = 50;
 export const MAX_PAGE = 1000;
 export const MAX_BATCH = 1000;
 
-/** Topics of notifications are compared as text, so ids have one spelling. */
+/** Lower case, because notification topics compare ids as text. */
 const sessionId = idSchema<SessionId>(z.uuid().toLowerCase());
 const DIGITS = 'must be a whole number';
 const RANGE = `must be from 1 to ${MAX_PAGE}`;
 
-/** The documented page. The cursor is the id of the last event seen, as a string of digits. */
+/** Query parameters of a page. The cursor is the id of the last event seen, as a string of digits. */
 export const listSessionEventsInput = z.strictObject({
   sessionId,
   limit: z
@@ -22,13 +22,15 @@ export const listSessionEventsInput = z.strictObject({
     .min(1, RANGE)
     .max(MAX_PAGE, RANGE)
     .default(DEFAULT_PAGE)
-    .meta({ description: 'How many events.' }),
-  cursor: cursorSchema.prefault('0').meta({ description: 'Id of the last event seen, as `nextCursor` has it.' }),
-  messageId: z.uuid().optional().meta({ description: 'Only events of this message.' }),
+    .meta({ description: 'Maximum number of events on the page.' }),
+  cursor: cursorSchema
+    .prefault('0')
+    .meta({ description: 'Id of the last event seen, such as `nextCursor` of the previous page.' }),
+  messageId: z.uuid().optional().meta({ description: 'Lists only events of this message.' }),
 });
 export type ListSessionEventsInput = z.output<typeof listSessionEventsInput>;
 
-/** A batch is stored whole or not at all; with a `batchId` a retry stores nothing and answers the same. */
+/** Either all events of a batch are stored or none. With a `batchId`, a retry stores nothing and returns the same ids. */
 export const appendSessionEventsInput = z.strictObject({
   sessionId,
   batchId: withDefault(text({ min: 1, max: 200 }).nullable(), null),
@@ -41,7 +43,7 @@ const names = z
   .max(100)
   .nullish();
 
-/** Conditions of a list of events; each absent, null, or given. A list of nothing fits nothing. */
+/** Conditions on a list of events. All that are given must be met; null is the same as absent; an empty list matches nothing. */
 export const sessionEventFilter = z.strictObject({
   eventTypes: names,
   providers: names,

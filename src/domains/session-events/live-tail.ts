@@ -9,27 +9,26 @@ import { READ_SESSIONS } from '../sessions/policy.ts';
 import type { SessionEventFilter } from './input.ts';
 import { type SessionEventRow, findSlice } from './queries.ts';
 
-/** While the database is away. */
+/** Interval of retries while the database is unreachable. */
 const RETRY_MS = 500;
 const MAX_PAGE_ROWS = 200;
-/** A page ends with the event that reaches this many bytes: one page waits for each reader who does not read. */
+/** A page ends with the event that reaches this size. Each client that does not read keeps one page in memory. */
 const MAX_PAGE_BYTES = 256 * 1024;
 
 export interface Tail {
   readonly sessionId: SessionId;
-  /** Id of the last event seen, as of a page. */
+  /** Id of the last event seen. */
   readonly after: number;
   readonly filter?: SessionEventFilter;
-  /** Ends the tail. */
+  /** Aborts the tail. */
   readonly signal?: AbortSignal;
 }
 
 /**
- * Follows a session's events, page by page: those behind `after` from the store, then new ones as they are committed, from whichever process,
- * in order, each once. Both come from the same read path with the same cursor, so there is no seam. Ends when the session is finished and all
- * of it has been given, or when `signal` aborts, which it must even if the generator is never read. A slow reader holds one page at most; a database that is away is waited for.
- * @throws NotFoundError at once when there is no such session that the caller may read. Key and session are looked at again before every
- * read, so what is thrown then comes out of the iteration.
+ * Yields pages of the events of a session: first the stored events after `after`, then new events as any process commits them, in order and
+ * each once. Both use the same query and cursor, so no event is lost between them. Ends when the session is finished and all its events were
+ * yielded, or when `signal` aborts. The signal must abort even if the generator is never read. While the database is unreachable, it retries.
+ * @throws NotFoundError when the caller cannot read the session. The rights are checked again before every read; then the iteration throws.
  */
 export const tailSessionEvents = guarded(
   READ_SESSIONS,
@@ -37,7 +36,7 @@ export const tailSessionEvents = guarded(
     context: OperationContext,
     tail: Tail,
   ): Promise<AsyncGenerator<readonly SessionEventRow[], void, undefined>> => {
-    // Notifications are the primary's; a replica may not have their rows yet.
+    // Notifications come from the primary. A replica may not have the new rows yet.
     const following = { ...context, sql: context.sql.primary };
     await readStreamHead(following, tail.sessionId);
     const topics = [sessionTopic(tail.sessionId), apiKeyTopic(context.actor.keyId)];
@@ -64,7 +63,7 @@ async function* follow(
       cursor = events.at(-1)?.id ?? cursor;
       limit = rowsLike(events);
       if (isFull) continue;
-      // All up to the head is seen, what the filter left out included.
+      // All events up to the head were read, including those that the filter excluded.
       cursor = Math.max(cursor, lastId);
       if (page.isFinished) return;
       await live.changed();
@@ -85,7 +84,7 @@ async function readPage(
     context.budget.renew();
     const current: OperationContext = { ...context, actor: await context.authenticateAgain() };
     requireAccess(current.actor, READ_SESSIONS);
-    // The head before the page: what was appended before the session ended is then in the page.
+    // The head is read before the page, so that the page contains everything that was appended before the session was finished.
     const head = await readStreamHead(current, sessionId);
     const slice = await findSlice(current, sessionId, filter, { ...window, maxBytes: MAX_PAGE_BYTES });
     if (!slice) throw notFound('session');
@@ -96,7 +95,7 @@ async function readPage(
   }
 }
 
-/** Events differ in length by a factor of a thousand, so a page is bounded by what those before it took. */
+/** The number of rows for the next page, from the size of the last events, because sizes differ by a factor of a thousand. */
 function rowsLike(events: readonly SessionEventRow[]): number {
   const characters = events.reduce((sum, { eventData }) => sum + eventData.length, 0);
   return Math.max(

@@ -28,16 +28,16 @@ import {
 
 export interface SessionEventPage {
   readonly events: readonly SessionEventRow[];
-  /** Id of the last event of the page, or the cursor given when it is empty, so that a client can always poll with it. */
+  /** Id of the last event of the page, or the given cursor when the page is empty, so that a client can always poll with it. */
   readonly nextCursor: string;
-  /** Whether more events are stored behind this page. */
+  /** Whether more events are stored after this page. */
   readonly hasMore: boolean;
 }
 
 /**
- * Events behind a cursor, by ascending id. Ids grow in commit order within a session, so a reader that follows `nextCursor` never skips
- * and never repeats an event, whatever is being written meanwhile.
- * @throws NotFoundError when there is no such session that the caller may read.
+ * Lists the events after a cursor, by ascending id. Ids of a session ascend in commit order, so a client that follows `nextCursor` never skips
+ * or repeats an event, even during concurrent writes.
+ * @throws NotFoundError when the caller cannot read the session.
  */
 export const listSessionEvents = guarded(
   READ_SESSIONS,
@@ -55,7 +55,7 @@ export const listSessionEvents = guarded(
   },
 );
 
-/** Of a page that ended at its bound of bytes, what follows is not known. */
+/** Checks for more events with a query, because a page that ended at its maximum size does not show it. */
 async function hasEventsAfter(
   context: OperationContext,
   sessionId: SessionId,
@@ -66,18 +66,18 @@ async function hasEventsAfter(
   return (next.get(sessionId)?.events.length ?? 0) > 0;
 }
 
-/** A list of events as GraphQL asks for it. */
+/** The arguments of a list of events in GraphQL. */
 export interface SessionEventList {
   readonly filter: SessionEventFilter;
   readonly page: PageArguments;
-  /** By ascending id, unless `DESC`. */
+  /** When absent, by ascending id. */
   readonly direction?: 'ASC' | 'DESC';
   readonly selected?: Columns<SessionEventRow>;
 }
 
 /**
- * The same events as Relay pages, forward or backward, with more filters: of many sessions in one statement, and so are their counts.
- * Sessions that the caller cannot read have none.
+ * Reads Relay pages of the events of many sessions with one statement, and their counts with another. A session that the caller cannot read
+ * has no events.
  */
 export function pagesOfSessionEvents(
   context: OperationContext,
@@ -115,7 +115,7 @@ function toPage({ events, isFull }: SessionEventSlice, page: PageArguments, size
   };
 }
 
-/** Events by their places: those that the caller may see. */
+/** The events with these keys that the caller can read. */
 export const readSessionEvents = guarded(
   READ_SESSIONS,
   (
@@ -129,18 +129,18 @@ export interface AppendedEvents {
   readonly sessionId: SessionId;
   readonly firstId: number;
   readonly lastId: number;
-  /** Whether the batch had been stored before, so that nothing was stored now. */
+  /** Whether the batch was already stored, so that nothing was stored now. */
   readonly isReplayed: boolean;
 }
 
 /**
- * Appends events to a session's stream, all or none, and notifies those who follow it.
+ * Appends events to a session, all or none, and notifies its live tails.
  *
- * One statement, and so one transaction. It updates the head of the stream first and locks that row until the commit, so ids become
- * visible in the order in which they were drawn. Twins of one batch meet at the same row; the later one then breaks the key of the batch.
- * Where many append to one session they wait in a queue, without a connection meanwhile.
- * @throws ConflictError when the session is finished, or the batch id was used for another batch; NotFoundError and ForbiddenError as for
- * every change of a session.
+ * One statement in one transaction. It first updates, and so locks, the head of the stream: ids become visible in the order in which they were
+ * assigned. Concurrent retries of a batch wait for the same row, and the later one violates the primary key of the batch. Concurrent appends to
+ * one session wait in a queue without a database connection.
+ * @throws ConflictError when the session is finished, or the batch id was used for other events; NotFoundError and ForbiddenError like every
+ * change of a session.
  */
 export const appendSessionEvents = guarded(
   RECORD_SESSIONS,
@@ -152,7 +152,7 @@ export const appendSessionEvents = guarded(
     context.onChange?.('appendSessionEvents', target);
     const entry = auditEntry(context, 'appendSessionEvents', target);
     const statement = appendStatement(context, { sessionId, batchId, events }, entry);
-    const [head] = await inTurn(context, sessionId, () =>
+    const [head] = await inAppendQueue(context, sessionId, () =>
       context.sql.attempt(statement).catch((error: unknown) => {
         if (isBatchTwin(error)) return [];
         throw error;
@@ -165,11 +165,10 @@ export const appendSessionEvents = guarded(
 );
 
 /**
- * One append of a session at a time in this process: the others would wait for the head of the stream, each with a connection that everybody
- * else is in need of.
- * @throws DomainError 503 with `Retry-After` when earlier appends take too long.
+ * Runs one append of a session at a time in this process. Otherwise each would use a connection of the pool while it waits for the row lock.
+ * @throws DomainError (503 with `Retry-After`) when earlier appends take too long.
  */
-async function inTurn<Result>(
+async function inAppendQueue<Result>(
   { appendQueue, timing }: OperationContext,
   sessionId: SessionId,
   append: () => Promise<Result>,
@@ -177,7 +176,7 @@ async function inTurn<Result>(
   if (!appendQueue) return append();
   const end = await appendQueue.take(`append ${sessionId}`, timing.appendWaitMs);
   if (!end)
-    throw new DomainError('unavailable', 'too much is being appended to this session; try again', {
+    throw new DomainError('unavailable', 'too many requests append to this session at the same time; try again', {
       headers: { 'Retry-After': '1' },
     });
   try {
@@ -192,8 +191,8 @@ function isBatchTwin(error: unknown): boolean {
 }
 
 /**
- * Nothing was stored, because the batch was stored before, the session is finished, or the caller may not append.
- * @throws ConflictError for other events than those that are stored under the batch id.
+ * Called when nothing was stored: the batch is already stored, the session is finished, or the caller cannot append.
+ * @throws ConflictError when other events are stored under the batch id.
  */
 async function replay(
   context: OperationContext,
@@ -204,7 +203,7 @@ async function replay(
   const batch = batchId === null ? undefined : await findBatch(context, sessionId, batchId);
   if (!batch) throw new ConflictError('WRONG_STATE', 'the session is finished; queue it again before recording events');
   if (!(await isSameBatch(context, sessionId, batch, events)))
-    throw new ConflictError('BATCH_REUSED', 'already used for other events; choose another batch id', ['batchId']);
+    throw new ConflictError('BATCH_REUSED', 'already used for other events; use another batchId', ['batchId']);
   return { sessionId, ...batch, isReplayed: true };
 }
 

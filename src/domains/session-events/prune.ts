@@ -9,9 +9,9 @@ import type { OrganizationTables } from '../organizations/entity.ts';
 import type { SessionTables } from '../sessions/entity.ts';
 import type { SessionEventTables } from './entity.ts';
 
-/** Which events are given up: of all sessions, unless one or an organization is named. */
+/** The events to delete: of all sessions, of one organization, or of one session. */
 export interface Retention {
-  /** Events up to the first one of this moment or later; without it all that are stored now. */
+  /** Deletes events up to the first event at this time or later. When undefined, deletes all events that are stored now. */
   readonly before?: Date | undefined;
   readonly sessionId?: SessionId | undefined;
   /** Slug of an organization. */
@@ -19,9 +19,9 @@ export interface Retention {
 }
 
 export interface PruneOptions {
-  /** Counts, and deletes nothing. */
+  /** Only counts the events. */
   readonly isDryRun?: boolean;
-  /** Ends it between two batches. */
+  /** Stops the operation between two batches. */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -39,10 +39,10 @@ const tablesOf = (em: EntityManager) =>
   em.getKysely<Readable<SessionEventTables & SessionTables & OrganizationTables>>();
 
 /**
- * Deletes the oldest events of sessions, for the operator of the gateway. What is left of a session has no gaps: the first event that is young
- * enough stays, and so does everything after it, whatever time it names. Sessions, their next ids and the batches that were appended stay, too:
- * an import that is run again stores nothing twice. It may be cut off anywhere; run again, it goes on.
- * @throws NotFoundError when there is no such session or organization.
+ * Deletes the oldest events of sessions, for the operator of the gateway. The remaining events of a session have no gaps: the first event at
+ * `before` or later stays, and so do all events after it. Sessions, their next ids and the batch ids stay, so that a repeated import stores
+ * nothing twice. When interrupted, it can be run again and continues.
+ * @throws NotFoundError when the session or organization does not exist.
  */
 export async function pruneSessionEvents(
   context: Context,
@@ -80,11 +80,11 @@ interface OldestEvents {
   readonly id: string;
   readonly organizationId: OrganizationId;
   readonly first: number;
-  /** The first id that stays. */
+  /** The first id that is not deleted. */
   readonly end: number;
 }
 
-/** The next sessions whose first event is old. Each costs a look at its first event, by the primary key. */
+/** The next sessions whose first event is old enough. For each session one lookup by the primary key reads the first event. */
 function findOldest(em: EntityManager, retention: Retention, after: string | undefined): Promise<OldestEvents[]> {
   const { before, sessionId, organization } = retention;
   const tables = tablesOf(em);
@@ -122,7 +122,7 @@ function findOldest(em: EntityManager, retention: Retention, after: string | und
   return query.execute();
 }
 
-/** From the oldest on, each batch in its own transaction; the audit log gets its entry with the first one. */
+/** Deletes from the oldest event on, each batch in its own transaction. The first batch also writes the audit log entry. */
 async function deleteOldest(context: Context, session: OldestEvents, signal: AbortSignal | undefined): Promise<void> {
   const { id, organizationId, first, end } = session;
   for (let start = first; start < end; start += EVENTS) {

@@ -4,8 +4,8 @@ import type { Readable } from '../../core/postgres/queries.ts';
 import type { SessionEventTables } from './entity.ts';
 
 /**
- * Deletes a batch of the events of a session that is gone. Ids of a session are consecutive, so a range of them is a batch.
- * @returns how many were deleted; 0 when none are left.
+ * Deletes a batch of the events of a deleted session. Ids of a session are consecutive, so a batch is a range of ids.
+ * @returns how many events were deleted; 0 when none are left.
  */
 export async function purgeEvents(em: EntityManager, sessionId: SessionId, batch: number): Promise<number> {
   const tables = em.getKysely<Readable<SessionEventTables>>();

@@ -23,13 +23,13 @@ import type { SessionEventTables } from './entity.ts';
 import { MAX_PAGE, type SessionEventFilter } from './input.ts';
 
 /**
- * Reads events, the same way for both APIs and live tails: one statement finds the sessions, checks that the caller may read them, and gives a
- * page of each.
+ * Reads events for both APIs and for live tails. One statement finds the sessions that the caller can read and returns a page of the events of
+ * each.
  */
 
 const db = queriesOn<SessionEventTables & SessionTables>();
 
-/** An event with the columns that were asked for; without a selection it has all. `eventData` is the JSON text as it was recorded. */
+/** An event. A row has the selected columns only; without a selection it has all. `eventData` is the recorded JSON text. */
 export type SessionEventRow = Omit<
   RowOf<Readable<SessionEventTables>['session_event']>,
   'eventData' | 'organizationId'
@@ -37,27 +37,27 @@ export type SessionEventRow = Omit<
 
 const COLUMNS = ['id', 'sessionId', 'createdAt', 'eventType', 'messageId', 'provider', 'eventData'] as const;
 
-/** Which events: those between two ids, both exclusive, from either end. */
+/** Selects events between two ids, both exclusive, from the start or from the end. */
 export interface SessionEventWindow {
   readonly after?: number | null | undefined;
   readonly before?: number | null | undefined;
   readonly limit: number;
   readonly backward?: boolean;
-  /** The page ends with the event that reaches this many bytes of data, whatever its limit. */
+  /** The page ends with the event that reaches this many bytes of data, even when `limit` is not reached. */
   readonly maxBytes?: number;
 }
 
-/** A thousand events of 1 MiB would be more than the memory of a process. */
+/** Maximum size of a page, because a thousand events of 1 MiB would exceed the memory of the process. */
 const MAX_PAGE_BYTES = 16 * 1024 * 1024;
 
 export interface SessionEventSlice {
   /** In ascending order. */
   readonly events: readonly SessionEventRow[];
-  /** Whether it ends at its limit, or at what a page may have in bytes, so that more may follow. */
+  /** Whether the page ended at its limit or its maximum size, so that more events can follow. */
   readonly isFull: boolean;
 }
 
-/** What the queries are given beside the conditions. */
+/** The parameters of the queries. */
 interface Given extends SessionEventFilter {
   readonly sessionIds: readonly SessionId[];
   readonly organizationId: OrganizationId;
@@ -86,10 +86,10 @@ const CONDITIONS: Readonly<Record<Condition, (value: Value) => RawBuilder<SqlBoo
 const namesOf = (given: Partial<Given>) =>
   keysOf(CONDITIONS).filter((name) => given[name] !== undefined && given[name] !== null);
 
-/** For one session a constant, by which the planner picks the partition; for several the partition is picked as the query runs. */
+/** With one session the id is a constant, so that the planner selects the partition. With several it is selected at run time. */
 const theOnly = (value: Value) => sql<string>`(${value('sessionIds')}::uuid[])[1]`;
 
-/** The sessions with the given ids that the caller may read. */
+/** The sessions with the given ids that the caller can read. */
 function readableSessions(role: Role, value: Value, isOne: boolean) {
   const caller = { organizationId: value('organizationId'), userId: value('userId'), role };
   return db
@@ -98,7 +98,7 @@ function readableSessions(role: Role, value: Value, isOne: boolean) {
     .where(within(readableBy(caller), 's'));
 }
 
-/** The events of one session that fulfil the conditions. */
+/** The events of one session that meet the conditions. */
 function eventsOf(sessionId: RawBuilder<string>, conditions: readonly Condition[], value: Value) {
   const events = db.selectFrom('session_event as e').where('e.session_id', '=', sessionId);
   return conditions.reduce((found, name) => found.where(CONDITIONS[name](value)), events);
@@ -117,7 +117,7 @@ export function slicesOf(
   asked?: Columns<SessionEventRow>,
 ): LoadBatch<string, SessionEventSlice> {
   const { role, ...caller } = callerOf(actor);
-  // The session is known.
+  // The id of the session is already known.
   const names = withColumns<SessionEventRow>(asked, COLUMNS, 'id').filter((name) => name !== 'sessionId');
   const conditions = namesOf({ ...filter, ...window });
   const direction = backward ? 'desc' : 'asc';
@@ -133,22 +133,22 @@ export function slicesOf(
           .orderBy('e.id', direction)
           .limit(sql<number>`${value('limit')}`);
         const cut = names.includes('eventData') ? withinBytes(page, direction, value) : page;
-        // The outer join gives one row of nulls for a session without such events, and none where there is no session.
+        // The outer join returns one row of nulls for a session without matching events, and no row for a session that does not exist.
         const selection = names.map((name) => sql.ref(`page.${name}`).as(name as string));
         return readableSessions(role, value, only !== undefined)
           .leftJoinLateral(sql<object>`${cut}`.as<'page'>(sql`page`), (join) => join.onTrue())
           .select(only === undefined ? [...selection, sql.ref('s.id').as('sessionId')] : selection);
       }),
     );
-    // The columns are those of the row, under its names.
+    // The selected columns have the names of the row's properties.
     return toSlices(rows as unknown as PageRow[], { only, limit: window.limit, maxBytes, backward });
   };
 }
 
-/** A row of a page; of a session without events all but the session is null. Where only one session was asked for, it is not said. */
+/** A row of a page. For a session without events all other columns are null. `sessionId` is not selected for a single session. */
 type PageRow = Omit<SessionEventRow, 'sessionId'> & { sessionId: SessionId };
 
-/** The events of a page up to the one that reaches so many bytes. */
+/** The events of a page up to the event that reaches the maximum size. */
 function withinBytes<Row>(page: SelectQueryBuilder<object, never, Row>, direction: 'asc' | 'desc', value: Value) {
   const bytes = sql`sum(octet_length("eventData")) over (order by id ${sql.raw(direction)} rows unbounded preceding)`;
   return db
@@ -190,7 +190,7 @@ function bytesOf(events: readonly SessionEventRow[]): number {
   return events.reduce((sum, { eventData }) => sum + Buffer.byteLength(eventData ?? ''), 0);
 }
 
-/** The same of one session; undefined when there is no such session that the caller may read. */
+/** A page of the events of one session; undefined when the caller cannot read the session. */
 export async function findSlice(
   context: OperationContext,
   sessionId: SessionId,
@@ -202,7 +202,7 @@ export async function findSlice(
 
 const counts = preparedByShape<Given>();
 
-/** How many events of each session fit the filter; a session that the caller cannot read has no count. */
+/** How many events of each session meet the filter. A session that the caller cannot read has no count. */
 export function countsOf(
   { actor, sql: reader }: OperationContext,
   filter: SessionEventFilter,
@@ -222,7 +222,7 @@ export function countsOf(
   };
 }
 
-/** Events by their places; those of sessions that the caller cannot read are left out. */
+/** The events with these keys. Events of sessions that the caller cannot read are left out. */
 export async function findEvents(
   { actor, sql: reader }: OperationContext,
   places: readonly { readonly sessionId: SessionId; readonly id: number }[],
@@ -245,17 +245,17 @@ export async function findEvents(
       .where(within(readableBy(callerOf(actor)), 's'))
       .select(names.map(selectionOf)),
   );
-  // The columns are those of the row, under its names.
+  // The selected columns have the names of the row's properties.
   return rows as unknown as SessionEventRow[];
 }
-/** The documented JSON of an event (section 6), its data spliced in as it was recorded. */
+/** The documented JSON of an event (section 6). The recorded JSON text of its data is inserted unchanged. */
 export function eventToJson(row: SessionEventRow): string {
   const { id, createdAt, eventType, messageId, sessionId, provider, eventData } = row;
   const message = messageId === null ? 'null' : `"${messageId}"`;
   return `{"id":${id},"createdAt":"${createdAt}","eventType":${JSON.stringify(eventType)},"messageId":${message},"sessionId":"${sessionId}","provider":${JSON.stringify(provider)},"eventData":${eventData}}`;
 }
 
-/** Relay's arguments as a window; cursors are the ids that REST uses. One more than the page is read, to learn whether more follow. */
+/** Converts Relay arguments to a window; cursors are event ids. The limit is one more than the page size, to detect whether more follow. */
 export function windowOf(page: PageArguments, defaultSize: number): { window: SessionEventWindow; size: number } {
   const backward = isBackward(page);
   const size = page.last ?? page.first ?? defaultSize;

@@ -3,8 +3,8 @@ import type { OperationContext } from '../../core/operation.ts';
 import { type SessionEventRow, eventToJson } from './queries.ts';
 
 /**
- * Pages of events as server-sent events: the id of each is its cursor, so that a client resumes where it was. `event: end` follows the last one;
- * `event: error` gives the reason why there are no more: the caller may not see them, or the gateway failed.
+ * Converts pages of events to server-sent events. The SSE id of an event is its cursor, so that a client can resume. `event: end` follows the
+ * last event. `event: error` contains the reason when the stream ends early.
  */
 export function toEventStream(
   { toDomainError }: Pick<OperationContext, 'toDomainError'>,
@@ -23,7 +23,7 @@ async function* partsOf(
       yield events.map((event) => writeEvent({ id: event.id, data: eventToJson(event) })).join('');
     yield writeEvent({ event: 'end', data: '{}' });
   } catch (error) {
-    // The status is sent already.
+    // The HTTP status is already sent.
     yield writeEvent({ event: 'error', data: JSON.stringify({ error: toDomainError(error).message }) });
   }
 }

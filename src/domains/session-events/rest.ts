@@ -55,8 +55,10 @@ const appendedDocument = z
   .strictObject({
     sessionId: z.uuid(),
     firstId: z.int().meta({ description: 'Id of the first event of the batch.' }),
-    lastId: z.int().meta({ description: 'Id of the last event of the batch: the cursor behind it.' }),
-    isReplayed: z.boolean().meta({ description: 'Whether the batch was stored before.' }),
+    lastId: z
+      .int()
+      .meta({ description: 'Id of the last event of the batch, which is also the cursor after the batch.' }),
+    isReplayed: z.boolean().meta({ description: 'Whether the batch was already stored by an earlier request.' }),
   })
   .meta({ id: 'AppendedEvents' });
 
@@ -69,7 +71,7 @@ export const sessionEventRoutes = [
     tag: 'Sessions',
     summary: 'List the recorded events of a session, or follow them live.',
     description:
-      'Ascending by id. `nextCursor` is the id of the last event of the page, or the cursor given when the page is empty, so that you can poll with it. `Link` with `rel="next"` is there only while more events follow. A page ends early when its events reach 16 MiB.\n\nWith `Accept: text/event-stream` this is the live tail: server-sent events with the events after `cursor` or `Last-Event-ID`, then each new one as it is recorded, until `event: end` when the session is finished. Needs the scope `sessions.read`.',
+      'Lists events by ascending id. `nextCursor` is the id of the last event of the page, or the given cursor when the page is empty, so that you can always poll with it. The header `Link` with `rel="next"` is present only while more events follow. A page ends early when its events reach 16 MiB.\n\nWith `Accept: text/event-stream` the answer is a live tail: server-sent events with the stored events after `cursor` or `Last-Event-ID`, then each new event as it is recorded, and `event: end` when the session is finished. Needs the scope `sessions.read`.',
     input: listSessionEventsInput,
     output: pageDocument,
     status: 200,
@@ -77,18 +79,18 @@ export const sessionEventRoutes = [
     headerParameters: [
       {
         name: LAST_EVENT_ID_HEADER,
-        description: 'For the live tail alone: id of the last event seen, which takes the place of `cursor`.',
+        description: 'Only for the live tail: id of the last event seen. It takes precedence over `cursor`.',
         schema: { type: 'string', pattern: '^\\d+$' },
       },
     ],
     examples: { output: { items: [eventExample], nextCursor: '42' } },
     mediaTypes: {
       'text/event-stream':
-        'Each event as `id:` and `data:`, a comment every 8 seconds, `event: end` at the end of the session, `event: error` with `{"error": "…"}` when there is no more to see.',
+        'Each event is sent as `id:` and `data:`. A comment is sent every 8 seconds. `event: end` is sent when the session is finished, and `event: error` with `{"error": "…"}` when the stream ends early.',
     },
     answerHeaders: {
       Link: {
-        description: 'The address of the next page, with `rel="next"` (RFC 8288); absent when no more events follow.',
+        description: 'Address of the next page, with `rel="next"` (RFC 8288). Absent when no more events follow.',
         schema: { type: 'string' },
       },
     },
@@ -102,9 +104,9 @@ export const sessionEventRoutes = [
     operationId: 'appendSessionEvents',
     access: appendSessionEvents.access,
     tag: 'Sessions',
-    summary: 'Append events to the stream of a session.',
+    summary: 'Append events to a session.',
     description:
-      'For agent runners. All events are stored, or none; they are numbered in their order. With a `batchId` a retry is harmless: the same batch again stores nothing and answers the stored ids, other events under a known `batchId` are 409, and so is a finished session. A body has at most 4 MiB. Needs the scope `sessions.record`.',
+      'For agent runners. Either all events are stored or none; they are numbered in the given order. With a `batchId`, a retry with the same events stores nothing and returns the stored ids. Other events with a known `batchId` are 409, and so is a finished session. The request body has at most 4 MiB. Only the creator of the session and administrators can append events. Needs the scope `sessions.record`.',
     input: appendSessionEventsInput,
     output: appendedDocument,
     status: 201,
@@ -140,7 +142,7 @@ async function pageOf(context: OperationContext, input: ListSessionEventsInput):
   }
 }
 
-/** The address of the next page (RFC 8288), for clients that page to an end. */
+/** The `Link` header with the address of the next page (RFC 8288). */
 function nextLink(
   { settings }: OperationContext,
   { sessionId, limit, messageId }: ListSessionEventsInput,

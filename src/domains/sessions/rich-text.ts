@@ -234,7 +234,7 @@ function attributeFault(value: unknown, name: string, levels: number): Attribute
     if (key === '__proto__' || isLongerThan(key, 100) || !isStorable(key)) {
       return fault(
         'NOT_ALLOWED',
-        'must have property names of at most 100 characters, of well-formed text without NUL, and not __proto__',
+        'must have property names of at most 100 characters, of well-formed text without NUL characters, and not __proto__',
       );
     }
     const inner = attributeFault(item, Array.isArray(value) ? name : key, levels - 1);

@@ -43,7 +43,7 @@ test('POST /send takes one occurrence, and names faults without a place in a lis
   });
   expect(refusalOfRest(shapes).faults).toEqual([
     'properties: is required; use {} for no properties',
-    'occurredAt: must be an ISO 8601 date and time with its offset, such as 2026-03-01T10:20:30.500Z, or a UNIX timestamp in milliseconds',
+    'occurredAt: must be an ISO 8601 date and time with an offset, such as 2026-03-01T10:20:30.500Z, or a UNIX timestamp in milliseconds',
     'uuid: must be at most 255 characters',
     'more: is not a known property',
   ]);

@@ -160,7 +160,7 @@ test('400: what breaks a rule; 403: without the scope', async () => {
     return `${status} ${body.message}`;
   };
   expect(await tried('limit=501&occurredAfter=yesterday&colour=red')).toBe(
-    '400 occurredAfter: must be an ISO 8601 date and time with its offset, such as 2026-03-01T10:20:30.500Z, or a UNIX timestamp in milliseconds; limit: must be at most 500; colour: is not a known property',
+    '400 occurredAfter: must be an ISO 8601 date and time with an offset, such as 2026-03-01T10:20:30.500Z, or a UNIX timestamp in milliseconds; limit: must be at most 500; colour: is not a known property',
   );
   expect(await tried('sort=newest')).toMatch(/^400 sort.0: must be one of "ASCENDING"/);
   expect(await tried('sort=ASC&sort=DESC')).toBe('400 sort: must have at most 1 items');

@@ -81,7 +81,7 @@ test.each([
   [{ eventData: { type: 't', scope: {} } }, 'eventData.scope.kind: is required'],
   [{ eventData: { type: 't', toolResult: {} } }, 'eventData.toolResult.status: is required'],
   [{ eventData: { type: 't', event: { event: 'e' } } }, 'eventData.event.message: is required'],
-  [{ createdAt: '0001-01-01T00:00:00Z' }, 'createdAt: must be from 1970 to 9999'],
+  [{ createdAt: '0001-01-01T00:00:00Z' }, 'createdAt: must be between the years 1970 and 9999'],
 ])('an event with %j is refused, and nothing of its batch is stored', async (fault, message) => {
   const id = await createSession(gateway, key);
   const events = [...eventsOf(1), { ...eventsOf(1)[0], ...fault }];
@@ -110,7 +110,7 @@ test('a retried batch stores nothing and answers the same; other events under it
   expect(await append(gateway, key, id, eventsOf(3), 'b')).toEqual(appended(1, 3));
   await append(gateway, key, id, eventsOf(2));
   expect(await append(gateway, key, id, eventsOf(3), 'b')).toEqual(appended(1, 3, true));
-  const reused = conflict('batchId: already used for other events; choose another batch id', ['batchId']);
+  const reused = conflict('batchId: already used for other events; use another batchId', ['batchId']);
   const [first, ...others] = eventsOf(3);
   for (const changed of [
     eventsOf(2),

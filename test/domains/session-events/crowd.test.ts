@@ -68,7 +68,12 @@ test('an append whose turn does not come is 503 with Retry-After, stores nothing
   });
   expect([response.status, response.headers.get('retry-after')]).toEqual([503, '1']);
   expect(await response.json()).toMatchObject({
-    errors: [{ message: 'too much is being appended to this session; try again', extensions: { code: 'UNAVAILABLE' } }],
+    errors: [
+      {
+        message: 'too many requests append to this session at the same time; try again',
+        extensions: { code: 'UNAVAILABLE' },
+      },
+    ],
   });
   end?.();
   expect(await append(impatient, key, id, eventsOf(1))).toMatchObject({ firstId: '1' });

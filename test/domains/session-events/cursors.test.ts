@@ -14,7 +14,7 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.close());
 
-const REFUSED = 'must be the id of an event: digits alone';
+const REFUSED = 'must be the id of an event, in decimal digits';
 
 async function restPage(cursor: string) {
   const path = `/v1/sessions/${id}/events?cursor=${encodeURIComponent(cursor)}`;

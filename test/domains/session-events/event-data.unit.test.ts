@@ -248,7 +248,7 @@ describe('a recorded event', () => {
     expect(messageOf(recorded({ type: 'x' }, { provider }))).toBe('accepted');
   });
 
-  const DATE_RULE = 'must be an ISO 8601 date and time with its offset, such as 2026-03-01T10:20:30.500Z';
+  const DATE_RULE = 'must be an ISO 8601 date and time with an offset, such as 2026-03-01T10:20:30.500Z';
   test.each<[object, string]>([
     [{ eventType: '' }, 'eventType: must not be empty'],
     [{ eventType: 'x'.repeat(101) }, 'eventType: must be at most 100 characters'],
@@ -266,11 +266,11 @@ describe('a recorded event', () => {
     [{ createdAt: '2026-02-30T10:20:30Z' }, `createdAt: ${DATE_RULE}`],
     [
       { createdAt: 1772360430500 },
-      'createdAt: must be an ISO 8601 date and time with its offset, such as 2026-03-01T10:20:30.500Z',
+      'createdAt: must be an ISO 8601 date and time with an offset, such as 2026-03-01T10:20:30.500Z',
     ],
-    [{ createdAt: '0000-01-01T00:00:00.000Z' }, 'createdAt: must be from 1970 to 9999'],
-    [{ createdAt: '1969-12-31T23:59:59.999Z' }, 'createdAt: must be from 1970 to 9999'],
-    [{ createdAt: '9999-12-31T23:59:59-23:59' }, 'createdAt: must be from 1970 to 9999'],
+    [{ createdAt: '0000-01-01T00:00:00.000Z' }, 'createdAt: must be between the years 1970 and 9999'],
+    [{ createdAt: '1969-12-31T23:59:59.999Z' }, 'createdAt: must be between the years 1970 and 9999'],
+    [{ createdAt: '9999-12-31T23:59:59-23:59' }, 'createdAt: must be between the years 1970 and 9999'],
   ])('with %j is refused by its path and rule', (fields, message) => {
     expect(messageOf(recorded({ type: 'x' }, fields))).toBe(`events.0.${message}`);
   });

@@ -87,7 +87,7 @@ test('a line that is wrong is named, nothing of its batch is stored, and once me
     ],
     ['{"eventType":"a","provider":"p","eventData":{"type":"t"},"id":1}', 'line 1200: id: is not a known property'],
     [Buffer.from([0x22, 0xff, 0x22]), 'line 1200: is not well-formed UTF-8'],
-    ['"'.padEnd(8 * 1024 * 1024 + 70_000, 'x'), 'line 1200: is longer than 8388608 bytes'],
+    ['"'.padEnd(8 * 1024 * 1024 + 70_000, 'x'), 'line 1200: must be at most 8388608 bytes'],
   ];
   for (const [fault, message] of faults) {
     await writeFile(

@@ -164,7 +164,7 @@ describe('pages', () => {
   });
 
   const whole = 'must be a whole number';
-  const ofEvent = 'must be the id of an event: digits alone';
+  const ofEvent = 'must be the id of an event, in decimal digits';
   test.each([
     ['?limit=0', 'limit: must be from 1 to 1000'],
     ['?limit=1001', 'limit: must be from 1 to 1000'],
@@ -191,10 +191,10 @@ describe('pages', () => {
     [{ first: 1001 }, 'first: must be from 1 to 1000'],
     [{ last: -1 }, 'last: must be from 1 to 1000'],
     [{ first: 1, last: 1 }, 'last: must not be given together with first'],
-    [{ after: 'x' }, 'after: must be the id of an event: digits alone'],
+    [{ after: 'x' }, 'after: must be the id of an event, in decimal digits'],
     [
       { before: Buffer.from('["SESSION_CREATED_AT"]').toString('base64url') },
-      'before: must be the id of an event: digits alone',
+      'before: must be the id of an event, in decimal digits',
     ],
     [{ filter: { eventTypes: ['a\0'] } }, 'filter.eventTypes.0: must be well-formed text without NUL characters'],
     [{ filter: { providers: Array<string>(101).fill('a') } }, 'filter.providers: must have at most 100 items'],

@@ -122,7 +122,10 @@ test('each event has its id, and Last-Event-ID goes on behind it, whatever `afte
   const [wrong = {}] = await (await follow({ id }, { lastEventId: 'x' })).take(1);
   expect(nextOf(wrong)).toMatchObject({
     errors: [
-      { message: 'Last-Event-ID: must be the id of an event: digits alone', extensions: { code: 'INVALID_INPUT' } },
+      {
+        message: 'Last-Event-ID: must be the id of an event, in decimal digits',
+        extensions: { code: 'INVALID_INPUT' },
+      },
     ],
   });
 });
@@ -144,7 +147,7 @@ test.each([
   [
     'a cursor that is none',
     (id: string) => ({ id, after: 'x' }),
-    'after: must be the id of an event: digits alone',
+    'after: must be the id of an event, in decimal digits',
     'INVALID_INPUT',
   ],
   [

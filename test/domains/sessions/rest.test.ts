@@ -53,7 +53,7 @@ test('a batch that is sent again answers the same ids, other events under its id
   expect(await append(eventsOf(2))).toMatchObject({ status: 201, body: { ...stored, isReplayed: true } });
   expect(await append(eventsOf(2, { from: 5 }))).toMatchObject({
     status: 409,
-    body: { error: 'batchId: already used for other events; choose another batch id' },
+    body: { error: 'batchId: already used for other events; use another batchId' },
   });
 });
 

@@ -147,7 +147,7 @@ describe('hostile values', () => {
       'richContent.content.0.__proto__: is not a known property',
     );
     const rule =
-      'must have property names of at most 100 characters, of well-formed text without NUL, and not __proto__';
+      'must have property names of at most 100 characters, of well-formed text without NUL characters, and not __proto__';
     expect(messageOf(doc(json('{"type":"x","attrs":{"__proto__":{"x":1}}}')))).toBe(
       `richContent.content.0.attrs: ${rule}`,
     );

@@ -30,59 +30,64 @@ function placeOf(key: string): { sessionId: SessionId; id: number }[] {
 }
 
 const SessionEventType = nodeType<SessionEventRow>('SessionEvent', {
-  description: 'Something that happened in a session, as its runner recorded it.',
+  description: 'An event of a session, as its runner recorded it.',
   keyOf: ({ sessionId, id }) => `${sessionId}:${id}`,
   keyColumns: ['sessionId', 'id'],
   load: (context, keys, selected) => readSessionEvents(context, keys.flatMap(placeOf), selected),
   fields: (t) => ({
     databaseId: t.exposeInt('id', {
       description:
-        'The id that REST uses: counts the events of the session from 1. It is also the cursor, which `sessionEvents(after:)` takes as it is.',
+        'The id that REST uses. The events of a session are numbered from 1. The id is also the cursor for `sessionEvents(after:)`.',
     }),
     session: t.field({
       type: SessionType,
       nullable: true,
-      description: 'The session that it belongs to; null when that is gone by now.',
+      description: 'The session of the event. Null when it was deleted in the meantime.',
       extensions: { ...OWN_STATEMENT, ...needs<SessionEventRow>('sessionId') },
       resolve: ({ sessionId }, _, context, info) =>
         resolveReference({ context, info }, 'Session', sessionId, readSessions),
     }),
-    eventType: t.exposeString('eventType', { description: 'What kind of event it is.' }),
-    messageId: t.expose('messageId', { type: 'UUID', nullable: true, description: 'The message it belongs to.' }),
-    provider: t.exposeString('provider', { description: 'The model provider.' }),
+    eventType: t.exposeString('eventType', { description: 'Type of the event, 1 to 100 characters.' }),
+    messageId: t.expose('messageId', {
+      type: 'UUID',
+      nullable: true,
+      description: 'Id of the message that the event belongs to. Null when there is none.',
+    }),
+    provider: t.exposeString('provider', { description: 'Name of the model provider, 1 to 100 characters.' }),
     eventData: t.field({
       type: EventDataType,
-      description: 'What happened, typed.',
+      description: 'The data of the event, with typed fields.',
       extensions: needs<SessionEventRow>('eventData'),
       resolve: ({ eventData }) => JSON.parse(eventData) as EventData,
     }),
     eventDataJson: t.field({
       type: 'JSON',
-      description: 'What happened, as it was recorded, unknown fields included.',
+      description: 'The data of the event as it was recorded, with unknown fields.',
       extensions: needs<SessionEventRow>('eventData'),
       resolve: ({ eventData }) => new RawJson(eventData),
     }),
-    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it happened.' }),
+    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When the event happened.' }),
   }),
 });
 
 const FilterInput = builder.inputType('SessionEventFilter', {
-  description: 'Which events to list. All conditions must be met. Lists have at most 100 items.',
+  description:
+    'Conditions on events. An event is included when it meets all of them. Each list has at most 100 items; an empty list matches nothing.',
   validate: sessionEventFilter,
   fields: (t) => ({
-    eventTypes: t.stringList({ description: 'Of any of these kinds.' }),
-    providers: t.stringList({ description: 'Of any of these providers.' }),
-    messageId: t.field({ type: 'UUID', description: 'Of this message.' }),
-    delivery: t.field({ type: DeliveryEnum, description: 'Delivered this way.' }),
-    scope: t.field({ type: ScopeKindEnum, description: 'In this kind of scope.' }),
-    createdFrom: t.field({ type: 'DateTime', description: 'Happened at this moment or after it.' }),
-    createdBefore: t.field({ type: 'DateTime', description: 'Happened before this moment.' }),
+    eventTypes: t.stringList({ description: 'Events of any of these types, at most 100.' }),
+    providers: t.stringList({ description: 'Events of any of these providers, at most 100.' }),
+    messageId: t.field({ type: 'UUID', description: 'Events of this message.' }),
+    delivery: t.field({ type: DeliveryEnum, description: 'Events with this delivery.' }),
+    scope: t.field({ type: ScopeKindEnum, description: 'Events with this kind of scope.' }),
+    createdFrom: t.field({ type: 'DateTime', description: 'Events at this time or later.' }),
+    createdBefore: t.field({ type: 'DateTime', description: 'Events before this time.' }),
   }),
 });
 
 const SESSION_EVENT_ORDER = orderType<'ID'>('SessionEvent', {
   of: 'session events',
-  fields: { ID: 'The id, which counts the events of a session in the order of recording.' },
+  fields: { ID: 'The id, which is the order of recording.' },
   otherwise: { field: 'ID', direction: 'ASC' },
 });
 
@@ -93,9 +98,12 @@ builder.objectField(SessionType, 'events', (t) =>
     {
       type: SessionEventType,
       description:
-        'Its recorded events, in the order of recording. Pages of 1 to 1000, which end early at 16 MiB of data. Cursors are the ids that REST uses.',
+        'Recorded events of the session, in the order of recording by default. A page has 1 to 1000 events and ends early at 16 MiB of data. Cursors are the ids that REST uses.',
       args: {
-        filter: t.arg({ type: FilterInput, description: 'Which ones; all when absent.' }),
+        filter: t.arg({
+          type: FilterInput,
+          description: 'Conditions on the events. When absent, all events are included.',
+        }),
         orderBy: t.arg(SESSION_EVENT_ORDER.argument),
       },
       extensions: { ...refusable(READ_SESSIONS), ...CHECKS_PARENT, ...needs<SessionRow>('id') },
@@ -124,14 +132,17 @@ builder.objectField(SessionType, 'events', (t) =>
 builder.subscriptionField('sessionEvents', (t) =>
   t.field({
     type: SessionEventType,
-    description: `Follows a session's events: those after \`after\`, then new ones as they are recorded, each once. Ends when the session is finished. Over server-sent events each has its id, and a client that reconnects with the header \`Last-Event-ID\` goes on behind it; others move \`after\` to the \`databaseId\` that they have seen last. ${describeAccess(READ_SESSIONS)} Ends with an error when the caller may no longer read the session.`,
+    description: `Sends the events of a session after \`after\`, and then each new event as it is recorded. Every event is sent once. Ends when the session is finished. To resume, reconnect with the header \`Last-Event-ID\`, or set \`after\` to the \`databaseId\` of the last event seen. ${describeAccess(READ_SESSIONS)} Ends with an error when the caller loses the right to read the session.`,
     args: {
-      sessionId: t.arg.id({ required: true, description: 'Either id of the session.' }),
+      sessionId: t.arg.id({ required: true, description: '`id` or `databaseId` of the session.' }),
       after: t.arg.id({
         description:
-          'The last event seen: its `databaseId`, as a number or as text, or its cursor. From the start when absent. `Last-Event-ID` takes its place.',
+          'The last event seen: its `databaseId` as a number or text, or its cursor. When absent, events are sent from the first one. The header `Last-Event-ID` takes precedence.',
       }),
-      filter: t.arg({ type: FilterInput, description: 'Which ones; all when absent.' }),
+      filter: t.arg({
+        type: FilterInput,
+        description: 'Conditions on the events. When absent, all events are included.',
+      }),
     },
     subscribe: (_, { sessionId, after, filter }, context) =>
       subscribeToEvents(context, String(keyFromId('Session', sessionId)), after, filter ?? {}),
@@ -165,16 +176,16 @@ async function* eventsOf(
 }
 
 const RecordedEventInput = builder.inputType('RecordedEventInput', {
-  description: 'An event to append.',
+  description: 'An event to append to a session.',
   fields: (t) => ({
-    eventType: t.string({ required: true, description: 'What kind of event it is; 1 to 100 characters.' }),
-    messageId: t.field({ type: 'UUID', description: 'The message it belongs to.' }),
-    provider: t.string({ required: true, description: 'The model provider; 1 to 100 characters.' }),
-    createdAt: t.field({ type: 'DateTime', description: 'When it happened; now when absent.' }),
+    eventType: t.string({ required: true, description: 'Type of the event, 1 to 100 characters.' }),
+    messageId: t.field({ type: 'UUID', description: 'Id of the message that the event belongs to.' }),
+    provider: t.string({ required: true, description: 'Name of the model provider, 1 to 100 characters.' }),
+    createdAt: t.field({ type: 'DateTime', description: 'When the event happened. When absent, now.' }),
     eventData: t.field({
       type: 'JSON',
       required: true,
-      description: 'What happened, at most 1 MiB; unknown fields are kept.',
+      description: 'The data of the event, at most 1 MiB. Unknown fields are stored unchanged.',
     }),
   }),
 });
@@ -182,25 +193,29 @@ const RecordedEventInput = builder.inputType('RecordedEventInput', {
 mutation('appendSessionEvents', {
   access: appendSessionEvents.access,
   description:
-    'Appends events to the stream of a session, all or none. With a `batchId` a retry stores nothing and answers the same.',
+    'Appends events to a session. Either all events are stored or none. With a `batchId`, a retry stores nothing and returns the same ids. Only the creator of the session and administrators can append events.',
   schema: appendSessionEventsInput,
   ids: { sessionId: 'Session' },
   input: (t) => ({
-    sessionId: t.id({ required: true, description: 'Either id of the session.' }),
-    batchId: t.string({ description: 'Chosen by the recorder; 1 to 200 characters.' }),
-    events: t.field({ type: [RecordedEventInput], required: true, description: '1 to 1000 events, in their order.' }),
+    sessionId: t.id({ required: true, description: '`id` or `databaseId` of the session.' }),
+    batchId: t.string({
+      description: 'Id of the batch, which the client chooses to make retries safe; 1 to 200 characters.',
+    }),
+    events: t.field({ type: [RecordedEventInput], required: true, description: '1 to 1000 events, in order.' }),
   }),
   errors: [NotFoundError, ConflictError],
   run: appendSessionEvents,
   payload: (t) => ({
     firstId: t.string({
-      description: 'Id of the first event of the batch, as REST has it.',
+      description: 'The `databaseId` of the first event of the batch.',
       resolve: ({ firstId }) => String(firstId),
     }),
     lastId: t.string({
-      description: 'Id of the last event of the batch: the cursor behind it.',
+      description: 'The `databaseId` of the last event of the batch, which is also the cursor after the batch.',
       resolve: ({ lastId }) => String(lastId),
     }),
-    isReplayed: t.exposeBoolean('isReplayed', { description: 'Whether the batch had been stored before.' }),
+    isReplayed: t.exposeBoolean('isReplayed', {
+      description: 'Whether the batch was already stored by an earlier request.',
+    }),
   }),
 });

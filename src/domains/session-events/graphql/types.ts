@@ -10,31 +10,31 @@ import {
 
 type Part<Field extends keyof EventData> = NonNullable<EventData[Field]>;
 
-/** The value of an enumeration; null for one that a provider has added, which `eventDataJson` has. */
+/** The value of an enumeration; null for an unknown value, which is available in `eventDataJson`. */
 function known<Value extends string>(values: readonly Value[], value: string | null | undefined): Value | null {
   return values.find((each) => each === value) ?? null;
 }
-const UNLESS_KNOWN = 'Null for a value that is none of these; `eventDataJson` has it.';
+const NULL_IF_UNKNOWN = 'Null when it was not recorded, or has another value, which is in `eventDataJson`.';
 
 export const ScopeKindEnum = builder.enumType('EventScopeKind', {
-  description: 'Who acts.',
+  description: 'Who acts in an event.',
   values: {
     FOREGROUND: { value: 'foreground', description: 'The agent itself.' },
-    SUBAGENT: { value: 'subagent', description: 'An agent that the agent has started.' },
-    BACKGROUND: { value: 'background', description: 'A task in the background.' },
+    SUBAGENT: { value: 'subagent', description: 'Another agent that the agent started.' },
+    BACKGROUND: { value: 'background', description: 'A background task.' },
   },
 } as const);
 
 export const DeliveryEnum = builder.enumType('EventDelivery', {
   description: 'How an event was delivered.',
   values: {
-    REALTIME: { value: 'realtime', description: 'While it happened.' },
-    PERSIST: { value: 'persist', description: 'To be stored.' },
+    REALTIME: { value: 'realtime', description: 'The event was sent while it happened.' },
+    PERSIST: { value: 'persist', description: 'The event was sent only for storage.' },
   },
 } as const);
 
 const DeltaTypeEnum = builder.enumType('EventDeltaType', {
-  description: 'What a delta adds to.',
+  description: 'What a delta event adds to.',
   values: {
     TEXT_DELTA: { value: 'text_delta', description: 'Text.' },
     INPUT_JSON_DELTA: { value: 'input_json_delta', description: 'The input of a tool.' },
@@ -42,7 +42,7 @@ const DeltaTypeEnum = builder.enumType('EventDeltaType', {
 } as const);
 
 const ResponsePhaseEnum = builder.enumType('EventResponsePhase', {
-  description: 'Which part of a response it belongs to.',
+  description: 'The part of a response that an event belongs to.',
   values: {
     COMMENTARY: { value: 'commentary', description: 'Text of the agent before its final answer.' },
     FINAL_ANSWER: { value: 'final_answer', description: 'The final answer of the agent.' },
@@ -59,29 +59,35 @@ const ToolStatusEnum = builder.enumType('ToolResultStatus', {
 } as const);
 
 const ScopeType = builder.objectRef<Part<'scope'>>('EventScope').implement({
-  description: 'Who acts, and within what.',
+  description: 'Who acts in an event, and in which task.',
   fields: (t) => ({
     kind: t.field({
       type: ScopeKindEnum,
       nullable: true,
-      description: `Who acts. ${UNLESS_KNOWN}`,
+      description: `Who acts. ${NULL_IF_UNKNOWN}`,
       resolve: ({ kind }) => known(SCOPE_KINDS, kind),
     }),
     parentToolUseId: t.exposeString('parentToolUseId', {
       nullable: true,
-      description: 'The tool call that started it.',
+      description: 'Id of the tool call that started the agent or task. Null when it was not recorded.',
     }),
-    taskId: t.exposeString('taskId', { nullable: true, description: 'The task it belongs to.' }),
+    taskId: t.exposeString('taskId', { nullable: true, description: 'Id of the task. Null when it was not recorded.' }),
   }),
 });
 
 const ProviderEventType = builder.objectRef<Part<'event'>>('ProviderEvent').implement({
-  description: "The model provider's own event.",
+  description: 'The original event of the model provider.',
   fields: (t) => ({
-    event: t.exposeString('event', { description: 'Its name.' }),
-    message: t.exposeString('message', { description: 'Its text.' }),
-    provider: t.exposeString('provider', { nullable: true, description: 'Who sent it.' }),
-    messageId: t.exposeString('messageId', { nullable: true, description: 'The message it belongs to.' }),
+    event: t.exposeString('event', { description: 'Name of the event.' }),
+    message: t.exposeString('message', { description: 'Text of the event.' }),
+    provider: t.exposeString('provider', {
+      nullable: true,
+      description: 'Name of the provider. Null when it was not recorded.',
+    }),
+    messageId: t.exposeString('messageId', {
+      nullable: true,
+      description: 'Id of the message that the event belongs to. Null when it was not recorded.',
+    }),
   }),
 });
 
@@ -91,61 +97,96 @@ const ToolResultType = builder.objectRef<Part<'toolResult'>>('ToolResult').imple
     status: t.field({
       type: ToolStatusEnum,
       nullable: true,
-      description: `The state of the tool call. ${UNLESS_KNOWN}`,
+      description: `The state of the tool call. ${NULL_IF_UNKNOWN}`,
       resolve: ({ status }) => known(TOOL_RESULT_STATUSES, status),
     }),
-    output: t.exposeString('output', { nullable: true, description: 'What it printed.' }),
-    exitCode: t.exposeInt('exitCode', { nullable: true, description: 'Exit code of the command.' }),
-    error: t.exposeString('error', { nullable: true, description: 'Why it failed.' }),
+    output: t.exposeString('output', {
+      nullable: true,
+      description: 'Output of the tool. Null when it was not recorded.',
+    }),
+    exitCode: t.exposeInt('exitCode', {
+      nullable: true,
+      description: 'Exit code of the command. Null when it was not recorded.',
+    }),
+    error: t.exposeString('error', {
+      nullable: true,
+      description: 'Why the tool call failed. Null when it was not recorded.',
+    }),
   }),
 });
 
 export const EventDataType = builder.objectRef<EventData>('SessionEventData').implement({
-  description: 'What happened, in the documented fields; `eventDataJson` has the others, too.',
+  description: 'The documented fields of the data of an event. Other fields are in `eventDataJson`.',
   fields: (t) => ({
-    type: t.exposeString('type', { description: 'What kind of data it is.' }),
-    scope: t.expose('scope', { type: ScopeType, nullable: true, description: 'Who acts.' }),
-    source: t.exposeString('source', { nullable: true, description: 'Where it comes from.' }),
+    type: t.exposeString('type', { description: 'Type of the data.' }),
+    scope: t.expose('scope', {
+      type: ScopeType,
+      nullable: true,
+      description: 'Who acts. Null when it was not recorded.',
+    }),
+    source: t.exposeString('source', {
+      nullable: true,
+      description: 'Where the event comes from. Null when it was not recorded.',
+    }),
     providerEvent: t.exposeBoolean('providerEvent', {
       nullable: true,
-      description: 'Whether the model provider sent it.',
+      description: 'Whether the model provider sent the event. Null when it was not recorded.',
     }),
     delivery: t.field({
       type: DeliveryEnum,
       nullable: true,
-      description: `How it was delivered. ${UNLESS_KNOWN}`,
+      description: `How the event was delivered. ${NULL_IF_UNKNOWN}`,
       resolve: ({ delivery }) => known(DELIVERIES, delivery),
     }),
-    event: t.expose('event', { type: ProviderEventType, nullable: true, description: "The provider's own event." }),
-    index: t.exposeInt('index', { nullable: true, description: 'Place of the block in the message.' }),
-    itemId: t.exposeString('itemId', { nullable: true, description: 'The item it belongs to.' }),
-    sequenceNumber: t.exposeInt('sequenceNumber', { nullable: true, description: 'Its number in the message.' }),
+    event: t.expose('event', {
+      type: ProviderEventType,
+      nullable: true,
+      description: 'The original event of the model provider. Null when it was not recorded.',
+    }),
+    index: t.exposeInt('index', {
+      nullable: true,
+      description: 'Position of the content block in the message. Null when it was not recorded.',
+    }),
+    itemId: t.exposeString('itemId', {
+      nullable: true,
+      description: 'Id of the item that the event belongs to. Null when it was not recorded.',
+    }),
+    sequenceNumber: t.exposeInt('sequenceNumber', {
+      nullable: true,
+      description: 'Number of the event in the message. Null when it was not recorded.',
+    }),
     accumulatedText: t.exposeString('accumulatedText', {
       nullable: true,
-      description: 'All text of the block so far.',
+      description: 'All text of the content block so far. Null when it was not recorded.',
     }),
     deltaType: t.field({
       type: DeltaTypeEnum,
       nullable: true,
-      description: `What a delta adds to. ${UNLESS_KNOWN}`,
+      description: `What a delta event adds to. ${NULL_IF_UNKNOWN}`,
       resolve: ({ deltaType }) => known(DELTA_TYPES, deltaType),
     }),
     responsePhase: t.field({
       type: ResponsePhaseEnum,
       nullable: true,
-      description: `Which part of the response it belongs to. ${UNLESS_KNOWN}`,
+      description: `The part of the response that the event belongs to. ${NULL_IF_UNKNOWN}`,
       resolve: ({ responsePhase }) => known(RESPONSE_PHASES, responsePhase),
     }),
-    toolName: t.exposeString('toolName', { nullable: true, description: 'The tool that is called.' }),
+    toolName: t.exposeString('toolName', {
+      nullable: true,
+      description: 'Name of the called tool. Null when it was not recorded.',
+    }),
     toolResult: t.expose('toolResult', {
       type: ToolResultType,
       nullable: true,
-      description: 'The result of the tool call.',
+      description: 'The result of the tool call. Null when it was not recorded.',
     }),
-    snapshotId: t.exposeString('snapshotId', { nullable: true, description: 'The snapshot that was taken.' }),
+    snapshotId: t.exposeString('snapshotId', {
+      nullable: true,
+      description: 'Id of the snapshot that was taken. Null when it was not recorded.',
+    }),
     snapshotCreatedAt: t.exposeString('snapshotCreatedAt', {
       nullable: true,
-      description: 'When it was taken, as recorded.',
+      description: 'When the snapshot was taken, as the runner wrote it. Null when it was not recorded.',
     }),
   }),
 });
