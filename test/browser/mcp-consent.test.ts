@@ -137,7 +137,7 @@ test('create → address → consent → connected → tools → expired → ref
   // The form is sent again.
   await page.reload();
   await keep(page, 'reloaded');
-  expect(await page.locator('main').innerText()).toMatch(/^Nothing to complete\s+This authorization is not known/m);
+  expect(await page.locator('main').innerText()).toMatch(/^Nothing to complete\s+This authorization is unknown/m);
   expect(requested).toEqual([]);
 });
 

@@ -221,7 +221,7 @@ export const eventDefinitionRoutes = [
     tag,
     summary: 'Delete a property. Past occurrences keep their values.',
     description:
-      '409 while the custom matching id of the definition uses the property. Default properties cannot be deleted.',
+      'Refused with 409 while the custom matching id of the definition uses the property. Default properties cannot be deleted.',
     input: eventPropertyReferenceByPath,
     status: 204,
     errors: [400, 404, 409],

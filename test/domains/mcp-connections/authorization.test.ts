@@ -199,7 +199,7 @@ describe('the callback', () => {
       200, 400, 400, 400, 400, 400, 400, 400, 400, 400,
     ]);
     const replay = await callback(url);
-    expect(replay.text).toContain('This authorization is not known');
+    expect(replay.text).toContain('This authorization is unknown');
     expect(fixture.tokenRequests).toHaveLength(1);
     expect((await status(created.body.connection.id)).status).toBe('CONNECTED');
   });
@@ -217,7 +217,7 @@ describe('the callback', () => {
       const page = await callback(new URL(`http://gateway${path}${query}`));
       expect({
         status: page.status,
-        known: page.text.includes('This authorization is not known'),
+        known: page.text.includes('This authorization is unknown'),
         echo: page.text.includes('hello'),
       }).toEqual({ status: 400, known: true, echo: false });
     }

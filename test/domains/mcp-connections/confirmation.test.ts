@@ -74,7 +74,7 @@ describe('without a sign-in', () => {
     const page = await open(gateway, back);
     const answers = await Promise.all(Array.from({ length: 10 }, () => decide(gateway, page)));
     expect(answers.map(({ status }) => String(status)).toSorted()).toEqual(['200', ...Array<string>(9).fill('400')]);
-    expect((await decide(gateway, page)).text).toContain('This authorization is not known');
+    expect((await decide(gateway, page)).text).toContain('This authorization is unknown');
     expect(fixture.tokenRequests).toHaveLength(1);
   });
 

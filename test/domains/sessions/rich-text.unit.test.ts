@@ -165,7 +165,7 @@ describe('hostile values', () => {
       expect(messageOf(doc({ type: text }))).toBe(`richContent.content.0.type: ${rule}`);
       expect(messageOf(doc({ type: 'x', attrs: { a: { b: text } } }))).toBe(`richContent.content.0.attrs.a.b: ${rule}`);
       expect(messageOf(doc({ type: 'x', attrs: { [text]: 1 } }))).toMatch(
-        /^richContent\.content\.0\.attrs: must name its properties/,
+        /^richContent\.content\.0\.attrs: must have property names/,
       );
     },
   );
