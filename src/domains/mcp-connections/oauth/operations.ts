@@ -94,10 +94,7 @@ export const authorizeMcpConnection = guarded(
       async (inner, { mcpConnectionId: id }: McpConnectionReference) => {
         const locked = await loadManaged(inner.em, inner.actor, id, { lock: true });
         if (locked.serverUrl !== connection.serverUrl || locked.clientId !== connection.clientId)
-          throw new ConflictError(
-            'CHANGED_MEANWHILE',
-            'the MCP connection was changed at the same time; authorize it again',
-          );
+          throw new ConflictError('CHANGED_MEANWHILE', 'the MCP connection has changed; authorize it again');
         return { connection: locked, authorizationUrl: await saveOutcome(inner, locked, outcome, inner.actor) };
       },
       { access: WRITE_MCP_CONNECTIONS, operation: 'authorizeMcpConnection', target: (to) => targetOf(to.connection) },

@@ -1,3 +1,4 @@
+import type { FieldsOf } from '../../../core/graphql/nodes.ts';
 import { builder } from '../../../core/graphql/builder.ts';
 import {
   DELIVERIES,
@@ -115,9 +116,11 @@ const ToolResultType = builder.objectRef<Part<'toolResult'>>('ToolResult').imple
   }),
 });
 
-export const EventDataType = builder.objectRef<EventData>('SessionEventData').implement({
-  description: 'The documented fields of the data of an event. Other fields are in `eventDataJson`.',
-  fields: (t) => ({
+type Fields = FieldsOf<EventData>;
+
+/** Fields about the origin and the delivery of an event. */
+function originFields(t: Fields) {
+  return {
     type: t.exposeString('type', { description: 'Type of the data.' }),
     scope: t.expose('scope', {
       type: ScopeType,
@@ -143,6 +146,12 @@ export const EventDataType = builder.objectRef<EventData>('SessionEventData').im
       nullable: true,
       description: 'The original event of the model provider. Null when it was not recorded.',
     }),
+  };
+}
+
+/** Fields about the content of a message. */
+function contentFields(t: Fields) {
+  return {
     index: t.exposeInt('index', {
       nullable: true,
       description: 'Position of the content block in the message. Null when it was not recorded.',
@@ -171,6 +180,12 @@ export const EventDataType = builder.objectRef<EventData>('SessionEventData').im
       description: `The part of the response that the event belongs to. ${NULL_IF_UNKNOWN}`,
       resolve: ({ responsePhase }) => known(RESPONSE_PHASES, responsePhase),
     }),
+  };
+}
+
+/** Fields about tool calls and snapshots. */
+function toolFields(t: Fields) {
+  return {
     toolName: t.exposeString('toolName', {
       nullable: true,
       description: 'Name of the called tool. Null when it was not recorded.',
@@ -188,5 +203,10 @@ export const EventDataType = builder.objectRef<EventData>('SessionEventData').im
       nullable: true,
       description: 'When the snapshot was taken, as the runner wrote it. Null when it was not recorded.',
     }),
-  }),
+  };
+}
+
+export const EventDataType = builder.objectRef<EventData>('SessionEventData').implement({
+  description: 'The documented fields of the data of an event. Other fields are in `eventDataJson`.',
+  fields: (t) => ({ ...originFields(t), ...contentFields(t), ...toolFields(t) }),
 });
