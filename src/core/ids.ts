@@ -7,6 +7,11 @@ declare const noun: unique symbol;
 type Id<Noun extends string> = string & { readonly [noun]?: Noun };
 
 export type ApiKeyId = Id<'ApiKey'>;
+export type ArtifactId = Id<'Artifact'>;
+export type DeletionJobId = Id<'DeletionJob'>;
+export type EventDefinitionId = Id<'EventDefinition'>;
+export type InvitationId = Id<'Invitation'>;
+export type McpConnectionId = Id<'McpConnection'>;
 export type OrganizationId = Id<'Organization'>;
 export type SessionId = Id<'Session'>;
 export type UserId = Id<'User'>;

@@ -1,4 +1,5 @@
 import { type InferKyselyDB, type Opt, defineEntity, p } from '@mikro-orm/postgresql';
+import type { EventDefinitionId } from '../../core/ids.ts';
 import { columnNames } from '../../core/postgres/queries.ts';
 import { Organization } from '../organizations/entity.ts';
 import { PROPERTY_TYPES, type PropertyOption } from './property-types.ts';
@@ -27,7 +28,7 @@ const EventDefinitionSchema = defineEntity({
   name: 'EventDefinition',
   tableName: 'event_definition',
   properties: {
-    id: p.uuid().primary(),
+    id: p.uuid().$type<EventDefinitionId>().primary(),
     organization: () => p.manyToOne(Organization).deleteRule('cascade'),
     /** A number that is unique over all organizations. The object type id is `6-<number>`. */
     number: p.integer().generated('identity').$type<Opt<number>>(),

@@ -1,4 +1,5 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
+import type { EventDefinitionId } from '../../core/ids.ts';
 import type { AuditTarget } from '../../core/audit.ts';
 import { invalid } from '../../core/errors.ts';
 import { requireUnchanged } from '../../core/expected-version.ts';
@@ -146,6 +147,6 @@ export const deleteEventDefinition = write(
 );
 
 /** Whether the definition exists in any organization and is not deleted. */
-export async function isInUse(em: EntityManager, definitionId: string): Promise<boolean> {
+export async function isInUse(em: EntityManager, definitionId: EventDefinitionId): Promise<boolean> {
   return (await em.count(EventDefinition, { id: definitionId, deletedAt: null })) > 0;
 }

@@ -1,5 +1,5 @@
 import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
-import type { OrganizationId } from '../../core/ids.ts';
+import type { EventDefinitionId, OrganizationId } from '../../core/ids.ts';
 import { EventDefinition } from './entity.ts';
 
 /** Steps of the deletion of an organization. Each runs in the caller's transaction. */
@@ -19,6 +19,6 @@ export async function lockDefinitionsOf(
 }
 
 /** Deletes a definition with its properties. Its occurrences must be deleted before. */
-export async function deleteDefinitionRow(em: EntityManager, definitionId: string): Promise<void> {
+export async function deleteDefinitionRow(em: EntityManager, definitionId: EventDefinitionId): Promise<void> {
   await em.nativeDelete(EventDefinition, { id: definitionId });
 }

@@ -1,7 +1,7 @@
 import type { LoadBatch } from '../../core/graphql/batches.ts';
 import { notFound } from '../../core/errors.ts';
 import { groupBy } from '../../core/group-by.ts';
-import type { OrganizationId } from '../../core/ids.ts';
+import type { EventDefinitionId, OrganizationId } from '../../core/ids.ts';
 import { type OperationContext, requireOrganization } from '../../core/operation.ts';
 import type { Columns } from '../../core/postgres/columns.ts';
 import type { CountedPage } from '../../core/postgres/keyset.ts';
@@ -107,7 +107,7 @@ export async function readPropertiesOf(
 
 /** The key of a property: its definition and its name. */
 export interface EventPropertyKey {
-  readonly definitionId: string;
+  readonly definitionId: EventDefinitionId;
   readonly name: string;
 }
 

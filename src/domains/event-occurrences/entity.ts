@@ -1,5 +1,5 @@
 import { type InferKyselyDB, defineEntity, p } from '@mikro-orm/postgresql';
-import type { OrganizationId } from '../../core/ids.ts';
+import type { EventDefinitionId, OrganizationId } from '../../core/ids.ts';
 import { columnNames } from '../../core/postgres/queries.ts';
 import { Organization } from '../organizations/entity.ts';
 import type { PropertyValue } from './property-values.ts';
@@ -8,7 +8,7 @@ const EventOccurrenceSchema = defineEntity({
   name: 'EventOccurrence',
   tableName: 'event_occurrence',
   properties: {
-    definitionId: p.uuid().primary(),
+    definitionId: p.uuid().$type<EventDefinitionId>().primary(),
     occurredAt: p.datetime().primary(),
     id: p.uuid().primary(),
     organizationId: p.uuid().$type<OrganizationId>(),
@@ -36,7 +36,7 @@ const EventOccurrenceUuidSchema = defineEntity({
   name: 'EventOccurrenceUuid',
   tableName: 'event_occurrence_uuid',
   properties: {
-    definitionId: p.uuid().primary(),
+    definitionId: p.uuid().$type<EventDefinitionId>().primary(),
     uuid: p.text().primary(),
     organizationId: p.uuid().$type<OrganizationId>(),
     /** From this time on the uuid counts as new. */

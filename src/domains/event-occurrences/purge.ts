@@ -1,6 +1,8 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
 import { z } from 'zod';
+import { idSchema } from '../../core/validation.ts';
+import type { EventDefinitionId } from '../../core/ids.ts';
 import { jobHandler } from '../../core/jobs.ts';
 import type { Readable } from '../../core/postgres/queries.ts';
 import { isInUse } from '../event-definitions/operations.ts';
@@ -15,7 +17,7 @@ const BATCH = 5_000;
 const TABLES = ['event_occurrence', 'event_occurrence_uuid'] as const;
 
 /** Deletes one batch. @returns how many rows were deleted; 0 when none are left. */
-export async function purgeOccurrences(em: EntityManager, definitionId: string): Promise<number> {
+export async function purgeOccurrences(em: EntityManager, definitionId: EventDefinitionId): Promise<number> {
   const db = em.getKysely<Readable<EventOccurrenceTables>>();
   let purged = 0;
   for (const table of TABLES) {
@@ -37,7 +39,7 @@ export async function purgeOccurrences(em: EntityManager, definitionId: string):
 
 export const eventPurgeJob = jobHandler({
   queue: 'event-purge',
-  data: z.strictObject({ definitionId: z.uuid() }),
+  data: z.strictObject({ definitionId: idSchema<EventDefinitionId>() }),
   run: async ({ em, signal }, { definitionId }) => {
     if (await isInUse(em, definitionId)) throw new Error(`the event definition ${definitionId} is not deleted`);
     do signal.throwIfAborted();

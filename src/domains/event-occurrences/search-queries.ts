@@ -1,5 +1,5 @@
 import { type Expression, type SqlBool, expressionBuilder, sql } from 'kysely';
-import type { OrganizationId } from '../../core/ids.ts';
+import type { EventDefinitionId, OrganizationId } from '../../core/ids.ts';
 import { type Ordering, type Page, type PagePlan, planPage } from '../../core/postgres/keyset.ts';
 import { type OperationContext, requireOrganization } from '../../core/operation.ts';
 import { type Readable, anyOf, queriesOn } from '../../core/postgres/queries.ts';
@@ -26,7 +26,7 @@ export interface FoundOccurrence {
 
 export type OccurrenceSearch = Omit<SearchEventOccurrencesInput, 'eventType'> & {
   /** Searches this definition only; when undefined, all definitions of the organization. */
-  readonly definitionId: string | undefined;
+  readonly definitionId: EventDefinitionId | undefined;
 };
 
 const eb = expressionBuilder<Tables & { o: Tables['event_occurrence'] }, 'o'>();

@@ -1,7 +1,7 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
 import { DomainError } from '../../core/errors.ts';
-import type { OrganizationId } from '../../core/ids.ts';
+import type { EventDefinitionId, OrganizationId } from '../../core/ids.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import { type Readable, listOf } from '../../core/postgres/queries.ts';
 import type { Link } from './occurrence-validation.ts';
@@ -20,7 +20,7 @@ const tables = (em: EntityManager) => em.getKysely<Readable<EventOccurrenceTable
 /** A row to insert; undefined becomes null. */
 export interface NewOccurrence {
   readonly id: string;
-  readonly definitionId: string;
+  readonly definitionId: EventDefinitionId;
   readonly occurredAt: string;
   readonly email: string | undefined;
   readonly utk: string | undefined;
@@ -65,7 +65,7 @@ export function keyOf({ objectType, propertyName, value }: Link): string {
 }
 
 export interface Sent {
-  readonly definitionId: string;
+  readonly definitionId: EventDefinitionId;
   readonly uuid: string;
 }
 

@@ -1,4 +1,5 @@
 import { type InferKyselyDB, defineEntity, p } from '@mikro-orm/postgresql';
+import type { InvitationId } from '../../core/ids.ts';
 import { ROLES } from '../../core/operation.ts';
 import { columnNames } from '../../core/postgres/queries.ts';
 import { Organization } from '../organizations/entity.ts';
@@ -8,7 +9,7 @@ const InvitationSchema = defineEntity({
   name: 'Invitation',
   tableName: 'invitation',
   properties: {
-    id: p.uuid().primary(),
+    id: p.uuid().$type<InvitationId>().primary(),
     organization: () => p.manyToOne(Organization).deleteRule('cascade'),
     /** Lower-cased, as that of a user. */
     email: p.text(),

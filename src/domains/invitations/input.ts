@@ -1,7 +1,8 @@
 import { z } from 'zod';
+import type { InvitationId } from '../../core/ids.ts';
 import { createdBetween } from '../../core/moment-input.ts';
 import { ROLES } from '../../core/operation.ts';
-import { optional, text, withDefault } from '../../core/validation.ts';
+import { idSchema, optional, text, withDefault } from '../../core/validation.ts';
 
 /** An e-mail address is compared without case. */
 const email = z
@@ -23,7 +24,7 @@ export const invitationFilter = z.strictObject({
 });
 export type InvitationFilter = z.output<typeof invitationFilter>;
 
-export const revokeOrganizationInvitationInput = z.strictObject({ invitationId: z.uuid() });
+export const revokeOrganizationInvitationInput = z.strictObject({ invitationId: idSchema<InvitationId>() });
 export type RevokeOrganizationInvitationInput = z.output<typeof revokeOrganizationInvitationInput>;
 
 export const acceptOrganizationInvitationInput = z.strictObject({ token });

@@ -1,7 +1,7 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { auditEntry, recordAudit } from '../../core/audit.ts';
 import { ConflictError, ForbiddenError, notFound } from '../../core/errors.ts';
-import type { OrganizationId } from '../../core/ids.ts';
+import type { InvitationId, OrganizationId } from '../../core/ids.ts';
 import {
   type OperationContext,
   type Role,
@@ -108,7 +108,7 @@ export const revokeOrganizationInvitation = write(
 
 /** An invitation that was accepted: where its user is a member now, and as what. */
 export interface AcceptedInvitation {
-  readonly invitationId: string;
+  readonly invitationId: InvitationId;
   readonly organization: Organization;
   readonly role: Role;
 }

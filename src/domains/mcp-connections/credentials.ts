@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import type { OAuthTokens } from '@modelcontextprotocol/client';
-import type { OrganizationId } from '../../core/ids.ts';
+import type { McpConnectionId, OrganizationId } from '../../core/ids.ts';
 import { deleteSecrets, readSecrets, storeSecret } from '../../core/secrets/secret-store.ts';
 import type { SecretBox } from '../../core/secrets/secrets.ts';
 import type { McpConnection } from './entity.ts';
@@ -36,7 +36,11 @@ function ownerOf({ id, organization }: Owner) {
   return { table: CONNECTION_TABLE, id, organizationId: organization.id };
 }
 
-export async function readCredentials(em: EntityManager, secrets: Store, connectionId: string): Promise<Credentials> {
+export async function readCredentials(
+  em: EntityManager,
+  secrets: Store,
+  connectionId: McpConnectionId,
+): Promise<Credentials> {
   const stored = await readSecrets(em, secrets, { table: CONNECTION_TABLE, id: connectionId });
   const parse = <Value>(field: string): Value | undefined => {
     const text = stored.get(field);

@@ -1,5 +1,5 @@
 import { type InferKyselyDB, type Opt, defineEntity, p } from '@mikro-orm/postgresql';
-import type { ApiKeyId, OrganizationId } from '../../core/ids.ts';
+import type { ApiKeyId, McpConnectionId, OrganizationId } from '../../core/ids.ts';
 import { Organization } from '../organizations/entity.ts';
 import { User } from '../users/entity.ts';
 import type { AuthorizationServer } from './oauth/client.ts';
@@ -16,7 +16,7 @@ const McpConnectionSchema = defineEntity({
   name: 'McpConnection',
   tableName: 'mcp_connection',
   properties: {
-    id: p.uuid().primary(),
+    id: p.uuid().$type<McpConnectionId>().primary(),
     organization: () => p.manyToOne(Organization).deleteRule('cascade'),
     /** The user who created the connection; null when that account is deleted. A personal connection is visible only to its owner. */
     owner: () => p.manyToOne(User).nullable().deleteRule('set null'),

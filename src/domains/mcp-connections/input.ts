@@ -1,9 +1,10 @@
+import type { McpConnectionId } from '../../core/ids.ts';
 import { enumValue, wording } from '../../core/text/wording.ts';
 import { z } from 'zod';
 import { expectedUpdatedAtInput } from '../../core/expected-version.ts';
 import { listInput } from '../../core/lists.ts';
 import { createdBetween } from '../../core/moment-input.ts';
-import { NOT_KNOWN, httpUri, keyRule, optional, rule, text, withDefault } from '../../core/validation.ts';
+import { idSchema, NOT_KNOWN, httpUri, keyRule, optional, rule, text, withDefault } from '../../core/validation.ts';
 import { AUTH_TYPES, OAUTH_REGISTRATIONS, VISIBILITIES, TYPES } from './entity.ts';
 
 const name = text({ min: 1, max: 200 });
@@ -198,7 +199,7 @@ export const createMcpConnectionInput = z.preprocess(
 export type CreateMcpConnectionInput = z.output<typeof createMcpConnectionInput>;
 export type RemoteInput = z.output<typeof remoteConnection>;
 
-export const mcpConnectionReference = z.strictObject({ mcpConnectionId: z.uuid() });
+export const mcpConnectionReference = z.strictObject({ mcpConnectionId: idSchema<McpConnectionId>() });
 export type McpConnectionReference = z.output<typeof mcpConnectionReference>;
 
 /**
@@ -206,7 +207,7 @@ export type McpConnectionReference = z.output<typeof mcpConnectionReference>;
  * are refused, except when they are null as in answers.
  */
 export const updateMcpConnectionInput = z.strictObject({
-  mcpConnectionId: z.uuid(),
+  mcpConnectionId: idSchema<McpConnectionId>(),
   name: name.optional(),
   command: command.nullable().optional(),
   args: args.nullable().optional(),

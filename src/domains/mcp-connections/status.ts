@@ -1,3 +1,4 @@
+import type { McpConnectionId } from '../../core/ids.ts';
 /** The status of a connection. `STORED` is for stdio connections, the others are for remote servers. */
 export const STATUSES = [
   'STORED',
@@ -26,7 +27,7 @@ const ACTION_OF: Readonly<Record<Status, NextAction>> = {
 export const AUTHORIZATION_LIFETIME_MS = 10 * 60 * 1000;
 
 /** The notification topic for changes of a connection. */
-export function topicOf(connectionId: string): string {
+export function topicOf(connectionId: McpConnectionId): string {
   return `mcp_connection/${connectionId}`;
 }
 

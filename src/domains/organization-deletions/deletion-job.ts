@@ -1,7 +1,8 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { z } from 'zod';
+import { idSchema } from '../../core/validation.ts';
 import { settleChanges } from '../../core/authority.ts';
-import type { OrganizationId } from '../../core/ids.ts';
+import type { DeletionJobId, OrganizationId } from '../../core/ids.ts';
 import { type JobContext, type JobHandler, jobHandler } from '../../core/jobs.ts';
 import { deleteOrganizationRow, lockOrganization } from '../organizations/operations.ts';
 import { deletionJobTopic } from '../user-deletions/operations.ts';
@@ -19,7 +20,7 @@ const BATCH = 5_000;
 export function organizationDeletionJob(deleteMore: DeleteMore): JobHandler {
   return jobHandler({
     queue: 'organization-deletion',
-    data: z.strictObject({ deletionJobId: z.uuid() }),
+    data: z.strictObject({ deletionJobId: idSchema<DeletionJobId>() }),
     run: async (context, { deletionJobId }) => {
       const organizationId = await begin(context, deletionJobId);
       context.notifier.publish(deletionJobTopic(deletionJobId));
@@ -50,7 +51,7 @@ async function begin({ em, now, sql }: JobContext, id: string): Promise<string |
 /** Deletes the row of the organization, unless more was found. @returns whether the deletion is over. */
 async function finish(
   context: JobContext,
-  target: { readonly deletionJobId: string; readonly id: string },
+  target: { readonly deletionJobId: DeletionJobId; readonly id: string },
   deleteMore: DeleteMore,
 ): Promise<boolean> {
   const { em, now } = context;

@@ -1,5 +1,5 @@
 import { type InferKyselyDB, defineEntity, p } from '@mikro-orm/postgresql';
-import type { SessionId } from '../../core/ids.ts';
+import type { ArtifactId, SessionId } from '../../core/ids.ts';
 import { columnNames } from '../../core/postgres/queries.ts';
 import { Organization } from '../organizations/entity.ts';
 import { User } from '../users/entity.ts';
@@ -137,7 +137,7 @@ const ArtifactSchema = defineEntity({
   name: 'Artifact',
   tableName: 'artifact',
   properties: {
-    id: p.uuid().primary(),
+    id: p.uuid().$type<ArtifactId>().primary(),
     organization: () => p.manyToOne(Organization).deleteRule('cascade'),
     session: () => p.manyToOne(Session).deleteRule('cascade'),
     type: p.enum(ARTIFACT_TYPES),

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { expectedUpdatedAtInput } from '../../core/expected-version.ts';
 import { listInput } from '../../core/lists.ts';
 import { momentInput } from '../../core/moment-input.ts';
-import type { SessionId, UserId } from '../../core/ids.ts';
+import type { ArtifactId, SessionId, UserId } from '../../core/ids.ts';
 import { httpUri, idSchema, optional, text, withDefault } from '../../core/validation.ts';
 import { richTextDocument } from './rich-text.ts';
 import {
@@ -137,7 +137,7 @@ export type RecordArtifactInput = z.output<typeof recordArtifactInput>;
 
 /** The `url` identifies a pull request within its artifact. Recording the same `url` again updates the pull request. */
 export const recordPullRequestInput = z.strictObject({
-  artifactId: z.uuid(),
+  artifactId: idSchema<ArtifactId>(),
   url: address,
   title,
   status: z.enum(PULL_REQUEST_STATUSES),

@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { idSchema } from '../../core/validation.ts';
+import type { DeletionJobId } from '../../core/ids.ts';
 import { recordAudit, jobEntry } from '../../core/audit.ts';
 import { type JobContext, jobHandler } from '../../core/jobs.ts';
 
@@ -24,7 +26,7 @@ import { deletionJobTopic } from './topics.ts';
  */
 export const userDeletionJob = jobHandler({
   queue: 'user-deletion',
-  data: z.strictObject({ deletionJobId: z.uuid() }),
+  data: z.strictObject({ deletionJobId: idSchema<DeletionJobId>() }),
   run: async (context, { deletionJobId }) => {
     const hasBegun = await begin(context, deletionJobId);
     context.notifier.publish(deletionJobTopic(deletionJobId));
@@ -71,7 +73,7 @@ async function begin({ em, now, newId, notifier }: JobContext, id: string): Prom
 }
 
 /** Every step, each in as many transactions as it takes. */
-async function sweep(context: JobContext, deletionJobId: string): Promise<void> {
+async function sweep(context: JobContext, deletionJobId: DeletionJobId): Promise<void> {
   const { em } = context;
   const { userId, emptiedOrganizations } = await em.fork().findOneOrFail(DeletionJob, { id: deletionJobId });
   for (const step of USER_STEPS) await exhaust(context, step, { deletionJobId, id: userId });

@@ -1,4 +1,5 @@
 import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
+import type { DeletionJobId } from '../../core/ids.ts';
 import type { JobContext } from '../../core/jobs.ts';
 import { purgeEvents } from '../session-events/operations.ts';
 import { sessionTopic } from '../sessions/operations.ts';
@@ -36,7 +37,7 @@ export async function deleteRestOf(context: StepContext, organization: Target): 
 }
 
 /** Deletes the events of the sessions that are gone, in batches. */
-export async function purgeSessions({ em, signal }: JobContext, deletionJobId: string): Promise<void> {
+export async function purgeSessions({ em, signal }: JobContext, deletionJobId: DeletionJobId): Promise<void> {
   for (;;) {
     const sessions = await em.fork().find(DeletedSession, { deletionJob: deletionJobId }, { limit: 100 });
     if (sessions.length === 0) return;

@@ -1,5 +1,5 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
-import type { OrganizationId } from '../../core/ids.ts';
+import type { DeletionJobId, OrganizationId } from '../../core/ids.ts';
 import { deleteEntriesOf, forgetUserInEntries } from '../audit-log/operations.ts';
 import { deleteBroadcastsOf } from '../broadcasts/operations.ts';
 import { deleteDefinitionRow, lockDefinitionsOf } from '../event-definitions/operations.ts';
@@ -22,7 +22,7 @@ export const BATCH = 5_000;
 const SMALL_BATCH = 100;
 
 export interface Target {
-  readonly deletionJobId: string;
+  readonly deletionJobId: DeletionJobId;
   /** The user, or the organization. */
   readonly id: string;
 }
@@ -71,7 +71,11 @@ export const ORGANIZATION_STEPS: readonly Step[] = [
 ];
 
 /** Sessions vanish at once with all but their events, and are noted, so that the events follow. */
-async function removeSessions(em: EntityManager, whose: WhoseSessions, deletionJobId: string): Promise<string[]> {
+async function removeSessions(
+  em: EntityManager,
+  whose: WhoseSessions,
+  deletionJobId: DeletionJobId,
+): Promise<string[]> {
   const { found, deleted } = await deleteSessions(em, whose, SMALL_BATCH);
   if (deleted.length > 0) {
     const notes = deleted.map(({ id, organizationId }) => ({

@@ -1,5 +1,5 @@
 import { type InferKyselyDB, defineEntity, p } from '@mikro-orm/postgresql';
-import type { OrganizationId, SessionId, UserId } from '../../core/ids.ts';
+import type { DeletionJobId, OrganizationId, SessionId, UserId } from '../../core/ids.ts';
 import { columnNames } from '../../core/postgres/queries.ts';
 import type { DeletionQuestionnaire } from './input.ts';
 
@@ -11,7 +11,7 @@ const DeletionJobSchema = defineEntity({
   tableName: 'deletion_job',
   properties: {
     /** Also the id of the job in the queue. */
-    id: p.uuid().primary(),
+    id: p.uuid().$type<DeletionJobId>().primary(),
     /** Who asked for it: of an account, its user. No relation: it outlives the user. */
     userId: p.uuid().$type<UserId>(),
     /** Of the deletion of an organization, which one; null for an account. No relation: it outlives the organization. */

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { optional, text, withDefault } from '../../core/validation.ts';
+import type { DeletionJobId } from '../../core/ids.ts';
+import { idSchema, optional, text, withDefault } from '../../core/validation.ts';
 
 /** Why somebody leaves. Each part may be left out: an answer is asked for, not required. */
 const deletionQuestionnaire = z.strictObject({
@@ -15,5 +16,5 @@ export const deleteUserInput = z.strictObject({
 });
 export type DeleteUserInput = z.output<typeof deleteUserInput>;
 
-export const cancelUserDeletionInput = z.strictObject({ deletionJobId: z.uuid() });
+export const cancelUserDeletionInput = z.strictObject({ deletionJobId: idSchema<DeletionJobId>() });
 export type CancelUserDeletionInput = z.output<typeof cancelUserDeletionInput>;

@@ -1,3 +1,4 @@
+import type { DeletionJobId } from '../../core/ids.ts';
 import { notFound } from '../../core/errors.ts';
 import { type OperationContext, guarded } from '../../core/operation.ts';
 import { apiKeyTopic } from '../api-keys/entity.ts';
@@ -11,13 +12,14 @@ import { deletionJobTopic } from './topics.ts';
  * the deletion is over; that of the caller's account with an error once it runs, since their keys are revoked then.
  * @throws NotFoundError when there is no such deletion.
  */
-export const followDeletionJob = guarded(READ_DELETION_JOBS, async (context: OperationContext, deletionJobId: string) =>
-  changesOf(context, deletionJobId),
+export const followDeletionJob = guarded(
+  READ_DELETION_JOBS,
+  async (context: OperationContext, deletionJobId: DeletionJobId) => changesOf(context, deletionJobId),
 );
 
 async function* changesOf(
   context: OperationContext,
-  deletionJobId: string,
+  deletionJobId: DeletionJobId,
 ): AsyncGenerator<DeletionJobRow, void, undefined> {
   const { signal } = context;
   const topics = [deletionJobTopic(deletionJobId), apiKeyTopic(context.actor.keyId)];

@@ -1,4 +1,5 @@
+import type { DeletionJobId } from '../../core/ids.ts';
 /** Published when a deletion has changed its state. */
-export function deletionJobTopic(deletionJobId: string): string {
+export function deletionJobTopic(deletionJobId: DeletionJobId): string {
   return `deletion-job:${deletionJobId}`;
 }

@@ -1,3 +1,4 @@
+import type { EventDefinitionId } from '../../../core/ids.ts';
 import { resolveBatched } from '../../../core/graphql/batches.ts';
 import type { GraphQLResolveInfo } from 'graphql';
 import { type GraphQLContext, OWN_STATEMENT, builder } from '../../../core/graphql/builder.ts';
@@ -200,7 +201,7 @@ export const EventDefinition = nodeType<EventDefinitionRow>('EventDefinition', {
 });
 
 /** The definition with this id. One statement reads the definitions of all rows of a list. */
-export async function definitionOf(definitionId: string, context: GraphQLContext, info: GraphQLResolveInfo) {
+export async function definitionOf(definitionId: EventDefinitionId, context: GraphQLContext, info: GraphQLResolveInfo) {
   const selected = selectedColumns<EventDefinitionRow>(info, 'EventDefinition');
   const load = eventDefinitionsById(context, selected);
   const definition = await resolveBatched({ context, info }, definitionId, load, selected);

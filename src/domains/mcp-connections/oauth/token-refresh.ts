@@ -1,6 +1,7 @@
 import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
 import { OAuthError, type OAuthTokens } from '@modelcontextprotocol/client';
 import { sql } from 'kysely';
+import type { McpConnectionId } from '../../../core/ids.ts';
 import { RemoteFailedError, notFound } from '../../../core/errors.ts';
 import type { WorkContext } from '../../../core/operation.ts';
 import { type TokenSet, forgetRegistration, forgetTokens, readCredentials, storeTokens } from '../credentials.ts';
@@ -47,7 +48,11 @@ const asking = new WeakMap<WorkContext['outbound'], Map<string, Promise<Token | 
  * A valid token; undefined when there is none. With `refused`, only a token newer than that version.
  * @throws RemoteFailedError when the token has expired and cannot be refreshed now.
  */
-export function usableToken(context: WorkContext, connectionId: string, refused?: number): Promise<Token | undefined> {
+export function usableToken(
+  context: WorkContext,
+  connectionId: McpConnectionId,
+  refused?: number,
+): Promise<Token | undefined> {
   const here = asking.get(context.outbound) ?? new Map<string, Promise<Token | undefined>>();
   asking.set(context.outbound, here);
   const key = `${connectionId} ${refused}`;
@@ -56,7 +61,11 @@ export function usableToken(context: WorkContext, connectionId: string, refused?
   return found;
 }
 
-async function findToken(context: WorkContext, connectionId: string, refused?: number): Promise<Token | undefined> {
+async function findToken(
+  context: WorkContext,
+  connectionId: McpConnectionId,
+  refused?: number,
+): Promise<Token | undefined> {
   const { now, sql: reader } = context;
   const deadline = performance.now() + context.outbound.totalTimeoutMs;
   for (;;) {

@@ -1,5 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { z } from 'zod';
+import type { McpConnectionId } from '../../../core/ids.ts';
 import { enqueueJob, jobHandler } from '../../../core/jobs.ts';
 import type { WorkContext } from '../../../core/operation.ts';
 import { deleteSecrets, readSecrets, storeSecret } from '../../../core/secrets/secret-store.ts';
@@ -31,7 +32,7 @@ export type RevocationContext = Pick<WorkContext, 'em' | 'secrets' | 'now' | 'ne
 /** Copies the tokens of connections that will be deleted and queues their revocation, in the caller's transaction. */
 export async function queueRevocations(
   { em, secrets, now, newId }: RevocationContext,
-  connectionIds: readonly string[],
+  connectionIds: readonly McpConnectionId[],
 ): Promise<void> {
   const connections = await em.find(
     McpConnection,
