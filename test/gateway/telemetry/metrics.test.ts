@@ -106,7 +106,7 @@ test('live answers count from their beginning to their end, on both APIs', async
 test('requests to other servers by outcome', async () => {
   const { outbound } = gateway.dependencies;
   await expect(outbound.begin().fetch('http://127.0.0.1:1/')).rejects.toThrow('not a public address');
-  await expect(outbound.begin().fetch('not an address')).rejects.toThrow('no URL');
+  await expect(outbound.begin().fetch('not an address')).rejects.toThrow('not a valid URL');
   expect(await value('gateway_outbound_duration_seconds_count{outcome="refused"}')).toBe(2);
 });
 
