@@ -9,13 +9,13 @@ import { Action, Empty, List, PageFrame, Time, personOf } from './parts.ts';
 
 type Row = NonNullable<Answers['ApiKeys']['viewer']['apiKeys']>['nodes'][number];
 
-const HEAD = ['Key', 'Acts in', 'May do', 'Last used', 'Expires', ''];
+const HEAD = ['Key', 'Organization', 'Scopes', 'Last used', 'Expires', ''];
 
 export function ApiKeysPage(): VNode {
   const list = usePages('ApiKeys', { first: 50 }, ({ viewer }) => viewer.apiKeys);
   const own = useQuery('OwnKey', {}).data?.viewer;
   const caller = own?.apiKey;
-  const empty = html`<${Empty}>No keys that you may see.<//>`;
+  const empty = html`<${Empty}>There are no keys that you may see.<//>`;
   return html`<${PageFrame} title="API keys" intro="A key acts for its user. It is shown once, when it is created.">
     ${caller && html`<${CreateKey} scopes=${caller.scopes} onCreated=${list.reload} />`}
     <${List}
@@ -43,8 +43,8 @@ function rowOf(key: Row, own: Own | undefined, onDone: () => void): VNode {
     return refusalOf(data?.renameApiKey, faults);
   };
   const question = isOwn
-    ? `Revoke “${key.name}”? It is the key that you are signed in with: you are signed out at once.`
-    : `Revoke “${key.name}”? Whoever uses it is refused at once.`;
+    ? `Revoke “${key.name}”? You are signed in with this key and will be signed out.`
+    : `Revoke “${key.name}”? Requests with this key are refused at once.`;
   return html`<tr key=${key.id}>
     <td class="wide">
       <strong>${key.name}</strong>${isOwn && html` <span class="badge">signed in with</span>`}
@@ -77,7 +77,10 @@ interface ReachProps {
   readonly organizations: readonly { readonly id: string; readonly name: string }[];
 }
 
-/** Where a key acts. Unbound keys that somebody sees are their own: they reach the organizations of the caller. */
+/**
+ * The organizations in which a key is valid. All unbound keys that are shown belong to the caller, so they are valid in the caller's
+ * organizations.
+ */
 function Reach({ organization, organizations }: ReachProps): VNode {
   if (organization) return html`<span>${organization.name}</span>`;
   return html`<details class="scopes">

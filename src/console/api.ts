@@ -7,7 +7,7 @@ export interface Fault {
   readonly path?: readonly (string | number)[];
 }
 
-/** Data may be there beside faults: fields that were refused are null, and their faults have their paths. */
+/** An answer may have both data and faults: refused fields are null, and their faults have their paths. */
 export interface Answer<Data> {
   readonly data: Data | null;
   readonly faults: readonly Fault[];
@@ -15,7 +15,7 @@ export interface Answer<Data> {
 
 const ORGANIZATION = 'organization';
 
-/** The organization to act in, for keys of several: kept in this browser. */
+/** The selected organization, for keys of several; stored in this browser. */
 export const organization = {
   get: () => localStorage.getItem(ORGANIZATION),
   set: (id: string) => localStorage.setItem(ORGANIZATION, id),
@@ -49,7 +49,7 @@ interface Body {
   readonly extensions?: { readonly cost?: { readonly limit: number; readonly remaining?: number } };
 }
 
-/** What the key can still use in this minute, according to the latest answer; undefined where there is no limit. */
+/** What remains of the limits of the key in this minute, according to the latest answer; undefined without a limit. */
 export interface Left {
   readonly limit: number;
   readonly remaining: number;
@@ -63,7 +63,7 @@ function noteBudget({ headers }: Response, cost: Left | undefined): void {
   if (cost) budget.cost = cost;
 }
 
-/** Runs a query or mutation with the sign-in cookie. Without a valid sign-in the browser goes to the sign-in page. */
+/** Executes a query or mutation with the sign-in cookie. Without a valid sign-in the browser goes to the sign-in page. */
 export async function run<Name extends OperationName>(
   name: Name,
   variables: Variables[Name],
@@ -84,12 +84,12 @@ export async function run<Name extends OperationName>(
   }
 }
 
-/** Whether the organization that this browser remembers is not one of this key. */
+/** Whether the stored organization does not belong to this key. */
 function isForeignOrganization({ status }: Response): boolean {
   return [400, 403, 404].includes(status) && organization.get() !== null;
 }
 
-/** Who is signed in, by their name or e-mail address; null for nobody. */
+/** The name or e-mail address of the signed-in user; null for nobody. */
 export async function whoIsSignedIn(): Promise<string | null> {
   const response = await send('Viewer', {}, { accept: 'application/graphql-response+json, application/json' });
   if (!response.ok) {
@@ -102,7 +102,7 @@ export async function whoIsSignedIn(): Promise<string | null> {
   return user?.email ?? user?.name ?? null;
 }
 
-/** Signs this browser in. @returns what went wrong */
+/** Signs this browser in. @returns the error, if any */
 export async function signIn(key: string): Promise<string | undefined> {
   const response = await fetch('/sign-in', {
     method: 'POST',
@@ -121,7 +121,7 @@ function signInAgain(): Promise<never> {
 }
 
 export interface Follower<Data> {
-  /** Called with the answer and with the event's id, where it has one. */
+  /** Called with the answer and the id of the event, if it has one. */
   readonly onData: (data: Data) => void;
   readonly onState: (state: 'live' | 'reconnecting' | 'ended') => void;
 }
@@ -129,9 +129,9 @@ export interface Follower<Data> {
 const RETRY_MS = 2000;
 
 /**
- * Follows a subscription over server-sent events until it ends or is stopped. A lost connection is made again, with the id of the last event
- * (`Last-Event-ID`), so that nothing is skipped or repeated.
- * @returns what stops it
+ * Follows a subscription over server-sent events until it ends or is stopped. After a lost connection it resumes from the last event
+ * (`Last-Event-ID`), so that no event is missed or repeated.
+ * @returns a function that stops it
  */
 export function follow<Name extends OperationName>(
   name: Name,
@@ -160,7 +160,7 @@ export function follow<Name extends OperationName>(
       if (body.data) onData(body.data as Answers[Name]);
       else throw new Error(body.errors?.[0]?.message ?? 'no data');
     }
-    throw new Error('the stream was cut');
+    throw new Error('the stream was interrupted');
   };
   const loop = async (): Promise<void> => {
     while (!stopped.signal.aborted) {

@@ -23,12 +23,11 @@ export function AuditLogPage(): VNode {
   const list = usePages('AuditLog', { first: 50, filter }, ({ viewer }) => viewer.organization?.auditLog);
   const isFiltered = Object.keys(filter).length > 0;
   const empty = isFiltered
-    ? html`<${Empty}>No entry fits this filter. An operation is named in full, such as <code>createApiKey</code>.<//>`
+    ? html`<${Empty}
+        >No entry matches this filter. Enter the full name of an operation, such as <code>createApiKey</code>.<//
+      >`
     : html`<${Empty}>Nothing has been changed yet.<//>`;
-  return html`<${PageFrame}
-    title="Audit log"
-    intro="Every change in this organization, latest first: who, what, and by which request."
-  >
+  return html`<${PageFrame} title="Audit log" intro="Every change in this organization, latest first.">
     <${Filters}>
       <${SearchField} label="Operation" value=${operation} onChange=${setOperation} />
       <${SearchField} label="From" type="date" value=${from} onChange=${setFrom} />
@@ -38,7 +37,7 @@ export function AuditLogPage(): VNode {
   <//>`;
 }
 
-/** A day of this place, as a moment. */
+/** Converts a local day to a time. */
 function momentOf(day: string, plusMs: number): string {
   return new Date(new Date(`${day}T00:00`).getTime() + plusMs).toISOString();
 }

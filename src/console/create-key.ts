@@ -23,7 +23,7 @@ const PLACES = [
 ] as const;
 
 interface CreateKeyProps {
-  /** Those of the calling key: a key never creates a stronger one. */
+  /** The scopes of the calling key, because a key cannot create a stronger one. */
   readonly scopes: readonly ScopeName[];
   readonly onCreated: () => void;
 }
@@ -65,12 +65,12 @@ export function CreateKey({ scopes, onCreated }: CreateKeyProps): VNode {
             value=${name}
             onInput=${(event: InputEvent) => setName((event.target as HTMLInputElement).value)}
         /></label>
-        <${ChoiceField} label="Acts in" value=${place} onChange=${setPlace} choices=${PLACES} />
+        <${ChoiceField} label="Valid in" value=${place} onChange=${setPlace} choices=${PLACES} />
         <${ChoiceField} label="Expires" value=${days} onChange=${setDays} choices=${EXPIRIES} />
         <button class="button small" disabled=${chosen.length === 0}>Create key</button>
       </div>
       <details class="scopes">
-        <summary>May do: ${chosen.length} of ${scopes.length} scopes of your own key</summary>
+        <summary>Scopes: ${chosen.length} of the ${scopes.length} of your own key</summary>
         <fieldset>
           <legend class="visually-hidden">Scopes</legend>
           ${scopes.map(

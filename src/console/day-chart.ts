@@ -13,7 +13,7 @@ interface Day {
 const short = new Intl.DateTimeFormat('en', { day: 'numeric', month: 'short', timeZone: 'UTC' });
 const nameOf = (day: string | undefined) => (day === undefined ? '' : short.format(new Date(day)));
 
-/** Counts per day as bars. Some thirty bars need no chart library; the numbers are there as a table for those who do not see them. */
+/** A bar chart of counts per day. About thirty bars need no chart library; a table has the numbers for screen readers. */
 export function DayChart({ days }: { readonly days: readonly Day[] }): VNode {
   const total = days.reduce((sum, { count }) => sum + count, 0);
   if (total === 0) return html`<p class="soft">None from ${nameOf(days[0]?.day)} to ${nameOf(days.at(-1)?.day)}.</p>`;

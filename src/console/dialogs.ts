@@ -2,7 +2,7 @@ import type { VNode } from 'preact';
 import { useEffect, useRef, useState, useLayoutEffect } from 'preact/hooks';
 import { html } from './html.ts';
 
-/** Questions before something that cannot be taken back, and small forms in place. */
+/** Confirmation dialogs, and small inline forms. */
 
 interface ConfirmProps {
   readonly question: string;
@@ -10,7 +10,7 @@ interface ConfirmProps {
   readonly onAnswer: (isConfirmed: boolean) => void;
 }
 
-/** A dialog of the browser: it keeps the keyboard focus inside, and Escape cancels it. */
+/** A native dialog: it keeps the focus inside, and Escape cancels it. */
 export function ConfirmDialog({ question, label, onAnswer }: ConfirmProps): VNode {
   const dialog = useRef<HTMLDialogElement>(null);
   useEffect(() => dialog.current?.showModal(), []);
@@ -30,20 +30,20 @@ export function ConfirmDialog({ question, label, onAnswer }: ConfirmProps): VNod
 }
 
 interface RenameProps {
-  /** Names what is renamed, for the field. */
+  /** The accessible label of the field. */
   readonly label: string;
   readonly value: string;
-  /** Answers what went wrong. */
+  /** Returns the error, if any. */
   readonly save: (value: string) => Promise<string | undefined>;
 }
 
-/** A button that becomes a field. */
+/** A button that turns into a text field. */
 export function Rename({ label, value, save }: RenameProps): VNode {
   const [draft, setDraft] = useState<string>();
   const [fault, setFault] = useState<string>();
   const field = useRef<HTMLInputElement>(null);
   const isOpen = draft !== undefined;
-  // Before anything can be typed.
+  // Focus the field before the user can type.
   useLayoutEffect(() => field.current?.select(), [isOpen]);
   if (!isOpen) return html`<button class="button small plain" onClick=${() => setDraft(value)}>Rename</button>`;
   const submit = async (event: Event) => {

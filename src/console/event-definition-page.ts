@@ -44,7 +44,7 @@ export function EventDefinitionPage({ name }: { readonly name: string }): VNode 
   <//>`;
 }
 
-/** What an event happens to, in words. */
+/** The object type of an event, as text. */
 export function objectOf({
   primaryObject,
   customObjectName,

@@ -25,7 +25,7 @@ export function EventDefinitionsPage(): VNode {
       <td class="number">${definition.properties.filter(({ isDefault }) => !isDefault).length}</td>
     </tr>`;
   const empty = search
-    ? html`<${Empty}>No event definition has this in its name.<//>`
+    ? html`<${Empty}>No event definition matches this filter.<//>`
     : html`<${Empty} command="GATEWAY_KEY=$KEY sh docs/examples/create-tracking-plan.sh"
         >No event definitions yet. Create a tracking plan:<//
       >`;

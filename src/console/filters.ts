@@ -2,9 +2,9 @@ import type { VNode } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { html } from './html.ts';
 
-/** The fields above a list. Their values are in the address, so that a filtered list can be shared and reloaded. */
+/** The filter fields of a list. Their values are in the URL, so that a filtered list can be shared and reloaded. */
 
-/** A value that is kept in the query of the address; `''` where it is not there. */
+/** A value in the query of the URL; `''` if absent. */
 export function useFilter(name: string): readonly [value: string, set: (value: string) => void] {
   const [value, setValue] = useState(() => new URLSearchParams(location.search).get(name) ?? '');
   const set = (next: string) => {
@@ -19,7 +19,7 @@ export function useFilter(name: string): readonly [value: string, set: (value: s
 
 const SETTLED_MS = 250;
 
-/** The value once nobody has changed it for a moment, so that not every letter is a request. */
+/** The value after it has not changed for a moment, so that not every key press sends a request. */
 export function useSettled(value: string): string {
   const [settled, setSettled] = useState(value);
   useEffect(() => {

@@ -10,7 +10,7 @@ export interface Loaded<Data> {
   readonly reload: () => void;
 }
 
-/** A query, sent again when its variables change or it is reloaded. The last answer stays while the next one is on its way. */
+/** Runs a query, again when its variables change or it is reloaded. The last answer stays until the next one arrives. */
 export function useQuery<Name extends OperationName>(name: Name, variables: Variables[Name]): Loaded<Answers[Name]> {
   const [state, setState] = useState<Omit<Loaded<Answers[Name]>, 'reload'>>({
     data: null,
@@ -39,7 +39,7 @@ export interface Pages<Row> {
   readonly hasMore: boolean;
   readonly loadMore: () => void;
   readonly reload: () => void;
-  /** Changes the rows that are there, without asking for them again. */
+  /** Changes the loaded rows without a new request. */
   readonly update: (change: Change<Row>) => void;
 }
 
@@ -58,7 +58,7 @@ interface PagesState<Row> {
   readonly hasMore: boolean;
 }
 
-/** A list that is read page by page. `pageOf` finds the page in an answer; undefined where it was refused. */
+/** Loads a list page by page. `pageOf` finds the page in an answer; undefined if it was refused. */
 export function usePages<Name extends OperationName, Row>(
   name: Name,
   variables: Omit<Variables[Name], 'after'>,
@@ -72,7 +72,7 @@ export function usePages<Name extends OperationName, Row>(
     hasMore: false,
   });
   const [round, setRound] = useState(0);
-  /** Changes since the list was asked for: its answer may be older. Undefined once it is there. */
+  /** Changes since the list was requested, whose answer may be older. Undefined once it is loaded. */
   const changes = useRef<Change<Row>[] | undefined>(undefined);
   const key = JSON.stringify(variables);
   const load = async (after: string | null, isCurrent: () => boolean) => {
@@ -111,7 +111,7 @@ export function usePages<Name extends OperationName, Row>(
   };
 }
 
-/** The error in the result of a mutation; undefined when it succeeded. */
+/** The error of a mutation result; undefined if it succeeded. */
 export function refusalOf(result: object | null | undefined, faults: readonly Fault[]): string | undefined {
   if (faults.length > 0) return faults.map(({ message }) => message).join('; ');
   if (result && 'message' in result) return String(result.message);

@@ -8,8 +8,8 @@ import { Empty, Loading, PageFrame, Secret } from './parts.ts';
 const KEPT = 'invitation';
 
 /**
- * The token of the address, which stands behind its `#`, so that it reaches no log. It leaves the address and the history at once, and is kept
- * for this tab until it has been used.
+ * Takes the token from the fragment of the URL, where it reaches no log. It is removed from the URL and the history at once, and kept in this
+ * tab until it has been used.
  */
 function takeToken(): string {
   const given = location.hash.slice(1);
@@ -26,7 +26,7 @@ interface Joined {
   readonly key?: string;
 }
 
-/** `/invitations/accept#wgi_…`: for people with a key, and for those who have no account yet. */
+/** `/invitations/accept#wgi_…`: for people with a key, and for people without an account. */
 export function InvitationPage({ isStranger }: { readonly isStranger: boolean }): VNode {
   const [token, setToken] = useState(takeToken);
   const [person, setPerson] = useState<string | null | undefined>(isStranger ? null : undefined);
@@ -102,7 +102,7 @@ function CreateAccount({ token, onJoined }: StepProps): VNode {
       body: JSON.stringify({ token, ...(name && { name }) }),
     });
     const { error, organization: joined, apiKey } = (await response.json()) as Accepted;
-    if (response.status === 409) return 'There is an account with the invited address already. Sign in with its key.';
+    if (response.status === 409) return 'The invited address already has an account. Sign in with its key.';
     if (!joined || !apiKey) return error ?? `The gateway answered ${response.status}.`;
     await signIn(apiKey.key);
     organization.set(joined.id);
@@ -110,8 +110,8 @@ function CreateAccount({ token, onJoined }: StepProps): VNode {
     return undefined;
   };
   return html`<section class="panel" aria-labelledby="new-account">
-    <h2 id="new-account">I am new here</h2>
-    <p class="soft">An account for the invited e-mail address is created, and its first API key is shown to you.</p>
+    <h2 id="new-account">I have no account</h2>
+    <p class="soft">This creates an account for the invited e-mail address and shows you its first API key.</p>
     <${OneField}
       label="Your name (optional)"
       isOptional
@@ -140,13 +140,13 @@ function Welcome({ joined: { name, key } }: { readonly joined: Joined }): VNode 
   return html`<${PageFrame} title="Welcome">
     <p>You are now a member of <strong>${name}</strong>, and signed in.</p>
     ${key !== undefined && html`<${Secret} label="Your API key. It signs you in here, and your programs elsewhere." value=${key} />`}
-    <p><a class="button" href="/sessions">Go on to the console</a></p>
+    <p><a class="button" href="/sessions">Continue to the console</a></p>
   <//>`;
 }
 
 interface FormProps {
   readonly button: string;
-  /** Answers what went wrong. */
+  /** Returns the error, if any. */
   readonly submit: () => Promise<string | undefined>;
   readonly children?: unknown;
 }

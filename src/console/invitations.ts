@@ -10,7 +10,7 @@ import { Action, Faults, List, ROLES, Secret, Time, roleName } from './parts.ts'
 type Row = NonNullable<NonNullable<Answers['Invitations']['viewer']['organization']>['invitations']>['nodes'][number];
 
 const HEAD = ['Invited', 'Role', 'By', 'Expires', ''];
-/** What administrators invite people with, and those who have not accepted yet. */
+/** The form with which administrators invite people, and the open invitations. */
 export function Invitations(): VNode {
   const list = usePages('Invitations', { first: 100 }, ({ viewer }) => viewer.organization?.invitations);
   return html`<div>
@@ -60,7 +60,7 @@ function Invite({ onDone }: { readonly onDone: () => void }): VNode {
       made &&
       html`<${Secret}
         key=${made.token}
-        label=${`The link for ${made.email}. It works for 7 days; nothing has been sent, so pass it on.`}
+        label=${`The link for ${made.email}. It is valid for 7 days. No e-mail was sent: pass the link on.`}
         value=${`${location.origin}/invitations/accept#${made.token}`}
       />`
     }

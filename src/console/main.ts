@@ -52,7 +52,7 @@ function pageAt(path: string): VNode {
   }
 }
 
-/** A part of the address; as it is, where it is not encoded well. */
+/** A decoded part of the URL, or the part itself if it is not encoded correctly. */
 function decoded(part: string): string {
   try {
     return decodeURIComponent(part);
@@ -61,7 +61,7 @@ function decoded(part: string): string {
   }
 }
 
-/** The address of the page, followed without loading the console again. */
+/** The path of the current page. Navigation does not reload the console. */
 function usePath(): string {
   const [path, setPath] = useState(location.pathname);
   useEffect(() => {
@@ -99,12 +99,12 @@ function Console(): VNode {
     const name = PAGES.find(([prefix]) => path.startsWith(prefix))?.[1] ?? 'Sessions';
     document.title = `${name} – Workspace gateway`;
     const title = document.querySelector<HTMLElement>('#page-title');
-    // Whoever moves the focus while the first page loads keeps it.
+    // If the user moves the focus while the first page loads, it stays.
     if (title && (shown.current !== path || document.activeElement === document.body)) {
       title.focus({ preventScroll: true });
       shown.current = path;
     }
-    // On a phone the pages are in one line, which scrolls.
+    // On a phone the navigation is one line, which scrolls.
     document.querySelector('.side [aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' });
   }, [path, viewer === undefined]);
   const organizations = viewer?.organizations?.nodes ?? [];
@@ -171,7 +171,7 @@ function NoOrganization(): VNode {
   <//>`;
 }
 
-/** The one page for people who may have no account yet. */
+/** The only page for people without an account. */
 function Invitation({ isStranger }: { readonly isStranger: boolean }): VNode {
   return html`<main id="content" class="alone">
     <a class="brand" href="/"><img src=${ICON} alt="" width="28" height="28" />Workspace gateway</a>

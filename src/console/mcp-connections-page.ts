@@ -15,9 +15,9 @@ const NEXT: Readonly<Record<string, string>> = {
   UPDATE: 'Correct its configuration',
 };
 
-/** What the button of the authorization is called. */
+/** The label of the authorization button. */
 const LABEL: Readonly<Record<string, string>> = {
-  COMPLETE_AUTHORIZATION: 'Go on to authorize',
+  COMPLETE_AUTHORIZATION: 'Continue authorization',
   AUTHORIZE: 'Authorize',
 };
 

@@ -25,7 +25,7 @@ export function MembersPage(): VNode {
       label="Members"
       list=${list}
       row=${(row: Row) => rowOf(row, mayChange && row.node.user.id !== own?.user.id, list.reload)}
-      empty=${html`<${Empty}>No members that you may see.<//>`}
+      empty=${html`<${Empty}>There are no members that you may see.<//>`}
       head=${HEAD}
     />
     ${own?.organization && html`<${Membership} organization=${own.organization} />`}

@@ -17,7 +17,7 @@ interface OrganizationProps {
   readonly organization: Organization;
 }
 
-/** Leaving the organization, and for administrators deleting it. */
+/** Leaving the organization and, for administrators, deleting it. */
 export function Membership({ organization }: OrganizationProps): VNode {
   const { id, name } = organization;
   const leave = async () => {
@@ -26,7 +26,7 @@ export function Membership({ organization }: OrganizationProps): VNode {
     if (result?.__typename === 'LeaveOrganizationPayload') goHome();
     return refusalOf(result, faults);
   };
-  const question = `Leave “${name}”? Your keys of this organization stop working at once. Only an invitation brings you back.`;
+  const question = `Leave “${name}”? Your keys of this organization stop working at once. To come back you need an invitation.`;
   return html`<section aria-labelledby="membership">
     <h2 id="membership">Leave</h2>
     <${Action} label="Leave the organization" confirm=${question} run=${leave} />
@@ -44,7 +44,7 @@ function Deletion({ organization }: OrganizationProps): VNode {
   return html`<${DeletionForm} organization=${organization} onCancel=${() => setOpen(false)} />`;
 }
 
-/** What is lost, and the slug typed again. */
+/** The counts of what is deleted, and a field to confirm the slug. */
 function DeletionForm({
   organization: { id, databaseId, name, slug },
   onCancel,
@@ -63,7 +63,7 @@ function DeletionForm({
   const preview = data?.viewer.organization?.deletionPreview;
   const lost: [string, string | number][] = preview
     ? [
-        ['Members lose it', preview.memberCount],
+        ['Members who lose access', preview.memberCount],
         ['API keys', preview.apiKeyCount],
         ['Sessions', preview.sessionCount],
         ['Events of sessions', preview.sessionEventCount],
@@ -72,7 +72,7 @@ function DeletionForm({
       ]
     : [];
   return html`<form class="panel danger-zone" onSubmit=${remove} aria-label="Delete the organization">
-    <p>Deleting “${name}” ends its keys at once, and deletes everything in it. It cannot be undone.</p>
+    <p>Deleting “${name}” revokes its keys at once and deletes everything in it. This cannot be undone.</p>
     ${isLoading && html`<${Loading} />`}<${Faults} faults=${faults} />
     <dl class="counts">
       ${lost.map(
@@ -92,14 +92,14 @@ function DeletionForm({
           value=${typed}
           onInput=${(event: InputEvent) => setTyped((event.target as HTMLInputElement).value)}
       /></label>
-      <button class="button small danger" disabled=${typed !== wanted}>Delete it for good</button>
+      <button class="button small danger" disabled=${typed !== wanted}>Delete permanently</button>
       <button type="button" class="button small plain" onClick=${onCancel}>Cancel</button>
     </div>
     ${fault !== undefined && html`<p class="fault" role="alert">${fault}</p>`}
   </form>`;
 }
 
-/** Opens the console anew, in another organization of the key; with none, or without the key, it shows what to do. */
+/** Reloads the console, in another organization of the key. Without one, or without the key, it shows what to do. */
 function goHome(): void {
   chosen.clear();
   location.assign('/');

@@ -1,6 +1,6 @@
 import { Component, type ComponentChild, h } from 'preact';
 
-/** A component that is drawn again only when one of its properties is another value. */
+/** A component that is rendered again only when one of its properties changes. */
 export function memo<Props extends object>(draw: (props: Props) => ComponentChild) {
   return class Memo extends Component<Props> {
     override shouldComponentUpdate(next: Readonly<Props>): boolean {

@@ -1,6 +1,4 @@
-/**
- * Every GraphQL operation of the console. `npm run contracts` writes the types of their variables and answers into operation-types.ts.
- */
+/** The GraphQL operations of the console. `npm run contracts` writes the types of their variables and answers to operation-types.ts. */
 const SESSION_ROW = `
   id databaseId title visibility isPinned agent updatedAt createdAt viewerCanUpdate
   state { current } project { name } creator { name email }`;

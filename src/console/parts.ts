@@ -5,7 +5,7 @@ import type { Pages } from './hooks.ts';
 import { ConfirmDialog } from './dialogs.ts';
 import { html } from './html.ts';
 
-/** The parts that pages are made of. */
+/** Shared components of the pages. */
 
 const UNITS = [
   ['year', 31_536_000],
@@ -41,7 +41,7 @@ const TONES: Readonly<Record<string, string>> = {
   AUTHORIZATION_REQUIRED: 'warn',
 };
 
-/** A value of an enumeration as words: `IN_PROGRESS` as "In progress". */
+/** An enumeration value as text: `IN_PROGRESS` becomes "In progress". */
 export function wordsOf(value: string): string {
   const words = value.toLowerCase().replaceAll('_', ' ');
   return words.charAt(0).toUpperCase() + words.slice(1);
@@ -92,7 +92,7 @@ export function PageFrame({ title, intro, actions, children }: PageProps): VNode
   </section>`;
 }
 
-/** What to do next where there is nothing yet, with the command that does it. */
+/** The empty state of a page, with the command for the next step. */
 export function Empty({
   children,
   command,
@@ -110,7 +110,7 @@ export function Loading(): VNode {
   return html`<p class="soft" role="status">Loading…</p>`;
 }
 
-/** Facts with their names. Those that are not there are left out. */
+/** A list of facts with their names; absent ones are omitted. */
 export function Facts({ facts }: { readonly facts: readonly (readonly [name: string, value: unknown])[] }): VNode {
   return html`<dl class="facts">
     ${facts.map(
@@ -135,8 +135,8 @@ interface TableProps<Row> {
 }
 
 /**
- * A table that scrolls by itself where it is wider than the page, also by keyboard. On a phone each row is a card: its cells have their column's
- * name, and all parts their roles, which another layout than a table's would take away.
+ * A table that scrolls horizontally, also by keyboard. On a phone each row is a card whose cells show their column name. The roles are
+ * explicit, because a layout other than that of a table removes them.
  */
 export function Table<Row>({ label, head, rows, row, isBusy = false }: TableProps<Row>): VNode {
   return html`<div class="table-frame" role="region" aria-label=${label} tabindex="0">
@@ -169,7 +169,7 @@ interface ListProps<Row> {
   readonly label: string;
 }
 
-/** A table of a list, with its faults, its empty state and a button for the next page. */
+/** The table of a list, with its errors, its empty state and a button for the next page. */
 export function List<Row>({ list, head, row, empty, label }: ListProps<Row>): VNode {
   const { rows, faults, isLoading, hasMore, loadMore } = list;
   const table = html`<${Table} label=${label} head=${head} rows=${rows} row=${row} isBusy=${isLoading} />`;
@@ -182,14 +182,14 @@ export function List<Row>({ list, head, row, empty, label }: ListProps<Row>): VN
 
 interface ActionProps {
   readonly label: string;
-  /** Asked before it is done, where it cannot be taken back. */
+  /** The confirmation question for an irreversible action. */
   readonly confirm?: string;
   readonly isPlain?: boolean;
-  /** Answers what went wrong. */
+  /** Returns the error, if any. */
   readonly run: () => Promise<string | undefined>;
 }
 
-/** A button that does one thing, and shows the error if it fails. */
+/** A button with one action, which shows its error. */
 export function Action({ label, confirm, isPlain = true, run }: ActionProps): VNode {
   const [isBusy, setBusy] = useState(false);
   const [isAsking, setAsking] = useState(false);
@@ -211,7 +211,7 @@ export function Action({ label, confirm, isPlain = true, run }: ActionProps): VN
   </span>`;
 }
 
-/** A secret that is shown once, with a button that copies it, where the browser allows that: over HTTPS, and on the machine itself. */
+/** A secret that is shown once, with a copy button if the browser allows that: over HTTPS and on localhost. */
 export function Secret({ label, value }: { readonly label: string; readonly value: string }): VNode {
   const [isCopied, setCopied] = useState(false);
   const copy = async () => {

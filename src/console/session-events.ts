@@ -2,12 +2,12 @@ import { useEffect, useState } from 'preact/hooks';
 import { type Fault, follow, run } from './api.ts';
 import type { TimelineEvent } from './timeline.ts';
 
-/** The events of a session: read page by page, and followed live once the latest ones are loaded. */
+/** Loads the events of a session page by page, and follows them live once the latest ones are loaded. */
 
 const PAGE = 200;
-/** Events that are loaded at once. Adding more removes some at the other end, which are loaded again when the reader scrolls back. */
+/** Maximum number of loaded events. Adding more removes some at the other end, which are loaded again when the reader scrolls back. */
 const MAX_EVENTS = 4000;
-/** Events to load before the one that the address names. */
+/** Number of events to load before the one in the URL. */
 const BEFORE_WANTED = 20;
 
 export interface LoadedEvents {
@@ -36,7 +36,7 @@ interface SessionEvents {
 
 const NOTHING: LoadedEvents = { events: [], hasEarlier: false, hasLater: false };
 
-/** Begins shortly before the event `wanted`, or with the first event where it is 0. `onEnd` is called when the session has ended. */
+/** Starts shortly before the event `wanted`, or with the first event if it is 0. `onEnd` is called when the session has ended. */
 export function useSessionEvents(id: string, wanted: number, onEnd: () => void): SessionEvents {
   const [loaded, setLoaded] = useState(NOTHING);
   const [faults, setFaults] = useState<readonly Fault[]>([]);
@@ -115,14 +115,14 @@ function lastIdOf({ events }: LoadedEvents): number {
   return events.at(-1)?.databaseId ?? 0;
 }
 
-/** Later events added; the earliest ones are removed where there are too many. */
+/** Appends later events, and removes the earliest ones if there are too many. */
 function withLater(before: LoadedEvents, later: readonly TimelineEvent[], hasLater: boolean): LoadedEvents {
   const events = [...before.events, ...later];
   const isTooMany = events.length > MAX_EVENTS;
   return { events: events.slice(-MAX_EVENTS), hasEarlier: before.hasEarlier || isTooMany, hasLater };
 }
 
-/** Earlier events added; the latest ones are removed where there are too many. */
+/** Prepends earlier events, and removes the latest ones if there are too many. */
 function withEarlier(before: LoadedEvents, earlier: readonly TimelineEvent[], hasEarlier: boolean): LoadedEvents {
   const events = [...earlier, ...before.events];
   const isTooMany = events.length > MAX_EVENTS;

@@ -37,7 +37,7 @@ export function SessionPage({ id }: { readonly id: string }): VNode {
   <//>`;
 }
 
-/** What those who may change the session can do with it. */
+/** The actions of users who may change the session. */
 function Actions({ session, onChange }: { readonly session: Session; readonly onChange: () => void }): VNode {
   const rename = async (title: string) => {
     const answer = await run('RenameSession', { id: session.id, title });
@@ -73,7 +73,7 @@ function PullRequests({ artifacts }: { readonly artifacts: Artifacts }): VNode |
   </ul>`;
 }
 
-/** The URL if it is HTTP: a runner wrote it, and any other scheme could run a script. */
+/** The URL if it is HTTP. A runner wrote it, and other schemes could run a script. */
 function safeLink(url: string): string | undefined {
   return /^https?:/i.test(url) ? url : undefined;
 }

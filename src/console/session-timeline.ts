@@ -9,7 +9,7 @@ import { TimelineRow, dayOf, isSameDay } from './timeline-row.ts';
 const LIVE_WORDS: Readonly<Record<LiveState, string>> = {
   loading: 'Loading…',
   live: 'Live: new events appear by themselves.',
-  reconnecting: 'The connection was lost; trying again…',
+  reconnecting: 'The connection was lost; reconnecting…',
   ended: 'The session is finished.',
 };
 
@@ -49,7 +49,7 @@ interface ItemsProps {
   readonly wanted: number;
 }
 
-/** The items, with a heading before the first one of each day. */
+/** The items, with a heading for each day. */
 function Items({ items, sessionId, wanted }: ItemsProps): VNode {
   const rows = items.flatMap((item, index) => {
     const isWanted = wanted >= item.id && wanted <= item.lastId && wanted > 0;
@@ -67,7 +67,7 @@ interface Made {
   readonly items: TimelineItem[];
 }
 
-/** The items that events make. When events were appended, only the new ones are processed. */
+/** The timeline items of events. When events are appended, only these are processed. */
 function useItems(events: readonly TimelineEvent[]): readonly TimelineItem[] {
   const made = useRef<Made>({ events: [], items: [] });
   const { current: before } = made;
@@ -86,7 +86,7 @@ interface MoreProps {
   readonly isAutomatic?: boolean;
 }
 
-/** A button for another page. With `isAutomatic` it is pressed when it scrolls into view. */
+/** A button for another page. With `isAutomatic` it loads when it scrolls into view. */
 function More({ label, load, isAutomatic = false }: MoreProps): VNode {
   const button = useRef<HTMLButtonElement>(null);
   const [isBusy, setBusy] = useState(false);

@@ -43,11 +43,11 @@ export function SessionsPage(): VNode {
   useLiveRows(list, wanted);
   const isFiltered = Object.keys(filter).length > 0;
   const empty = isFiltered
-    ? html`<${Empty}>No session fits this filter.<//>`
+    ? html`<${Empty}>No session matches this filter.<//>`
     : html`<${Empty} command='mutation { createSession(input: { title: "First session" }) { __typename } }'
         >No sessions yet. Create one in <a href="/graphql">GraphiQL</a>, or let your agent runner do it:<//
       >`;
-  return html`<${PageFrame} title="Sessions" intro="What agents have done and are doing. Changes appear by themselves.">
+  return html`<${PageFrame} title="Sessions" intro="The sessions of your agents. The list updates itself.">
     <${Filters}>
       <${SearchField} label="Title" value=${title} onChange=${setTitle} />
       <${ChoiceField} label="State" value=${state} onChange=${setState} choices=${choicesOf(STATES)} />
@@ -96,8 +96,8 @@ function rowOf(session: Row, onDone: () => void): VNode {
 }
 
 /**
- * Puts sessions that change in their place, which is the first. The list is asked for again once changes are followed, at first and after a
- * lost connection: what changed before would be missing.
+ * Moves changed sessions to the top. The list is loaded again whenever the subscription starts, at first and after a lost connection, because
+ * earlier changes would be missing.
  */
 function useLiveRows({ update, reload }: Pages<Row>, wanted: Wanted): void {
   const current = useRef(wanted);
@@ -115,7 +115,7 @@ function useLiveRows({ update, reload }: Pages<Row>, wanted: Wanted): void {
   }, [update, reload]);
 }
 
-/** The filter of the list, for a session that did not come with it. */
+/** Applies the filter of the list to a session from the subscription. */
 function isWanted(session: Row, { title, state, visibility, isPinned }: Wanted): boolean {
   return (
     session.title.toLowerCase().includes(title.toLowerCase()) &&

@@ -16,7 +16,7 @@ interface RowProps {
 const clock = new Intl.DateTimeFormat('en', { hour: '2-digit', minute: '2-digit', second: '2-digit', hour12: false });
 const date = new Intl.DateTimeFormat('en', { dateStyle: 'full' });
 
-/** The day of an item, as the reader's calendar has it. */
+/** The local day of an item. */
 export function dayOf({ at }: TimelineItem): string {
   return date.format(new Date(at));
 }
@@ -44,7 +44,7 @@ export const TimelineRow = memo(function Row({ item, sessionId, isWanted }: RowP
   </li>`;
 });
 
-/** A text that fits into one line at any width. */
+/** Length of a text that fits into one line at any width. */
 const SHORT = 30;
 
 function Body({ item }: { readonly item: TimelineItem }): VNode {
@@ -66,7 +66,7 @@ function Body({ item }: { readonly item: TimelineItem }): VNode {
   </details>`;
 }
 
-/** One line of a tool's input: its values without the braces. */
+/** A one-line summary of a tool's input: its values without braces. */
 function summaryOf(input: string): string {
   return Object.values(objectOf(input) ?? { input })
     .map(String)
@@ -74,7 +74,7 @@ function summaryOf(input: string): string {
     .slice(0, 200);
 }
 
-/** The input of a tool, to be read: a single text by itself, others below their names, and anything else as JSON. */
+/** The input of a tool in readable form: a single text as it is, several ones below their names, and anything else as JSON. */
 function prettyOf(input: string): string {
   const value = objectOf(input);
   if (!value) return input;
@@ -100,14 +100,14 @@ function recordedOf({ databaseId: id, eventDataJson: eventData, ...fields }: Rec
   return JSON.stringify({ id, ...fields, eventData }, null, 2);
 }
 
-/** The last event of an item as it was recorded. */
+/** The last event of an item, as it was recorded. */
 function Raw({ sessionId, id }: { readonly sessionId: string; readonly id: number }): VNode {
   const [json, setJson] = useState<string>();
   const show = async () => {
     if (json !== undefined) return setJson(undefined);
     const { data, faults } = await run('SessionEventJson', { id: sessionId, after: String(id - 1) });
     const event = data?.session?.events?.nodes[0];
-    return setJson(event ? recordedOf(event) : (faults[0]?.message ?? 'The event is gone.'));
+    return setJson(event ? recordedOf(event) : (faults[0]?.message ?? 'The event was deleted.'));
   };
   return html`<div class="raw">
     <button class="link" onClick=${show} aria-expanded=${json !== undefined}>event ${id}</button>

@@ -1,11 +1,11 @@
 import type { Answers } from './operation-types.ts';
 
-/** Makes of recorded events what people read: messages with their text joined, tool calls with their result, and notes. */
+/** Converts recorded events to timeline items: messages with their complete text, tool calls with their result, and notes. */
 
 export type TimelineEvent = Answers['FollowSession']['sessionEvents'];
 
 interface Item {
-  /** The first event of the item, which is also its address (`#event-<id>`). */
+  /** The first event of the item, also its anchor (`#event-<id>`). */
   readonly id: number;
   readonly lastId: number;
   readonly at: string;
@@ -27,10 +27,10 @@ export type TimelineItem = Item &
     | { readonly kind: 'note'; readonly label: string; readonly isError: boolean }
   );
 
-/** Events that only frame a message, or keep a connection open. */
+/** Events that only delimit a message or keep a connection alive. */
 const FRAMES = /(?:_start|_stop|\.created|\.completed|\.in_progress|\.added|\.done)$|^(?:message_delta|ping)$/;
 
-/** Appends events to the items before them. Items are never changed: those that grow are replaced, so that only they are drawn anew. */
+/** Appends events to items. Items are immutable: changed ones are replaced, so that only these are rendered again. */
 export function withEvents(items: readonly TimelineItem[], events: readonly TimelineEvent[]): TimelineItem[] {
   const next = [...items];
   const places = new Map(next.map((item, index) => [keyOfItem.get(item) ?? '', index]));
@@ -51,7 +51,7 @@ export function withEvents(items: readonly TimelineItem[], events: readonly Time
 
 const keyOfItem = new WeakMap<TimelineItem, string>();
 
-/** The item that an event belongs to: deltas and results of one content block share an item id. */
+/** The item of an event: deltas and results of one content block share an item id. */
 function keyOf({ eventData: data, messageId }: TimelineEvent): string | undefined {
   const isTool = data.toolName !== null || data.toolResult !== null || data.deltaType === 'INPUT_JSON_DELTA';
   if (!isTool && data.deltaType !== 'TEXT_DELTA') return undefined;
@@ -86,7 +86,7 @@ function grow(before: TimelineItem | undefined, event: TimelineEvent): TimelineI
   };
 }
 
-/** What a provider's message adds: the text itself, or an object with a text. */
+/** The text of a provider's message: the message itself, or an object with a text. */
 function deltaOf({ eventData: { event } }: TimelineEvent): string {
   try {
     const { delta } = JSON.parse(event?.message ?? '{}') as { delta?: unknown };

@@ -59,7 +59,7 @@ function OccurrencePanel({ usage: { month, count, limit, resetsAt } }: { readonl
   </section>`;
 }
 
-/** What the console itself has used of the minute: it calls with the key that somebody signed in with. */
+/** The use of the limits in this minute. The console calls with the key that signed in. */
 function KeyPanel(): VNode {
   const { requests, cost } = budget;
   const usedOf = ({ limit, remaining }: Left) => limit - remaining;

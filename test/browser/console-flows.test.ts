@@ -97,7 +97,7 @@ test('a timeline that loses the gateway says so, and goes on where it was, each 
   await say('live');
   await page.getByText('live', { exact: true }).waitFor();
   await once.stop(1_000);
-  await page.getByText('The connection was lost; trying again…').waitFor();
+  await page.getByText('The connection was lost; reconnecting…').waitFor();
   await say('meanwhile');
   const again = await serve(createGateway(site.dependencies), { host: '127.0.0.1', port: Number(port) });
   await page.getByText('meanwhile', { exact: true }).waitFor();

@@ -40,7 +40,7 @@ test.each(full ? [WIDE, PHONE] : [PHONE])(
     await isGood(page, `members-invited-${view.width}`);
 
     const stranger = await site.open(link, view);
-    await stranger.page.getByRole('heading', { name: 'I am new here' }).waitFor();
+    await stranger.page.getByRole('heading', { name: 'I have no account' }).waitFor();
     // The token leaves the address, and with it the history.
     expect(stranger.page.url()).toBe(`${site.url}/invitations/accept`);
     await isGood(stranger.page, `invitation-${view.width}`);
@@ -50,7 +50,7 @@ test.each(full ? [WIDE, PHONE] : [PHONE])(
     const made = String(await stranger.page.locator('.secret code').textContent());
     expect(made).toMatch(/^wgk_[0-9A-Za-z]{36}$/);
     await isGood(stranger.page, `invitation-welcome-${view.width}`);
-    await stranger.page.getByRole('link', { name: 'Go on to the console' }).click();
+    await stranger.page.getByRole('link', { name: 'Continue to the console' }).click();
     await stranger.page.getByRole('link', { name: 'Members', exact: true }).click();
     await member(stranger.page, /Nora New.*Admin/).waitFor();
     expect(stranger.complaints).toEqual([]);
@@ -132,7 +132,7 @@ test('an administrator sees what would be lost, types the slug again, and delete
   await page.getByRole('button', { name: 'Delete the organization…' }).click();
   const form = page.getByRole('form', { name: 'Delete the organization' });
   await form.getByText('Events of sessions').waitFor();
-  const remove = form.getByRole('button', { name: 'Delete it for good' });
+  const remove = form.getByRole('button', { name: 'Delete permanently' });
   expect(await remove.isDisabled()).toBe(true);
   await form.getByRole('textbox').fill(admin.organization);
   await isGood(page, 'organization-deletion-390');

@@ -193,7 +193,7 @@ test('in the console: from a connection that waits, through the authorization se
   await create('From the console');
   const { page } = await site.open('/mcp-connections', { key });
   const row = page.getByRole('row', { name: /From the console/ });
-  await row.getByRole('button', { name: 'Go on to authorize' }).click();
+  await row.getByRole('button', { name: 'Continue authorization' }).click();
   await answer(page);
   await page.getByRole('link', { name: 'the MCP connections' }).click();
   await row.getByText('Connected', { exact: true }).waitFor();
