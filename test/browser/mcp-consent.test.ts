@@ -102,7 +102,7 @@ test('create → address → consent → connected → tools → expired → ref
   await decide(page, 'Connect');
   await keep(page, 'connected');
   expect(await page.locator('main').innerText()).toMatch(
-    /Connected\s+The MCP connection “Issue tracker” is connected\.\s+You can close this window, or go on to the MCP connections\./,
+    /Connected\s+The MCP connection “Issue tracker” is connected\.\s+You can close this window, or open MCP connections\./,
   );
   expect(await faultsOf(page)).toEqual([]);
   const tools = [{ name: 'add' }, { name: 'now' }];
@@ -195,7 +195,7 @@ test('in the console: from a connection that waits, through the authorization se
   const row = page.getByRole('row', { name: /From the console/ });
   await row.getByRole('button', { name: 'Continue authorization' }).click();
   await answer(page);
-  await page.getByRole('link', { name: 'the MCP connections' }).click();
+  await page.getByRole('link', { name: 'MCP connections', exact: true }).click();
   await row.getByText('Connected', { exact: true }).waitFor();
   await row.getByRole('button', { name: 'Test' }).click();
   await expect.poll(() => row.textContent(), patience).toMatch(/Nothing.*Authorize again/);
