@@ -39,7 +39,8 @@ export function createGateway(dependencies: Dependencies): Gateway {
   async function answerOrRefuse(exchange: Exchange): Promise<HttpAnswer> {
     try {
       const answer = await dispatch(exchange);
-      return { ...answer, onClose: unread.hold(exchange.keyId, bytesOf(answer.body)) };
+      const bytes = bytesOf(answer.body);
+      return { ...answer, bytes, onClose: unread.hold(exchange.keyId, bytes ?? 0) };
     } catch (error) {
       exchange.onRefusal(error, exchange.operation);
       return answerError(toDomainError(error, exchange.log), exchange);
@@ -50,7 +51,7 @@ export function createGateway(dependencies: Dependencies): Gateway {
     const started = performance.now();
     const exchange = new Exchange(request, dependencies, span);
     const answer = limitRefusals(await answerOrRefuse(exchange), exchange, clientLimits);
-    const { status, body, onClose } = answer;
+    const { status, body, bytes, onClose } = answer;
     // Credentials that are refused for their number are not looked at again.
     if (exchange.refusals.size > 0 && status !== STATUS_OF.rateLimited) await recordRefusals(exchange);
     record(exchange, { status, seconds: (performance.now() - started) / 1000, span }, dependencies);
@@ -60,7 +61,7 @@ export function createGateway(dependencies: Dependencies): Gateway {
       onClose?.();
       return { status, headers, body: null };
     }
-    return whileOpen({ status, headers, body, onClose }, (by) => metrics.tails.inc({ api: exchange.api }, by));
+    return whileOpen({ status, headers, body, bytes, onClose }, (by) => metrics.tails.inc({ api: exchange.api }, by));
   }
 
   if (!tracing) return (request) => handle(request);
@@ -147,8 +148,8 @@ function answerError(
  * The bytes that an answer holds until it is read. Bytes are those of the pages, which all their readers share.
  * @throws DomainError `ANSWER_TOO_LARGE`
  */
-function bytesOf(body: HttpAnswer['body']): number {
-  return typeof body === 'string' ? answerBytes(body) : 0;
+function bytesOf(body: HttpAnswer['body']): number | undefined {
+  return typeof body === 'string' ? answerBytes(body) : undefined;
 }
 
 /** What is not sent is not made: a stream ends what it has begun. */

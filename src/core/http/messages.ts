@@ -29,6 +29,8 @@ export interface HttpAnswer {
   readonly headers: Readonly<Record<string, string>>;
   /** Sent at once, except for a stream, which is sent as it is produced. */
   readonly body: string | Uint8Array | AsyncIterable<Uint8Array> | null;
+  /** The length of a text in UTF-8, if it has been counted already. */
+  readonly bytes?: number | undefined;
   /** Call when the body has been read or will not be read. */
   readonly onClose?: (() => void) | undefined;
 }

@@ -17,26 +17,26 @@ const LOOKS = 4;
 export async function send(
   incoming: IncomingMessage,
   outgoing: ServerResponse,
-  { status, headers, body: given }: HttpAnswer & { readonly body: Uint8Array | string | null },
+  { status, headers, body: given, bytes }: HttpAnswer & { readonly body: Uint8Array | string | null },
   { unreadTimeoutMs, lingerMs }: { readonly unreadTimeoutMs: number; readonly lingerMs: number },
 ): Promise<void> {
   const body = given ?? '';
+  const length = bytes ?? Buffer.byteLength(body);
   // A HEAD or a 204 has no body whose length could be given.
-  outgoing.writeHead(
-    status,
-    body.length > 0 ? { ...headers, 'Content-Length': String(Buffer.byteLength(body)) } : headers,
-  );
+  outgoing.writeHead(status, length > 0 ? { ...headers, 'Content-Length': String(length) } : headers);
+  // Text of one byte a character is ASCII. Written as UTF-8 it would first be given room for three.
+  const encoding = typeof body === 'string' && body.length === length ? 'latin1' : 'utf8';
   if (!incoming.complete) {
-    if (body.length > 0) outgoing.write(body);
+    if (length > 0) outgoing.write(body, encoding);
     incoming.resume();
     await Promise.race([once(incoming, 'close'), delay(lingerMs, undefined, { ref: false })]);
     outgoing.end();
   } else if (body.length > PART_LENGTH) {
-    await sendParts(outgoing, partsOf(body), unreadTimeoutMs);
+    await sendParts(outgoing, encoding === 'latin1' ? bytesInParts(String(body)) : partsOf(body), unreadTimeoutMs);
   } else {
     outgoing.setTimeout(unreadTimeoutMs);
     // A text goes out in one write with the headers; as bytes it would be copied before.
-    outgoing.end(body);
+    outgoing.end(body, encoding);
   }
 }
 
@@ -87,6 +87,12 @@ function* partsOf(body: Uint8Array | string): Generator<Uint8Array | string, voi
     yield typeof body === 'string' ? body.slice(start, end) : body.subarray(start, end);
     start = end;
   }
+}
+
+/** The parts of an ASCII text. */
+function* bytesInParts(text: string): Generator<Uint8Array, void, undefined> {
+  for (let start = 0; start < text.length; start += PART_LENGTH)
+    yield Buffer.from(text.slice(start, start + PART_LENGTH), 'latin1');
 }
 
 function isHighSurrogate(unit: number): boolean {

@@ -138,6 +138,25 @@ describe('answers', () => {
     );
   });
 
+  test.each([
+    ['ASCII', 'a'],
+    ['Latin-1, which V8 keeps as one byte a character', 'é'],
+    ['of three and four bytes', '€😀'],
+  ])('a text arrives as it is, in one piece and in parts: %s', async (_name, character) => {
+    const server = await start();
+    for (const length of [10, 300_000]) {
+      const body = { text: character.repeat(length) };
+      const response = await fetch(server.url, {
+        method: 'POST',
+        headers: { 'Content-Type': 'application/json' },
+        body: JSON.stringify(body),
+      });
+      const bytes = Buffer.from(await response.arrayBuffer());
+      expect(response.headers.get('content-length')).toBe(String(bytes.length));
+      expect(JSON.parse(bytes.toString())).toEqual({ method: 'POST', path: '/', body });
+    }
+  });
+
   test('HTTP/1.0 is answered and closed; HTTP/1.1 keeps the connection, for pipelined requests too', async () => {
     const server = await start();
     expect(await exchange(server, 'GET /a HTTP/1.0\r\n\r\n')).toMatch(
