@@ -17,6 +17,11 @@ export function answerTooLarge(maxBytes = MAX_ANSWER_BYTES): DomainError {
  * small, because each character counts as one byte, but never too large.
  */
 export function isSurelyLarger(value: unknown, maxBytes: number): boolean {
+  return sizeOf(value, maxBytes) > maxBytes;
+}
+
+/** About how large a value is as JSON, as above; once it is larger than `maxBytes`, it is not looked at any further. */
+export function sizeOf(value: unknown, maxBytes = MAX_ANSWER_BYTES): number {
   let left = maxBytes;
   const open: unknown[] = [value];
   while (open.length > 0) {
@@ -36,9 +41,9 @@ export function isSurelyLarger(value: unknown, maxBytes: number): boolean {
         open.push((next as Readonly<Record<string, unknown>>)[name]);
       }
     }
-    if (left < 0) return true;
+    if (left < 0) break;
   }
-  return false;
+  return maxBytes - left;
 }
 
 /** Whether a value is larger than an answer may be. */

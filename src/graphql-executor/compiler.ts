@@ -77,7 +77,8 @@ class Compiler {
   }
 
   compile(type: GraphQLObjectType, { selectionSet }: OperationDefinitionNode): { code: QueryCode; size: number } {
-    const selected = [...this.#selections.fieldsOf(type, [selectionSet])];
+    const fields = this.#selections.fieldsOf(type, [selectionSet]);
+    const selected = [...fields];
     const root = selected.map(([name, field]) => this.#rootField(type, name, field));
     const leaves = [...this.#leaves.values()];
     const resolvers = this.#fields.map(({ definition }) => definition.resolve ?? defaultFieldResolver);
@@ -105,7 +106,8 @@ return { makeAnswer: () => ({ ${selected.map(([name]) => `${name}: null`).join('
     const make = new Function(...Object.keys(given), text) as (
       ...parts: unknown[]
     ) => Pick<QueryCode, 'makeAnswer' | 'putFields'>;
-    return { code: { ...make(...Object.values(given)), fields: this.#fields }, size: text.length };
+    const size = sizeOfNames(type, fields);
+    return { code: { ...make(...Object.values(given)), fields: this.#fields, size }, size: text.length };
   }
 
   #rootField(type: GraphQLObjectType, name: string, field: SelectedField): string {
@@ -138,7 +140,7 @@ return { makeAnswer: () => ({ ${selected.map(([name]) => `${name}: null`).join('
     }
     if (isLeafType(type)) {
       const name = this.#leaf(type);
-      return (value) => `${name}(${value})`;
+      return (value) => `x.counted(${name}(${value}))`;
     }
     const name = isListType(type)
       ? this.#list(type.ofType, { ...origin, path: undefined })
@@ -156,6 +158,7 @@ return { makeAnswer: () => ({ ${selected.map(([name]) => `${name}: null`).join('
       `if (v === null || v === undefined) return null;
   try {
     if (!Array.isArray(v)) return giveUp('not_an_array');
+    x.size += 2 * v.length + 1;
     const r = [];
     for (let i = 0; i < v.length; i += 1) r.push(${complete('v[i]')});
     return r;
@@ -169,7 +172,8 @@ return { makeAnswer: () => ({ ${selected.map(([name]) => `${name}: null`).join('
     const sets = origin.field.nodes.flatMap(({ selectionSet }) => selectionSet ?? []);
     const resolved: string[] = [];
     let hasProperties = false;
-    const literal = [...this.#selections.fieldsOf(type, sets)].map(([name, field]) => {
+    const fields = this.#selections.fieldsOf(type, sets);
+    const literal = [...fields].map(([name, field]) => {
       const { definition } = field;
       if (definition === TypeNameMetaFieldDef) return `${name}: "${type.name}"`;
       const path = origin.path && { prev: origin.path, key: name, typename: type.name };
@@ -191,6 +195,7 @@ return { makeAnswer: () => ({ ${selected.map(([name]) => `${name}: null`).join('
   try {
     ${hasProperties ? 'checkObject' : 'checkValue'}(s);
     ${isType}
+    x.size += ${sizeOfNames(type, fields)};
     const r = { ${literal.join(', ')} };
     ${resolved.join('\n    ')}
     return r;
@@ -242,6 +247,14 @@ return { makeAnswer: () => ({ ${selected.map(([name]) => `${name}: null`).join('
     this.#functions.push(`function ${name}(${parameters}) {\n  ${body}\n}`);
     return name;
   }
+}
+
+/** Characters of an object, as JSON, beside the values of its fields: five for each name, as in `"name":0,`. */
+function sizeOfNames(type: GraphQLObjectType, fields: ReadonlyMap<string, SelectedField>): number {
+  let size = 0;
+  for (const [name, { definition }] of fields)
+    size += name.length + 5 + (definition === TypeNameMetaFieldDef ? type.name.length + 2 : 0);
+  return size;
 }
 
 function onceMade(make: () => number): () => number {

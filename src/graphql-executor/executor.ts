@@ -12,6 +12,7 @@ import {
   validateExecutionArgs,
 } from 'graphql';
 import { LRUCache } from 'lru-cache';
+import { CompiledResult } from './compiled-result.ts';
 import { type CompiledQuery, compileQuery } from './compiler.ts';
 import { memoryOf, tokensOf } from './document-size.ts';
 import { type ExecutionPath, type GaveUpReason, NotCompiled, type NotCompiledReason } from './outcome.ts';
@@ -25,6 +26,8 @@ export interface ExecutorOptions {
   readonly onExecution?: OnExecution;
   /** Called after compiled code has given up on a query, before graphql-js executes it. */
   readonly beforeRetry?: (args: ExecutionArgs) => void;
+  /** Returns the approximate length as JSON of an object that a custom scalar serializes to; see `sizeOfResult`. */
+  readonly sizeOf?: (value: object) => number;
   /** Number of executions after which a query is compiled, because compiling costs as much as several executions. */
   readonly runsBeforeCompiling?: number;
   /** Maximum number of executions between two trials of compiled code that keeps giving up. */
@@ -133,14 +136,15 @@ class Executor {
       return this.#interpret(typeof code === 'string' ? code : 'new', () => interpret(plan, args, variables));
     }
     const answer = (result: RunResult) => {
-      if ('data' in result) return this.#succeeded(variant, result.data);
+      if ('data' in result) return this.#succeeded(variant, result);
       this.#failed(variant);
       this.#options.onExecution?.('gave_up', result.gaveUp.reason, result.gaveUp.field);
       this.#options.beforeRetry?.(args);
       // Coerce again, because resolvers may have changed the values of variables.
       return interpret(plan, args, plan.coerceVariables(args.variableValues ?? {}) ?? variables);
     };
-    const result = code.run({ rootValue: args.rootValue, context: args.contextValue, variables });
+    const { rootValue, contextValue: context } = args;
+    const result = code.run({ rootValue, context, variables, sizeOf: this.#options.sizeOf ?? (() => 0) });
     return result instanceof Promise ? result.then(answer) : answer(result);
   }
 
@@ -225,10 +229,10 @@ class Executor {
     }
   }
 
-  #succeeded(variant: Variant, data: Record<string, unknown>): ExecutionResult {
+  #succeeded(variant: Variant, { data, size }: Extract<RunResult, { data: unknown }>): ExecutionResult {
     variant.failures = 0;
     this.#options.onExecution?.('compiled', undefined);
-    return { data };
+    return new CompiledResult(data, size);
   }
 
   /** The pause between two trials doubles, so a query that keeps giving up costs hardly more than with graphql-js alone. */

@@ -11,6 +11,8 @@ export type Answer = Record<string, unknown>;
 
 /** The input of one execution. */
 export interface Execution {
+  /** The size, as JSON, of what a scalar answers that is no text. */
+  readonly sizeOf: (value: object) => number;
   readonly rootValue: unknown;
   readonly context: unknown;
   readonly variables: VariableValues;
@@ -31,6 +33,8 @@ export interface QueryCode {
   /** For each root field, the function that stores its result. */
   readonly putFields: readonly ((running: Running, answer: Answer) => void)[];
   readonly fields: readonly InformedField[];
+  /** Characters of the answer, as JSON, beside the values of its fields. */
+  readonly size: number;
 }
 
 export interface GaveUp {
@@ -39,7 +43,7 @@ export interface GaveUp {
   readonly field: string;
 }
 
-export type RunResult = { readonly data: Answer } | { readonly gaveUp: GaveUp };
+export type RunResult = { readonly data: Answer; readonly size: number } | { readonly gaveUp: GaveUp };
 
 const REFUSE = Symbol('refuse');
 
@@ -67,6 +71,9 @@ export function runQuery(code: QueryCode, execution: Execution, statics: Statics
 export class Running {
   readonly rootValue: unknown;
   readonly context: unknown;
+  /** Characters of the answer so far, as JSON. */
+  size = 0;
+  readonly #sizeOf: Execution['sizeOf'];
   readonly #variables: VariableValues;
   readonly #fields: readonly InformedField[];
   readonly #statics: Statics;
@@ -77,19 +84,25 @@ export class Running {
   #gaveUp: GaveUp | undefined;
   #abort: AbortController | undefined;
 
-  constructor(fields: readonly InformedField[], { rootValue, context, variables }: Execution, statics: Statics) {
+  constructor(
+    fields: readonly InformedField[],
+    { rootValue, context, variables, sizeOf }: Execution,
+    statics: Statics,
+  ) {
     this.rootValue = rootValue;
     this.context = context;
+    this.#sizeOf = sizeOf;
     this.#variables = variables;
     this.#fields = fields;
     this.#statics = statics;
   }
 
-  run({ makeAnswer, putFields }: QueryCode): RunResult | Promise<RunResult> {
+  run({ makeAnswer, putFields, size }: QueryCode): RunResult | Promise<RunResult> {
     const data = makeAnswer();
+    this.size = size;
     const resultOf = (): RunResult => {
       this.#abort?.abort();
-      return this.#gaveUp ? { gaveUp: this.#gaveUp } : { data };
+      return this.#gaveUp ? { gaveUp: this.#gaveUp } : { data, size: this.size };
     };
     try {
       for (const putField of putFields) putField(this, data);
@@ -103,6 +116,13 @@ export class Running {
       const end = () => resolve(resultOf());
       this.#end = end;
     });
+  }
+
+  /** Counts what is answered for a leaf. */
+  counted(value: unknown): unknown {
+    if (typeof value === 'string') this.size += value.length + 2;
+    else if (typeof value === 'object' && value !== null) this.size += this.#sizeOf(value);
+    return value;
   }
 
   /** The arguments of a field for its next object. */

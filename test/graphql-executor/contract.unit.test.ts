@@ -1,6 +1,7 @@
 import { tracingChannel } from 'node:diagnostics_channel';
 import { type GraphQLResolveInfo, execute, parse } from 'graphql';
 import { describe, expect, test } from 'vitest';
+import { sizeOfResult } from '../../src/graphql-executor/compiled-result.ts';
 import { createExecutor } from '../../src/graphql-executor/executor.ts';
 import { executeByGraphQL, observedExecutor, schemaOf } from '../support/executor/schemas.ts';
 
@@ -319,6 +320,18 @@ describe('how it goes is reported, and what gives up is not tried without end', 
     for (let bits = 31; bits > 15; bits -= 1) expect(await ask(bits)).toBe('compiled');
     expect(await ask(0)).toBe('interpreted: new');
     expect(await ask(16)).toBe('compiled');
+  });
+
+  test('compiled code knows how large its answer is as JSON', async () => {
+    const schema = schemaOf('scalar Any type Query { all: [Query] a: String any: Any }');
+    const document = parse('{ __typename all { a other: a any } }');
+    const rootValue = { all: [{ a: 'text', any: { b: [1] } }, null, { a: 'x'.repeat(1000) }] };
+    const run = createExecutor(schema, { runsBeforeCompiling: 1, sizeOf: (value) => JSON.stringify(value).length });
+    expect(sizeOfResult(await run({ schema, document, rootValue }))).toBeUndefined();
+    const result = await run({ schema, document, rootValue });
+    const { length } = JSON.stringify(result.data);
+    expect(sizeOfResult(result)).toBeGreaterThan(length - 10);
+    expect(sizeOfResult(result)).toBeLessThan(length + 30);
   });
 
   test('what ends at once is answered at once', () => {

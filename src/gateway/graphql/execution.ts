@@ -8,12 +8,13 @@ import {
   subscribe,
 } from 'graphql';
 import type { Logger } from 'pino';
-import { isSurelyLarger, isSurelyTooLarge } from '../../core/answer-size.ts';
+import { isSurelyLarger, isSurelyTooLarge, sizeOf } from '../../core/answer-size.ts';
 import type { HttpHeaders } from '../../core/http/messages.ts';
 import { LAST_EVENT_ID_HEADER } from '../../core/http/server-sent-events.ts';
 import type { Resumption } from '../../core/live-tails.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import { LARGE_BYTES } from '../../core/postgres/large-answers.ts';
+import { sizeOfResult } from '../../graphql-executor/compiled-result.ts';
 import { type Execute, createExecutor } from '../../graphql-executor/executor.ts';
 import type { RateLimits } from '../admission/rate-limits.ts';
 import { followingContext, readingContext } from '../contexts.ts';
@@ -66,7 +67,7 @@ export function createExecution(dependencies: Dependencies, limits: RateLimits |
       paid(args, call, async () => {
         const result = await observe(args, () => perform(run, args, call, dependencies));
         // Also where little was read, and is answered many times.
-        if (!isSurelyLarger(result, LARGE_BYTES)) return result;
+        if (!isLarge(result)) return result;
         if (isSurelyTooLarge(result)) return tooLarge(call.logs);
         await call.operation.budget.becomeLarge();
         return result;
@@ -79,6 +80,11 @@ export function createExecution(dependencies: Dependencies, limits: RateLimits |
   };
 }
 
+function isLarge(result: ExecutionResult): boolean {
+  const size = sizeOfResult(result);
+  return size === undefined ? isSurelyLarger(result, LARGE_BYTES) : size > LARGE_BYTES;
+}
+
 function createRun({ executions, interpretations }: Metrics, log: Logger): Execute {
   const execute = createExecutor(schema, {
     onExecution: (path, reason, field) => {
@@ -86,6 +92,7 @@ function createRun({ executions, interpretations }: Metrics, log: Logger): Execu
       if (path === 'interpreted') interpretations.inc({ reason });
       if (reason) log.debug({ path, reason, field }, 'graphql execution');
     },
+    sizeOf,
     // What was read for nothing does not count.
     beforeRetry: (args) => operationOf(args).budget.renew(),
   });

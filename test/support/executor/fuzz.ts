@@ -1,7 +1,9 @@
 // Compares the executor with graphql on random schemas, documents and variables: `node test/support/executor/fuzz.ts SEED SCHEMAS DOCUMENTS RUNS`.
 // Its own process, since unhandled rejections are part of what is compared. Prints its figures as JSON.
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { type GraphQLSchema, execute } from 'graphql';
+import { type DocumentNode, type ExecutionResult, type GraphQLSchema, execute } from 'graphql';
+import { sizeOf } from '../../../src/core/answer-size.ts';
+import { sizeOfResult } from '../../../src/graphql-executor/compiled-result.ts';
 import { createExecutor } from '../../../src/graphql-executor/executor.ts';
 import { asSent } from './schemas.ts';
 import { type Pick, pickFrom } from './picks.ts';
@@ -44,7 +46,9 @@ async function compare(world: RandomSchema, run: typeof execute, made: RandomDoc
   const finished = async (of: string, how: typeof execute): Promise<{ sent: Sent; called: string[] }> => {
     turn.of = of;
     calls.length = 0;
-    const sent = asSent(await how(args)) as Sent;
+    const result = await how(args);
+    compareSize(result, args.document);
+    const sent = asSent(result) as Sent;
     const called = [...calls];
     // What is late comes now.
     await nextTurn();
@@ -64,6 +68,14 @@ async function compare(world: RandomSchema, run: typeof execute, made: RandomDoc
   if (JSON.stringify(executed.called) !== JSON.stringify(expected.called)) differences.push(`calls: ${described()}`);
   const left = [...(unhandled.get('compiled') ?? [])].filter((message) => !unhandled.get('reference')?.has(message));
   if (left.length > 0) differences.push(`unhandled: ${described()}\n${left.join('\n')}`);
+}
+
+/** Compiled code may not find an answer small that is large. */
+function compareSize(result: ExecutionResult, { loc }: DocumentNode): void {
+  const size = sizeOfResult(result);
+  if (size === undefined) return;
+  const [least, most] = [sizeOf(result.data), JSON.stringify(result).length * 2];
+  if (size < least || size > most) differences.push(`size ${size} of ${least}: ${loc?.source.body}`);
 }
 
 /** Several executions of one document at once. */
@@ -115,6 +127,7 @@ function isBelowNull(data: unknown, path: readonly (string | number)[]): boolean
 function observed(schema: GraphQLSchema): typeof execute {
   return createExecutor(schema, {
     runsBeforeCompiling: 1,
+    sizeOf,
     maxPause: 0,
     onExecution: (path, reason, field) => {
       if (path === 'compiled') figures.compiled += 1;
