@@ -98,11 +98,11 @@ async function loadVisible(
   }
 }
 
-const UUID = z.uuid();
+const UUID = z.regexes.uuid();
 
 /** Filters keys that are UUIDs, because the database would refuse others. */
 export function uuidsOf(keys: readonly string[]): string[] {
-  return keys.filter((key) => UUID.safeParse(key).success).map((key) => key.toLowerCase());
+  return keys.filter((key) => UUID.test(key)).map((key) => key.toLowerCase());
 }
 
 const [FIRST_MOMENT, LAST_MOMENT] = [Date.parse('0001-01-01T00:00:00.000Z'), Date.parse('9999-12-31T23:59:59.999Z')];
@@ -125,7 +125,7 @@ export function keyFromId(typename: string, value: unknown): unknown {
 
 /** The same for any type. */
 export function keyFromAnyId(value: unknown): unknown {
-  if (typeof value !== 'string' || UUID.safeParse(value).success) return value;
+  if (typeof value !== 'string' || UUID.test(value)) return value;
   return parseGlobalId(value)?.key ?? value;
 }
 

@@ -3,7 +3,8 @@ import { DomainError } from '../../core/errors.ts';
 import type { ApiKeyId } from '../../core/ids.ts';
 import type { CostBudget, RateLimits } from '../admission/rate-limits.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
-import { type CostedRequest, adviceFor, checkCost } from './cost.ts';
+import { type CostedRequest, adviceFor } from './cost.ts';
+import { createCosts } from './known-costs.ts';
 import { LIMITS } from './limits.ts';
 
 /**
@@ -27,9 +28,10 @@ export interface Price {
 export type PayFor = (args: ExecutionArgs, keyId: ApiKeyId) => Promise<Price>;
 
 export function createPricing(metrics: Pick<Metrics, 'cost'>, limits: RateLimits | undefined): PayFor {
+  const costOf = createCosts();
   return async ({ schema, document, operationName, variableValues: variables }, keyId) => {
     const request = { schema, document, operationName, variables };
-    const requested = checkCost(request);
+    const requested = costOf(request);
     metrics.cost.observe(requested);
     if (!limits) return { cost: { requested, limit: LIMITS.cost } };
     const budget = await limits.payCost(keyId, requested);
