@@ -20,7 +20,7 @@ export function isSurelyLarger(value: unknown, maxBytes: number): boolean {
   return sizeOf(value, maxBytes) > maxBytes;
 }
 
-/** About how large a value is as JSON, as above; once it is larger than `maxBytes`, it is not looked at any further. */
+/** The approximate size of a value as JSON, as above. Counting stops once it exceeds `maxBytes`. */
 export function sizeOf(value: unknown, maxBytes = MAX_ANSWER_BYTES): number {
   let left = maxBytes;
   const open: unknown[] = [value];

@@ -1,6 +1,6 @@
 import type { ExecutionResult } from 'graphql';
 
-/** What compiled code answers. Its size is not part of the answer. */
+/** The result of a compiled query. Its size is private, so that it is neither sent nor copied. */
 export class CompiledResult {
   readonly data: Record<string, unknown>;
   readonly #size: number;
@@ -16,7 +16,7 @@ export class CompiledResult {
 }
 
 /**
- * About how many characters the data of a result have as JSON: escapes are not counted, and numbers as one. Compiled code counts while it makes
- * the answer, which costs hardly anything. Undefined for the results of graphql.
+ * The approximate length of a result's data as JSON: escapes do not count, and a number counts as one character. Compiled code adds it up while
+ * it builds the data. Undefined for results of graphql-js.
  */
 export const sizeOfResult = (result: ExecutionResult): number | undefined => CompiledResult.sizeOf(result);

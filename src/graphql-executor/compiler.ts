@@ -249,7 +249,7 @@ return { makeAnswer: () => ({ ${selected.map(([name]) => `${name}: null`).join('
   }
 }
 
-/** Characters of an object, as JSON, beside the values of its fields: five for each name, as in `"name":0,`. */
+/** Length of an object as JSON without the values of its fields: five characters are added to each name, as in `"name":0,`. */
 function sizeOfNames(type: GraphQLObjectType, fields: ReadonlyMap<string, SelectedField>): number {
   let size = 0;
   for (const [name, { definition }] of fields)

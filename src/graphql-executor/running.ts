@@ -11,7 +11,7 @@ export type Answer = Record<string, unknown>;
 
 /** The input of one execution. */
 export interface Execution {
-  /** The size, as JSON, of what a scalar answers that is no text. */
+  /** Returns the length as JSON of an object that a custom scalar serializes to. */
   readonly sizeOf: (value: object) => number;
   readonly rootValue: unknown;
   readonly context: unknown;
@@ -33,7 +33,7 @@ export interface QueryCode {
   /** For each root field, the function that stores its result. */
   readonly putFields: readonly ((running: Running, answer: Answer) => void)[];
   readonly fields: readonly InformedField[];
-  /** Characters of the answer, as JSON, beside the values of its fields. */
+  /** Length of the root object as JSON without the values of its fields. */
   readonly size: number;
 }
 
@@ -71,7 +71,7 @@ export function runQuery(code: QueryCode, execution: Execution, statics: Statics
 export class Running {
   readonly rootValue: unknown;
   readonly context: unknown;
-  /** Characters of the answer so far, as JSON. */
+  /** Approximate length of the data so far as JSON. */
   size = 0;
   readonly #sizeOf: Execution['sizeOf'];
   readonly #variables: VariableValues;
@@ -118,7 +118,7 @@ export class Running {
     });
   }
 
-  /** Counts what is answered for a leaf. */
+  /** Adds the length of a leaf to the size. */
   counted(value: unknown): unknown {
     if (typeof value === 'string') this.size += value.length + 2;
     else if (typeof value === 'object' && value !== null) this.size += this.#sizeOf(value);

@@ -83,7 +83,7 @@ export async function* maskedStream(
 /** What came of an execution, and is not surely too large, as JSON; an error in place of what is too large after all. */
 export function toJson(result: ExecutionResult, logs: { readonly log: Logger }): string {
   const json = stringifyWithRawJson(result);
-  // A character has at most three bytes; counting them takes as long as a small part of making the text.
+  // A UTF-16 unit has at most three bytes, so the bytes of most texts need not be counted.
   if (json.length * 3 <= MAX_ANSWER_BYTES || Buffer.byteLength(json) <= MAX_ANSWER_BYTES) return json;
   return JSON.stringify({ ...tooLarge(logs), extensions: result.extensions });
 }

@@ -1,17 +1,17 @@
 import { type DocumentNode, Kind, type OperationDefinitionNode, getOperationAST, visit } from 'graphql';
 import { type CostedRequest, checkCost } from './cost.ts';
 
-/** Arguments that say how many objects a field answers. */
+/** Arguments that determine how many objects a field returns. */
 const SIZES: ReadonlySet<string> = new Set(['first', 'last', 'ids']);
 
-/** What is known of an operation: the variables that its cost depends on, and what it cost with the last values of them. */
+/** The variables that the cost of an operation depends on, their last values, and its cost with these. */
 interface Known {
   readonly names: readonly string[];
   values: string;
   cost: number;
 }
 
-/** `checkCost` for operations that come again: finding a cost takes as long as validating a small input. It lives as long as the document. */
+/** `checkCost` with a memory: the cost of an operation is computed again only if a variable that it depends on has changed. */
 export function createCosts(): (request: CostedRequest) => number {
   const known = new WeakMap<OperationDefinitionNode, Known>();
   return (request) => {
@@ -28,7 +28,7 @@ export function createCosts(): (request: CostedRequest) => number {
   };
 }
 
-/** What of a value the cost depends on. */
+/** The part of a value that the cost depends on. */
 function sizeIn(value: unknown): string {
   if (Array.isArray(value)) return `[${value.length}]`;
   return typeof value === 'number' || value === null ? String(value) : typeof value;

@@ -24,7 +24,7 @@ export async function send(
   const length = bytes ?? Buffer.byteLength(body);
   // A HEAD or a 204 has no body whose length could be given.
   outgoing.writeHead(status, length > 0 ? { ...headers, 'Content-Length': String(length) } : headers);
-  // Text of one byte a character is ASCII. Written as UTF-8 it would first be given room for three.
+  // As many bytes as characters: the text is ASCII. Node reserves three bytes per character for a text that it writes as UTF-8.
   const encoding = typeof body === 'string' && body.length === length ? 'latin1' : 'utf8';
   if (!incoming.complete) {
     if (length > 0) outgoing.write(body, encoding);

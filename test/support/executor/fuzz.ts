@@ -70,7 +70,7 @@ async function compare(world: RandomSchema, run: typeof execute, made: RandomDoc
   if (left.length > 0) differences.push(`unhandled: ${described()}\n${left.join('\n')}`);
 }
 
-/** Compiled code may not find an answer small that is large. */
+/** The size that compiled code adds up must not be less than the size found by walking the result. */
 function compareSize(result: ExecutionResult, { loc }: DocumentNode): void {
   const size = sizeOfResult(result);
   if (size === undefined) return;
