@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 import { run } from './api.ts';
 import { ChoiceField } from './filters.ts';
 import { refusalOf } from './hooks.ts';
-import { html } from './html.ts';
+import { html, valueOf } from './html.ts';
 import type { Variables } from './operation-types.ts';
 import { Secret } from './parts.ts';
 
@@ -58,13 +58,7 @@ export function CreateKey({ scopes, onCreated }: CreateKeyProps): VNode {
     <h2 id="new-key">New key</h2>
     <form onSubmit=${submit}>
       <div class="filters">
-        <label
-          >Name
-          <input
-            required
-            value=${name}
-            onInput=${(event: InputEvent) => setName((event.target as HTMLInputElement).value)}
-        /></label>
+        <label>Name <input required value=${name} onInput=${(event: Event) => setName(valueOf(event))} /></label>
         <${ChoiceField} label="Valid in" value=${place} onChange=${setPlace} choices=${PLACES} />
         <${ChoiceField} label="Expires" value=${days} onChange=${setDays} choices=${EXPIRIES} />
         <button class="button small" disabled=${chosen.length === 0}>Create key</button>

@@ -1,6 +1,6 @@
 import type { VNode } from 'preact';
 import { useEffect, useRef, useState, useLayoutEffect } from 'preact/hooks';
-import { html } from './html.ts';
+import { html, valueOf } from './html.ts';
 
 /** Confirmation dialogs, and small inline forms. */
 
@@ -59,7 +59,7 @@ export function Rename({ label, value, save }: RenameProps): VNode {
       aria-label=${label}
       required
       value=${draft}
-      onInput=${(event: InputEvent) => setDraft((event.target as HTMLInputElement).value)}
+      onInput=${(event: Event) => setDraft(valueOf(event))}
     />
     <button class="button small">Save</button>
     <button type="button" class="button small plain" onClick=${() => setDraft(undefined)}>Cancel</button>

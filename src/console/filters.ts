@@ -1,6 +1,6 @@
 import type { VNode } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
-import { html } from './html.ts';
+import { html, valueOf } from './html.ts';
 
 /** The filter fields of a list. Their values are in the URL, so that a filtered list can be shared and reloaded. */
 
@@ -41,7 +41,7 @@ export function SearchField({
   onChange,
   type = 'search',
 }: FieldProps & { readonly type?: string }): VNode {
-  const changed = (event: Event) => onChange((event.target as HTMLInputElement).value);
+  const changed = (event: Event) => onChange(valueOf(event));
   return html`<label>${label} <input type=${type} value=${value} onInput=${changed} /></label>`;
 }
 
@@ -51,7 +51,7 @@ export function ChoiceField({
   onChange,
   choices,
 }: FieldProps & { readonly choices: readonly (readonly [value: string, name: string])[] }): VNode {
-  const changed = (event: Event) => onChange((event.target as HTMLSelectElement).value);
+  const changed = (event: Event) => onChange(valueOf(event));
   return html`<label
     >${label}
     <select value=${value} onChange=${changed}>

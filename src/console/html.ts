@@ -12,3 +12,6 @@ const { bind } = htm as unknown as {
   readonly bind: (create: typeof h) => (strings: TemplateStringsArray, ...values: unknown[]) => VNode | VNode[];
 };
 const bound = bind.call(htm, h);
+
+/** The value of the field that an event comes from. */
+export const valueOf = ({ target }: Event): string => (target as HTMLInputElement | HTMLSelectElement).value;

@@ -2,7 +2,7 @@ import type { VNode } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { organization, run, signIn, whoIsSignedIn } from './api.ts';
 import { refusalOf } from './hooks.ts';
-import { html } from './html.ts';
+import { html, valueOf } from './html.ts';
 import { Empty, Loading, PageFrame, Secret } from './parts.ts';
 
 const KEPT = 'invitation';
@@ -191,7 +191,7 @@ function OneField({
         required=${!isOptional}
         value=${value}
         autocomplete="off"
-        onInput=${(event: InputEvent) => onChange((event.target as HTMLInputElement).value)}
+        onInput=${(event: Event) => onChange(valueOf(event))}
     /></label>
   <//>`;
 }

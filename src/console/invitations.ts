@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 import { run } from './api.ts';
 import { ChoiceField } from './filters.ts';
 import { refusalOf, usePages } from './hooks.ts';
-import { html } from './html.ts';
+import { html, valueOf } from './html.ts';
 import type { Answers } from './operation-types.ts';
 import { Action, Faults, List, ROLES, Secret, Time, roleName } from './parts.ts';
 
@@ -46,11 +46,7 @@ function Invite({ onDone }: { readonly onDone: () => void }): VNode {
     <form class="filters" onSubmit=${submit}>
       <label
         >E-mail address
-        <input
-          type="email"
-          required
-          value=${email}
-          onInput=${(event: InputEvent) => setEmail((event.target as HTMLInputElement).value)}
+        <input type="email" required value=${email} onInput=${(event: Event) => setEmail(valueOf(event))}
       /></label>
       <${ChoiceField} label="Role" value=${role} onChange=${setRole} choices=${ROLES} />
       <button class="button small">Invite</button>

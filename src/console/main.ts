@@ -6,7 +6,7 @@ import { AuditLogPage } from './audit-log-page.ts';
 import { EventDefinitionPage } from './event-definition-page.ts';
 import { EventDefinitionsPage } from './event-definitions-page.ts';
 import { useQuery } from './hooks.ts';
-import { html } from './html.ts';
+import { html, valueOf } from './html.ts';
 import { InvitationPage } from './invitation-page.ts';
 import { McpConnectionsPage } from './mcp-connections-page.ts';
 import { MembersPage } from './members-page.ts';
@@ -153,7 +153,7 @@ interface OrganizationChoiceProps {
 
 function OrganizationChoice({ current, organizations }: OrganizationChoiceProps): VNode {
   if (organizations.length < 2) return html`<p class="organization">${current?.name}</p>`;
-  const changed = (event: Event) => choose((event.target as HTMLSelectElement).value);
+  const changed = (event: Event) => choose(valueOf(event));
   return html`<label class="organization"
     ><span class="visually-hidden">Organization</span>
     <select value=${current?.databaseId} onChange=${changed}>

@@ -2,7 +2,7 @@ import type { VNode } from 'preact';
 import { useState } from 'preact/hooks';
 import { organization as chosen, run } from './api.ts';
 import { refusalOf, useQuery } from './hooks.ts';
-import { html } from './html.ts';
+import { html, valueOf } from './html.ts';
 import { Action, Faults, Loading } from './parts.ts';
 
 interface Organization {
@@ -86,11 +86,7 @@ function DeletionForm({
     <div class="filters">
       <label
         ><span>Type <code>${wanted}</code></span>
-        <input
-          required
-          autocomplete="off"
-          value=${typed}
-          onInput=${(event: InputEvent) => setTyped((event.target as HTMLInputElement).value)}
+        <input required autocomplete="off" value=${typed} onInput=${(event: Event) => setTyped(valueOf(event))}
       /></label>
       <button class="button small danger" disabled=${typed !== wanted}>Delete permanently</button>
       <button type="button" class="button small plain" onClick=${onCancel}>Cancel</button>
