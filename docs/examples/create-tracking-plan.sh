@@ -1,13 +1,13 @@
 #!/bin/sh
-# Creates the event definitions of a tracking plan, one JSON body per line; by default the shop's plan beside this script.
+# Creates the event definitions of a tracking plan, one JSON body per line. By default it uses the plan of a shop in this folder.
 #
 #   GATEWAY_KEY=wgk_... sh create-tracking-plan.sh [plan.ndjson]
 #
 # GATEWAY_URL  address of the gateway (default http://127.0.0.1:4000)
 # GATEWAY_KEY  API key with the scope behavioral_events.event_definitions.read_write
 #
-# A name is unique for ever, so a second run creates nothing twice: it is told 409 for every name that is in use and goes on.
-# Give each line of a plan of your own a name, too: without one it is made from the label, and every run makes a new, numbered one.
+# Names are never reused, so you can run it again: it gets 409 for every existing name and continues. In your own plan, give each line a
+# name: without one it is derived from the label, and every run creates a new, numbered one.
 set -eu
 
 url=${GATEWAY_URL:-http://127.0.0.1:4000}
@@ -16,8 +16,8 @@ plan=${1:-$(dirname "$0")/shop-tracking-plan.ndjson}
 newline='
 '
 
-# Prints the body of the answer, then its status on a line of its own. The key goes in by standard input, because
-# arguments can be read by every user of the machine.
+# Prints the body of the answer, then its status on a separate line. The key is passed by standard input, because every user of the
+# machine can read arguments.
 create() {
   printf 'header = "Authorization: Bearer %s"\n' "$GATEWAY_KEY" |
     curl --silent --show-error --max-time 30 --config - \
@@ -36,7 +36,7 @@ while IFS= read -r definition || [ -n "$definition" ]; do
   case $status in
     201)
       created=$((created + 1))
-      # The fully qualified name stands once in the answer, unlike "name", which every property has too.
+      # The answer has one fully qualified name; "name" also occurs in every property.
       name=$(printf '%s' "$body" | sed -n 's/.*"fullyQualifiedName": *"\([a-z0-9_]*\)".*/\1/p')
       printf '201 %s: %s\n' "$label" "$name"
       ;;

@@ -1,5 +1,5 @@
 /**
- * Prints a made-up run of a coding agent, one event per line (NDJSON), to import, page and follow.
+ * Prints a generated run of a coding agent, one event per line (NDJSON), to import, page and follow.
  *
  *   node docs/examples/make-agent-run.ts [events = 3000] [seed = 1] > run.ndjson
  *   npm run --silent cli -- events import --session <id> run.ndjson
@@ -12,7 +12,7 @@ function* linesOf(events: Iterable<AgentEvent>): Generator<string, void, undefin
   for (const event of events) yield `${JSON.stringify(event)}\n`;
 }
 
-/** What is asked for on the command line; undefined when it cannot be made. */
+/** The arguments of the command line; undefined if they are invalid. */
 export function parseArguments(words: readonly string[]): { count: number; seed: number } | undefined {
   const [count = 3000, seed = 1] = words.map(Number);
   return Number.isSafeInteger(count) && count >= MIN_EVENTS && Number.isSafeInteger(seed) ? { count, seed } : undefined;
@@ -28,7 +28,7 @@ if (import.meta.main) {
   } else {
     await pipeline(Readable.from(linesOf(agentRun(asked.count, asked.seed))), process.stdout).catch(
       (error: NodeJS.ErrnoException) => {
-        // The reader has seen enough, as `head` does.
+        // The reader has closed the output, as `head` does.
         if (error.code !== 'EPIPE') throw error;
       },
     );

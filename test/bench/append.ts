@@ -8,7 +8,7 @@ import { type Work, type WorkRequest, graphql } from './work.ts';
 
 export interface Append {
   readonly clients: number;
-  /** Batches of 1000 events a second: the bare statement's, and the gateway's. */
+  /** Batches of 1000 events per second: with the plain statement, and through the gateway. */
   readonly barePerSecond: number;
   readonly gatewayPerSecond: number;
   readonly ratio: number;
@@ -50,12 +50,12 @@ const MUTATION = `mutation Append($input: AppendSessionEventsInput!) { appendSes
   __typename ... on AppendSessionEventsPayload { lastId } ... on Error { message }
 } }`;
 
-/** The least that stores a batch: one prepared statement in its own transaction, from values that are there already. */
+/** The minimum that stores a batch: one prepared statement in its own transaction, with values that already exist. */
 const INSERT = `insert into session_event (session_id, id, organization_id, created_at, event_type, message_id, provider, event_data)
   select $1, $2::bigint + e.position, $3, e.created_at, e.event_type, e.message_id, e.provider, e.event_data
   from unnest($4::timestamptz[], $5::text[], $6::uuid[], $7::text[], $8::json[]) with ordinality as e (created_at, event_type, message_id, provider, event_data, position)`;
 
-/** Appends batches with so many clients, each to its own session, through a bare INSERT and through the gateway in turns. */
+/** Appends batches with several clients, each to its own session, alternately by a plain INSERT and through the gateway. */
 export async function measureAppend(
   bench: Bench,
   gateway: Target,
@@ -65,7 +65,7 @@ export async function measureAppend(
   const connections = await Promise.all(Array.from({ length: clients }, () => connect(bench.databaseUrl)));
   try {
     await clear(connections[0]);
-    // Ids of the bare statement lie far above those that the gateway draws.
+    // The plain statement uses much higher ids than the gateway.
     const next = connections.map(() => 1_000_000_000);
     const bare = (client: number) =>
       insert(connections[client], bench.organizationId, client, (next[client] = (next[client] ?? 0) + BATCH));
@@ -99,7 +99,7 @@ async function connect(url: string): Promise<pg.Client> {
 
 const SESSIONS = Array.from({ length: APPEND_SESSIONS }, (_, index) => appendSession(index));
 
-/** A refused batch is answered with status 200, too. @throws Error unless so many events are there. */
+/** Also checks status 200, because a refused batch has it, too. @throws Error unless there are this many events. */
 async function requireStored(client: pg.Client | undefined, expected: number): Promise<void> {
   const stored = await client?.query<{ count: number }>(
     'select count(*)::int as count from session_event where session_id = any($1)',
@@ -109,7 +109,7 @@ async function requireStored(client: pg.Client | undefined, expected: number): P
   if (count !== expected) throw new Error(`append: ${count} events are stored, not ${expected}`);
 }
 
-/** Empties the sessions that are appended to. */
+/** Deletes the events of the sessions that are appended to. */
 async function clear(client: pg.Client | undefined): Promise<void> {
   await client?.query('delete from session_event where session_id = any($1)', [SESSIONS]);
   await client?.query('update session_stream set last_id = 0 where session_id = any($1)', [SESSIONS]);
@@ -135,7 +135,7 @@ async function insert(
   await client?.query({ name: 'append', text: INSERT, values });
 }
 
-/** For its profile. */
+/** The workload for `--profile`. */
 export const appendWork = (): Work => ({
   name: 'append',
   target: 0.6,
@@ -149,7 +149,7 @@ function batchFor(client: number): WorkRequest {
 }
 const BATCHES: WorkRequest[] = [];
 
-/** Each client runs one batch after the other for some seconds. */
+/** Each client sends one batch after another for some seconds. */
 async function inParallel(
   clients: number,
   seconds: number,

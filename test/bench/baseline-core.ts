@@ -1,4 +1,4 @@
-/** What the baseline's three parts share. */
+/** Code that the parts of the baseline share. */
 
 export interface Caller {
   readonly keyId: string;
@@ -13,11 +13,11 @@ export interface Baseline {
   query<Row extends object>(name: string, text: string, values: unknown[]): Promise<Row[]>;
 }
 
-/** Relay's id, as the gateway gives it. */
+/** A global id, as the gateway encodes it. */
 export const globalId = (typename: string, key: string) => btoa(`${typename}:${key}`);
 
 const SPELT = new Map<string, string>();
-/** A stored word as GraphQL spells it. */
+/** The GraphQL name of a stored value. */
 export function spelt(value: string): string {
   let word = SPELT.get(value);
   if (word === undefined) SPELT.set(value, (word = value.replace(/([a-z])([A-Z])/g, '$1_$2').toUpperCase()));

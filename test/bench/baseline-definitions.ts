@@ -11,9 +11,9 @@ interface DefinitionRow {
 
 type Option = { readonly label: string; readonly value: string };
 
-/** Custom properties stand behind this many default ones. */
+/** Number of default properties, which precede the custom ones. */
 const DEFAULTS = 32;
-/** The properties of a definition as JSON arrays: JSON.parse reads 40 of them in a third of the time in which the driver reads 40 rows. */
+/** The properties of a definition as JSON arrays: JSON.parse needs a third of the time that the driver needs for 40 rows. */
 type Property = readonly [
   name: string,
   label: string,
@@ -42,7 +42,7 @@ const FIELD_TYPE_OF: Readonly<Record<string, string>> = {
   number: 'number',
   string: 'text',
 };
-/** In upper case, as GraphQL has them. */
+/** In upper case, as in GraphQL. */
 const GRAPHQL_TYPE_OF = new Map(
   Object.entries(FIELD_TYPE_OF).map(([type, fieldType]) => [type, [type.toUpperCase(), fieldType.toUpperCase()]]),
 );

@@ -91,7 +91,7 @@ export async function graphqlEvents(
   };
 }
 
-/** The documented fields of `eventData`, as GraphQL has them. */
+/** The documented fields of `eventData`, as in GraphQL. */
 export function typedData({ eventData: data }: EventRow): object {
   const { scope, event, toolResult } = data;
   return {

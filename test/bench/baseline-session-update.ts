@@ -10,14 +10,14 @@ import {
   stateOf,
 } from './baseline-sessions.ts';
 
-/** A change of a session with its entry in the audit log, in one statement. */
+/** A change of a session with its audit log entry, in one statement. */
 
 interface SessionRow {
   readonly id: string;
   readonly state: string;
   readonly mode: string;
   readonly projectUuid: string | null;
-  /** Columns that go to the wire as they come. */
+  /** Columns that are sent unchanged. */
   readonly [column: string]: unknown;
 }
 

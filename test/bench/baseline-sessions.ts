@@ -1,6 +1,6 @@
 import { type Caller, type Baseline, globalId, spelt, speltOrNull } from './baseline-core.ts';
 
-/** Sessions with their artifacts and the pull requests of these: one statement for the page, and one for all below it. */
+/** Sessions with their artifacts and pull requests: one statement for the page, and one for everything below it. */
 
 interface SessionRow {
   readonly id: string;
@@ -12,7 +12,7 @@ interface SessionRow {
   readonly projectUuid: string | null;
   readonly projectIcon: string;
   readonly projectColor: string;
-  /** Columns that go to the wire as they come. */
+  /** Columns that are sent unchanged. */
   readonly [column: string]: unknown;
 }
 
@@ -22,7 +22,7 @@ interface Repository {
   readonly provider: string;
 }
 
-/** An artifact beside one of its pull requests, or none. */
+/** An artifact with one of its pull requests, or none. */
 export interface ArtifactRow {
   readonly sessionId: string;
   readonly artifactId: string;
@@ -35,7 +35,7 @@ export interface ArtifactRow {
   readonly [column: string]: unknown;
 }
 
-/** What the whole answer needs of a session, but for the id. */
+/** All columns of a session in the answer, except the id. */
 const WHOLE = `s.title, s.description, s.kind, s.session_type as "sessionType", s.mode, s.visibility, s.level, s.is_pinned as "isPinned",
   s.base_branch as "baseBranch", s.branch_name as "branchName", s.target_branch as "targetBranch", s.created_at as "createdAt",
   s.updated_at as "updatedAt", s.last_seen_at as "lastSeenAt", s.state, s.diff_summary as "diffSummary", s.source`;

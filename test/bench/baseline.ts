@@ -8,12 +8,12 @@ import { type Changes, graphqlUpdate, restUpdate } from './baseline-session-upda
 import { graphqlSessions, graphqlSessionsInPart } from './baseline-sessions.ts';
 
 /**
- * The baseline: what the same answers cost with node:http, node-postgres, prepared statements and JSON.stringify, and nothing else. It checks
- * the key on every request and otherwise trusts what comes in; it has no limits, no log, no schema.
+ * The baseline: the same answers with node:http, node-postgres, prepared statements and JSON.stringify, and nothing else. It checks the key on
+ * every request and trusts all other input; it has no limits, no log and no schema.
  */
 
 const { DATABASE_URL, PUBLIC_URL = '', POOL = '20' } = process.env;
-/** Moments go out as text: a Date made and formatted for each costs half of what a large answer costs. */
+/** Times stay text: creating and formatting Dates takes half of the time of a large answer. */
 const types: pg.CustomTypesConfig = {
   getTypeParser: (id, format) => {
     if (id === pg.types.builtins.TIMESTAMPTZ) return toIso;
@@ -45,7 +45,7 @@ async function authenticate(authorization: string): Promise<Caller | undefined> 
   return (await baseline.query<Caller>('key', FIND_KEY, [hash]))[0];
 }
 
-/** It knows the documents of the benchmark by their names: there is nothing of GraphQL in it. */
+/** Documents are identified by their operation names; nothing of GraphQL is implemented. */
 function execute(caller: Caller, { operationName, variables }: Body): Promise<object> | object {
   switch (operationName) {
     case 'Typename':
@@ -86,7 +86,7 @@ async function answerRest(
 
 interface Body extends Changes {
   readonly operationName: string;
-  /** As the works of the benchmark send them; trusted. */
+  /** Sent by the benchmark and trusted. */
   readonly variables: {
     id: string;
     after: string;

@@ -61,7 +61,7 @@ async function run(bench: Bench, report: Report): Promise<void> {
   if (isWanted('memory')) report.memory.push(...(await measureMemory(bench, table, pace)));
 }
 
-/** One work of each API is driven, which takes seconds; all are compared. */
+/** One workload of each API is measured, which takes seconds; the answers of all are compared. */
 const SMOKE = ['{ __typename }', 'REST 100 events'];
 
 async function smoke(bench: Bench, report: Report): Promise<void> {
@@ -108,7 +108,7 @@ async function main(): Promise<void> {
 
 if (options.help) process.stdout.write(USAGE);
 else {
-  // Once: who insists is obeyed.
+  // Only once: a second signal ends the process.
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, interrupt);
   try {
     await main();

@@ -3,7 +3,7 @@ import { headersFor } from './drive.ts';
 import type { Target } from './process.ts';
 import type { Work, WorkRequest } from './work.ts';
 
-/** @throws Error when baseline and gateway do not answer the same to every request of a work. */
+/** @throws Error if baseline and gateway answer a request of a workload differently. */
 export async function requireEqualAnswers(work: Work, baseline: Target, gateway: Target, key: string): Promise<void> {
   for (const request of work.requests) {
     const [expected, actual] = [await ask(baseline, request, key), await ask(gateway, request, key)];
@@ -25,7 +25,7 @@ async function ask(target: Target, request: WorkRequest, key: string): Promise<u
   const answer: unknown = JSON.parse(text);
   if (typeof answer !== 'object' || answer === null) return answer;
   if ('errors' in answer) throw new Error(`${target.name} answered ${text.slice(0, 1000)}`);
-  // What an operation cost and which request it was is the gateway's own.
+  // Cost and request id exist only in the gateway.
   const { extensions: _, ...told } = { extensions: undefined, ...answer };
   return told;
 }
@@ -35,7 +35,7 @@ function withoutTime(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value, (key, inner: unknown) => (key === 'updatedAt' ? undefined : inner)));
 }
 
-/** Where two values first differ. */
+/** The first difference of two values. */
 function difference(a: unknown, b: unknown, path = ''): string {
   if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null)
     return ` at ${path || 'the root'}: baseline ${JSON.stringify(a)}, gateway ${JSON.stringify(b)}`;

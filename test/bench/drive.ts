@@ -7,11 +7,11 @@ export interface Load {
   readonly key: string;
   readonly connections: number;
   readonly seconds: number;
-  /** Whether the requests are of several works, whose answers differ in size. */
+  /** Whether the requests belong to several workloads, whose answers differ in size. */
   readonly mixed?: boolean;
 }
 
-/** What one target did in one round. */
+/** The result of one target in one round. */
 export interface Round {
   readonly perSecond: number;
   readonly p50Ms: number;
@@ -19,10 +19,10 @@ export interface Round {
   readonly cpuMsPerRequest: number;
 }
 
-/** Answers of one work are of about one size; a smaller one is an error that came with status 200. */
+/** Answers of one workload have similar sizes; a smaller one is an error with status 200. */
 const SMALLEST_SHARE = 0.7;
 
-/** Drives a target for some seconds. @throws Error when a request fails, or an answer is no 2xx, or much smaller than the others. */
+/** Sends requests to a target for some seconds. @throws Error if a request fails, or an answer is not 2xx or much smaller than the others. */
 export async function drive(
   target: Target,
   { requests, key, connections, seconds, mixed = false }: Load,
@@ -41,7 +41,7 @@ export async function drive(
         duration: seconds,
         timeout: 30,
         requests: requests.map((request) => prepared(request, key)),
-        // Connections begin at different requests, or all would change the same row at once.
+        // Connections begin with different requests; otherwise all would change the same row at once.
         setupClient: (client) =>
           client.setRequests(rotated(requests, (next += 1)).map((request) => prepared(request, key))),
       },
@@ -89,7 +89,7 @@ function rotated<Value>(values: readonly Value[], by: number): Value[] {
   return [...values.slice(at), ...values.slice(0, at)];
 }
 
-/** Of ascending values. */
+/** The quantile of ascending values. */
 export function quantile(sorted: readonly number[], share: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
 }

@@ -16,12 +16,12 @@ export interface Measured {
   readonly target: number;
   readonly baseline: Round;
   readonly gateway: Round;
-  /** Gateway to baseline in requests a second: the median of the rounds' own ratios, which a busy machine disturbs least; and the extremes. */
+  /** Requests per second, gateway to baseline: the median over the rounds, which a busy machine affects least, and the minimum and maximum. */
   readonly ratio: number;
   readonly ratios: readonly [number, number];
 }
 
-/** Compares the answers of one work, then drives baseline and gateway in turns. */
+/** Compares the answers of one workload, then measures baseline and gateway alternately. */
 export async function measureWork(
   work: Work,
   [baseline, gateway]: readonly [Target, Target],
@@ -33,7 +33,7 @@ export async function measureWork(
   for (const target of [baseline, gateway]) await drive(target, { ...load, seconds: Math.min(2, pace.seconds) });
   const rounds: { baseline: Round; gateway: Round }[] = [];
   while (rounds.length < pace.rounds) {
-    // Who goes first changes, so that neither always follows the other.
+    // The order alternates, so that neither always runs after the other.
     const first = rounds.length % 2 === 0 ? baseline : gateway;
     const [a, b] = [await drive(first, load), await drive(first === baseline ? gateway : baseline, load)];
     rounds.push(first === baseline ? { baseline: a, gateway: b } : { baseline: b, gateway: a });
@@ -58,13 +58,13 @@ function medians(rounds: readonly Round[]): Round {
 
 export interface Depth {
   readonly name: string;
-  /** Median latency of the page at the start, in ms, and how many times as long the deeper pages take. */
+  /** Median latency of the first page in ms, and the factors of the deeper pages. */
   readonly firstMs: number;
   readonly middleRatio: number;
   readonly lastRatio: number;
 }
 
-/** How the latency of a page grows with its depth: one request at a time, the three depths taking turns. */
+/** Measures how the latency of a page grows with its depth: one request at a time, alternating between three depths. */
 export async function measureDepth(
   [baseline, gateway]: readonly [Target, Target],
   key: string,
@@ -107,10 +107,10 @@ async function sample(
   return times;
 }
 
-/** How long one request takes, answer read, in ms. @throws Error unless the answer is a 200. */
+/** The time of one request in ms, including its answer. @throws Error unless the answer is a 200. */
 export async function timed(target: Target, { method, path, body }: WorkRequest, key: string): Promise<number> {
   const began = performance.now();
-  // Not fetch, whose streams cost milliseconds for the half megabyte of a batch, on the processors that are measured.
+  // Not fetch, whose streams take milliseconds of measured CPU for a batch of half a megabyte.
   const response = await send(`${target.url}${path}`, {
     method,
     headers: headersFor(key, body),
@@ -128,7 +128,7 @@ export interface Memory {
   readonly peakMiB: number;
 }
 
-/** Peak memory of fresh processes that serve all works at once on 64 connections, in turns. */
+/** Peak memory of fresh processes that serve all workloads at once on 64 connections, one process after the other. */
 export async function measureMemory(bench: Bench, works: readonly Work[], pace: Pace): Promise<Memory[]> {
   const requests = works.flatMap((work) => work.requests);
   return bench.withTargets(async (targets) => {

@@ -5,12 +5,12 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { NODE_ENVIRONMENT } from '../support/processes/node-arguments.ts';
 
-/** One of the two that are compared, as its own process. */
+/** One of the two servers, as a separate process. */
 export interface Target {
   readonly name: 'baseline' | 'gateway';
   readonly url: string;
   readonly pid: number;
-  /** SIGTERM, and its end. */
+  /** Sends SIGTERM and waits for the end. */
   stop(): Promise<void>;
 }
 
@@ -19,7 +19,7 @@ export interface TargetOptions {
   /** Arguments of node. */
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
-  /** Output goes to a file here. */
+  /** The folder for the output file. */
   readonly directory: string;
 }
 
@@ -28,7 +28,7 @@ let started = 0;
 let isInterrupted = false;
 const running = new Set<ChildProcess>();
 
-/** Ends all that was started and lets nothing more begin, so that whoever measures fails, and cleans up. */
+/** Ends all started processes and prevents new ones, so that measurements fail and clean up. */
 export function interrupt(): void {
   isInterrupted = true;
   for (const child of running) child.kill('SIGTERM');
@@ -36,7 +36,7 @@ export function interrupt(): void {
 
 const CHECKOUT = join(import.meta.dirname, '../..');
 
-/** Starts a server and waits for the address that it prints. The environment is that of `npm start` and the given one. */
+/** Starts a server and waits until it prints its address. The environment is that of `npm start` plus the given one. */
 export async function startTarget({ name, args, env, directory }: TargetOptions): Promise<Target> {
   if (isInterrupted) throw new Error('interrupted');
   const file = join(directory, `${name}-${(started += 1)}.log`);
@@ -76,10 +76,10 @@ async function stop(child: ChildProcess): Promise<void> {
 /** Ticks of `/proc/PID/stat` a second, on every Linux that Node runs on. */
 const TICKS_PER_SECOND = 100;
 
-/** User and system time that the process has used, in ms. */
+/** User and system time of the process, in ms. */
 export async function cpuMs(pid: number): Promise<number> {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8');
-  // The second field is the program's name in brackets, which may hold anything; utime and stime are the 14th and 15th.
+  // The second field is the program name in parentheses, which may contain anything; utime and stime are the 14th and 15th.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   return ((Number(fields[11]) + Number(fields[12])) * 1000) / TICKS_PER_SECOND;
 }
@@ -89,7 +89,7 @@ export async function peakMiB(pid: number): Promise<number> {
   return Number(/VmHWM:\s+(\d+) kB/.exec(await readFile(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) / 1024;
 }
 
-/** Begins a new peak (proc(5), `clear_refs`). */
+/** Resets the peak (proc(5), `clear_refs`). */
 export async function forgetPeak(pid: number): Promise<void> {
   await writeFile(`/proc/${pid}/clear_refs`, '5');
 }

@@ -5,7 +5,7 @@ import { table } from './report.ts';
 import type { Bench } from './setup.ts';
 import type { Work } from './work.ts';
 
-/** V8's `.cpuprofile`: a tree of frames, and which of them ran at each sample. Times in µs. */
+/** V8's `.cpuprofile`: a tree of frames, and the frame of each sample. Times in µs. */
 interface CpuProfile {
   readonly nodes: readonly ProfileNode[];
   readonly endTime: number;
@@ -23,7 +23,7 @@ interface ProfileNode {
 const SECONDS = 8;
 const TOP = 40;
 
-/** Drives the gateway with one work under V8's profiler; answers where its time went, without start-up and warm-up. */
+/** Runs one workload against the gateway under V8's profiler, and returns where its time went, without start and warm-up. */
 export async function profileWork(
   bench: Bench,
   works: readonly Work[],
@@ -46,7 +46,7 @@ export async function profileWork(
     await gateway.stop();
   }
   const [file = ''] = await readdir(into);
-  // Moments are counted from the end, which profile and process have in common: start-up and the stop are left out.
+  // Times are relative to the end, which profile and process have in common, so that start and stop are excluded.
   return `${work.name}\n\n${describe(JSON.parse(await readFile(join(into, file), 'utf8')), (performance.now() - began) * 1000)}\n`;
 }
 
@@ -78,7 +78,7 @@ function describe(profile: CpuProfile, lastUs: number): string {
   ].join('\n\n');
 }
 
-/** Time in each frame itself, of the samples between two moments. */
+/** The self time of each frame, for the samples between two times. */
 function selfTimes({ samples, timeDeltas, startTime }: CpuProfile, from: number, to: number): Map<number, number> {
   const times = new Map<number, number>();
   let at = startTime;
@@ -106,7 +106,7 @@ function packageOf({ callFrame: { functionName, url } }: ProfileNode): string {
   return /^(?:@[^/]+\/)?[^/]+/.exec(place(url))?.[0] ?? url;
 }
 
-/** Time within each function of `src/`, counted once where it calls itself. Continuations of an await begin a stack of their own. */
+/** The total time of each function of `src/`, counted once for recursion. Code after an await has a new stack. */
 function inclusive({ nodes }: CpuProfile, selfUs: ReadonlyMap<number, number>): Map<string, number> {
   const byId = new Map(nodes.map((node) => [node.id, node]));
   const times = new Map<string, number>();

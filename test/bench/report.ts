@@ -94,7 +94,7 @@ function memoryRows(memory: readonly Memory[]): string[][] {
   });
 }
 
-/** Columns as wide as their widest cell, the first to the left, the others to the right. */
+/** A text table with columns as wide as their widest cell, the first left-aligned, the others right-aligned. */
 export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const widths = head.map((name, column) => Math.max(name.length, ...rows.map((row) => (row[column] ?? '').length)));
   const line = (row: readonly string[]) =>

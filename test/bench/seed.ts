@@ -1,6 +1,6 @@
 import pg from 'pg';
 
-/** What the benchmark works on. Ids are counted, so that baseline, gateway and driver know them without asking. */
+/** The seed data of the benchmark. Ids are sequential, so that baseline, gateway and client can compute them. */
 
 export const EVENT_SESSIONS = 20;
 export const EVENTS_ELSEWHERE = 1_000;
@@ -9,7 +9,7 @@ export const APPEND_SESSIONS = 8;
 export const DEFINITIONS = 200;
 export const PROPERTIES = 40;
 
-/** Sessions 1 to 20 have events, the first of them most; 21 to 70 have artifacts; the rest are appended to. */
+/** Sessions 1 to 20 have events, most of them the first; 21 to 70 have artifacts; the others are for appends. */
 export const sessionId = (n: number) => `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`;
 export const BIG_SESSION = sessionId(1);
 export const nestedSession = (n: number) => sessionId(EVENT_SESSIONS + 1 + (n % NESTED_SESSIONS));
@@ -24,7 +24,7 @@ export interface SeedOptions {
   readonly events: number;
 }
 
-/** Fills an empty, migrated database, and brings its statistics up to date. */
+/** Fills an empty, migrated database and updates its statistics. */
 export async function seed({ url, organizationId, userId, events }: SeedOptions): Promise<void> {
   const client = new pg.Client(url);
   await client.connect();
@@ -43,7 +43,7 @@ export async function seed({ url, organizationId, userId, events }: SeedOptions)
   }
 }
 
-/** A UUID that counts: `kind` tells tables apart. */
+/** A sequential UUID; `kind` distinguishes tables. */
 const uuid = (kind: number, n: string) =>
   `format('00000000-0000-4000-8%s-%s', lpad('${kind}', 3, '0'), lpad((${n})::text, 12, '0'))::uuid`;
 const BEGAN = `timestamptz '2026-03-01 08:00:00Z'`;
@@ -71,7 +71,7 @@ const STREAMS = `
   select id, $1, case when n = 1 then $2::bigint when n <= $3 then $4::bigint else 0 end, false
   from (select id, row_number() over (order by id) as n from session) s`;
 
-// A recorded stream as agents send it: mostly text deltas with the text so far, every tenth event the result of a tool.
+// A typical recorded stream: mostly text deltas with the accumulated text, every tenth event the result of a tool.
 const DELTA = `format('{"type":"content_block_delta","scope":{"kind":"foreground"},"source":"stream","providerEvent":true,"delivery":"realtime",'
     '"event":{"event":"content_block_delta","message":"%s","provider":"anthropic","messageId":"msg_%s"},"index":%s,"itemId":"item_%s","sequenceNumber":%s,'
     '"accumulatedText":"%s","deltaType":"text_delta","responsePhase":"commentary"}',

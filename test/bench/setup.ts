@@ -12,7 +12,7 @@ import { NODE_ARGUMENTS } from '../support/processes/node-arguments.ts';
 import { type Target, startTarget } from './process.ts';
 import { BIG_SESSION, seed } from './seed.ts';
 
-/** A seeded database and what it takes to start baseline and gateway on it. */
+/** A seeded database, and functions to start baseline and gateway on it. */
 
 export interface Bench {
   readonly databaseUrl: string;
@@ -24,15 +24,15 @@ export interface Bench {
   stop(): Promise<void>;
 }
 
-/** Durable, as in production: nothing is turned off. Checkpoints are spread so far that a round does not meet one by chance. */
+/** Durable, as in production. Checkpoints are so rare that they hardly affect a round. */
 const SETTINGS = { shared_buffers: '512MB', max_wal_size: '8GB', checkpoint_timeout: '30min', max_connections: '200' };
-/** Of both; the gateway's own default. */
+/** The pool size of both, which is the default of the gateway. */
 const POOL = 20;
 const BASELINE = join(import.meta.dirname, 'baseline.ts');
 const GATEWAY = join(import.meta.dirname, '../../src/main.ts');
 const PUBLIC_URL = 'http://gateway.example.com';
 
-/** @param directory of the cluster, which is seeded unless it has been before, and of the logs. */
+/** @param directory The folder of the cluster, which is seeded if necessary, and of the logs. */
 export async function setUp(directory: string, events: number, say: (line: string) => void): Promise<Bench> {
   const postgres = await startEmbeddedPostgres({ dataDir: directory, log: () => undefined, settings: SETTINGS });
   const encryptionKeys = `bench:${randomBytes(32).toString('base64')}`;
@@ -96,7 +96,7 @@ async function prepare(
   }
 }
 
-/** Events of the long session; undefined in a new database. Keys of earlier runs are removed: nobody knows them any more. */
+/** The number of events of the long session; undefined in a new database. Deletes keys of earlier runs, which nobody knows any more. */
 async function readSeeded(url: string): Promise<number | undefined> {
   const client = new pg.Client(url);
   await client.connect();

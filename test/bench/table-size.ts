@@ -1,5 +1,5 @@
-// What the size of the table of events costs: `node test/bench/table-size.ts --events 10000000`. The figures of docs/storage.md are from here.
-// The same work is done in turns on databases of several sizes of one server, so that whatever else the machine does meets all of them alike.
+// Measures the effect of the size of the event table: `node test/bench/table-size.ts --events 10000000`. The figures are in docs/storage.md.
+// The same work runs alternately on databases of several sizes of one server, so that other load affects all of them equally.
 import { randomBytes, randomUUID } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -21,7 +21,7 @@ const { values: options } = parseArgs({
 const LARGEST = Number(options.events);
 const SIZES = [LARGEST / 100, LARGEST / 10, LARGEST];
 const SAMPLES = Number(options.samples);
-/** Events of each session but the long one, which has a tenth of all. */
+/** Number of events of each session, except the long one, which has a tenth of all. */
 const SHORT = 10_000;
 const DAYS = 180;
 const BATCH = 1_000;
@@ -46,7 +46,7 @@ const RUN_SAMPLE = JSON.stringify(
 
 const SOURCE = JSON.stringify({ id: randomUUID(), name: 'shop', type: 'github', repositories: [] });
 
-/** Sessions begin one after the other over {@link DAYS} days; a row a second in each, as an agent writes. */
+/** Sessions begin one after another over {@link DAYS} days; each has one event per second, like an agent. */
 async function seed(database: pg.Pool, size: number): Promise<string> {
   const client = await database.connect();
   client.on('error', () => undefined);
@@ -108,7 +108,7 @@ async function setUp(postgres: EmbeddedPostgres, size: number, directory: string
   return { size, url, env, gateway, key, longSession, database };
 }
 
-/** Bytes an event in the tables and in their primary keys, of all partitions. */
+/** Bytes per event in the tables and in their primary keys, over all partitions. */
 const BYTES = `select round(sum(pg_table_size(relid)) / (select count(*) from session_event), 1)::float8 as table,
     round(sum(pg_indexes_size(relid)) / (select count(*) from session_event), 1)::float8 as index
   from pg_stat_user_tables where relname ~ '^session_event_[0-9]+$'`;
@@ -132,7 +132,7 @@ function append(sized: Sized, count: number): Promise<number> {
   return timed(sized, eventsPath(sized), { method: 'POST', body: JSON.stringify({ batchId: randomUUID(), events }) });
 }
 
-/** From the begin of an append until a live tail has its event. */
+/** The time from the start of an append until a live tail receives its event. */
 async function arrival(sized: Sized, tail: AsyncIterator<Uint8Array>): Promise<number> {
   const began = performance.now();
   const appended = append(sized, 1);
@@ -163,7 +163,7 @@ async function measureWorks(all: readonly Sized[]): Promise<void> {
   );
   for (const [name, work] of Object.entries(WORKS)) {
     const times = all.map((): number[] => []);
-    // Batches make the smaller tables larger than they are called.
+    // Batches make the smaller tables larger than their name.
     const samples = name.includes(`${BATCH}`) ? SAMPLES / 5 : SAMPLES;
     for (let sample = -20; sample < samples; sample += 1) {
       for (const [index, sized] of all.entries()) {
@@ -189,7 +189,7 @@ async function measureWorks(all: readonly Sized[]): Promise<void> {
   row('event on a live tail, from its append', times.map(summary));
 }
 
-/** Blocks of 8 KiB that PostgreSQL reads for a page at the end: what does not depend on how busy the machine is. */
+/** Counts blocks of 8 KiB that PostgreSQL reads for a page at the end, which does not depend on the load of the machine. */
 async function countBlocks(all: readonly Sized[]): Promise<void> {
   const counts: string[] = [];
   for (const { database, longSession, size } of all) {
@@ -215,7 +215,7 @@ async function measureImport(all: readonly Sized[], directory: string): Promise<
   row('import, events a second', rates);
 }
 
-/** Half of all events are deleted while pages are read and events are appended, with autovacuum on. */
+/** Deletes half of all events while pages are read and events are appended, with autovacuum. */
 async function measurePruning(sized: Sized): Promise<void> {
   const { database } = sized;
   const count = async () =>
@@ -244,7 +244,7 @@ async function measurePruning(sized: Sized): Promise<void> {
   );
   say(`meanwhile: page ${summary(pages)} ms (${pages.length}), append of 1 ${summary(appends)} ms`);
   say(`after: ${JSON.stringify(await vacuums())}`);
-  // Autovacuum looks once a minute.
+  // Autovacuum runs once a minute.
   for (let minute = 1; minute <= 8; minute += 1) {
     await delay(60_000);
     say(`after ${minute} minutes: ${JSON.stringify(await vacuums())}`);
@@ -259,7 +259,7 @@ const VACUUMS = `select sum(autovacuum_count)::int as autovacuums, sum(n_dead_tu
   pg_size_pretty(sum(pg_total_relation_size(relid))) as size from pg_stat_user_tables where relname ~ '^session_event_[0-9]+$'`;
 
 const directory = await mkdtemp(join(tmpdir(), 'gateway-table-size-'));
-// Durable, as in production, and autovacuum as PostgreSQL has it.
+// Durable, as in production, with the default settings of autovacuum.
 const settings = { shared_buffers: '512MB', max_wal_size: '4GB', max_connections: '100' };
 const postgres = await startEmbeddedPostgres({
   dataDir: join(directory, 'data'),

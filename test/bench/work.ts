@@ -1,6 +1,6 @@
 import { BIG_SESSION, definitionName, nestedSession } from './seed.ts';
 
-/** A request, the same bytes for baseline and gateway. */
+/** A request, with the same bytes for baseline and gateway. */
 export interface WorkRequest {
   readonly method: 'GET' | 'POST' | 'PATCH';
   readonly path: string;
@@ -11,14 +11,14 @@ export interface Work {
   readonly name: string;
   /** The ratio to the baseline that the gateway must reach. */
   readonly target: number;
-  /** Requests that take turns. */
+  /** Requests that are sent in rotation. */
   readonly requests: readonly WorkRequest[];
-  /** Whether the answer says when it was made, so that two answers differ in `updatedAt`. */
+  /** Whether the workload writes, so that answers differ in `updatedAt`. */
   readonly writes?: boolean;
 }
 
 const PAGES = 20;
-/** Each is part of the names of more than 20 definitions. */
+/** Each matches the names of more than 20 definitions. */
 const SEARCHES = ['0', '1', 't_0', 't_1', 'event', '_'];
 
 export const AUTHENTICATED = 'query Typename { __typename }';
@@ -79,7 +79,7 @@ const changes = (index: number) => ({
   mode: 'planning',
 });
 
-/** The table of works, over a long session of so many events. */
+/** All workloads, for a long session with this many events. */
 export function works(eventCount: number): Work[] {
   const cursors = some(PAGES, (index) => Math.floor((index * (eventCount - 101)) / (PAGES - 1)));
   const search = `query Search($search: String!) { viewer { organization {

@@ -1,7 +1,7 @@
 /**
- * `npm run test:conformance`: installs the packages of test/conformance, checks its code and runs its suites. Two of them are long: they run
- * only where what they cover has changed since a recorded run passed. `npm run test:conformance -- --record` runs them in any case and records
- * that they passed, and so does `npm run proof`. Other arguments are vitest's.
+ * `npm run test:conformance` installs the packages of test/conformance, checks its code and runs its suites. Two suites are long: they run
+ * only if the files that they cover have changed since the last recorded run. `npm run test:conformance -- --record` and `npm run proof`
+ * always run them and record success. Other arguments are passed to vitest.
  */
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -14,7 +14,7 @@ const folder = join(root, 'test/conformance');
 const recordFile = join(folder, 'recorded.json');
 
 const SHARED = ['test/conformance/package-lock.json', 'test/support/fixtures/{gateway,workspace}.ts'];
-/** The long suites, and what each is about. */
+/** The long suites, and the files that each covers. */
 const RECORDED: Readonly<Record<string, readonly string[]>> = {
   'mcp-client.test.ts': [
     'src/domains/mcp-connections/**/*.ts',
@@ -24,7 +24,7 @@ const RECORDED: Readonly<Record<string, readonly string[]>> = {
     ...SHARED,
   ],
   'openapi-oracle.test.ts': [
-    // Made from all inputs and documents of REST.
+    // Generated from all REST inputs and answers.
     'openapi.json',
     'src/core/{validation,errors}.ts',
     'src/core/http/*.ts',
@@ -41,7 +41,7 @@ interface Lock {
   readonly packages: Readonly<Record<string, { readonly optional?: boolean; readonly dependencies?: unknown }>>;
 }
 
-/** npm writes down what it has installed when it is done. Optional packages may be left out, where they are of another system. */
+/** Compares with the file in which npm records what it has installed. Optional packages for other systems may be missing. */
 function isInstalled(): boolean {
   try {
     const { '': manifest, ...wanted } = (readJson(join(folder, 'package-lock.json')) as Lock).packages;
@@ -59,13 +59,13 @@ function isInstalled(): boolean {
   }
 }
 
-/** The names and the bytes of every file that a suite covers. */
+/** The hash of names and contents of all files that a suite covers. */
 function hashOf(patterns: readonly string[]): string {
   const hash = createHash('sha256');
   const files = new Set<string>();
   for (const pattern of patterns) {
     const found = globSync(pattern, { cwd: root });
-    // Where files were renamed, the record would go on without them.
+    // Fails if files were renamed, because the record would no longer cover them.
     if (found.length === 0) throw new Error(`${pattern} in test/tools/conformance.ts names no file`);
     for (const file of found) files.add(file);
   }

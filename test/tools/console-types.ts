@@ -1,4 +1,4 @@
-// The types of the console's operations, made from the published schema. `npm run contracts` writes them, and a test compares.
+// The types of the console's operations, generated from the published schema. `npm run contracts` writes them, and a test compares them.
 import {
   type FieldNode,
   type FragmentDefinitionNode,
@@ -29,7 +29,7 @@ const SCALARS: Readonly<Record<string, string>> = {
   BigInt: 'string | number',
 };
 
-/** The text of `src/console/operation-types.ts`. @throws Error naming the operation that does not fit the schema. */
+/** The text of `src/console/operation-types.ts`. @throws Error naming an operation that is not valid for the schema. */
 export function consoleTypes(schema: GraphQLSchema, operations: Readonly<Record<string, string>>): string {
   const variables: string[] = [];
   const answers: string[] = [];
@@ -60,7 +60,7 @@ function variablesType(schema: GraphQLSchema, { variableDefinitions = [] }: Oper
   return `{ ${fields.join('; ')} }`;
 }
 
-/** A type of input, or of a leaf. */
+/** The TypeScript type of an input or leaf. */
 function valueType(type: GraphQLType): string {
   if (isNonNullType(type)) return present(type.ofType);
   return `${present(type)} | null`;
@@ -118,7 +118,7 @@ function objectType(schema: GraphQLSchema, type: GraphQLObjectType, selections: 
   return `{ ${lines.join('; ')} }`;
 }
 
-/** The fields that a selection asks of objects of a type. */
+/** The fields that are selected of objects of a type. */
 function fieldsOf(schema: GraphQLSchema, type: GraphQLObjectType, { selections }: SelectionSetNode): FieldNode[] {
   return selections.flatMap((selection) => {
     if (selection.kind === Kind.FIELD) return [selection];

@@ -1,6 +1,6 @@
 /**
- * Writes a migration for what the entities say and the last migration's snapshot does not: `npm run migration:create`. Read it before it
- * is committed; `test/contract.test.ts` runs every migration up, down and up again.
+ * Writes a migration from the last snapshot to the current entities: `npm run migration:create`. Read it before you commit it;
+ * `test/gateway/contracts.test.ts` runs every migration up, down and up again.
  */
 import { openSnapshot } from '../support/schema-snapshot.ts';
 

@@ -1,13 +1,13 @@
 import { z } from 'zod';
 import { createMetrics } from '../../src/gateway/telemetry/metrics.ts';
 
-/** The Grafana dashboard of deploy/grafana: a panel for each metric of the gateway, made from the list of metrics. */
+/** The Grafana dashboard of deploy/grafana, generated from the list of metrics, with one panel for each. */
 
 const FILTER = 'job="$job",instance=~"$instance"';
 const COLUMNS = 2;
 const [WIDTH, HEIGHT] = [24 / COLUMNS, 8];
 
-/** Rows of the dashboard, by the beginnings of the names; whatever has no row is in the last one. */
+/** The rows of the dashboard, by prefixes of metric names; all others are in the last row. */
 const ROWS: readonly (readonly [title: string, ...prefixes: string[]])[] = [
   ['Requests', 'gateway_requests', 'gateway_request_', 'gateway_tails'],
   ['GraphQL', 'gateway_graphql'],
@@ -29,7 +29,7 @@ interface Target {
   readonly legend: string;
 }
 
-/** Those of a process that the alerts look at, too. */
+/** Process metrics that the alerts use, too. */
 const PROCESS_METRICS: readonly Metric[] = [
   { name: 'nodejs_eventloop_lag_p99_seconds', help: 'Event loop lag, 99th percentile.', type: 'gauge', labels: [] },
   { name: 'process_resident_memory_bytes', help: 'Resident memory.', type: 'gauge', labels: [] },
@@ -56,7 +56,7 @@ export function metricsOfGateway(): Metric[] {
     }));
 }
 
-/** What a panel shows of a metric. Gauges of jobs are the same in all processes, so the maximum counts. */
+/** The queries of a panel. Gauges of jobs are the same in all processes, so it shows their maximum. */
 function targetsOf({ name, type, labels }: Metric): Target[] {
   const by = labels.length > 0 ? labels.join(', ') : 'instance';
   const legend = labels.length > 0 ? labels.map((label) => `{{${label}}}`).join(' ') : '{{instance}}';

@@ -1,4 +1,4 @@
-// The directions of imports (docs/architecture.md), checked for every file of src by its place and never by its name alone.
+// The import rules (docs/architecture.md), checked for every file of src by its folder, not only by its name.
 import { posix } from 'node:path';
 
 export interface Import {
@@ -40,7 +40,7 @@ const isDatabase = (to: string) => /^(?:pg|kysely)$|^@mikro-orm\/|^src\/core\/po
 const isGraphQLLibrary = (to: string) => /^graphql(?:-yoga)?$|^@pothos\/|^src\/core\/graphql\//.test(to);
 const isHttp = (to: string) => /^node:https?$|^src\/core\/http\//.test(to);
 
-/** What is wrong with an import; undefined when nothing is. */
+/** The fault of an import; undefined if there is none. */
 export function faultOf({ from, to, typeOnly }: Import): string | undefined {
   if (isFile(to) && !inSource(to)) return 'Nothing imports out of src.';
   const layer = layerOf(from);
@@ -83,7 +83,7 @@ function domainFaultOf({ from, to, typeOnly }: Omit<Import, 'line'>): string | u
   return undefined;
 }
 
-/** Circles of files, type imports included: each as its files in order. */
+/** Import cycles, including type imports: each as its files in order. */
 export function cyclesOf(imports: readonly Import[]): string[][] {
   const edges = Map.groupBy(imports, ({ from }) => from);
   const cycles: string[][] = [];

@@ -1,4 +1,4 @@
-/** Prints what is checked in from the code: the published contracts, the types of the console's operations and the dashboard. `npm run contracts`. */
+/** `npm run contracts`: writes the generated files: the published contracts, the types of the console's operations and the dashboard. */
 import { writeFile } from 'node:fs/promises';
 import { OPERATIONS } from '../../src/console/operations.ts';
 import { contracts } from '../../src/gateway/print-contracts.ts';
