@@ -8,7 +8,7 @@ import { full } from './proof.ts';
 
 export interface Stage {
   readonly base: string;
-  /** The folder in place of `/`. */
+  /** The folder that is used as `/`. */
   readonly root: string;
   readonly environment: Readonly<Record<string, string>>;
   readonly labels: string;
@@ -42,7 +42,7 @@ function instructionsOf(text: string): [string, string][] {
   });
 }
 
-/** The image that the last stage makes. */
+/** Builds the last stage. */
 export async function buildIn(folder: string, context: string): Promise<Stage> {
   const instructions = instructionsOf(await readFile(join(context, 'Dockerfile'), 'utf8'));
   const ignored = (await readFile(join(context, '.dockerignore'), 'utf8')).split('\n');
@@ -144,7 +144,7 @@ async function copy(words: readonly string[], { stage, stages, context, ignored 
   const paths = words.slice(from === undefined ? 0 : 1, -1);
   const target = join(stage.root, stage.workingDirectory, words.at(-1) ?? '');
   for (const path of paths) {
-    // What the builder is not given it cannot copy.
+    // A builder cannot copy files outside its context.
     if (from === undefined && !ignored.includes(`!${path}`)) throw new Error(`${path} is not in the context`);
     const isFile = (await stat(join(source, path))).isFile();
     const place = isFile ? join(target, basename(path)) : target;

@@ -2,13 +2,13 @@ import { randomInt } from 'node:crypto';
 import fc from 'fast-check';
 import { full } from './proof.ts';
 
-/** The one seed of a run. The gate makes the same choices every time, the full form new ones; `SEED` repeats those of an earlier run. */
+/** The seed of a run: fixed in the gate, random in the full form; `SEED` repeats an earlier run. */
 export const seed = Number(process.env['SEED'] ?? (full ? randomInt(2 ** 31) : 20_260_301));
 
-/** Shrinking ends in time to say what it has come to. */
+/** Shrinking stops early enough to report its result. */
 const EXPLORATION_MS = full ? 700_000 : 45_000;
 
-/** Tries a property on `runs` cases; the failure names the smallest case that it was shrunk to, and how to try that alone. */
+/** Checks a property with `runs` cases. A failure names the smallest failing case and how to run only that. */
 export async function explore<Case>(
   runs: number,
   cases: fc.Arbitrary<Case>,

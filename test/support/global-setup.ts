@@ -15,12 +15,12 @@ declare module 'vitest' {
     serverUrl: string;
     /** A migrated, empty database; each test file works on a copy. */
     templateDatabase: string;
-    /** The same server through a pooler; empty but in the project `pooled`. */
+    /** The same server through a pooler; empty except in the project `pooled`. */
     poolerUrl: string;
   }
 }
 
-/** Nothing is kept, so that nothing is written for a recovery: with the usual settings a tenth of the tests' work was to copy their databases. */
+/** Not durable: with the usual settings a tenth of the time of the tests was spent on copying databases. */
 const SETTINGS = {
   fsync: 'off',
   full_page_writes: 'off',

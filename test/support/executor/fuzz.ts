@@ -26,7 +26,7 @@ const figures = {
 };
 const differences: string[] = [];
 
-/** The rejections that nobody handled, by who executed when they were made: of values that no field selects, graphql leaves some, too. */
+/** The unhandled rejections, by the executor that was running: graphql-js also leaves some, of values that no field selects. */
 const unhandled = new Map<string | undefined, Set<string>>();
 process.on('unhandledRejection', (reason) => {
   const error = reason instanceof Error ? reason : new Error(String(reason));
@@ -50,7 +50,7 @@ async function compare(world: RandomSchema, run: typeof execute, made: RandomDoc
     compareSize(result, args.document);
     const sent = asSent(result) as Sent;
     const called = [...calls];
-    // What is late comes now.
+    // Wait for late rejections.
     await nextTurn();
     await nextTurn();
     return { sent, called };
@@ -103,7 +103,7 @@ async function compareAtOnce(
   }
 }
 
-/** Which of several errors below one null are reported depends on time (GraphQL, section 6.4.4). */
+/** Timing decides which of several errors below one null are reported (GraphQL, section 6.4.4). */
 function haveSameErrors(expected: Sent, executed: Sent): boolean {
   if (JSON.stringify(expected.errors) === JSON.stringify(executed.errors)) return true;
   const keys = [expected, executed].map(({ errors = [] }) => new Set(errors.map((error) => JSON.stringify(error))));

@@ -22,7 +22,7 @@ import {
 import { ENUM_VALUES, type Maker, type Source, makeValue } from './random-values.ts';
 import { type Pick, pickFrom } from './picks.ts';
 
-/** A schema with all kinds of types, whose resolvers answer by chance, but the same whenever they are asked the same. */
+/** A schema with all kinds of types, whose resolvers return random values that are the same for the same question. */
 export interface RandomSchema {
   readonly schema: GraphQLSchema;
   /** The calls of mutations, in order. */
@@ -79,7 +79,7 @@ const ARGUMENTS: Readonly<Record<string, GraphQLArgumentConfig>> = {
   odd: { type: Odd },
 };
 
-/** `chaos` is the part of values that are wrong or unusual. */
+/** `chaos` is the share of wrong or unusual values. */
 export function randomSchema(pick: Pick, chaos: number): RandomSchema {
   const calls: string[] = [];
   const make: Maker = { pick, chaos, hasAsync: pick.chance(0.7) };
@@ -180,7 +180,7 @@ const typeNameOf = (value: unknown) => (value as { __typename?: string } | null)
 const seedOf = (source: unknown) =>
   typeof source === 'object' && source !== null && 'seed' in source ? source.seed : String(source);
 
-/** What JSON has no word for. */
+/** Values that JSON cannot represent. */
 function plain(_: string, value: unknown): unknown {
   return typeof value === 'bigint' || typeof value === 'symbol' ? String(value) : value;
 }

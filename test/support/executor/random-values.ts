@@ -24,7 +24,7 @@ export interface Source {
   readonly __typename: string;
 }
 
-/** Who executes now; known of each error that is made, so that an unhandled rejection says who left it. */
+/** The current executor, recorded in each created error, so that an unhandled rejection shows its origin. */
 export const turn = { of: 'reference' };
 export const madeDuring = new WeakMap<object, string>();
 
@@ -47,10 +47,10 @@ export const ENUM_VALUES: readonly unknown[] = [
   'plain',
 ];
 
-/** Below this depth, objects make their properties when they are read. */
+/** Below this depth, properties of objects are created when they are read. */
 const EAGER_DEPTH = 2;
 
-/** A value of the type, or one that is not; throws now and then. */
+/** A value of the type, or another one; sometimes throws. */
 export function makeValue(make: Maker, type: GraphQLOutputType, pick: Pick, seed: string, depth = 0): unknown {
   if (pick.chance(make.chaos)) return oddValue(make, type, pick, seed, depth);
   if (make.hasAsync && depth > 0 && pick.chance(make.chaos))
@@ -96,7 +96,7 @@ function objectOf(make: Maker, name: string, pick: Pick, seed: string, depth: nu
   return pick.chance(0.3) ? Object.freeze(source) : source;
 }
 
-/** What a getter would throw, a property is. */
+/** Replaces an exception of a getter by its error as the value. */
 function guarded(value: () => unknown): unknown {
   try {
     return value();
@@ -112,7 +112,7 @@ function possibleTypes({ schema }: Maker, name: string): readonly GraphQLObjectT
   return possible.length > 0 ? possible : [schema?.getType('T0') as GraphQLObjectType];
 }
 
-/** Values as careless code gives them. */
+/** Values that careless code returns. */
 function oddValue(make: Maker, type: GraphQLOutputType, pick: Pick, seed: string, depth: number): unknown {
   const calm: Maker = { ...make, chaos: 0 };
   const good = () => plainValue(calm, isNonNullType(type) ? type.ofType : type, pick, seed, depth);

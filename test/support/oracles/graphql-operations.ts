@@ -22,15 +22,15 @@ export interface GeneratedOperation {
 }
 
 const MAX_DEPTH = 9;
-/** Fields of one operation: what is generated stays within the limits of tokens and aliases. */
+/** Maximum number of fields in an operation, which keeps it within the limits of tokens and aliases. */
 const MAX_FIELDS = 60;
 
-/** Response names that a selection has given away: a field that comes again under one is given another. */
+/** The response names of a selection: another field with the same name gets an alias. */
 type Scope = Set<string>;
 
 /**
- * Makes one valid operation over the whole schema: random selections, fragments, aliases, directives, variables and literals. Fields that
- * are not among those `reached` are rather selected than others.
+ * Generates a valid operation over the whole schema: random selections, fragments, aliases, directives, variables and literals. Fields that
+ * are not in `reached` are preferred.
  */
 export function generateOperation(
   g: GeneratorValue,
@@ -146,7 +146,7 @@ class Maker {
     if (isObjectType(type) || isInterfaceType(type)) {
       const fields = fieldsOf(type).filter((field) => isLeafType(getNamedType(field.type)) || depth < MAX_DEPTH);
       const isWide = this.#values.chance(3);
-      // Begins anywhere, so that those at the end get their turn before the operation is full.
+      // Starts at a random field, so that fields at the end are also selected before the operation is full.
       const first = this.#values.g(fc.nat, { max: Math.max(0, fields.length - 1) });
       for (const field of [...fields.slice(first), ...fields.slice(0, first)]) {
         const isNew = isObjectType(type) && !this.#reached.has(`${type.name}.${field.name}`);

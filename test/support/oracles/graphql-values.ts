@@ -20,11 +20,11 @@ export class EnumValue {
 /** What exists, by what names of arguments and input fields mean: ids of the caller's, of others', of nobody's. */
 export type Pools = Readonly<Record<string, readonly string[]>>;
 
-/** Random values of input types, nearly always such as the schema allows: what only an operation can refuse is for it to refuse. */
+/** Random values of input types. Nearly all are valid for the schema, so that the operations themselves have to refuse them. */
 export class Values {
   readonly g: GeneratorValue;
   readonly pools: Pools;
-  /** Most operations are what somebody could mean; hostile ones rarely get beyond a refusal. */
+  /** Most operations are plausible, because hostile ones are usually refused early. */
   readonly isTame: boolean;
 
   constructor(g: GeneratorValue, pools: Pools) {
@@ -33,7 +33,7 @@ export class Values {
     this.isTame = !this.chance(3);
   }
 
-  /** True once in so many times. */
+  /** True with a probability of one in `oneIn`. */
   chance(oneIn: number): boolean {
     return this.g(fc.nat, { max: oneIn - 1 }) === oneIn - 1;
   }
@@ -71,7 +71,7 @@ export class Values {
   scalar(type: string, name: string, owner: string): unknown {
     const named = type === 'Int' ? [] : (this.pools[`${owner}.${name}`] ?? this.pools[name] ?? []);
     const known = type === 'UUID' ? named.filter((value) => UUID.test(value)) : named;
-    // What comes first in a pool is there, what comes last is not.
+    // The first values of a pool exist, the last ones do not.
     if (known.length > 0 && this.isTame) return this.pick(known.slice(0, Math.ceil(known.length / 2)));
     if (known.length > 0 && !this.chance(12)) return this.pick(known);
     switch (type) {

@@ -1,21 +1,21 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { random } from '../random.ts';
 
-/** Sends a request to whichever gateway is there at the moment. */
+/** Sends a request to any gateway that is currently running. */
 export type Send = (path: string, init: RequestInit) => Promise<Response>;
 
-/** Writers that try each write until it is acknowledged, as careful clients do, and remember what was. */
+/** Writers that retry each write until it is acknowledged, like careful clients, and remember acknowledged writes. */
 export interface Ledger {
   readonly acknowledged: () => number;
-  /** Resolves when, from now on, so many writes have been acknowledged, or so many attempts were answered with a status. */
+  /** Resolves after this many further writes were acknowledged, or attempts answered with 503. */
   next(times: number, what?: 'acknowledged' | '503'): Promise<void>;
-  /** How often each status was answered; `no answer` where the connection was lost. */
+  /** Number of answers for each status; `no answer` for lost connections. */
   readonly answers: ReadonlyMap<string, number>;
-  /** Answers that are neither success nor a clear "not now". */
+  /** Answers that are neither success nor a clear refusal. */
   readonly unclear: readonly string[];
-  /** Resolves when every write that was begun is acknowledged. */
+  /** Resolves when every started write is acknowledged. */
   stop(): Promise<void>;
-  /** Reads back everything that was acknowledged before, also while the writers go on. */
+  /** Reads all acknowledged writes back, even while the writers continue. */
   check(): Promise<{ readonly lost: string[]; readonly doubled: string[] }>;
 }
 
@@ -35,7 +35,7 @@ const APPEND = `mutation($input: AppendSessionEventsInput!) { appendSessionEvent
 const SESSIONS = `query($after: String) { viewer { organization { sessions(first: 100, after: $after) {
   nodes { databaseId title } pageInfo { hasNextPage endCursor } } } } }`;
 
-/** What they write begins with `prefix`: two ledgers of one key need two. */
+/** The prefix of written data: two ledgers with one key need different ones. */
 export function startWriting(send: Send, key: string, { writers = 8, seed = 1, prefix = 'w' } = {}): Ledger {
   const answers = new Map<string, number>();
   const unclear: string[] = [];
@@ -190,7 +190,7 @@ export function startWriting(send: Send, key: string, { writers = 8, seed = 1, p
   }
 
   const work = Promise.all(Array.from({ length: writers }, (_, writer) => write(writer)));
-  // Their failure reaches whoever stops them.
+  // Their failure is reported to the caller of `stop`.
   work.catch(() => undefined);
 
   return {

@@ -3,7 +3,7 @@ import type { TestGateway } from '../fixtures/gateway.ts';
 import type { Actor, Command } from './parity-model.ts';
 import { CODE_OF, STATUS_OF, type ErrorKind } from '../../../src/core/errors.ts';
 
-/** What an API answered: how it spells it is taken off, what it says is not. */
+/** The answer of an API, without the differences in its form. */
 export type Outcome = { readonly value: unknown } | { readonly status: number; readonly message: string };
 
 /** A gateway to which the commands go by one API, with what they refer to. */
@@ -20,7 +20,7 @@ const NOBODY = '00000000-0000-4000-8000-000000000000';
 /** The documented session says nothing of the servers that it was given. */
 const SESSION_FIELDS = 'title agent level mode visibility';
 
-/** Sends a command by the API of the world. */
+/** Sends a command over the API of the world. */
 export async function send(world: World, command: Command): Promise<Outcome> {
   const [rest, graphql] = apisOf(world.gateway, world.callers.admin.key);
   const api = world.api === 'REST' ? rest : graphql;
@@ -201,7 +201,7 @@ async function sendGraphQL(world: World, command: OtherCommand): Promise<Outcome
           after: String(cursor),
         },
       );
-      // A query says null where REST says 404.
+      // A GraphQL query returns null where REST answers 404.
       if (!data?.session) return { status: 404, message: 'session not found' };
       return {
         value: data.session.events.nodes.map((node) => eventOf(node, node['databaseId'], node['eventDataJson'])),
@@ -227,7 +227,7 @@ async function sendGraphQL(world: World, command: OtherCommand): Promise<Outcome
   }
 }
 
-/** Notes the id, by which later commands find it. */
+/** Stores the id for later commands. */
 function created({ connectionIds }: World, { id, name, type, visibility, command, args, envKeys }: Item): object {
   connectionIds.push(String(id));
   return {

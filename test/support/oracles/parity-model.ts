@@ -1,4 +1,4 @@
-/** What the two documents say that comes of each command, in as few words as will do: what an API answers is compared with this. */
+/** A minimal model of the expected result of each command according to the specification, with which answers of the APIs are compared. */
 
 export type Actor = 'admin' | 'member' | 'foreign';
 type Option = { readonly label: string; readonly value: string };
@@ -104,7 +104,7 @@ export class Model {
   ];
   readonly revoked = new Set<number>();
 
-  /** What must come of the command, and what it changes when it succeeds. */
+  /** The expected result of the command, and its effect if it succeeds. */
   expect(command: Command): { expected: Expected; apply: () => void } {
     switch (command.run) {
       case 'create':
@@ -252,7 +252,7 @@ export class Model {
   #updateSession({ actor, session: index, changes }: Extract<Command, { run: 'updateSession' }>) {
     const { title, level = 0, agent, mcpServers, ...others } = changes;
     if (title === null || title === '' || level < 0 || level > 100 || agent === '') return refusedOr(400);
-    // What the input names is a part of it, and is looked at before the session.
+    // References in the input are checked before the session.
     const isKnown = (name: string) =>
       this.connections.some((connection) => connection.name === name && this.#isVisible(actor, connection));
     if (mcpServers?.every(isKnown) === false) return refusedOr(400);

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => void;
 
-/** A listener on loopback that counts who comes. */
+/** A loopback listener that counts its connections. */
 export class Listener {
   contacts = 0;
   handler: Handler = (_, response) => response.end('hello');

@@ -11,13 +11,13 @@ export interface OAuthFixture {
   readonly mcp: Peer;
   readonly issuer: Peer;
   readonly serverUrl: string;
-  /** Every secret it ever gave or was given: codes, tokens, client secrets. */
+  /** Every secret that it issued or received: codes, tokens, client secrets. */
   readonly secrets: Set<string>;
   /** Bodies of the token requests. */
   readonly tokenRequests: URLSearchParams[];
   readonly registrations: Record<string, unknown>[];
   readonly revoked: string[];
-  /** Replaces properties of the metadata; undefined takes one away. */
+  /** Replaces properties of the metadata; undefined removes one. */
   metadata: Record<string, unknown>;
   resourceMetadata: Record<string, unknown>;
   /** Answers in place of the token endpoint when set; `answer` is what the endpoint would do. */
@@ -27,9 +27,9 @@ export interface OAuthFixture {
   challengeScope: string | undefined;
   /** Scope that a token must have, beyond which the server answers 403 `insufficient_scope`. */
   requiredScope: string | undefined;
-  /** What the user does at the consent page: opens the URL, consents, and comes back with this address. */
+  /** The actions of the user on the consent page: opens the URL, consents, and is redirected to the returned URL. */
   consent(authorizationUrl: string): URL;
-  /** Ends every token that was given. */
+  /** Revokes all issued tokens. */
   revokeAll(): void;
   /** A client that was registered by hand. */
   addClient(id: string, secret?: string): void;
@@ -153,7 +153,7 @@ export async function startOAuthFixture(): Promise<OAuthFixture> {
     if (grant === 'refresh_token') {
       const given = form.get('refresh_token') ?? '';
       const found = refreshTokens.get(given);
-      // A refresh token that is shown twice ends all that came of it.
+      // A refresh token that is used twice revokes all tokens derived from it.
       if (!found || found.clientId !== clientId) {
         fixture.revokeAll();
         return refuse('invalid_grant');

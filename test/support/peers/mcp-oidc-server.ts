@@ -8,11 +8,11 @@ import { type Handler, mcpHandler, startPeer } from './mcp-server.ts';
 export interface OidcFixture {
   readonly serverUrl: string;
   readonly issuer: string;
-  /** How often tokens were refreshed. */
+  /** The number of token refreshes. */
   refreshes(): number;
-  /** Ends every grant that was given. */
+  /** Revokes all grants. */
   revokeAll(): Promise<void>;
-  /** Stops what listens. */
+  /** Stops the servers. */
   stop(): Promise<void>;
 }
 
@@ -95,7 +95,7 @@ export async function startOidcFixture({ tokenDelayMs = 0 } = {}): Promise<OidcF
   };
 }
 
-/** What a browser does with it: follows redirects with its cookies, and sends the forms of the login and consent pages. @returns where it is led back to. */
+/** Acts like a browser: follows redirects with cookies, and submits the login and consent forms. @returns the URL to which it is redirected. */
 export async function consentByForms(start: string): Promise<URL> {
   const cookies = new Map<string, string>();
   let request: { url: string; form?: URLSearchParams } = { url: start };

@@ -6,7 +6,7 @@ import { z } from 'zod';
 
 export type Handler = (request: IncomingMessage, response: ServerResponse) => void;
 
-/** A real HTTP server on loopback whose answer can be changed while it runs. */
+/** A real HTTP server on loopback whose handler can be replaced while it runs. */
 export interface Peer {
   readonly origin: string;
   handler: Handler;

@@ -1,21 +1,21 @@
 import { type Socket, connect, createServer } from 'node:net';
 
-/** Stands before a database, and does to its connections what networks do. */
+/** A TCP proxy to a database that simulates network faults. */
 export interface TcpProxy {
   /** The database's URL, through the proxy. */
   readonly url: string;
-  /** Later connections go to this server. */
+  /** Sets the target of later connections. */
   setTarget(databaseUrl: string): void;
-  /** So long is held what goes to the database, each time. */
+  /** Delays data to the database by this time. */
   setDelay(ms: number): void;
-  /** Resolves when something is sent to the database, also where it is held. */
+  /** Resolves when data is sent to the database, even if it is delayed. */
   nextRequest(): Promise<void>;
-  /** Nothing is passed on any more, and no connection is closed. */
+  /** Drops all data without closing connections. */
   fallSilent(): void;
-  /** Nothing is passed on over connections that are opened from now on. */
+  /** Drops the data of new connections. */
   silenceNew(): void;
   speakAgain(): void;
-  /** Resets every connection; how many that were. */
+  /** Resets all connections and returns their number. */
   cut(): number;
   close(): Promise<void>;
 }

@@ -5,32 +5,32 @@ import { afterEach, test } from 'vitest';
 import { type ServedGateway, startServedGateway } from '../fixtures/served-gateway.ts';
 import { full } from '../proof.ts';
 
-/** A page, and everything about it that nobody should find: requests to other hosts, failed ones, errors of its scripts. */
+/** A page, and its faults: requests to other hosts, failed requests, script errors. */
 export interface OpenPage {
   readonly page: Page;
   readonly complaints: string[];
-  /** Addresses on the gateway's host that it asked for, oldest first. */
+  /** URLs of the gateway that the page requested, oldest first. */
   readonly requested: string[];
 }
 
-/** How a page is looked at. */
+/** How to view a page. */
 export interface View {
   /** 1280 unless given; below 600 it is a phone. */
   readonly width?: number;
   readonly isDark?: boolean;
-  /** Signs in with it first. */
+  /** Sign in with this key first. */
   readonly key?: string;
 }
 
 /** A gateway, and pages of it in Chromium. */
 export interface Site extends ServedGateway {
-  /** A browser profile without a past; it ends with the test. */
+  /** A new browser profile; closed at the end of the test. */
   newContext(view?: View): Promise<BrowserContext>;
-  /** Opens an address of the gateway, in a profile without a past unless one is given. */
+  /** Opens a URL of the gateway, in a new profile unless one is given. */
   open(address: string, view?: View, context?: BrowserContext): Promise<OpenPage>;
 }
 
-/** What is polled for has this long to become true. */
+/** Polling timeout. */
 export const patience = { timeout: 45_000, interval: 50 };
 
 /** One Chromium for all files of a worker, without a network: it finds no host but the loopback. */
@@ -101,7 +101,7 @@ function observe(page: Page, origin: string): Omit<OpenPage, 'page'> {
     else if (!/^(?:data|blob):/.test(url)) complaints.push(`request to ${url}`);
   });
   page.on('requestfailed', (request) => {
-    // A page lets go of a subscription at its end; that is no failure.
+    // A page closes a subscription at its end; that is not a failure.
     const why = request.failure()?.errorText;
     if (why !== 'net::ERR_ABORTED') complaints.push(`failed: ${request.url()}: ${why}`);
   });
@@ -121,7 +121,7 @@ export async function keep(page: Page, name: string): Promise<void> {
   if (folder) await page.screenshot({ path: join(folder, `${name}.png`) });
 }
 
-/** The views that every page must be good in: wide and phone, light and dark. The gate tries each width and each color scheme once. */
+/** The views in which every page is checked: wide and phone, light and dark. The gate tries each width and each color scheme once. */
 export const VIEWS: readonly (readonly [name: string, view: View])[] = [
   ['wide, light', { width: 1280 }] as const,
   ...(full
@@ -138,7 +138,7 @@ export function overflowOf(page: Page): Promise<number> {
   return page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
 }
 
-/** What axe-core finds on the page as it stands, or within a part of it, each once: the rule, what breaks it, and how. */
+/** The findings of axe-core on the page or a part of it, without duplicates: the rule, the element, and the reason. */
 export async function accessibilityFindings(
   page: Page,
   { part = page.locator(':root'), impacts = ['serious', 'critical'] }: AccessibilityOptions = {},
@@ -160,7 +160,7 @@ export async function accessibilityFindings(
 
 interface AccessibilityOptions {
   readonly part?: Locator;
-  /** Findings of less weight are left out. */
+  /** Findings with lower impact are excluded. */
   readonly impacts?: readonly ImpactValue[];
 }
 

@@ -14,7 +14,7 @@ import { freePort } from './ports.ts';
 
 const PROGRAMS = ['/usr/bin/patroni', '/usr/bin/etcd', '/usr/sbin/haproxy', '/usr/lib/postgresql/15/bin/postgres'];
 
-/** Why a cluster cannot be started here; undefined where it can. */
+/** The reason why a cluster cannot be started here; undefined if it can. */
 export function missingPrograms(): string | undefined {
   const missing = PROGRAMS.filter((program) => !existsSync(program));
   if (missing.length === 0) return undefined;
@@ -33,43 +33,43 @@ export interface Server {
   readonly name: string;
   /** Its address for everybody, through a proxy. */
   readonly url: string;
-  /** Ends Patroni and PostgreSQL at once, as the loss of the machine would. */
+  /** Kills Patroni and PostgreSQL, as if the machine were lost. */
   kill(): Promise<void>;
-  /** Ends PostgreSQL alone. */
+  /** Kills only PostgreSQL. */
   killPostgres(): Promise<void>;
   start(): Promise<void>;
-  /** Nothing from or to it is passed on any more: neither to clients and standbys, nor to etcd. */
+  /** Cuts the network of this server: to clients, standbys and etcd. */
   isolate(): void;
   rejoin(): void;
 }
 
 export interface Cluster {
-  /** Leads to whichever server is the primary. */
+  /** The URL of the current primary. */
   readonly url: string;
   readonly servers: readonly Server[];
   /** The server that is the primary now. */
   primary(): Promise<Server>;
-  /** The server that confirms what the primary writes. */
+  /** The synchronous standby. */
   standby(): Promise<Server>;
   /**
    * Resolves when one server is the primary, and the others follow it, one of them synchronously. As the guide asks of operators, a standby that does
    * not come back by itself is copied anew.
    */
   healthy(): Promise<void>;
-  /** The names of those that were copied anew because they did not come back by themselves. */
+  /** The names of servers that were copied anew. */
   readonly copied: readonly string[];
-  /** The operator's command for that. */
+  /** Copies a server anew, with the operator's command. */
   copyAnew(name: string): Promise<void>;
-  /** As operators do on purpose: a standby takes over, and the primary follows it. */
+  /** A planned switchover: a standby becomes the primary, and the former primary follows it. */
   switchOver(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** Ahead of everything else on the machine, where that is allowed: a lease must not end because others are busy. */
+/** Process priority, if allowed, so that leases do not expire because the machine is busy. */
 const PRIORITY = -5;
 /** A standby whose state has not changed for this long is copied anew: a rewind takes seconds here. */
 const PATIENCE_MS = 120_000;
-/** Patroni's word for one that is being copied. */
+/** Patroni's state of a server that is being copied. */
 const COPYING = 'creating replica';
 
 export async function startCluster(): Promise<Cluster> {

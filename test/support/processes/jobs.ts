@@ -7,7 +7,7 @@ import { checkout, start } from './process.ts';
 
 const DUE = `select count(*)::int as count from pgboss.job where state = 'active' or state in ('created', 'retry') and start_after <= now()`;
 
-/** Works off what is due, as a gateway or a worker does, and stops when nothing is left. */
+/** Runs all due jobs, like a gateway or a worker, and stops when none is left. */
 export async function runJobs(gateway: TestGateway): Promise<void> {
   const worker = await startJobs(gateway.dependencies);
   try {
@@ -22,14 +22,14 @@ export async function dueJobs({ dependencies }: TestGateway): Promise<number> {
   return row?.count ?? 0;
 }
 
-/** As if a worker that has died had not been heard of for an hour: its jobs may be taken over, and are looked for. */
+/** Simulates that a dead worker sent its last heartbeat an hour ago, so that its jobs are taken over. */
 export async function passAnHour({ dependencies }: TestGateway): Promise<void> {
   const hourAgo = `now() - interval '1 hour'`;
   await dependencies.sql.query(`update pgboss.job set heartbeat_on = ${hourAgo} where state = 'active'`, []);
   await dependencies.sql.query(`update pgboss.queue set monitor_on = ${hourAgo}, monitor_claim_on = ${hourAgo}`, []);
 }
 
-/** As if the pause before the next attempt were over. */
+/** Simulates that the pause before the next attempt is over. */
 export async function skipPause({ dependencies }: TestGateway): Promise<void> {
   await dependencies.sql.query(
     `update pgboss.job set start_after = now() where state = 'retry' and start_after > now()`,
@@ -38,18 +38,18 @@ export async function skipPause({ dependencies }: TestGateway): Promise<void> {
 }
 
 export interface WorkerProcess {
-  /** What it has written so far. */
+  /** The output so far. */
   readonly output: { readonly stdout: string };
   /** Resolves with the exit status; null after a signal. */
   end(signal: NodeJS.Signals): Promise<number | null>;
 }
 
-/** `npm run worker` on the gateway's database; it has said that it is ready. */
+/** Starts `npm run worker` on the gateway's database and waits until it is ready. */
 export function startWorkerProcess({ databaseUrl, encryptionKeys }: TestGateway): Promise<WorkerProcess> {
   return startWorker({ DATABASE_URL: databaseUrl, ENCRYPTION_KEYS: encryptionKeys, LOG_LEVEL: 'error' });
 }
 
-/** `npm run worker` with these variables; it has said that it is ready. */
+/** Starts `npm run worker` with these variables and waits until it is ready. */
 export async function startWorker(env: Record<string, string>): Promise<WorkerProcess> {
   const command = [process.execPath, ...NODE_ARGUMENTS, join(checkout, 'src/worker.ts')];
   const { child, output, exited } = start(command, env);

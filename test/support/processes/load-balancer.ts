@@ -7,7 +7,7 @@ import type { ReadableStream } from 'node:stream/web';
 import type { Gateway } from '../../../src/gateway/gateway.ts';
 import { serve } from '../../../src/gateway/http/server.ts';
 
-/** How many gateways stand behind `TestGateway.fetch`: one, called in process, or as many as `GATEWAYS` says, each with its own connections. */
+/** The number of gateways behind `TestGateway.fetch`: one, called in this process, or `GATEWAYS`, each with its own connections. */
 export const gateways = Number(process.env['GATEWAYS'] ?? 1);
 
 export interface Balanced {
@@ -15,7 +15,7 @@ export interface Balanced {
   close(): Promise<void>;
 }
 
-// A connection for each request: one that is kept may be closed by its gateway just when the next request leaves.
+// One connection for each request, because a kept one may be closed just when the next request is sent.
 const agent = new Agent({ keepAlive: false });
 const ignore = () => undefined;
 
@@ -53,7 +53,7 @@ function forward(incoming: IncomingMessage, outgoing: ServerResponse, target: st
   pipeline(incoming, onward, ignore);
 }
 
-/** What servers and connections add to the gateway's own answer. */
+/** Headers that servers and connections add to the answer. */
 const OF_CONNECTIONS = /^(?:date|connection|keep-alive|transfer-encoding|content-length)$/i;
 
 /** As fetch does, and like a call in process: follows no redirect, and takes no more of a body than the gateway reads and the sockets hold. */

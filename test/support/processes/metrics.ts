@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 
-/** Reads the metrics of a process, each time newer ones than before: within a second it answers the same again. */
+/** Reads fresh metrics of a process, which answers the same metrics for a second. */
 export function createMetricsReader(): { fresh(url: string): Promise<string> } {
   let last = '';
   return {

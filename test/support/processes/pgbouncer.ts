@@ -10,9 +10,9 @@ import { freePort } from './ports.ts';
 export interface PgBouncer {
   /** The URL of a database of the server, through the pooler. */
   through(databaseUrl: string): string;
-  /** Ends it at once, as a crash would, and starts it again at the same port. */
+  /** Kills it and starts it again on the same port. */
   restart(): Promise<void>;
-  /** What it has logged. */
+  /** Its log. */
   readonly log: () => string;
   close(): Promise<void>;
 }
@@ -23,7 +23,7 @@ const PROGRAM = '/usr/sbin/pgbouncer';
 
 export const hasPgBouncer = () => spawnSync(PROGRAM, ['--version']).status === 0;
 
-/** @throws Error where it is not installed: what is to be proven through it is then not proven. */
+/** @throws Error if it is not installed, because then nothing would be tested. */
 export async function startPgBouncer(serverUrl: string, { poolSize = 5 } = {}): Promise<PgBouncer> {
   if (!hasPgBouncer()) throw new Error('PgBouncer is not installed: apt-get install pgbouncer');
   const { hostname, port: serverPort, username, password } = new URL(serverUrl);

@@ -20,7 +20,7 @@ export const checkout = join(import.meta.dirname, '../../..');
 const children = new Set<ChildProcess>();
 const undo: (() => Promise<unknown>)[] = [];
 
-/** After each test, passed or failed: ends every process, then removes what it worked on. */
+/** Call after each test: ends every process, then deletes its files. */
 export async function endProcesses(): Promise<void> {
   await Promise.all([...children].map((child) => kill(child, 'SIGKILL')));
   for (const step of undo.splice(0).toReversed()) await step();
@@ -39,7 +39,7 @@ export function freshDatabase(): Promise<DatabaseVariables> {
   return made((serverUrl, name) => copyDatabase(serverUrl, inject('templateDatabase'), name));
 }
 
-/** The same, on a database that nobody has migrated. */
+/** The same, with a database that was not migrated. */
 export function emptyDatabase(): Promise<DatabaseVariables> {
   return made((serverUrl, name) => onServer(serverUrl, `create database ${name} strategy file_copy`));
 }
@@ -58,7 +58,7 @@ export interface Finished {
   readonly stderr: string;
 }
 
-/** Runs a program to its end, with the variables of `npm start` and the given ones: no variable of the machine reaches it. */
+/** Runs a program to its end, with only the variables of `npm start` and the given ones. */
 export async function run(command: readonly string[], env: Record<string, string>): Promise<Finished> {
   const { child, output, exited } = start(command, env);
   child.stdin?.end();
@@ -72,7 +72,7 @@ export const cli = (args: readonly string[], env: Record<string, string>) =>
 /** MiB of {@link SMALL_HEAP}. */
 export const SMALL_HEAP_MIB = 256;
 
-/** With the gigabytes that it has by default, the engine lets garbage lie for minutes; what leaks does not fit in this for long. */
+/** A small heap. With the default of gigabytes the engine keeps garbage for minutes; a leak soon exceeds this heap. */
 export const SMALL_HEAP = { NODE_OPTIONS: `--max-old-space-size=${SMALL_HEAP_MIB}` };
 
 /** A key as `keys create` issues it, without a process. */
