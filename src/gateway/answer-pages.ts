@@ -13,7 +13,7 @@ import { publicPages } from './routes.ts';
 
 type AnswerPage = (exchange: Exchange) => Promise<HttpAnswer | undefined>;
 
-/** What needs no key: the pages for browsers, their files, the contracts, health and metrics. Undefined: the address is none of them. */
+/** Answers requests that need no key: pages for browsers and their files, the contracts, health and metrics. Undefined for other paths. */
 export function createPages(dependencies: Dependencies, clientLimits: ClientLimits): AnswerPage {
   const site = openSite(dependencies);
   const openapi = createOpenApiFile();
@@ -46,7 +46,7 @@ async function answerSitePage(page: SitePage, exchange: Exchange): Promise<HttpA
   return chosen(request, url);
 }
 
-/** Pages of the domains, such as that to which an authorization server sends a browser back. */
+/** Pages of domain modules, such as the OAuth callback. */
 async function answerPublicPage(
   exchange: Exchange,
   dependencies: Dependencies,
@@ -56,7 +56,7 @@ async function answerPublicPage(
   const page = publicPages.find(({ path }) => path === url.pathname);
   if (!page) return undefined;
   exchange.operation = page.operationId;
-  // A HEAD only looks at the address: it must not use up what can be used once.
+  // A HEAD request must have no effects, such as using a one-time `state`.
   if (request.method === 'HEAD') return answerWith(null);
   const excess = clientLimits.count(page.operationId, exchange.clientAddress);
   if (excess) throw excess;

@@ -13,19 +13,19 @@ import { type Dependencies, createDependencies } from './dependencies.ts';
 
 export interface Assembly {
   readonly dependencies: Dependencies;
-  /** The embedded server that was started for it, if one was. */
+  /** The embedded server, if one was started. */
   readonly embedded: EmbeddedPostgres | undefined;
   /** Closes the database, and stops the embedded server. */
   close(): Promise<void>;
 }
 
 /**
- * Puts the gateway's parts together from its configuration. Without `DATABASE_URL` the database is the embedded one in `DATA_DIR`: it is
- * started, or with `joinRunning` that of a gateway which runs already is used.
+ * Creates the dependencies of the gateway from its configuration. Without `DATABASE_URL` it starts the embedded database in `DATA_DIR`; with
+ * `joinRunning` it uses the embedded database of a running gateway.
  * @throws ConfigurationError when the data directory cannot be used, or another gateway uses it.
  */
 export async function assemble(config: Config, log: Logger, { joinRunning = false } = {}): Promise<Assembly> {
-  const secrets = await openSecretBox(config).catch(dataDirMustServe);
+  const secrets = await openSecretBox(config).catch(dataDirectoryFailed);
   const running = config.DATABASE_URL ?? (joinRunning ? await findRunningEmbeddedPostgres(config.DATA_DIR) : undefined);
   const embedded = running === undefined ? await startEmbedded(config, log) : undefined;
   try {
@@ -46,7 +46,7 @@ export async function assemble(config: Config, log: Logger, { joinRunning = fals
   }
 }
 
-/** In a minute. With those about the database that is away they are the five lines that an outage may have. */
+/** Maximum number of log lines of the embedded database in a minute. An outage may produce five warnings in total, two of them elsewhere. */
 const EMBEDDED_LINES = 3;
 
 function startEmbedded({ DATA_DIR }: Config, log: Logger): Promise<EmbeddedPostgres> {
@@ -55,14 +55,14 @@ function startEmbedded({ DATA_DIR }: Config, log: Logger): Promise<EmbeddedPostg
     dataDir: DATA_DIR,
     log: (line) => log.debug({ postgres: line }, 'postgres'),
     report: (sentence) => lines.warn({}, sentence),
-  }).catch(dataDirMustServe);
+  }).catch(dataDirectoryFailed);
 }
 
-function dataDirMustServe(cause: unknown): never {
+function dataDirectoryFailed(cause: unknown): never {
   throw new ConfigurationError(`DATA_DIR: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
 }
 
-/** The keys of `ENCRYPTION_KEYS`, or those of the embedded database's own key file. */
+/** Opens the keys of `ENCRYPTION_KEYS`, or of the key file of the embedded database. */
 async function openSecretBox({ ENCRYPTION_KEYS, DATA_DIR }: Config): Promise<SecretBox> {
   if (ENCRYPTION_KEYS) return createSecretBox(ENCRYPTION_KEYS);
   await mkdir(DATA_DIR, { recursive: true });

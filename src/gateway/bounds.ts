@@ -1,20 +1,20 @@
 import { MAX_ANSWER_BYTES } from '../core/answer-size.ts';
 
-/** What requests may take of one process. Tests choose smaller bounds. */
+/** Resource limits of requests in one process. Tests use smaller ones. */
 export interface Bounds {
-  /** Bytes that the database may answer to a request. */
+  /** Maximum number of bytes that the database returns for one request. */
   readonly answerBytes: number;
-  /** Bytes of answers that wait to be read, of a key and of all. */
+  /** Maximum number of bytes of answers that clients have not read yet, for each key and for the process. */
   readonly unreadBytesOfKey: number;
   readonly unreadBytes: number;
-  /** Live tails and subscriptions that are open, of a key and of an organization. */
+  /** Maximum number of open live tails and subscriptions, for each key and for each organization. */
   readonly tailsOfKey: number;
   readonly tailsOfOrganization: number;
-  /** Requests a minute from one address without a valid key, of each kind. */
+  /** Maximum number of requests per minute without a valid key from one address, for each kind of request. */
   readonly requestsOfClient: number;
 }
 
-/** Points that one GraphQL operation may cost. */
+/** Maximum cost of one GraphQL operation, in points. */
 export const MAX_OPERATION_COST = 20_000;
 
 const MIB = 1024 * 1024;

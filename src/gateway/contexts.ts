@@ -8,9 +8,9 @@ import { type Dependencies, publicUrlOf } from './dependencies.ts';
 import type { Origin } from './exchange.ts';
 import { toDomainError } from './failures.ts';
 
-/** What operations work with: made for each request, job, or other work from what the process has. */
+/** Creates the contexts of operations, for each request, job or other work. */
 
-/** The context of one request: its own unit of work, made when a change first asks for it, since reads need none. */
+/** The context of one request. Its unit of work is created when a change first needs it; reads need none. */
 export function operationContext(
   dependencies: Dependencies,
   actor: Actor,
@@ -51,7 +51,7 @@ interface Source {
   };
 }
 
-/** Getters that all contexts share: V8 keeps a getter that is defined on one object, with all that it refers to, until the next major collection. */
+/** Getters that all contexts share. V8 would keep a getter of a single object, and everything it refers to, until the next major collection. */
 const MADE_WHEN_READ = {
   em: {
     get(this: Source) {
@@ -70,7 +70,7 @@ const MADE_WHEN_READ = {
   },
 };
 
-/** The context of work that no request asks for, with its own unit of work. */
+/** The context of work outside requests, such as jobs, with its own unit of work. */
 export function workContext(dependencies: Dependencies): WorkContext {
   const { database, sql, notifier, secrets, outbound, now, newId } = dependencies;
   return {
@@ -96,14 +96,14 @@ function settingsOf(dependencies: Dependencies): OperationSettings {
   };
 }
 
-/** The same context for a request that only reads. */
+/** A copy of the context for a request that only reads; it can use a replica. */
 export function readingContext(context: OperationContext, { replicas, run }: Dependencies): OperationContext {
   if (!replicas) return context;
   const reader = replicas.reader(context.actor.position);
   return changed(context, { sql: createSql({ run: reader, onPrimary: run, budget: context.budget }) });
 }
 
-/** The same context for a request that follows something, until `gone` aborts, too. */
+/** A copy of the context for a live tail or subscription, which also ends when `gone` aborts. */
 export function followingContext(
   context: OperationContext,
   gone: AbortSignal,
@@ -113,7 +113,7 @@ export function followingContext(
   return changed(context, { signal, resumption });
 }
 
-/** With its getters as they are, which make things when they are asked for. */
+/** Copies the context with changes. Getters are copied as getters, so that they stay lazy. */
 function changed(context: OperationContext, changes: Partial<OperationContext>): OperationContext {
   const properties = { ...Object.getOwnPropertyDescriptors(context), ...Object.getOwnPropertyDescriptors(changes) };
   return Object.defineProperties({}, properties) as OperationContext;

@@ -25,14 +25,14 @@ import { type Metrics, createMetrics } from './telemetry/metrics.ts';
 import { type Observers, countJobs, observeOutbound } from './telemetry/observe.ts';
 import { type TrustedDocuments, readTrustedDocuments } from './graphql/trusted-documents.ts';
 
-/** All that the gateway works with. */
+/** The dependencies of the gateway. */
 export interface Dependencies {
   readonly config: Config;
   readonly database: Database;
   readonly databaseUrl: string;
   /** Sends statements to the primary. */
   readonly run: Run;
-  /** Statements of work that no request asks for, which have no budget. */
+  /** Runs statements of work outside requests, without a request budget. */
   readonly sql: Sql;
   /** Undefined without `DATABASE_REPLICA_URLS`. */
   readonly replicas: Replicas | undefined;
@@ -46,11 +46,11 @@ export interface Dependencies {
   readonly outbound: Outbound;
   readonly idempotency: Idempotency;
   readonly trustedDocuments: TrustedDocuments;
-  /** Where the gateway listens, once it does: with `PORT=0` only the listener knows. */
+  /** Address on which the gateway listens, set when it listens. With `PORT=0` the port is not known before. */
   readonly address: { url?: string };
   readonly log: Logger;
   readonly metrics: Metrics;
-  /** Where it is configured. */
+  /** Undefined unless tracing is configured. */
   readonly tracing: Tracing | undefined;
   readonly now: () => Date;
   readonly newId: () => string;
@@ -68,21 +68,21 @@ export interface DependencyOptions {
   readonly secrets: SecretBox;
   readonly log: Logger;
   readonly now?: () => Date;
-  /** How long a request waits for the database, other than the usual time; for tests on busy machines. */
+  /** Maximum time that a request waits for a database connection, instead of the default; for tests on busy machines. */
   readonly databaseWaitMs?: number | undefined;
-  /** Waits that differ from {@link DEFAULT_TIMING}; for tests. */
+  /** Changes of {@link DEFAULT_TIMING}; for tests. */
   readonly timing?: Partial<Timing> | undefined;
-  /** Bounds that differ from {@link DEFAULT_BOUNDS}; for tests. */
+  /** Changes of {@link DEFAULT_BOUNDS}; for tests. */
   readonly bounds?: Partial<Bounds> | undefined;
-  /** Database URL on which to listen for notifications, if not `databaseUrl`; for tests that lose notifications. */
+  /** Database URL for notifications, instead of `databaseUrl`; for tests that lose notifications. */
   readonly listenUrl?: string | undefined;
-  /** Bounds of outbound requests other than the usual ones, and another DNS; for tests. */
+  /** Other limits of outbound requests, and another DNS; for tests. */
   readonly outbound?: Partial<OutboundOptions>;
-  /** Sees every statement; for tests that count them. */
+  /** Called with every statement; for tests that count them. */
   readonly onSql?: (statement: string) => void;
 }
 
-/** Connects the gateway's parts over one database. No connection is opened before the first request needs it. */
+/** Creates the dependencies for one database. No connection is opened before the first request needs one. */
 export async function createDependencies(options: DependencyOptions): Promise<Dependencies> {
   const { config, databaseUrl, secrets, log, now = () => new Date() } = options;
   const tracing = await openTracing(config, log);
@@ -178,7 +178,7 @@ function openOutbound(
 ): Outbound {
   if (allowPrivateNetwork)
     log.warn(
-      'ALLOW_PRIVATE_NETWORK is on: requests to MCP servers may reach loopback and private networks; never use this in production',
+      'ALLOW_PRIVATE_NETWORK is on: requests to MCP servers can reach loopback and private networks; do not use this in production',
     );
   return createOutbound({ allowPrivateNetwork, observe: observeOutbound(observers), ...outbound });
 }
@@ -193,7 +193,7 @@ function connectReplicas({
   return urls.length === 0 ? undefined : createReplicas({ urls, primary, poolOptions, ...options });
 }
 
-/** Tracing and all that it needs is loaded only where it is configured. */
+/** The modules for tracing are loaded only when tracing is configured. */
 async function openTracing(
   { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint }: Config,
   log: Logger,

@@ -18,7 +18,7 @@ import { answerKeylessRest, answerRest, matchRoute } from './rest/handler.ts';
 type Dispatch = (exchange: Exchange) => Promise<HttpAnswer>;
 type AdmitCaller = (exchange: Exchange, badAddress?: DomainError) => Promise<Admitted>;
 
-/** Gives each request to what answers its address: a page, GraphQL, or REST. */
+/** Passes each request to the handler of its path: a page, GraphQL, or REST. */
 export function createDispatch(
   dependencies: Dependencies,
   { cors, clientLimits }: { readonly cors: Cors | undefined; readonly clientLimits: ClientLimits },
@@ -40,7 +40,7 @@ export function createDispatch(
   };
 }
 
-/** Who calls, and that they may call now: 401, then 429, then an address that serves nothing, all before the body is read. */
+/** Checks the caller before the body is read: authentication (401), then the rate limit (429), then unknown paths (404, 405). */
 function createAdmission(dependencies: Dependencies, limits: RateLimits | undefined): AdmitCaller {
   return async (exchange, badAddress) => {
     const admitted = await admit(exchange.request, dependencies, async (keyId) => {
@@ -54,8 +54,8 @@ function createAdmission(dependencies: Dependencies, limits: RateLimits | undefi
 }
 
 /**
- * Which addresses of the APIs exist is answered only to callers with a key. Everybody else gets 401, but for removed APIs, for OPTIONS, which
- * browsers send without a key, and for people at a page.
+ * Only callers with a key learn which paths of the APIs exist; others get 401. Exceptions are removed APIs, OPTIONS requests, which browsers
+ * send without a key, and requests for HTML.
  */
 async function refuseAddress(exchange: Exchange, error: DomainError, admitCaller: AdmitCaller): Promise<never> {
   const { request } = exchange;
@@ -75,7 +75,7 @@ function createGraphQLDispatch(
     exchange.operation = 'graphql';
     if (request.method !== 'GET' && request.method !== 'POST') {
       const headers = { Allow: 'GET, POST' };
-      const error = new DomainError('methodNotAllowed', 'GraphQL takes GET and POST', { headers });
+      const error = new DomainError('methodNotAllowed', 'GraphQL accepts only GET and POST', { headers });
       return refuseAddress(exchange, error, admitCaller);
     }
     const { whenRead } = await admitCaller(exchange);

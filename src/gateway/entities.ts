@@ -20,7 +20,7 @@ import { User } from '../domains/users/entity.ts';
 import { IdempotencyKey } from './idempotency/entity.ts';
 import { RateLimit } from './admission/entity.ts';
 
-/** Every table of the gateway. */
+/** The entities of all tables. */
 export const entities = [
   Organization,
   Membership,

@@ -9,7 +9,7 @@ import type { Actor, OperationContext } from '../core/operation.ts';
 import type { Span } from '../core/tracing/tracing.ts';
 import { type Refusals, noteRefusal } from './admission/refusals.ts';
 
-/** One request on its way to its answer. Who works on it writes down what its log line, its metrics and its headers say. */
+/** One request and the data about it that handlers collect for the log line, the metrics and the response headers. */
 export class Exchange {
   readonly request: HttpRequest;
   readonly url: URL;
@@ -18,15 +18,15 @@ export class Exchange {
   api: 'graphql' | 'rest' | 'page' = 'page';
   operation = 'unknown';
   keyId?: ApiKeyId;
-  /** Who calls, once that is known. */
+  /** The caller; undefined until authentication has succeeded. */
   actor?: Actor;
-  /** What of it was refused, for the audit log. */
+  /** Refused operations, for the audit log. */
   readonly refusals: Refusals = new Map();
-  /** Notes what refuses an operation. */
+  /** Records a refused operation. */
   readonly onRefusal = (error: unknown, operation: string): void => noteRefusal(this.refusals, error, operation);
-  /** What the answer says of the key's rate limit. */
+  /** Response headers about the rate limit of the key. */
   limitHeaders?: Readonly<Record<string, string>>;
-  /** What every answer of the route carries, such as that it is deprecated. */
+  /** Response headers of the route, such as `Deprecation`. */
   routeHeaders?: Readonly<Record<string, string>> | undefined;
   readonly #parts: ExchangeParts;
   readonly #traceId: string | undefined;
@@ -42,7 +42,7 @@ export class Exchange {
     this.#traceId = span?.traceId;
   }
 
-  /** Undefined for a call in process. */
+  /** Undefined for calls within the process. */
   get clientAddress(): string | undefined {
     const { peerAddress, headers } = this.request;
     return (
@@ -50,7 +50,7 @@ export class Exchange {
     );
   }
 
-  /** Made when something is logged: few requests write more than their one line. */
+  /** Created lazily, because few requests log more than one line. */
   get log(): Logger {
     return (this.#log ??= this.#parts.log.child({ requestId: this.requestId, traceId: this.#traceId }));
   }
@@ -61,13 +61,13 @@ interface ExchangeParts {
   readonly config: Pick<Config, 'TRUSTED_PROXIES'>;
 }
 
-/** A caller's own request id is kept when it is sane: it goes into logs and headers as it stands. */
+/** The caller's request id, if it is safe to use in logs and headers. */
 function requestIdOf(headers: HttpHeaders): string | undefined {
   const given = headers.get('x-request-id');
   return given !== null && /^[A-Za-z0-9._-]{1,128}$/.test(given) ? given : undefined;
 }
 
-/** What an operation comes from: a request, or somebody at the command line. */
+/** The origin of an operation: a request or the command line. */
 export interface Origin
   extends Pick<OperationContext, 'requestId'>, Partial<Pick<OperationContext, 'requestIdOrigin' | 'onRefusal'>> {
   readonly request?: HttpRequest;

@@ -3,8 +3,8 @@ import { databaseTrouble } from '../core/postgres/failures.ts';
 import { DomainError } from '../core/errors.ts';
 
 /**
- * What the caller learns of anything thrown: domain errors as they are; a database that is away or full as 503; everything else as 500, logged
- * with its cause under the request id and answered without detail.
+ * Converts any thrown value to the error for the caller. Domain errors are unchanged; an unreachable or full database becomes a 503; everything
+ * else becomes a 500 without details, whose cause is logged with the request id.
  */
 export function toDomainError(error: unknown, log: Logger): DomainError {
   if (error instanceof DomainError) return error;
@@ -13,10 +13,10 @@ export function toDomainError(error: unknown, log: Logger): DomainError {
     const isFull = trouble === 'full';
     log.warn({ err: error }, `database ${trouble}`);
     const message = isFull
-      ? 'the database has no room left to write; try again later'
-      : 'the database cannot be reached at the moment; try again';
+      ? 'the database has no disk space left; try again later'
+      : 'the database is unreachable; try again';
     return new DomainError('unavailable', message, { headers: { 'Retry-After': isFull ? '10' : '1' } });
   }
   log.error({ err: error }, 'internal error');
-  return new DomainError('internal', 'internal error; the request id finds it in the log');
+  return new DomainError('internal', 'internal error; quote the request id to the operator');
 }

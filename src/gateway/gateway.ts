@@ -24,10 +24,10 @@ const SECURITY_HEADERS = {
   'Cross-Origin-Resource-Policy': 'same-origin',
 } as const;
 
-/** Whatever is taken for a page does nothing; the pages have a policy of their own. */
+/** Policy for answers that are not pages: if a browser displays one, it can load and run nothing. Pages set their own policy. */
 const NO_PAGE = { 'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'" } as const;
 
-/** The whole gateway as a function from request to answer. It opens no port, so that tests can call it in process. */
+/** The whole gateway as a function from request to answer. It opens no port, so that tests can call it within the process. */
 export function createGateway(dependencies: Dependencies): Gateway {
   const cors = createCors(dependencies.config.CORS_ORIGINS);
   const clientLimits = createClientLimits({ now: dependencies.now, limit: dependencies.bounds.requestsOfClient });
@@ -40,7 +40,7 @@ export function createGateway(dependencies: Dependencies): Gateway {
     try {
       const answer = await dispatch(exchange);
       const bytes = bytesOf(answer.body);
-      return { ...answer, bytes, onClose: unread.hold(exchange.keyId, bytes ?? 0) };
+      return { ...answer, bytes, onClose: unread.count(exchange.keyId, bytes ?? 0) };
     } catch (error) {
       exchange.onRefusal(error, exchange.operation);
       return answerError(toDomainError(error, exchange.log), exchange);
@@ -52,7 +52,7 @@ export function createGateway(dependencies: Dependencies): Gateway {
     const exchange = new Exchange(request, dependencies, span);
     const answer = limitRefusals(await answerOrRefuse(exchange), exchange, clientLimits);
     const { status, body, bytes, onClose } = answer;
-    // Credentials that are refused for their number are not looked at again.
+    // A 429 for too many refused credentials is not recorded again.
     if (exchange.refusals.size > 0 && status !== STATUS_OF.rateLimited) await recordRefusals(exchange);
     record(exchange, { status, seconds: (performance.now() - started) / 1000, span }, dependencies);
     const headers = headersOf(answer, exchange, cors);
@@ -91,7 +91,7 @@ interface End {
   readonly span: Span | undefined;
 }
 
-/** A client whose credentials were refused too often gets 429 in place of the next 401. Metrics are never refused for being asked often. */
+/** A client whose credentials were refused too often gets 429 instead of 401. `/metrics` is exempt. */
 function limitRefusals(answer: HttpAnswer, exchange: Exchange, clientLimits: ClientLimits): HttpAnswer {
   if (answer.status !== 401 || exchange.url.pathname === METRICS) return answer;
   const excess = clientLimits.count('unauthenticated', exchange.clientAddress);
@@ -110,7 +110,7 @@ function record(
   span?.rename(`${request.method} ${operation}`);
   span?.set({ 'http.response.status_code': status, 'gateway.request_id': requestId });
   if (status >= 500) span?.fail(String(status));
-  // Probes and files come often, and say nothing while they go well.
+  // Successful probes and files are frequent, so they are logged at debug level.
   const isQuiet = status < 400 && (QUIET.has(url.pathname) || operation === 'asset');
   log[isQuiet ? 'debug' : 'info'](
     {
@@ -123,7 +123,7 @@ function record(
       status,
       ms: Math.round(seconds * 1e6) / 1000,
       keyId,
-      // A caller whose key is used up is known by the key.
+      // A 429 with a known key needs no client address.
       ...((status === 401 || (status === 429 && keyId === undefined)) && { clientAddress: exchange.clientAddress }),
     },
     'request',
@@ -134,7 +134,7 @@ const METRICS = '/metrics';
 
 const QUIET: ReadonlySet<string> = new Set(['/health/live', '/health/ready', METRICS, '/favicon.ico']);
 
-/** An error in the form of who asks: a GraphQL client, a person at a page, or a REST client. */
+/** Answers an error in the format of the client: GraphQL, HTML, or REST. */
 function answerError(
   failure: DomainError,
   { request, url: { pathname }, api, operation, requestId }: Exchange,
@@ -145,14 +145,14 @@ function answerError(
 }
 
 /**
- * The bytes that an answer holds until it is read. Bytes are those of the pages, which all their readers share.
+ * The memory that an answer uses until the client has read it. Byte arrays are files of pages, which all answers share, so their size is undefined.
  * @throws DomainError `ANSWER_TOO_LARGE`
  */
 function bytesOf(body: HttpAnswer['body']): number | undefined {
   return typeof body === 'string' ? answerBytes(body) : undefined;
 }
 
-/** What is not sent is not made: a stream ends what it has begun. */
+/** Discards a body that is not sent, so that a stream can release its resources. */
 function discard(body: HttpAnswer['body']): void {
   if (body instanceof ReadableStream) void body.cancel();
 }

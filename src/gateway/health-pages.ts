@@ -6,7 +6,7 @@ import { metricsPage, printMetrics } from './telemetry/metrics-page.ts';
 
 type Pages = Readonly<Record<string, (request: HttpRequest) => Promise<HttpAnswer>>>;
 
-/** Health and metrics by path, which gateways and workers answer alike. */
+/** Handlers for health and metrics by path. Gateways and workers both use them. */
 export function createHealthPages(dependencies: Dependencies): Pages {
   const { timing, metrics, config } = dependencies;
   const age = { maxAgeMs: timing.recentMs };

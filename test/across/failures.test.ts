@@ -26,7 +26,7 @@ describe('failures', () => {
       await broken.dependencies.sql.query('alter table event_definition rename to canary_table', []);
       const headers = { 'X-Request-Id': 'the-canary' };
       const rest = await send(broken, 'GET', DEFINITIONS, { key: issued.key, headers });
-      const message = 'internal error; the request id finds it in the log';
+      const message = 'internal error; quote the request id to the operator';
       expect({ status: rest.status, body: rest.body }).toEqual({
         status: 500,
         body: { ...eventsError(message, 'INTERNAL_ERROR', 'INTERNAL'), correlationId: 'the-canary' },
@@ -76,7 +76,7 @@ describe('failures', () => {
       expect(await statuses()).toEqual([200, 200, 200, 200]);
       await proxy.stop();
       expect(await statuses()).toEqual([503, 503, 503, 200]);
-      const message = 'the database cannot be reached at the moment; try again';
+      const message = 'the database is unreachable; try again';
       const answers = [
         await send(behind, 'POST', '/v1/organizations', { key, headers }),
         await send(behind, 'GET', DEFINITIONS, { key, headers }),

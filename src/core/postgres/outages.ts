@@ -91,7 +91,7 @@ async function ask(pool: Pool): Promise<string | undefined> {
       query_timeout: pool.options.connectionTimeoutMillis,
     } as QueryConfig);
     if (rows[0]?.isStandby === true) return 'the server is a standby';
-    return rows[0]?.isReadOnly === true ? 'the database takes no writes (default_transaction_read_only)' : undefined;
+    return rows[0]?.isReadOnly === true ? 'the database accepts no writes (default_transaction_read_only)' : undefined;
   } catch (error) {
     // A database that refuses a connection with a message, for example because it has too many, is not away.
     return databaseTrouble(error) === 'busy' ? undefined : sentenceOf(error);

@@ -11,12 +11,12 @@ const InvitationSchema = defineEntity({
   properties: {
     id: p.uuid().$type<InvitationId>().primary(),
     organization: () => p.manyToOne(Organization).deleteRule('cascade'),
-    /** Lower-cased, as that of a user. */
+    /** In lower case, like the e-mail address of a user. */
     email: p.text(),
     role: p.enum(ROLES),
-    /** SHA-256 of the token; the token itself is never stored. */
+    /** SHA-256 of the token. The token itself is never stored. */
     hash: p.blob(),
-    /** Null once their account is deleted. */
+    /** Null when the account is deleted. */
     inviter: () => p.manyToOne(User).nullable().deleteRule('set null'),
     createdAt: p.datetime(),
     expiresAt: p.datetime(),
@@ -33,7 +33,7 @@ const InvitationSchema = defineEntity({
   ],
 });
 
-/** An invitation to join an organization, for one e-mail address. Its row is deleted when it is accepted, revoked or replaced. */
+/** An invitation of an e-mail address to an organization. The row is deleted when the invitation is accepted, revoked or replaced. */
 export class Invitation extends InvitationSchema.class {}
 InvitationSchema.setClass(Invitation);
 

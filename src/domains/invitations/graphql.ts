@@ -29,19 +29,19 @@ import { type InvitationOrderField, type InvitationRow, invitationRow } from './
 
 const InvitationType = nodeType<InvitationRow>('OrganizationInvitation', {
   description:
-    'An open invitation to join an organization: neither accepted nor revoked nor expired, and made by somebody who still administers the organization. Seen by its administrators.',
+    'An open invitation to join an organization. It is not accepted, revoked or expired, and its inviter is still an administrator. Only administrators of the organization can see it.',
   keyOf: ({ id }) => id,
   load: (context, keys, selected) => readInvitations(context, uuidsOf(keys), selected),
   fields: (t) => ({
-    databaseId: t.expose('id', { type: 'UUID', description: 'The id without its type.' }),
+    databaseId: t.expose('id', { type: 'UUID', description: 'The id of the invitation in the database.' }),
     email: t.exposeString('email', {
-      description: 'The e-mail address that was invited, in lower case. Whoever accepts has this address.',
+      description: 'The invited e-mail address, in lower case. Only a user with this address can accept.',
     }),
-    role: t.expose('role', { type: RoleEnum, description: 'What they may do once they have accepted.' }),
+    role: t.expose('role', { type: RoleEnum, description: 'Role of the new member.' }),
     invitedBy: t.field({
       type: UserType,
       nullable: true,
-      description: 'Who has invited them; null when they are no longer a member.',
+      description: 'The administrator who created the invitation. Null when that user is no longer a member.',
       extensions: { ...OWN_STATEMENT, ...needs<InvitationRow>('inviterId') },
       resolve: async ({ inviterId }, _, context, info) => {
         if (inviterId === null) return null;
@@ -53,35 +53,36 @@ const InvitationType = nodeType<InvitationRow>('OrganizationInvitation', {
     }),
     viewerCanRevoke: t.boolean({
       description:
-        'Whether the caller may revoke it: an administrator of the organization, with the scope `organizations.write`.',
+        'Whether the caller can revoke the invitation: true for administrators with the scope `organizations.write`.',
       extensions: needs<InvitationRow>('organizationId'),
       resolve: (invitation, _, { actor }) => mayRevoke(actor, invitation),
     }),
-    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was made.' }),
+    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When the invitation was created.' }),
     expiresAt: t.expose('expiresAt', {
       type: 'DateTime',
-      description: 'When its token stops working: 7 days after it was made.',
+      description: 'When the invitation expires: 7 days after it was created.',
     }),
   }),
 });
 
 const FilterInput = builder.inputType('OrganizationInvitationFilter', {
-  description: 'Which invitations to list. All given conditions must be met; an empty list matches nothing.',
+  description:
+    'Conditions on invitations. An invitation is listed when it meets all of them. A condition with an empty list matches nothing.',
   validate: invitationFilter,
   fields: (t) => ({
-    roles: t.field({ type: [RoleEnum], description: 'To one of these roles.' }),
+    roles: t.field({ type: [RoleEnum], description: 'Invitations with any of these roles, at most 100.' }),
     search: t.string({
       description:
-        'The e-mail address contains this text of at most 254 characters. Case is ignored; `%` and `_` are plain.',
+        'Invitations whose e-mail address contains this text of at most 254 characters. Case is ignored; there are no wildcards.',
     }),
-    createdFrom: t.field({ type: 'DateTime', description: 'Made at this moment or after it.' }),
-    createdBefore: t.field({ type: 'DateTime', description: 'Made before this moment.' }),
+    createdFrom: t.field({ type: 'DateTime', description: 'Invitations created at this time or later.' }),
+    createdBefore: t.field({ type: 'DateTime', description: 'Invitations created before this time.' }),
   }),
 });
 
 const INVITATION_ORDER = orderType<InvitationOrderField>('OrganizationInvitation', {
   of: 'invitations',
-  fields: { CREATED_AT: 'When the invitation was made.', EMAIL: 'The e-mail address.' },
+  fields: { CREATED_AT: 'When the invitation was created.', EMAIL: 'The e-mail address.' },
   otherwise: { field: 'CREATED_AT', direction: 'DESC' },
 });
 
@@ -91,9 +92,12 @@ builder.objectField(OrganizationType, 'invitations', (t) =>
   t.connection(
     {
       type: InvitationType,
-      description: 'Its open invitations, newest first unless ordered otherwise; at most 100.',
+      description: 'Open invitations of the organization, newest first by default. An organization has at most 100.',
       args: {
-        filter: t.arg({ type: FilterInput, description: 'Which ones; all when absent.' }),
+        filter: t.arg({
+          type: FilterInput,
+          description: 'Conditions on the invitations. When absent, all open invitations are listed.',
+        }),
         orderBy: t.arg(INVITATION_ORDER.argument),
       },
       extensions: {
@@ -115,14 +119,14 @@ builder.objectField(OrganizationType, 'invitations', (t) =>
 mutation('inviteOrganizationMember', {
   access: inviteOrganizationMember.access,
   description:
-    'Invites an e-mail address to the organization that the request acts in. Nothing is sent: pass the token on. Whoever is invited already gets a new invitation, and the token of the earlier one stops working. An organization has at most 100 open invitations.',
+    'Invites an e-mail address to the organization that the request acts in. The gateway sends no e-mail, so you must pass on the token. A new invitation replaces an earlier one for the same address, whose token becomes invalid. An organization has at most 100 open invitations.',
   schema: inviteOrganizationMemberInput,
   input: (t) => ({
     email: t.string({
       required: true,
-      description: 'E-mail address of the person, at most 254 characters; compared without case.',
+      description: 'E-mail address of the person, at most 254 characters. Case is ignored.',
     }),
-    role: t.field({ type: RoleEnum, defaultValue: 'member', description: 'What they may do once they have accepted.' }),
+    role: t.field({ type: RoleEnum, defaultValue: 'member', description: 'Role of the new member.' }),
   }),
   errors: [ConflictError],
   run: async (context, input) => {
@@ -137,17 +141,17 @@ mutation('inviteOrganizationMember', {
     }),
     token: t.exposeString('token', {
       description:
-        'The token that the invited person accepts with: `wgi_…`, valid for 7 days. It is shown here and never again.',
+        'The token for accepting the invitation: `wgi_…`, valid for 7 days. It is shown only in this answer.',
     }),
   }),
 });
 
 mutation('revokeOrganizationInvitation', {
   access: revokeOrganizationInvitation.access,
-  description: 'Revokes an open invitation: its token stops working.',
+  description: 'Revokes an open invitation. Its token becomes invalid.',
   schema: revokeOrganizationInvitationInput,
   ids: { invitationId: 'OrganizationInvitation' },
-  input: (t) => ({ invitationId: t.id({ required: true, description: 'Either id of the invitation.' }) }),
+  input: (t) => ({ invitationId: t.id({ required: true, description: '`id` or `databaseId` of the invitation.' }) }),
   errors: [NotFoundError],
   run: revokeOrganizationInvitation,
   payload: (t) => ({
@@ -161,9 +165,11 @@ mutation('revokeOrganizationInvitation', {
 mutation('acceptOrganizationInvitation', {
   access: acceptOrganizationInvitation.access,
   description:
-    'Makes the caller a member of the organization that has invited their e-mail address, wherever the request acts. Used, expired, revoked and unknown tokens are not found; a token for another address is refused. People without an account accept by `POST /v1/invitations/accept`.',
+    'Makes the caller a member of the organization that invited their e-mail address. The request can act in any organization or none. Used, expired, revoked and unknown tokens give a `NotFoundError`, a token for another address a `ForbiddenError`. People without an account use `POST /v1/invitations/accept`.',
   schema: acceptOrganizationInvitationInput,
-  input: (t) => ({ token: t.string({ required: true, description: 'The token of the invitation: `wgi_…`.' }) }),
+  input: (t) => ({
+    token: t.string({ required: true, description: 'The token of the invitation, `wgi_…`; at most 255 characters.' }),
+  }),
   errors: [NotFoundError, ConflictError],
   run: async (context, input) => {
     const { organization, role } = await acceptOrganizationInvitation(context, input);
@@ -173,9 +179,9 @@ mutation('acceptOrganizationInvitation', {
     organization: t.field({
       type: OrganizationType,
       description:
-        'The organization that the caller is now a member of. An unbound key acts in it when `X-Organization-Id` names it.',
+        'The organization that the caller joined. To act in it, send an unbound key with the header `X-Organization-Id`, or a key that is bound to it.',
       resolve: ({ organization }) => organization,
     }),
-    role: t.expose('role', { type: RoleEnum, description: 'What the caller may do in it.' }),
+    role: t.expose('role', { type: RoleEnum, description: 'Role of the caller in the organization.' }),
   }),
 });

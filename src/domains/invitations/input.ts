@@ -4,19 +4,19 @@ import { createdBetween } from '../../core/moment-input.ts';
 import { ROLES } from '../../core/operation.ts';
 import { idSchema, optional, text, withDefault } from '../../core/validation.ts';
 
-/** An e-mail address is compared without case. */
+/** An e-mail address. Case is ignored. */
 const email = z
   .email('must be an e-mail address')
   .max(254)
   .transform((value) => value.toLowerCase());
 
-/** Text that is no token at all is answered like one that is not known. */
+/** Text that is not a token is accepted here, because it gets the same 404 as an unknown token. */
 const token = text({ min: 1, max: 255 });
 
 export const inviteOrganizationMemberInput = z.strictObject({ email, role: withDefault(z.enum(ROLES), 'member') });
 export type InviteOrganizationMemberInput = z.output<typeof inviteOrganizationMemberInput>;
 
-/** Conditions of a list of invitations, all of which must be met; each absent, null, or given. An empty list matches nothing. */
+/** Conditions on a list of invitations. All that are given must be met; null is the same as absent; an empty list matches nothing. */
 export const invitationFilter = z.strictObject({
   roles: z.array(z.enum(ROLES)).max(100).nullish(),
   search: text({ max: 254 }).nullish(),
@@ -30,6 +30,6 @@ export type RevokeOrganizationInvitationInput = z.output<typeof revokeOrganizati
 export const acceptOrganizationInvitationInput = z.strictObject({ token });
 export type AcceptOrganizationInvitationInput = z.output<typeof acceptOrganizationInvitationInput>;
 
-/** Likewise by somebody who has no account yet. */
+/** For a person who has no account yet. */
 export const acceptInvitationWithoutKeyInput = z.strictObject({ token, name: optional(text({ min: 1, max: 100 })) });
 export type AcceptInvitationWithoutKeyInput = z.output<typeof acceptInvitationWithoutKeyInput>;

@@ -40,21 +40,20 @@ import { generateInvitationToken, hashInvitationToken } from './token.ts';
 
 export { deleteExpiredInvitations, deleteInvitationsOf, deleteInvitationsTo } from './queries.ts';
 
-/** Open invitations of one organization. */
+/** Maximum number of open invitations of an organization. */
 export const MAX_OPEN_INVITATIONS = 100;
 const LIFETIME_MS = 7 * 86_400_000;
 
-/** A new invitation with its token, which is stored nowhere. */
+/** A new invitation with its token. The token is not stored. */
 export interface CreatedInvitation {
   readonly invitation: Invitation;
   readonly token: string;
 }
 
 /**
- * Invites an e-mail address to the acting organization, with a token that is shown once and valid for 7 days. Whoever is invited already gets a
- * new invitation, and the token of the earlier one stops working: an administrator who invites again has lost the token, or changed their mind
- * about the role.
- * @throws ConflictError when the address is that of a member, or the organization has as many open invitations as it may.
+ * Invites an e-mail address to the acting organization, with a token that is shown once and valid for 7 days. A new invitation replaces an
+ * earlier one for the same address, because the administrator may have lost the token or may want another role.
+ * @throws ConflictError when the address belongs to a member, or the organization has the maximum of open invitations.
  */
 export const inviteOrganizationMember = write(
   async (context, { email, role }: InviteOrganizationMemberInput): Promise<CreatedInvitation> => {
@@ -62,7 +61,7 @@ export const inviteOrganizationMember = write(
     const organization = requireOrganization(actor);
     await lockOrganization(em, organization.id);
     if (await isMember(em, organization.id, email))
-      throw new ConflictError('NAME_TAKEN', `${email} is a member of the organization already`, ['email']);
+      throw new ConflictError('NAME_TAKEN', `${email} is already a member of the organization`, ['email']);
     await em.nativeDelete(Invitation, { organization: organization.id, email });
     if ((await countInvitations(context, { organizationId: organization.id, filter: {} })) >= MAX_OPEN_INVITATIONS)
       throw new ConflictError(
@@ -94,7 +93,7 @@ function targetOf({ id }: { readonly id: string }, organizationId?: Organization
   return { type: 'OrganizationInvitation', id, organizationId };
 }
 
-/** Revokes an invitation: its token stops working. @throws NotFoundError when there is none, accepted and revoked ones included. */
+/** Revokes an invitation, whose token becomes invalid. @throws NotFoundError when it is unknown, accepted or already revoked. */
 export const revokeOrganizationInvitation = write(
   async ({ em, actor }, { invitationId }: RevokeOrganizationInvitationInput): Promise<{ id: string }> => {
     const organization = requireOrganization(actor);
@@ -106,7 +105,7 @@ export const revokeOrganizationInvitation = write(
   { access: MANAGE_INVITATIONS, operation: 'revokeOrganizationInvitation', target: (revoked) => targetOf(revoked) },
 );
 
-/** An invitation that was accepted: where its user is a member now, and as what. */
+/** The result of accepting an invitation: the organization and the role in it. */
 export interface AcceptedInvitation {
   readonly invitationId: InvitationId;
   readonly organization: Organization;
@@ -114,9 +113,9 @@ export interface AcceptedInvitation {
 }
 
 /**
- * Makes the caller a member of the organization that invited their e-mail address, wherever they act.
+ * Makes the caller a member of the organization that invited their e-mail address, whatever the acting organization is.
  * @throws NotFoundError when the token is unknown, used, expired or revoked; ForbiddenError when it is for another address; ConflictError when
- * they are a member already, or would own more organizations than a person may.
+ * the caller is already a member, or would own more than the maximum of organizations.
  */
 export const acceptOrganizationInvitation = write(
   async (context, { token }: AcceptOrganizationInvitationInput): Promise<AcceptedInvitation> => {
@@ -124,7 +123,7 @@ export const acceptOrganizationInvitation = write(
     const invitation = await takeInvitation(em, token, now());
     const user = await em.findOneOrFail(User, { id: actor.userId });
     if (user.email !== invitation.email)
-      throw new ForbiddenError('the invitation is for another e-mail address than that of your account');
+      throw new ForbiddenError('the invitation is for another e-mail address than the address of your account');
     if (invitation.role === 'admin') await requireRoomToOwn(em, user.id);
     return join(context, invitation, user);
   },
@@ -133,14 +132,14 @@ export const acceptOrganizationInvitation = write(
     operation: 'acceptOrganizationInvitation',
     target: ({ invitationId, organization }) => targetOf({ id: invitationId }, organization.id),
     conflicts: {
-      membership_pkey: () => new ConflictError('WRONG_STATE', 'you are a member of the organization already'),
+      membership_pkey: () => new ConflictError('WRONG_STATE', 'you are already a member of the organization'),
     },
   },
 );
 
 type OpenInvitation = NonNullable<Awaited<ReturnType<typeof openInvitationOf>>>;
 
-/** The invitation of a token, which serves once: of those who show it at once, and who revoke it, each finds what the one before has left. */
+/** Deletes and returns the open invitation of a token. A lock makes concurrent acceptances and revocations wait, so only one succeeds. */
 async function takeInvitation(em: EntityManager, token: string, at: Date): Promise<OpenInvitation> {
   const hash = hashInvitationToken(token);
   const organizationId = await organizationOfToken(em, hash);
@@ -162,9 +161,9 @@ async function join(
 }
 
 /**
- * Creates the account of the invited e-mail address, makes it a member, and issues its first key, which is unbound and has every scope: what
- * somebody does with an invitation who has no key yet. The audit log names them by that key.
- * @throws NotFoundError as `acceptOrganizationInvitation`; ConflictError when the address has an account already.
+ * Accepts an invitation without an API key: creates the account of the invited e-mail address, makes it a member, and issues its first key,
+ * which is unbound and has all scopes. The audit log entry refers to that key.
+ * @throws NotFoundError like `acceptOrganizationInvitation`; ConflictError when the address already has an account.
  */
 export async function acceptInvitationWithoutKey(
   {
@@ -199,13 +198,13 @@ const HAS_ACCOUNT = {
   user_account_email_unique: () =>
     new ConflictError(
       'WRONG_STATE',
-      'the invited e-mail address has an account; accept with its API key, by the GraphQL mutation acceptOrganizationInvitation',
+      'the invited e-mail address already has an account; accept with its API key and the GraphQL mutation acceptOrganizationInvitation',
     ),
 };
 
 /**
- * The open invitations of the organization that the caller administers.
- * @throws ValidationError (400) when another organization is asked for.
+ * Lists the open invitations of the acting organization.
+ * @throws ValidationError (400) when another organization is given.
  */
 export const listInvitations = guarded(
   READ_INVITATIONS,
@@ -223,7 +222,7 @@ export const listInvitations = guarded(
   },
 );
 
-/** Those of the ids that are open invitations of the organization that the caller administers. */
+/** The open invitations with these ids in the acting organization. */
 export const readInvitations = guarded(
   READ_INVITATIONS,
   (context: OperationContext, ids: readonly string[], selected?: Columns<InvitationRow>): Promise<InvitationRow[]> =>

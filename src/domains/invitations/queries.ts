@@ -15,14 +15,14 @@ type Aliased = Readable<Tables> & { i: Readable<Tables>['invitation'] };
 const db = queriesOn<Tables>();
 const tablesOf = (em: EntityManager) => em.getKysely<Readable<Tables>>();
 
-/** All of an invitation but its hash. Rows have the columns that were asked for; without a selection they have all of these. */
+/** An invitation without its hash. A row has the selected columns only; without a selection it has all of these. */
 export type InvitationRow = Omit<RowOf<Readable<InvitationTables>['invitation']>, 'hash'>;
 
 const SHOWN = INVITATION_COLUMNS.filter((name): name is keyof InvitationRow => name !== 'hash');
 const shown = (asked: Columns<InvitationRow>, ...always: (keyof InvitationRow)[]) =>
   columns('i', withColumns<InvitationRow>(asked, SHOWN, 'id', ...always));
 
-/** Whether an invitation can be accepted: it has not expired, and who made it still administers the organization. */
+/** Whether an invitation is open: it has not expired, and its inviter is still an administrator of the organization. */
 function isOpen(at: Date) {
   return (eb: ExpressionBuilder<Aliased, 'i'>) => {
     const inviter = eb
@@ -37,7 +37,7 @@ function isOpen(at: Date) {
 
 const openInvitations = (now: OperationContext['now']) => db.selectFrom('invitation as i').where(isOpen(now()));
 
-/** Those of the ids that are open invitations of the organization, in no particular order. */
+/** The open invitations with these ids in the organization, in any order. */
 export function findInvitations(
   { sql: reader, now }: OperationContext,
   organizationId: OrganizationId,
@@ -69,7 +69,7 @@ export interface InvitationList {
   readonly order: Order<InvitationOrderField>;
 }
 
-/** Those of the open invitations that fit. Unlike LIKE, strpos knows no wildcards. */
+/** The open invitations that meet the filter. strpos has no wildcards, unlike LIKE. */
 function invitationsThat(
   now: OperationContext['now'],
   { organizationId, filter }: Pick<InvitationList, 'organizationId' | 'filter'>,
@@ -83,7 +83,7 @@ function invitationsThat(
   return found;
 }
 
-/** The open invitations of an organization. */
+/** A page of the open invitations of an organization. */
 export async function pageOfInvitations(
   { sql: reader, now }: OperationContext,
   list: InvitationList,
@@ -104,7 +104,7 @@ export async function countInvitations(
   return row?.count ?? 0;
 }
 
-/** The organization that a token invites to, whether the invitation is open or not. */
+/** The organization of the invitation with this token, whether it is open or not. */
 export async function organizationOfToken(em: EntityManager, hash: Buffer): Promise<string | undefined> {
   const row = await tablesOf(em)
     .selectFrom('invitation')
@@ -114,7 +114,7 @@ export async function organizationOfToken(em: EntityManager, hash: Buffer): Prom
   return row?.id;
 }
 
-/** The open invitation of a token, with the organization locked, so that nobody takes it away meanwhile. */
+/** The open invitation with this token. The caller has locked the organization, so that it cannot be deleted concurrently. */
 export async function openInvitationOf(
   em: EntityManager,
   hash: Buffer,
@@ -128,7 +128,7 @@ export async function openInvitationOf(
     .executeTakeFirst();
 }
 
-/** Whether somebody with this e-mail address is a member of the organization. */
+/** Whether a user with this e-mail address is a member of the organization. */
 export async function isMember(em: EntityManager, organizationId: OrganizationId, email: string): Promise<boolean> {
   const row = await tablesOf(em)
     .selectFrom('membership as m')
@@ -140,7 +140,7 @@ export async function isMember(em: EntityManager, organizationId: OrganizationId
   return row !== undefined;
 }
 
-/** Deletes a batch of the invitations that expired before. @returns how many. */
+/** Deletes a batch of the invitations that expired before `at`. @returns how many were deleted. */
 export async function deleteExpiredInvitations(em: EntityManager, at: Date, batch: number): Promise<number> {
   const tables = tablesOf(em);
   const expired = tables.selectFrom('invitation').select('id').where('expires_at', '<=', at.toISOString()).limit(batch);
@@ -148,7 +148,7 @@ export async function deleteExpiredInvitations(em: EntityManager, at: Date, batc
   return deleted.length;
 }
 
-/** Deletes the invitations of organizations that end. Part of the caller's transaction, which has locked them. */
+/** Deletes the invitations of organizations that are being deleted, in the caller's transaction, which has locked them. */
 export async function deleteInvitationsOf(
   em: EntityManager,
   organizationIds: readonly OrganizationId[],
@@ -157,13 +157,13 @@ export async function deleteInvitationsOf(
   await tablesOf(em).deleteFrom('invitation').where('organization_id', 'in', organizationIds).execute();
 }
 
-/** Deletes the invitations of a person whose account is being deleted, by their address. Part of the caller's transaction. */
+/** Deletes the invitations of the e-mail address of a user whose account is being deleted, in the caller's transaction. */
 export async function deleteInvitationsTo(em: EntityManager, userId: UserId): Promise<void> {
   const address = tablesOf(em).selectFrom('user_account').select('email').where('id', '=', userId);
   await tablesOf(em).deleteFrom('invitation').where('email', 'in', address).execute();
 }
 
-/** An invitation that was just written, as it will be read. */
+/** The row of an invitation that was just written. */
 export function invitationRow({ organization, inviter, ...properties }: Invitation): InvitationRow {
   return asRow({ ...properties, organizationId: organization.id, inviterId: inviter?.id }, SHOWN);
 }

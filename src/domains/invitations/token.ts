@@ -8,7 +8,7 @@ export function generateInvitationToken(): string {
   return PREFIX + randomBytes(RANDOM_BYTES).toString('base64url');
 }
 
-/** The SHA-256 of a token: what is stored and looked up. A token has too much entropy to need salt or stretching. */
+/** SHA-256 of a token, as it is stored and looked up. A random token needs no salt and no slow hash. */
 export function hashInvitationToken(token: string): Buffer {
   return createHash('sha256').update(token).digest();
 }

@@ -8,14 +8,14 @@ import { deleteOrganizationRow, lockOrganization } from '../organizations/operat
 import { deletionJobTopic } from '../user-deletions/operations.ts';
 import { deleteContentsOf, deleteRestOf, lockJob, purgeSessions } from '../user-deletions/deletion-operations.ts';
 
-/** Deletes a batch of what the gateway keeps for an organization beside the nouns. @returns how many rows. */
+/** Deletes a batch of rows of an organization that belong to the gateway and not to a domain. @returns how many were deleted. */
 type DeleteMore = (em: EntityManager, organizationId: OrganizationId, batch: number) => Promise<number>;
 
 const BATCH = 5_000;
 
 /**
- * Deletes an organization. It may end at any point and be run again, by two workers at once even: nobody has reached the organization since the
- * request, and everything is repeated until there is nothing left.
+ * Deletes an organization. The job can be interrupted at any point and run again, even by two workers at once: nobody can access the organization
+ * since the request, and every step is repeated until nothing is left.
  */
 export function organizationDeletionJob(deleteMore: DeleteMore): JobHandler {
   return jobHandler({
@@ -36,7 +36,7 @@ export function organizationDeletionJob(deleteMore: DeleteMore): JobHandler {
   });
 }
 
-/** Waits for the changes that former members had under way when it was asked for, so that nothing comes after what is deleted. */
+/** Waits for concurrent changes of former members, so that no rows are added after the deletion steps. */
 async function begin({ em, now, sql }: JobContext, id: string): Promise<string | undefined> {
   const job = await em.fork().transactional(async (transaction) => {
     const locked = await lockJob(transaction, id);
@@ -48,7 +48,7 @@ async function begin({ em, now, sql }: JobContext, id: string): Promise<string |
   return job?.organizationId ?? undefined;
 }
 
-/** Deletes the row of the organization, unless more was found. @returns whether the deletion is over. */
+/** Deletes the row of the organization, unless more rows were found. @returns whether the deletion is finished. */
 async function finish(
   context: JobContext,
   target: { readonly deletionJobId: DeletionJobId; readonly id: string },

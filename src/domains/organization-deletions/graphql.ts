@@ -13,29 +13,34 @@ import { mayDelete } from './policy.ts';
 import type { DeletionPreview } from './queries.ts';
 
 const PreviewType = builder.objectRef<DeletionPreview>('OrganizationDeletionPreview').implement({
-  description: 'What the deletion of an organization takes away, as it is now.',
+  description: 'What would be deleted together with an organization now.',
   fields: (t) => ({
-    memberCount: t.exposeInt('memberCount', { description: 'Members, whose accounts stay.' }),
+    memberCount: t.exposeInt('memberCount', { description: 'Number of members. Their accounts are not deleted.' }),
     sessionCount: t.exposeInt('sessionCount', { description: 'Sessions.' }),
-    sessionEventCount: t.expose('sessionEventCount', { type: 'BigInt', description: 'Events of these sessions.' }),
-    mcpServerCount: t.exposeInt('mcpServerCount', { description: 'MCP connections, shared and personal ones.' }),
-    eventDefinitionCount: t.exposeInt('eventDefinitionCount', {
-      description: 'Event definitions, which go with their occurrences.',
+    sessionEventCount: t.expose('sessionEventCount', {
+      type: 'BigInt',
+      description: 'Number of events of the sessions.',
     }),
-    apiKeyCount: t.exposeInt('apiKeyCount', { description: 'API keys that are bound to it and not revoked.' }),
+    mcpServerCount: t.exposeInt('mcpServerCount', { description: 'Number of shared and personal MCP connections.' }),
+    eventDefinitionCount: t.exposeInt('eventDefinitionCount', {
+      description: 'Number of event definitions. Their occurrences are deleted too.',
+    }),
+    apiKeyCount: t.exposeInt('apiKeyCount', {
+      description: 'Number of active API keys that are bound to the organization.',
+    }),
   }),
 });
 
 builder.objectFields(OrganizationType, (t) => ({
   viewerCanDelete: t.boolean({
     description:
-      'Whether the caller may delete it: an administrator with the scope `organizations.write`, in a request that acts in this organization.',
+      'Whether the caller can delete the organization: true for administrators with the scope `organizations.write`, in a request that acts in this organization.',
     extensions: needs<{ id: string }>('id'),
     resolve: ({ id }, _, { actor }) => mayDelete(actor, id),
   }),
   deletionPreview: t.field({
     type: PreviewType,
-    description: 'What its deletion would take away.',
+    description: 'What would be deleted together with the organization.',
     extensions: {
       ...OWN_STATEMENT,
       ...refusable(readDeletionPreview.access, { actingOrganization: true }),
@@ -48,14 +53,18 @@ builder.objectFields(OrganizationType, (t) => ({
 mutation('deleteOrganization', {
   access: deleteOrganization.access,
   description:
-    'Deletes the organization that the request acts in, with everything in it, which cannot be undone. Its keys, and the access of unbound keys, end before this is answered; a job then deletes what it holds. The accounts of its members stay.',
+    'Deletes the organization that the request acts in, with everything in it. This cannot be undone. Nobody can access the organization any more after the answer; a background job then deletes its records. The accounts of its members are not deleted.',
   schema: deleteOrganizationInput,
   ids: { organizationId: 'Organization' },
   input: (t) => ({
-    organizationId: t.id({ description: 'Either id of the organization, to be sure which one it is; may be absent.' }),
+    organizationId: t.id({
+      description:
+        '`id` or `databaseId` of the organization, as a safety check. When given, it must be the organization that the request acts in.',
+    }),
     confirmSlug: t.string({
       required: true,
-      description: 'The slug of the organization, typed again; its plain id where it has no slug.',
+      description:
+        'The slug of the organization as confirmation, or its `databaseId` when it has no slug; at most 100 characters.',
     }),
   }),
   errors: [NotFoundError],
@@ -63,12 +72,12 @@ mutation('deleteOrganization', {
   payload: (t) => ({
     deletionJob: t.field({
       type: DeletionJobType,
-      description: 'The job that deletes everything in the organization. `deletionJob` follows it.',
+      description: 'The job that deletes the records of the organization. Query `deletionJob` to follow it.',
       resolve: ({ deletionJob }) => deletionJob,
     }),
     deletedId: t.id({
       nullable: true,
-      description: 'Global id of the organization.',
+      description: 'Global id of the deleted organization.',
       resolve: ({ deletionJob: { organizationId } }) => organizationId && toGlobalId('Organization', organizationId),
     }),
   }),

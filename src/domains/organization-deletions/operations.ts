@@ -14,9 +14,9 @@ import { DELETE_ORGANIZATION } from './policy.ts';
 import { type DeletionPreview, findDeletionPreview } from './queries.ts';
 
 /**
- * Ends an organization at once for everybody, and queues the deletion of everything in it, which docs/deletion.md lists. Once it is answered,
- * no key reaches the organization and nothing is written in it. It cannot be called off.
- * @throws ValidationError when `confirmSlug` is not its slug; NotFoundError when another organization is named.
+ * Ends all access to an organization at once, and queues the deletion of everything in it, as listed in docs/deletion.md. After the answer no key
+ * can access the organization and nothing is written in it. The deletion cannot be canceled.
+ * @throws ValidationError when `confirmSlug` is not the slug; NotFoundError when another organization is given.
  */
 export const deleteOrganization = guarded(
   DELETE_ORGANIZATION,
@@ -56,15 +56,15 @@ const begin = write(
   {
     access: DELETE_ORGANIZATION,
     operation: 'deleteOrganization',
-    // Its own log goes with it.
+    // The audit log of the organization is deleted too, so this entry belongs to no organization.
     target: ({ job }) => ({ type: 'Organization', id: job.organizationId ?? null, organizationId: null }),
     endsRightsOf: ({ memberIds }) => memberIds,
   },
 );
 
 /**
- * What the deletion of the organization that the caller administers would take away.
- * @throws ValidationError (400) when another organization is asked for.
+ * What would be deleted together with the acting organization.
+ * @throws ValidationError (400) when another organization is given.
  */
 export const readDeletionPreview = guarded(
   DELETE_ORGANIZATION,

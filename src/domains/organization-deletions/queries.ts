@@ -18,18 +18,18 @@ type Tables = OrganizationTables &
 
 const db = queriesOn<Tables>();
 
-/** What an organization contains, and its deletion deletes. */
+/** Numbers of the records that would be deleted together with an organization. */
 export interface DeletionPreview {
   readonly memberCount: number;
   readonly sessionCount: number;
-  /** A whole number as text, since it can exceed the Int of GraphQL. */
+  /** An integer as text, because it can exceed the Int of GraphQL. */
   readonly sessionEventCount: string;
   readonly mcpServerCount: number;
   readonly eventDefinitionCount: number;
   readonly apiKeyCount: number;
 }
 
-/** What the organization contains, in one statement. */
+/** Counts the records of an organization with one statement. */
 export async function findDeletionPreview(
   { sql: reader }: Pick<OperationContext, 'sql'>,
   organizationId: OrganizationId,
@@ -67,7 +67,7 @@ function numberOf<Table extends keyof Tables>(rows: SelectQueryBuilder<Readable<
     .$notNull();
 }
 
-/** Without reading the events: those of a session have every id from that of its oldest event to its last id. */
+/** Counts events without reading them all: the ids of a session have no gaps from its oldest event to its last id. */
 function numberOfEvents(organizationId: OrganizationId) {
   return db
     .selectFrom('session_stream as t')

@@ -10,13 +10,13 @@ const OrganizationSchema = defineEntity({
   tableName: 'organization',
   properties: {
     id: p.uuid().$type<OrganizationId>().primary(),
-    /** Counts organizations; part of fully qualified event names (`pe<number>_<name>`). */
+    /** Number of the organization, which is part of fully qualified event names (`pe<number>_<name>`). */
     number: p.integer().generated('identity').$type<Opt<number>>(),
     name: p.text(),
     slug: p.text().nullable(),
     logoUrl: p.text().nullable(),
     subscriptions: p.json<Subscriptions>(),
-    /** Counts among those that a person owns; null once that account is deleted. Never shown. */
+    /** The creator, for the maximum of organizations that a person owns; null when that account is deleted. Clients cannot read it. */
     creator: () => p.manyToOne(User).nullable().deleteRule('set null'),
     createdAt: p.datetime(),
     updatedAt: p.datetime(),
@@ -28,7 +28,7 @@ const OrganizationSchema = defineEntity({
   indexes: [{ name: 'organization_creator_index', properties: ['creator'] }],
 });
 
-/** A tenant: every other record belongs to one. */
+/** A tenant, to which all its other records belong. */
 export class Organization extends OrganizationSchema.class {
   update(changes: { name?: string; logoUrl?: string | null }, at: Date): void {
     if (changes.name !== undefined) this.name = changes.name;
@@ -50,7 +50,7 @@ const MembershipSchema = defineEntity({
   indexes: [{ name: 'membership_user_index', properties: ['user'] }],
 });
 
-/** A user's place in an organization. */
+/** The membership of a user in an organization. */
 export class Membership extends MembershipSchema.class {}
 MembershipSchema.setClass(Membership);
 

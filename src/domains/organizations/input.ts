@@ -16,13 +16,16 @@ const slug = z
   .string()
   .min(1, 'must not be empty')
   .max(SLUG_MAX_LENGTH)
-  .regex(/^(?:[a-z0-9]+(?:-[a-z0-9]+)*)?$/, 'must be lowercase letters and digits in groups joined by single hyphens');
+  .regex(
+    /^(?:[a-z0-9]+(?:-[a-z0-9]+)*)?$/,
+    'must be lowercase letters and digits in groups separated by single hyphens',
+  );
 
 const logoUrl = httpUri({ max: 2048 });
 
 export const createOrganizationInput = z.strictObject({ name, slug: optional(slug) });
 
-/** Likewise, with a key for it. REST's answer has no place for one: there the key is created apart. */
+/** With `createApiKey`, which only GraphQL accepts: the documented REST answer has no field for a key. */
 export const createOrganizationWithKeyInput = createOrganizationInput.extend({
   createApiKey: withDefault(z.boolean(), false),
 });
@@ -30,26 +33,26 @@ export type CreateOrganizationInput = z.output<typeof createOrganizationInput> &
 
 export const listOrganizationsInput = z.strictObject(listInput);
 
-/** One organization: by its id or by its slug, not by both. */
+/** Exactly one of `id` and `slug` identifies the organization. */
 export const organizationReference = z
   .strictObject({ id: optional(z.uuid()), slug: optional(text({ min: 1, max: SLUG_MAX_LENGTH })) })
   .refine((given) => (given.id === undefined) !== (given.slug === undefined), {
     path: ['id'],
-    ...rule('CONFLICTING', 'give either id or slug'),
+    ...rule('CONFLICTING', 'give either id or slug, not both'),
   });
 export type OrganizationReference = z.output<typeof organizationReference>;
 
 const roles = z.array(z.enum(ROLES)).max(100).nullish();
 
-/** Conditions of a list of organizations, all of which must be met; each absent, null, or given. An empty list matches nothing. */
+/** Conditions on a list of organizations. All that are given must be met; null is the same as absent; an empty list matches nothing. */
 export const organizationFilter = z.strictObject({ roles, search: text({ max: 100 }).nullish(), ...createdBetween });
 export type OrganizationFilter = z.output<typeof organizationFilter>;
 
-/** Likewise of a list of members, who are created by joining. */
+/** Conditions on a list of members. `createdFrom` and `createdBefore` are about the time of joining. */
 export const memberFilter = z.strictObject({ roles, search: text({ max: 254 }).nullish(), ...createdBetween });
 export type MemberFilter = z.output<typeof memberFilter>;
 
-/** The acting organization, named or not. */
+/** The optional id must be the acting organization. */
 export const leaveOrganizationInput = z.strictObject({ organizationId: optional(idSchema<OrganizationId>()) });
 export type LeaveOrganizationInput = z.output<typeof leaveOrganizationInput>;
 

@@ -5,11 +5,11 @@ import { type Readable, anyOf } from '../../core/postgres/queries.ts';
 import { Organization, type OrganizationTables } from './entity.ts';
 import { lockOrganization } from './lock.ts';
 
-/** How the deletion of an account leaves organizations. Each part runs in the caller's transaction. */
+/** Parts of the deletion of accounts and organizations. Every function runs in the caller's transaction. */
 
 const tablesOf = (em: EntityManager) => em.getKysely<Readable<OrganizationTables>>();
 
-/** The organizations that have other members and this user as their only administrator; at most 10, by time of creation. */
+/** The organizations with other members in which this user is the only administrator; at most 10, by time of creation. */
 export function organizationsAdministeredBy(
   em: EntityManager,
   userId: UserId,
@@ -35,7 +35,7 @@ export function organizationsAdministeredBy(
     .execute();
 }
 
-/** Locks the user's organizations, in the order of their ids, so that two deletions do not wait for each other. */
+/** Locks the user's organizations in the order of their ids, so that concurrent deletions cannot deadlock. */
 export async function lockOrganizationsOf(em: EntityManager, userId: UserId): Promise<void> {
   const memberships = await tablesOf(em)
     .selectFrom('membership')
@@ -47,8 +47,8 @@ export async function lockOrganizationsOf(em: EntityManager, userId: UserId): Pr
 }
 
 /**
- * Ends the user's memberships.
- * @returns the organizations that have no member any more, and the others. Without a slug nobody can be added to the former by name either.
+ * Ends the user's memberships, and clears the slug of organizations that have no members left, so that nobody can be added to them.
+ * @returns the organizations without members, and the others.
  */
 export async function leaveOrganizations(
   em: EntityManager,
@@ -77,9 +77,8 @@ export async function leaveOrganizations(
 }
 
 /**
- * Ends all memberships of an organization, which from then on nobody reaches, by its slug or otherwise. It counts no longer among those that a
- * person owns.
- * @returns whose memberships these were.
+ * Ends all memberships of an organization and clears its slug and creator. Nobody can access it then, and nobody owns it.
+ * @returns the ids of the former members.
  */
 export async function emptyOrganization(em: EntityManager, organizationId: OrganizationId): Promise<string[]> {
   const db = tablesOf(em);
@@ -92,7 +91,7 @@ export async function emptyOrganization(em: EntityManager, organizationId: Organ
   return members.map(({ id }) => id);
 }
 
-/** Deletes an organization with all that refers to it by a foreign key that cascades. */
+/** Deletes an organization and all rows that refer to it by a cascading foreign key. */
 export async function deleteOrganizationRow(em: EntityManager, organizationId: OrganizationId): Promise<void> {
   await em.nativeDelete(Organization, { id: organizationId });
 }

@@ -4,8 +4,8 @@ import type { Readable } from '../../core/postgres/queries.ts';
 import type { OrganizationTables } from './entity.ts';
 
 /**
- * Locks the organization until the transaction ends: what may exist only so many times in it is created one after the other. `forDeletion` also
- * waits for those who refer to the organization, and keeps others from it.
+ * Locks the organization until the transaction ends, so that records with a maximum number are created one at a time. `forDeletion` also waits
+ * for transactions that insert rows referring to the organization, and blocks new ones.
  */
 export async function lockOrganization(
   em: EntityManager,
@@ -17,6 +17,6 @@ export async function lockOrganization(
     .selectFrom('organization')
     .select('id')
     .where('id', '=', organizationId);
-  // NO KEY: rows that merely refer to the organization may be inserted meanwhile.
+  // NO KEY UPDATE does not block inserts of rows that refer to the organization.
   await (forDeletion ? query.forUpdate() : query.forNoKeyUpdate()).execute();
 }

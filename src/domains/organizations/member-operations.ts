@@ -33,8 +33,8 @@ export interface MemberChange {
 }
 
 /**
- * @throws ConflictError when the organization would be left without an administrator, or the member would own more organizations than a person
- * may.
+ * Changes the role of a member.
+ * @throws ConflictError when the organization would have no administrator, or the member would own more than the maximum of organizations.
  */
 export const changeOrganizationMemberRole = write(
   async ({ em, actor }, { userId, role }: ChangeOrganizationMemberRoleInput): Promise<MemberChange> => {
@@ -53,8 +53,8 @@ export const changeOrganizationMemberRole = write(
 );
 
 /**
- * Ends a membership; the member's keys of the organization are revoked with it.
- * @throws ConflictError when the organization would be left without an admin.
+ * Removes a member and revokes their keys of the organization.
+ * @throws ConflictError when the organization would have no administrator.
  */
 export const removeOrganizationMember = guarded(
   ADMINISTER_ORGANIZATION,
@@ -82,7 +82,7 @@ const removeMember = write(
 );
 
 /**
- * Ends the caller's own membership, with their keys of the organization.
+ * Ends the caller's own membership and revokes their keys of the organization.
  * @throws ConflictError for the last administrator.
  */
 export const leaveOrganization = guarded(
@@ -110,7 +110,7 @@ const leave = write(
   },
 );
 
-/** Those of the users who are members of the organization, which is the one that the caller acts in; nobody of another one. */
+/** The users with these ids who are members of the acting organization. */
 export const readMembers = guarded(
   READ_MEMBERS,
   (context: OperationContext, userIds: readonly UserId[], selected?: Columns<MemberRow>): Promise<MemberRow[]> =>
@@ -118,8 +118,8 @@ export const readMembers = guarded(
 );
 
 /**
- * The members of the organization that the caller acts in.
- * @throws ValidationError (400) when another organization is asked for.
+ * Lists the members of the acting organization.
+ * @throws ValidationError (400) when another organization is given.
  */
 export const listMembers = guarded(
   READ_MEMBERS,
@@ -137,7 +137,7 @@ export const listMembers = guarded(
   },
 );
 
-/** Makes the user a member, whoever asks; a role that is given replaces that of an earlier membership. Part of the caller's transaction. */
+/** Makes the user a member, in the caller's transaction and without checking rights. A given role replaces that of an existing membership. */
 export async function ensureMember(
   em: EntityManager,
   { organization, user }: { organization: Organization; user: User },
@@ -156,7 +156,7 @@ function memberOf({ user }: MemberChange): AuditTarget {
 async function lockMember(em: EntityManager, actor: OperationContext['actor'], userId: UserId) {
   const organization = requireOrganization(actor);
   await lockOrganization(em, organization.id);
-  // Waits for those who create a key in its name.
+  // Waits for transactions that create a key of this membership.
   const membership = await em.findOne(
     Membership,
     { organization: organization.id, user: userId },
@@ -173,6 +173,6 @@ async function refuseLastAdmin(em: EntityManager, membership: Membership): Promi
   if (admins === 1)
     throw new ConflictError(
       'LAST_ADMINISTRATOR',
-      'the organization must keep at least one admin; make another member an admin first, or delete the organization',
+      'the organization must have at least one administrator; make another member an administrator first, or delete the organization',
     );
 }

@@ -3,12 +3,12 @@ import { revokeKeysOfMember } from '../api-keys/operations.ts';
 import { deleteConnections } from '../mcp-connections/operations.ts';
 import type { Membership } from './entity.ts';
 
-const CONNECTIONS_AT_ONCE = 100;
+const CONNECTION_BATCH = 100;
 
 /**
- * Ends a membership with what hangs on it: the member's keys of the organization, and their personal MCP connections, whose tokens are revoked
- * by a job. Part of the caller's transaction, which has locked the membership for update.
- * @returns the keys that reach less than before, so that what still runs with them ends.
+ * Ends a membership, revokes the member's keys of the organization, and deletes their personal MCP connections, whose tokens a job revokes. Part
+ * of the caller's transaction, which has locked the membership.
+ * @returns the ids of the keys that lost rights, so that their running requests can be ended.
  */
 export async function endMembership(
   context: Pick<WorkContext, 'em' | 'secrets' | 'now' | 'newId'>,
@@ -20,7 +20,7 @@ export async function endMembership(
   em.remove(membership);
   const keyIds = await revokeKeysOfMember(em, { organizationId, userId }, now());
   let deleted: readonly string[];
-  do deleted = await deleteConnections(context, { organizationId, personalOf: userId }, CONNECTIONS_AT_ONCE);
-  while (deleted.length === CONNECTIONS_AT_ONCE);
+  do deleted = await deleteConnections(context, { organizationId, personalOf: userId }, CONNECTION_BATCH);
+  while (deleted.length === CONNECTION_BATCH);
   return keyIds;
 }

@@ -33,19 +33,19 @@ export {
 export { lockOrganization } from './lock.ts';
 export { requireRoomToOwn } from './ownership.ts';
 
-/** Any constant will do: organizations are created one after the other, so that a generated slug that is free is still free at the insert. */
+/** Key of the advisory lock (any constant): organizations are created one at a time, so that a generated slug is still free at the insert. */
 const SLUG_LOCK = 2_207_831_554;
 
 export interface CreatedOrganization {
   readonly organization: Organization;
-  /** Bound to it, where one was asked for. */
+  /** The key that is bound to the new organization; undefined unless it was requested. */
   readonly created: CreatedApiKey | undefined;
 }
 
 /**
- * Creates an organization and makes the caller its administrator. Without a slug one is made from the name, with a number when taken. With
- * `createApiKey` it has a key from the start, which can do what the calling one can and expires with it, wherever that one is bound.
- * @throws ConflictError when the given slug is taken, or the caller owns as many organizations as they may.
+ * Creates an organization and makes the caller its administrator. Without a slug, one is generated from the name, with a number when it is taken.
+ * `createApiKey` also creates a key with the scopes and the expiry of the calling key.
+ * @throws ConflictError when the given slug is taken, or the caller owns the maximum of organizations.
  */
 export const createOrganization = write(
   async (context, input: CreateOrganizationInput): Promise<CreatedOrganization> => {
@@ -79,7 +79,7 @@ export const createOrganization = write(
         new ConflictError(
           'NAME_TAKEN',
           slug === undefined
-            ? 'the one made from the name was taken at the same moment; try again'
+            ? 'another organization just took the generated slug; try again'
             : `${slug} is taken by another organization; choose another slug`,
           ['slug'],
         ),
@@ -90,7 +90,7 @@ export const createOrganization = write(
 async function issueFirstKey(context: OperationContext, { id, name }: Organization): Promise<CreatedApiKey> {
   const { em, actor } = context;
   const key = { userId: actor.userId, organizationId: id, name: `First key of ${name}`.slice(0, 100) };
-  // The organization is there before what refers to it.
+  // The organization must be inserted before the rows that refer to it.
   await em.flush();
   const created = await issueApiKeyLike(context, key);
   const target = { type: 'ApiKey', id: created.apiKey.id, organizationId: id };
@@ -98,7 +98,7 @@ async function issueFirstKey(context: OperationContext, { id, name }: Organizati
   return created;
 }
 
-/** The entry belongs to the organization that was made or changed. */
+/** The audit log entry belongs to the organization that was created or changed. */
 function targetOf({ id }: Organization): AuditTarget {
   return { type: 'Organization', id, organizationId: id };
 }
@@ -115,7 +115,7 @@ async function generateSlug(em: EntityManager, name: string): Promise<string | n
   return firstFreeSlug(base, new Set(rows.flatMap(({ slug }) => slug ?? [])));
 }
 
-/** The organization with this slug, which is new when there is none. Part of the caller's transaction. */
+/** Finds the organization with this slug, or creates it, in the caller's transaction. */
 export async function findOrCreateOrganization(
   {
     em,
@@ -147,8 +147,8 @@ export async function findOrCreateOrganization(
 }
 
 /**
- * Changes name and logo of the caller's organization. An id of another organization is not found.
- * @throws ConflictError when it was changed since `expectedUpdatedAt`.
+ * Changes the name and the logo of the acting organization.
+ * @throws NotFoundError for the id of another organization; ConflictError when the organization was changed since `expectedUpdatedAt`.
  */
 export const updateOrganization = write(
   async ({ em, actor, now }, { organizationId, expectedUpdatedAt, ...changes }: UpdateOrganizationInput) => {
@@ -165,7 +165,7 @@ export const updateOrganization = write(
   { access: ADMINISTER_ORGANIZATION, operation: 'updateOrganization', target: targetOf },
 );
 
-/** Those of the ids that are organizations of the caller; a key that belongs to one organization sees that one alone. */
+/** The organizations with these ids that the caller is a member of. A bound key sees only its own organization. */
 export function readOrganizations(
   context: OperationContext,
   ids: readonly OrganizationId[],
@@ -174,7 +174,7 @@ export function readOrganizations(
   return findOrganizations(context, ids, selected);
 }
 
-/** One organization of the caller, by its id or its slug; undefined for a foreign and for an unknown one alike. */
+/** One organization of the caller, by id or slug; undefined when it does not exist or the caller is not a member. */
 export async function readOrganization(
   context: OperationContext,
   { id, slug }: OrganizationReference,
@@ -184,7 +184,7 @@ export async function readOrganization(
   return slug === undefined ? undefined : findOrganizationBySlug(context, slug, selected);
 }
 
-/** The organization that the caller acts in. It is read only for what the lookup of the key has not found already. */
+/** The acting organization. It is read only when columns are selected that the lookup of the API key has not read already. */
 export async function readActingOrganization(
   context: OperationContext,
   selected?: Columns<OrganizationRow>,
@@ -197,7 +197,7 @@ export async function readActingOrganization(
   );
 }
 
-/** The organizations of the caller. */
+/** Lists the organizations of the caller. */
 export const listOrganizations = guarded(
   ANYBODY,
   async (

@@ -5,7 +5,7 @@ import type { WorkContext } from '../../core/operation.ts';
 import { Organization } from './entity.ts';
 
 /**
- * Sets the level of one family of subscriptions of an organization, for the operator of the gateway. The other families stay as they are.
+ * Sets the subscription level of an organization for one product family, for the operator of the gateway. Other families do not change.
  * @throws NotFoundError when no organization has the slug.
  */
 export async function setSubscription(

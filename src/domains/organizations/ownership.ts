@@ -6,12 +6,12 @@ import { lockName } from '../../core/postgres/advisory-lock.ts';
 import type { Readable } from '../../core/postgres/queries.ts';
 import type { OrganizationTables } from './entity.ts';
 
-/** Organizations that a person may own: those that they have created, and those that they administer. */
+/** Maximum number of organizations that a person owns, which are those that they created or administer. */
 export const MAX_OWNED_ORGANIZATIONS = 20;
 
 /**
- * Checks that a person may own one more organization, and locks their count until the transaction ends.
- * @throws ConflictError when they own as many as they may.
+ * Checks that a person can own one more organization, and locks the count until the transaction ends.
+ * @throws ConflictError when they own the maximum.
  */
 export async function requireRoomToOwn(em: EntityManager, userId: UserId): Promise<void> {
   await lockName(em, `owned organizations of ${userId}`);
@@ -31,6 +31,6 @@ export async function requireRoomToOwn(em: EntityManager, userId: UserId): Promi
   if (owned.length < MAX_OWNED_ORGANIZATIONS) return;
   throw new ConflictError(
     'LIMIT_REACHED',
-    `a person owns at most ${MAX_OWNED_ORGANIZATIONS} organizations, as their creator or an administrator; delete one first, or hand one on`,
+    `a person can own at most ${MAX_OWNED_ORGANIZATIONS} organizations, as creator or administrator; delete one first, or leave one`,
   );
 }

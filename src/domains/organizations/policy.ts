@@ -10,18 +10,18 @@ import {
 import type { Reach } from '../../core/postgres/reach.ts';
 import { READ_PEOPLE } from '../users/policy.ts';
 
-/** Creating an organization, which the caller need not act in one for. */
+/** No acting organization is required to create an organization. */
 export const CREATE_ORGANIZATIONS: Access = { scopes: ['organizations.write'], inOrganization: false };
 export const ADMINISTER_ORGANIZATION: Access = { scopes: ['organizations.write'], inOrganization: true, role: 'admin' };
 
-/** Leaving the acting organization. */
+/** Access for leaving the acting organization. */
 export const LEAVE_ORGANIZATION: Access = { scopes: ['organizations.write'], inOrganization: true };
-/** Seeing who is in the acting organization. */
+/** Access for reading the members of the acting organization. */
 export const READ_MEMBERS: Access = { ...READ_PEOPLE, inOrganization: true };
 
 /**
- * The acting organization, which an input may name as well.
- * @throws NotFoundError when it names another one, whose it may be.
+ * The acting organization. `named` is an optional id from the input.
+ * @throws NotFoundError when `named` is the id of another organization.
  */
 export function actingOrganization(actor: Actor, named: string | undefined): ActingOrganization {
   const organization = requireOrganization(actor);
@@ -29,7 +29,7 @@ export function actingOrganization(actor: Actor, named: string | undefined): Act
   return organization;
 }
 
-/** The memberships whose organizations the caller reaches: all of the user, but for a key that belongs to one organization that one alone. */
+/** The memberships whose organizations the caller can see: all of the user, but for a bound key only that of its organization. */
 export function reachedBy({
   userId,
   organization,
@@ -38,7 +38,7 @@ export function reachedBy({
   return { all: { userId, ...(isBound && organization && { organizationId: organization.id }) } };
 }
 
-/** Whether the caller may change an organization, its members and invitations: the one they act in, as an administrator. */
+/** Whether the caller can change an organization, its members and invitations: as an administrator who acts in it. */
 export function mayAdminister(actor: Actor, organizationId: OrganizationId): boolean {
   return hasAccess(actor, ADMINISTER_ORGANIZATION, organizationId);
 }

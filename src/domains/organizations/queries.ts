@@ -23,12 +23,12 @@ import { reachedBy } from './policy.ts';
 const db = queriesOn<OrganizationTables & UserTables>();
 type Tables = Readable<OrganizationTables>;
 
-/** All of an organization but its creator. Rows have the columns that were asked for; without a selection they have all of these. */
+/** An organization without its creator. A row has the selected columns only; without a selection it has all of these. */
 export type OrganizationRow = Omit<RowOf<Tables['organization']>, 'creatorId'>;
 
 const SHOWN = ORGANIZATION_COLUMNS.filter((name): name is keyof OrganizationRow => name !== 'creatorId');
 
-/** A membership, and of the user what may be shown beside it. */
+/** A membership with the columns of its user that clients can read. */
 export interface MemberRow
   extends
     Pick<RowOf<Tables['membership']>, 'organizationId' | 'userId' | 'role' | 'createdAt'>,
@@ -43,7 +43,7 @@ const reached = (actor: OperationContext['actor']) =>
     .innerJoin('membership as m', 'm.organization_id', 'o.id')
     .where(within(reachedBy(actor), 'm'));
 
-/** Those of the ids that are organizations of the caller, in no particular order. */
+/** The organizations with these ids that the caller can see, in any order. */
 export async function findOrganizations(
   { actor, sql: reader }: OperationContext,
   ids: readonly OrganizationId[],
@@ -56,7 +56,7 @@ export async function findOrganizations(
   );
 }
 
-/** The organization of the caller with this slug. */
+/** The organization with this slug, if the caller can see it. */
 export async function findOrganizationBySlug(
   { actor, sql: reader }: OperationContext,
   slug: string,
@@ -82,7 +82,7 @@ export interface OrganizationList {
   readonly order: Order<OrganizationOrderField>;
 }
 
-/** Those of the caller's organizations that fit. Unlike LIKE, strpos knows no wildcards. */
+/** The caller's organizations that meet the filter. strpos has no wildcards, unlike LIKE. */
 function organizationsThat(
   actor: OperationContext['actor'],
   { roles, search, createdFrom, createdBefore }: OrganizationFilter,
@@ -96,7 +96,7 @@ function organizationsThat(
   return found;
 }
 
-/** The organizations of the caller. */
+/** A page of the organizations of the caller. */
 export async function pageOfOrganizations(
   { actor, sql: reader }: OperationContext,
   { filter, order }: OrganizationList,
@@ -118,7 +118,7 @@ export async function countOrganizations(
   return row?.count ?? 0;
 }
 
-/** How many members each of the organizations has. */
+/** The number of members of each organization. */
 export function memberCountsOf({ sql: reader }: Pick<OperationContext, 'sql'>): LoadBatch<string, number> {
   return async (organizationIds) => {
     const rows = await reader.all(
@@ -133,8 +133,8 @@ export function memberCountsOf({ sql: reader }: Pick<OperationContext, 'sql'>): 
 }
 
 /**
- * The role of the caller in each of the organizations, whichever the key reaches: a bound key is shown the organization that it has just
- * created or joined.
+ * The role of the caller in each of the organizations. It is not limited to the organization of a bound key, because such a key can create or
+ * join another organization.
  */
 export function rolesOf({ actor, sql: reader }: OperationContext): LoadBatch<string, Role> {
   return async (organizationIds) => {
@@ -170,7 +170,7 @@ const MEMBER_COLUMNS = {
 } as const satisfies Record<keyof MemberRow, string>;
 const ALL_MEMBER_COLUMNS = keysOf(MEMBER_COLUMNS);
 
-/** Those of the users who are members of the organization, in no particular order. */
+/** The users with these ids who are members of the organization, in any order. */
 export function findMembers(
   { sql: reader }: OperationContext,
   organizationId: OrganizationId,
@@ -198,7 +198,7 @@ export interface MemberList {
   readonly order: Order<'JOINED_AT'>;
 }
 
-/** Those of the members who fit. Unlike LIKE, strpos knows no wildcards. */
+/** The members who meet the filter. strpos has no wildcards, unlike LIKE. */
 function membersThat({
   organizationId,
   filter: { roles, search, createdFrom, createdBefore },
@@ -220,7 +220,7 @@ export async function countMembers(
   return row?.count ?? 0;
 }
 
-/** The members of an organization. */
+/** A page of the members of an organization. */
 export async function pageOfMembers(
   { sql: reader }: OperationContext,
   list: MemberList,
@@ -233,12 +233,12 @@ export async function pageOfMembers(
   return plan.toPage(await reader.all(plan.apply(members)));
 }
 
-/** An organization that was just written, as it will be read. */
+/** The row of an organization that was just written. */
 export function organizationRow(organization: Organization): OrganizationRow {
   return asRow(organization, SHOWN);
 }
 
-/** Likewise a member. */
+/** The row of a member that was just written. */
 export function memberRow({ organization, user, role, createdAt }: Membership): MemberRow {
   const { id: userId, email, name, createdAt: userCreatedAt, updatedAt: userUpdatedAt } = user;
   return asRow(

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { OrganizationRow } from './operations.ts';
 
-/** An organization as the REST API answers it, also where other nouns answer one. */
+/** The JSON document of an organization. Other domain modules use it too. */
 export const organizationDocument = z
   .strictObject({
     id: z.uuid(),

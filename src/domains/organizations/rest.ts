@@ -12,9 +12,9 @@ export const organizationRoutes = [
     operationId: 'listOrganizations',
     access: listOrganizations.access,
     tag: 'Organizations',
-    summary: 'List the organizations that the key acts in.',
+    summary: 'List the organizations that the key can act in.',
     description:
-      "By time of creation: all of the user's for an unbound key, for a bound key its own. Their ids and slugs are what `X-Organization-Id` takes.",
+      'Sorted by time of creation. An unbound key lists all organizations of its user, a bound key only its own. `X-Organization-Id` accepts the ids and slugs.',
     input: listOrganizationsInput,
     output: listDocument(organizationDocument),
     status: 200,
@@ -36,9 +36,9 @@ export const organizationRoutes = [
     operationId: 'createOrganization',
     access: createOrganization.access,
     tag: 'Organizations',
-    summary: 'Create an organization; the caller becomes its administrator.',
+    summary: 'Create an organization with the caller as its administrator.',
     description:
-      'Without `slug` one is made from the name; a given slug that is taken is 409. A person owns at most 20 organizations. Needs the scope `organizations.write`.',
+      'Without `slug`, one is generated from the name. A given slug that is taken is 409. A person can own at most 20 organizations. Needs the scope `organizations.write`.',
     input: createOrganizationInput,
     output: organizationDocument,
     status: 201,

@@ -2,7 +2,7 @@ import { fold } from '../../core/text/fold.ts';
 import { firstFree } from '../../core/text/numbered-names.ts';
 import { SLUG_MAX_LENGTH } from './input.ts';
 
-/** `Ünïcode & Großhandel` → `unicode-grosshandel`; undefined when the name has neither letters nor digits. */
+/** Generates a slug: `Ünïcode & Großhandel` gives `unicode-grosshandel`. Undefined when the name has neither letters nor digits. */
 export function slugFromName(name: string): string | undefined {
   const slug = fold(name)
     .replace(/[^a-z0-9]+/g, '-')
@@ -12,7 +12,7 @@ export function slugFromName(name: string): string | undefined {
   return slug || undefined;
 }
 
-/** The first of `base`, `base-2`, `base-3`, … that is not taken, each within the bound. */
+/** The first of `base`, `base-2`, `base-3`, … that is not taken. A long base is shortened to make room for the number. */
 export function firstFreeSlug(base: string, taken: ReadonlySet<string>): string {
   return firstFree(base, taken, { separator: '-', maxLength: SLUG_MAX_LENGTH });
 }

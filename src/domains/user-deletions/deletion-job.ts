@@ -21,8 +21,8 @@ import { USER_STEPS } from './deletion-steps.ts';
 import { deletionJobTopic } from './topics.ts';
 
 /**
- * Deletes an account. It may end at any point and be run again, by two workers at once even: what is decided is decided in the transaction
- * that begins it, everything after that is repeated until there is nothing left, and the transaction that finds nothing left ends it.
+ * Deletes an account. The job can be interrupted at any point and run again, even by two workers at once. The first transaction makes all
+ * decisions. All later steps are repeated until nothing is left, and the transaction that finds nothing left finishes the job.
  */
 export const userDeletionJob = jobHandler({
   queue: 'user-deletion',
@@ -39,9 +39,10 @@ export const userDeletionJob = jobHandler({
 });
 
 /**
- * The point of no return, all at once: keys answer 401, the user has neither name nor memberships, and organizations without members are
- * noted. Before that the rule about only admins is checked again; broken, it fails the deletion, and nothing has changed.
- * @returns whether there is anything to do.
+ * Starts the deletion in one transaction, after which it cannot be undone: revokes the keys, clears the name, ends the memberships, and records
+ * organizations without members. The rule about the last administrator is checked again first. When it fails, so does the deletion, without
+ * changes.
+ * @returns whether there is anything to delete.
  */
 async function begin({ em, now, newId, notifier }: JobContext, id: string): Promise<boolean> {
   const revoked = await em.fork().transactional(async (transaction) => {
@@ -72,7 +73,7 @@ async function begin({ em, now, newId, notifier }: JobContext, id: string): Prom
   return revoked !== undefined;
 }
 
-/** Every step, each in as many transactions as it takes. */
+/** Runs all steps, each in as many transactions as it needs. */
 async function sweep(context: JobContext, deletionJobId: DeletionJobId): Promise<void> {
   const { em } = context;
   const { userId, emptiedOrganizations } = await em.fork().findOneOrFail(DeletionJob, { id: deletionJobId });
@@ -81,9 +82,9 @@ async function sweep(context: JobContext, deletionJobId: DeletionJobId): Promise
 }
 
 /**
- * Deletes the organizations and the user, unless something has come to be meanwhile by a request that was on its way: with their rows
- * locked nothing can refer to them any more, so what is found now is all there is.
- * @returns whether the deletion is over.
+ * Deletes the rows of the organizations and the user, unless concurrent requests have added records. The rows are locked, so that nothing can
+ * refer to them after the check.
+ * @returns whether the deletion is finished.
  */
 async function finish(context: JobContext, id: string): Promise<boolean> {
   const { em, now } = context;

@@ -6,37 +6,37 @@ import { sessionTopic } from '../sessions/operations.ts';
 import { BATCH, ORGANIZATION_STEPS, type Step, type StepContext, type Target } from './deletion-steps.ts';
 import { DeletedSession, DeletionJob } from './entity.ts';
 
-/** The parts of a deletion, whether of an account or of an organization. */
+/** Parts of the deletion of an account or an organization. */
 
 export function lockJob(em: EntityManager, id: string): Promise<DeletionJob | null> {
   return em.findOne(DeletionJob, { id }, { lockMode: LockMode.PESSIMISTIC_WRITE });
 }
 
-/** Repeats a step until it finds nothing, each time in a transaction. */
+/** Repeats a step until it finds nothing, each time in a new transaction. */
 export async function exhaust(context: JobContext, step: Step, target: Target): Promise<void> {
   const { em, signal, notifier } = context;
   for (;;) {
     signal.throwIfAborted();
     const ids = await em.fork().transactional((transaction) => step.run({ ...context, em: transaction }, target));
     if (ids.length === 0) return;
-    // Whoever follows a session learns that it is gone.
+    // Notifies live tails of the sessions that these are deleted.
     if (step.endsSessions) for (const id of ids) notifier.publish(sessionTopic(id));
   }
 }
 
-/** Deletes what belongs to an organization, in batches. The events of its sessions follow with `purgeSessions`. */
+/** Deletes the records of an organization in batches. `purgeSessions` deletes the events of its sessions. */
 export async function deleteContentsOf(context: JobContext, organization: Target): Promise<void> {
   for (const step of ORGANIZATION_STEPS) await exhaust(context, step, organization);
 }
 
-/** The same once more in the transaction that ends a deletion, which has locked the organization. @returns how much was found. */
+/** Runs all steps once more in the last transaction, which has locked the organization. @returns how many rows were found. */
 export async function deleteRestOf(context: StepContext, organization: Target): Promise<number> {
   let found = 0;
   for (const step of ORGANIZATION_STEPS) found += (await step.run(context, organization)).length;
   return found;
 }
 
-/** Deletes the events of the sessions that are gone, in batches. */
+/** Deletes the events of deleted sessions, in batches. */
 export async function purgeSessions({ em, signal }: JobContext, deletionJobId: DeletionJobId): Promise<void> {
   for (;;) {
     const sessions = await em.fork().find(DeletedSession, { deletionJob: deletionJobId }, { limit: 100 });

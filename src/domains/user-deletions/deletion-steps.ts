@@ -10,35 +10,34 @@ import type { WorkContext } from '../../core/operation.ts';
 import { DeletedSession } from './entity.ts';
 
 /**
- * What a deletion consists of; docs/deletion.md is the same as a table. Each step takes a batch of what there is, in the caller's
- * transaction, and returns which rows it found: it is repeated until it finds none, so it may be cut off at any point and run again.
- * A table that refers to users or organizations without a foreign key that cascades needs a step here; test/domains/user-deletions finds
- * those that were forgotten.
+ * The steps of a deletion, which docs/deletion.md lists as a table. Each step handles a batch of rows in the caller's transaction and returns
+ * their ids. It is repeated until it finds none, so it can be interrupted at any point and run again. A table that refers to users or
+ * organizations without a cascading foreign key needs a step here; test/domains/user-deletions finds missing steps.
  */
 
-/** Rows that a transaction changes, but for what hangs on them. */
+/** Batch size for rows without dependent rows. */
 export const BATCH = 5_000;
-/** Rows that have much hanging on them. */
+/** Batch size for rows with many dependent rows. */
 const SMALL_BATCH = 100;
 
 export interface Target {
   readonly deletionJobId: DeletionJobId;
-  /** The user, or the organization. */
+  /** The id of the user or the organization. */
   readonly id: string;
 }
 
-/** What a step works with: the transaction, and what keeps secrets. */
+/** What a step needs: the transaction, the secret store, the clock and the id generator. */
 export type StepContext = Pick<WorkContext, 'em' | 'secrets' | 'now' | 'newId'>;
 
 export interface Step {
   readonly name: string;
-  /** @returns the ids of the rows that it found. */
+  /** Handles one batch. @returns the ids of the rows that it found. */
   readonly run: (context: StepContext, target: Target) => Promise<readonly string[]>;
-  /** Whether what it finds are sessions, which somebody may follow. */
+  /** Whether the ids are those of sessions, whose live tails must be notified. */
   readonly endsSessions?: boolean;
 }
 
-/** What goes with the account, in organizations that stay. */
+/** Records of a user in organizations that stay. */
 export const USER_STEPS: readonly Step[] = [
   {
     name: 'private sessions',
@@ -52,11 +51,11 @@ export const USER_STEPS: readonly Step[] = [
   },
   { name: 'shared connections', run: ({ em }, { id }) => forgetConnectionOwner(em, id, BATCH) },
   { name: 'authorizations', run: ({ em }, { id }) => deleteAuthorizationsOf(em, id, BATCH) },
-  // Who has done something is known by their keys, which go with the account; this is what was done to them.
+  // Entries refer to their author by the API key, which is deleted with the account. This step handles entries about changes of the user.
   { name: 'audit entries', run: ({ em }, { id }) => forgetUserInEntries(em, id, BATCH) },
 ];
 
-/** What an organization contains that is too much for one transaction; the rest goes with its row. */
+/** Records of an organization that are too many for one transaction. All others are deleted by cascading foreign keys. */
 export const ORGANIZATION_STEPS: readonly Step[] = [
   {
     name: 'sessions',
@@ -70,7 +69,7 @@ export const ORGANIZATION_STEPS: readonly Step[] = [
   { name: 'audit entries', run: ({ em }, { id }) => deleteEntriesOf(em, id, BATCH) },
 ];
 
-/** Sessions vanish at once with all but their events, and are noted, so that the events follow. */
+/** Deletes sessions without their events, and records their ids, so that the events are deleted later in batches. */
 async function removeSessions(
   em: EntityManager,
   whose: WhoseSessions,
@@ -88,11 +87,11 @@ async function removeSessions(
   return found;
 }
 
-/** Each definition goes when its occurrences are gone. */
+/** Deletes a definition when all its occurrences are deleted. */
 async function deleteDefinitions(em: EntityManager, organizationId: OrganizationId): Promise<string[]> {
   const ids = await lockDefinitionsOf(em, organizationId, SMALL_BATCH);
   for (const id of ids) {
-    // One batch is enough for one transaction.
+    // At most one batch of occurrences is deleted in a transaction.
     if ((await purgeOccurrences(em, id)) > 0) break;
     await deleteDefinitionRow(em, id);
   }

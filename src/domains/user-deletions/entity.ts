@@ -10,19 +10,19 @@ const DeletionJobSchema = defineEntity({
   name: 'DeletionJob',
   tableName: 'deletion_job',
   properties: {
-    /** Also the id of the job in the queue. */
+    /** Also the id of the job in the job queue. */
     id: p.uuid().$type<DeletionJobId>().primary(),
-    /** Who asked for it: of an account, its user. No relation: it outlives the user. */
+    /** The user who requested the deletion. Not a foreign key, because the row stays when the user is deleted. */
     userId: p.uuid().$type<UserId>(),
-    /** Of the deletion of an organization, which one; null for an account. No relation: it outlives the organization. */
+    /** The organization to delete; null for an account. Not a foreign key, because the row stays when the organization is deleted. */
     organizationId: p.uuid().$type<OrganizationId>().nullable(),
-    /** Who were members of the organization when its deletion was asked for; empty once it is over. */
+    /** The members of the organization when its deletion was requested; empty when the deletion is finished. */
     memberIds: p.json<string[]>().default('[]'),
     state: p.enum(DELETION_STATES),
     questionnaire: p.json<DeletionQuestionnaire>().nullable(),
     /** Organizations without members, which are deleted with everything in them. */
     emptiedOrganizations: p.json<string[]>(),
-    /** The period of grace ends here. */
+    /** The end of the grace period. */
     runAfter: p.datetime(),
     createdAt: p.datetime(),
     startedAt: p.datetime().nullable(),
@@ -39,7 +39,7 @@ const DeletionJobSchema = defineEntity({
   indexes: [{ name: 'deletion_job_user_index', properties: ['userId'] }],
 });
 
-/** The deletion of one user's account, or of an organization: the record of it stays. */
+/** The deletion of an account or of an organization. The row stays after the deletion. */
 export class DeletionJob extends DeletionJobSchema.class {
   isActive(): boolean {
     return this.state === 'queued' || this.state === 'running';
@@ -57,7 +57,7 @@ export class DeletionJob extends DeletionJobSchema.class {
     this.memberIds = [];
   }
 
-  /** Adds organizations that are to be deleted, and forgets none. */
+  /** Adds organizations to delete to the recorded ones. */
   addEmptied(organizationIds: readonly OrganizationId[]): void {
     this.emptiedOrganizations = [...new Set([...this.emptiedOrganizations, ...organizationIds])];
   }
@@ -75,7 +75,7 @@ const DeletedSessionSchema = defineEntity({
   indexes: [{ name: 'deleted_session_job_index', properties: ['deletionJob'] }],
 });
 
-/** A session that is gone, with everything but its events: these are many, and follow in batches. */
+/** A deleted session whose events are still to be deleted in batches. */
 export class DeletedSession extends DeletedSessionSchema.class {}
 DeletedSessionSchema.setClass(DeletedSession);
 

@@ -12,53 +12,56 @@ import { type DeletionJobRow, deletionJobRow } from './queries.ts';
 import { followDeletionJob } from './subscription.ts';
 
 const DeletionJobStateEnum = builder.enumType('DeletionJobState', {
-  description: 'Where a deletion stands.',
+  description: 'State of a deletion.',
   values: {
     QUEUED: {
       value: 'queued',
       description:
-        'Waits for a worker. The deletion of an account may wait for the end of the period of grace, and can be cancelled.',
+        'The deletion waits for a worker. The deletion of an account also waits for the end of the grace period, and can be canceled until it runs.',
     },
-    RUNNING: { value: 'running', description: 'Runs; nothing stops it any more.' },
+    RUNNING: { value: 'running', description: 'The deletion is running and can no longer be canceled.' },
     DONE: { value: 'done', description: 'The account or organization is deleted.' },
     FAILED: {
       value: 'failed',
-      description: 'The deletion was refused when it was about to begin. Nothing was deleted; `error` has the reason.',
+      description: 'The deletion was refused before it began. Nothing was deleted; `error` contains the reason.',
     },
-    CANCELLED: { value: 'cancelled', description: 'Was called off by the user; nothing was deleted.' },
+    CANCELLED: { value: 'cancelled', description: 'The user canceled the deletion. Nothing was deleted.' },
   } satisfies Record<string, { value: DeletionState; description: string }>,
 });
 
 export const DeletionJobType = nodeType<DeletionJobRow>('DeletionJob', {
   description:
-    'The deletion of an account or of an organization. Seen by whoever asked for it, with a key that outlives it: of an organization an unbound one, or one of another organization.',
+    'The deletion of an account or of an organization. Only the user who requested it can see it. The deletion of an organization revokes its keys, so use an unbound key or a key of another organization to follow it.',
   keyOf: ({ id }) => id,
   load: (context, keys, selected) => readDeletionJobs(context, uuidsOf(keys), selected),
   fields: (t) => ({
     databaseId: t.expose('id', { type: 'UUID', description: 'The id that REST uses: `deletionJobId`.' }),
     deletedOrganizationId: t.id({
       nullable: true,
-      description: 'Global id of the organization that is deleted; null for an account.',
+      description: 'Global id of the organization to delete. Null for an account.',
       extensions: needs<DeletionJobRow>('organizationId'),
       resolve: ({ organizationId }) => organizationId && toGlobalId('Organization', organizationId),
     }),
-    state: t.expose('state', { type: DeletionJobStateEnum, description: 'Where it stands.' }),
+    state: t.expose('state', { type: DeletionJobStateEnum, description: 'State of the deletion.' }),
     runAfter: t.expose('runAfter', {
       type: 'DateTime',
-      description: 'It does not begin earlier; until it begins it can be cancelled.',
+      description: 'Earliest time at which the deletion begins.',
     }),
-    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was asked for.' }),
+    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When the deletion was requested.' }),
     startedAt: t.expose('startedAt', {
       type: 'DateTime',
       nullable: true,
-      description: 'When it began; from then on the keys are revoked.',
+      description: 'When the deletion began, and the keys were revoked. Null while it is queued.',
     }),
     finishedAt: t.expose('finishedAt', {
       type: 'DateTime',
       nullable: true,
-      description: 'When it was done, refused or cancelled.',
+      description: 'When the deletion was done, failed or canceled. Null while it is queued or running.',
     }),
-    error: t.exposeString('error', { nullable: true, description: 'Why it failed.' }),
+    error: t.exposeString('error', {
+      nullable: true,
+      description: 'Why the deletion failed. Null unless the state is `FAILED`.',
+    }),
   }),
 });
 
@@ -66,9 +69,9 @@ builder.queryField('deletionJob', (t) =>
   t.field({
     type: DeletionJobType,
     nullable: true,
-    description: 'A deletion that the caller has asked for; null when there is none of this id.',
+    description: 'A deletion that the caller requested. Null when there is none with this id.',
     extensions: { ...OWN_STATEMENT, ...refusable(readDeletionJobs.access) },
-    args: { id: t.arg.id({ required: true, description: 'Either id of the deletion job.' }) },
+    args: { id: t.arg.id({ required: true, description: '`id` or `databaseId` of the deletion job.' }) },
     resolve: async (_, { id }, context, info) => {
       const ids = uuidsOf([String(keyFromId('DeletionJob', id))]);
       const [job] = await readDeletionJobs(context, ids, selectedColumns<DeletionJobRow>(info, 'DeletionJob'));
@@ -80,8 +83,8 @@ builder.queryField('deletionJob', (t) =>
 builder.subscriptionField('deletionJobChanged', (t) =>
   t.field({
     type: DeletionJobType,
-    description: `Follows a deletion that the caller has asked for: as it is now, then each time it has another state. Ends when the deletion is over. That of the caller's account ends with the error \`UNAUTHENTICATED\` once it runs, since their keys are revoked then. ${describeAccess(READ_DELETION_JOBS)}`,
-    args: { deletionJobId: t.arg.id({ required: true, description: 'Either id of the deletion job.' }) },
+    description: `Sends the current state of a deletion that the caller requested, and then each new state. Ends when the deletion is finished. For the deletion of the caller's account it ends with the error \`UNAUTHENTICATED\` when the deletion begins, because that revokes the key. ${describeAccess(READ_DELETION_JOBS)}`,
+    args: { deletionJobId: t.arg.id({ required: true, description: '`id` or `databaseId` of the deletion job.' }) },
     subscribe: (_, { deletionJobId }, context) => {
       const [id] = uuidsOf([String(keyFromId('DeletionJob', deletionJobId))]);
       if (id === undefined) throw new NotFoundError('deletion job not found');
@@ -92,22 +95,22 @@ builder.subscriptionField('deletionJobChanged', (t) =>
 );
 
 const DeletionQuestionnaireInput = builder.inputType('DeletionQuestionnaireInput', {
-  description: 'Why the user leaves; each part may be left out.',
+  description: 'Why the user leaves. All fields are optional.',
   fields: (t) => ({
-    reasons: t.stringList({ description: 'At most 20, of 1 to 200 characters.' }),
+    reasons: t.stringList({ description: 'At most 20 reasons, each of 1 to 200 characters.' }),
     submittedAt: t.field({ type: 'DateTime', description: 'When the questionnaire was answered.' }),
-    otherReason: t.string({ description: 'In their own words; 1 to 2000 characters.' }),
+    otherReason: t.string({ description: 'Another reason as free text, 1 to 2000 characters.' }),
   }),
 });
 
 mutation('deleteUser', {
   access: deleteUser.access,
   description:
-    "Queues the permanent deletion of the caller's own account. Asking again answers the same job. Refused while the caller is the only admin of an organization that has other members.",
+    "Queues the permanent deletion of the caller's own account. A repeated request returns the same job. Refused while the caller is the only administrator of an organization that has other members.",
   schema: deleteUserInput,
   ids: { userId: 'User' },
   input: (t) => ({
-    userId: t.id({ required: true, description: "Either id of the caller's user." }),
+    userId: t.id({ required: true, description: '`id` or `databaseId` of the caller. Other users are refused.' }),
     deletionQuestionnaire: t.field({ type: DeletionQuestionnaireInput, description: 'Why the user leaves.' }),
   }),
   errors: [ConflictError],
@@ -115,7 +118,7 @@ mutation('deleteUser', {
   payload: (t) => ({
     deletionJob: t.field({
       type: DeletionJobType,
-      description: 'The job, queued or running.',
+      description: 'The queued or running job.',
       resolve: ({ deletionJob }) => deletionJob,
     }),
   }),
@@ -123,16 +126,16 @@ mutation('deleteUser', {
 
 mutation('cancelUserDeletion', {
   access: cancelUserDeletion.access,
-  description: "Calls a deletion of the caller's account off, as long as it is queued: everything stays as it was.",
+  description: "Cancels a queued deletion of the caller's account. Nothing is deleted.",
   schema: cancelUserDeletionInput,
   ids: { deletionJobId: 'DeletionJob' },
-  input: (t) => ({ deletionJobId: t.id({ required: true, description: 'Either id of the deletion job.' }) }),
+  input: (t) => ({ deletionJobId: t.id({ required: true, description: '`id` or `databaseId` of the deletion job.' }) }),
   errors: [NotFoundError, ConflictError],
   run: async (context, input) => ({ deletionJob: deletionJobRow(await cancelUserDeletion(context, input)) }),
   payload: (t) => ({
     deletionJob: t.field({
       type: DeletionJobType,
-      description: 'The cancelled job.',
+      description: 'The canceled job.',
       resolve: ({ deletionJob }) => deletionJob,
     }),
   }),

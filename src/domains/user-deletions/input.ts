@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { DeletionJobId } from '../../core/ids.ts';
 import { idSchema, optional, text, withDefault } from '../../core/validation.ts';
 
-/** Why somebody leaves. Each part may be left out: an answer is asked for, not required. */
+/** Why the user leaves. All fields are optional. */
 const deletionQuestionnaire = z.strictObject({
   reasons: withDefault(z.array(text({ min: 1, max: 200 })).max(20), []),
   submittedAt: optional(z.iso.datetime({ offset: true, error: 'must be an ISO 8601 date and time' })),

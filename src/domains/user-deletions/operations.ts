@@ -15,15 +15,15 @@ export { QUESTIONNAIRE_DAYS, deletionJobRow, forgetQuestionnaires, readDeletionJ
 export { deletionJobTopic } from './topics.ts';
 
 /**
- * Queues the permanent deletion of the caller's account; what it deletes is in docs/deletion.md. Asking again while it is queued or runs
- * answers the same job, with the questionnaire as it was first given. The request and its job are one transaction.
- * @throws ForbiddenError for any user but the caller, an unknown one included; ConflictError while the caller is the only admin of an
- * organization that has other members.
+ * Queues the permanent deletion of the caller's account. docs/deletion.md lists what is deleted. While the job is queued or running, a repeated
+ * request returns the same job and keeps the first questionnaire. The request and its job are stored in one transaction.
+ * @throws ForbiddenError for every other user, even an unknown one; ConflictError while the caller is the only administrator of an organization
+ * that has other members.
  */
 export const deleteUser = write(
   async ({ em, actor, now, newId, settings }: OperationContext, input: DeleteUserInput): Promise<DeletionJob> => {
     if (input.userId.toLowerCase() !== actor.userId) throw new ForbiddenError('you can delete only your own account');
-    // Requests of one user go one after the other. The deletion may have ended while this one was on its way.
+    // Requests of one user run one at a time. The deletion may have finished while this request waited.
     if (!(await lockUser(em, actor.userId))) throw unauthenticated();
     const asked = await em.findOne(DeletionJob, {
       userId: actor.userId,
@@ -50,14 +50,14 @@ export const deleteUser = write(
   { access: DELETE_USER, operation: 'deleteUser', target: targetOf },
 );
 
-/** The job, not the user: the log keeps no ids of accounts that are gone. */
+/** The audit log entry names the job and not the user, because the log must not keep ids of deleted accounts. */
 function targetOf({ id }: DeletionJob): AuditTarget {
   return { type: 'DeletionJob', id };
 }
 
 /**
- * Calls a deletion off that has not begun: everything stays as it was.
- * @throws NotFoundError when it is not the caller's; ConflictError when it runs already, or is over.
+ * Cancels a queued deletion. Nothing is deleted.
+ * @throws NotFoundError when it is not the caller's deletion; ConflictError when it is already running or finished.
  */
 export const cancelUserDeletion = guarded(
   DELETE_USER,
@@ -79,7 +79,7 @@ const cancel = write(
     if (job.state !== 'queued')
       throw new ConflictError(
         'WRONG_STATE',
-        `the deletion is ${job.state}; it can be cancelled only while it is queued`,
+        `the deletion is ${job.state}; it can be canceled only while it is queued`,
       );
     job.finish('cancelled', now());
     await cancelJob(em, 'user-deletion', job.id);
@@ -88,7 +88,7 @@ const cancel = write(
   { access: DELETE_USER, operation: 'cancelUserDeletion', target: targetOf },
 );
 
-/** Those of the ids that are deletions which the caller has asked for: of their account, and of organizations. */
+/** The deletions with these ids that the caller requested, of their account and of organizations. */
 export const readDeletionJobs = guarded(
   READ_DELETION_JOBS,
   (context: OperationContext, ids: readonly string[], selected?: Columns<DeletionJobRow>): Promise<DeletionJobRow[]> =>

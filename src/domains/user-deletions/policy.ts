@@ -4,10 +4,10 @@ import type { UserId } from '../../core/ids.ts';
 import type { Access } from '../../core/operation.ts';
 import { organizationsAdministeredBy } from '../organizations/operations.ts';
 
-/** One's own account alone, wherever one acts. */
+/** Access for deleting the own account. No acting organization is required. */
 export const DELETE_USER: Access = { scopes: ['users.delete'], inOrganization: false };
 
-/** Following the deletions that one has asked for: of the own account, and of organizations. */
+/** Access to deletions that the caller requested, of their account and of organizations. */
 export const READ_DELETION_JOBS: Access = {
   scopes: [],
   anyScopeOf: {
@@ -17,13 +17,13 @@ export const READ_DELETION_JOBS: Access = {
   inOrganization: false,
 };
 
-/** Why the user must not be deleted: the organizations that have other members and this user as their only admin. */
+/** The error when the user is the only administrator of organizations with other members; undefined when the user can be deleted. */
 export async function onlyAdminConflict(em: EntityManager, userId: UserId): Promise<ConflictError | undefined> {
   const organizations = await organizationsAdministeredBy(em, userId);
   if (organizations.length === 0) return undefined;
   const names = organizations.map(({ name, id }) => `${name} (${id})`).join(', ');
   return new ConflictError(
     'LAST_ADMINISTRATOR',
-    `the user is the only admin of an organization that has other members: ${names}; make another member an admin first`,
+    `the user is the only administrator of an organization that has other members: ${names}; make another member an administrator first`,
   );
 }

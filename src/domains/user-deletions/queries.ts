@@ -7,12 +7,12 @@ import { DELETION_JOB_COLUMNS, type DeletionJob, type DeletionTables } from './e
 
 const db = queriesOn<DeletionTables>();
 
-/** Rows have the columns that were asked for; without a selection they have all. */
+/** A row has the selected columns only; without a selection it has all columns. */
 export type DeletionJobRow = Omit<RowOf<Readable<DeletionTables>['deletion_job']>, 'memberIds'>;
 
 const SHOWN = DELETION_JOB_COLUMNS.filter((name): name is keyof DeletionJobRow => name !== 'memberIds');
 
-/** Those of the ids that are deletions which the caller has asked for, in no particular order. */
+/** The deletions with these ids that the caller requested, in any order. */
 export function findDeletionJobs(
   { actor, sql: reader }: OperationContext,
   ids: readonly string[],
@@ -27,7 +27,7 @@ export function findDeletionJobs(
   );
 }
 
-/** A version of the present state of each deletion: two states differ in it. */
+/** A version of each deletion, which changes with its state. */
 export async function readDeletionJobVersions(
   { sql: reader }: Pick<OperationContext, 'sql'>,
   ids: readonly string[],
@@ -38,10 +38,10 @@ export async function readDeletionJobVersions(
   return new Map(rows.map(({ id, version }) => [id, version]));
 }
 
-/** How long it is kept why somebody has left, once their deletion is over. */
+/** How many days the questionnaire is stored after the deletion is finished. */
 export const QUESTIONNAIRE_DAYS = 30;
 
-/** Forgets a batch of the questionnaires of deletions that ended before. @returns how many. */
+/** Deletes a batch of the questionnaires of deletions that finished before a time. @returns how many were deleted. */
 export async function forgetQuestionnaires(em: EntityManager, endedBefore: Date, batch: number): Promise<number> {
   const tables = em.getKysely<Readable<DeletionTables>>();
   const expired = tables
@@ -59,7 +59,7 @@ export async function forgetQuestionnaires(em: EntityManager, endedBefore: Date,
   return forgotten.length;
 }
 
-/** A deletion that was just written, as it will be read. */
+/** The row of a deletion that was just written. */
 export function deletionJobRow(job: DeletionJob): DeletionJobRow {
   return asRow(job, SHOWN);
 }

@@ -16,7 +16,7 @@ export const userDeletionRoutes = [
     tag: 'Users',
     summary: "Queue the permanent deletion of the caller's account.",
     description:
-      'You can delete only your own account. Asking again answers the same job; once it has run, the key answers 401. 409 while the caller is the only administrator of an organization that has other members. Needs the scope `users.delete`.',
+      'You can delete only your own account. A repeated request returns the same job. When the deletion runs, the key is revoked and answers 401. 409 while you are the only administrator of an organization that has other members. Needs the scope `users.delete`.',
     input: deleteUserInput,
     output: userDeletionDocument,
     status: 202,

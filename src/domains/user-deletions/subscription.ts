@@ -8,9 +8,9 @@ import type { DeletionJobRow } from './queries.ts';
 import { deletionJobTopic } from './topics.ts';
 
 /**
- * Follows a deletion that the caller has asked for: as it is now, then each time it has another state, whichever process changed it. Ends when
- * the deletion is over; that of the caller's account with an error once it runs, since their keys are revoked then.
- * @throws NotFoundError when there is no such deletion.
+ * Yields the current state of a deletion that the caller requested, and then each new state, whichever process changed it. Ends when the
+ * deletion is finished. For the caller's account it throws when the deletion begins, because that revokes the key.
+ * @throws NotFoundError when the caller requested no such deletion.
  */
 export const followDeletionJob = guarded(
   READ_DELETION_JOBS,

@@ -1,5 +1,5 @@
 import type { DeletionJobId } from '../../core/ids.ts';
-/** Published when a deletion has changed its state. */
+/** Topic that is published when the state of a deletion changes. */
 export function deletionJobTopic(deletionJobId: DeletionJobId): string {
   return `deletion-job:${deletionJobId}`;
 }

@@ -16,7 +16,7 @@ const UserSchema = defineEntity({
   uniques: [{ name: 'user_account_email_unique', properties: ['email'] }],
 });
 
-/** A person; their e-mail address, lower-cased, identifies them to operators. */
+/** A person. The e-mail address, in lower case, identifies them for operators. */
 export class User extends UserSchema.class {
   rename(name: string | null, at: Date): void {
     this.name = name;

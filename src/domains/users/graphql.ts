@@ -8,27 +8,30 @@ import { userRow } from './queries.ts';
 
 export const UserType = nodeType<UserRow>('User', {
   description:
-    'A person. Seen by themselves and by the members of their organizations; other people need a key with any scope of the workspace API.',
+    'A person. Everybody can read their own user. To read other members of the acting organization, a key needs any scope of the workspace API.',
   keyOf: ({ id }) => id,
   load: (context, keys, selected) => readVisibleUsers(context, uuidsOf(keys), selected),
   fields: (t) => ({
     databaseId: t.expose('id', { type: 'UUID', description: 'The id that REST uses.' }),
-    email: t.exposeString('email', { nullable: true, description: 'E-mail address; null for a deleted account.' }),
-    name: t.exposeString('name', { nullable: true, description: 'What to call them.' }),
+    email: t.exposeString('email', { nullable: true, description: 'E-mail address. Null for a deleted account.' }),
+    name: t.exposeString('name', {
+      nullable: true,
+      description: 'Name to display, at most 100 characters. Null when none was given.',
+    }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When the account was created.' }),
     updatedAt: t.expose('updatedAt', {
       type: 'DateTime',
-      description: 'When the name was last changed; what `expectedUpdatedAt` is compared with.',
+      description: 'When the name last changed. `expectedUpdatedAt` is compared with it.',
     }),
   }),
 });
 
 mutation('updateViewer', {
   access: updateViewer.access,
-  description: 'Changes what the caller is called in all of their organizations.',
+  description: "Changes the caller's name, which is shown in all of their organizations.",
   schema: updateViewerInput,
   input: (t) => ({
-    name: t.string({ description: '1 to 100 characters; kept when absent, taken away by null.' }),
+    name: t.string({ description: 'Name to display, 1 to 100 characters; unchanged when absent, cleared by null.' }),
     expectedUpdatedAt: t.field({ type: 'DateTime', description: EXPECTED_UPDATED_AT }),
   }),
   errors: [ConflictError],

@@ -14,8 +14,8 @@ import { type UserRow, findUsers } from './queries.ts';
 export type { UserRow } from './queries.ts';
 
 /**
- * Those of the ids that the caller may see: themselves, and the other members of their organization.
- * @throws ForbiddenError when others are asked for, and the key has no scope of the workspace API.
+ * The users with these ids that the caller can see: themselves and other members of the acting organization.
+ * @throws ForbiddenError for other users when the key has no scope of the workspace API.
  */
 export async function readUsers(
   context: OperationContext,
@@ -27,7 +27,7 @@ export async function readUsers(
   return findUsers(context, ids, selected);
 }
 
-/** Likewise, without those whom the key has no business with. */
+/** Like `readUsers`, but leaves out other users instead of throwing when the key has no scope of the workspace API. */
 export function readVisibleUsers(
   context: OperationContext,
   ids: readonly UserId[],
@@ -37,7 +37,7 @@ export function readVisibleUsers(
   return findUsers(context, hasAccess(actor, READ_PEOPLE) ? ids : ids.filter((id) => id === actor.userId), selected);
 }
 
-/** The caller themselves. @throws DomainError 401 when their account was deleted meanwhile. */
+/** Reads the caller. @throws DomainError (401) when their account was deleted in the meantime. */
 export const readViewer = guarded(ANYBODY, async (context: OperationContext): Promise<UserRow> => {
   const [user] = await findUsers(context, [context.actor.userId]);
   if (!user) throw unauthenticated();
@@ -45,8 +45,8 @@ export const readViewer = guarded(ANYBODY, async (context: OperationContext): Pr
 });
 
 /**
- * Changes what the caller is called; null takes the name away, and without one it stays.
- * @throws ConflictError when they were changed since `expectedUpdatedAt`.
+ * Changes the caller's name; null clears it.
+ * @throws ConflictError when the user was changed since `expectedUpdatedAt`.
  */
 export const updateViewer = write(
   async ({ em, actor, now }, { name, expectedUpdatedAt }: UpdateViewerInput): Promise<User> => {
@@ -59,12 +59,12 @@ export const updateViewer = write(
   {
     access: UPDATE_VIEWER,
     operation: 'updateViewer',
-    // Users belong to no organization, and what they are called concerns all of theirs.
+    // A user belongs to no organization, so the audit log entry belongs to none.
     target: ({ id }) => ({ type: 'User', id, organizationId: null }),
   },
 );
 
-/** The user with this e-mail address, which is new when nobody has it. Part of the caller's transaction. */
+/** Finds the user with this e-mail address, or creates it, in the caller's transaction. */
 export async function findOrCreateUser(
   { em, now, newId }: Pick<OperationContext, 'em' | 'now' | 'newId'>,
   email: string,
@@ -76,8 +76,9 @@ export async function findOrCreateUser(
 }
 
 /**
- * Locks the user until the transaction ends. `forDeletion` also waits for those who refer to the user, and keeps others from it.
- * @returns whether there is such a user.
+ * Locks the user until the transaction ends. `forDeletion` also waits for transactions that insert rows referring to the user, and blocks new
+ * ones.
+ * @returns whether the user exists.
  */
 export async function lockUser(em: EntityManager, userId: UserId, { forDeletion = false } = {}): Promise<boolean> {
   const query = em
@@ -88,12 +89,12 @@ export async function lockUser(em: EntityManager, userId: UserId, { forDeletion 
   return (await (forDeletion ? query.forUpdate() : query.forNoKeyUpdate()).execute()).length > 0;
 }
 
-/** Takes name and e-mail address from a user whose deletion has begun. */
+/** Clears the name and e-mail address of a user whose deletion has begun. */
 export async function forgetPerson(em: EntityManager, userId: UserId): Promise<void> {
   await em.nativeUpdate(User, { id: userId }, { email: null, name: null });
 }
 
-/** Deletes a user with all that refers to them by a foreign key that cascades. */
+/** Deletes a user and all rows that refer to it by a cascading foreign key. */
 export async function deleteUserRow(em: EntityManager, userId: UserId): Promise<void> {
   await em.nativeDelete(User, { id: userId });
 }

@@ -7,10 +7,10 @@ import { USER_COLUMNS, type User, type UserTables } from './entity.ts';
 
 const db = queriesOn<UserTables & OrganizationTables>();
 
-/** Rows have the columns that were asked for; without a selection they have all. */
+/** A row has the selected columns only; without a selection it has all columns. */
 export type UserRow = RowOf<Readable<UserTables>['user_account']>;
 
-/** Those of the ids that the caller may see: themselves, and the other members of the organization that they act in. */
+/** The users with these ids that the caller can see: themselves and the other members of the acting organization. */
 export async function findUsers(
   { actor, sql: reader }: OperationContext,
   ids: readonly UserId[],
@@ -35,7 +35,7 @@ export async function findUsers(
   );
 }
 
-/** A user that was just written, as it will be read. */
+/** The row of a user that was just written. */
 export function userRow(user: User): UserRow {
   return asRow(user, USER_COLUMNS);
 }

@@ -11,25 +11,25 @@ import { hashApiKey } from '../../domains/api-keys/key-format.ts';
 import { LAST_USED_PRECISION } from '../../domains/api-keys/operations.ts';
 import type { OrganizationTables } from '../../domains/organizations/entity.ts';
 
-/** A key as it is now, its user, and the organizations it may act in. One that is bound to an organization sees that one alone. */
+/** A key, its user, and the organizations that it can act in. For a bound key that is only its own organization. */
 export interface KnownKey {
   readonly keyId: ApiKeyId;
-  /** Why it is no good any more; null for one that is. */
+  /** Why the key is refused; null for a valid key. */
   readonly refusal: 'key_revoked' | 'key_expired' | null;
   readonly userId: UserId;
   readonly scopes: ReadonlySet<Scope>;
   readonly isBound: boolean;
-  /** Whether its use has not been noted for a minute. */
+  /** Whether `lastUsedAt` is more than a minute old. */
   readonly isStale: boolean;
   readonly organizations: readonly Required<ActingOrganization>[];
-  /** Null where a replica has answered, since the primary is away. */
+  /** WAL position of the primary; null when a replica answered, because the primary is unreachable. */
   readonly position?: number | null | undefined;
 }
 
-/** Finds keys as they are now: undefined when it is unknown. */
+/** Finds a key; undefined for an unknown key. */
 export type FindKey = (key: string) => Promise<KnownKey | undefined>;
 
-/** Finds a key by what a caller sends, or by the id that a sign-in cookie names. */
+/** Finds a key by its text, or by the id in a sign-in cookie. */
 export interface ApiKeyLookup {
   readonly byKey: FindKey;
   readonly byId: FindKey;
@@ -43,7 +43,7 @@ interface Wanted {
 }
 type ValueOf = <Name extends keyof Wanted>(name: Name) => RawBuilder<Wanted[Name]>;
 type Tables = Readable<ApiKeyTables & OrganizationTables>;
-/** On a row of the query: a key. */
+/** An expression builder for the row of a key. */
 type OfKey = ExpressionBuilder<Tables & { k: Tables['api_key'] }, 'k'>;
 
 const findKeys = (by: 'hash' | 'id', withPosition: boolean) =>
@@ -53,7 +53,7 @@ const findKeys = (by: 'hash' | 'id', withPosition: boolean) =>
       .select(['k.id as keyId', 'k.user_id as userId'])
       .select((eb) => [
         sql<string>`encode(${eb.ref('k.hash')}, 'hex')`.as('hash'),
-        // As JSON: the driver takes an array's text apart in JavaScript, character by character.
+        // As JSON, because the driver parses PostgreSQL arrays slowly, character by character.
         sql<readonly Scope[]>`to_json(${eb.ref('k.scopes')})`.as('scopes'),
         refusalOf(eb, value).as('refusal'),
         eb('k.organization_id', 'is not', null).$castTo<boolean>().as('isBound'),
@@ -108,9 +108,8 @@ const organizationsOf = (eb: OfKey) =>
     .$notNull();
 
 /**
- * Looks keys up for every request, so that a revoked one is refused at once in every process: nothing is remembered. Requests that arrive in
- * one turn of the event loop share a statement, which is sent after the last of them has arrived: the answer to each is as fresh as if it
- * had asked alone.
+ * Looks up the key of every request without a cache, so that a revoked key is refused at once in every process. Requests that arrive in one
+ * iteration of the event loop share a statement, which is sent after the last of them has arrived, so its result is current for all.
  */
 export function createKeys({
   sql: reader,

@@ -10,7 +10,7 @@ import { ORGANIZATION_HEADER } from '../request-headers.ts';
 import type { ApiKeyLookup, KnownKey } from './api-key-lookup.ts';
 import type { BrowserSessions } from './browser-session.ts';
 
-/** What authentication works with. */
+/** The dependencies of authentication. */
 export interface AuthenticationParts {
   readonly keys: ApiKeyLookup;
   readonly browserSessions: BrowserSessions;
@@ -19,7 +19,7 @@ export interface AuthenticationParts {
   readonly log: Pick<Logger, 'warn'>;
 }
 
-/** 401: there is no key, or it is no good. Callers see no difference; the audit log has what is known of the key. */
+/** 401: the key is missing or invalid. Callers cannot see the difference; the audit log records what is known about the key. */
 export class RefusedKeyError extends DomainError {
   readonly known: KnownKey | undefined;
 
@@ -31,10 +31,10 @@ export class RefusedKeyError extends DomainError {
 }
 
 /**
- * Who calls, from the `Authorization` header (RFC 6750, section 2.1), or without one from the cookie of a signed-in browser. Missing,
- * malformed, unknown, expired and revoked keys look the same; a malformed one costs no query. The key is looked up on every request, so that
- * a revoked one is refused at once in every process. `onKey` runs as soon as the key is known to be good, before anything else is looked at.
- * @throws DomainError 401; as `chooseOrganization` for the header `X-Organization-Id`.
+ * Finds the caller by the `Authorization` header (RFC 6750, section 2.1), or without it by the cookie of a signed-in browser. Missing, malformed,
+ * unknown, expired and revoked keys get the same answer; a malformed key costs no query. The key is looked up on every request, so that a
+ * revoked key is refused at once in every process. `onKey` runs as soon as the key is known to be valid, before all other checks.
+ * @throws DomainError (401); like `chooseOrganization` for the header `X-Organization-Id`.
  */
 export async function authenticate(
   headers: HttpHeaders,
@@ -45,10 +45,10 @@ export async function authenticate(
   const known = await findCaller(headers, parts);
   if (!known || !canAct(known)) throw new RefusedKeyError(known);
   await onKey?.(known.keyId);
-  // Nobody is refused for want of it: a database that is full can still be read.
+  // A failure does not refuse the request: a database without disk space can still be read.
   if (known.isStale && known.position !== null)
     await noteKeyUse(sql, known.keyId, now()).catch((error: unknown) =>
-      log.warn({ err: error }, 'use of a key not noted'),
+      log.warn({ err: error }, 'the time of last use of an API key could not be stored'),
     );
   return {
     keyId: known.keyId,
@@ -60,16 +60,17 @@ export async function authenticate(
   };
 }
 
-/** A caller who was found by the headers of their request. */
+/** A caller who was authenticated by the headers of the request. */
 export interface Admitted {
   readonly actor: Actor;
-  /** Who they are once the body has been read: looked up again, unless all of it was there before the first lookup. */
+  /** Authenticates again after the body was read, unless the whole body had arrived before the first lookup. */
   readonly whenRead: () => Promise<Actor>;
 }
 
 /**
- * Finds the caller before anything of the body is read, and lets them be found again after it: rights may end while a body comes slowly.
- * @throws as `authenticate`; then also ForbiddenError, where the caller is no longer a member of the organization.
+ * Authenticates the caller before the body is read, and lets the caller authenticate again afterwards, because rights can end while a slow body
+ * arrives.
+ * @throws like `authenticate`; the second time also ForbiddenError when the caller is no longer a member of the organization.
  */
 export async function admit(
   request: Pick<HttpRequest, 'headers' | 'body' | 'hasArrived'>,
@@ -78,7 +79,7 @@ export async function admit(
 ): Promise<Admitted> {
   const [actor, isThere] = await Promise.all([
     authenticate(request.headers, parts, onKey),
-    // The lookup is sent in the same phase of the event loop, or in a later one.
+    // The lookup is sent in the same phase of the event loop or later, so it is not older than the body.
     request.body === null || inNextPhase(() => request.hasArrived === true),
   ]);
   return { actor, whenRead: isThere ? async () => actor : () => findAgain(request.headers, parts) };
@@ -114,17 +115,18 @@ async function findCaller(
 }
 
 const CROSS_ORIGIN =
-  'the sign-in cookie counts only for requests from a page of the gateway itself; send an API key in the Authorization header';
+  'the sign-in cookie is accepted only for requests from pages of the gateway; send an API key in the Authorization header';
 
-/** Whether a key is good. A member who was removed takes the keys of that organization along. */
+/** Whether a key is valid. A bound key is invalid when its user is no longer a member of its organization. */
 export function canAct({ refusal, isBound, organizations }: KnownKey): boolean {
   return refusal === null && (!isBound || organizations.length > 0);
 }
 
 /**
- * The organization that a request acts in: that of a bound key; else the one that the header names; else the user's only one; else none.
- * @throws ValidationError (400) when the header names another organization than that of the key; NotFoundError (404) when it names none of
- * the user's.
+ * The organization that a request acts in: the organization of a bound key, else the one named by the header, else the user's only one, else
+ * none.
+ * @throws ValidationError (400) when the header names another organization than that of a bound key; NotFoundError (404) when the user is not a
+ * member of the named organization.
  */
 function chooseOrganization(
   { isBound, organizations }: KnownKey,
@@ -132,7 +134,7 @@ function chooseOrganization(
 ): ActingOrganization | undefined {
   const [only] = organizations;
   if (!wanted) return organizations.length === 1 ? only : undefined;
-  // A slug may have the form of an id; the id wins.
+  // A slug can look like an id. The id takes precedence.
   const chosen =
     organizations.find(({ id }) => id === wanted.toLowerCase()) ?? organizations.find(({ slug }) => slug === wanted);
   if (chosen) return chosen;

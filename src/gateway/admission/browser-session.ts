@@ -6,25 +6,25 @@ import { type SecretBox, SecretError } from '../../core/secrets/secrets.ts';
 /** How long a browser stays signed in. */
 export const SESSION_SECONDS = 12 * 60 * 60;
 
-/** What is sealed in the cookie: the id of a key, never the key. */
+/** The encrypted content of the cookie: the id of a key, never the key itself. */
 const sessionContent = z.strictObject({ keyId: z.uuid(), expiresAt: z.iso.datetime() });
 
 const PLACE = { table: 'browser_session', row: 'cookie', field: 'api_key' };
 
 /**
- * Signs browsers in: a cookie that scripts cannot read names an API key by its id. It is encrypted like stored secrets, so that nobody
- * can make one. The key is looked up on every request, so a revoked key ends the session at once.
+ * Signs browsers in with a cookie that scripts cannot read. It contains the id of an API key, and is encrypted like stored secrets, so that it
+ * cannot be forged. The key is looked up on every request, so that a revoked key ends the session at once.
  */
 export interface BrowserSessions {
   /** The `Set-Cookie` header that signs a browser in with a key. */
   start(keyId: ApiKeyId): Promise<string>;
   /** The `Set-Cookie` header that signs a browser out. */
   end(): string;
-  /** The id of the key that a request's cookie names; undefined without a valid cookie. It does not check where the request comes from. */
+  /** The key id in the cookie of a request; undefined without a valid cookie. It does not check where the request comes from. */
   keyIdOf(headers: HttpHeaders): Promise<string | undefined>;
   /**
-   * Whether a page of the gateway itself sent the request. Browsers say so in `Sec-Fetch-Site`, or, where they do not trust the connection,
-   * in `Origin` (Fetch Metadata, section 2.4). A request that has neither is not known to come from a page, so it is refused.
+   * Whether a page of the gateway sent the request. Browsers send `Sec-Fetch-Site`, or, without a trustworthy connection, `Origin` (Fetch
+   * Metadata, section 2.4). A request with neither header is refused.
    */
   isSameOrigin(headers: HttpHeaders): boolean;
 }
@@ -36,11 +36,11 @@ export function createBrowserSessions({
 }: {
   readonly secrets: SecretBox;
   readonly now: () => Date;
-  /** Known only once the gateway listens. */
+  /** A function, because the URL is known only after the gateway listens. */
   readonly publicUrl: () => string;
 }): BrowserSessions {
   const isSecure = () => publicUrl().startsWith('https:');
-  // The prefix keeps subdomains and plain HTTP from setting the cookie (RFC 6265bis, section 4.1.3.2).
+  // With the prefix `__Host-`, subdomains and plain HTTP cannot set the cookie (RFC 6265bis, section 4.1.3.2).
   const name = () => (isSecure() ? '__Host-workspace_session' : 'workspace_session');
   const cookie = (value: string, maxAge: number) =>
     `${name()}=${value}; Path=/; Max-Age=${maxAge}; HttpOnly; SameSite=Strict${isSecure() ? '; Secure' : ''}`;
@@ -70,7 +70,7 @@ export function createBrowserSessions({
       if (site !== null) return site === 'same-origin';
       const origin = headers.get('origin');
       if (origin === null) return false;
-      // People may reach a gateway on their own machine by another name than the configured one.
+      // A gateway on the same machine can be opened by another host name than the configured one.
       return origin === new URL(publicUrl()).origin || (!isSecure() && hostOf(origin) === headers.get('host'));
     },
   };

@@ -3,11 +3,11 @@ import { DomainError } from '../../core/errors.ts';
 import { clientNetworkOf } from '../../core/http/client-address.ts';
 
 /**
- * What one client address may do in a minute without a valid key: each kind is counted by itself, refused credentials and the operations that
- * need no key. Each process counts for itself, in memory of a fixed size.
+ * Rate limits of a client address for requests without a valid key. Each kind of request has its own limit: refused credentials, and each
+ * operation that needs no key. Every process counts separately, in memory of bounded size.
  */
 export interface ClientLimits {
-  /** Counts a request, and gives the error of the next one after the bound: 429 with `Retry-After`. Without an address nothing is counted. */
+  /** Counts a request. @returns the error (429 with `Retry-After`) when the limit is exceeded. Without an address nothing is counted. */
   count(kind: string, address: string | undefined): DomainError | undefined;
 }
 
@@ -17,7 +17,7 @@ interface Window {
 }
 
 const MINUTE_MS = 60_000;
-/** Addresses that are remembered; of more than that, those are forgotten that were seen least recently. */
+/** Maximum number of addresses in memory. The least recently seen addresses are removed first. */
 const MAX_CLIENTS = 20_000;
 
 /** The minute of a client begins with its first request. */
@@ -29,7 +29,7 @@ export function createClientLimits({ now, limit }: { readonly now: () => Date; r
       const at = now().getTime();
       const client = `${kind} ${clientNetworkOf(address)}`;
       const known = windows.get(client);
-      // A clock that was set back would else keep a client out for longer.
+      // The upper bound matters when the clock is set back: the client would be refused for longer otherwise.
       const isOpen = known && known.endsAt > at && known.endsAt <= at + MINUTE_MS;
       const window = isOpen ? known : { endsAt: at + MINUTE_MS, count: 0 };
       if (!isOpen) windows.set(client, window);
@@ -42,7 +42,7 @@ export function createClientLimits({ now, limit }: { readonly now: () => Date; r
 function limited(limit: number, seconds: number): DomainError {
   return new DomainError(
     'rateLimited',
-    `more than ${limit} requests a minute without a valid API key from this address; try again in ${seconds} s`,
+    `rate limit exceeded: ${limit} requests per minute without a valid API key from this address; try again in ${seconds} s`,
     { headers: { 'Retry-After': String(seconds) } },
   );
 }

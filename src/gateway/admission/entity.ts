@@ -5,7 +5,7 @@ const RateLimitSchema = defineEntity({
   name: 'RateLimit',
   tableName: 'rate_limit',
   properties: {
-    /** The minute. It comes first in the primary key, so that old minutes are found without another index. */
+    /** Start of the minute. It is the first column of the primary key, so that old rows are found without another index. */
     windowStart: p.datetime().primary(),
     keyId: p.uuid().$type<ApiKeyId>().primary(),
     requests: p.integer(),
@@ -15,8 +15,8 @@ const RateLimitSchema = defineEntity({
 });
 
 /**
- * What one API key has used of one minute. The table is UNLOGGED, as its migration says: no write waits for the disk, and a crash of the
- * database forgets the present minute. No foreign key: of a deleted key the rows are gone within hours.
+ * Requests and cost of an API key in one minute. The table is UNLOGGED: no write waits for the disk, and a crash of the database loses the
+ * current minute. There is no foreign key, because rows of a deleted key are removed within hours.
  */
 export class RateLimit extends RateLimitSchema.class {}
 RateLimitSchema.setClass(RateLimit);

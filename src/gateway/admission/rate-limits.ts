@@ -8,25 +8,25 @@ import type { RateLimitTables } from './entity.ts';
 
 export interface RateLimits {
   /**
-   * Counts a request of a key, and answers the `RateLimit-*` headers that its answer is to have.
-   * @throws DomainError 429 with `Retry-After` when the minute's requests are used up.
+   * Counts a request of a key. @returns the `RateLimit-*` headers of the answer.
+   * @throws DomainError (429 with `Retry-After`) when the limit of the minute is exceeded.
    */
   countRequest(keyId: ApiKeyId): Promise<Readonly<Record<string, string>>>;
-  /** Takes the cost of a GraphQL operation out of the minute's budget, unless less is left than that: then nothing is taken. */
+  /** Subtracts the cost of a GraphQL operation from the budget of the minute. When too little is left, nothing is subtracted. */
   payCost(keyId: ApiKeyId, cost: number): Promise<CostBudget>;
 }
 
-/** A key's cost budget, in points, after a payment or its refusal. */
+/** The cost budget of a key in points, after a payment or its refusal. */
 export interface CostBudget {
   readonly isPaid: boolean;
   readonly limit: number;
   readonly remaining: number;
   readonly resetAt: Date;
-  /** Whole seconds until then, at least 1. */
+  /** Whole seconds until the reset, at least 1. */
   readonly resetSeconds: number;
 }
 
-/** So many points a minute for each request a minute; the budget is never below what one operation may cost. */
+/** Points of the cost budget for each request of the rate limit. The budget is never below the maximum cost of one operation. */
 export const COST_PER_REQUEST = 200;
 
 const MINUTE_MS = 60_000;
@@ -42,7 +42,7 @@ interface Use extends Used {
   readonly maxCost: number;
 }
 
-/** Adds to what is used, or does nothing where that would be too much. The row's lock makes it exact over all processes. */
+/** Adds to the usage, or does nothing when a limit would be exceeded. The row lock makes the count exact over all processes. */
 const addUse = prepared<Use>()((value) =>
   db
     .insertInto('rate_limit')
@@ -77,16 +77,15 @@ interface Used {
 }
 
 /**
- * What one API key may do in a minute, over all processes on one database: `RATE_LIMIT_PER_MINUTE` requests, and in GraphQL 200 times as
- * many cost points, but at least the 20,000 that one operation may cost, so that whatever passes the fixed limits passes in a fresh minute.
- * Undefined when `RATE_LIMIT_PER_MINUTE` is 0: both budgets are off, and cost nothing.
+ * Rate limits of an API key over all processes on one database: `RATE_LIMIT_PER_MINUTE` requests, and for GraphQL 200 times as many cost points,
+ * but at least 20,000 points, the maximum of one operation, so that every allowed operation passes in a new minute. Undefined when
+ * `RATE_LIMIT_PER_MINUTE` is 0, which turns both limits off.
  *
- * A minute is one of the clock, the same for all keys, so that two neighbouring ones may be used up close to each other. Neither
- * budget is ever exceeded in a minute. What is refused uses nothing up.
+ * The window is a minute of the clock, the same for all keys, so two adjacent windows can be used up within seconds. Neither limit is ever
+ * exceeded within a window. Refused requests are not counted.
  *
- * One statement for each use, on a table that no commit waits for. Not rate-limiter-flexible: it counts what it refuses, too, makes its
- * own table, and its in-process front is exact only once a key is over its limit, while one upsert is all that is needed. Nor are parts of
- * the budget handed out to the processes: what one did not use would be missing in another.
+ * Each use is one upsert on an unlogged table. rate-limiter-flexible was not used: it also counts refused requests and creates its own table.
+ * Giving each process a share of the budget was rejected: an unused share of one process would be missing in another.
  */
 export function createRateLimits(parts: RateLimitParts): RateLimits | undefined {
   return parts.config.RATE_LIMIT_PER_MINUTE === 0 ? undefined : new DatabaseRateLimits(parts);
@@ -117,7 +116,7 @@ class DatabaseRateLimits implements RateLimits {
       'RateLimit-Reset': String(minute.resetSeconds),
     };
     if (used) return headers;
-    const message = `more than the ${limit} requests a minute that a key may make; try again in ${minute.resetSeconds} s`;
+    const message = `rate limit exceeded: ${limit} requests per minute per API key; try again in ${minute.resetSeconds} s`;
     throw new DomainError('rateLimited', message, { headers: { ...headers, ...retryAfter(minute) } });
   }
 
@@ -125,13 +124,13 @@ class DatabaseRateLimits implements RateLimits {
     const limit = this.#costLimit;
     const minute = minuteOf(this.#parts.now());
     const paid = await this.#use(minute, keyId, 0, cost);
-    // To use nothing answers how much is used.
+    // Adding 0 returns the current usage.
     const used = paid ?? (await this.#use(minute, keyId, 0, 0));
     const { end: resetAt, resetSeconds } = minute;
     return { isPaid: paid !== undefined, limit, remaining: limit - (used?.cost ?? limit), resetAt, resetSeconds };
   }
 
-  /** What is used up after this; undefined when it would be too much. */
+  /** The usage after this use; undefined when a limit would be exceeded. */
   async #use(minute: Minute, keyId: ApiKeyId, requests: number, cost: number): Promise<Used | undefined> {
     this.#sweepNowAndThen(minute);
     const { sql, replicas } = this.#parts;
@@ -148,14 +147,14 @@ class DatabaseRateLimits implements RateLimits {
     if (Math.abs(start.getTime() - this.#lastSweep) < SWEEP_EVERY_MS) return;
     this.#lastSweep = start.getTime();
     const { sql, log } = this.#parts;
-    // Nobody waits for it, and what is left over is found the next time.
+    // Not awaited. Rows that remain after a failure are deleted the next time.
     sql
       .all(deleteBefore(new Date(this.#lastSweep - KEPT_MS)))
-      .catch((error: unknown) => log.warn({ err: error }, 'old rate limits are still there'));
+      .catch((error: unknown) => log.warn({ err: error }, 'old rate limit rows could not be deleted'));
   }
 }
 
-/** Counts in this process alone. What a key has used before, and in other processes, does not count. */
+/** Counts in this process only, while the primary is unreachable. Earlier usage and usage in other processes are unknown. */
 function createLocalCount(): (use: Use) => Used | undefined {
   let current = 0;
   const used = new Map<string, Used>();

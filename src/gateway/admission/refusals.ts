@@ -9,16 +9,16 @@ import type { Sql } from '../../core/postgres/sql.ts';
 import { type RefusedAttempt, recordRefusedAttempt } from '../../domains/audit-log/refused-attempts.ts';
 import { RefusedKeyError } from './authenticate.ts';
 
-/** An operation that was refused, and the key, where the request has no actor. */
+/** A refused operation, with the key when the request has no actor. */
 interface Refused {
   readonly operation: string;
   readonly keyId?: ApiKeyId;
 }
 
-/** What was refused of a request, by reason. */
+/** The refused operations of a request, by reason. */
 export type Refusals = Map<Refusal, Refused>;
 
-/** Notes what refused an operation; errors that are no refusals, and keys that nobody knows, are left out. */
+/** Records a refused operation. Other errors, and refusals of unknown keys, are ignored. */
 export function noteRefusal(refusals: Refusals, error: unknown, operation: string): void {
   if (error instanceof ForbiddenError) refusals.set('forbidden', { operation });
   if (error instanceof ConflictError && error.reason === 'LAST_ADMINISTRATOR')
@@ -27,7 +27,7 @@ export function noteRefusal(refusals: Refusals, error: unknown, operation: strin
   if (refusal && keyId !== undefined) refusals.set(refusal, { operation, keyId });
 }
 
-/** A request, some of which was refused. */
+/** A request with refused operations. */
 export interface RefusedRequest {
   readonly requestId: string;
   readonly requestIdOrigin: RequestIdOrigin;
@@ -42,11 +42,11 @@ export interface RefusalLogParts {
   readonly log: Pick<Logger, 'warn' | 'debug'>;
 }
 
-/** Keys and reasons that are remembered, so that who goes on asking costs no statement. */
+/** Maximum number of remembered keys and reasons. Repeated attempts of a remembered key cost no statement. */
 const MAX_KNOWN = 20_000;
 const MINUTE_MS = 60_000;
 
-/** Records refused attempts of known keys in the audit log, at most once a minute for a key and a reason. */
+/** Records refused attempts of known keys in the audit log, at most once a minute for each key and reason. */
 export function createRefusalLog(parts: RefusalLogParts): (refused: RefusedRequest) => Promise<void> {
   const { now, log } = parts;
   const recorded = new LRUCache<string, number>({ max: MAX_KNOWN });
@@ -60,8 +60,11 @@ export function createRefusalLog(parts: RefusalLogParts): (refused: RefusedReque
       await recordRefusedAttempt(parts, attempt);
     } catch (error) {
       recorded.delete(known);
-      // Nobody is answered otherwise for want of it.
-      log[databaseTrouble(error) === 'away' ? 'debug' : 'warn']({ err: error }, 'refused attempt not recorded');
+      // A failure does not change the answer to the request.
+      log[databaseTrouble(error) === 'away' ? 'debug' : 'warn'](
+        { err: error },
+        'a refused attempt could not be recorded',
+      );
     }
   }
 

@@ -4,13 +4,12 @@ import type { ApiKeyId } from '../../core/ids.ts';
 export const LINK_MINUTES = 10;
 
 /**
- * One-time links that sign a browser in, such as the one that the first start prints. They live in the memory of the process that made them:
- * a restart invalidates them.
+ * One-time links that sign a browser in, such as the link that the first start prints. They are stored in memory, so a restart invalidates them.
  */
 export interface SignInLinks {
-  /** The token of a link that signs in with a key, once, within 10 minutes. */
+  /** Creates the token of a link, which signs in with a key once within 10 minutes. */
   create(keyId: ApiKeyId): string;
-  /** The id of the key that a token signs in with; undefined when it is unknown, used or expired. */
+  /** The id of the key of a token; undefined when the token is unknown, used or expired. */
   redeem(token: string): string | undefined;
 }
 
@@ -31,7 +30,7 @@ export function createSignInLinks({ now }: { readonly now: () => Date }): SignIn
   };
 }
 
-/** A lookup by hash takes the same time however much of a guess is right. */
+/** Tokens are looked up by hash, so that the time does not reveal how much of a guess is correct. */
 function hashOf(token: string): string {
   return createHash('sha256').update(token).digest('hex');
 }

@@ -7,18 +7,18 @@ import { masked, toJson } from './errors.ts';
 import { EVENT_STREAM } from './media-types.ts';
 import { subscriptionStream } from './subscription-stream.ts';
 
-/** What an execution, or what stopped it, becomes as an HTTP answer. */
+/** Converts the result of an execution, or the error that prevented it, to an HTTP response. */
 
 export type Result = Awaited<ReturnType<YogaServerInstance<object, object>['getResultForParams']>>;
 
 interface AnswerOptions {
-  /** Of a result that is no stream. */
+  /** Media type of a result that is not a stream. */
   readonly mediaType: string;
   readonly requestId: string;
   readonly logs: { readonly log: Logger };
 }
 
-/** Takes the place of fetch's `Response`, which costs as much as a small query. */
+/** Replaces the `Response` of the fetch API, which costs as much as a small query. */
 class PlainResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -31,11 +31,11 @@ class PlainResponse {
   }
 }
 
-// All that Yoga's processors use of the fetch API.
+// The parts of the fetch API that Yoga's result processors use.
 const fetchAPI = { Response: PlainResponse, ReadableStream, TextEncoder } as unknown as FetchAPI;
 const processEvents = getSSEProcessor();
 
-/** Yoga finds the status and the headers that errors ask for. The events of a subscription are written here, with their ids. */
+/** Yoga determines the status and the headers. The events of a subscription are written here, with their ids. */
 export function answerResult(result: Result, options: AnswerOptions): HttpAnswer {
   if (result !== undefined && Symbol.asyncIterator in result) {
     const events = subscriptionStream(result, (event) => toJson(event, options.logs));
@@ -50,7 +50,7 @@ export function answerResult(result: Result, options: AnswerOptions): HttpAnswer
   return answerWith(body, { status, headers });
 }
 
-/** Every answer says which request it was. */
+/** Adds the request id to the result. */
 function finishedResult(result: ExecutionResult, { requestId, logs }: AnswerOptions) {
   const finished = masked(result, logs);
   for (const error of finished.errors ?? []) markLimit(error);
@@ -61,12 +61,12 @@ function finishedResult(result: ExecutionResult, { requestId, logs }: AnswerOpti
   };
 }
 
-/** A broken limit is 400 in both media types, unlike errors of the language (GraphQL over HTTP, section 6.4.1), as which Yoga marks it. */
+/** An exceeded limit is 400 in both media types. Yoga would treat it as a GraphQL error, which is 200 in one of them (GraphQL over HTTP, section 6.4.1). */
 function markLimit({ extensions }: GraphQLError): void {
   if (extensions['limit'] !== undefined && extensions['http']) Object.assign(extensions['http'], { spec: false });
 }
 
-/** 406: none of the media types that the client accepts fits. */
+/** 406: the client accepts none of the offered media types. */
 export function notAcceptable(message: string): GraphQLError {
   return new GraphQLError(message, { extensions: { code: 'NOT_ACCEPTABLE', http: { status: 406 } } });
 }

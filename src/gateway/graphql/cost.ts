@@ -19,7 +19,7 @@ import type {
 } from 'graphql';
 import { bounded, limitError, LIMITS, perFragment } from './limits.ts';
 
-/** What a request asks for, before execution: variables as they came, not coerced. */
+/** A request before execution. The variables are not coerced yet. */
 export interface CostedRequest {
   readonly schema: GraphQLSchema;
   readonly document: DocumentNode;
@@ -28,33 +28,30 @@ export interface CostedRequest {
 }
 
 /**
- * The cost of one operation, known before the first resolver: an object costs 1 and a scalar 0. `edges` and `nodes` of a
- * `…Connection`, with all below them, are multiplied by the page size: the larger of `first` and `last`, else 50. Any other
- * list is multiplied by 5, or by the number of its `ids` where that is more. A field that needs its own statement costs 10 more,
- * once for all parents. Introspection pays like everything else.
+ * The cost of one operation, calculated before execution. An object costs 1, a scalar 0. `edges` and `nodes` of a connection, with everything
+ * below, are multiplied by the page size: the larger of `first` and `last`, else 50. Any other list is multiplied by 5, or by the number of
+ * its `ids` if that is larger. A field that needs its own statement costs 10 more, once for all parents. Introspection costs the same.
  *
- * It is an upper bound: `@skip` and `@include` are not looked at, every branch of a union counts, and so does a field that
- * is selected twice. At most `Number.MAX_SAFE_INTEGER`. It never throws: what validation or coercion will refuse (unknown
- * fields, circular fragments, an operation that cannot be picked, a page size that is no number) costs 0 or the default.
+ * The result is an upper bound of at most `Number.MAX_SAFE_INTEGER`: `@skip` and `@include` are ignored, every branch of a union counts, and a
+ * repeated field counts twice. It never throws: parts that validation or coercion will refuse (unknown fields, circular fragments, an unknown
+ * operation, a page size that is not a number) cost 0 or the default.
  *
- * Not @pothos/plugin-complexity: it multiplies all of a connection, `pageInfo` too, counts a field rather than the objects of
- * a list, takes the document's first operation, and says only a number, where a refusal should say which page size would pass.
- * For objects the rule needs the schema alone, no annotation of fields.
+ * @pothos/plugin-complexity was not used: it multiplies the whole connection with `pageInfo`, counts fields instead of objects, uses the first
+ * operation of the document, and reports only a number, while a refusal should say which page size would pass.
  */
 export function costOf(request: CostedRequest): number {
   return operationCost(request).total;
 }
 
-/** What of it the statements cost. */
+/** The part of the cost that is for database statements. */
 export function statementCostOf(request: CostedRequest): number {
   return operationCost(request).statements;
 }
 
 /**
- * Answers the cost of an operation. To be called after validation and before execution, for every request: the cost
- * depends on the variables.
+ * Returns the cost of an operation. Call it for every request after validation and before execution, because the cost depends on the variables.
  *
- * Error: `TOO_COSTLY` past 20,000, naming the path that costs most and the page size there that would pass, if one would.
+ * Throws `TOO_COSTLY` above 20,000 points. The message names the most expensive path, and the page size there that would pass, if there is one.
  */
 export function checkCost(request: CostedRequest): number {
   const root = operationCost(request);
@@ -63,36 +60,36 @@ export function checkCost(request: CostedRequest): number {
   throw limitError('TOO_COSTLY', message, LIMITS.cost, root.total);
 }
 
-/** What would make an operation that costs more than `limit` cheaper: the path that costs most, and the page size there that would pass. */
+/** Advice how to reduce the cost below `limit`: the most expensive path, and the page size there that would pass. */
 export function adviceFor(request: CostedRequest, limit: number): string {
   return cheaper(operationCost(request), limit);
 }
 
-/** A connection's page when neither `first` nor `last` is given. */
+/** Page size of a connection without `first` and `last`. */
 const DEFAULT_PAGE_SIZE = 50;
 const PLAIN_LIST_SIZE = 5;
 
-/** A selection set's cost for one parent object: `once`, and `perItem` of the page when that parent is a connection. */
+/** The cost of a selection set for one parent object: `once`, and `perItem` for each item when the parent is a connection. */
 interface SelectionCost {
   readonly once: number;
   readonly perItem: number;
-  /** What its statements cost. They serve all parents together, so no list multiplies them. */
+  /** Cost of the statements. One statement serves all parents, so lists do not multiply it. */
   readonly statements: number;
-  /** The dearest field of either kind, and the one with the most statements, to be named in a refusal. */
-  readonly dearestOnce?: FieldCost | undefined;
-  readonly dearestItem?: FieldCost | undefined;
+  /** The most expensive field of each kind, and the field with the most statements, for the message of a refusal. */
+  readonly mostExpensiveOnce?: FieldCost | undefined;
+  readonly mostExpensiveItem?: FieldCost | undefined;
   readonly busiest?: FieldCost | undefined;
 }
 
 interface FieldCost {
   readonly responseName: string;
-  /** What its objects cost for one parent. */
+  /** Cost of the objects for one parent. */
   readonly total: number;
-  /** What its statements cost for all parents, those below it included. */
+  /** Cost of the statements for all parents, with the statements below the field. */
   readonly statements: number;
-  /** Whether each item of a page has it. */
+  /** Whether the field is selected for each item of a page. */
   readonly isItem: boolean;
-  /** Objects that the field answers, and the page size of each should it be a connection. */
+  /** Number of objects that the field returns, and the page size if it is a connection. */
   readonly count: number;
   readonly pageSize: number;
   readonly selection: SelectionCost;
@@ -112,7 +109,7 @@ function operationCost({ schema, document, operationName, variables }: CostedReq
   const costing: Costing = {
     schema,
     variables: new Map([...defaultsOf(operation), ...Object.entries(variables ?? {})]),
-    // A fragment's cost depends on its own type condition and never on where it is spread: remembering it is exact.
+    // The cost of a fragment depends only on its type condition and not on where it is spread, so it can be cached.
     ofFragment: perFragment(document, FREE, ({ selectionSet, typeCondition }) =>
       selectionCost(selectionSet, schema.getType(typeCondition.name.value), costing),
     ),
@@ -157,8 +154,8 @@ function plus(a: SelectionCost, b: SelectionCost): SelectionCost {
     once: bounded(a.once + b.once),
     perItem: bounded(a.perItem + b.perItem),
     statements: bounded(a.statements + b.statements),
-    dearestOnce: larger('total', a.dearestOnce, b.dearestOnce),
-    dearestItem: larger('total', a.dearestItem, b.dearestItem),
+    mostExpensiveOnce: larger('total', a.mostExpensiveOnce, b.mostExpensiveOnce),
+    mostExpensiveItem: larger('total', a.mostExpensiveItem, b.mostExpensiveItem),
     busiest: larger('statements', a.busiest, b.busiest),
   };
 }
@@ -183,11 +180,11 @@ function fieldCost(node: FieldNode, parent: GraphQLNamedType | undefined, costin
   const responseName = (node.alias ?? node.name).value;
   const cost: FieldCost = { responseName, total, statements, isItem: isPage, count, pageSize, selection };
   return isPage
-    ? { once: 0, perItem: total, statements, dearestItem: cost, busiest: cost }
-    : { once: total, perItem: 0, statements, dearestOnce: cost, busiest: cost };
+    ? { once: 0, perItem: total, statements, mostExpensiveItem: cost, busiest: cost }
+    : { once: total, perItem: 0, statements, mostExpensiveOnce: cost, busiest: cost };
 }
 
-/** Whether a statement is sent for the field: for every connection and count, and for what is marked so. */
+/** Whether the field needs its own statement: every connection and count, and every field that is marked. */
 function hasOwnStatement(
   { name, extensions }: GraphQLField<unknown, unknown>,
   type: GraphQLNamedType,
@@ -201,7 +198,7 @@ function pageSizeOf(field: GraphQLField<unknown, unknown>, node: FieldNode, cost
   const given = [argument('first', node, costing), argument('last', node, costing)];
   const sizes = given.filter((size) => typeof size === 'number');
   if (sizes.length > 0) return bounded(Math.max(...sizes));
-  // A default counts only where neither is given.
+  // The default of `first` applies only when neither argument is given.
   const size = defaultOf('first', field);
   return typeof size === 'number' ? size : DEFAULT_PAGE_SIZE;
 }
@@ -229,18 +226,18 @@ function defaultOf(name: string, { args }: GraphQLField<unknown, unknown>): unkn
 }
 
 /**
- * What to change: the connection with the largest page, on the dearest path, of which a smaller page would pass. Statements are not
- * multiplied, so no page size makes them fewer.
+ * Advice: the connection with the largest page on the most expensive path for which a smaller page would pass. A smaller page does not reduce
+ * the cost of statements, because lists do not multiply it.
  */
 function cheaper(root: FieldCost, limit: number): string {
   let advice: { place: string; pageSize: number; fits: number } | undefined;
   let dearest = '';
-  for (const { path, objects, cost, field } of dearestPath(root)) {
+  for (const { path, objects, cost, field } of mostExpensivePath(root)) {
     const { pageSize, selection } = field;
     const perItem = objects * selection.perItem;
     const place = `${path} costs most, ${cost} of it`;
     const fits = Math.floor((limit - (root.total - perItem * pageSize)) / perItem);
-    // At the bound the total is no longer the sum of its parts, and nothing can be taken away from it.
+    // At the upper bound the total is not the sum of its parts, so no smaller page can be calculated.
     const wouldPass = root.total < Number.MAX_SAFE_INTEGER && fits >= 1;
     if (wouldPass && pageSize >= (advice?.pageSize ?? 0)) advice = { place, pageSize, fits };
     dearest = place;
@@ -254,22 +251,22 @@ function cheaper(root: FieldCost, limit: number): string {
 
 interface Step {
   readonly path: string;
-  /** Objects that the field answers in all. */
+  /** Total number of objects of the field. */
   readonly objects: number;
   readonly cost: number;
   readonly field: FieldCost;
 }
 
-/** From the operation down, at each level the field that costs most. As long as the depth limit, which only introspection exceeds. */
-function* dearestPath(root: FieldCost): Generator<Step> {
+/** The most expensive field at each level, from the operation down. The depth limit bounds the path. */
+function* mostExpensivePath(root: FieldCost): Generator<Step> {
   const path: string[] = [];
   let step: Step | undefined = { path: '', objects: 1, cost: root.total, field: root };
   while (step && path.length <= LIMITS.depth) {
     yield step;
     const { objects, field }: Step = step;
-    const { dearestItem, dearestOnce, busiest }: SelectionCost = field.selection;
+    const { mostExpensiveItem, mostExpensiveOnce, busiest }: SelectionCost = field.selection;
     let next: Step | undefined;
-    for (const child of [dearestOnce, dearestItem, busiest]) {
+    for (const child of [mostExpensiveOnce, mostExpensiveItem, busiest]) {
       if (!child) continue;
       const parents = objects * (child.isItem ? field.pageSize : 1);
       const cost = bounded(parents * child.total + child.statements);

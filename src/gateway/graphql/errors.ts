@@ -7,12 +7,12 @@ import type { RequestBudget } from '../../core/postgres/request-budget.ts';
 import { stringifyWithRawJson } from '../../core/text/raw-json.ts';
 import { toDomainError } from '../failures.ts';
 
-/** The form of errors in GraphQL answers. */
+/** Converts errors to the format of GraphQL answers. */
 
-/** What is to be tried again has its status and `Retry-After` in every media type, as under REST. */
+/** Errors that a client should retry: they have their HTTP status and `Retry-After` in every media type, as in REST. */
 const RETRIED: ReadonlySet<ErrorKind> = new Set(['unavailable', 'rateLimited']);
 
-/** What a caller sees of an error: errors of the language, without the value they found; domain errors with their code; a failure of ours without detail. */
+/** The error that a caller sees: GraphQL errors without the value that was found, domain errors with their code, and internal errors without details. */
 export function toGraphQLError(error: unknown, log: Logger): GraphQLError {
   const original = error instanceof GraphQLError ? error.originalError : error;
   if (error instanceof GraphQLError && (original == null || original instanceof GraphQLError))
@@ -23,11 +23,11 @@ export function toGraphQLError(error: unknown, log: Logger): GraphQLError {
   return new GraphQLError(domain.graphqlMessage, { nodes, path, extensions: { ...extensionsOf(domain), ...http } });
 }
 
-/** How graphql-js shows the value that it found in place of the one expected, and the parser a string. */
+/** The part of a message in which graphql-js quotes the value that it found. */
 const FOUND = /,? [Ff]ound: [^]*$|(?<= cannot represent [^:]*): [^]*$|(?<=\b(?:Block)?String) "[^]*$/;
 const FOUND_ENUM_VALUE = /\bValue "[^]*" does(?= not exist in "\w+" enum)/;
 
-/** The same error without the value that was found: whoever sent it knows it, and what is wrong elsewhere in it may be beside a secret. */
+/** Removes the quoted value from the message, because it can contain a secret. */
 export function withoutFoundValue(error: GraphQLError): GraphQLError {
   const message = error.message.replace(FOUND_ENUM_VALUE, 'The value does').replace(FOUND, '');
   if (message === error.message) return error;
@@ -46,12 +46,12 @@ function extensionsOf({ code, inputPath: path }: DomainError): Record<string, un
 }
 
 /**
- * What came of an execution. Errors of the language that are left then are variables and arguments that do not fit. The log is made only
- * when there is something to write.
+ * Converts the errors of a result. GraphQL errors without a code are invalid variables and arguments. The log is created only when something is
+ * logged.
  */
 export function masked(result: ExecutionResult, logs: { readonly log: Logger }): ExecutionResult {
   if (!result.errors) return result;
-  // Without data nothing was run: 400 where the media type has statuses for errors of the request (GraphQL over HTTP, section 6.4).
+  // Without data nothing was executed: 400 if the media type has statuses for request errors (GraphQL over HTTP, section 6.4).
   const http = result.data === undefined && { http: { spec: true, status: STATUS_OF.invalid } };
   const errors = result.errors.map((error) => {
     const known = toGraphQLError(error, logs.log);
@@ -62,7 +62,7 @@ export function masked(result: ExecutionResult, logs: { readonly log: Logger }):
   return { ...result, errors };
 }
 
-/** Each event of a subscription may have what an answer may have. */
+/** Converts each event of a subscription, which has the same size limit as an answer. */
 export async function* maskedStream(
   results: AsyncIterable<ExecutionResult>,
   logs: { readonly log: Logger },
@@ -80,7 +80,7 @@ export async function* maskedStream(
   }
 }
 
-/** What came of an execution, and is not surely too large, as JSON; an error in place of what is too large after all. */
+/** The result as JSON. An error replaces a result that turns out to be too large. */
 export function toJson(result: ExecutionResult, logs: { readonly log: Logger }): string {
   const json = stringifyWithRawJson(result);
   // A UTF-16 unit has at most three bytes, so the bytes of most texts need not be counted.
@@ -88,12 +88,12 @@ export function toJson(result: ExecutionResult, logs: { readonly log: Logger }):
   return JSON.stringify({ ...tooLarge(logs), extensions: result.extensions });
 }
 
-/** In place of what is larger than an answer may be. */
+/** The result for an answer that is too large. */
 export function tooLarge({ log }: { readonly log: Logger }): ExecutionResult {
   return { data: null, errors: [toGraphQLError(answerTooLarge(), log)] };
 }
 
-/** An error of the request itself, with its status; a failure of ours is masked with the answer. */
+/** Converts an error of the request to a GraphQL error with an HTTP status. Internal errors are masked. */
 export function toHttpError(error: unknown): GraphQLError {
   if (error instanceof GraphQLError) return error;
   if (!(error instanceof DomainError))
@@ -105,7 +105,7 @@ export function toHttpError(error: unknown): GraphQLError {
   });
 }
 
-/** An error that stopped a request before its document was read, in GraphQL's form. */
+/** Answers an error that occurred before the document was read, in the format of GraphQL. */
 export function answerGraphQLError(error: DomainError, requestId: string): HttpAnswer {
   const body = {
     errors: [{ message: error.graphqlMessage, extensions: extensionsOf(error) }],

@@ -31,15 +31,15 @@ import { refusalOfRoot } from './root-access.ts';
 import { createPricing } from './pricing.ts';
 import { withEventId } from './subscription-stream.ts';
 
-/** A GraphQL request from a known caller. Resolvers are given its operation's context, and nothing else of it. */
+/** A GraphQL request of an authenticated caller. Resolvers get only the context of the operation. */
 export interface GraphQLCall {
   readonly operation: OperationContext;
   readonly headers: HttpHeaders;
-  /** Whose log writes the request id into every line; made when something is logged. */
+  /** The log of the request, created when something is logged. */
   readonly logs: { readonly log: Logger };
 }
 
-/** How an operation that has been found valid is run: paid for, counted, and executed or followed. */
+/** Executes or subscribes to a valid operation, after its cost was paid and counted. */
 export interface Execution {
   execute(args: ExecutionArgs, call: GraphQLCall): Promise<ExecutionResult>;
   subscribe(args: ExecutionArgs, call: GraphQLCall): Promise<ExecutionResult | AsyncIterable<ExecutionResult>>;
@@ -51,7 +51,7 @@ export function createExecution(dependencies: Dependencies, limits: RateLimits |
   const observe = createGraphQLObserver({ metrics, tracing });
   const run = createRun(metrics, log);
 
-  /** Runs what has been paid for, otherwise says why not; either with what it cost. */
+  /** Pays for an operation and runs it, or returns the refusal. Both results contain the cost. */
   async function paid<Result extends ExecutionResult | AsyncIterable<ExecutionResult>>(
     args: ExecutionArgs,
     { operation }: GraphQLCall,
@@ -66,7 +66,7 @@ export function createExecution(dependencies: Dependencies, limits: RateLimits |
     execute: (args, call) =>
       paid(args, call, async () => {
         const result = await observe(args, () => perform(run, args, call, dependencies));
-        // Also where little was read, and is answered many times.
+        // A small read can give a large answer too, when the same object is selected many times.
         if (!isLarge(result)) return result;
         if (isSurelyTooLarge(result)) return tooLarge(call.logs);
         await call.operation.budget.becomeLarge();
@@ -74,7 +74,7 @@ export function createExecution(dependencies: Dependencies, limits: RateLimits |
       }),
     async subscribe(args, call) {
       if (!acceptsEvents(call.headers.get('accept')))
-        throw notAcceptable(`A subscription is answered as ${EVENT_STREAM}; send the header Accept: ${EVENT_STREAM}.`);
+        throw notAcceptable(`Subscriptions are answered as ${EVENT_STREAM}; send the header Accept: ${EVENT_STREAM}.`);
       return paid(args, call, () => follow(args, call));
     },
   };
@@ -93,7 +93,7 @@ function createRun({ executions, interpretations }: Metrics, log: Logger): Execu
       if (reason) log.debug({ path, reason, field }, 'graphql execution');
     },
     sizeOf,
-    // What was read for nothing does not count.
+    // The reads of the failed compiled execution do not count.
     beforeRetry: (args) => operationOf(args).budget.renew(),
   });
   return async (args) => {
@@ -103,12 +103,12 @@ function createRun({ executions, interpretations }: Metrics, log: Logger): Execu
   };
 }
 
-/** What resolvers are given. */
+/** The context that resolvers get. */
 function operationOf({ contextValue }: ExecutionArgs): OperationContext {
   return contextValue as OperationContext;
 }
 
-/** Variables that do not fit are found before any field is reached: whoever may not have the field is refused that first, as for any other input. */
+/** Invalid variables are found before any field is executed. As for other input, a missing right to the field is reported first. */
 function withRefusalFirst(result: ExecutionResult, args: ExecutionArgs): ExecutionResult {
   if (result.data !== undefined) return result;
   const { actor, onRefusal } = operationOf(args);
@@ -116,16 +116,16 @@ function withRefusalFirst(result: ExecutionResult, args: ExecutionArgs): Executi
   if (!refusal) return result;
   const { name, fieldName, error } = refusal;
   onRefusal(error, fieldName);
-  // Its status counts where the media type has statuses for errors of the request (GraphQL over HTTP, section 6.4).
+  // The status applies if the media type has statuses for request errors (GraphQL over HTTP, section 6.4).
   const extensions = { code: error.code, http: { spec: true, status: error.status } };
   return { errors: [new GraphQLError(error.graphqlMessage, { path: [name], extensions })] };
 }
 
-/** Typed errors of mutations are noted where they are made. */
+/** Records refusals for the audit log. Typed errors of mutations are recorded where they are thrown. */
 function noteRefusals(errors: readonly GraphQLError[], { onRefusal }: OperationContext): void {
   for (const { originalError, nodes } of errors) {
     const [node] = nodes ?? [];
-    // Its name in the schema: an alias is text of the caller.
+    // The name of the field in the schema, because an alias is text of the caller.
     if (originalError) onRefusal(originalError, node?.kind === Kind.FIELD ? node.name.value : 'graphql');
   }
 }
@@ -142,7 +142,7 @@ async function perform(
   return executeWithKey(dependencies.idempotency, { run, args, context: operation, headers, log: logs.log });
 }
 
-/** Follows until the subscription ends, its reader is gone, or nobody will read it. */
+/** Runs a subscription until it ends, or its client disconnects. */
 async function follow(
   args: ExecutionArgs,
   { operation, headers, logs }: GraphQLCall,
@@ -168,14 +168,14 @@ async function follow(
   };
 }
 
-/** Each result is read before its source gives the next event, so the id is that of its event. */
+/** Each result is read before the source yields the next event, so the current id belongs to the result. */
 async function* withEventIds(
   results: AsyncIterable<ExecutionResult>,
   resumption: Resumption,
 ): AsyncGenerator<ExecutionResult, void, undefined> {
   let last: string | undefined;
   for await (const result of results) {
-    // An error at the end belongs to no event.
+    // An error at the end of the stream belongs to no event.
     yield withEventId(result, resumption.eventId === last ? undefined : resumption.eventId);
     last = resumption.eventId;
   }

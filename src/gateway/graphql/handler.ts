@@ -13,12 +13,12 @@ import { readGraphQLRequest, requireQuery } from './request.ts';
 
 export type GraphQLApi = (
   request: HttpRequest,
-  /** For the caller as they are once the body has been read. */
+  /** Creates the context after the body was read, with the caller's rights at that time. */
   openOperation: () => Promise<OperationContext>,
   { requestId, logs }: { readonly requestId: string; readonly logs: { readonly log: Logger } },
 ) => Promise<HttpAnswer>;
 
-/** GraphQL over HTTP for callers who have been authenticated: a request is read, goes through the pipeline, and is answered. */
+/** GraphQL over HTTP for authenticated callers: reads a request, runs the pipeline, and answers. */
 export function createGraphQLApi(dependencies: Dependencies, limits: RateLimits | undefined): GraphQLApi {
   const { config, trustedDocuments } = dependencies;
   const findDocument = createDocuments(trustedDocuments, config.PERSISTED_OPERATIONS_MODE);
@@ -28,9 +28,9 @@ export function createGraphQLApi(dependencies: Dependencies, limits: RateLimits 
     const mediaType = resultTypeFor(request.headers.get('accept'));
     const answer = (result: Result) => answerResult(result, { mediaType: mediaType ?? JSON_TYPE, requestId, logs });
     if (mediaType === undefined)
-      return answer({ errors: [notAcceptable(`Answers are ${MEDIA_TYPES.join(', ')}; accept one of them.`)] });
+      return answer({ errors: [notAcceptable(`Answers can be ${MEDIA_TYPES.join(', ')}; accept one of them.`)] });
     const reading = readGraphQLRequest(request).then(findDocument).then(requireQuery);
-    // What is wrong with the request is said to those who may still make it.
+    // Errors of the request are reported after the rights were checked again.
     await reading.catch(() => undefined);
     const operation = await openOperation();
     let result: Result;
@@ -39,7 +39,7 @@ export function createGraphQLApi(dependencies: Dependencies, limits: RateLimits 
     } catch (error) {
       result = { errors: [toHttpError(error)] };
     }
-    // A subscription goes on reading.
+    // A subscription continues to read, so its budget stays open.
     if (!result || !(Symbol.asyncIterator in result)) operation.budget.close();
     return answer(result);
   };

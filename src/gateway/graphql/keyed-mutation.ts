@@ -26,36 +26,36 @@ import { masked } from './errors.ts';
 import { refusalOfRoot } from './root-access.ts';
 import { rootFieldsOf } from './root-fields.ts';
 
-/** How a GraphQL mutation runs under an `Idempotency-Key`. */
+/** Runs GraphQL mutations with an `Idempotency-Key`. */
 
 export interface KeyedExecution {
   readonly run: Execute;
   readonly args: ExecutionArgs;
   readonly context: GraphQLContext;
-  /** Has an `Idempotency-Key`. */
+  /** Contains an `Idempotency-Key`. */
   readonly headers: HttpHeaders;
   readonly log: Logger;
 }
 
-/** What is stored: the text of `data`, so that it leaves as the same bytes each time, and the errors beside it. */
+/** The stored answer: the JSON text of `data`, so that a replay has the same bytes, and the errors. */
 interface StoredAnswer {
   readonly data: string;
   readonly errors: readonly GraphQLFormattedError[];
 }
 
-/** An answer without data: nothing was run, and nothing is stored. */
+/** Thrown for an answer without data: nothing was executed, and nothing is stored. */
 class NothingDone extends Error {
   readonly result: ExecutionResult;
 
   constructor(result: ExecutionResult) {
-    super('the mutation was not run');
+    super('the mutation was not executed');
     this.result = result;
   }
 }
 
 /**
- * Runs a mutation of one field once for its key. A request is the same when the operation with its fragments and the values of its
- * variables are. A typed error is not stored; errors below a field that has a value are stored with it.
+ * Runs a mutation with a single field once for its key. Requests are the same when the operation with its fragments and the values of its
+ * variables are equal. A typed error is not stored; errors of nested fields are stored with the data.
  */
 export async function executeWithKey(
   idempotency: Idempotency,
@@ -65,7 +65,7 @@ export async function executeWithKey(
   const [name, ...others] = mutationFieldsOf(document);
   if (name === undefined) return masked(await run({ ...args, contextValue: context }), { log });
   if (others.length > 0) return { errors: [severalFields()] };
-  // Whoever may not do it is answered as without a key, and is given no stored answer.
+  // A caller without the right to the field gets the normal refusal and no stored answer.
   if (refusalOfRoot(args, context.actor)) return masked(await run({ ...args, contextValue: context }), { log });
   const work = (inner: GraphQLContext) => executeOnce(run, args, inner, log);
   try {
@@ -73,17 +73,17 @@ export async function executeWithKey(
     const input = variablesOf(args);
     const request = { context, key, operation: print(document), input, callsOut: callsOut(args.schema, document) };
     const { text, isReplayed } = await idempotency.run(request, work);
-    // Written by `executeOnce`, now or then.
+    // The text was written by `executeOnce`, in this request or an earlier one.
     const { data, errors } = JSON.parse(text) as StoredAnswer;
     return {
-      // Text in place of a value, which the answer is made of like any other.
+      // The JSON text replaces the value and is inserted into the answer unchanged.
       data: new RawJson(data) as unknown as Record<string, unknown>,
       ...(errors.length > 0 && { errors: errors.map(fromFormatted) }),
       ...(isReplayed && { extensions: { http: { headers: { [REPLAYED_HEADER]: 'true' } } } }),
     };
   } catch (error) {
     if (error instanceof NothingDone) return error.result;
-    // A member of the mutation's result, where it has such a member.
+    // Returned as a typed error, if the result union of the mutation has the type.
     if (error instanceof ForbiddenError || error instanceof NotFoundError)
       return masked(await run({ ...args, contextValue: { ...context, refusal: error } }), { log });
     return { data: null, errors: [toFieldError(error, name, log)] };
@@ -95,34 +95,34 @@ async function executeOnce(run: Execute, args: ExecutionArgs, context: GraphQLCo
   const contextValue: GraphQLContext = { ...context, onSuccess: () => (isSuccess = true) };
   const result = masked(await run({ ...args, contextValue }), { log });
   if (!result.data) throw new NothingDone(result);
-  // Nothing is changed where the answer cannot be given: the change is not committed yet.
+  // Throws before the commit, so that nothing is changed when the answer is too large.
   if (isSurelyTooLarge(result.data)) throw answerTooLarge();
   const data = stringifyWithRawJson(result.data);
   answerBytes(data);
   return { text: JSON.stringify({ data, errors: result.errors ?? [] } satisfies StoredAnswer), isSuccess };
 }
 
-/** The operation that is run, with its fragments alone. */
+/** The executed operation with only the fragments that it uses. */
 function documentOf({ document, operationName }: ExecutionArgs): DocumentNode {
   const name = getOperationAST(document, operationName)?.name?.value ?? '';
   return separateOperations(document)[name] ?? document;
 }
 
-/** Response names; `__typename` does nothing. */
+/** The response names of the mutation fields, without `__typename`. */
 function mutationFieldsOf(document: DocumentNode): string[] {
   const operation = getOperationAST(document);
   if (!operation) return [];
   return [...rootFieldsOf(document, operation)].flatMap(([name, field]) => (field === '__typename' ? [] : [name]));
 }
 
-/** Those that the operation does not have say nothing of it. */
+/** The values of the operation's variables. Undeclared variables are ignored. */
 function variablesOf({ document, operationName, variableValues }: ExecutionArgs): Record<string, unknown> {
   const defined = getOperationAST(document, operationName)?.variableDefinitions ?? [];
   const names = new Set(defined.map(({ variable }) => variable.name.value));
   return Object.fromEntries(Object.entries(variableValues ?? {}).filter(([name]) => names.has(name)));
 }
 
-/** Whether anything in the document asks other servers. */
+/** Whether a field of the document sends requests to other servers. */
 function callsOut(schema: GraphQLSchema, document: DocumentNode): boolean {
   let found = false;
   const types = new TypeInfo(schema);
@@ -138,11 +138,11 @@ function callsOut(schema: GraphQLSchema, document: DocumentNode): boolean {
 }
 
 function severalFields(): GraphQLError {
-  const message = `${KEY_HEADER}: a mutation with this header has one field; send one request with its own key for each field`;
+  const message = `${KEY_HEADER}: a mutation with this header can have only one field; send a separate request with its own key for each field`;
   return new GraphQLError(message, { extensions: { code: CODE_OF.invalid, http: { status: STATUS_OF.invalid } } });
 }
 
-/** What the key itself is refused for, with its status. */
+/** Converts an error about the idempotency key to a field error with an HTTP status. */
 function toFieldError(error: unknown, name: string, log: Logger): GraphQLError {
   const { graphqlMessage, code, status, headers } = toDomainError(error, log);
   return new GraphQLError(graphqlMessage, { path: [name], extensions: { code, http: { status, headers } } });

@@ -1,9 +1,9 @@
 /**
- * The published limits of the GraphQL API, as pure functions.
+ * Checks of the published limits of the GraphQL API, as pure functions.
  *
- * The API calls them in this order, the same over POST, GET, SSE and persisted documents: {@link parseWithinLimits} on the
- * text, {@link checkDocument} on the document, graphql's own validation, and `checkCost` of graphql-cost.ts on the operation
- * with its variables, before the first resolver. Each of ours is linear in the size of the text, whatever the text says.
+ * The order is the same for POST, GET, SSE and persisted documents: {@link parseWithinLimits} on the text, {@link checkDocument} on the document,
+ * the validation of graphql-js, and `checkCost` of cost.ts on the operation with its variables. The time of each check is linear in the size of
+ * the text.
  */
 import { GraphQLError, Kind, Lexer, parse, Source, TokenKind, visit } from 'graphql';
 import type {
@@ -18,25 +18,24 @@ import type {
 import { MAX_OPERATION_COST } from '../bounds.ts';
 
 /**
- * The numbers as they are published.
+ * The published limits.
  *
- * `operations` counts what one request runs: a JSON array of requests is refused before. A document may hold several
- * operations, since `operationName` exists to pick one of them and GraphiQL sends its whole editor; the others are not run,
- * and `tokens` bounds how many there can be.
+ * `operations` is the maximum that one request executes: a JSON array of requests is refused. A document can contain several operations, of which
+ * `operationName` selects one, because GraphiQL sends the whole editor. `tokens` bounds their number.
  */
 export const LIMITS = Object.freeze({
-  /** Bytes of the query text in UTF-8. */
+  /** Maximum size of the query text, in bytes of UTF-8. */
   queryBytes: 65_536,
-  /** Lexical tokens; as many comments are allowed besides. */
+  /** Lexical tokens. The same number of comments is allowed in addition. */
   tokens: 4000,
   /** Levels of fields: `{ a { b { c } } }` is 3. */
   depth: 15,
-  /** Brackets open at once, in selections and values: far above what 15 levels of fields need. */
+  /** Nesting of brackets in selections and values, far above what 15 levels of fields need. */
   nesting: 200,
   aliases: 100,
   directives: 50,
   operations: 1,
-  /** Steps in which graphql compares fields that could overlap: its own number, which it does not tell. */
+  /** Steps in which graphql-js compares fields that could overlap. It is a constant of graphql-js that it does not export. */
   comparisons: 500_000,
   cost: MAX_OPERATION_COST,
 });
@@ -51,17 +50,17 @@ export type LimitCode =
   | 'TOO_MANY_COMPARISONS'
   | 'TOO_COSTLY';
 
-/** The error of a broken limit: status 400, `extensions` with the limit, and what was found where that is known. */
+/** The error for an exceeded limit: status 400, and `extensions` with the limit and, if known, the actual number. */
 export function limitError(code: LimitCode, message: string, limit: number, actual?: number): GraphQLError {
   const found = actual === undefined ? {} : { actual };
   return new GraphQLError(message, { extensions: { code, limit, ...found, http: { status: 400 } } });
 }
 
 /**
- * Parses a query text of at most 64 KiB, 4000 tokens, 200 brackets open at once, and 4000 comments.
+ * Parses a query text of at most 64 KiB, 4000 tokens, 200 nested brackets, and 4000 comments.
  *
- * Errors: `QUERY_TOO_LARGE` before anything is read, `TOO_MANY_TOKENS` and `TOO_DEEP` before anything is parsed; a syntax
- * error stays graphql's own, and so does the one for too many comments.
+ * Errors: `QUERY_TOO_LARGE` before anything is read, `TOO_MANY_TOKENS` and `TOO_DEEP` before anything is parsed. Syntax errors, and the error for
+ * too many comments, are those of graphql-js.
  */
 export function parseWithinLimits(text: string): DocumentNode {
   const bytes = Buffer.byteLength(text, 'utf8');
@@ -71,24 +70,24 @@ export function parseWithinLimits(text: string): DocumentNode {
     throw limitError('QUERY_TOO_LARGE', message, LIMITS.queryBytes, bytes);
   }
   checkTokens(text);
-  // Comments are kept with the document: without a bound they are most of its memory.
+  // Comments are stored with the document, so they must be bounded to bound its memory.
   return parse(text, { maxComments: LIMITS.tokens });
 }
 
-/** Reads the tokens by themselves, because the parser recurses: 1900 nested lists, within 4000 tokens, overflow its stack. */
+/** Reads the tokens without parsing, because the parser is recursive: 1900 nested lists would overflow the stack. */
 function checkTokens(text: string): void {
   const lexer = new Lexer(new Source(text));
   let open = 0;
   for (let count = 1; lexer.advance().kind !== TokenKind.EOF; count++) {
     if (count > LIMITS.tokens) {
       const advice = 'Select fewer fields, pass values as variables, or split the query.';
-      const message = `The query has more than the ${LIMITS.tokens} tokens that are allowed. ${advice}`;
+      const message = `The query has more than ${LIMITS.tokens} tokens; at most ${LIMITS.tokens} are allowed. ${advice}`;
       throw limitError('TOO_MANY_TOKENS', message, LIMITS.tokens);
     }
     open += BRACKETS.get(lexer.token.kind) ?? 0;
     if (open > LIMITS.nesting) {
       const advice = 'Pass nested values as variables.';
-      const message = `The query has more than the ${LIMITS.nesting} brackets open at once that are allowed. ${advice}`;
+      const message = `The query has more than ${LIMITS.nesting} nested brackets; at most ${LIMITS.nesting} are allowed. ${advice}`;
       throw limitError('TOO_DEEP', message, LIMITS.nesting);
     }
   }
@@ -104,34 +103,33 @@ const BRACKETS: ReadonlyMap<string, number> = new Map([
 ]);
 
 /**
- * Refuses a document of which an operation is deeper than 15, or has more than 100 aliases or 50 directives.
+ * Refuses a document with an operation that is deeper than 15 levels, or has more than 100 aliases or 50 directives.
  *
- * A field with a selection that is selected again under one response name counts as an alias: graphql's validation compares
- * each with each, selections and all, so that 300 of them within the token limit would cost it a tenth of a second.
+ * A repeated field with a selection counts as an alias: the validation of graphql-js compares all pairs with their selections, so that 300 of
+ * them would take a tenth of a second.
  *
- * Fragments count as expanded wherever they are spread, so that they hide nothing. Fields below `__schema` and `__type`
- * have no depth here: graphql's MaxIntrospectionDepthRule judges them, and the standard introspection query passes.
- * Depends on the document alone, so its result may be cached with the document.
+ * Fragments count wherever they are spread. Fields below `__schema` and `__type` are not counted here, because MaxIntrospectionDepthRule of
+ * graphql-js checks them and allows the standard introspection query. The result depends only on the document, so it can be cached.
  *
- * Errors: `TOO_DEEP`, `TOO_MANY_ALIASES`, `TOO_MANY_DIRECTIVES`; for circular fragments what validation says of them,
- * said here because graphql's rule for overlapping fields can overflow the stack on them before the rule for cycles is heard.
+ * Errors: `TOO_DEEP`, `TOO_MANY_ALIASES`, `TOO_MANY_DIRECTIVES`, and the validation error for circular fragments. It is thrown here, because the
+ * graphql-js rule for overlapping fields can overflow the stack on them before the rule for cycles runs.
  */
 export function checkDocument(document: DocumentNode): void {
   const ofFragment: OfFragment<Shape> = perFragment(document, FLAT, (it) => shapeOf(it, ofFragment), refuseCycle);
   for (const definition of document.definitions) {
-    // Unused fragments may be circular too, and validation compares their fields before it refuses them.
+    // Unused fragments are checked too, because validation compares their fields before it refuses them.
     if (definition.kind === Kind.FRAGMENT_DEFINITION) checkAliases(ofFragment(definition.name.value));
     if (definition.kind !== Kind.OPERATION_DEFINITION) continue;
     const shape = shapeOf(definition, ofFragment);
     const { depth, directives } = shape;
     if (depth > LIMITS.depth) {
       const found = `The query is ${depth} levels deep; at most ${LIMITS.depth} are allowed.`;
-      const message = `${found} Ask for the deeper objects by their ids in another query.`;
+      const message = `${found} Query the deeper objects by their ids in another request.`;
       throw limitError('TOO_DEEP', message, LIMITS.depth, depth);
     }
     checkAliases(shape);
     if (directives > LIMITS.directives) {
-      const found = `The query has ${directives} directives, fragments expanded; at most ${LIMITS.directives} are allowed.`;
+      const found = `The query has ${directives} directives with expanded fragments; at most ${LIMITS.directives} are allowed.`;
       const message = `${found} Put one on an inline fragment around several fields, or split the query.`;
       throw limitError('TOO_MANY_DIRECTIVES', message, LIMITS.directives, directives);
     }
@@ -140,8 +138,8 @@ export function checkDocument(document: DocumentNode): void {
 
 function checkAliases({ aliases }: Shape): void {
   if (aliases <= LIMITS.aliases) return;
-  const found = `The query has ${aliases} aliases and repeated fields, fragments expanded; at most ${LIMITS.aliases} are allowed.`;
-  const message = `${found} Ask for a list, select each field once, or split the query.`;
+  const found = `The query has ${aliases} aliases and repeated fields with expanded fragments; at most ${LIMITS.aliases} are allowed.`;
+  const message = `${found} Query a list, select each field once, or split the query.`;
   throw limitError('TOO_MANY_ALIASES', message, LIMITS.aliases, aliases);
 }
 
@@ -152,10 +150,10 @@ function refuseCycle({ name }: FragmentDefinitionNode): never {
 
 interface Shape {
   readonly depth: number;
-  /** With the fields that are repeated. */
+  /** Number of aliases and repeated fields. */
   readonly aliases: number;
   readonly directives: number;
-  /** Response names of the fields with a selection on the topmost level, where those of fragments join those beside them. */
+  /** Response names of the fields with a selection at the top level, including those of fragments. */
   readonly names: ReadonlySet<string>;
 }
 
@@ -167,7 +165,7 @@ interface Selecting {
   readonly variableDefinitions?: readonly VariableDefinitionNode[] | undefined;
 }
 
-/** Relative to the node, so that a fragment's shape holds however deep it is spread. */
+/** The shape relative to the node, so that the shape of a fragment is the same wherever it is spread. */
 function shapeOf(node: Selecting, ofFragment: OfFragment<Shape>): Shape {
   let { depth, aliases, directives } = FLAT;
   const names = new Set<string>();
@@ -187,7 +185,7 @@ function shapeOf(node: Selecting, ofFragment: OfFragment<Shape>): Shape {
 
 const namesOf = ({ alias, name, selectionSet }: FieldNode): string[] => (selectionSet ? [(alias ?? name).value] : []);
 
-/** Adds names to those of a level, and answers how many were there already. */
+/** Adds names to the names of a level. @returns how many of them were already present. */
 function joinNames(names: Set<string>, added: readonly string[]): number {
   const before = names.size;
   for (const name of added) names.add(name);
@@ -199,8 +197,8 @@ const isIntrospection = (field: FieldNode): boolean => field.name.value === '__s
 type OfFragment<T> = (name: string) => T;
 
 /**
- * One value for each fragment, worked out when it is first spread, so that a document is walked once however often its
- * fragments are spread. An unknown fragment is worth `nothing`, and so is one within itself, unless `onCycle` throws.
+ * Calculates one value for each fragment when it is first spread, so that each fragment is visited only once. The value of an unknown fragment is
+ * `nothing`, and so is that of a fragment within itself unless `onCycle` throws.
  */
 export function perFragment<T>(
   document: DocumentNode,
@@ -228,15 +226,15 @@ export function perFragment<T>(
 
 const UNDER_WAY = Symbol('under way');
 
-/** Keeps sums and products of hostile numbers countable: no Infinity, no NaN, nothing below 0. */
+/** Limits a number from the client to 0 … `Number.MAX_SAFE_INTEGER`, so that sums and products never become Infinity or NaN. */
 export const bounded = (n: number): number => (n > 0 ? Math.min(n, Number.MAX_SAFE_INTEGER) : 0);
 
-/** Above this many tokens it pays to look for what is selected again and again. */
+/** Documents with fewer tokens are not searched for repeated fields. */
 const FEW_TOKENS = 500;
 
 /**
- * The document with each plain field once in a selection. Fields of one name are one field (GraphQL, section 5.3.2), and graphql compares
- * each with each, so that some thousand of them, within all limits, would use up what it spends on comparing.
+ * Removes repeated plain fields from each selection. They mean the same field (GraphQL, section 5.3.2), but graphql-js compares all pairs, so
+ * that some thousand of them would exceed its limit of comparisons.
  */
 export function withoutRepeats(document: DocumentNode): DocumentNode {
   if ((document.tokenCount ?? Infinity) <= FEW_TOKENS) return document;
@@ -254,12 +252,12 @@ export function withoutRepeats(document: DocumentNode): DocumentNode {
 }
 
 /**
- * The errors of a validation that ends after `maxErrors`. An error of a rule says where in the document it is; one more without a place means
- * that graphql has stopped comparing fields.
+ * Explains the errors of a validation that stops after `maxErrors`. An error of a rule has a location. An additional error without a location
+ * means that graphql-js stopped comparing fields.
  */
 export function explained(errors: readonly GraphQLError[], maxErrors: number): readonly GraphQLError[] {
   const last = errors.at(-1);
   if (last === undefined || last.nodes !== undefined || errors.length > maxErrors) return errors;
-  const message = `Comparing the query's fields takes more than the ${LIMITS.comparisons} steps that are allowed. Select each field once, or split the query.`;
+  const message = `Comparing the fields of the query takes more than ${LIMITS.comparisons} steps; at most ${LIMITS.comparisons} are allowed. Select each field once, or split the query.`;
   return [...errors.slice(0, -1), limitError('TOO_MANY_COMPARISONS', message, LIMITS.comparisons)];
 }

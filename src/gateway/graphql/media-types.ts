@@ -4,7 +4,7 @@ const RESPONSE_TYPE = 'application/graphql-response+json';
 export const EVENT_STREAM = 'text/event-stream';
 export const MEDIA_TYPES: readonly string[] = [JSON_TYPE, RESPONSE_TYPE, EVENT_STREAM];
 
-/** The media type of an answer that is there at once: of events only where the client accepts no other, since they always have status 200. */
+/** The media type of a single result. Events are used only when the client accepts nothing else, because they always have status 200. */
 export function resultTypeFor(accept: string | null): string | undefined {
   return chooseMediaType(accept, [JSON_TYPE, RESPONSE_TYPE]) ?? chooseMediaType(accept, [EVENT_STREAM]);
 }
@@ -16,17 +16,17 @@ export function acceptsEvents(accept: string | null): boolean {
 interface MediaRange {
   readonly type: string;
   readonly quality: number;
-  /** Its place in the header. */
+  /** Position in the header. */
   readonly place: number;
 }
 
 /**
- * The one of the offered media types that the client wants most (RFC 9110, section 12.5.1); undefined when it wants none. Of those that it
- * wants equally, the one it names first; where it does not mind, the first.
+ * The offered media type that the client prefers (RFC 9110, section 12.5.1); undefined when it accepts none. Between equal preferences the order
+ * in the header decides, then the order of the offer.
  */
 function chooseMediaType(accept: string | null, offered: readonly string[]): string | undefined {
   if (accept === null || accept === '' || accept === '*/*') return offered[0];
-  // Most clients name one.
+  // Fast path: most clients send exactly one media type.
   if (offered.includes(accept)) return accept;
   const ranges = accept.toLowerCase().split(',').flatMap(rangeOf);
   const wanted = offered.flatMap((type) => {
@@ -40,7 +40,7 @@ function rangeOf(text: string, place: number): MediaRange[] {
   const [type = '', ...parameters] = text.split(';').map((part) => part.trim());
   const valueOf = (name: string) =>
     parameters.find((parameter) => parameter.startsWith(`${name}=`))?.slice(name.length + 1);
-  // Answers are in UTF-8.
+  // Answers are always in UTF-8.
   if ((valueOf('charset') ?? 'utf-8').replaceAll('"', '') !== 'utf-8') return [];
   const quality = Number(valueOf('q') ?? 1);
   return [{ type, quality: quality >= 0 && quality <= 1 ? quality : 1, place }];

@@ -10,17 +10,17 @@ import type { Observers } from '../telemetry/observe.ts';
 import { rootFieldsOf } from './root-fields.ts';
 
 interface Observed {
-  /** `query session`, `mutation createSession,updateSession`: few in number, as those who ask choose among the schema's fields. */
+  /** Name of the span, such as `query session` or `mutation createSession,updateSession`. It contains only names from the schema. */
   readonly name: string;
   readonly type: string;
-  /** `Query.session` for each key of the answer. */
+  /** The schema field, such as `Query.session`, by response name. */
   readonly fields: ReadonlyMap<string, string>;
 }
 
-/** Fields beyond these are left out of a span's name. */
+/** Maximum number of fields in the name of a span. */
 const MAX_NAMED = 5;
 
-/** Runs operations as spans, and counts the fields of `Query` and `Mutation` that they ask for. What is known of a document lives as long as it. */
+/** Runs operations in spans and counts their fields of `Query` and `Mutation`. Data about a document is cached as long as the document. */
 export function createGraphQLObserver({ metrics, tracing }: Observers) {
   const known = new WeakMap<OperationDefinitionNode, Observed>();
 
@@ -55,7 +55,7 @@ function observedOf(document: DocumentNode, operation: OperationDefinitionNode):
   return { name: `${type} ${names.slice(0, MAX_NAMED).join(',')}`, type, fields };
 }
 
-/** `ok`, or the code of the first error beneath the key, or of the whole. */
+/** `ok`, or the code of the first error below the field or of the whole request. */
 function outcomeOf({ errors = [] }: ExecutionResult, key: string): string {
   const error = errors.find(({ path }) => path === undefined || path[0] === key);
   return error ? codeOf(error) : 'ok';

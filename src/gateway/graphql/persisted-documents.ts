@@ -6,15 +6,15 @@ import { LIMITS } from './limits.ts';
 import { type TrustedDocuments, sha256 } from './trusted-documents.ts';
 
 /**
- * Puts the text in place of a document's id, so that from there on a persisted document is like any other: the same limits, rules and
- * cache. An id is given in `documentId` (GraphQL over HTTP, appendix on persisted documents), as it is or as `sha256:` and the hash, or in
- * `extensions.persistedQuery.sha256Hash` (Apollo's automatic persisted queries).
- * @throws GraphQLError `PERSISTED_QUERY_NOT_FOUND` (404); `DOCUMENT_NOT_TRUSTED` (403) for a text that is not listed, where only listed
- * ones are served; ValidationError (400) for an id of another form, and for a hash that is not that of the text beside it.
+ * Replaces the id of a persisted document by its text. The same limits, rules and cache then apply as to other documents. The id is
+ * `documentId` (GraphQL over HTTP, appendix on persisted documents), with or without the prefix `sha256:`, or
+ * `extensions.persistedQuery.sha256Hash` (automatic persisted queries of Apollo).
+ * @throws GraphQLError `PERSISTED_QUERY_NOT_FOUND` (404); `DOCUMENT_NOT_TRUSTED` (403) for other texts when only trusted documents are allowed;
+ * ValidationError (400) for an invalid id, and for a hash that does not match the text.
  */
 export type FindDocument = (params: GraphQLParams) => GraphQLParams;
 
-/** Texts that callers have sent with their hash, in the memory of this process: another one asks for the text once more, as the protocol has it. */
+/** Memory for automatic persisted queries of this process. Another process asks the client to send the text again, as the protocol allows. */
 const AUTOMATIC_BYTES = 16 * 1024 * 1024;
 
 export function createDocuments(trusted: TrustedDocuments, mode: 'also' | 'only'): FindDocument {
@@ -26,8 +26,8 @@ export function createDocuments(trusted: TrustedDocuments, mode: 'also' | 'only'
 
   function register(query: string, hash: string): void {
     if (sha256(query) !== hash)
-      throw invalid('extensions.persistedQuery.sha256Hash', 'is not the SHA-256 of the query beside it');
-    // A longer one is refused a moment later.
+      throw invalid('extensions.persistedQuery.sha256Hash', 'must be the SHA-256 of the query');
+    // A longer text will be refused, so it is not stored.
     if (query.length <= LIMITS.queryBytes) automatic.set(hash, query);
   }
 
@@ -51,7 +51,7 @@ interface DocumentId {
   readonly isHash: boolean;
 }
 
-/** The id that a request names, and the request without it. */
+/** The id of the document in a request, and the request without the id. */
 function takeId(params: GraphQLParams & { documentId?: unknown }): { id?: DocumentId; rest: GraphQLParams } {
   if (!('documentId' in params) && !params.extensions?.['persistedQuery']) return { rest: params };
   const { documentId, extensions, ...rest } = params;
@@ -80,7 +80,7 @@ function hashOf(persistedQuery: unknown): DocumentId {
   return { name: sha256Hash, isHash: true };
 }
 
-/** In the words that clients know to send the text again by. */
+/** Clients recognize this message and send the text again. */
 function notFound(): GraphQLError {
   return new GraphQLError('PersistedQueryNotFound', {
     extensions: { code: 'PERSISTED_QUERY_NOT_FOUND', http: { spec: true, status: 404 } },
@@ -88,10 +88,7 @@ function notFound(): GraphQLError {
 }
 
 function notTrusted(): GraphQLError {
-  return new GraphQLError(
-    'Only the documents that the operator has listed are served here; name one by its documentId.',
-    {
-      extensions: { code: 'DOCUMENT_NOT_TRUSTED', http: { status: 403 } },
-    },
-  );
+  return new GraphQLError('Only trusted documents of the operator are allowed; send the documentId of one.', {
+    extensions: { code: 'DOCUMENT_NOT_TRUSTED', http: { status: 403 } },
+  });
 }

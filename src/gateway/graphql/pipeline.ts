@@ -9,15 +9,15 @@ import type { Execution, GraphQLCall } from './execution.ts';
 import { createKnownDocuments } from './known-documents.ts';
 import { checkDocument, explained, parseWithinLimits, withoutRepeats } from './limits.ts';
 
-/** The parameters of a request, parsed, validated and executed, in this order, whatever they ask for and however it is answered. */
+/** Parses, validates and executes a request, for all operations and media types. */
 export type Pipeline = (params: GraphQLParams, request: HttpRequest, call: GraphQLCall) => Promise<Result>;
 
-/** Later errors of a document that is wrong already tell little, and finding them costs. */
+/** Further errors of an invalid document are of little use, and finding them takes time. */
 const MAX_VALIDATION_ERRORS = 20;
 
 /**
- * Yoga's own pipeline, whose steps are plugins. The request is read and the answer written outside of it, since fetch's `Request` and
- * `Response` cost more than all of its steps (docs/decisions/graphql-pipeline.md).
+ * The pipeline of GraphQL Yoga, whose steps are plugins. Reading the request and writing the answer happen outside, because `Request` and
+ * `Response` of the fetch API cost more than all its steps (docs/decisions/graphql-pipeline.md).
  */
 export function createPipeline(execution: Execution): Pipeline {
   const yoga = createYoga<GraphQLCall>({
@@ -28,16 +28,16 @@ export function createPipeline(execution: Execution): Pipeline {
     multipart: false,
     batching: false,
     logging: false,
-    // Errors are masked where the answer is made.
+    // Errors are masked when the answer is created.
     maskedErrors: false,
     maxRequestBodySize: false,
-    // `documents` keeps them.
+    // The plugin `documents` has its own cache.
     parserAndValidationCache: false,
     plugins: [documents(), executing(execution)],
   });
   return async (params, request, call) => {
     try {
-      // Yoga looks at the request's method alone.
+      // Yoga uses only the method of the request.
       return await yoga.getResultForParams({ params, request: request as unknown as Request }, { ...call });
     } catch (error) {
       return { errors: [toHttpError(error)] };
@@ -46,8 +46,8 @@ export function createPipeline(execution: Execution): Pipeline {
 }
 
 /**
- * Reads documents within the published limits. One that has been found valid is not read again. What is refused is forgotten: an error holds,
- * by its stack, all of the request that it was found in.
+ * Parses and validates documents within the published limits. Valid documents are cached. Refused documents are not, because the stack of an
+ * error would keep its request in memory.
  */
 function documents(): Plugin {
   const known = createKnownDocuments();
@@ -88,7 +88,7 @@ function executing(execution: Execution): Plugin<object, GraphQLCall> {
   };
 }
 
-/** Yoga's context is what it was called with, and more. */
+/** Yoga's context contains the properties of the call and more. */
 function callOf({ contextValue }: ExecutionArgs): GraphQLCall {
   return contextValue as GraphQLCall;
 }

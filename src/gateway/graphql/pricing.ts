@@ -8,8 +8,8 @@ import { createCosts } from './known-costs.ts';
 import { LIMITS } from './limits.ts';
 
 /**
- * `extensions.cost`, in points. `limit` is the key's budget a minute, of which `remaining` is left until `resetAt`; with that turned off,
- * it is the most that one operation may cost.
+ * `extensions.cost` in points. `limit` is the budget of the key per minute, of which `remaining` is left until `resetAt`. When rate limits are
+ * off, `limit` is the maximum cost of one operation.
  */
 export interface Cost {
   readonly requested: number;
@@ -20,11 +20,11 @@ export interface Cost {
 
 export interface Price {
   readonly cost: Cost;
-  /** Why the operation may not run now: less is left of the minute's budget. */
+  /** Set when the budget of the minute is too small for the operation. */
   readonly refusal?: DomainError | undefined;
 }
 
-/** Finds what an operation costs and takes it from the budget of the key. @throws GraphQLError `TOO_COSTLY` */
+/** Calculates the cost of an operation and subtracts it from the budget of the key. @throws GraphQLError `TOO_COSTLY` */
 export type PayFor = (args: ExecutionArgs, keyId: ApiKeyId) => Promise<Price>;
 
 export function createPricing(metrics: Pick<Metrics, 'cost'>, limits: RateLimits | undefined): PayFor {
@@ -41,13 +41,13 @@ export function createPricing(metrics: Pick<Metrics, 'cost'>, limits: RateLimits
   };
 }
 
-/** 429: an operation costs more than is left of the minute's budget. */
+/** 429: the operation costs more than the rest of the budget of the minute. */
 function costExceeded(
   request: CostedRequest,
   cost: number,
   { limit, remaining, resetSeconds }: CostBudget,
 ): DomainError {
-  const left = `of the key's ${limit} points a minute ${remaining} are left`;
+  const left = `${remaining} of the key's ${limit} points per minute are left`;
   const advice = adviceFor(request, remaining);
   const message = `The query costs ${cost}; ${left}. ${advice} The next minute begins in ${resetSeconds} s.`;
   return new DomainError('rateLimited', message, { headers: { 'Retry-After': String(resetSeconds) } });

@@ -5,20 +5,20 @@ import { readJson, requireObject } from '../../core/http/request-body.ts';
 import { LIMITS, limitError } from './limits.ts';
 
 /**
- * What a request asks for (GraphQL over HTTP, sections 5 and 6), read within the bounds and with the messages of the REST API.
- * @throws DomainError 415, 413, 400 as `readJson`; GraphQLError `TOO_MANY_OPERATIONS` for an array of requests.
+ * Reads the parameters of a request (GraphQL over HTTP, sections 5 and 6), with the same bounds and messages as the REST API.
+ * @throws DomainError (415, 413, 400) like `readJson`; GraphQLError `TOO_MANY_OPERATIONS` for an array of requests.
  */
 export async function readGraphQLRequest(request: HttpRequest): Promise<GraphQLParams> {
   if (request.method === 'GET') return readQuery(new URL(request.url).searchParams);
   const body = await readJson(request);
   if (Array.isArray(body)) {
-    const message = `The body is an array of requests; at most ${LIMITS.operations} operation a request is allowed. Send one request for each.`;
+    const message = `The body is an array of requests; at most ${LIMITS.operations} operation per request is allowed. Send a separate request for each.`;
     throw limitError('TOO_MANY_OPERATIONS', message, LIMITS.operations, body.length);
   }
   return requireObject(body);
 }
 
-/** Simple values are text; `variables` and `extensions` are JSON (section 6.1). */
+/** Reads query parameters. `variables` and `extensions` are JSON, the others are text (section 6.1). */
 function readQuery(query: URLSearchParams): GraphQLParams {
   const names = [...new Set(query.keys())];
   const repeated = names.filter((name) => query.getAll(name).length > 1);
@@ -44,7 +44,7 @@ function parsed(name: string, text: string): unknown {
   }
 }
 
-/** @throws ValidationError (400) when there is no document to run, in every media type (GraphQL over HTTP, section 6.4). */
+/** @throws ValidationError (400) when there is no document to execute, in every media type (GraphQL over HTTP, section 6.4). */
 export function requireQuery(params: GraphQLParams): GraphQLParams {
   if (params.query == null) throw invalid('query', 'is required', 'REQUIRED');
   return params;

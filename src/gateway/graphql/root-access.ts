@@ -4,7 +4,7 @@ import { accessOf } from '../../core/graphql/refusable.ts';
 import { type Actor, requireAccess } from '../../core/operation.ts';
 import { rootFieldsOf } from './root-fields.ts';
 
-/** Why the caller may not have a field that the operation selects of its root, whatever its arguments are; undefined where they may have all. */
+/** The error for the first root field of the operation that the caller has no right to; undefined when they have a right to all. */
 export function refusalOfRoot(
   { schema, document, operationName }: Pick<ExecutionArgs, 'schema' | 'document' | 'operationName'>,
   actor: Actor,

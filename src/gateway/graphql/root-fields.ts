@@ -6,7 +6,7 @@ import {
   type SelectionSetNode,
 } from 'graphql';
 
-/** The names of the fields that an operation selects of its root, by response name; conditions are not looked at. */
+/** The names of the root fields of an operation by response name. `@skip` and `@include` are ignored. */
 export function rootFieldsOf(document: DocumentNode, operation: OperationDefinitionNode): ReadonlyMap<string, string> {
   const fragments = new Map<string, FragmentDefinitionNode>();
   for (const node of document.definitions)
@@ -19,7 +19,7 @@ export function rootFieldsOf(document: DocumentNode, operation: OperationDefinit
       else collectFragment(selection.name.value);
     }
   };
-  // Once each: fragments that spread others twice would be as many as 2 to the power of their number.
+  // Each fragment is visited only once. Otherwise fragments that spread others twice would take exponential time.
   const collectFragment = (name: string): void => {
     const fragment = fragments.get(name);
     fragments.delete(name);

@@ -1,19 +1,19 @@
 import type { ExecutionResult } from 'graphql';
 import { eventStream, writeEvent } from '../../core/http/server-sent-events.ts';
 
-/** The id of the event that a result is of, where the events of the subscription have ids. */
+/** The property with the id of a result's event, if the events of the subscription have ids. */
 const EVENT_ID = Symbol('event id');
 
 type FollowedResult = ExecutionResult & { readonly [EVENT_ID]?: string | undefined };
 
-/** Marks a result with the id of its event. JSON leaves it out. */
+/** Adds the id of the event to a result. It is not part of the JSON. */
 export function withEventId(result: ExecutionResult, id: string | undefined): FollowedResult {
   return id === undefined ? result : { ...result, [EVENT_ID]: id };
 }
 
 /**
- * The results of a subscription as server-sent events (GraphQL over SSE, distinct connections mode). A result carries the id of its event, so that
- * a client goes on behind it with `Last-Event-ID`.
+ * Converts the results of a subscription to server-sent events (GraphQL over SSE, distinct connections mode). Each has the id of its event, so
+ * that a client can resume with `Last-Event-ID`.
  */
 export function subscriptionStream(
   results: AsyncIterable<FollowedResult>,

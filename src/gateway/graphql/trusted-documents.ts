@@ -4,11 +4,11 @@ import { basename, extname, join } from 'node:path';
 import { z } from 'zod';
 import { ConfigurationError } from '../../core/config.ts';
 
-/** Documents that the operator trusts: their texts by id. The id that a build tool gave, a file's name, and the SHA-256 of the text all name one. */
+/** Texts of the trusted documents by id. An id is the id of a build tool, the name of a file, or the SHA-256 of the text. */
 export type TrustedDocuments = ReadonlyMap<string, string>;
 
 const text = z.string().min(1);
-/** Relay's compiler: ids and texts (`persistConfig.file`). */
+/** The file of Relay's compiler: texts by id (`persistConfig.file`). */
 const relayFile = z.record(z.string().min(1), text);
 /** Apollo's persisted query manifest, version 1. */
 const apolloFile = z.object({
@@ -18,9 +18,9 @@ const apolloFile = z.object({
 });
 
 /**
- * Reads `PERSISTED_OPERATIONS`: a JSON file of Relay's compiler or Apollo's manifest, a GraphQL file whose name is the id, or a folder of
- * such files. What is in the documents is judged when they are asked for, by the same limits and rules as any other.
- * @throws ConfigurationError for what cannot be read, has none of these forms, or gives one id to two documents.
+ * Reads `PERSISTED_OPERATIONS`: a JSON file of Relay's compiler, Apollo's manifest, a GraphQL file whose name is the id, or a folder of such
+ * files. The documents are checked when they are requested, with the same limits and rules as all documents.
+ * @throws ConfigurationError for files that cannot be read or have another format, and for an id of two documents.
  */
 export async function readTrustedDocuments(path: string | undefined): Promise<TrustedDocuments> {
   const documents = new Map<string, string>();
@@ -52,7 +52,7 @@ function entriesOf(file: string, content: string): (readonly [id: string, docume
   const extension = extname(file);
   if (extension !== '.json') return [[basename(file, extension), content]];
   const manifest = z.union([apolloFile, relayFile]).safeParse(parsed(file, content));
-  if (!manifest.success) unusable(new Error(`${file} is neither a file of Relay's compiler nor Apollo's manifest`));
+  if (!manifest.success) unusable(new Error(`${file} must be a file of Relay's compiler or an Apollo manifest`));
   const { data } = manifest;
   return isApollo(data) ? data.operations.map(({ id, body }) => [id, body] as const) : Object.entries(data);
 }

@@ -23,13 +23,13 @@ import {
 import { UserType } from '../../domains/users/graphql.ts';
 import { type UserRow, readUsers } from '../../domains/users/operations.ts';
 
-/** Who calls: the way from a key to everything it reaches. It joins nouns, so it stands above them. */
+/** The caller, and the entry point to everything that the key can access. It is not in a domain module, because it uses several. */
 const ViewerType = builder.objectRef<Actor>('Viewer').implement({
-  description: 'The caller: their user, the key they call with, and the organization they act in.',
+  description: 'The caller: user, API key, and the organization that the request acts in.',
   fields: (t) => ({
     user: t.field({
       type: UserType,
-      description: 'The user whom the key belongs to.',
+      description: 'The user who owns the key.',
       extensions: OWN_STATEMENT,
       resolve: async ({ userId }, _, context, info) => {
         const selected = selectedColumns<UserRow>(info, 'User');
@@ -38,7 +38,7 @@ const ViewerType = builder.objectRef<Actor>('Viewer').implement({
     }),
     apiKey: t.field({
       type: ApiKeyType,
-      description: 'The key of this request.',
+      description: 'The API key of this request.',
       extensions: OWN_STATEMENT,
       resolve: async ({ keyId, scopes }, _, context, info) => {
         const selected = selectedColumns<ApiKeyRow>(info, 'ApiKey');
@@ -46,18 +46,22 @@ const ViewerType = builder.objectRef<Actor>('Viewer').implement({
         return found(known ?? (await readApiKeys(context, [keyId], selected))[0]);
       },
     }),
-    scopes: t.field({ type: [ScopeEnum], description: 'What the key may do.', resolve: ({ scopes }) => [...scopes] }),
+    scopes: t.field({
+      type: [ScopeEnum],
+      description: 'The permissions of the key, at least one.',
+      resolve: ({ scopes }) => [...scopes],
+    }),
     role: t.field({
       type: RoleEnum,
       nullable: true,
-      description: 'What the caller may do in the organization.',
+      description: 'Role of the caller in the organization. Null when the request acts in none.',
       resolve: ({ organization }) => organization?.role,
     }),
     organization: t.field({
       type: OrganizationType,
       nullable: true,
       description:
-        "The organization the caller acts in: the key's; else the one named by `X-Organization-Id`; else the user's only one; else null.",
+        "The organization that the request acts in: the organization of a bound key, else the one named by `X-Organization-Id`, else the user's only organization. Null when there is none.",
       extensions: OWN_STATEMENT,
       resolve: async ({ organization }, _, context, info) => {
         const selected = selectedColumns<OrganizationRow>(info, 'Organization');
@@ -71,9 +75,12 @@ builder.objectField(ViewerType, 'organizations', (t) =>
   t.connection(
     {
       type: OrganizationType,
-      description: 'The organizations that the key reaches, by time of creation unless ordered otherwise.',
+      description: 'Organizations that the key can act in, by time of creation by default.',
       args: {
-        filter: t.arg({ type: OrganizationFilter, description: 'Which ones; all when absent.' }),
+        filter: t.arg({
+          type: OrganizationFilter,
+          description: 'Conditions on the organizations. When absent, all organizations are listed.',
+        }),
         orderBy: t.arg(ORGANIZATION_ORDER.argument),
       },
       resolve: ({ userId }, args, context, info) => {
@@ -93,9 +100,12 @@ builder.objectField(ViewerType, 'apiKeys', (t) =>
     {
       type: ApiKeyType,
       description:
-        "The keys that the caller may see, newest first unless ordered otherwise: those of the organization that the request acts in (all of them for an administrator, their own for a member), and with an unbound key also the caller's own unbound ones. `filter: { userIds }` lists those of one user.",
+        "API keys that the caller can see, newest first by default. Administrators see all keys of the organization that the request acts in, members their own. An unbound key also lists the caller's unbound keys.",
       args: {
-        filter: t.arg({ type: ApiKeyFilter, description: 'Which ones; all that are active when absent.' }),
+        filter: t.arg({
+          type: ApiKeyFilter,
+          description: 'Conditions on the keys. When absent, all active keys are listed.',
+        }),
         orderBy: t.arg(API_KEY_ORDER.argument),
       },
       extensions: refusable(listApiKeys.access),
@@ -111,7 +121,7 @@ builder.objectField(ViewerType, 'apiKeys', (t) =>
   ),
 );
 
-/** A row that authentication has just seen is gone only where rights have ended since. @throws `lost` */
+/** Returns a row that must exist. It is missing only when the caller's rights have just ended. @throws `lost` */
 function found<Row>(row: Row | undefined, lost: () => Error = unauthenticated): Row {
   if (row === undefined) throw lost();
   return row;
@@ -122,5 +132,9 @@ function noMember(): ForbiddenError {
 }
 
 builder.queryField('viewer', (t) =>
-  t.field({ type: ViewerType, description: 'The caller.', resolve: (_, __, { actor }) => actor }),
+  t.field({
+    type: ViewerType,
+    description: 'The caller: user, API key and acting organization.',
+    resolve: (_, __, { actor }) => actor,
+  }),
 );

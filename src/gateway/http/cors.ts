@@ -1,13 +1,13 @@
 import { type HttpAnswer, type HttpRequest, answerWith } from '../../core/http/messages.ts';
 
 /**
- * Cross-origin requests of browsers (Fetch standard, CORS protocol), for the origins of `CORS_ORIGINS` and nobody else. Credentials are never
- * allowed: callers are known by the key in their own `Authorization` header, and a browser is asked to add nothing.
+ * CORS for the origins of `CORS_ORIGINS` (Fetch standard, CORS protocol). Credentials are never allowed, because scripts authenticate with the
+ * `Authorization` header and not with cookies.
  */
 export interface Cors {
-  /** The answer to a preflight of a listed origin. An unlisted one is answered as without CORS, like any other OPTIONS. */
+  /** The answer to a preflight request of a listed origin. Undefined for other requests, which are answered as without CORS. */
   preflight(request: HttpRequest): HttpAnswer | undefined;
-  /** What every answer carries: that it depends on the origin, and what the origin may see of it. */
+  /** Headers of every answer: `Vary: Origin`, and for a listed origin the CORS headers. */
   headersFor(request: HttpRequest): Readonly<Record<string, string>>;
 }
 
@@ -34,14 +34,14 @@ const PREFLIGHT_HEADERS = {
     'X-Organization-Id',
     'X-Request-Id',
   ].join(', '),
-  // As long as browsers remember it at most.
+  // The longest time that browsers cache a preflight answer.
   'Access-Control-Max-Age': '7200',
 };
 
-/** Undefined without origins: CORS is off, and no answer speaks of it. */
+/** Undefined without origins: CORS is off, and no CORS headers are sent. */
 export function createCors(origins: readonly string[]): Cors | undefined {
   if (origins.length === 0) return undefined;
-  // As browsers write it, and compared as it stands: a name that only begins or ends like a listed one is another.
+  // Origins are compared exactly. A prefix or suffix match would accept other hosts.
   const listed = new Set(origins);
   return {
     preflight({ method, headers }) {

@@ -6,14 +6,14 @@ import type { Dependencies } from '../dependencies.ts';
 
 const READ_ONLY = `select current_setting('transaction_read_only')::boolean as "isReadOnly"`;
 
-/** Whether the process runs; asks nothing else. */
+/** Liveness: whether the process runs. It checks nothing else. */
 export function live(): HttpAnswer {
   return answerJson({ status: 'live', version: VERSION });
 }
 
 /**
- * Whether requests can be served: the database answers and takes writes, and its schema is the one this code needs; or the primary is away, and a replica can
- * serve what only reads.
+ * Readiness: the database answers and accepts writes, and its schema is up to date. When the primary is unreachable and a replica can serve reads,
+ * the answer is `read-only`.
  */
 export async function ready({ database, replicas, log }: Dependencies): Promise<HttpAnswer> {
   try {
@@ -22,11 +22,11 @@ export async function ready({ database, replicas, log }: Dependencies): Promise<
     if (pending.length > 0) return notReady(`migrations are pending: ${pending.length}`);
     const [row] = await em.execute<{ isReadOnly: boolean }[]>(READ_ONLY);
     if (!row?.isReadOnly) return answerJson({ status: 'ready', version: VERSION });
-    return (await replicas?.canServeReads()) ? readOnly() : notReady('the database takes no writes');
+    return (await replicas?.canServeReads()) ? readOnly() : notReady('the database accepts no writes');
   } catch (error) {
     log.warn({ err: error }, 'not ready');
     if (isDatabaseAway(error) && (await replicas?.canServeReads())) return readOnly();
-    return notReady('the database cannot be reached');
+    return notReady('the database is unreachable');
   }
 }
 

@@ -2,7 +2,7 @@ import { ConfigurationError } from '../../core/config.ts';
 import type { Gateway } from '../gateway.ts';
 import { type RunningServer, serve } from './server.ts';
 
-/** @throws ConfigurationError naming `HOST` or the variable of the port when the address cannot be had. */
+/** Starts listening. @throws ConfigurationError that names `HOST` or the variable of the port when the address cannot be used. */
 export async function listen(
   gateway: Gateway,
   { host, port, variable }: { readonly host: string; readonly port: number; readonly variable: string },
@@ -12,7 +12,7 @@ export async function listen(
   } catch (cause) {
     const { code, message }: NodeJS.ErrnoException = cause instanceof Error ? cause : new Error(String(cause));
     if (code === 'EADDRINUSE')
-      throw new ConfigurationError(`${variable}: another program listens on port ${port} of ${host} already`, {
+      throw new ConfigurationError(`${variable}: another program already listens on port ${port} of ${host}`, {
         cause,
       });
     throw new ConfigurationError(`${code === 'EACCES' ? variable : 'HOST'}: ${message}`, { cause });

@@ -1,6 +1,5 @@
 /**
- * What was found at most `maxAgeMs` ago: asking often costs no more than asking once. Callers who ask meanwhile wait for the same answer. A
- * failure is not kept.
+ * Caches the result of `find` for `maxAgeMs`, so that frequent calls are cheap. Concurrent callers share one call. A failure is not cached.
  */
 export function recent<Found>(
   find: () => Promise<Found>,

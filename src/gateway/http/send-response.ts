@@ -4,15 +4,14 @@ import { pipeline } from 'node:stream/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { HttpAnswer } from '../../core/http/messages.ts';
 
-/** A larger answer leaves in parts, each when the one before has left. */
+/** A larger answer is sent in parts of this length, each after the previous part was sent. */
 export const PART_LENGTH = 256 * 1024;
-/** How often within its time a peer is looked at, whether it reads. */
+/** How often within the timeout it is checked whether the peer reads. */
 const LOOKS = 4;
 
 /**
- * Sends an answer that is there as a whole. Ends when it has left, or its peer is gone.
- * A peer that takes no part for `unreadTimeoutMs` is cut off, whatever it sends meanwhile; one whose body was refused may go on sending for
- * `lingerMs`.
+ * Sends a complete answer. Resolves when it was sent, or the peer has disconnected. A peer that reads nothing for `unreadTimeoutMs` is
+ * disconnected, even when it sends data. A peer whose body was refused can continue to send for `lingerMs`.
  */
 export async function send(
   incoming: IncomingMessage,
@@ -22,7 +21,7 @@ export async function send(
 ): Promise<void> {
   const body = given ?? '';
   const length = bytes ?? Buffer.byteLength(body);
-  // A HEAD or a 204 has no body whose length could be given.
+  // Answers to HEAD and with status 204 have no body, and no Content-Length.
   outgoing.writeHead(status, length > 0 ? { ...headers, 'Content-Length': String(length) } : headers);
   // As many bytes as characters: the text is ASCII. Node reserves three bytes per character for a text that it writes as UTF-8.
   const encoding = typeof body === 'string' && body.length === length ? 'latin1' : 'utf8';
@@ -35,12 +34,12 @@ export async function send(
     await sendParts(outgoing, encoding === 'latin1' ? bytesInParts(String(body)) : partsOf(body), unreadTimeoutMs);
   } else {
     outgoing.setTimeout(unreadTimeoutMs);
-    // A text goes out in one write with the headers; as bytes it would be copied before.
+    // A string is sent in one write together with the headers. Bytes would be copied first.
     outgoing.end(body, encoding);
   }
 }
 
-/** Sends an answer as it comes. Ends when it has left, or its peer is gone. A quiet stream is not cut off: nothing waits to be read. */
+/** Sends a stream. Resolves when it was sent, or the peer has disconnected. An idle stream is not disconnected, because nothing is unread. */
 export async function sendStream(
   outgoing: ServerResponse,
   { status, headers }: HttpAnswer,
@@ -58,7 +57,7 @@ async function sendParts(
 ): Promise<void> {
   let taken = -1;
   let unreadMs = 0;
-  // Not the socket's own timeout: what the peer sends would put that off.
+  // The timeout of the socket cannot be used, because data from the peer would reset it.
   const lookMs = unreadTimeoutMs / LOOKS;
   const watch = setInterval(() => {
     const { bytesWritten = 0, writableLength: waiting = 0 } = outgoing.socket ?? {};
@@ -82,7 +81,7 @@ function partsOf(body: Uint8Array | string): Generator<Uint8Array | string, void
 function* partsOf(body: Uint8Array | string): Generator<Uint8Array | string, void, undefined> {
   for (let start = 0; start < body.length;) {
     let end = start + PART_LENGTH;
-    // A character of two halves stays in one part.
+    // A surrogate pair must not be split.
     if (typeof body === 'string' && isHighSurrogate(body.charCodeAt(end - 1))) end += 1;
     yield typeof body === 'string' ? body.slice(start, end) : body.subarray(start, end);
     start = end;

@@ -14,7 +14,7 @@ import { type HttpAnswer, type HttpHeaders, type HttpRequest, answerJson } from 
 import type { Gateway } from '../gateway.ts';
 import { send, sendStream } from './send-response.ts';
 
-/** Puts the gateway on a port, with bounds that keep slow and idle peers from holding it. */
+/** An HTTP server for the gateway, with timeouts for slow and idle peers. */
 export interface RunningServer {
   readonly url: string;
   readonly bounds: {
@@ -24,28 +24,28 @@ export interface RunningServer {
     readonly unreadTimeoutMs: number;
     readonly lingerMs: number;
   };
-  /** Stops accepting, lets running requests finish for at most `graceMs`, then closes what is left. */
+  /** Stops accepting connections, waits at most `graceMs` for running requests, then closes all connections. */
   stop(graceMs: number): Promise<void>;
 }
 
 export interface ServeOptions {
   readonly host: string;
-  /** 0 takes a free one. */
+  /** 0 selects a free port. */
   readonly port: number;
-  /** A peer whose headers, or whole request, take longer is answered 408 and closed. */
+  /** Maximum times for receiving the headers and the whole request. A slower peer gets 408 and is disconnected. */
   readonly headersTimeoutMs?: number;
   readonly requestTimeoutMs?: number;
-  /** A connection on which nothing moves for as long is closed: its peer does not read its answer. Live tails send something every few seconds. */
+  /** A connection without any traffic for this time is closed. Live tails send something every few seconds. */
   readonly idleTimeoutMs?: number;
-  /** A peer that reads nothing of its answer for as long is cut off. */
+  /** A peer that reads nothing of its answer for this time is disconnected. */
   readonly unreadTimeoutMs?: number;
-  /** A connection that is open for a next request is closed when none comes for as long. */
+  /** A keep-alive connection is closed when no request arrives for this time. */
   readonly keepAliveTimeoutMs?: number;
-  /** A peer whose body was refused may go on sending for this long, or it would be reset before it has read the answer. */
+  /** How long a peer whose body was refused can continue to send. A reset at once could prevent it from reading the answer. */
   readonly lingerMs?: number;
 }
 
-/** While stopping, requests that are already under way on open connections still come in for at most this long. */
+/** How long requests on open connections are still accepted while the server stops. */
 const LAST_REQUESTS_MS = 1_000;
 
 export async function serve(gateway: Gateway, options: ServeOptions): Promise<RunningServer> {
@@ -85,7 +85,7 @@ export async function serve(gateway: Gateway, options: ServeOptions): Promise<Ru
   };
 }
 
-/** What a person can open: a server on all addresses is also at the loopback one. */
+/** A URL that can be opened in a browser: for a server on all addresses, that of the loopback address. */
 function urlOf(server: Server): string {
   const bound = server.address();
   if (bound === null || typeof bound === 'string') throw new Error('A TCP server has a port.');
@@ -95,16 +95,16 @@ function urlOf(server: Server): string {
   return `http://${host}:${bound.port}`;
 }
 
-/** Ends with the last connection. Each ends with its next answer, an idle one a little later: its peer may have sent a request just now. */
+/** Resolves when the last connection is closed. A connection closes after its next answer; an idle one a little later, because a request may be on the way. */
 async function close(server: Server, graceMs: number): Promise<void> {
-  // Of the close of an HTTP server only this part: it would end idle connections at once.
+  // The method of `net.Server`, because that of `http.Server` would close idle connections at once.
   const closed = new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()));
   const idle = setTimeout(() => server.closeIdleConnections(), Math.min(LAST_REQUESTS_MS, graceMs));
   const deadline = setTimeout(() => server.close().closeAllConnections(), graceMs);
   await closed;
   clearTimeout(idle);
   clearTimeout(deadline);
-  // Ends its timers too.
+  // Also stops the timers of the server.
   server.close();
 }
 
@@ -119,7 +119,7 @@ async function answer(
     const url = addressOf(incoming);
     const result = url === undefined ? unanswerable(incoming) : await gateway(new NodeRequest(incoming, outgoing, url));
     onClose = result.onClose;
-    // A body that was refused unread is not waited for: the connection ends with the result.
+    // When the body was not read completely, the connection is closed after the answer.
     if (!incoming.complete) outgoing.setHeader('Connection', 'close');
     const { body } = result;
     if (body !== null && typeof body === 'object' && Symbol.asyncIterator in body) {
@@ -128,14 +128,14 @@ async function answer(
       await send(incoming, outgoing, { ...result, body }, { lingerMs, unreadTimeoutMs });
     }
   } catch {
-    // The gateway answers all failures itself; what is left are peers that went away.
+    // The gateway answers all failures itself. Errors here come from peers that disconnected.
     outgoing.destroy();
   } finally {
     onClose?.();
   }
 }
 
-/** A request of Node's server. What costs something and few ask for is made when it is asked for. */
+/** A request of the Node.js server. Expensive properties that are rarely used are created lazily. */
 class NodeRequest implements HttpRequest {
   readonly method: string;
   readonly url: string;
@@ -149,7 +149,7 @@ class NodeRequest implements HttpRequest {
     this.method = incoming.method ?? 'GET';
     this.url = url;
     this.headers = new NodeHeaders(incoming.headers);
-    // Unknown where the peer is gone already.
+    // Undefined when the peer has already disconnected.
     this.peerAddress = incoming.socket.remoteAddress ?? '';
     this.#incoming = incoming;
     this.#outgoing = outgoing;
@@ -160,7 +160,7 @@ class NodeRequest implements HttpRequest {
       const aborted = (this.#aborted = new AbortController());
       const outgoing = this.#outgoing;
       if (outgoing.destroyed) aborted.abort();
-      // An abort makes an exception, which is not for nothing; an answer that has gone out needs none.
+      // Aborting allocates an exception, which is expensive, so a completely sent answer does not abort.
       else outgoing.once('close', () => outgoing.writableFinished || aborted.abort());
     }
     return this.#aborted.signal;
@@ -178,20 +178,20 @@ class NodeRequest implements HttpRequest {
 }
 
 /**
- * The body as it comes. A reader who stops early does not end the connection, which has yet to be answered. Most bodies are there when they
- * are asked for, and cost no turn: an iterator of the stream itself takes several, and listens to five events.
+ * Yields the body as it arrives. When the reader stops early, the connection stays open for the answer. Most bodies have already arrived and are
+ * yielded at once; the iterator of the stream itself would take several iterations of the event loop and listen to five events.
  */
 async function* chunksOf(incoming: IncomingMessage): AsyncGenerator<Uint8Array, void, undefined> {
   for (;;) {
     const chunk: Uint8Array | null = incoming.read();
     if (chunk !== null) yield chunk;
     else if (incoming.complete) return;
-    else if (incoming.destroyed) throw new Error('the peer went away');
+    else if (incoming.destroyed) throw new Error('the peer disconnected');
     else await changeOf(incoming);
   }
 }
 
-/** Until more has come, or nothing will. */
+/** Resolves when more data has arrived, or the stream has ended. */
 function changeOf(incoming: IncomingMessage): Promise<void> {
   return new Promise((resolve) => {
     const events = ['readable', 'error', 'close'] as const;
@@ -220,14 +220,14 @@ class NodeHeaders implements HttpHeaders {
   }
 }
 
-/** The address of a request; undefined when it has none: a target that is no address, a method such as TRACE. */
+/** The URL of a request; undefined when the request target is not a URL, or the method is not supported, such as TRACE. */
 function addressOf({ method = 'GET', url = '/' }: IncomingMessage): string | undefined {
-  // Only the path and query matter: whatever the Host header says, addresses are made from the configuration.
+  // Only the path and the query are used. The Host header is ignored, because URLs are built from the configuration.
   const target = url.startsWith('/') ? `http://gateway${url}` : url;
   return !URL.canParse(target) || !/^https?:/i.test(target) || isForbidden(method) ? undefined : target;
 }
 
-/** Methods that fetch's `Request` does not take (Fetch standard, forbidden method). */
+/** Methods that the Fetch standard forbids. */
 function isForbidden(method: string): boolean {
   return /^(?:CONNECT|TRACE|TRACK)$/i.test(method);
 }
@@ -235,7 +235,7 @@ function isForbidden(method: string): boolean {
 function unanswerable({ method = '' }: IncomingMessage): HttpAnswer {
   const [status, error] = isForbidden(method)
     ? [405, `${method} is not allowed here`]
-    : [400, 'the request target is not an address'];
+    : [400, 'the request target is not a valid URL'];
   return answerJson(
     { error },
     {
@@ -251,7 +251,7 @@ const STATUS_OF_FAILURE: Readonly<Record<string, number>> = {
   ERR_HTTP_REQUEST_TIMEOUT: 408,
 };
 
-/** Answers what is no HTTP, or took too long, in the form of every error, and closes. */
+/** Answers a malformed or slow request in the common error format, and closes the connection. */
 function refuse(error: NodeJS.ErrnoException, socket: Duplex & { _httpMessage?: ServerResponse | null }): void {
   if (!socket.writable || error.code === 'ECONNRESET' || socket._httpMessage?.headersSent) {
     socket.destroy();

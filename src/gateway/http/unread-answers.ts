@@ -5,14 +5,14 @@ import { PART_LENGTH } from './send-response.ts';
 
 export interface UnreadAnswers {
   /**
-   * Counts an answer until it has been read, or its reader is gone.
-   * @returns What to call then.
-   * @throws DomainError 503 with `Retry-After` when as much waits already as may.
+   * Counts an answer until the client has read it or disconnected.
+   * @returns a function to call then.
+   * @throws DomainError (503 with `Retry-After`) when the maximum is already waiting.
    */
-  hold(keyId: ApiKeyId | undefined, bytes: number): (() => void) | undefined;
+  count(keyId: ApiKeyId | undefined, bytes: number): (() => void) | undefined;
 }
 
-/** Keeps readers that do not read from filling the memory. What leaves in one part is not worth counting. */
+/** Bounds the memory for answers that clients do not read. Answers that are sent in one part are not counted. */
 export function createUnreadAnswers({
   unreadBytesOfKey: maxOfKey,
   unreadBytes: max,
@@ -20,11 +20,11 @@ export function createUnreadAnswers({
   const bytesOf = new Map<string, number>();
   let total = 0;
   return {
-    hold(keyId = '', bytes) {
+    count(keyId = '', bytes) {
       if (bytes <= PART_LENGTH) return undefined;
       const ofKey = (bytesOf.get(keyId) ?? 0) + bytes;
       if (ofKey > maxOfKey || total + bytes > max) {
-        const message = 'too many large answers wait to be read; read them first, or ask for smaller ones';
+        const message = 'too many large answers are waiting to be read; read them first, or request smaller ones';
         throw new DomainError('unavailable', message, { headers: { 'Retry-After': '1' } });
       }
       bytesOf.set(keyId, ofKey);

@@ -56,12 +56,12 @@ const DESCRIBED: Readonly<Partial<Record<ErrorStatus, DescribedError>>> = {
   },
   429: {
     description: 'Too many requests, or too many occurrences in this month.',
-    message: 'more than the 100 requests a minute that a key may make; try again in 42 s',
+    message: 'rate limit exceeded: 100 requests per minute per API key; try again in 42 s',
     category: 'RATE_LIMITS',
   },
   500: {
     description: 'A failure of the gateway.',
-    message: 'internal error; the request id finds it in the log',
+    message: 'internal error; quote the request id to the operator',
     category: 'INTERNAL_ERROR',
   },
   502: {

@@ -106,7 +106,7 @@ test('a gateway whose database takes no writes says so, and is not ready until i
     );
   };
   await setReadOnly('on');
-  await expect.poll(ready).toMatchObject({ code: 503, error: 'the database takes no writes' });
+  await expect.poll(ready).toMatchObject({ code: 503, error: 'the database accepts no writes' });
   await setReadOnly('off');
   await expect.poll(ready).toMatchObject({ code: 200, status: 'ready' });
 });

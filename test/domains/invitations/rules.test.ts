@@ -68,7 +68,7 @@ describe('inviting', () => {
     const admin = await gateway.createKey();
     const member = await gateway.createKey({ organization: admin.organization });
     expect(await mutate(admin.key, INVITE, { email: member.email.toUpperCase() })).toEqual(
-      refused('Conflict', `email: ${member.email} is a member of the organization already`, ['email']),
+      refused('Conflict', `email: ${member.email} is already a member of the organization`, ['email']),
     );
     const addresses = Array.from({ length: 100 }, () => someone());
     for (const email of addresses) await invite(gateway, admin.key, email);
@@ -146,7 +146,7 @@ describe('accepting with a key', () => {
     const thief = await createPerson(gateway);
     const { token } = await invite(gateway, admin.key, guest.email);
     expect(await mutate(thief.key, ACCEPT, { token })).toEqual(
-      refused('Forbidden', 'the invitation is for another e-mail address than that of your account'),
+      refused('Forbidden', 'the invitation is for another e-mail address than the address of your account'),
     );
     expect(await mutate(guest.key, ACCEPT, { token })).toMatchObject({ role: 'MEMBER' });
   });
@@ -193,7 +193,7 @@ describe('accepting with a key', () => {
     const { token } = await invite(gateway, admin.key, guest.email);
     await guest.join(admin.organization);
     expect(await mutate(guest.key, ACCEPT, { token })).toEqual(
-      refused('Conflict', 'you are a member of the organization already'),
+      refused('Conflict', 'you are already a member of the organization'),
     );
   });
 });
@@ -244,7 +244,7 @@ describe('accepting without a key', () => {
       409,
       {
         error:
-          'the invited e-mail address has an account; accept with its API key, by the GraphQL mutation acceptOrganizationInvitation',
+          'the invited e-mail address already has an account; accept with its API key and the GraphQL mutation acceptOrganizationInvitation',
       },
     ]);
     expect(await mutate(guest.key, ACCEPT, { token })).toMatchObject({ role: 'MEMBER' });

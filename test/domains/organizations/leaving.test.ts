@@ -20,7 +20,7 @@ const leave = async (key: string, input: object = {}, header?: string) => {
 };
 const globalId = (id: string) => Buffer.from(`Organization:${id}`).toString('base64');
 const LAST =
-  'the organization must keep at least one admin; make another member an admin first, or delete the organization';
+  'the organization must have at least one administrator; make another member an administrator first, or delete the organization';
 const membersOf = (organizationId: string) =>
   gateway.dependencies.sql.query<{ user_id: string; role: string }>(
     'select user_id, role from membership where organization_id = $1',

@@ -69,7 +69,7 @@ describe('members', () => {
     const admin = await gateway.createKey();
     const member = await gateway.createKey({ organization: admin.organization });
     const message =
-      'the organization must keep at least one admin; make another member an admin first, or delete the organization';
+      'the organization must have at least one administrator; make another member an administrator first, or delete the organization';
     expect(await mutate(admin.key, CHANGE, { userId: admin.userId, role: 'MEMBER' })).toEqual(
       refused('Conflict', message),
     );

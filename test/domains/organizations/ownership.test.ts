@@ -105,8 +105,7 @@ describe('an organization that was just created', () => {
 });
 
 describe('a person owns at most 20 organizations', () => {
-  const FULL =
-    'a person owns at most 20 organizations, as their creator or an administrator; delete one first, or hand one on';
+  const FULL = 'a person can own at most 20 organizations, as creator or administrator; delete one first, or leave one';
 
   test('30 at once on two gateways, with several keys: exactly the free places', async () => {
     const person = await createPerson(gateway);

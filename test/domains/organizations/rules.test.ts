@@ -84,12 +84,12 @@ describe('creating an organization', () => {
     ...['Upper', 'a--b', '-a', 'a-', 'a b', 'ä', 'a_b', 'a\n'].map((slug): [string, object, string] => [
       `the slug ${JSON.stringify(slug)}`,
       { name: 'n', slug },
-      'slug: must be lowercase letters and digits in groups joined by single hyphens',
+      'slug: must be lowercase letters and digits in groups separated by single hyphens',
     ]),
     [
       'several faults at once',
       { name: '', slug: 'A' },
-      'name: must not be empty; slug: must be lowercase letters and digits in groups joined by single hyphens',
+      'name: must not be empty; slug: must be lowercase letters and digits in groups separated by single hyphens',
     ],
   ];
   test.each(inputs)('400 for %s, with one message on both APIs', async (_, input, message) => {

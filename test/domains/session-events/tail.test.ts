@@ -230,7 +230,7 @@ test('a failure of ours in a running tail ends it with an error without details,
   await Promise.all([rest.take(1), graphql.take(1)]);
   await sql.query('alter table session_event rename to session_event_away', []);
   notifier.publish(`session:${id}`);
-  const internal = 'internal error; the request id finds it in the log';
+  const internal = 'internal error; quote the request id to the operator';
   expect(await rest.take(2)).toEqual([{ event: 'error', data: JSON.stringify({ error: internal }) }]);
   const [last] = await graphql.take(1);
   expect(JSON.parse(last?.data ?? '')).toMatchObject({

@@ -213,7 +213,7 @@ describe('the only admin', () => {
   test('of an organization with other members gets 409 on both APIs, naming it; not once another is admin', async () => {
     const admin = await graceful.createKey();
     const member = await graceful.createKey({ organization: admin.organization });
-    const error = `the user is the only admin of an organization that has other members: ${admin.organization} (${admin.organizationId}); make another member an admin first`;
+    const error = `the user is the only administrator of an organization that has other members: ${admin.organization} (${admin.organizationId}); make another member an administrator first`;
     const answer = await graceful.rest('DELETE', `/v1/users/${admin.userId}`, { key: admin.key });
     expect([answer.status, answer.body]).toEqual([409, { error }]);
     expect(await mutate(graceful, admin.key, 'deleteUser', { userId: admin.userId })).toEqual({
@@ -312,7 +312,7 @@ describe('the job', () => {
     expect(await queued(first.databaseId)).toEqual([{ state: 'cancelled' }]);
     expect(await mutate(graceful, key, 'cancelUserDeletion', { deletionJobId: first.id })).toEqual({
       __typename: 'ConflictError',
-      message: 'the deletion is cancelled; it can be cancelled only while it is queued',
+      message: 'the deletion is cancelled; it can be canceled only while it is queued',
       code: 'CONFLICT',
       path: null,
     });

@@ -78,7 +78,7 @@ test('60 requests of the OAuth callback a minute, by GET and POST together; a HE
   const refused = await send(callback);
   expect([refused.status, refused.headers.get('Retry-After')]).toEqual([429, '60']);
   expect(await refused.json()).toEqual({
-    error: 'more than 60 requests a minute without a valid API key from this address; try again in 60 s',
+    error: 'rate limit exceeded: 60 requests per minute without a valid API key from this address; try again in 60 s',
   });
 });
 

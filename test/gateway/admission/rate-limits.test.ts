@@ -116,7 +116,7 @@ describe('requests', () => {
 
   test('over it: 429 with Retry-After in the form of each API, before the body is read; other keys are unharmed; the next minute is fresh', async () => {
     await useUp();
-    const message = 'more than the 20 requests a minute that a key may make; try again in 20 s';
+    const message = 'rate limit exceeded: 20 requests per minute per API key; try again in 20 s';
     const headers = { 'X-Request-Id': 'r1' };
     const ofEvents = await one.rest('POST', E, { key, body: '{', headers });
     const ofWorkspace = await two.rest('POST', '/v1/organizations', { key, body: '{', headers });
@@ -214,7 +214,7 @@ describe('the cost of GraphQL', () => {
       const refusal = {
         errors: [
           {
-            message: `The query costs ${requested}; of the key's 20000 points a minute 100 are left. viewer.organization.eventDefinitions costs most, 321 of it: a page of at most 11 there, instead of 50, would pass. The next minute begins in 20 s.`,
+            message: `The query costs ${requested}; 100 of the key's 20000 points per minute are left. viewer.organization.eventDefinitions costs most, 321 of it: a page of at most 11 there, instead of 50, would pass. The next minute begins in 20 s.`,
             extensions: { code: 'RATE_LIMITED' },
           },
         ],

@@ -30,7 +30,7 @@ test('a broken rule is a member of the mutation’s union, with the message that
         {
           path: ['slug'],
           code: 'BAD_FORMAT',
-          message: 'must be lowercase letters and digits in groups joined by single hyphens',
+          message: 'must be lowercase letters and digits in groups separated by single hyphens',
         },
       ],
     },

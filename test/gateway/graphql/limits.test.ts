@@ -30,7 +30,7 @@ describe('G3, G8: published limits, the same over POST, GET and SSE, and none co
       `{${'a '.repeat(4000)}}`,
       {
         message:
-          'The query has more than the 4000 tokens that are allowed. Select fewer fields, pass values as variables, or split the query.',
+          'The query has more than 4000 tokens; at most 4000 are allowed. Select fewer fields, pass values as variables, or split the query.',
         code: 'TOO_MANY_TOKENS',
         limit: 4000,
       },
@@ -40,7 +40,7 @@ describe('G3, G8: published limits, the same over POST, GET and SSE, and none co
       `{${nested(15)}}`,
       {
         message:
-          'The query is 16 levels deep; at most 15 are allowed. Ask for the deeper objects by their ids in another query.',
+          'The query is 16 levels deep; at most 15 are allowed. Query the deeper objects by their ids in another request.',
         code: 'TOO_DEEP',
         limit: 15,
         actual: 16,
@@ -51,7 +51,7 @@ describe('G3, G8: published limits, the same over POST, GET and SSE, and none co
       `{${repeat(101, (i) => `a${i}:__typename`)}}`,
       {
         message:
-          'The query has 101 aliases and repeated fields, fragments expanded; at most 100 are allowed. Ask for a list, select each field once, or split the query.',
+          'The query has 101 aliases and repeated fields with expanded fragments; at most 100 are allowed. Query a list, select each field once, or split the query.',
         code: 'TOO_MANY_ALIASES',
         limit: 100,
         actual: 101,
@@ -62,7 +62,7 @@ describe('G3, G8: published limits, the same over POST, GET and SSE, and none co
       `{${repeat(102, () => 'viewer{role}')}}`,
       {
         message:
-          'The query has 101 aliases and repeated fields, fragments expanded; at most 100 are allowed. Ask for a list, select each field once, or split the query.',
+          'The query has 101 aliases and repeated fields with expanded fragments; at most 100 are allowed. Query a list, select each field once, or split the query.',
         code: 'TOO_MANY_ALIASES',
         limit: 100,
         actual: 101,
@@ -73,7 +73,7 @@ describe('G3, G8: published limits, the same over POST, GET and SSE, and none co
       `{__typename ${'@skip(if:false) '.repeat(51)}}`,
       {
         message:
-          'The query has 51 directives, fragments expanded; at most 50 are allowed. Put one on an inline fragment around several fields, or split the query.',
+          'The query has 51 directives with expanded fragments; at most 50 are allowed. Put one on an inline fragment around several fields, or split the query.',
         code: 'TOO_MANY_DIRECTIVES',
         limit: 50,
         actual: 51,
@@ -145,7 +145,7 @@ describe('G3, G8: published limits, the same over POST, GET and SSE, and none co
         [
           {
             message:
-              'The body is an array of requests; at most 1 operation a request is allowed. Send one request for each.',
+              'The body is an array of requests; at most 1 operation per request is allowed. Send a separate request for each.',
             code: 'TOO_MANY_OPERATIONS',
             limit: 1,
             actual: count,

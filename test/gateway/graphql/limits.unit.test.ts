@@ -25,7 +25,7 @@ describe('the text', () => {
     expect(parseWithinLimits(`{${'a '.repeat(3998)}}`).tokenCount).toBe(4000);
     expect(refusal(() => parseWithinLimits(`{${'a '.repeat(3999)}}`))).toEqual({
       message:
-        'The query has more than the 4000 tokens that are allowed. Select fewer fields, pass values as variables, or split the query.',
+        'The query has more than 4000 tokens; at most 4000 are allowed. Select fewer fields, pass values as variables, or split the query.',
       extensions: { code: 'TOO_MANY_TOKENS', limit: 4000, http: { status: 400 } },
     });
     expect(refusal(() => parseWithinLimits(`{a}${'#\n'.repeat(4000)}`))).toBeUndefined();
@@ -36,8 +36,7 @@ describe('the text', () => {
 
   test('200 brackets open at once pass and one more is refused, whatever their kind', () => {
     const tooDeep = {
-      message:
-        'The query has more than the 200 brackets open at once that are allowed. Pass nested values as variables.',
+      message: 'The query has more than 200 nested brackets; at most 200 are allowed. Pass nested values as variables.',
       extensions: { code: 'TOO_DEEP', limit: 200, http: { status: 400 } },
     };
     // Two brackets of the field's own, and those of the value.
@@ -62,7 +61,7 @@ describe('the document', () => {
   test('15 levels of fields pass and 16 are refused; inline fragments add none, and fragments count where they are spread', () => {
     const tooDeep = {
       message:
-        'The query is 16 levels deep; at most 15 are allowed. Ask for the deeper objects by their ids in another query.',
+        'The query is 16 levels deep; at most 15 are allowed. Query the deeper objects by their ids in another request.',
       extensions: { code: 'TOO_DEEP', limit: 15, actual: 16, http: { status: 400 } },
     };
     const half = `fragment Half on User { ${nested(6)} }`;
@@ -75,7 +74,7 @@ describe('the document', () => {
 
   test('100 aliases pass and 101 are refused, also when fragments multiply them', () => {
     const tooMany = (actual: number) => ({
-      message: `The query has ${actual} aliases and repeated fields, fragments expanded; at most 100 are allowed. Ask for a list, select each field once, or split the query.`,
+      message: `The query has ${actual} aliases and repeated fields with expanded fragments; at most 100 are allowed. Query a list, select each field once, or split the query.`,
       extensions: { code: 'TOO_MANY_ALIASES', limit: 100, actual, http: { status: 400 } },
     });
     const ten = `fragment Ten on User { ${repeat(10, (i) => `a${i}: id`)} }`;
@@ -104,7 +103,7 @@ describe('the document', () => {
   test('50 directives pass and 51 are refused, wherever they stand', () => {
     const tooMany = {
       message:
-        'The query has 51 directives, fragments expanded; at most 50 are allowed. Put one on an inline fragment around several fields, or split the query.',
+        'The query has 51 directives with expanded fragments; at most 50 are allowed. Put one on an inline fragment around several fields, or split the query.',
       extensions: { code: 'TOO_MANY_DIRECTIVES', limit: 50, actual: 51, http: { status: 400 } },
     };
     const text = (count: number) =>

@@ -44,7 +44,7 @@ describe('GraphQL over HTTP', () => {
     const count = () => gateway.dependencies.sql.query('select count(*) from organization', []);
     const before = await count();
     const message =
-      'Answers are application/json, application/graphql-response+json, text/event-stream; accept one of them.';
+      'Answers can be application/json, application/graphql-response+json, text/event-stream; accept one of them.';
     expect(await ask({ query }, { Accept: 'text/html, application/json;q=0' })).toMatchObject({
       status: 406,
       body: {
@@ -57,7 +57,7 @@ describe('GraphQL over HTTP', () => {
     const refused = await ask({ query: subscription }, { Accept: 'application/json' });
     expect([refused.status, errorsOf(refused)?.[0]?.message]).toEqual([
       406,
-      'A subscription is answered as text/event-stream; send the header Accept: text/event-stream.',
+      'Subscriptions are answered as text/event-stream; send the header Accept: text/event-stream.',
     ]);
   });
 

@@ -90,8 +90,8 @@ describe('requests', () => {
   });
 
   test.for([
-    ['OPTIONS *', 400, { error: 'the request target is not an address' }],
-    ['GET ftp://x/', 400, { error: 'the request target is not an address' }],
+    ['OPTIONS *', 400, { error: 'the request target is not a valid URL' }],
+    ['GET ftp://x/', 400, { error: 'the request target is not a valid URL' }],
     ['TRACE /', 405, { error: 'TRACE is not allowed here' }],
   ] as const)('%s', async ([line, status, body]) => {
     const text = await exchange(await start(), `${line} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`);

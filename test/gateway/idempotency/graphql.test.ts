@@ -136,7 +136,7 @@ test('several fields are refused before any of them runs; what is no mutation fi
         errors: [
           {
             message:
-              'Idempotency-Key: a mutation with this header has one field; send one request with its own key for each field',
+              'Idempotency-Key: a mutation with this header can have only one field; send a separate request with its own key for each field',
             extensions: { code: 'INVALID_INPUT' },
           },
         ],

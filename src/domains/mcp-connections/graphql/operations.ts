@@ -64,7 +64,10 @@ const RemoteInput = builder.inputType('RemoteMcpServerInput', {
       description:
         'OAuth client secret, 1 to 65536 characters; stored encrypted and never shown. Required for `CLIENT_CREDENTIALS`.',
     }),
-    headers: t.field({ type: [NamedValueInput], description: 'For `STATIC_HEADERS`.' }),
+    headers: t.field({
+      type: [NamedValueInput],
+      description: 'Headers for `STATIC_HEADERS`, which requires at least one. The names must be unique.',
+    }),
     oauthRegistration: t.field({
       type: RegistrationEnum,
       description: 'Where the OAuth client comes from; only for `OAUTH`. When absent, `AUTOMATIC`.',

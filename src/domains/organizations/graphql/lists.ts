@@ -4,44 +4,49 @@ import { memberFilter, organizationFilter } from '../input.ts';
 import type { OrganizationOrderField } from '../queries.ts';
 import { RoleEnum } from './types.ts';
 
-/** What lists of organizations and of members are asked for. */
+/** Filters and orders for lists of organizations and members. */
 
 export const OrganizationFilter = builder.inputType('OrganizationFilter', {
-  description: 'Which organizations to list. All given conditions must be met; an empty list matches nothing.',
+  description:
+    'Conditions on organizations. An organization is listed when it meets all of them. A condition with an empty list matches nothing.',
   validate: organizationFilter,
   fields: (t) => ({
-    roles: t.field({ type: [RoleEnum], description: 'In which the caller has one of these roles.' }),
+    roles: t.field({
+      type: [RoleEnum],
+      description: 'Organizations in which the caller has any of these roles, at most 100.',
+    }),
     search: t.string({
       description:
-        'Its name or slug contains this text of at most 100 characters. Case is ignored; `%` and `_` are plain.',
+        'Organizations whose name or slug contains this text of at most 100 characters. Case is ignored; there are no wildcards.',
     }),
-    createdFrom: t.field({ type: 'DateTime', description: 'Created at this moment or after it.' }),
-    createdBefore: t.field({ type: 'DateTime', description: 'Created before this moment.' }),
+    createdFrom: t.field({ type: 'DateTime', description: 'Organizations created at this time or later.' }),
+    createdBefore: t.field({ type: 'DateTime', description: 'Organizations created before this time.' }),
   }),
 });
 
 export const ORGANIZATION_ORDER = orderType<OrganizationOrderField>('Organization', {
   of: 'organizations',
-  fields: { CREATED_AT: 'Time of creation.', NAME: 'What the organization is called.' },
+  fields: { CREATED_AT: 'Time of creation.', NAME: 'Name of the organization.' },
   otherwise: { field: 'CREATED_AT', direction: 'ASC' },
 });
 
 export const MemberFilter = builder.inputType('OrganizationMemberFilter', {
-  description: 'Which members to list. All given conditions must be met; an empty list matches nothing.',
+  description:
+    'Conditions on members. A member is listed when they meet all of them. A condition with an empty list matches nothing.',
   validate: memberFilter,
   fields: (t) => ({
-    roles: t.field({ type: [RoleEnum], description: 'With one of these roles.' }),
+    roles: t.field({ type: [RoleEnum], description: 'Members with any of these roles, at most 100.' }),
     search: t.string({
       description:
-        'Their name or e-mail address contains this text of at most 254 characters. Case is ignored; `%` and `_` are plain.',
+        'Members whose name or e-mail address contains this text of at most 254 characters. Case is ignored; there are no wildcards.',
     }),
-    createdFrom: t.field({ type: 'DateTime', description: 'Members since this moment or after it.' }),
-    createdBefore: t.field({ type: 'DateTime', description: 'Members since before this moment.' }),
+    createdFrom: t.field({ type: 'DateTime', description: 'Members who joined at this time or later.' }),
+    createdBefore: t.field({ type: 'DateTime', description: 'Members who joined before this time.' }),
   }),
 });
 
 export const MEMBER_ORDER = orderType<'JOINED_AT'>('OrganizationMember', {
   of: 'members',
-  fields: { JOINED_AT: 'When they became a member.' },
+  fields: { JOINED_AT: 'When the member joined.' },
   otherwise: { field: 'JOINED_AT', direction: 'ASC' },
 });

@@ -22,7 +22,7 @@ import { mayAdminister } from '../policy.ts';
 import { type MemberRow, memberRow } from '../queries.ts';
 
 const MemberType = nodeType<MemberRow>('OrganizationMember', {
-  description: 'A user in an organization. Its id is that of the membership; `user` has the one of the user.',
+  description: 'The membership of a user in an organization. `id` identifies the membership, not the user; see `user`.',
   keyOf: ({ organizationId, userId }) => `${organizationId}:${userId}`,
   keyColumns: ['organizationId', 'userId'],
   load: async (context, keys, selected) => {
@@ -48,25 +48,25 @@ const MemberType = nodeType<MemberRow>('OrganizationMember', {
     organization: t.field({
       type: OrganizationType,
       nullable: true,
-      description: 'Where; null when the caller has just left it.',
+      description: 'The organization. Null when the caller has just left it.',
       extensions: { ...OWN_STATEMENT, ...needs<MemberRow>('organizationId') },
       resolve: ({ organizationId }, _, context, info) =>
         resolveReference({ context, info }, 'Organization', organizationId, readOrganizations),
     }),
-    role: t.expose('role', { type: RoleEnum, description: 'What they may do.' }),
+    role: t.expose('role', { type: RoleEnum, description: 'Role of the member.' }),
     viewerCanUpdate: t.boolean({
       description:
-        'Whether the caller may change the role: an administrator with the scope `organizations.write`. The last administrator stays one.',
+        'Whether the caller can change the role: true for administrators with the scope `organizations.write`. The role of the last administrator cannot change.',
       extensions: needs<MemberRow>('organizationId'),
       resolve: ({ organizationId }, _, { actor }) => mayAdminister(actor, organizationId),
     }),
     viewerCanDelete: t.boolean({
       description:
-        'Whether the caller may remove the member: an administrator with the scope `organizations.write`. The last administrator stays.',
+        'Whether the caller can remove the member: true for administrators with the scope `organizations.write`. The last administrator cannot be removed.',
       extensions: needs<MemberRow>('organizationId'),
       resolve: ({ organizationId }, _, { actor }) => mayAdminister(actor, organizationId),
     }),
-    joinedAt: t.expose('createdAt', { type: 'DateTime', description: 'When they became a member.' }),
+    joinedAt: t.expose('createdAt', { type: 'DateTime', description: 'When the user joined the organization.' }),
   }),
 });
 
@@ -75,7 +75,7 @@ const OrganizationMemberConnection = connectionType(MemberType, {
   edgeFields: (t) => ({
     role: t.field({
       type: RoleEnum,
-      description: 'What the member may do in this organization.',
+      description: 'Role of the member in the organization.',
       extensions: needs<MemberRow>('role'),
       resolve: ({ node }) => node.role,
     }),
@@ -86,9 +86,12 @@ builder.objectField(OrganizationType, 'members', (t) =>
   t.connection(
     {
       type: MemberType,
-      description: 'Its members, by time of joining.',
+      description: 'Members of the organization, by time of joining by default.',
       args: {
-        filter: t.arg({ type: MemberFilter, description: 'Which ones; all when absent.' }),
+        filter: t.arg({
+          type: MemberFilter,
+          description: 'Conditions on the members. When absent, all members are listed.',
+        }),
         orderBy: t.arg(MEMBER_ORDER.argument),
       },
       extensions: {
@@ -109,11 +112,11 @@ builder.objectField(OrganizationType, 'members', (t) =>
 
 mutation('changeOrganizationMemberRole', {
   access: changeOrganizationMemberRole.access,
-  description: 'Changes what a member may do; the last admin stays one.',
+  description: 'Changes the role of a member. The role of the last administrator cannot change.',
   schema: changeOrganizationMemberRoleInput,
   ids: { userId: 'User' },
   input: (t) => ({
-    userId: t.id({ required: true, description: 'Either id of the user.' }),
+    userId: t.id({ required: true, description: '`id` or `databaseId` of the user.' }),
     role: t.field({ type: RoleEnum, required: true, description: 'The new role.' }),
   }),
   errors: [NotFoundError, ConflictError],
@@ -129,15 +132,16 @@ mutation('changeOrganizationMemberRole', {
 
 mutation('removeOrganizationMember', {
   access: removeOrganizationMember.access,
-  description: "Ends a membership and revokes the member's keys of the organization; never of the last admin.",
+  description:
+    'Removes a member, revokes their keys that are bound to the organization, and deletes their personal MCP connections in it. The last administrator cannot be removed.',
   schema: removeOrganizationMemberInput,
   ids: { userId: 'User' },
-  input: (t) => ({ userId: t.id({ required: true, description: 'Either id of the user.' }) }),
+  input: (t) => ({ userId: t.id({ required: true, description: '`id` or `databaseId` of the user.' }) }),
   errors: [NotFoundError, ConflictError],
   run: removeOrganizationMember,
   payload: (t) => ({
     removedUserId: t.id({
-      description: 'Global id of the user who is no longer a member.',
+      description: 'Global id of the removed user.',
       resolve: ({ user }) => toGlobalId('User', user.id),
     }),
   }),
@@ -146,17 +150,20 @@ mutation('removeOrganizationMember', {
 mutation('leaveOrganization', {
   access: leaveOrganization.access,
   description:
-    "Ends the caller's own membership of the organization that the request acts in, with their keys of it and their personal MCP connections in it. Refused for the last administrator.",
+    "Ends the caller's membership of the organization that the request acts in. Revokes their keys that are bound to it and deletes their personal MCP connections in it. The last administrator cannot leave.",
   schema: leaveOrganizationInput,
   ids: { organizationId: 'Organization' },
   input: (t) => ({
-    organizationId: t.id({ description: 'Either id of the organization, to be sure which one it is; may be absent.' }),
+    organizationId: t.id({
+      description:
+        '`id` or `databaseId` of the organization, as a safety check. When given, it must be the organization that the request acts in.',
+    }),
   }),
   errors: [NotFoundError, ConflictError],
   run: leaveOrganization,
   payload: (t) => ({
     leftOrganizationId: t.id({
-      description: 'Global id of the organization that the caller is no longer a member of.',
+      description: 'Global id of the organization that the caller has left.',
       resolve: ({ id }) => toGlobalId('Organization', id),
     }),
   }),

@@ -16,11 +16,13 @@ builder.queryField('organization', (t) =>
     type: OrganizationType,
     nullable: true,
     description:
-      'One organization of the caller, by its id or its slug; null when they are no member of such a one, or the key is bound to another one. Its lists are answered only of the organization that the request acts in.',
+      'One organization of the caller, by id or slug. Null when the caller is not a member of such an organization, or the key is bound to another organization. Lists of the organization are null with an error unless the request acts in it.',
     extensions: OWN_STATEMENT,
     args: {
-      id: t.arg.id({ description: 'Either id of the organization. Not together with `slug`.' }),
-      slug: t.arg.string({ description: 'Its slug. Not together with `id`.' }),
+      id: t.arg.id({ description: '`id` or `databaseId` of the organization. Must not be combined with `slug`.' }),
+      slug: t.arg.string({
+        description: 'Slug of the organization, 1 to 100 characters. Must not be combined with `id`.',
+      }),
     },
     validate: acceptingIds(organizationReference, { id: 'Organization' }),
     resolve: async (_, { id, slug }, context, info) => {
@@ -35,18 +37,18 @@ builder.queryField('organization', (t) =>
 mutation('createOrganization', {
   access: createOrganization.access,
   description:
-    'Creates an organization and makes the caller its administrator. A person owns at most 20 organizations, as their creator or an administrator.',
+    'Creates an organization and makes the caller its administrator. A person can own at most 20 organizations, as creator or administrator.',
   schema: createOrganizationWithKeyInput,
   input: (t) => ({
-    name: t.string({ required: true, description: '1 to 100 characters.' }),
+    name: t.string({ required: true, description: 'Name of the organization, 1 to 100 characters.' }),
     slug: t.string({
       description:
-        'At most 100 lowercase letters and digits in groups joined by hyphens; made from the name when absent.',
+        'Unique slug: 1 to 100 characters, lowercase letters and digits in groups separated by single hyphens. When absent, it is generated from the name.',
     }),
     createApiKey: t.boolean({
       defaultValue: false,
       description:
-        'Whether to create a key for the new organization, too: bound to it, with the scopes and the expiry of the calling key. Needs the scope `api_keys.write`.',
+        'Whether to also create an API key that is bound to the new organization, with the scopes and the expiry of the calling key. Needs the scope `api_keys.write`.',
     }),
   }),
   errors: [ConflictError],
@@ -62,18 +64,19 @@ mutation('createOrganization', {
     organization: t.field({
       type: OrganizationType,
       description:
-        'The new organization. An unbound key acts in it when `X-Organization-Id` names it; a key that is bound to another one does not.',
+        'The new organization. To act in it, send an unbound key with the header `X-Organization-Id`, or a key that is bound to it.',
       resolve: ({ organization }) => organization,
     }),
     apiKey: t.field({
       type: ApiKeyType,
       nullable: true,
-      description: 'The new key, without its secret; null unless `createApiKey` was set.',
+      description: 'The new key, without its secret. Null unless `createApiKey` was true.',
       resolve: ({ apiKey, organization }) => apiKey && { ...apiKey, organization },
     }),
     key: t.string({
       nullable: true,
-      description: 'The secret of the new key, shown here and never again; null unless `createApiKey` was set.',
+      description:
+        'The secret of the new key, which is shown only in this answer. Null unless `createApiKey` was true.',
       resolve: ({ key }) => key,
     }),
   }),
@@ -81,15 +84,16 @@ mutation('createOrganization', {
 
 mutation('updateOrganization', {
   access: updateOrganization.access,
-  description: "Changes name and logo of the caller's organization.",
+  description: 'Changes the name and the logo of the organization that the request acts in.',
   schema: updateOrganizationInput,
   ids: { organizationId: 'Organization' },
   input: (t) => ({
-    organizationId: t.id({ required: true, description: 'Either id of the organization.' }),
-    name: t.string({ description: '1 to 100 characters; kept when absent.' }),
+    organizationId: t.id({ required: true, description: '`id` or `databaseId` of the organization.' }),
+    name: t.string({ description: 'Name of the organization, 1 to 100 characters; unchanged when absent.' }),
     logoUrl: t.field({
       type: 'URL',
-      description: 'http(s) address, at most 2048 characters; kept when absent, cleared by null.',
+      description:
+        'Address of the logo: http or https, at most 2048 characters; unchanged when absent, cleared by null.',
     }),
     expectedUpdatedAt: t.field({ type: 'DateTime', description: EXPECTED_UPDATED_AT }),
   }),

@@ -15,13 +15,16 @@ import { mayAdminister } from '../policy.ts';
 import type { OrganizationRow } from '../queries.ts';
 
 export const RoleEnum = builder.enumType('OrganizationRole', {
-  description: 'What a member may do in an organization.',
+  description: 'Role of a member in an organization.',
   values: {
     ADMIN: {
       value: 'admin',
       description: 'Manages the organization, its members, its shared connections and all its keys.',
     },
-    MEMBER: { value: 'member', description: 'Works in the organization.' },
+    MEMBER: {
+      value: 'member',
+      description: 'Can use the organization, and manages their own sessions, keys and personal connections.',
+    },
   } satisfies Record<string, { value: Role; description: string }>,
 });
 
@@ -53,21 +56,26 @@ const SubscriptionType = builder
   });
 
 export const OrganizationType = nodeType<OrganizationRow>('Organization', {
-  description: 'A tenant: every other record belongs to one, and nothing of one is visible in another.',
+  description: 'A tenant. All other records belong to an organization and are invisible to other organizations.',
   keyOf: ({ id }) => id,
   load: (context, keys, selected) => readOrganizations(context, uuidsOf(keys), selected),
   fields: (t) => ({
     databaseId: t.expose('id', { type: 'UUID', description: 'The id that REST uses.' }),
-    name: t.exposeString('name', { description: '1 to 100 characters.' }),
+    name: t.exposeString('name', { description: 'Name of the organization, 1 to 100 characters.' }),
     slug: t.exposeString('slug', {
       nullable: true,
-      description: 'Unique over all organizations; null when the name left nothing to make one of.',
+      description:
+        'Slug of at most 100 characters, unique over all organizations. Null when none was given and the name has neither letters nor digits.',
     }),
-    logoUrl: t.expose('logoUrl', { type: 'URL', nullable: true, description: 'Address of its logo.' }),
+    logoUrl: t.expose('logoUrl', {
+      type: 'URL',
+      nullable: true,
+      description: 'Address of the logo. Null when there is none.',
+    }),
     subscriptions: t.field({
       type: [SubscriptionType],
       description:
-        'Its subscriptions, at most one per product family; a family that is missing is not subscribed to. Event definitions need the level `PROFESSIONAL` or higher in at least one.',
+        'Subscriptions of the organization, at most one for each product family. Event definitions need the level `PROFESSIONAL` or higher in at least one family.',
       extensions: needs<OrganizationRow>('subscriptions'),
       resolve: ({ subscriptions }) =>
         PRODUCT_FAMILIES.flatMap((family) => {
@@ -78,7 +86,7 @@ export const OrganizationType = nodeType<OrganizationRow>('Organization', {
     viewerRole: t.field({
       type: RoleEnum,
       nullable: true,
-      description: 'The role of the caller in the organization; null when they have just left it.',
+      description: 'Role of the caller in the organization. Null when the caller has just left it.',
       extensions: { ...OWN_STATEMENT, ...needs<OrganizationRow>('id') },
       resolve: async ({ id }, _, context, info) => {
         const { organization } = context.actor;
@@ -88,20 +96,20 @@ export const OrganizationType = nodeType<OrganizationRow>('Organization', {
     }),
     viewerCanAdminister: t.boolean({
       description:
-        'Whether the caller may change it, its members and its invitations: an administrator with the scope `organizations.write`, in a request that acts in this organization.',
+        'Whether the caller can change the organization, its members and its invitations: true for administrators with the scope `organizations.write`, in a request that acts in this organization.',
       extensions: needs<OrganizationRow>('id'),
       resolve: ({ id }, _, { actor }) => mayAdminister(actor, id),
     }),
     memberCount: t.int({
-      description: 'How many members it has.',
+      description: 'Number of members.',
       extensions: { ...OWN_STATEMENT, ...needs<OrganizationRow>('id') },
       resolve: async ({ id }, _, context, info) =>
         (await resolveBatched({ context, info }, id, memberCountsOf(context))) ?? 0,
     }),
-    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was created.' }),
+    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When the organization was created.' }),
     updatedAt: t.expose('updatedAt', {
       type: 'DateTime',
-      description: 'When it was last changed; what `expectedUpdatedAt` is compared with.',
+      description: 'When the organization last changed. `expectedUpdatedAt` is compared with it.',
     }),
   }),
 });
