@@ -10,7 +10,7 @@ import { deleteKeysOfOrganization } from './idempotency/maintenance.ts';
 import { observeJobs } from './telemetry/observe.ts';
 import { maintenanceJob } from './maintenance-job.ts';
 
-/** Works off the queues beside the requests of this process, or in a separate process. */
+/** Starts running jobs, in the process of the gateway or in a separate worker process. */
 export function startJobs(dependencies: Dependencies): Promise<JobWorker> {
   const { config, databaseUrl, log, outages, timing } = dependencies;
   return startJobWorker({

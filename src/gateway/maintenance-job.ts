@@ -9,15 +9,15 @@ import { deleteExpiredAuthorizations } from '../domains/mcp-connections/deletion
 import { QUESTIONNAIRE_DAYS, forgetQuestionnaires } from '../domains/user-deletions/operations.ts';
 import { deleteExpiredKeys } from './idempotency/maintenance.ts';
 
-/** Takes away a batch of what is over, in one statement. @returns how many rows; 0 when nothing is left. */
-type Chore = (em: EntityManager, at: Date, batch: number) => Promise<number>;
+/** Deletes a batch of expired rows with one statement. @returns how many rows; 0 when nothing is left. */
+type Cleanup = (em: EntityManager, at: Date, batch: number) => Promise<number>;
 
 const BATCH = 1_000;
 const DAY_MS = 86_400_000;
 
-/** What is kept for a time only, and is taken away once an hour. It may be cut off anywhere, and then goes on an hour later at the latest. */
+/** Deletes expired rows once an hour. It can be interrupted at any point; the next run continues. */
 export function maintenanceJob({ AUDIT_RETENTION_DAYS: days }: Pick<Config, 'AUDIT_RETENTION_DAYS'>): JobHandler {
-  const chores: Readonly<Record<string, Chore>> = {
+  const chores: Readonly<Record<string, Cleanup>> = {
     'idempotency keys': deleteExpiredKeys,
     'occurrence uuids': deleteExpiredUuids,
     authorizations: deleteExpiredAuthorizations,

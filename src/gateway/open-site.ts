@@ -6,7 +6,7 @@ import type { Dependencies } from './dependencies.ts';
 import { type Site, createSite } from './pages/site.ts';
 import { contracts } from './print-contracts.ts';
 
-/** The pages of a gateway, which know visitors by the cookie of their browser. */
+/** Creates the pages of a gateway. Visitors are identified by the sign-in cookie. */
 export function openSite(dependencies: Dependencies): Site {
   const { browserSessions: sessions, signInLinks: links, keys } = dependencies;
   const usable = (known: KnownKey | undefined) => (known && canAct(known) ? known : undefined);

@@ -13,14 +13,14 @@ import { ANSWER_COLUMN } from './idempotency/entity.ts';
 type Prepared = Pick<Dependencies, 'database' | 'config' | 'log'>;
 
 /**
- * What comes before anything else at a start: checks the server, and brings the schema up to this version.
- * @throws ConfigurationError where an operator can mend the cause.
+ * First step of a start: checks the database server, and migrates the schema to this version.
+ * @throws ConfigurationError when an operator can fix the cause.
  */
 export async function prepareDatabase({ database, config, log }: Prepared): Promise<void> {
   const variable = config.DATABASE_URL ? 'DATABASE_URL' : 'DATA_DIR';
   const { DATABASE_DIRECT_URL: directUrl } = config;
   if (directUrl === undefined) {
-    await mended(variable, async () => {
+    await withConfigurationErrors(variable, async () => {
       await checkServer(database.em.fork(), variable);
       await migrate(database);
     });
@@ -28,44 +28,44 @@ export async function prepareDatabase({ database, config, log }: Prepared): Prom
   }
   const direct = await openDatabase({ url: directUrl, entities });
   try {
-    await mended('DATABASE_DIRECT_URL', async () => {
+    await withConfigurationErrors('DATABASE_DIRECT_URL', async () => {
       await checkServer(direct.em.fork(), 'DATABASE_DIRECT_URL');
       await migrate(direct);
     });
   } finally {
     await direct.close(true);
   }
-  await mended(variable, async () => {
+  await withConfigurationErrors(variable, async () => {
     await checkServer(database.em.fork(), variable);
     if (config.DATABASE_POOLER) await warnOfTimeouts(database.em.fork(), log);
   });
 }
 
-/** Turns the failures of a database that does not answer into one that names the variable. */
-async function mended(variable: string, work: () => Promise<void>): Promise<void> {
+/** Converts failures to connect to a ConfigurationError that names the variable. */
+async function withConfigurationErrors(variable: string, work: () => Promise<void>): Promise<void> {
   try {
     await work();
   } catch (cause) {
     if (cause instanceof ConfigurationError || !(cause instanceof Error)) throw cause;
-    // SQLSTATE class 28 is a refused login, 3D a database that does not exist.
+    // SQLSTATE class 28 is a refused login, class 3D a database that does not exist.
     const isRefused = 'code' in cause && /^(?:28|3D)/.test(String(cause.code));
     if (!isRefused && !isDatabaseAway(cause)) throw cause;
     throw new ConfigurationError(`${variable}: the database does not answer: ${cause.message}`, { cause });
   }
 }
 
-/** Behind a pooler the gateway sets no timeouts for a session, so the role should have them. */
+/** Behind a pooler the gateway cannot set timeouts of a session, so the database role should have them. */
 async function warnOfTimeouts(em: EntityManager, log: Dependencies['log']): Promise<void> {
   const settings = await em.execute<{ name: string }[]>(
     `select name from pg_settings where name in ('statement_timeout', 'idle_in_transaction_session_timeout') and setting = '0' order by name`,
   );
   for (const { name } of settings)
     log.warn(
-      `the database role has no ${name}; behind a pooler only the role can have one: alter role … set ${name} = '30s'`,
+      `the database role has no ${name}; behind a pooler it must be set for the role: alter role … set ${name} = '30s'`,
     );
 }
 
-/** @throws ConfigurationError naming the key id, when something that is stored cannot be opened. */
+/** Checks the encryption keys. @throws ConfigurationError that names the key id when stored data cannot be decrypted. */
 export async function checkSecrets({
   database,
   secrets,

@@ -3,7 +3,7 @@ import { openApiDocument } from './rest/openapi.ts';
 import { routes } from './routes.ts';
 import { schema } from './schema.ts';
 
-/** The two published contracts as they are checked in. */
+/** Prints the two published contracts, in the form that is checked in. */
 export const contracts = {
   'schema.graphql': () => `${printSchema(lexicographicSortSchema(schema))}\n`,
   'openapi.json': () => `${JSON.stringify(openApiDocument(routes), null, 2)}\n`,

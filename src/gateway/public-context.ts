@@ -4,7 +4,7 @@ import { workContext } from './contexts.ts';
 import type { Dependencies } from './dependencies.ts';
 import type { Exchange } from './exchange.ts';
 
-/** The context of work without a caller: of pages that need no key. */
+/** Creates the context of a request without a caller, for pages that need no API key. */
 export function publicContext(
   dependencies: Dependencies,
   { request, requestId, requestIdOrigin }: Pick<Exchange, 'request' | 'requestId' | 'requestIdOrigin'>,

@@ -1,15 +1,15 @@
 import { invalid } from '../core/errors.ts';
 import type { HttpHeaders } from '../core/http/messages.ts';
 
-/** Headers of requests and answers that several parts of the gateway use. */
+/** Names of headers that several parts of the gateway use. */
 
-/** Names the organization to act in, by id or slug. */
+/** Id or slug of the organization to act in. */
 export const ORGANIZATION_HEADER = 'X-Organization-Id';
 export const KEY_HEADER = 'Idempotency-Key';
 export const REPLAYED_HEADER = 'Idempotent-Replayed';
 export const MAX_KEY = 255;
 
-/** The idempotency key of a write; undefined when it has none. @throws ValidationError (400) unless it has 1 to 255 characters. */
+/** The idempotency key of a request; undefined without one. @throws ValidationError (400) unless it has 1 to 255 characters. */
 export function idempotencyKeyOf(headers: HttpHeaders): string | undefined {
   const key = headers.get(KEY_HEADER);
   if (key === null) return undefined;

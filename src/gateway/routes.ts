@@ -11,7 +11,7 @@ import { sessionRoutes } from '../domains/sessions/rest.ts';
 import { userRoutes } from '../domains/users/rest.ts';
 import { userDeletionRoutes } from '../domains/user-deletions/rest.ts';
 
-/** The REST table: every documented path. */
+/** All documented REST routes. */
 export const routes: readonly AnyRoute[] = [
   ...organizationRoutes,
   ...invitationRoutes,
@@ -26,5 +26,5 @@ export const routes: readonly AnyRoute[] = [
   ...broadcastRoutes,
 ];
 
-/** Pages under the documented paths that need no key. */
+/** Pages of domain modules that need no API key. */
 export const publicPages: readonly PublicPage[] = mcpConnectionPages;

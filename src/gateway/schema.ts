@@ -21,5 +21,5 @@ import '../domains/audit-log/graphql.ts';
 import './graphql/viewer.ts';
 import '../domains/api-lifecycle/graphql.ts';
 
-/** The GraphQL schema: every noun's types, assembled once. */
+/** The GraphQL schema with the types of all domain modules. */
 export const schema = withRefusableFields(builder.toSchema());

@@ -16,7 +16,7 @@ interface Reading {
   readonly now: () => Date;
 }
 
-/** What can be followed live, by the topic that is published when it changes. */
+/** The kinds of notification topics, with the query for the versions of their objects. */
 const FOLLOWED = [
   { topicOf: sessionTopic, read: readSessionVersions },
   { topicOf: sessionsTopic, read: readLastSessionChanges },
@@ -25,7 +25,7 @@ const FOLLOWED = [
   { topicOf: deletionJobTopic, read: readDeletionJobVersions },
 ] as const;
 
-/** The present version of each topic, in one statement for each kind of topic that is followed. */
+/** The current version of each topic, read with one statement for each kind of topic. */
 export function versionsOf(reading: Reading): (topics: readonly string[]) => Promise<ReadonlyMap<string, string>> {
   return async (topics) => {
     const found = await Promise.all(

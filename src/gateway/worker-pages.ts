@@ -7,10 +7,10 @@ import { createHealthPages } from './health-pages.ts';
 import { answerRestError } from './rest/handler.ts';
 
 async function refuse(): Promise<never> {
-  throw new DomainError('notFound', 'a worker answers /health/live, /health/ready and /metrics');
+  throw new DomainError('notFound', 'a worker serves only /health/live, /health/ready and /metrics');
 }
 
-/** What a process answers that works off jobs and serves no requests: its health and metrics. */
+/** The pages of a worker process: health and metrics. */
 export function createWorkerPages(dependencies: Dependencies): Gateway {
   const pages = createHealthPages(dependencies);
   return async (request) => {

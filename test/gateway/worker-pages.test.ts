@@ -37,6 +37,6 @@ test('a worker serves nothing else', async () => {
   expect(await ask('/graphql')).toEqual({
     status: 404,
     id: expect.any(String),
-    text: JSON.stringify({ error: 'a worker answers /health/live, /health/ready and /metrics' }),
+    text: JSON.stringify({ error: 'a worker serves only /health/live, /health/ready and /metrics' }),
   });
 });

@@ -208,5 +208,5 @@ test('after every kind of use no secret is in the files of the database, its wri
   const holders = files.filter(({ bytes }) => bytes.includes('to-be-found')).map(({ place }) => place);
   expect(holders.filter((place) => /\/base\/\d+\/\d+$/.test(place)).length).toBeGreaterThan(0);
   expect(holders.filter((place) => place.includes('/pg_wal/')).length).toBeGreaterThan(0);
-  expect(gateway.output.stdout).toContain('a library warns');
+  expect(gateway.output.stdout).toContain('a library wrote a warning');
 });

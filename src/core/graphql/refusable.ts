@@ -51,7 +51,10 @@ export function withRefusableFields(schema: GraphQLSchema): GraphQLSchema {
       if (refusal && access)
         field.description = `${field.description} ${describeAccess(access, refusal)} Null with an error otherwise.`;
       const isObject = isCompositeType(getNamedType(field.type));
-      if (refusal || (type.extensions['payload'] === true && isObject)) field.type = getNullableType(field.type);
+      const isPayloadObject = type.extensions['payload'] === true && isObject;
+      if (isPayloadObject && !/null/i.test(field.description ?? ''))
+        field.description = `${field.description} Null with an error when it cannot be read after the change.`;
+      if (refusal || isPayloadObject) field.type = getNullableType(field.type);
     }
   }
   return schema;

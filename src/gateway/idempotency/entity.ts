@@ -10,22 +10,22 @@ const IdempotencyKeySchema = defineEntity({
   tableName: 'idempotency_key',
   properties: {
     user: () => p.manyToOne(User).primary().deleteRule('cascade'),
-    /** SHA-256 of organization and key: the key itself is the caller's, and is not kept. */
+    /** SHA-256 of the organization and the idempotency key. The key itself is not stored. */
     digest: p.text().primary(),
     organizationId: p.uuid().$type<OrganizationId>().nullable(),
     /** SHA-256 of operation and input. */
     fingerprint: p.text(),
-    /** What the API key could do that the answer was given to. */
+    /** The scopes of the API key that the answer was given to. */
     scopes: p.array<Scope>(),
-    /** The role that its caller had in the organization. */
+    /** The role of the caller at that time. */
     role: p.enum(ROLES).nullable(),
-    /** The operation and what it has changed, as the audit log names them; null where it has changed nothing, or several at once. */
+    /** The operation and the changed object, as in the audit log. Null when nothing or several objects were changed. */
     operation: p.text().nullable(),
     targetType: p.text().nullable(),
     targetId: p.uuid().nullable(),
-    /** Whose request this is: one that took too long and was taken over does not answer for its successor. */
+    /** Identifies the attempt, so that an attempt that was taken over cannot store its answer. */
     claim: p.uuid(),
-    /** Encrypted, since it may show a secret; null while the request runs outside of a transaction. */
+    /** Encrypted, because it can contain a secret. Null while the request runs outside a transaction. */
     answer: p.text().nullable(),
     createdAt: p.datetime(),
     expiresAt: p.datetime(),
@@ -33,18 +33,18 @@ const IdempotencyKeySchema = defineEntity({
   indexes: [{ name: 'idempotency_key_expiry_index', properties: ['expiresAt'] }],
 });
 
-/** The answer to a request that carried an `Idempotency-Key`. */
+/** The stored answer to a request with an `Idempotency-Key`. */
 export class IdempotencyKey extends IdempotencyKeySchema.class {}
 IdempotencyKeySchema.setClass(IdempotencyKey);
 
 export type IdempotencyTables = InferKyselyDB<typeof IdempotencyKeySchema>;
 
-/** Where the answer of a key is sealed for. */
+/** The place that an encrypted answer is bound to. */
 export function placeOfAnswer(userId: UserId, digest: string): SecretPlace {
   return { table: 'idempotency_key', row: `${userId} ${digest}`, field: 'answer' };
 }
 
-/** The same for the check at the start. */
+/** The column with encrypted answers, for the check of the encryption keys at the start. */
 export const ANSWER_COLUMN: SealedColumn = {
   table: 'idempotency_key',
   column: 'answer',

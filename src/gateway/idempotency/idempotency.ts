@@ -12,19 +12,19 @@ import type { Database } from '../../core/postgres/connections.ts';
 import { createKeyedQueue } from '../../core/keyed-queue.ts';
 import { placeOfAnswer } from './entity.ts';
 import { type AnsweredRequest, requireStandingRights } from './standing-rights.ts';
-import { type KeyPlace, claimKey, giveUpClaim, keepAnswer, readAnswer, setLockTimeout } from './queries.ts';
+import { type KeyPlace, claimKey, releaseClaim, keepAnswer, readAnswer, setLockTimeout } from './queries.ts';
 
 export interface KeyedRequest {
   readonly context: OperationContext;
   readonly key: string;
-  /** What makes a request the same: the operation and its input. */
+  /** The operation and its input. Both must be equal for a retry of the same request. */
   readonly operation: string;
   readonly input: unknown;
-  /** Whether the operation asks other servers, so that no transaction may be open around it. */
+  /** Whether the operation sends requests to other servers, so that no transaction must be open meanwhile. */
   readonly callsOut: boolean;
 }
 
-/** What came of the work, as text that the API can answer with, now and again. */
+/** The result of the work, as text that the API can send now and replay later. */
 export interface Outcome {
   readonly text: string;
   readonly isSuccess: boolean;
@@ -38,9 +38,9 @@ export interface Answered {
 const WAIT_MS = 10_000;
 const POLL_MS = 50;
 /**
- * A claim lasts for this many times the bound of one piece of outbound work, so that no operation is run again while it still runs. An
- * operation takes at most three in a row: it waits for another's token refresh, refreshes itself, and asks the server. The tools that its
- * payload selects take three more. Two are left for the database.
+ * Lifetime of a claim, in timeouts of outbound requests. It must be longer than the longest operation, so that none runs twice at the same time:
+ * three for waiting for another token refresh, an own refresh, and the request; three more for reading the tools of the payload; and two for the
+ * database.
  */
 const CLAIM_IN_OUTBOUND_TIMEOUTS = 8;
 interface StoredAnswer extends AnsweredRequest {
@@ -48,13 +48,13 @@ interface StoredAnswer extends AnsweredRequest {
   readonly answer: string | null;
 }
 
-/** A request with all that its row says of it. */
+/** A request with the values of its row. */
 interface Claim extends KeyedRequest {
   readonly place: KeyPlace;
   readonly fingerprint: string;
-  /** Of this attempt. */
+  /** Identifies this attempt. */
   readonly token: string;
-  /** What the operation has changed, once it has. */
+  /** The changed object, set when the operation has changed it. */
   readonly change: Change;
 }
 
@@ -73,31 +73,31 @@ export interface IdempotencyParts {
 }
 
 /**
- * `Idempotency-Key`: a write that is sent again is not done again; it gets the answer it got. A key belongs to a user in an organization,
- * for 24 hours from its request; `maintenance.ts` deletes it then.
+ * `Idempotency-Key`: a retried write is not executed again, but gets the stored answer. A key belongs to a user in an organization and is stored
+ * for 24 hours; then `maintenance.ts` deletes it.
  *
- * Only success is stored. An error has changed nothing, so its request may be sent again, corrected or not, with the same key. The answer
- * is stored by the transaction that makes the change: both are there, or neither, wherever a process dies. Twins of a request wait for it.
+ * Only successful answers are stored. A request with an error has changed nothing and can be retried with the same key. The answer is stored in
+ * the transaction of the change, so a crash cannot separate them. Concurrent requests with the same key wait for the first one.
  *
- * Operations that ask other servers cannot be one transaction. Their key is claimed first and their answer stored last; when a process
- * dies in between, twins are refused until the claim ends, and then the operation runs again.
+ * Operations that send requests to other servers cannot run in one transaction. They claim the key first and store the answer last. When the
+ * process crashes in between, retries are refused until the claim expires, and then the operation runs again.
  */
 export class Idempotency {
-  // Twins in one process wait in this queue, and need no connection to the database meanwhile.
+  // Concurrent requests with the same key in one process wait in this queue, without a database connection.
   readonly #queue = createKeyedQueue();
   readonly #parts: IdempotencyParts;
   readonly #waitMs: number;
 
-  /** `waitMs`: how long a twin waits for the answer of the request that runs. */
+  /** `waitMs`: how long a request waits for the answer of a running request with the same key. */
   constructor(parts: IdempotencyParts, { waitMs = WAIT_MS }: { readonly waitMs?: number } = {}) {
     this.#parts = parts;
     this.#waitMs = waitMs;
   }
 
   /**
-   * Runs `work`, or gives the stored answer of the same request.
-   * @throws ConflictError (409) when the key was used for another request, or its request still runs after 10 seconds; ForbiddenError (403)
-   * and NotFoundError (404) as `requireStandingRights`, where the answer may not be given again; whatever `work` throws.
+   * Runs `work`, or returns the stored answer of the same request.
+   * @throws ConflictError (409) when the key was used for another request, or its request is still running after 10 seconds; ForbiddenError (403)
+   * and NotFoundError (404) like `requireStandingRights`; all errors of `work`.
    */
   async run(request: KeyedRequest, work: Work): Promise<Answered> {
     const deadline = performance.now() + this.#waitMs;
@@ -138,7 +138,7 @@ export class Idempotency {
       if (!claim.callsOut) return await this.#runWithin(em, claim, work);
       await em.commit();
     } catch (error) {
-      // What has failed says why; that the connection is gone, too, adds nothing.
+      // A failed rollback is ignored, because the original error explains the failure.
       if (em.isInTransaction()) await em.rollback().catch(() => undefined);
       throw error;
     }
@@ -163,14 +163,14 @@ export class Idempotency {
     const taken = await transaction.all(claimed).catch((error: unknown) => {
       const { code } = error as { code?: unknown };
       if (code === LOCK_NOT_AVAILABLE) throw stillRunning();
-      // The account was deleted while the request was on its way.
+      // The account was deleted during the request.
       throw code === FOREIGN_KEY_VIOLATION ? unauthenticated() : error;
     });
     await transaction.all(setLockTimeout({ timeout: '0' }));
     return taken.length > 0;
   }
 
-  /** The change and its answer in one transaction. Its notifications are sent after the commit. */
+  /** Runs the change and stores its answer in one transaction. Notifications are sent after the commit. */
   async #runWithin(em: EntityManager, claim: Claim, work: Work): Promise<Answered> {
     const { context } = claim;
     const transaction = sqlWithin(em, context.budget);
@@ -178,7 +178,7 @@ export class Idempotency {
     const notifier = { ...context.notifier, publish: (topic: string) => void topics.push(topic) };
     const ended: string[] = [];
     const settleChanges = async (userIds: readonly UserId[]) => void ended.push(...userIds);
-    // Who has lost their rights changes nothing. The connection goes first: looking them up takes another one.
+    // Checks the rights again before the change. The connection is released first, because the lookup needs another one.
     const authenticateAgain = async () => {
       if (em.isInTransaction()) await em.rollback();
       return context.authenticateAgain();
@@ -206,16 +206,18 @@ export class Idempotency {
 
   async #runOutside(claim: Claim, work: Work): Promise<Answered> {
     const { sql, log } = this.#parts;
-    const giveUp = () => sql.all(giveUpClaim({ ...claim.place, claim: claim.token }));
+    const release = () => sql.all(releaseClaim({ ...claim.place, claim: claim.token }));
     let outcome: Outcome;
     try {
       outcome = await work({ ...claim.context, onChange: noteIn(claim.change) });
     } catch (error) {
-      await giveUp().catch((failure: unknown) => log.warn({ err: failure }, 'idempotency key not given up'));
+      await release().catch((failure: unknown) =>
+        log.warn({ err: failure }, 'the claim of an idempotency key could not be released'),
+      );
       throw error;
     }
     if (outcome.isSuccess) await this.#keep(sql, claim, outcome.text);
-    else await giveUp();
+    else await release();
     return { text: outcome.text, isReplayed: false };
   }
 
@@ -228,7 +230,7 @@ export class Idempotency {
     if (stored.fingerprint !== fingerprint)
       throw new ConflictError(
         'WRONG_STATE',
-        'Idempotency-Key: was used for another request; take a new key for each request, and the same one only to send it again',
+        'Idempotency-Key: was used for another request; use a new key for each request, and the same key only to retry a request',
       );
     if (stored.answer === null) return undefined;
     await requireStandingRights(context, stored);
@@ -239,16 +241,16 @@ export class Idempotency {
       };
     } catch (error) {
       if (!(error instanceof SecretError)) throw error;
-      this.#parts.log.error({ err: error }, 'stored answer cannot be opened');
+      this.#parts.log.error({ err: error }, 'a stored answer cannot be decrypted');
       throw new ConflictError(
         'WRONG_STATE',
-        'Idempotency-Key: the request was done, but its answer can no longer be read',
+        'Idempotency-Key: the request has succeeded, but its answer can no longer be read',
       );
     }
   }
 }
 
-// PostgreSQL's own codes (appendix A).
+// Error codes of PostgreSQL (appendix A).
 const LOCK_NOT_AVAILABLE = '55P03';
 const FOREIGN_KEY_VIOLATION = '23503';
 
@@ -259,16 +261,16 @@ function noteIn(change: Change): NonNullable<OperationContext['onChange']> {
 function stillRunning(): ConflictError {
   return new ConflictError(
     'WRONG_STATE',
-    'Idempotency-Key: a request with this key still runs; send it again later to get its answer',
+    'Idempotency-Key: a request with this key is still running; retry later to get its answer',
   );
 }
 
-/** SHA-256 of a value's JSON, in which the order of properties does not matter. */
+/** SHA-256 of the JSON of a value with sorted properties. */
 function hash(value: unknown): string {
   try {
     return createHash('sha256').update(JSON.stringify(value, sorted)).digest('hex');
   } catch (error) {
-    // The stack ends before the parser's bound does.
+    // A deep value can overflow the stack before it reaches the bound of the parser.
     throw error instanceof RangeError ? invalid('', 'the input is nested too deeply') : error;
   }
 }

@@ -4,9 +4,9 @@ import { type SecretBox, SecretError } from '../../core/secrets/secrets.ts';
 import type { Readable } from '../../core/postgres/queries.ts';
 import { IdempotencyKey, type IdempotencyTables, placeOfAnswer } from './entity.ts';
 
-/** What becomes of stored answers: they expire, and they are sealed again when the encryption key changes. */
+/** Maintenance of stored answers: deletes expired ones, and re-encrypts them when the encryption key changes. */
 
-/** Deletes a batch of the keys that are over, but for those that are being taken again. @returns how many. */
+/** Deletes a batch of expired keys, except those that are being reused now. @returns how many were deleted. */
 export async function deleteExpiredKeys(em: EntityManager, at: Date, batch: number): Promise<number> {
   const tables = em.getKysely<Readable<IdempotencyTables>>();
   const expired = tables
@@ -24,7 +24,7 @@ export async function deleteExpiredKeys(em: EntityManager, at: Date, batch: numb
   return Number(numDeletedRows);
 }
 
-/** Deletes a batch of the keys that were used in an organization, with their answers. @returns how many. */
+/** Deletes a batch of the keys that were used in an organization, with their answers. @returns how many were deleted. */
 export async function deleteKeysOfOrganization(
   em: EntityManager,
   organizationId: OrganizationId,
@@ -46,9 +46,9 @@ export async function deleteKeysOfOrganization(
 const ROTATION_BATCH = 200;
 
 /**
- * Seals every stored answer again that is not sealed under the current key, in batches of their own transactions: it may be stopped at any
- * point and run again. One that cannot be opened is of no use to anybody; it is left alone, and expires.
- * @returns how many were sealed again.
+ * Re-encrypts every stored answer that is not encrypted with the current key, in batches, each in its own transaction. It can be interrupted and
+ * run again. Answers that cannot be decrypted are skipped; they expire.
+ * @returns how many were re-encrypted.
  */
 export async function rotateAnswers(em: EntityManager, box: SecretBox): Promise<number> {
   let rotated = 0;

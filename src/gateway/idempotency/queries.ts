@@ -6,13 +6,13 @@ import type { IdempotencyTables } from './entity.ts';
 
 const db = queriesOn<IdempotencyTables>();
 
-/** What identifies the answer to a request. */
+/** The primary key of a stored answer. */
 export interface KeyPlace {
   readonly userId: UserId;
   readonly digest: string;
 }
 
-/** A key with the attempt to answer it. */
+/** A key and the attempt that has claimed it. */
 export interface ClaimedKey extends KeyPlace {
   readonly claim: string;
 }
@@ -34,8 +34,8 @@ interface NewClaim extends ClaimedKey {
 }
 
 /**
- * Claims a key. A claim that nobody has kept, and an answer that is over, are taken over. Twins wait here, for the first one's commit or
- * rollback.
+ * Claims a key. Expired claims and answers are taken over. Concurrent requests with the same key wait here for the commit or rollback of the
+ * first one.
  */
 export const claimKey = prepared<NewClaim>()((value) =>
   db
@@ -71,7 +71,7 @@ export const claimKey = prepared<NewClaim>()((value) =>
     .returning('digest'),
 );
 
-/** The answer that is stored, or null while the first request runs. */
+/** Reads the stored answer, which is null while the first request is running. */
 export const readAnswer = prepared<KeyPlace>()((value) =>
   db
     .selectFrom('idempotency_key')
@@ -97,8 +97,8 @@ export const keepAnswer = prepared<ClaimedKey & KeptAnswer>()((value) =>
     .where('claim', '=', value('claim')),
 );
 
-/** Forgets a claim, so that the request can be sent again. */
-export const giveUpClaim = prepared<ClaimedKey>()((value) =>
+/** Deletes a claim, so that the request can be retried. */
+export const releaseClaim = prepared<ClaimedKey>()((value) =>
   db
     .deleteFrom('idempotency_key')
     .where('user_id', '=', value('userId'))
@@ -106,7 +106,7 @@ export const giveUpClaim = prepared<ClaimedKey>()((value) =>
     .where('claim', '=', value('claim')),
 );
 
-/** How long the statements of the transaction wait for locks; `0` is as long as it takes. */
+/** Sets how long statements of the transaction wait for locks; `0` means without limit. */
 export const setLockTimeout = prepared<{ timeout: string }>()((value) =>
   db.selectNoFrom(sql`set_config('lock_timeout', ${value('timeout')}, true)`.as('timeout')),
 );

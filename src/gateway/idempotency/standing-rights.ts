@@ -4,11 +4,11 @@ import { requireStillReached } from '../../domains/api-keys/replayed-keys.ts';
 import { requireStillManaged } from '../../domains/mcp-connections/replayed-connections.ts';
 import { requireSessionChange } from '../../domains/sessions/operations.ts';
 
-/** What is stored of the request that an answer was given to. */
+/** The stored facts about the request that an answer was given to. */
 export interface AnsweredRequest {
   readonly scopes: readonly Scope[];
   readonly role: Role | null;
-  /** The name of the operation in the audit log, and what it has changed; null where it has changed nothing, or several at once. */
+  /** The operation and the changed object, as in the audit log. Null when nothing or several objects were changed. */
   readonly operation: string | null;
   readonly targetType: string | null;
   readonly targetId: string | null;
@@ -16,7 +16,7 @@ export interface AnsweredRequest {
 
 type Check = (context: OperationContext, id: string, operation: string) => Promise<void>;
 
-/** Objects that not everybody may change who may use the operation. What is deleted by now has nothing to protect. */
+/** Checks for objects that not every caller of the operation can change. Deleted objects need no check. */
 const CHECKS: Readonly<Record<string, Check>> = {
   Session: (context, id) => requireSessionChange(context, id),
   McpServer: requireStillManaged,
@@ -24,9 +24,9 @@ const CHECKS: Readonly<Record<string, Check>> = {
 };
 
 /**
- * Whether a stored answer may be given again: the caller may still do the operation on the object, and has all that the caller had to whom it
- * was given, since the answer may show what these rights let them read.
- * @throws NotFoundError, ForbiddenError as the operation itself; ForbiddenError for a weaker key or role.
+ * Checks that a stored answer can be replayed. The caller must still have the right to the operation on the object. They also need all scopes and
+ * the role of the original request, because the answer can contain data that needs them.
+ * @throws NotFoundError and ForbiddenError like the operation itself; ForbiddenError for missing scopes or a lower role.
  */
 export async function requireStandingRights(
   context: OperationContext,
@@ -37,11 +37,11 @@ export async function requireStandingRights(
   const { actor } = context;
   if (role === 'admin' && actor.organization?.role !== 'admin')
     throw new ForbiddenError(
-      'Idempotency-Key: its answer was given to an administrator of the organization, which you no longer are',
+      'Idempotency-Key: the stored answer was given to you as an administrator of the organization, which you no longer are',
     );
   const excess = scopes.filter((scope) => !actor.scopes.has(scope));
   if (excess.length > 0)
     throw new ForbiddenError(
-      `Idempotency-Key: its answer was given to an API key with scopes that this one lacks: ${excess.join(', ')}`,
+      `Idempotency-Key: the stored answer was given to an API key with scopes that this key lacks: ${excess.join(', ')}`,
     );
 }

@@ -4,23 +4,23 @@ import { stripTypeScriptTypes } from 'node:module';
 import { posix } from 'node:path';
 import { publishAt, readFromPackage } from './files.ts';
 
-/** The addresses of modules that a browser loads. */
+/** Addresses of JavaScript modules. */
 export interface BrowserModules {
-  /** The module to start with. */
+  /** The main module. */
   readonly main: string;
-  /** All of them, for the browser to load at once instead of import by import. */
+  /** All modules, so that the browser can preload them instead of following imports one by one. */
   readonly all: readonly string[];
 }
 
-/** The parser of server-sent events, for pages with subscriptions. */
+/** The package that parses server-sent events, for pages with subscriptions. */
 export const EVENT_STREAM_PARSER = {
   'eventsource-parser': 'eventsource-parser/dist/index.js',
   'eventsource-parser/stream': 'eventsource-parser/dist/stream.js',
 };
 
 /**
- * Publishes TypeScript modules of a folder as JavaScript: the types are removed, nothing is bundled or minified. `packages` are the modules of
- * packages that they import by name, with the file of each. All share one address, made from their contents, so that browsers keep them.
+ * Publishes TypeScript modules of a folder as JavaScript: types are removed, nothing is bundled or minified. `packages` maps imported package
+ * names to files. The address of all modules contains a hash of their contents, so that browsers can cache them.
  */
 export function publishModules(
   folder: URL,
@@ -49,7 +49,7 @@ export function publishModules(
   return { main: addresses[0] ?? '', all: addresses };
 }
 
-/** Imports name files beside the module, as a browser asks for them. `within` is the file of a package that the code is from. */
+/** Replaces imports by relative file addresses for the browser. `within` is the file when the code is from a package. */
 function withAddresses(code: string, fileOf: ReadonlyMap<string, string>, within?: string): string {
   const addressOf = (path: string) => {
     if (!path.startsWith('./')) return fileOf.get(path);
@@ -66,7 +66,7 @@ function withAddresses(code: string, fileOf: ReadonlyMap<string, string>, within
   );
 }
 
-/** Node.js warns on standard error that this function is experimental: nobody who starts a gateway can do anything about it. */
+/** Removes types. The warning of Node.js that this function is experimental is suppressed, because it is of no use to operators. */
 function withoutTypes(source: string): string {
   const emitWarning = process.emitWarning.bind(process);
   process.emitWarning = () => undefined;

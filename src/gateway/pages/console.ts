@@ -7,7 +7,7 @@ import { layout } from './layout.ts';
 
 const FOLDER = new URL('../../console/', import.meta.url);
 
-/** The modules of the packages that the console is made with. */
+/** The package modules that the console imports. */
 const PACKAGES = {
   preact: 'preact/dist/preact.mjs',
   'preact/hooks': 'preact/hooks/dist/hooks.mjs',
@@ -16,16 +16,16 @@ const PACKAGES = {
 };
 
 const SECTIONS = /^\/(?:$|(?:sessions|event-definitions|mcp-connections|api-keys|members|audit-log|usage)(?:\/|$))/;
-/** Read by people who have no account yet. */
+/** The page for people who have no account yet. */
 const PUBLIC = '/invitations/accept';
 
 export function isConsolePath(pathname: string): boolean {
   return SECTIONS.test(pathname) || pathname === PUBLIC;
 }
 
-/** The console: one page for all its addresses. It needs a sign-in, but for accepting an invitation. */
+/** The console: one page for all its addresses. It requires a sign-in, except for accepting an invitation. */
 export function consolePage({ headers }: HttpRequest, { pathname, search }: URL, isSignedIn: boolean): HttpAnswer {
-  // A link on another site opens the page without the cookie (`SameSite=Strict`): the page itself finds out who is signed in.
+  // A link on another site opens the page without the cookie (`SameSite=Strict`), so the page itself checks who is signed in.
   const mayLackCookie = /^(?:cross|same)-site$/.test(headers.get('sec-fetch-site') ?? '');
   if (!isSignedIn && !mayLackCookie && pathname !== PUBLIC) {
     const next = encodeURIComponent(pathname + search);
@@ -41,7 +41,7 @@ export function consolePage({ headers }: HttpRequest, { pathname, search }: URL,
     `<script type="module" src="${main}"></script>`,
   ].join('\n    ');
   const isStranger = !isSignedIn && !mayLackCookie;
-  const body = `<div id="console"${isStranger ? ' data-stranger' : ''}><noscript>The console needs JavaScript. Everything it shows is in the GraphQL API at /graphql.</noscript></div>`;
+  const body = `<div id="console"${isStranger ? ' data-stranger' : ''}><noscript>The console needs JavaScript. All its data is available in the GraphQL API at /graphql.</noscript></div>`;
   return answerHtml(layout({ title: 'Workspace gateway', head, body }));
 }
 

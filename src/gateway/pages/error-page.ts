@@ -6,14 +6,14 @@ import { smallPage } from './layout.ts';
 const TITLES: Readonly<Record<number, string>> = {
   401: 'Sign in first',
   403: 'Not allowed',
-  404: 'There is no such page',
-  405: 'Not possible here',
+  404: 'Page not found',
+  405: 'Method not allowed',
   410: 'Removed',
   429: 'Too many requests',
-  503: 'Not available at the moment',
+  503: 'Service unavailable',
 };
 
-/** An error, for people who look at it in a browser. */
+/** Answers an error as an HTML page. */
 export function errorPage({ status, message, headers }: DomainError, requestId: string): HttpAnswer {
   const title = TITLES[status] ?? 'Something went wrong';
   const html = smallPage(

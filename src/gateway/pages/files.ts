@@ -4,7 +4,7 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { type StaticFile, staticFile } from '../../core/http/static-file.ts';
 
-/** The files of the pages, each at an address that contains a hash of its content, so that browsers keep it. */
+/** The files of the pages. Each address contains a hash of the content, so that browsers can cache it. */
 const files = new Map<string, StaticFile>();
 
 export function fileAt(address: string): StaticFile | undefined {
@@ -34,14 +34,14 @@ export function publish(name: string, content: Buffer): string {
   );
 }
 
-/** Publishes a file of ours. */
+/** Publishes a file of the folder `files`. */
 export function publishOwn(name: string): string {
   return publish(name, readFileSync(new URL(`files/${name}`, import.meta.url)));
 }
 
 const resolve = createRequire(import.meta.url).resolve;
 
-/** The text of a file of a package, also of one that the package does not export. The link to its source map, which is not served, is left out. */
+/** Reads a file of a package, even if the package does not export it. Removes the link to its source map, which is not served. */
 export function readFromPackage(path: string): string {
   const [, name = '', rest = ''] = /^((?:@[^/]+\/)?[^/]+)\/(.+)$/.exec(path) ?? [];
   const folder = (resolve.paths(name) ?? []).map((modules) => join(modules, name)).find(existsSync);

@@ -6,8 +6,8 @@ import { HEADER_STYLE, type Visitor, header } from './header.ts';
 import { layout } from './layout.ts';
 
 /**
- * GraphiQL from its own package, and what docs/decisions/graphiql.md says of it. It reads the published schema, so that documentation and
- * completion are there for everybody; requests are made with the sign-in cookie, or with the headers that its user writes.
+ * The GraphiQL page (docs/decisions/graphiql.md). It loads the published schema, so that documentation and completion work without a sign-in.
+ * Requests are authenticated with the sign-in cookie, or with headers that the user enters.
  */
 export function graphiqlPage(visitor: Visitor): HttpAnswer {
   const { styles, scripts, main, modules } = (assets ??= publishAssets());
@@ -23,7 +23,7 @@ export function graphiqlPage(visitor: Visitor): HttpAnswer {
   return answerHtml(html, { headers: { 'Content-Security-Policy': POLICY } });
 }
 
-/** Its dialogs and menus measure the page, and keep it from scrolling, by styles that they write into it. */
+/** GraphiQL needs inline styles, because its dialogs and menus set styles of the page. */
 const POLICY = contentSecurityPolicy({ 'style-src': "'unsafe-inline'" });
 
 let assets: ReturnType<typeof publishAssets> | undefined;

@@ -2,12 +2,12 @@ import { escapeHtml } from '../../core/http/html-page.ts';
 import type { KnownKey } from '../admission/api-key-lookup.ts';
 import { FAVICON, publishOwn } from './files.ts';
 
-/** Who looks at a page: the key that the browser is signed in with. */
+/** The visitor of a page: the API key that the browser is signed in with, if any. */
 export type Visitor = Pick<KnownKey, 'isBound' | 'organizations'> | undefined;
 
 export const HEADER_STYLE = publishOwn('header.css');
 
-/** The bar above GraphiQL and the reference: the other pages, and a field for the key or who is signed in. */
+/** The page header of GraphiQL and the reference: links to the other pages, and a field for the API key or the signed-in organization. */
 export function header(current: '/graphql' | '/docs', visitor: Visitor): string {
   const links = [
     ['/', 'Console'],

@@ -1,7 +1,7 @@
 import { escapeHtml } from '../../core/http/html-page.ts';
 import { BASE_STYLE, FAVICON } from './files.ts';
 
-/** The frame of the pages. `body` is HTML; whatever others wrote must be escaped in it. */
+/** The HTML frame of all pages. `body` is HTML, in which text of users must be escaped. */
 export function layout({
   title,
   body,
@@ -30,7 +30,7 @@ ${body}
 `;
 }
 
-/** A page with one card in its middle: sign-in, an error. */
+/** A page with one card in the middle, for sign-in and errors. */
 export function smallPage(title: string, card: string): string {
   const body = `<main>
       <a class="brand" href="/"><img src="${FAVICON}" alt="" width="28" height="28">Workspace gateway</a>

@@ -5,7 +5,7 @@ import { publishFromPackage, publishOwn } from './files.ts';
 import { HEADER_STYLE, type Visitor, header } from './header.ts';
 import { layout } from './layout.ts';
 
-/** The REST reference: Swagger UI over `/openapi.json`. Requests are made with the sign-in cookie, or with a key that is entered in it. */
+/** The REST reference: Swagger UI for `/openapi.json`. Requests are authenticated with the sign-in cookie, or with a key that the user enters. */
 export function referencePage(visitor: Visitor): HttpAnswer {
   const { styles, bundle, main } = (assets ??= publishAssets());
   const head = [
@@ -14,12 +14,12 @@ export function referencePage(visitor: Visitor): HttpAnswer {
     `<script type="module" src="${main}"></script>`,
   ].join('\n    ');
   const body = `${header('/docs', visitor)}
-<div id="reference"><noscript>The reference needs JavaScript. The same as a file: <a href="/openapi.json">openapi.json</a>.</noscript></div>`;
+<div id="reference"><noscript>The reference needs JavaScript. The same information is in the file <a href="/openapi.json">openapi.json</a>.</noscript></div>`;
   const html = layout({ title: 'REST reference – Workspace gateway', head, body });
   return answerHtml(html, { headers: { 'Content-Security-Policy': POLICY } });
 }
 
-/** Swagger UI writes styles into its elements. */
+/** Swagger UI needs inline styles. */
 const POLICY = contentSecurityPolicy({ 'style-src': "'unsafe-inline'" });
 
 let assets: ReturnType<typeof publishAssets> | undefined;

@@ -13,9 +13,9 @@ import { smallPage } from './layout.ts';
 export interface SignInDependencies {
   readonly sessions: BrowserSessions;
   readonly links: SignInLinks;
-  /** The key that a browser is signed in with, wherever the request comes from. */
+  /** The key that a browser is signed in with. It does not check where the request comes from. */
   readonly visitorOf: (headers: HttpHeaders) => Promise<KnownKey | undefined>;
-  /** The key as it is now; undefined when nobody can act with it. */
+  /** Finds a valid key; undefined for an unknown or invalid key. */
   readonly findKey: (key: string) => Promise<KnownKey | undefined>;
   readonly findKeyById: (keyId: ApiKeyId) => Promise<KnownKey | undefined>;
 }
@@ -33,13 +33,13 @@ const WRONG_KEY = 'That key does not work: it is mistyped, expired or revoked. C
 const WRONG_LINK = 'This link does not work any more. It signs in once, within 10 minutes. Use an API key instead.';
 const FOREIGN_FORM = 'Sign in on this page, not from another site.';
 
-/** Signs browsers in with an API key or a one-time link, and out again. */
+/** Signs browsers in with an API key or a one-time link, and signs them out. */
 export function createSignIn(
   dependencies: SignInDependencies,
 ): Readonly<Record<'show' | 'submit' | 'leave', SitePageAnswer>> {
   const { sessions, visitorOf } = dependencies;
   return {
-    /** GET `/sign-in`, with `token` the one-time link. */
+    /** GET `/sign-in`: the form; with the parameter `token` a one-time link. */
     show: async (request, { searchParams }) => {
       const token = searchParams.get('token');
       if (token !== null) return redeem(request, token, dependencies);
@@ -48,7 +48,7 @@ export function createSignIn(
       return known ? signedInPage(next) : signInPage({ next });
     },
 
-    /** POST `/sign-in`: the form, or the same as JSON for scripts of our pages. */
+    /** POST `/sign-in`: the form, or the same as JSON from scripts of the pages. */
     submit: (request) => submit(request, dependencies),
 
     /** POST `/sign-out` */
@@ -64,7 +64,7 @@ async function redeem(
   token: string,
   { links, findKeyById, sessions }: SignInDependencies,
 ): Promise<HttpAnswer> {
-  // Browsers may open an address before its user does; that must not use the link up.
+  // A prefetch by the browser must not use up the link.
   if (request.method === 'HEAD' || /prefetch/.test(request.headers.get('sec-purpose') ?? ''))
     return answerWith(null, { status: 204, headers: { 'Cache-Control': 'no-store' } });
   const keyId = links.redeem(token);
@@ -91,7 +91,7 @@ async function signedIn(sessions: BrowserSessions, keyId: ApiKeyId, next: string
   return answerWith(null, { status: 303, headers });
 }
 
-/** A program that is no browser says nothing of where a form comes from, and has no cookie that others could use. */
+/** Whether the form can come from our page. Programs other than browsers send no origin; they have no cookie that others could misuse. */
 function mayComeFromHere({ headers }: HttpRequest, sessions: BrowserSessions): boolean {
   const site = headers.get('sec-fetch-site');
   if (site === 'none' || (site === null && !headers.has('origin'))) return true;
@@ -106,12 +106,12 @@ function json(text: string): unknown {
   }
 }
 
-/** A path of this gateway, whatever the address asks for: a link must not lead from here to somewhere else. */
+/** Converts the requested target to a path of this gateway, so that a link cannot redirect to another site. */
 function localPath(wanted: string): string {
   const base = 'http://gateway';
   if (!wanted.startsWith('/') || !URL.canParse(wanted, base)) return '/';
   const { origin, pathname, search, hash } = new URL(wanted, base);
-  // Two slashes at the start would name a host.
+  // Two leading slashes would mean another host.
   return origin === base ? pathname.replace(/^\/+/, '/') + search + hash : '/';
 }
 

@@ -8,7 +8,7 @@ import { graphiqlPage } from './graphiql.ts';
 import { referencePage } from './reference.ts';
 import { type SignInDependencies, createSignIn } from './sign-in.ts';
 
-/** One address of the pages: its name in logs and metrics, and what answers each method. A GET answers HEAD, too. */
+/** A page: its name in logs and metrics, and a handler for each method. The handler of GET also answers HEAD. */
 export interface SitePage {
   readonly operation: string;
   readonly methods: Readonly<Partial<Record<'GET' | 'POST', (request: HttpRequest, url: URL) => Promise<HttpAnswer>>>>;
@@ -24,7 +24,7 @@ export interface SiteDependencies extends SignInDependencies {
   readonly printSchema: () => string;
 }
 
-/** What a gateway serves to browsers: pages and their files. None of it needs a key, and nothing comes from another host. */
+/** The pages and files of the gateway. They need no API key and load nothing from another host. */
 export function createSite({ printSchema, ...signInDependencies }: SiteDependencies): Site {
   const signIn = createSignIn(signInDependencies);
   const schema = once(() => staticFile(printSchema(), 'text/plain; charset=utf-8'));

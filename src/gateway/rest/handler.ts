@@ -23,7 +23,7 @@ import { inputJsonSchema } from './openapi-schemas.ts';
 import { describeRemoval, removedApiAt } from '../../domains/api-lifecycle/lifecycle.ts';
 import { routes } from '../routes.ts';
 
-/** The route of a request, with the parameters of its path as the URL has them. */
+/** The route of a request, with the undecoded parameters of its path. */
 export interface Match<Found extends AnyRoute = AnyRoute> {
   readonly route: Found;
   readonly parameters: Readonly<Record<string, string>>;
@@ -33,7 +33,7 @@ const TABLE = routes.flatMap((route) =>
   [route.path, ...(route.aliases ?? [])].map((path) => ({ route, segments: path.split('/') })),
 );
 
-/** The route of a request; else the error to answer: 410 for removed APIs, 404 for unknown paths, 405 with `Allow` for another method. */
+/** Finds the route of a request. @returns an error for removed APIs (410), unknown paths (404), and other methods (405 with `Allow`). */
 export function matchRoute(method: string, path: string, now: Date): Match | DomainError {
   const removed = removedApiAt(path, now);
   if (removed) return new DomainError('gone', describeRemoval(removed));
@@ -44,7 +44,7 @@ export function matchRoute(method: string, path: string, now: Date): Match | Dom
       row.segments.every((part, index) => (part.startsWith(':') ? segments[index] !== '' : part === segments[index])),
   );
   if (onPath.length === 0) return new DomainError('notFound', `there is nothing at ${path.slice(0, 200)}`);
-  // A HEAD is a GET whose body is not sent (RFC 9110, section 9.3.2).
+  // HEAD is handled like GET; the body is not sent (RFC 9110, section 9.3.2).
   const row = onPath.find(({ route }) => route.method === (method === 'HEAD' ? 'GET' : method));
   if (!row)
     return methodNotAllowed(
@@ -75,8 +75,8 @@ function decode(name: string, segment: string): string {
 }
 
 /**
- * Runs the operation of a route: path, query and body become its input, its result the documented document. It adds no rule. What can be said
- * without the input is said before it is read.
+ * Runs the operation of a route with the path parameters, the query and the body as input, and answers the documented document. Errors that do
+ * not depend on the input are thrown before it is read.
  */
 export async function answerRest(
   exchange: Exchange,
@@ -93,13 +93,13 @@ export async function answerRest(
   const parameters = Object.fromEntries(
     Object.entries(encoded).map(([name, segment]) => [name, decode(name, segment)]),
   );
-  // What the path says cannot be said otherwise: such a property is as unknown as any other.
+  // A path parameter in the query or body is an unknown property.
   const doubled = Object.keys(parameters).filter((name) => Object.hasOwn(given, name));
   if (doubled.length > 0) throw unknownProperties(doubled);
   const whole = { ...given, ...parameters };
   const input = parseInput(route.input, whole);
   const context = operationContext(dependencies, current, exchange);
-  // A stream goes on reading, and closes its budget itself.
+  // A stream continues to read, and closes its budget itself.
   if (route.respond) return runRoute(route, readingContext(context, dependencies), input, request);
   try {
     if (!isWrite(route)) return await runRoute(route, readingContext(context, dependencies), input, request);
@@ -113,7 +113,7 @@ export async function answerRest(
   }
 }
 
-/** The same for a route that needs no key: its input is in the body. */
+/** Runs the operation of a route that needs no API key, with the body as input. */
 export async function answerKeylessRest(
   request: HttpRequest,
   route: KeylessRoute,
@@ -144,7 +144,7 @@ async function bodyOf(request: HttpRequest, route: AnyRoute): Promise<object> {
   return body === undefined && route.optionalBody ? {} : requireObject(body);
 }
 
-/** A write that takes no body may have an empty one; in it, as in every body, no property is known but those of the operation. */
+/** Accepts an empty body for a write without input, and refuses every property in it. */
 async function refuseProperties(request: HttpRequest): Promise<void> {
   const body = await readJson(request);
   const unknown = body === undefined ? [] : Object.keys(requireObject(body));
@@ -155,7 +155,7 @@ function unknownProperties(names: readonly string[]): ValidationError {
   return new ValidationError(names.map((name) => ({ path: [name], code: 'UNKNOWN_FIELD', message: NOT_KNOWN })));
 }
 
-/** Query values are text; the schema says which of them are meant as numbers or booleans. */
+/** Converts query parameters, which are text, to the numbers and booleans that the schema expects. */
 function queryOf(query: URLSearchParams, route: Route): object {
   const types = queryTypes(route);
   const names = new Set(query.keys());
@@ -171,7 +171,7 @@ function queryOf(query: URLSearchParams, route: Route): object {
 }
 
 function typed(value: string, type: unknown): unknown {
-  // A fraction is named as such by the schema; `5.0` is not digits alone, and stays text.
+  // A fraction becomes a number, so that the schema can report it. `5.0` stays text, because it is not written in digits only.
   if (type === 'integer' && /^-?\d+(?:\.\d*[1-9]\d*)?$/.test(value)) return Number(value);
   if (type === 'boolean' && (value === 'true' || value === 'false')) return value === 'true';
   return value;
@@ -203,7 +203,7 @@ const CATEGORY_OF: Partial<Record<ErrorKind, string>> = {
   unavailable: 'INTERNAL_ERROR',
 };
 
-/** The documented form of an error: `{error}` everywhere but under `/events/`. */
+/** Answers an error in the documented form: `{error}`, except under `/events/`. */
 export function answerRestError(error: DomainError, path: string, requestId: string): HttpAnswer {
   const body = path.startsWith('/events/')
     ? {

@@ -4,13 +4,13 @@ import type { Route } from '../../core/http/route.ts';
 import type { Idempotency } from '../idempotency/idempotency.ts';
 import { REPLAYED_HEADER } from '../request-headers.ts';
 
-/** How a REST write runs under an `Idempotency-Key`. */
+/** Runs REST writes with an `Idempotency-Key`. */
 
 export interface KeyedCall {
   readonly route: Route;
   readonly context: OperationContext;
   readonly key: string;
-  /** As it was given: what its schema adds may differ from time to time. */
+  /** The input before validation, because defaults that the schema adds can change between requests. */
   readonly input: object;
 }
 
@@ -20,7 +20,7 @@ interface StoredResponse {
   readonly body: string;
 }
 
-/** Answers with what `run` does, or with the same bytes as when the request came first. */
+/** Answers with the result of `run`, or replays the stored answer with the same bytes. */
 export async function runWithKey(
   idempotency: Idempotency,
   { route, context, key, input }: KeyedCall,
@@ -29,11 +29,11 @@ export async function runWithKey(
   const { operationId: operation, callsOut = false } = route;
   const { text, isReplayed } = await idempotency.run({ context, key, operation, input, callsOut }, async (inner) => {
     const { status, headers, body } = await run(inner);
-    if (typeof body !== 'string' && body !== null) throw new TypeError('what a write answers is text');
+    if (typeof body !== 'string' && body !== null) throw new TypeError('the answer of a write must be text');
     const stored: StoredResponse = { status, headers, body: body ?? '' };
     return { text: JSON.stringify(stored), isSuccess: status < 400 };
   });
-  // Written above, now or then.
+  // The text was written above, in this request or an earlier one.
   const { status, headers, body } = JSON.parse(text) as StoredResponse;
   return answerWith(body === '' ? null : body, {
     status,

@@ -1,23 +1,23 @@
 import { STATUS_OF } from '../../core/errors.ts';
 import { type AnyRoute, type Route, isKeyless, isWrite } from '../../core/http/route.ts';
 
-/** The errors that openapi.json describes. */
+/** Descriptions of errors for openapi.json. */
 
 type ErrorStatus = (typeof STATUS_OF)[keyof typeof STATUS_OF];
 
 interface DescribedError {
   readonly description: string;
-  /** The message of an example. */
+  /** The message in the example. */
   readonly message: string;
   readonly category: string;
-  /** The field at fault in the example, if it is one. */
+  /** The faulty field in the example, if there is one. */
   readonly field?: string;
 }
 
 const DESCRIBED: Readonly<Partial<Record<ErrorStatus, DescribedError>>> = {
   400: {
     description:
-      'The input breaks a rule, organization information is missing, or `X-Organization-Id` names another organization than that of the key.',
+      'The input is invalid, organization information is missing, or `X-Organization-Id` names another organization than that of a bound key.',
     message: 'must not be empty',
     category: 'VALIDATION_ERROR',
     field: 'name',
@@ -28,50 +28,50 @@ const DESCRIBED: Readonly<Partial<Record<ErrorStatus, DescribedError>>> = {
     category: 'INVALID_AUTHENTICATION',
   },
   403: {
-    description: 'The key lacks the scope, or the caller the role or subscription.',
+    description: 'The key lacks the scope, the caller lacks the role, or the organization lacks the subscription.',
     message: 'the API key lacks the scope sessions.read',
     category: 'MISSING_SCOPES',
   },
   404: {
     description:
-      "Missing, deleted, or of somebody else; or `X-Organization-Id` names none of the organizations of an unbound key's user.",
+      'The object does not exist, was deleted, or belongs to somebody else; or the user of an unbound key is not a member of the organization in `X-Organization-Id`.',
     message: 'organization not found',
     category: 'OBJECT_NOT_FOUND',
   },
   409: {
-    description: 'The change does not fit the present state, or the `Idempotency-Key` was used for another request.',
-    message: 'taken already; choose another name',
+    description: 'The change conflicts with the current state, or the `Idempotency-Key` was used for another request.',
+    message: 'already taken; choose another name',
     category: 'CONFLICT',
     field: 'name',
   },
   413: {
-    description: 'The body is over 4 MiB.',
+    description: 'The request body is larger than 4 MiB.',
     message: 'the body must be at most 4194304 bytes (4 MiB)',
     category: 'VALIDATION_ERROR',
   },
   415: {
-    description: 'The body is not JSON.',
+    description: 'The request body is not JSON.',
     message: 'the body must be sent as application/json, in UTF-8, without content encoding',
     category: 'VALIDATION_ERROR',
   },
   429: {
-    description: 'Too many requests, or too many occurrences in this month.',
+    description: 'The rate limit or the monthly limit of occurrences is exceeded.',
     message: 'rate limit exceeded: 100 requests per minute per API key; try again in 42 s',
     category: 'RATE_LIMITS',
   },
   500: {
-    description: 'A failure of the gateway.',
+    description: 'Internal error of the gateway.',
     message: 'internal error; quote the request id to the operator',
     category: 'INTERNAL_ERROR',
   },
   502: {
-    description: 'The remote MCP server failed.',
+    description: 'The remote MCP server or its authorization server failed.',
     message: 'the MCP server could not be reached',
     category: 'INTERNAL_ERROR',
   },
   503: {
-    description: 'The gateway cannot serve at the moment.',
-    message: 'the database cannot be reached; try again',
+    description: 'The gateway is temporarily unavailable.',
+    message: 'the database is unreachable; try again',
     category: 'INTERNAL_ERROR',
   },
 };
@@ -82,13 +82,13 @@ export function describedError(status: number): DescribedError {
   return found;
 }
 
-/** The two families of error documents. */
+/** The two formats of error documents. */
 export const ERROR_SCHEMAS = {
   Error: {
     type: 'object',
-    description: 'An error everywhere but under `/events`.',
+    description: 'An error, except under `/events`.',
     properties: {
-      error: { type: 'string', description: 'What is wrong, with the path of each field at fault.' },
+      error: { type: 'string', description: 'What is wrong, with the path of each faulty field.' },
     },
     required: ['error'],
     additionalProperties: false,
@@ -98,18 +98,22 @@ export const ERROR_SCHEMAS = {
     description: 'An error under `/events`.',
     properties: {
       status: { type: 'string', const: 'error' },
-      message: { type: 'string', description: 'What is wrong, with the path of each field at fault.' },
+      message: { type: 'string', description: 'What is wrong, with the path of each faulty field.' },
       category: { type: 'string', enum: [...new Set(Object.values(DESCRIBED).map(({ category }) => category))] },
-      correlationId: { type: 'string', description: 'The id of the request, as in `X-Request-Id`.' },
+      correlationId: { type: 'string', description: 'The request id, as in `X-Request-Id`.' },
       errors: {
         type: 'array',
-        description: 'Each fault by itself.',
+        description: 'The faults, one item for each.',
         items: {
           type: 'object',
           properties: {
             message: { type: 'string' },
             code: { type: 'string' },
-            in: { type: 'string', description: 'The path of the field at fault, with dots; empty when it is none.' },
+            in: {
+              type: 'string',
+              description:
+                'The path of the faulty field, separated by dots. Empty when the fault is not about a field.',
+            },
           },
           required: ['message', 'code', 'in'],
           additionalProperties: false,
@@ -137,8 +141,8 @@ export function errorExample(family: ErrorFamily, status: number): object {
 }
 
 /**
- * The errors of an operation itself, and those that follow from its route: 400 and 404 by the organization's header, 401 by the security scheme,
- * 403 where access can be refused, 409 by the idempotency key of a write, 413 and 415 where a body is read, 429, 500, 503.
+ * The error statuses of an operation and of its route: 400 and 404 for the organization header, 401 for the API key, 403 when access can be
+ * refused, 409 for the idempotency key of a write, 413 and 415 for a body, and always 429, 500 and 503.
  */
 export function errorStatuses(route: AnyRoute): number[] {
   const found = [
@@ -162,7 +166,7 @@ function statusesOfCaller(route: Route): number[] {
   ];
 }
 
-/** A write checks membership and role in its transaction; a read without a rule of access is open to every key. */
+/** Whether the route can answer 403. A write checks membership and role in its transaction. A read without access rule is open to every key. */
 function isRefusable(route: Route): boolean {
   const { scopes, anyScopeOf, role, subscription } = route.access;
   return isWrite(route) || scopes.length > 0 || [anyScopeOf, role, subscription].some((rule) => rule !== undefined);

@@ -2,7 +2,7 @@ import { type StaticFile, staticFile } from '../../core/http/static-file.ts';
 import { routes } from '../routes.ts';
 import { openApiDocument } from './openapi.ts';
 
-/** The file openapi.json, which names the address of the gateway: known only once it listens. */
+/** Creates openapi.json on first use, because the address of the gateway is known only after it listens. */
 export function createOpenApiFile(): (publicUrl: string) => StaticFile {
   let known: { readonly publicUrl: string; readonly file: StaticFile } | undefined;
   return (publicUrl) => {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { AnyRoute } from '../../core/http/route.ts';
 
-/** JSON Schemas of what routes take and answer, from their zod schemas. */
+/** JSON Schemas of the inputs and outputs of routes, generated from their zod schemas. */
 
 export type JsonSchema = z.core.JSONSchema.JSONSchema;
 
@@ -13,10 +13,10 @@ export function outputJsonSchema(output: z.ZodType): JsonSchema {
   return z.toJSONSchema(output, { io: 'output', reused: 'inline', override: simplify });
 }
 
-/** Formats whose pattern says nothing more, and makes tools show examples that nobody would send. */
+/** Formats whose pattern is redundant, and would make tools generate unrealistic examples. */
 const KNOWN_FORMATS: ReadonlySet<unknown> = new Set(['uuid', 'date-time', 'email']);
 
-/** Leaves out what a reader does not need: the bounds of safe integers, patterns of known formats, and `null` within `null`. */
+/** Removes redundant parts: the bounds of safe integers, patterns of known formats, and nested `null` types. */
 function simplify({ jsonSchema }: { jsonSchema: JsonSchema }): void {
   if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
   if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
@@ -29,7 +29,7 @@ function simplify({ jsonSchema }: { jsonSchema: JsonSchema }): void {
 const isObject = (schema: unknown): schema is JsonSchema => typeof schema === 'object' && schema !== null;
 const isNull = (schema: unknown) => isObject(schema) && schema.type === 'null';
 
-/** Moves the definitions of a schema among those that all share, where its references then lead. */
+/** Moves the definitions of a schema to the shared components and adapts its references. */
 export function withSharedDefinitions(
   { $defs = {}, ...schema }: JsonSchema,
   schemas: Record<string, unknown>,

@@ -5,12 +5,12 @@ import { ERROR_SCHEMAS, describedError, errorExample, errorStatuses, familyOf } 
 import { INTRODUCTION, TAGS } from './openapi-introduction.ts';
 import { type JsonSchema, inputJsonSchema, outputJsonSchema, withSharedDefinitions } from './openapi-schemas.ts';
 
-/** The OpenAPI document of the REST API, made from the table of routes. */
+/** Generates the OpenAPI document of the REST API from the table of routes. */
 
-/** Where a gateway listens without configuration. */
+/** The default address of a gateway. */
 const DEFAULT_URL = 'http://127.0.0.1:4000';
 
-/** The OpenAPI 3.1 document of the routes, for the address at which the gateway is reached. */
+/** Generates the OpenAPI 3.1 document of the routes, with the public URL of the gateway. */
 export function openApiDocument(routes: readonly AnyRoute[], publicUrl: string = DEFAULT_URL): object {
   const schemas: Record<string, unknown> = { ...ERROR_SCHEMAS };
   const responses: Record<string, unknown> = {};
@@ -45,78 +45,82 @@ export function openApiDocument(routes: readonly AnyRoute[], publicUrl: string =
   };
 }
 
-/** What requests take beside the input of their operation. */
+/** Header parameters of requests. */
 const PARAMETERS = {
   [ORGANIZATION_HEADER]: {
     name: ORGANIZATION_HEADER,
     in: 'header',
     description:
-      "Id or slug of the organization to act in. An unbound key needs it when its user has several organizations; 404 when it names none of them. A bound key needs none; 400 when it names anything but the key's organization.",
+      "Id or slug of the organization to act in. An unbound key needs it when its user has several organizations; 404 when the user is not a member. A bound key does not need it; 400 when it names another organization than the key's.",
     schema: { type: 'string' },
   },
   [KEY_HEADER]: {
     name: KEY_HEADER,
     in: 'header',
     description:
-      'Makes a retry safe: for 24 hours the same key with the same input answers what the first request answered, with `Idempotent-Replayed: true`. Errors are not stored.',
+      'Makes a retry safe: for 24 hours the same key with the same input gets the stored answer of the first request, with `Idempotent-Replayed: true`. The same key with other input is 409. Errors are not stored.',
     schema: { type: 'string', minLength: 1, maxLength: MAX_KEY },
   },
 };
 
-/** Parameters that mean the same in every operation, unless its input describes them. */
+/** Descriptions of parameters that have the same meaning in all operations. An input schema can describe them differently. */
 const SHARED_PARAMETERS: Readonly<Record<string, string>> = {
-  after: 'Where to read on: the cursor that the page before has.',
+  after: 'Cursor of the previous page.',
   apiKeyId: 'Id of the API key.',
   broadcast_guid: 'Id of the broadcast.',
-  cursor: 'Where to read on: `nextCursor` of the page before.',
+  cursor: 'Cursor: `nextCursor` of the previous page.',
   eventName: 'Name, fully qualified name, or id of the event definition.',
-  includeProperties: 'Whether each definition has its properties.',
+  includeProperties: 'Whether each definition includes its properties.',
   includeRevoked: 'Whether revoked keys are listed too.',
-  limit: 'How many items a page has at most.',
+  limit: 'Maximum number of items on the page.',
   mcpConnectionId: 'Id of the MCP connection.',
-  occurredAfter: 'Only what occurred after this moment: ISO 8601, or milliseconds since 1970.',
-  occurredBefore: 'Only what occurred before this moment: ISO 8601, or milliseconds since 1970.',
-  orderBy: 'What the list is sorted by.',
+  occurredAfter: 'Lists occurrences after this time: ISO 8601, or milliseconds since 1970.',
+  occurredBefore: 'Lists occurrences before this time: ISO 8601, or milliseconds since 1970.',
+  orderBy: 'Field to sort by.',
   propertyName: 'Name of the property.',
-  searchString: 'Only names that contain this; case is ignored.',
+  searchString: 'Lists definitions whose name contains this text. Case is ignored; there are no wildcards.',
   sessionId: 'Id of the session.',
-  since: 'Only what was created at this moment or later: ISO 8601, or milliseconds since 1970.',
-  sortOrder: 'Ascending or descending.',
-  type: 'Only those of this type.',
+  since: 'Lists objects created at this time or later: ISO 8601, or milliseconds since 1970.',
+  sortOrder: 'Sort direction: ascending or descending.',
+  type: 'Lists only objects of this type.',
   userId: 'Id of the user.',
-  visibility: 'Only those with this visibility.',
+  visibility: 'Lists only objects with this visibility.',
 };
 
 const count = { type: 'integer', minimum: 0 };
 
-/** What answers carry beside their body. */
+/** Headers of answers. */
 const HEADERS = {
   'X-Request-Id': {
-    description: "Names the request in logs: the caller's own `X-Request-Id` where it is sane, else a new one.",
+    description:
+      "Identifies the request in logs: the caller's `X-Request-Id` if it is valid, otherwise a generated one.",
     schema: { type: 'string' },
   },
   'WWW-Authenticate': {
-    description: 'The scheme that would serve (RFC 6750).',
+    description: 'The required authentication scheme (RFC 6750).',
     schema: { type: 'string', const: 'Bearer' },
   },
-  'RateLimit-Limit': { description: 'Requests that the key may make a minute; unless limits are off.', schema: count },
-  'RateLimit-Remaining': { description: 'How many of them are left.', schema: count },
+  'RateLimit-Limit': {
+    description: 'Maximum number of requests per minute of the key. Absent when rate limits are off.',
+    schema: count,
+  },
+  'RateLimit-Remaining': { description: 'Number of requests that are left in this minute.', schema: count },
   'RateLimit-Reset': { description: 'Seconds until the next minute begins.', schema: count },
-  'Retry-After': { description: 'Seconds to wait before trying again.', schema: count },
+  'Retry-After': { description: 'Seconds to wait before a retry.', schema: count },
   [REPLAYED_HEADER]: {
-    description: 'On the stored answer of an earlier request with the same `Idempotency-Key`.',
+    description: 'Present when the answer is the stored answer of an earlier request with the same `Idempotency-Key`.',
     schema: { type: 'string', const: 'true' },
   },
-  Deprecation: { description: 'Since when the operation is deprecated (RFC 9745).', schema: { type: 'string' } },
-  Link: { description: 'Where the deprecation is described.', schema: { type: 'string' } },
+  Deprecation: { description: 'Date since when the operation is deprecated (RFC 9745).', schema: { type: 'string' } },
+  Link: { description: 'Address of the description of the deprecation.', schema: { type: 'string' } },
 } as const;
 
 type HeaderName = keyof typeof HEADERS;
 
-/** What answers say of the limits of the key. */
+/** Headers about the rate limit of the key. */
 const LIMIT_HEADERS = ['RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset'] as const;
 
-/** The headers of an answer, by status: what is refused before the key is known says nothing of its limits. */
+/** The headers of an answer by status. Errors before the key is known have no rate limit headers. */
 function headersOf(route: AnyRoute, status: number): object {
   const names: HeaderName[] = [
     'X-Request-Id',
@@ -192,7 +196,7 @@ function bodySchema(input: JsonSchema, inPath: ReadonlySet<string>): object {
 function success(route: AnyRoute, schemas: Record<string, unknown>): object {
   const { output, status, examples } = route;
   const headers = headersOf(route, status);
-  if (!output) return { description: 'Done; there is no body.', headers };
+  if (!output) return { description: 'Success, without a body.', headers };
   const { $schema: _, ...schema } = withSharedDefinitions(outputJsonSchema(output), schemas);
   return {
     description: status === STATUS_OF_CREATION ? 'Created.' : 'Done.',
@@ -207,7 +211,7 @@ function example(value: unknown): object {
   return value === undefined ? {} : { example: value };
 }
 
-/** Answers that operations share, among the components. */
+/** Adds the error responses, which operations share, to the components. */
 function errorResponses(route: AnyRoute, responses: Record<string, unknown>): object {
   const family = familyOf(route);
   return Object.fromEntries(

@@ -4,8 +4,8 @@ import type { Config } from '../../core/config.ts';
 import { createLineFormat } from './terminal-log.ts';
 
 /**
- * JSON lines on standard output, and lines for people where that is a terminal. Secrets are not logged in the first place: the lines hold what we put into them, by name. Only errors come
- * from elsewhere, and what could carry a secret in them by accident is redacted.
+ * Writes JSON lines to standard output, or readable lines to a terminal. Log lines contain only named fields without secrets. Fields of errors
+ * that could contain a secret by accident are redacted.
  */
 export function createLog(level: Config['LOG_LEVEL'], output: NodeJS.WriteStream = process.stdout): Logger {
   const options = {
@@ -18,8 +18,8 @@ export function createLog(level: Config['LOG_LEVEL'], output: NodeJS.WriteStream
       censor: '[redacted]',
     },
   };
-  // Written in pieces of 8 KiB, at the latest after a quarter of a second, and at the end of the process: a write for each line would
-  // cost more than the line.
+  // Written in blocks of 8 KiB, at the latest after a quarter of a second and at the end of the process, because a write for each line would be
+  // more expensive than the line.
   const log = pino(
     options,
     output.isTTY ? terminal(output) : destination({ sync: false, minLength: 8_192, periodicFlush: 250 }),
@@ -28,7 +28,7 @@ export function createLog(level: Config['LOG_LEVEL'], output: NodeJS.WriteStream
   return log;
 }
 
-/** Written at once, so that lines and the block of the start come in their order. */
+/** Written synchronously, so that log lines and the start message appear in order. */
 function terminal(output: NodeJS.WriteStream) {
   const format = createLineFormat({ hasColors: output.hasColors() });
   return { write: (json: string) => void output.write(format(json)) };
@@ -38,8 +38,8 @@ const WARN = 40;
 const QUIET_MS = 60_000;
 
 /**
- * Everything fails while the database is away, and the log would have a line with a stack for each failure. An outage has lines already
- * (`watchOutages`), so its failures are logged at debug. A database that is full or busy gets one line a minute.
+ * Limits log lines about the database. During an outage every request fails, and `watchOutages` already logs the outage, so these failures are
+ * logged at debug level. A full or overloaded database gets one line per minute.
  */
 function quietOutages() {
   const lastLine = new Map<string, number>();
@@ -58,13 +58,16 @@ function quietOutages() {
 }
 
 /**
- * Libraries warn on the console, and the MCP client does so in the words of the server it speaks to, which may hold anything: line breaks
- * that look like lines of ours, or a secret that it was shown. Of such a warning the log has only whose it is.
+ * Replaces console warnings of libraries. The MCP client includes text of the remote server in its warnings, which can contain forged log lines
+ * or a secret. The log therefore contains only the name of the library.
  */
 function withholdWarnings(log: Logger): void {
-  // oxlint-disable-next-line no-console -- the one place that libraries write to
+  // oxlint-disable-next-line no-console -- libraries write their warnings there
   console.warn = (text: unknown) => {
     const library = typeof text === 'string' ? /^\[([a-z-]{1,40})\]/.exec(text)?.[1] : undefined;
-    log.warn({ library }, 'a library warns; its words are withheld, for a peer may have chosen them');
+    log.warn(
+      { library },
+      'a library wrote a warning; its text is not logged, because it can come from a remote server',
+    );
   };
 }

@@ -3,14 +3,14 @@ import type { Registry } from 'prom-client';
 import { unauthenticated } from '../../core/errors.ts';
 import { type HttpAnswer, type HttpRequest, answerWith } from '../../core/http/messages.ts';
 
-/** The metrics in Prometheus' text format. */
+/** Answers the metrics in the text format of Prometheus. */
 export async function printMetrics(registry: Registry): Promise<HttpAnswer> {
   return answerWith(await registry.metrics(), { headers: { 'Content-Type': registry.contentType } });
 }
 
 /**
- * Answers with the metrics. With a token, requests need it as `Authorization: Bearer <token>`.
- * @throws DomainError 401 without it.
+ * Answers the metrics. When a token is configured, requests need `Authorization: Bearer <token>`.
+ * @throws DomainError (401) without the token.
  */
 export async function metricsPage(
   { headers }: HttpRequest,
@@ -21,7 +21,7 @@ export async function metricsPage(
   return print();
 }
 
-/** Compares hashes, which have one length, in a time that does not depend on where the texts differ. */
+/** Compares hashes of the texts in constant time. */
 function isSame(given: string, wanted: string): boolean {
   const hash = (text: string) => createHash('sha256').update(text).digest();
   return timingSafeEqual(hash(given), hash(wanted));

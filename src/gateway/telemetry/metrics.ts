@@ -6,12 +6,12 @@ import type { Replicas } from '../../core/postgres/replicas.ts';
 
 export type Metrics = ReturnType<typeof createMetrics>;
 
-/** What is looked up when the metrics are asked for. */
+/** Sources that are read when the metrics are requested. */
 export interface MetricSources {
   /** The pool of connections to the database. */
   readonly pool: { readonly totalCount: number; readonly idleCount: number; readonly waitingCount: number };
   readonly outages: Pick<Outages, 'isAway'>;
-  /** Unfinished jobs by queue and state, and how long the one waits that is due for longest; those that are left out are none. */
+  /** Unfinished jobs by queue and state, with the longest waiting time of a due job. Missing combinations mean 0. */
   readonly countJobs: () => Promise<readonly JobCount[]>;
   readonly replicas?: Pick<Replicas, 'states'> | undefined;
 }
@@ -29,14 +29,14 @@ const JOB_STATES = ['created', 'retry', 'active'] as const;
 type Registers = readonly [Registry];
 
 /**
- * The gateway's Prometheus metrics, in a registry of their own; `docs/operations.md` lists them. Labels are bounded: operations, fields of
- * the schema, statuses and codes, never ids, hosts or texts of callers.
+ * The Prometheus metrics of the gateway; `docs/operations.md` lists them. The values of labels are bounded: operations, fields of the schema,
+ * statuses and codes, but never ids, hosts or texts of callers.
  */
 export function createMetrics({ pool, outages, countJobs, replicas }: MetricSources) {
   const registry = new Registry();
   const registers = [registry] as const;
   collectDefaultMetrics({ register: registry });
-  // Gauges that are named like counters; the same counts are there by type.
+  // Gauges with the names of counters. Other metrics have the same numbers by type.
   for (const what of ['handles', 'requests', 'resources']) registry.removeSingleMetric(`nodejs_active_${what}_total`);
   addBuildInfo(registers);
   addDatabase(registers, outages);
@@ -63,7 +63,7 @@ function requestMetrics([...registers]: Registers) {
     }),
     tails: new Gauge({
       name: 'gateway_tails_open',
-      help: 'Live answers that are being sent: event streams and subscriptions, by API.',
+      help: 'Open event streams and subscriptions, by API.',
       labelNames: ['api'] as const,
       registers,
     }),
@@ -74,7 +74,7 @@ function graphqlMetrics([...registers]: Registers) {
   return {
     fields: new Counter({
       name: 'gateway_graphql_fields_total',
-      help: 'Fields of Query and Mutation that were asked for, by outcome: ok, or the code of the error.',
+      help: 'Selected fields of Query and Mutation, by outcome: ok, or the code of the error.',
       labelNames: ['field', 'outcome'] as const,
       registers,
     }),
@@ -92,7 +92,7 @@ function graphqlMetrics([...registers]: Registers) {
     }),
     interpretations: new Counter({
       name: 'gateway_graphql_interpretations_total',
-      help: 'Executions that were interpreted from the start, by the reason why they were not compiled.',
+      help: 'Executions that were interpreted from the start, by the reason for not compiling.',
       labelNames: ['reason'] as const,
       registers,
     }),
@@ -103,14 +103,14 @@ function workMetrics([...registers]: Registers) {
   return {
     outbound: new Histogram({
       name: 'gateway_outbound_duration_seconds',
-      help: 'Time from a request to another server until its answer begins, by outcome: 2xx to 5xx, refused by our rules, failed.',
+      help: 'Time from a request to another server until its answer begins, by outcome: 2xx to 5xx, refused, failed.',
       labelNames: ['outcome'] as const,
       buckets: SECONDS,
       registers,
     }),
     jobRuns: new Histogram({
       name: 'gateway_job_duration_seconds',
-      help: 'Time that jobs ran in this process, by queue and outcome.',
+      help: 'Run time of jobs in this process, by queue and outcome.',
       labelNames: ['queue', 'outcome'] as const,
       buckets: [0.01, 0.1, 1, 10, 60, 600, 3600],
       registers,
@@ -130,7 +130,7 @@ function addBuildInfo([...registers]: Registers): void {
 function addDatabase([...registers]: Registers, outages: MetricSources['outages']): void {
   void new Gauge({
     name: 'gateway_database_up',
-    help: 'Whether the database can be reached and written to (1), or is away (0), as far as this process knows.',
+    help: 'Whether the database is reachable and writable (1) or not (0), as far as this process knows.',
     registers,
     collect() {
       this.set(outages.isAway() ? 0 : 1);
@@ -141,7 +141,7 @@ function addDatabase([...registers]: Registers, outages: MetricSources['outages'
 function addPool([...registers]: Registers, pool: MetricSources['pool']): void {
   void new Gauge({
     name: 'gateway_database_connections',
-    help: 'Connections of the pool that are in use and idle, and requests that wait for one.',
+    help: 'Connections of the pool that are in use or idle, and requests that wait for one.',
     labelNames: ['state'] as const,
     registers,
     collect() {
@@ -153,7 +153,7 @@ function addPool([...registers]: Registers, pool: MetricSources['pool']): void {
 }
 
 function addJobs([...registers]: Registers, count: MetricSources['countJobs']): void {
-  // Both metrics are collected at once.
+  // Both metrics share one query.
   let counting: Promise<readonly JobCount[] | undefined> | undefined;
   const countJobs = () =>
     (counting ??= count()
@@ -161,7 +161,7 @@ function addJobs([...registers]: Registers, count: MetricSources['countJobs']): 
       .finally(() => (counting = undefined)));
   void new Gauge({
     name: 'gateway_jobs',
-    help: 'Unfinished jobs of all processes on the database, by queue and state; absent while the database is away.',
+    help: 'Unfinished jobs of all processes on the database, by queue and state; absent while the database is unreachable.',
     labelNames: ['queue', 'state'] as const,
     registers,
     async collect() {
@@ -174,7 +174,7 @@ function addJobs([...registers]: Registers, count: MetricSources['countJobs']): 
   });
   void new Gauge({
     name: 'gateway_job_wait_seconds',
-    help: 'How long the job has waited that is due for longest, by queue; 0 when none waits, absent while the database is away.',
+    help: 'Longest waiting time of a due job, by queue; 0 when none waits, absent while the database is unreachable.',
     labelNames: ['queue'] as const,
     registers,
     async collect() {
@@ -192,7 +192,7 @@ function addJobs([...registers]: Registers, count: MetricSources['countJobs']): 
 function addReplicas([...registers]: Registers, replicas: Pick<Replicas, 'states'>): void {
   void new Gauge({
     name: 'gateway_replica_usable',
-    help: 'Whether a server of DATABASE_REPLICA_URLS serves reads (1), or is away, too far behind, or the primary (0), by host and port.',
+    help: 'Whether a server of DATABASE_REPLICA_URLS serves reads (1), or is unreachable, too far behind, or the primary (0), by host and port.',
     labelNames: ['replica'] as const,
     registers,
     collect() {

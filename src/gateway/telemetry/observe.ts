@@ -7,7 +7,7 @@ import type { Sql } from '../../core/postgres/sql.ts';
 import { type Tracing, traced } from '../../core/tracing/tracing.ts';
 import type { Metrics } from './metrics.ts';
 
-/** What the gateway does is counted, timed and, where tracing is on, followed. */
+/** Metrics and, if enabled, tracing. */
 export interface Observers {
   readonly metrics: Metrics;
   readonly tracing: Tracing | undefined;
@@ -29,7 +29,7 @@ async function timed<Result>(
   }
 }
 
-/** A request to another server. Of its address only the host is recorded. */
+/** Observes requests to other servers. Only the host of the URL is recorded. */
 export function observeOutbound({ metrics, tracing }: Observers): ObserveExchange {
   return ({ method, host }, send) =>
     traced(
@@ -61,11 +61,11 @@ interface JobCount {
   readonly queue: Queue;
   readonly state: string;
   readonly count: number;
-  /** How long the job waits that is due for longest; below 0 when none is due yet. */
+  /** Longest waiting time of a due job; negative when no job is due yet. */
   readonly waitSeconds: number;
 }
 
-/** The table of pg-boss, as far as it is read here. */
+/** The columns of the pg-boss table that are read here. */
 interface JobTables {
   readonly 'pgboss.job': { readonly name: Queue; readonly state: string; readonly start_after: string };
 }
@@ -81,7 +81,7 @@ export function countJobs(reader: Sql): Promise<JobCount[]> {
   );
 }
 
-/** An answer that goes on for long counts as open from its first piece to its end. */
+/** Counts a streamed answer as open from its first part to its end. */
 export function whileOpen(answer: HttpAnswer, change: (by: 1 | -1) => void): HttpAnswer {
   const { body } = answer;
   if (body === null || typeof body === 'string' || body instanceof Uint8Array) return answer;

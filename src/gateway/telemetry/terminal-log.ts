@@ -1,8 +1,8 @@
 import { inspect } from 'node:util';
 
 /**
- * Turns the JSON lines of the log into lines for people at a terminal: time, level, what happened, and the fields in short. Not pino-pretty,
- * which brings twelve packages and knows nothing of our request entries.
+ * Converts the JSON lines of the log to readable lines for a terminal: time, level, message, and short fields. pino-pretty was not used, because
+ * it has twelve dependencies and no special format for requests.
  */
 export function createLineFormat({ hasColors }: { readonly hasColors: boolean }): (json: string) => string {
   const paint = (code: number, text: string) => (hasColors && text !== '' ? `\u001b[${code}m${text}\u001b[0m` : text);
@@ -48,10 +48,10 @@ function timeOf(date: Date): string {
   return `${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`;
 }
 
-/** Fields that serve a search over many entries, which is what the JSON form is for. */
+/** Fields that are useful only for searching the JSON log. */
 const LEFT_OUT: ReadonlySet<string> = new Set(['pid', 'hostname', 'traceId', 'keyId', 'api']);
 
-/** `POST /graphql 200 12 ms`, and what is left to say. */
+/** The text of a request, such as `POST /graphql 200 12 ms`, and the other fields. */
 function requestOf({ method, path, status, ms, requestId, ...rest }: Fields): [string, Fields] {
   const isFault = typeof status === 'number' && status >= 400;
   const time = typeof ms === 'number' ? `${ms < 10 ? ms.toFixed(1) : Math.round(ms)} ms` : '';
@@ -74,7 +74,7 @@ function stackOf(stack: string): string {
   return frames.map(plain).join('\n');
 }
 
-/** One line without control characters: it may contain what others sent. */
+/** Escapes control characters and line breaks, because the text can come from a client. */
 function plain(text: string): string {
   return text.replaceAll(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, (found) => {
     const code = found.codePointAt(0) ?? 0;

@@ -97,7 +97,7 @@ test.each([30_000, 60_000])(
     });
     expect([refused.status, await refused.json()]).toEqual([
       409,
-      { error: 'Idempotency-Key: a request with this key still runs; send it again later to get its answer' },
+      { error: 'Idempotency-Key: a request with this key is still running; retry later to get its answer' },
     ]);
     expect(server.requests).toHaveLength(requests);
     held.resolve();

@@ -103,7 +103,7 @@ test('another input, or another selection, is 409', async () => {
       errors: [
         {
           message:
-            'Idempotency-Key: was used for another request; take a new key for each request, and the same one only to send it again',
+            'Idempotency-Key: was used for another request; use a new key for each request, and the same key only to retry a request',
           path: ['createApiKey'],
           extensions: { code: 'CONFLICT' },
         },

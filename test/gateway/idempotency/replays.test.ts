@@ -188,7 +188,7 @@ describe('the same key and input', () => {
   test('another input, another path, or another operation is 409', async () => {
     await send(createDefinition('Signed up'), 'k-1');
     const message =
-      'Idempotency-Key: was used for another request; take a new key for each request, and the same one only to send it again';
+      'Idempotency-Key: was used for another request; use a new key for each request, and the same key only to retry a request';
     const others = [
       createDefinition('Signed off'),
       { method: 'DELETE', path: `${EVENTS}/signed_up` },
@@ -241,7 +241,7 @@ describe('the same key and input', () => {
     expect([answer.status, answer.body.message]).toEqual([
       403,
       expect.stringMatching(
-        /^Idempotency-Key: its answer was given to an API key with scopes that this one lacks: mcp_connections\.read, /,
+        /^Idempotency-Key: the stored answer was given to an API key with scopes that this key lacks: mcp_connections\.read, /,
       ),
     ]);
   });

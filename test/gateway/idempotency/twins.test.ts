@@ -83,7 +83,7 @@ describe('twins', () => {
         const twins = [send(write, 'k-1'), send(write, 'k-1', { to: beside })];
         await untilWaiting(gateway, 2);
         const refused = await Promise.all(impatient.map(async (handle) => (await handle(request())).json()));
-        const error = 'Idempotency-Key: a request with this key still runs; send it again later to get its answer';
+        const error = 'Idempotency-Key: a request with this key is still running; retry later to get its answer';
         expect(refused).toEqual([{ error }, { error }]);
         await release();
         const { answer } = seen(await first);

@@ -66,7 +66,7 @@ export function startWriting(send: Send, key: string, { writers = 8, seed = 1, p
     const isClear =
       (response.status === 503 && response.headers.has('retry-after')) ||
       // The first attempt may still run where nobody waits for it any more.
-      text.includes('a request with this key still runs');
+      text.includes('a request with this key is still running');
     if (!isClear) unclear.push(`${response.status} ${text.slice(0, 300)}`);
     return undefined;
   }

@@ -1,14 +1,14 @@
-/** What GraphiQL offers to begin with: an operation or two of each noun. A test runs every one of them. */
+/** Example operations for each subject. A test runs all of them. */
 export interface Example {
   readonly noun: string;
   readonly name: string;
   readonly query: string;
   readonly variables?: Readonly<Record<string, unknown>>;
-  /** A variable that the page fills in with the latest object of its kind, where the caller can see one. */
+  /** A variable that the page sets to the latest object of its type, if the caller can see one. */
   readonly fills?: 'sessionId' | 'eventName';
 }
 
-/** Reads what `fills` names. */
+/** Reads the values for `fills`. */
 export const LATEST = `query Latest {
   viewer {
     organization {
@@ -40,7 +40,7 @@ query Viewer {
   {
     noun: 'Sessions',
     name: 'The latest sessions',
-    query: `# The latest sessions, and what came of them.
+    query: `# The latest sessions and their results.
 query Sessions($first: Int = 5) {
   viewer {
     organization {
@@ -67,7 +67,7 @@ query Sessions($first: Int = 5) {
   {
     noun: 'Sessions',
     name: 'Events of a session',
-    query: `# The last events of a session, in their order.
+    query: `# The last events of a session, in order.
 query SessionEvents($sessionId: ID!) {
   session(id: $sessionId) {
     title
@@ -132,8 +132,8 @@ query EventDefinitions($first: Int = 10) {
   {
     noun: 'Event definitions',
     name: 'Create a definition',
-    query: `# Every error that it can raise is a
-# member of the result.
+    query: `# The result is a union of the payload
+    # and all possible errors.
 mutation Create($input: CreateEventDefinitionInput!) {
   createEventDefinition(input: $input) {
     __typename
@@ -154,8 +154,8 @@ mutation Create($input: CreateEventDefinitionInput!) {
   {
     noun: 'Event occurrences',
     name: 'Occurrences and days',
-    query: `# What has been sent for an event, and how
-# often on each day.
+    query: `# Occurrences of an event, and their
+    # number on each day.
 query Occurrences($eventName: String!) {
   eventDefinition(name: $eventName) {
     label
@@ -172,8 +172,8 @@ query Occurrences($eventName: String!) {
   {
     noun: 'MCP connections',
     name: 'Connections and status',
-    query: `# MCP connections: how each stands, and
-# what to do about it.
+    query: `# MCP connections with their status and
+    # the next step.
 query McpConnections {
   viewer {
     organization {
@@ -198,7 +198,7 @@ query McpConnections {
   {
     noun: 'Organization',
     name: 'Members and API keys',
-    query: `# The people, and their API keys.
+    query: `# Members and API keys.
 query Organization {
   viewer {
     organization {
@@ -217,7 +217,7 @@ query Organization {
   {
     noun: 'Organization',
     name: 'Create an API key',
-    query: `# The key is in the answer, this once.
+    query: `# The key is shown only in this answer.
 mutation CreateApiKey($input: CreateApiKeyInput!) {
   createApiKey(input: $input) {
     __typename
@@ -235,7 +235,7 @@ mutation CreateApiKey($input: CreateApiKeyInput!) {
     noun: 'Audit log',
     name: 'Who did what',
     query: `# What was changed, by whom, and in which
-# request. For admins.
+    # request. For administrators.
 query AuditLog {
   viewer {
     organization {
@@ -257,7 +257,7 @@ query AuditLog {
   {
     noun: 'API life cycle',
     name: 'Removed and deprecated',
-    query: `# Which APIs are gone, and what replaced them.
+    query: `# Removed APIs and their replacements.
 query ApiLifecycle {
   apiLifecycle {
     removed {

@@ -1,4 +1,4 @@
-// How GraphiQL sends operations: GraphQL over HTTP, and subscriptions over server-sent events.
+// Sends the operations of GraphiQL: GraphQL over HTTP, and subscriptions over server-sent events.
 import { EventSourceParserStream } from 'eventsource-parser/stream';
 
 export interface FetcherParams {
@@ -11,7 +11,7 @@ interface Nodes<Node> {
   readonly nodes: readonly Node[];
 }
 
-/** As far as the page itself reads it. */
+/** The parts of a result that the page reads. */
 interface Result {
   readonly data?: {
     readonly viewer?: {
@@ -40,7 +40,7 @@ export async function request(params: FetcherParams, headers: Readonly<Record<st
   return result;
 }
 
-/** Answers after each event with all that came lately, the latest first: GraphiQL shows the last answer alone. */
+/** Yields the recent events after each event, latest first, because GraphiQL shows only the last result. */
 export async function* subscribe(
   params: FetcherParams,
   headers: Readonly<Record<string, string>>,

@@ -1,4 +1,4 @@
-// Starts GraphiQL in the browser, and gives it what is ours: the published schema, the examples, and how requests are sent.
+// Starts GraphiQL in the browser, with the published schema, the examples, and the function that sends requests.
 import { EXAMPLES, type Example, LATEST } from './graphiql-examples.ts';
 import { organizationHeader } from './organization-choice.ts';
 import { type FetcherParams, request, subscribe } from './graphiql-requests.ts';
@@ -53,26 +53,26 @@ function fetcher(params: FetcherParams, { headers }: { readonly headers?: Readon
   return operation?.operation === 'subscription' ? subscribe(asked, sent) : request(asked, sent);
 }
 
-/** GraphiQL learns the names of operations a moment after they are written; until then it asks for one that is gone. */
+/** The operation to run. GraphiQL updates operation names with a delay, so the requested name may not exist any more. */
 function operationOf({ query, operationName }: FetcherParams): Definition | undefined {
   try {
     const { definitions } = GraphiQL.GraphQL.parse(query);
     const operations = definitions.filter(({ kind }) => kind === 'OperationDefinition');
     return operations.find(({ name }) => name?.value === operationName) ?? operations.at(0);
   } catch {
-    // The gateway says what is wrong with it.
+    // The gateway reports the syntax error.
     return undefined;
   }
 }
 
-/** GraphiQL without tabs keeps one operation; whatever tabs it stored are not read again. */
+/** Storage for GraphiQL without tabs. The stored state of tabs is not read. */
 const storage = {
   get length() {
     return localStorage.length;
   },
   getItem(key: string): string | null {
     if (key.endsWith(':tabState')) return null;
-    // The width of the pane at the left, in relation to the editors.
+    // The default width of the left pane, relative to the editors.
     return localStorage.getItem(key) ?? (key.endsWith(':docExplorerFlex') ? '0.28' : null);
   },
   setItem: (key: string, value: string) => {
@@ -82,10 +82,10 @@ const storage = {
   clear: () => localStorage.clear(),
 };
 
-/** Longer addresses are refused by servers on the way; GraphiQL keeps the text itself. */
+/** Longer addresses may be refused by proxies. GraphiQL stores the text itself too. */
 const MAX_ADDRESS = 6000;
 
-/** Keeps the operation in the address, so that a reload and a shared link open it again. */
+/** Writes the operation into the address, so that a reload or a shared link opens it again. */
 function remember(name: 'query' | 'variables', text: string): void {
   if (text.trim() === '') address.searchParams.delete(name);
   else address.searchParams.set(name, text);
@@ -95,7 +95,7 @@ function remember(name: 'query' | 'variables', text: string): void {
   if (next) next.value = shown.length > 2000 ? '/graphql' : address.pathname + address.search;
 }
 
-/** The latest session and event definition, for the variables of examples. Empty for who is not signed in. */
+/** The latest session and event definition, for the variables of examples. Empty for visitors who are not signed in. */
 async function latest(): Promise<Readonly<Record<string, string | undefined>>> {
   if (!document.querySelector('form[action="/sign-out"]')) return {};
   const { data } = await request({ query: LATEST }, organizationHeader());
@@ -146,10 +146,10 @@ function ExamplePane(): Element {
   );
 }
 
-/** The text of the operation as it stands. */
+/** The current text of the operation. */
 let currentOperation = (): string | undefined => undefined;
 
-/** Names the editors for screen readers, lets the keyboard scroll them, and wraps the lines of operations. It shows nothing. */
+/** Sets options of the editors: labels for screen readers, scrolling by keyboard, and line wrapping. It renders nothing. */
 function EditorOptions(): Element {
   const { queryEditor, variableEditor, headerEditor, responseEditor } = GraphiQL.React.useEditorContext({
     nonNull: true,
@@ -200,7 +200,7 @@ async function start(): Promise<void> {
         visiblePlugin: phone.matches ? undefined : examplesPlugin,
         defaultQuery: EXAMPLES[0]?.query,
         disableTabs: true,
-        // A key is not left behind in the browser's storage.
+        // Headers can contain an API key, which must not be stored in the browser.
         shouldPersistHeaders: false,
         showPersistHeadersSettings: false,
         onEditQuery: (text: string) => remember('query', text),

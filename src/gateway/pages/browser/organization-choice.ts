@@ -1,14 +1,14 @@
-// The organization that a key of several acts in, as the bar of the page says. The choice is kept for all pages.
-const KEPT_AS = 'organization';
+// The organization that an unbound key acts in, as chosen in the page header. The choice is stored for all pages.
+const STORAGE_KEY = 'organization';
 const choice = document.querySelector<HTMLSelectElement>('#organization');
 
 if (choice) {
-  const kept = localStorage.getItem(KEPT_AS);
+  const kept = localStorage.getItem(STORAGE_KEY);
   if (kept !== null && [...choice.options].some(({ value }) => value === kept)) choice.value = kept;
-  choice.addEventListener('change', () => localStorage.setItem(KEPT_AS, choice.value));
+  choice.addEventListener('change', () => localStorage.setItem(STORAGE_KEY, choice.value));
 }
 
-/** The header that names the organization; none where the key has only one. */
+/** The header with the chosen organization; empty when the key has only one. */
 export function organizationHeader(): Record<string, string> {
   return choice ? { 'X-Organization-Id': choice.value } : {};
 }

@@ -11,8 +11,8 @@ interface SwaggerRequest {
 }
 
 /**
- * Swagger UI leaves some fields without a name, and some texts that scroll out of reach of the keyboard. Its button that opens an operation
- * has a link in it that does nothing more: the button itself writes the operation into the address.
+ * Adds labels that Swagger UI lacks, and makes scrollable texts reachable by keyboard. Removes the link in the button that opens an operation,
+ * because the button has the same effect.
  */
 function makeAccessible(root: HTMLElement): void {
   const give = (selector: string, name: string, value: string) => {
@@ -46,7 +46,7 @@ if (reference) {
     deepLinking: true,
     validatorUrl: null,
     requestInterceptor: (request: SwaggerRequest) => {
-      // The document names the public address; this page may be open under another one, to which alone it may send.
+      // The document contains the public address. The page can be open under another address, and can send requests only there.
       const { pathname, search } = new URL(request.url, location.href);
       request.url = location.origin + pathname + search;
       Object.assign(request.headers, { ...organizationHeader(), ...request.headers });
