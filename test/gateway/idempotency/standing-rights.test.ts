@@ -101,7 +101,7 @@ const changes: Readonly<
   },
   'createSession, whose payload may show what only administrators read': {
     make: async () => () => mutate('createSession', { title: 'New' }, caller, 'session { viewerCanUpdate }'),
-    refused: { text: expect.stringContaining('to an administrator of the organization, which you no longer are') },
+    refused: { text: expect.stringContaining('as an administrator of the organization, which you no longer are') },
   },
 };
 
