@@ -26,8 +26,8 @@ async function ask(target: Target, request: WorkRequest, key: string): Promise<u
   if (typeof answer !== 'object' || answer === null) return answer;
   if ('errors' in answer) throw new Error(`${target.name} answered ${text.slice(0, 1000)}`);
   // Cost and request id exist only in the gateway.
-  const { extensions: _, ...told } = { extensions: undefined, ...answer };
-  return told;
+  const { extensions: _, ...comparable } = { extensions: undefined, ...answer };
+  return comparable;
 }
 
 /** Without the times of changes. */
