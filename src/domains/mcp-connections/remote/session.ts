@@ -87,6 +87,7 @@ export async function noteFailure({ em, now, notifier }: WorkContext, id: string
     const connection = await transaction.findOne(McpConnection, { id }, { lockMode: LockMode.PESSIMISTIC_WRITE });
     if (!connection || connection.isPending(now())) return toRemoteFailure(error, connection);
     const status = statusAfter(error, connection);
+    const isRefused = error instanceof AuthorizationNeeded && !error.isStepUp;
     // A new authorization has replaced the tokens in the meantime, or the tokens are already deleted: nothing to record.
     if (
       error instanceof AuthorizationNeeded &&
@@ -96,8 +97,10 @@ export async function noteFailure({ em, now, notifier }: WorkContext, id: string
       return toRemoteFailure(error, connection);
     if (error instanceof AuthorizationNeeded && error.isStepUp) {
       connection.challengedScope = [...(connection.grantedScopes ?? []), error.scope ?? ''].join(' ').trim() || null;
-    } else if (error instanceof AuthorizationNeeded) await forgetTokens(transaction, connection);
-    connection.stop(status, error.message, now());
+    } else if (isRefused) await forgetTokens(transaction, connection);
+    // Without tokens the server can only say that it requires authorization. Why there are none tells more.
+    const isKnown = isRefused && status === 'AUTHORIZATION_REQUIRED' && connection.status === status;
+    connection.stop(status, (isKnown && connection.statusReason) || error.message, now());
     return toRemoteFailure(error, connection);
   });
   notifier.publish(topicOf(id));
