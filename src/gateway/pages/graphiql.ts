@@ -6,7 +6,7 @@ import { HEADER_STYLE, type Visitor, header } from './header.ts';
 import { layout } from './layout.ts';
 
 /**
- * The GraphiQL page (docs/decisions/graphiql.md). It loads the published schema, so that documentation and completion work without a sign-in.
+ * The GraphiQL page (docs/decisions/browser-pages.md). It loads the published schema, so that documentation and completion work without a sign-in.
  * Requests are authenticated with the sign-in cookie, or with headers that the user enters.
  */
 export function graphiqlPage(visitor: Visitor): HttpAnswer {
