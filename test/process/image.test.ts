@@ -92,7 +92,7 @@ test('a worker whose port is taken does not start', async () => {
   ).toEqual({
     code: 1,
     stdout: '',
-    stderr: `WORKER_PORT: another program listens on port ${port} of 127.0.0.1 already\n`,
+    stderr: `WORKER_PORT: another program already listens on port ${port} of 127.0.0.1\n`,
   });
   other.close();
 });

@@ -67,7 +67,7 @@ describe('on its own data directory', () => {
     expect(refused).toEqual({
       code: 1,
       stdout: '',
-      stderr: `PORT: another program listens on port ${takenPort} of 127.0.0.1 already\n`,
+      stderr: `PORT: another program already listens on port ${takenPort} of 127.0.0.1\n`,
     });
   });
 

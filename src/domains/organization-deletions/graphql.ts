@@ -77,7 +77,7 @@ mutation('deleteOrganization', {
     }),
     deletedId: t.id({
       nullable: true,
-      description: 'Global id of the deleted organization.',
+      description: 'Global id of the deleted organization; never null in this payload.',
       resolve: ({ deletionJob: { organizationId } }) => organizationId && toGlobalId('Organization', organizationId),
     }),
   }),

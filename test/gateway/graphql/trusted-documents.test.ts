@@ -156,8 +156,8 @@ describe('PERSISTED_OPERATIONS that cannot be used stop the start', () => {
   test.each([
     ['missing.json', undefined, 'ENOENT'],
     ['broken.json', '{', 'is not well-formed JSON'],
-    ['other.json', '{"a":1}', 'is neither a file of Relay'],
-    ['version.json', '{"format":"apollo-persisted-query-manifest","version":2,"operations":[]}', 'is neither'],
+    ['other.json', '{"a":1}', 'must be a file of Relay'],
+    ['version.json', '{"format":"apollo-persisted-query-manifest","version":2,"operations":[]}', 'must be a file'],
     ['empty.json', '{}', 'there are no documents'],
     ['twice.json', JSON.stringify({ [sha256(ROLE)]: NAME, a: ROLE }), 'two documents have the id'],
   ])('%s', async (name, content, message) => {

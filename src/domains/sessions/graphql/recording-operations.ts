@@ -125,7 +125,7 @@ mutation('transitionSession', {
   schema: transitionSessionInput,
   ids: { sessionId: 'Session' },
   input: (t) => ({
-    sessionId: t.id({ required: true, description: 'Either id of the session.' }),
+    sessionId: t.id({ required: true, description: '`id` or `databaseId` of the session.' }),
     state: t.field({ type: SessionStateEnum, required: true, description: 'The next state.' }),
   }),
   errors: [NotFoundError, ConflictError],
@@ -146,7 +146,7 @@ mutation('recordArtifact', {
   schema: recordArtifactInput,
   ids: { sessionId: 'Session' },
   input: (t) => ({
-    sessionId: t.id({ required: true, description: 'Either id of the session.' }),
+    sessionId: t.id({ required: true, description: '`id` or `databaseId` of the session.' }),
     type: t.field({ type: ArtifactTypeEnum, required: true, description: 'Type of the artifact.' }),
   }),
   errors: [NotFoundError, ConflictError],
