@@ -105,8 +105,7 @@ describe('the cluster', () => {
 
   test('is created anew when a kill -9 interrupted its creation', async () => {
     const directory = join(base, 'interrupted');
-    // Delays the last step, the creation of the role, until after the kill. A process that has not begun to wait when it is interrupted
-    // still waits for as long.
+    // Delays the last step, the creation of the role, until after the kill. A process interrupted before the delay still waits.
     const owner = own(directory, { settings: ['fsync=off', 'post_auth_delay=10'] });
     const single = async () => (await processesOf(directory)).filter(({ line }) => line.includes(' --single '));
     await vi.waitFor(async () => expect(await single()).not.toEqual([]), { timeout: 20_000 });
