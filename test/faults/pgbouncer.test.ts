@@ -107,7 +107,7 @@ test('a pooler whose connections are all in use is busy, not away: what waits fo
 }) => {
   skip(!isInstalled, UNINSTALLED);
   const url = pooler.through(postgres.url);
-  const database = await openDatabase({ url, entities, isPooled: true, directUrl: postgres.url, waitMs: 3_000 });
+  const database = await openDatabase({ url, entities, isPooled: true, directUrl: postgres.url, waitMs: 8_000 });
   const pool: Pool = await database.driver.getConnection().getNativeClient();
   const holder = new pg.Client(postgres.url);
   await holder.connect();

@@ -6,7 +6,8 @@ import { type GatewayProcess, call, endProcesses, gatewayWithKey, graphqlApi } f
 
 /** Has V8 print a line for each collection, with the size of the heap before and after it. */
 const TRACED = `--import=data:text/javascript,import${encodeURIComponent(' { setFlagsFromString } from "node:v8"; setFlagsFromString("--trace-gc");')}`;
-const REQUESTS = 150;
+// Enough for several collections of a young generation of 24 MiB.
+const REQUESTS = 400;
 const PAGE =
   'query ($id: ID!) { session(id: $id) { events(first: 100) { edges { node { id eventData { type event { message } } } } } } }';
 
