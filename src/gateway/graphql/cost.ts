@@ -19,6 +19,10 @@ import type {
 } from 'graphql';
 import { bounded, limitError, LIMITS, perFragment } from './limits.ts';
 
+/** The arguments that the cost of a field depends on. */
+export const SIZE_ARGUMENTS = ['first', 'last', 'ids'] as const;
+type SizeArgument = (typeof SIZE_ARGUMENTS)[number];
+
 /** A request before execution. The variables are not coerced yet. */
 export interface CostedRequest {
   readonly schema: GraphQLSchema;
@@ -214,7 +218,7 @@ function listLevels(type: GraphQLOutputType): number {
   return isListType(nullable) ? 1 + listLevels(nullable.ofType) : 0;
 }
 
-function argument(name: string, node: FieldNode, { variables }: Costing): unknown {
+function argument(name: SizeArgument, node: FieldNode, { variables }: Costing): unknown {
   const literal = node.arguments?.find((given) => given.name.value === name)?.value;
   return literal?.kind === Kind.VARIABLE ? variables.get(literal.name.value) : literal && valueFromASTUntyped(literal);
 }

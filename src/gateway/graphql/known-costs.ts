@@ -1,8 +1,7 @@
 import { type DocumentNode, Kind, type OperationDefinitionNode, getOperationAST, visit } from 'graphql';
-import { type CostedRequest, checkCost } from './cost.ts';
+import { type CostedRequest, SIZE_ARGUMENTS, checkCost } from './cost.ts';
 
-/** Arguments that determine how many objects a field returns. */
-const SIZES: ReadonlySet<string> = new Set(['first', 'last', 'ids']);
+const SIZES: ReadonlySet<string> = new Set(SIZE_ARGUMENTS);
 
 /** The variables that the cost of an operation depends on, their last values, and its cost with these. */
 interface Known {
