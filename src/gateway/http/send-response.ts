@@ -31,7 +31,7 @@ export async function send(
     await Promise.race([once(incoming, 'close'), delay(lingerMs, undefined, { ref: false })]);
     outgoing.end();
   } else if (body.length > PART_LENGTH) {
-    await sendParts(outgoing, encoding === 'latin1' ? bytesInParts(String(body)) : partsOf(body), unreadTimeoutMs);
+    await sendParts(outgoing, partsOf(body, encoding === 'latin1'), unreadTimeoutMs);
   } else {
     outgoing.setTimeout(unreadTimeoutMs);
     // A string is sent in one write together with the headers. Bytes would be copied first.
@@ -77,21 +77,19 @@ async function* eachInParts(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uin
 }
 
 function partsOf(body: Uint8Array): Generator<Uint8Array, void, undefined>;
-function partsOf(body: Uint8Array | string): Generator<Uint8Array | string, void, undefined>;
-function* partsOf(body: Uint8Array | string): Generator<Uint8Array | string, void, undefined> {
+function partsOf(body: Uint8Array | string, isAscii: boolean): Generator<Uint8Array | string, void, undefined>;
+/** ASCII text is yielded as bytes, because a stream would write it as UTF-8. */
+function* partsOf(body: Uint8Array | string, isAscii = false): Generator<Uint8Array | string, void, undefined> {
   for (let start = 0; start < body.length;) {
     let end = start + PART_LENGTH;
-    // A surrogate pair must not be split.
-    if (typeof body === 'string' && isHighSurrogate(body.charCodeAt(end - 1))) end += 1;
-    yield typeof body === 'string' ? body.slice(start, end) : body.subarray(start, end);
+    if (typeof body === 'string') {
+      // A surrogate pair must not be split.
+      if (isHighSurrogate(body.charCodeAt(end - 1))) end += 1;
+      const part = body.slice(start, end);
+      yield isAscii ? Buffer.from(part, 'latin1') : part;
+    } else yield body.subarray(start, end);
     start = end;
   }
-}
-
-/** The parts of an ASCII text. */
-function* bytesInParts(text: string): Generator<Uint8Array, void, undefined> {
-  for (let start = 0; start < text.length; start += PART_LENGTH)
-    yield Buffer.from(text.slice(start, start + PART_LENGTH), 'latin1');
 }
 
 function isHighSurrogate(unit: number): boolean {
