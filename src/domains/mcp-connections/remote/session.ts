@@ -95,9 +95,9 @@ export async function noteFailure({ em, now, notifier }: WorkContext, id: string
       error.tokenVersion !== connection.tokenVersion
     )
       return toRemoteFailure(error, connection);
-    if (error instanceof AuthorizationNeeded && error.isStepUp) {
+    if (isRefused) await forgetTokens(transaction, connection);
+    else if (error instanceof AuthorizationNeeded)
       connection.challengedScope = [...(connection.grantedScopes ?? []), error.scope ?? ''].join(' ').trim() || null;
-    } else if (isRefused) await forgetTokens(transaction, connection);
     // Without tokens the server can only say that it requires authorization. Why there are none tells more.
     const isKnown = isRefused && status === 'AUTHORIZATION_REQUIRED' && connection.status === status;
     connection.stop(status, (isKnown && connection.statusReason) || error.message, now());
