@@ -28,25 +28,25 @@ import {
 } from '../support/fixtures/two-organizations.ts';
 
 /**
- * Every operation of both APIs, from the table of routes and the schema, with each key of a person in two organizations and each value of
- * X-Organization-Id: it acts where it was meant to, or is refused before anything is read or written.
+ * Sends every operation of both APIs (found in the route table and the schema) with each kind of key of a user in two organizations and each
+ * value of X-Organization-Id. Each acts in the intended organization, or is refused before anything is read or written.
  */
 
-let world: TwoOrganizations;
-/** What each organization holds, to which the requests of a test may point. */
+let fixture: TwoOrganizations;
+/** The ids that the requests refer to, by the name of an organization or of an API and combination. */
 const references: Partial<Record<string, References>> = {};
 beforeAll(async () => {
-  world = await startTwoOrganizations();
-  for (const name of NAMES) references[name] = await world.record(name);
-  for (const { title, acts } of world.combinations)
+  fixture = await startTwoOrganizations();
+  for (const name of NAMES) references[name] = await fixture.record(name);
+  for (const { title, acts } of fixture.combinations)
     for (const api of APIS)
-      if (acts !== 'refused') references[`${api}, ${title}`] = await world.record(acts === 'nowhere' ? 'A' : acts);
+      if (acts !== 'refused') references[`${api}, ${title}`] = await fixture.record(acts === 'nowhere' ? 'A' : acts);
 });
-afterAll(() => world.close());
+afterAll(() => fixture.close());
 
 const APIS = ['GraphQL', 'REST'] as const;
 
-/** Of an organization; or one of everything, which the operations of an API may use up with a combination. */
+/** The ids of an organization's objects, or of a separate set for one API and combination, whose operations may delete it. */
 function referencesOf(name: string): References {
   const to = references[name];
   if (!to) throw new Error(`nothing was recorded for ${name}`);
@@ -65,11 +65,11 @@ interface Operation {
   readonly writes: boolean;
   readonly inOrganization: boolean;
   readonly ask: Ask;
-  /** Whether it can be pointed at something of another organization. */
+  /** Whether its input or path can refer to an object of another organization. */
   readonly refers: boolean;
 }
 
-/** Inputs of the mutations that refer to nothing, for which `MUTATIONS` has no case. */
+/** Inputs of the mutations that refer to no object, for which `MUTATIONS` has no case. */
 const INPUTS: Readonly<Record<string, (to: References) => object>> = {
   createOrganization: () => ({ name: 'New' }),
   createEventDefinition: () => ({ label: `Event ${randomUUID()}` }),
@@ -85,12 +85,12 @@ const INPUTS: Readonly<Record<string, (to: References) => object>> = {
   }),
   removeObjectIdentifiers: (to) => ({ ids: [to.identifierId] }),
 };
-/** The same of mutations whose case can be sent only once. */
-const FRESH: typeof INPUTS = {
+/** Inputs of the mutations whose case in `MUTATIONS` can be sent only once. */
+const REPEATABLE: typeof INPUTS = {
   updateMcpServer: ({ mcpConnectionId }) => ({ mcpServerId: mcpConnectionId, name: randomUUID() }),
 };
 
-/** Bodies of the routes whose example refers to something, or can be sent only once. */
+/** Bodies of the routes whose documented example refers to an object, or can be sent only once. */
 const BODIES: Readonly<Record<string, (to: References) => object>> = {
   createOrganization: () => ({ name: 'New' }),
   createMcpConnection: () => ({ type: 'stdio', name: randomUUID(), command: 'mcp' }),
@@ -106,16 +106,16 @@ function occurrenceOf({ eventNames: [eventName] }: References) {
   return { eventName, properties: {}, email: 'somebody@example.com' };
 }
 
-/** Writes that are refused where they were meant, too, with these inputs. Their effects have tests beside their nouns. */
+/** With these inputs, these writes are refused in every organization. The tests in test/domains cover their effects. */
 const REFUSED_EVERYWHERE = new Set(['leaveOrganization', 'deleteOrganization']);
-/** An unbound key creates keys for any organization of its user, which is named in the input. */
+/** With an unbound key, it creates keys for the organization that the input names, whatever the header says. */
 const REACHES_OTHERS = 'createApiKey';
 
 function askGraphQL(combination: Combination, query: string, variables: object = {}, accept = 'application/json') {
   const { key, header } = combination;
   const headers = { 'Content-Type': 'application/json', Accept: accept, ...header };
   const body = JSON.stringify({ query, variables });
-  return send(world.gateway, 'POST', '/graphql', { key, headers, body });
+  return send(fixture.gateway, 'POST', '/graphql', { key, headers, body });
 }
 
 const fieldsOf = (type: ReturnType<typeof schema.getQueryType>) => Object.values(type?.getFields() ?? {});
@@ -125,7 +125,7 @@ const mutations = fieldsOf(schema.getMutationType()).map((field): Operation => {
   const query = `mutation($input: ${type}) { ${field.name}(input: $input) { __typename ... on Error { code } } }`;
   const refers = MUTATIONS[field.name];
   const inputOf = (to: References) =>
-    (FRESH[field.name] ?? INPUTS[field.name])?.(to) ?? refers?.(to)[0] ?? valueOf(field.args[0]?.type);
+    (REPEATABLE[field.name] ?? INPUTS[field.name])?.(to) ?? refers?.(to)[0] ?? valueOf(field.args[0]?.type);
   return {
     api: 'GraphQL',
     name: field.name,
@@ -136,7 +136,7 @@ const mutations = fieldsOf(schema.getMutationType()).map((field): Operation => {
   };
 });
 
-/** A value that fits the type, for a document that is refused before it is looked at. */
+/** A value of the type, for a mutation without a listed input. */
 function valueOf(type: GraphQLInputType | undefined): unknown {
   if (isNonNullType(type)) return valueOf(type.ofType);
   if (isListType(type)) return [];
@@ -146,18 +146,19 @@ function valueOf(type: GraphQLInputType | undefined): unknown {
   return Object.fromEntries(needed.map((field) => [field.name, valueOf(field.type)]));
 }
 
-/** Scalar fields of an object type; of an organization also all its lists. */
+/** Selects the scalar fields of an object type, and the lists that it leads to. */
 function selectionOf(field: GraphQLField<unknown, unknown>, depth = 0): string {
   const type = getNamedType(field.type);
   if (!isObjectType(type)) return '{ __typename }';
-  const isFree = (each: GraphQLField<unknown, unknown>) => !each.args.some((argument) => isNonNullType(argument.type));
+  const needsNoArgument = (each: GraphQLField<unknown, unknown>) =>
+    !each.args.some((argument) => isNonNullType(argument.type));
   const selected = Object.values(type.getFields()).flatMap((each) => {
     const inner = getNamedType(each.type);
-    if (!isFree(each)) return [];
+    if (!needsNoArgument(each)) return [];
     if (isScalarType(inner) || isEnumType(inner)) return [each.name];
     if (depth > 4 || !isObjectType(inner)) return [];
-    const isWay = type.name === 'Viewer' || type.name.endsWith('Connection') || inner.name.endsWith('Connection');
-    return isWay && each.name !== 'edges' ? [`${each.name} ${selectionOf(each, depth + 1)}`] : [];
+    const leadsToList = type.name === 'Viewer' || type.name.endsWith('Connection') || inner.name.endsWith('Connection');
+    return leadsToList && each.name !== 'edges' ? [`${each.name} ${selectionOf(each, depth + 1)}`] : [];
   });
   return `{ __typename ${selected.join(' ')} }`;
 }
@@ -165,7 +166,7 @@ function selectionOf(field: GraphQLField<unknown, unknown>, depth = 0): string {
 const queries = fieldsOf(schema.getQueryType()).map((field): Operation => {
   const cases = QUERIES[field.name];
   const argument = field.args.some((each) => isNonNullType(each.type)) ? '(label: "New")' : '';
-  const documentOf = (to: References) => cases?.(to)[0] ?? `${field.name}${argument} ${rest(field)}`;
+  const documentOf = (to: References) => cases?.(to)[0] ?? `${field.name}${argument} ${selectionFor(field)}`;
   return {
     api: 'GraphQL',
     name: field.name,
@@ -176,7 +177,7 @@ const queries = fieldsOf(schema.getQueryType()).map((field): Operation => {
   };
 });
 
-function rest(field: GraphQLField<unknown, unknown>): string {
+function selectionFor(field: GraphQLField<unknown, unknown>): string {
   return isScalarType(getNamedType(field.type)) ? '' : selectionOf(field);
 }
 
@@ -202,7 +203,7 @@ const operationOf = (route: Route): Operation => ({
     const path = route.path.replaceAll(/:(\w+)/g, (_, name: string) => PARAMETERS[name]?.(to)[0] ?? 'x');
     const body = BODIES[route.operationId]?.(to) ?? route.examples?.input ?? {};
     const headers = { 'Content-Type': 'application/json', ...header };
-    return send(world.gateway, route.method, path, {
+    return send(fixture.gateway, route.method, path, {
       key,
       headers,
       ...(takesBody(route) && { body: JSON.stringify(body) }),
@@ -211,21 +212,21 @@ const operationOf = (route: Route): Operation => ({
 });
 const ofRest = routes.flatMap((route) => (isKeyless(route) ? [] : [operationOf(route)]));
 
-/** What takes something away comes after everything that needs it. */
-const ENDS = /^(?:transition|leave|cancel)|delete|remove|revoke/i;
-const rank = ({ name }: Operation) => (ENDS.test(name) ? (/Definition|definitions\/:\w+$/.test(name) ? 2 : 1) : 0);
+/** Operations that remove an object run after all operations that need it. */
+const REMOVES = /^(?:transition|leave|cancel)|delete|remove|revoke/i;
+const rank = ({ name }: Operation) => (REMOVES.test(name) ? (/Definition|definitions\/:\w+$/.test(name) ? 2 : 1) : 0);
 const all = [...mutations, ...ofRest, ...queries].toSorted((a, b) => rank(a) - rank(b));
 const title = (operation: Operation) => [operation.name, operation] as const;
 
-/** Names of the organizations in which something was written, in any of these tables. */
+/** Names of the organizations in which a row of a counted table has changed. */
 function changedIn(changes: Changes, counts: (table: string) => boolean = () => true): Name[] {
   return NAMES.filter((name) => [...changes[name]].some(counts));
 }
-const beside = (table: string) => table !== 'audit_entry';
+const isNotAuditEntry = (table: string) => table !== 'audit_entry';
 
-/** Names of the organizations of which something shows that the request does not act in. Without one it may point at A. */
-function shownOf({ acts }: Combination, text: string): Name[] {
-  const { places } = world;
+/** Names of the organizations whose data the answer exposes although the request does not act in them. One that acts nowhere may refer to A. */
+function exposedBy({ acts }: Combination, text: string): Name[] {
+  const { places } = fixture;
   const shown = NAMES.filter((name) => name !== (acts === 'nowhere' ? 'A' : acts) && text.includes(places[name].mark));
   return text.includes(places.C.id) ? [...shown, 'C'] : shown;
 }
@@ -233,71 +234,71 @@ function shownOf({ acts }: Combination, text: string): Name[] {
 interface Outcome {
   readonly answer: RegExp;
   readonly changes: readonly Name[];
-  /** Whether the operation is not about the acting organization, and may change what it is about. */
-  readonly isOpen?: boolean;
+  /** The operation does not depend on the acting organization, so its changes are not checked. */
+  readonly mayChangeAnything?: boolean;
 }
 
 function outcomeOf({ name, inOrganization, writes }: Operation, { acts }: Combination): Outcome {
-  if (!inOrganization || REFUSED_EVERYWHERE.has(name)) return { answer: /./, changes: [], isOpen: true };
+  if (!inOrganization || REFUSED_EVERYWHERE.has(name)) return { answer: /./, changes: [], mayChangeAnything: true };
   if (acts === 'nowhere') return { answer: /: 400 |"(?:INVALID_INPUT|ValidationError)"/, changes: [] };
   const changes = writes ? NAMES.filter((each) => each === acts) : [];
   return { answer: /: 20\d (?!.*"(?:code|errors)":)/, changes };
 }
 
-test('every mutation that refers to nothing has its input here', () => {
+test('every mutation that refers to no object has an entry in INPUTS', () => {
   const without = Object.entries(MUTATIONS).flatMap(([name, refers]) => (refers ? [] : [name]));
   expect(caseFaults('INPUTS in test/across/acting-organization.test.ts', Object.keys(INPUTS), without)).toBe('');
 });
 
 describe.each([...all, ...subscriptions].map(title))('%s', (_, operation) => {
-  test('is refused with a header that names another organization than those of the key, before anything is read', async () => {
+  test('is refused before anything is read if the header names an organization that the key cannot act in', async () => {
     const to = referencesOf('C');
-    await world.changes();
-    for (const combination of world.combinations.filter(({ acts }) => acts === 'refused')) {
-      world.gateway.statements.length = 0;
+    await fixture.changes();
+    for (const combination of fixture.combinations.filter(({ acts }) => acts === 'refused')) {
+      fixture.gateway.statements.length = 0;
       const { status, text } = await operation.ask(combination, to);
       expect([combination.title, status, text]).toEqual([
         combination.title,
         combination.refusal?.status,
         expect.stringContaining(combination.refusal?.message ?? ''),
       ]);
-      // The lookup of the key.
-      expect(world.gateway.statements).toHaveLength(1);
-      expect(text).not.toContain(world.places.C.mark);
+      // The only statement is the lookup of the key.
+      expect(fixture.gateway.statements).toHaveLength(1);
+      expect(text).not.toContain(fixture.places.C.mark);
     }
-    expect(changedIn(await world.changes())).toEqual([]);
+    expect(changedIn(await fixture.changes())).toEqual([]);
   });
 });
 
 describe.each(all.map(title))('%s', (_, operation) => {
-  test('acts where it was meant to, or nowhere', async () => {
-    await world.changes();
-    for (const combination of world.combinations.filter(({ acts }) => acts !== 'refused')) {
+  test('acts in the intended organization, or in none', async () => {
+    await fixture.changes();
+    for (const combination of fixture.combinations.filter(({ acts }) => acts !== 'refused')) {
       const { status, text } = await operation.ask(combination, referencesOf(`${operation.api}, ${combination.title}`));
-      const changes = await world.changes();
+      const changes = await fixture.changes();
       const answer = `${combination.title}: ${status} ${text}`;
       const { acts } = combination;
-      const elsewhere = changedIn(changes, beside).filter((name) => name !== acts);
+      const elsewhere = changedIn(changes, isNotAuditEntry).filter((name) => name !== acts);
       expect([answer, operation.name === REACHES_OTHERS ? [] : elsewhere]).toEqual([answer, []]);
-      expect([answer, shownOf(combination, text)]).toEqual([answer, []]);
+      expect([answer, exposedBy(combination, text)]).toEqual([answer, []]);
       const outcome = outcomeOf(operation, combination);
       expect(answer).toMatch(outcome.answer);
-      expect([answer, outcome.isOpen ? [] : changedIn(changes)]).toEqual([answer, outcome.changes]);
+      expect([answer, outcome.mayChangeAnything ? [] : changedIn(changes)]).toEqual([answer, outcome.changes]);
     }
   });
 
   test.runIf(operation.refers && operation.name !== REACHES_OTHERS)(
-    'finds nothing of the organizations that the request does not act in',
+    'finds no object of an organization that the request does not act in',
     async () => {
-      await world.changes();
-      for (const combination of world.combinations.filter(({ acts }) => acts !== 'refused')) {
+      await fixture.changes();
+      for (const combination of fixture.combinations.filter(({ acts }) => acts !== 'refused')) {
         for (const name of NAMES.filter((each) => each !== combination.acts)) {
           const { text } = await operation.ask(combination, referencesOf(name));
-          const isEcho = text.includes(world.places[name].mark);
-          expect([combination.title, name, isEcho ? text : '']).toEqual([combination.title, name, '']);
+          const showsOther = text.includes(fixture.places[name].mark);
+          expect([combination.title, name, showsOther ? text : '']).toEqual([combination.title, name, '']);
         }
       }
-      expect(changedIn(await world.changes(), beside)).toEqual([]);
+      expect(changedIn(await fixture.changes(), isNotAuditEntry)).toEqual([]);
     },
   );
 });

@@ -1,4 +1,4 @@
-// An answer has at most 32 MiB: of what the database says for it, and of what leaves, where one value may stand many times.
+// An answer is limited to 32 MiB twice: in the rows that the database returns for it, and in the bytes that are sent, which can repeat a value.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type GraphQLAnswer, type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
 import { repeat } from '../support/fixtures/graphql-limits.ts';
@@ -29,7 +29,7 @@ const codesOf = (errors: NonNullable<GraphQLAnswer['errors']>) => [
   ...new Set(errors.map(({ extensions }) => extensions?.['code'])),
 ];
 
-/** The connections to the gateway's database, and how each is known there. */
+/** The process ids of the connections to the gateway's database. */
 const connections = async () =>
   new Set(
     (
@@ -40,10 +40,10 @@ const connections = async () =>
     ).map(({ pid }) => pid),
   );
 
-describe('what is read', () => {
+describe('the limit on rows that are read', () => {
   const wide = '{ viewer { role organization { name sessions(first: 100) { nodes { description } } } } }';
 
-  test('too much in GraphQL: an error at its path, siblings and neighbors are answered', async () => {
+  test('GraphQL: a field that reads too much is null with an error at its path; its siblings and other callers are answered', async () => {
     const { key: neighbor } = await gateway.createKey();
     for (const run of ['executed', 'executed again', 'compiled', 'compiled again']) {
       const [answer, other] = await Promise.all([
@@ -59,27 +59,27 @@ describe('what is read', () => {
     }
   });
 
-  test('too much in REST: 400 in the form of the path', async () => {
+  test('REST: a request that reads too much is 400, in the error format of its path', async () => {
     const small = await startTestGateway({}, { beside: gateway, bounds: { answerBytes: 2 * 1024 * 1024 } });
     const session = await createSession(gateway, key);
     const events = eventsOf(3, { data: { text: 'x'.repeat(LENGTH) } });
     await append(gateway, key, session, events);
     const path = `/v1/sessions/${session}/events`;
-    // A page looks at the event behind it, too.
+    // A page also reads the event after its last one.
     expect((await small.rest('GET', `${path}?limit=1`, { key })).status).toBe(200);
     const { status, body } = await small.rest('GET', path, { key });
     expect({ status, body }).toEqual({ status: 400, body: { error: message.replace('32', '2') } });
     await small.close();
   });
 
-  test('the rest is not even received: the connection is closed, and the pool makes another', async () => {
-    // More statements at once than one connection serves, so that the pool has several.
+  test('the gateway does not receive the remaining rows: it closes the connection, and the pool opens another', async () => {
+    // Concurrent requests make the pool open several connections.
     const busy = () => Promise.all(Array.from({ length: 10 }, () => ask('{ viewer { role } }')));
     for (let round = 0; round < 4; round += 1) {
       for (const answer of await busy()) expect(answer).toMatchObject({ data: { viewer: { role: 'ADMIN' } } });
       const before = await connections();
       await ask(wide);
-      // The server notices when it writes on.
+      // PostgreSQL notices the closed connection only when it sends more rows.
       await expect
         .poll(async () => {
           const now = await connections();
@@ -89,7 +89,7 @@ describe('what is read', () => {
     }
   });
 
-  test('it counts over all fields of a request', async () => {
+  test('the limit applies to all fields of a request together', async () => {
     const fields = (count: number) =>
       repeat(count, (index) => `s${index}: sessions(first: ${10 + index}) { nodes { description } }`);
     expect((await ask(`{ viewer { organization { ${fields(2)} } } }`)).errors).toBeUndefined();
@@ -98,8 +98,8 @@ describe('what is read', () => {
   });
 });
 
-describe('what is answered', () => {
-  test('one value that is answered many times: an error instead of the answer, never a failure', async () => {
+describe('the limit on bytes that are sent', () => {
+  test('an answer that repeats one value too often is replaced by an error', async () => {
     const query = (count: number) => `query($id: ID!) { session(id: $id) { ${aliases(count, 'description')} } }`;
     for (let run = 0; run < 4; run += 1) {
       const { data, errors } = await ask(query(100), { id });
@@ -111,7 +111,7 @@ describe('what is answered', () => {
     );
   });
 
-  test('bytes count, not characters', async () => {
+  test('the limit counts bytes, not characters', async () => {
     const other = await createSession(gateway, key);
     await gateway.dependencies.sql.query("update session set description = repeat('ä', $1) where id = $2", [
       LENGTH,
@@ -122,7 +122,7 @@ describe('what is answered', () => {
     expect((await ask(query(16), { id: other })).errors).toBeUndefined();
   });
 
-  test('the same page of events under many names: those that fit, or none', async () => {
+  test('a page of events under many aliases: the answer stays below the limit and has an error', async () => {
     const session = await createSession(gateway, key);
     await append(gateway, key, session, eventsOf(1, { data: { text: 'x'.repeat(LENGTH) } }));
     const query = `query($id: ID!) { ${aliases(90, 'session(id: $id) { events { nodes { eventDataJson } } }')} }`;
@@ -133,7 +133,7 @@ describe('what is answered', () => {
     }
   });
 
-  test('an event of a subscription: an error in its place, and the next one comes', async () => {
+  test('a subscription replaces an event that is too large by an error, and delivers the next event', async () => {
     const session = await createSession(gateway, key);
     const query = `subscription($id: ID!) { sessionEvents(sessionId: $id) { ${aliases(50, 'eventDataJson')} } }`;
     const stream = await subscribe(gateway, key, query, { id: session });
@@ -146,7 +146,7 @@ describe('what is answered', () => {
   });
 });
 
-describe('what a mutation answers', () => {
+describe('the answer of a mutation', () => {
   const payload = `session { ${aliases(40, 'description')} }`;
   const mutation = (selection: string) =>
     `mutation($input: TransitionSessionInput!) { transitionSession(input: $input) { ... on TransitionSessionPayload { ${selection} } } }`;
@@ -154,7 +154,7 @@ describe('what a mutation answers', () => {
     (await gateway.dependencies.sql.query<{ state: string }>('select state from session where id = $1', [session]))[0]
       ?.state;
 
-  test('with an idempotency key: nothing is changed, and the key is free for a smaller answer', async () => {
+  test('with an idempotency key, nothing is changed, and the key can be used again for a smaller answer', async () => {
     const headers = { 'Idempotency-Key': 'too-large' };
     const before = await stateOf(id);
     const input = { sessionId: id, state: 'CANCELLED' };
@@ -165,7 +165,7 @@ describe('what a mutation answers', () => {
     expect(again).toMatchObject({ data: { transitionSession: { session: { state: { isCancelled: true } } } } });
   });
 
-  test('without one: the change stands, and only its answer is missing', async () => {
+  test('without an idempotency key, the change is committed, and only the answer is missing', async () => {
     const session = await createSession(gateway, key);
     await gateway.dependencies.sql.query("update session set description = repeat('x', $1) where id = $2", [
       LENGTH,

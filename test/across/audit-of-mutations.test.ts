@@ -5,39 +5,40 @@ import { type AuditWorld, auditRows } from '../support/fixtures/audit-log.ts';
 import { mutationCases, startMutationWorld } from '../support/fixtures/mutation-cases.ts';
 import { append, createSession, eventsOf } from '../support/fixtures/sessions.ts';
 
-/** Every mutation, one after the other in one workspace: each leaves exactly one entry, which says who, what and when. */
+/** Runs every mutation in one workspace, one after the other. Each writes exactly one audit log entry, with actor, operation, target and time. */
 
-let w: AuditWorld;
+let workspace: AuditWorld;
 beforeAll(async () => {
-  w = await startMutationWorld();
+  workspace = await startMutationWorld();
 });
-afterAll(() => w.stop());
+afterAll(() => workspace.stop());
 
-const CASES = mutationCases(() => w);
+const CASES = mutationCases(() => workspace);
 
-test('every mutation has its case here', () => {
+test('every mutation has a case here', () => {
   const names = Object.keys(schema.getMutationType()?.getFields() ?? {});
   expect(caseFaults('test/support/fixtures/mutation-cases.ts', Object.keys(CASES), names)).toBe('');
 });
 
-test.each(Object.entries(CASES))('%s leaves exactly one entry', async (name, write) => {
-  const { added, expected } = await w.record(name, write);
+test.each(Object.entries(CASES))('%s writes exactly one entry', async (name, write) => {
+  const { added, expected } = await workspace.record(name, write);
   expect(added).toEqual([expected]);
 });
 
-test('occurrences of several definitions in one call have no one target', async () => {
-  for (const label of ['One', 'Two']) await w.mutate('createEventDefinition', { label, primaryObject: 'NO_OBJECT' });
-  const before = await auditRows(w.gateway);
-  await w.mutate('sendEventOccurrences', {
+test('the entry for occurrences of several definitions in one call has no target id', async () => {
+  for (const label of ['One', 'Two'])
+    await workspace.mutate('createEventDefinition', { label, primaryObject: 'NO_OBJECT' });
+  const before = await auditRows(workspace.gateway);
+  await workspace.mutate('sendEventOccurrences', {
     inputs: ['one', 'two'].map((eventName) => ({ eventName, properties: {} })),
   });
-  expect((await auditRows(w.gateway)).slice(before.length)).toMatchObject([
+  expect((await auditRows(workspace.gateway)).slice(before.length)).toMatchObject([
     { targetType: 'EventDefinition', targetId: null },
   ]);
 });
 
-test('what is sent again is not done again: neither an idempotent request nor a batch leaves another', async () => {
-  const { gateway, admin } = w;
+test('a repeated idempotent request and a repeated batch write no second entry', async () => {
+  const { gateway, admin } = workspace;
   const sessionId = await createSession(gateway, admin.key);
   const before = await auditRows(gateway);
   for (let time = 0; time < 2; time += 1) {
@@ -49,8 +50,8 @@ test('what is sent again is not done again: neither an idempotent request nor a 
   expect(operations).toEqual(['createOrganization', 'appendSessionEvents']);
 });
 
-test('entries hold no input and no secret', async () => {
-  const text = JSON.stringify(await auditRows(w.gateway));
-  for (const word of ['Renamed', 'example.com', 'order_paid', w.admin.key, w.server.origin])
+test('entries contain no input and no secret', async () => {
+  const text = JSON.stringify(await auditRows(workspace.gateway));
+  for (const word of ['Renamed', 'example.com', 'order_paid', workspace.admin.key, workspace.server.origin])
     expect(text).not.toContain(word);
 });

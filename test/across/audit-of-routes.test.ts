@@ -7,94 +7,109 @@ import { invite } from '../support/fixtures/invitations.ts';
 import { visit } from '../support/fixtures/mcp-connections.ts';
 import { createSession, eventsOf } from '../support/fixtures/sessions.ts';
 
-/** Every route that writes, one after the other in one workspace: each leaves exactly one entry, which says who, what and when. */
+/** Runs every route that writes in one workspace, one after the other. Each writes exactly one audit log entry, with actor, operation, target and time. */
 
-let w: AuditWorld;
+let workspace: AuditWorld;
 beforeAll(async () => {
-  w = await startAuditWorld();
-  const { token, id } = await invite(w.gateway, w.admin.key, 'new@example.com');
-  Object.assign(w.made, { token, invitation: id });
-  w.made['session'] = await createSession(w.gateway, w.admin.key);
-  await w.keep(
+  workspace = await startAuditWorld();
+  const { token, id } = await invite(workspace.gateway, workspace.admin.key, 'new@example.com');
+  Object.assign(workspace.made, { token, invitation: id });
+  workspace.made['session'] = await createSession(workspace.gateway, workspace.admin.key);
+  await workspace.keep(
     'key',
-    w.mutate('createApiKey', { name: 'CI', scopes: ['SOCIAL'] }, 'apiKey { databaseId }'),
+    workspace.mutate('createApiKey', { name: 'CI', scopes: ['SOCIAL'] }, 'apiKey { databaseId }'),
     'apiKey',
     'databaseId',
   );
   const spare = { stdio: { name: 'spare', command: 'npx' } };
-  await w.keep('spare', w.mutate('createMcpServer', spare, 'mcpServer { databaseId }'), 'mcpServer', 'databaseId');
+  await workspace.keep(
+    'spare',
+    workspace.mutate('createMcpServer', spare, 'mcpServer { databaseId }'),
+    'mcpServer',
+    'databaseId',
+  );
 });
-afterAll(() => w.stop());
+afterAll(() => workspace.stop());
 
 const EVENTS = '/events/2026-03';
 const CHANNELS = '/broadcast/v1/channels/setting/publish/current';
 const definition = { label: 'Seen', propertyDefinitions: [{ label: 'Total', type: 'number' }] };
 const occurrence = { eventName: 'seen', properties: { total: 1 }, email: 'a@example.com' };
-const ofDefinition: Write['target'] = () => ['EventDefinition', w.made['definition']];
-const ofServer: Write['target'] = () => ['McpServer', w.made['server']];
-const ofKey: Write['target'] = () => ['ApiKey', w.made['key']];
-const ofJob: Write['target'] = () => ['DeletionJob', w.made['job']];
-const ofSession: Write['target'] = () => ['Session', w.made['session']];
+const ofDefinition: Write['target'] = () => ['EventDefinition', workspace.made['definition']];
+const ofServer: Write['target'] = () => ['McpServer', workspace.made['server']];
+const ofKey: Write['target'] = () => ['ApiKey', workspace.made['key']];
+const ofJob: Write['target'] = () => ['DeletionJob', workspace.made['job']];
+const ofSession: Write['target'] = () => ['Session', workspace.made['session']];
 
-test('reading channels for the first time sets one up, and no reading after it writes', async () => {
-  const before = await auditRows(w.gateway);
-  const { body } = await w.gateway.rest<{ channelGuid: string }[]>('GET', CHANNELS, { key: w.admin.key });
-  w.made['channel'] = body[0]?.channelGuid ?? '';
-  await w.gateway.rest('GET', CHANNELS, { key: w.admin.key });
-  const { keyId } = w.admin;
-  expect((await auditRows(w.gateway)).slice(before.length)).toMatchObject([
-    { operation: 'addBroadcastChannel', targetType: 'BroadcastChannel', targetId: w.made['channel'], keyId },
+test('the first read of the channels creates one and writes an entry; later reads write none', async () => {
+  const before = await auditRows(workspace.gateway);
+  const { body } = await workspace.gateway.rest<{ channelGuid: string }[]>('GET', CHANNELS, {
+    key: workspace.admin.key,
+  });
+  workspace.made['channel'] = body[0]?.channelGuid ?? '';
+  await workspace.gateway.rest('GET', CHANNELS, { key: workspace.admin.key });
+  const { keyId } = workspace.admin;
+  expect((await auditRows(workspace.gateway)).slice(before.length)).toMatchObject([
+    { operation: 'addBroadcastChannel', targetType: 'BroadcastChannel', targetId: workspace.made['channel'], keyId },
   ]);
 });
 
 const ROUTES: Readonly<Record<string, Write>> = {
   createOrganization: {
-    run: () => w.keep('organization', w.rest('POST', '/v1/organizations', { name: 'Newer' }), 'id'),
-    target: () => ['Organization', w.made['organization']],
-    organization: () => w.made['organization'],
+    run: () => workspace.keep('organization', workspace.rest('POST', '/v1/organizations', { name: 'Newer' }), 'id'),
+    target: () => ['Organization', workspace.made['organization']],
+    organization: () => workspace.made['organization'],
   },
   acceptOrganizationInvitation: {
     run: () =>
-      w.keep('firstKey', w.rest('POST', '/v1/invitations/accept', { token: w.made['token'] }, ''), 'apiKey', 'id'),
-    target: () => ['OrganizationInvitation', w.made['invitation']],
-    by: () => ({ ...w.admin, keyId: w.made['firstKey'] ?? '' }),
+      workspace.keep(
+        'firstKey',
+        workspace.rest('POST', '/v1/invitations/accept', { token: workspace.made['token'] }, ''),
+        'apiKey',
+        'id',
+      ),
+    target: () => ['OrganizationInvitation', workspace.made['invitation']],
+    by: () => ({ ...workspace.admin, keyId: workspace.made['firstKey'] ?? '' }),
   },
   createEventDefinition: {
-    run: () => w.keep('definition', w.rest('POST', `${EVENTS}/event-definitions`, definition), 'id'),
+    run: () => workspace.keep('definition', workspace.rest('POST', `${EVENTS}/event-definitions`, definition), 'id'),
     target: ofDefinition,
   },
   updateEventDefinition: {
-    run: () => w.rest('PATCH', `${EVENTS}/event-definitions/seen`, { label: 'Looked at' }),
+    run: () => workspace.rest('PATCH', `${EVENTS}/event-definitions/seen`, { label: 'Looked at' }),
     target: ofDefinition,
   },
   addEventProperty: {
-    run: () => w.rest('POST', `${EVENTS}/event-definitions/seen/property`, { label: 'Note', type: 'string' }),
+    run: () => workspace.rest('POST', `${EVENTS}/event-definitions/seen/property`, { label: 'Note', type: 'string' }),
     target: ofDefinition,
   },
   updateEventProperty: {
-    run: () => w.rest('PATCH', `${EVENTS}/event-definitions/seen/property`, { name: 'note', label: 'N' }),
+    run: () => workspace.rest('PATCH', `${EVENTS}/event-definitions/seen/property`, { name: 'note', label: 'N' }),
     target: ofDefinition,
   },
   updateEventPropertyByPath: {
-    run: () => w.rest('PATCH', `${EVENTS}/event-definitions/seen/property/note`, { label: 'M' }),
+    run: () => workspace.rest('PATCH', `${EVENTS}/event-definitions/seen/property/note`, { label: 'M' }),
     operation: 'updateEventProperty',
     target: ofDefinition,
   },
   deleteEventProperty: {
-    run: () => w.rest('DELETE', `${EVENTS}/event-definitions/seen/property/note`),
+    run: () => workspace.rest('DELETE', `${EVENTS}/event-definitions/seen/property/note`),
     target: ofDefinition,
   },
-  sendEventOccurrence: { run: () => w.rest('POST', `${EVENTS}/send`, occurrence), target: ofDefinition },
+  sendEventOccurrence: { run: () => workspace.rest('POST', `${EVENTS}/send`, occurrence), target: ofDefinition },
   sendEventOccurrences: {
-    run: () => w.rest('POST', `${EVENTS}/send/batch`, { inputs: [occurrence] }),
+    run: () => workspace.rest('POST', `${EVENTS}/send/batch`, { inputs: [occurrence] }),
     target: ofDefinition,
   },
-  deleteEventDefinition: { run: () => w.rest('DELETE', `${EVENTS}/event-definitions/seen`), target: ofDefinition },
+  deleteEventDefinition: {
+    run: () => workspace.rest('DELETE', `${EVENTS}/event-definitions/seen`),
+    target: ofDefinition,
+  },
   createMcpConnection: {
     run: () =>
-      w.keep(
+      workspace.keep(
         'server',
-        w.rest('POST', '/v1/mcp-connections', { name: 'other', serverUrl: w.oauth.serverUrl }),
+        workspace.rest('POST', '/v1/mcp-connections', { name: 'other', serverUrl: workspace.oauth.serverUrl }),
         'connection',
         'id',
       ),
@@ -102,80 +117,96 @@ const ROUTES: Readonly<Record<string, Write>> = {
   },
   authorizeMcpConnection: {
     run: () =>
-      w.keep(
+      workspace.keep(
         'authorizationUrl',
-        w.rest('POST', `/v1/mcp-connections/${w.made['server']}/authorize`, {}),
+        workspace.rest('POST', `/v1/mcp-connections/${workspace.made['server']}/authorize`, {}),
         'authorizationUrl',
       ),
     target: ofServer,
   },
   updateMcpConnection: {
-    run: () => w.rest('PATCH', `/v1/mcp-connections/${w.made['server']}`, { name: 'another' }),
+    run: () => workspace.rest('PATCH', `/v1/mcp-connections/${workspace.made['server']}`, { name: 'another' }),
     target: ofServer,
   },
   deleteMcpConnection: {
-    run: () => w.rest('DELETE', `/v1/mcp-connections/${w.made['spare']}`),
-    target: () => ['McpServer', w.made['spare']],
+    run: () => workspace.rest('DELETE', `/v1/mcp-connections/${workspace.made['spare']}`),
+    target: () => ['McpServer', workspace.made['spare']],
   },
   createSession: {
-    run: () => w.keep('begun', w.rest('POST', '/v1/sessions', { title: 'Begun' }), 'id'),
-    target: () => ['Session', w.made['begun']],
+    run: () => workspace.keep('begun', workspace.rest('POST', '/v1/sessions', { title: 'Begun' }), 'id'),
+    target: () => ['Session', workspace.made['begun']],
   },
   appendSessionEvents: {
-    run: () => w.rest('POST', `/v1/sessions/${w.made['session']}/events`, { events: eventsOf(1) }),
+    run: () => workspace.rest('POST', `/v1/sessions/${workspace.made['session']}/events`, { events: eventsOf(1) }),
     target: ofSession,
   },
   updateSession: {
-    run: () => w.rest('PATCH', `/v1/sessions/${w.made['session']}`, { title: 'Again' }),
+    run: () => workspace.rest('PATCH', `/v1/sessions/${workspace.made['session']}`, { title: 'Again' }),
     target: ofSession,
   },
   createBroadcast: {
     run: () =>
-      w.keep(
+      workspace.keep(
         'broadcast',
-        w.rest('POST', '/broadcast/v1/broadcasts', { channelGuid: w.made['channel'], content: { body: 'x' } }),
+        workspace.rest('POST', '/broadcast/v1/broadcasts', {
+          channelGuid: workspace.made['channel'],
+          content: { body: 'x' },
+        }),
         'broadcastGuid',
       ),
-    target: () => ['Broadcast', w.made['broadcast']],
+    target: () => ['Broadcast', workspace.made['broadcast']],
   },
   cancelBroadcast: {
-    run: () => w.rest('DELETE', `/broadcast/v1/broadcasts/${w.made['broadcast']}`),
-    target: () => ['Broadcast', w.made['broadcast']],
+    run: () => workspace.rest('DELETE', `/broadcast/v1/broadcasts/${workspace.made['broadcast']}`),
+    target: () => ['Broadcast', workspace.made['broadcast']],
   },
   createApiKey: {
-    run: () => w.keep('created', w.rest('POST', '/v1/api-keys', { name: 'CI', scopes: ['social'] }), 'id'),
-    target: () => ['ApiKey', w.made['created']],
+    run: () =>
+      workspace.keep('created', workspace.rest('POST', '/v1/api-keys', { name: 'CI', scopes: ['social'] }), 'id'),
+    target: () => ['ApiKey', workspace.made['created']],
   },
   revokeApiKey: {
-    run: () => w.rest('DELETE', `/v1/api-keys/${w.made['key']}`),
+    run: () => workspace.rest('DELETE', `/v1/api-keys/${workspace.made['key']}`),
     target: ofKey,
   },
   deleteUser: {
-    run: () => w.keep('job', w.rest('DELETE', `/v1/users/${w.leaver.userId}`, {}, w.leaver.key), 'deletionJobId'),
+    run: () =>
+      workspace.keep(
+        'job',
+        workspace.rest('DELETE', `/v1/users/${workspace.leaver.userId}`, {}, workspace.leaver.key),
+        'deletionJobId',
+      ),
     target: ofJob,
-    by: () => w.leaver,
+    by: () => workspace.leaver,
   },
 };
 
-test('every route that writes has its case here', () => {
+test('every route that writes has a case here', () => {
   const names = routes.filter(isWrite).map(({ operationId }) => operationId);
   expect(caseFaults('ROUTES in test/across/audit-of-routes.test.ts', Object.keys(ROUTES), names)).toBe('');
 });
 
-test.each(Object.entries(ROUTES))('%s leaves exactly one entry', async (name, write) => {
-  const { added, expected } = await w.record(name, write);
+test.each(Object.entries(ROUTES))('%s writes exactly one entry', async (name, write) => {
+  const { added, expected } = await workspace.record(name, write);
   expect(added).toEqual([expected]);
 });
 
-test('completing an authorization counts for whoever began it', async () => {
-  w.gateway.setClock(AT);
-  const before = await auditRows(w.gateway);
-  const url = w.oauth.consent(w.made['authorizationUrl'] ?? '');
+test('the entry for a completed authorization names the user who started it', async () => {
+  workspace.gateway.setClock(AT);
+  const before = await auditRows(workspace.gateway);
+  const url = workspace.oauth.consent(workspace.made['authorizationUrl'] ?? '');
   const requestId = { 'X-Request-Id': 'callback' };
-  const fetch: typeof w.gateway.fetch = (target, init) => w.gateway.fetch(target, { ...init, headers: requestId });
+  const fetch: typeof workspace.gateway.fetch = (target, init) =>
+    workspace.gateway.fetch(target, { ...init, headers: requestId });
   expect((await visit({ fetch }, url)).status).toBe(200);
-  const { keyId, organizationId } = w.admin;
-  expect((await auditRows(w.gateway)).slice(before.length)).toMatchObject([
-    { operation: 'completeMcpAuthorization', targetId: w.made['server'], keyId, organizationId, requestId: 'callback' },
+  const { keyId, organizationId } = workspace.admin;
+  expect((await auditRows(workspace.gateway)).slice(before.length)).toMatchObject([
+    {
+      operation: 'completeMcpAuthorization',
+      targetId: workspace.made['server'],
+      keyId,
+      organizationId,
+      requestId: 'callback',
+    },
   ]);
 });

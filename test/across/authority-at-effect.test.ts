@@ -15,7 +15,7 @@ import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.
 import { untilWaiting, whileHeld } from '../support/fixtures/locks.ts';
 import { createSession } from '../support/fixtures/sessions.ts';
 
-/** Rights that end while a request is under way are gone when it takes effect. */
+/** A request whose caller loses a right while it runs is refused when its change would take effect. */
 
 let gateway: TestGateway;
 beforeAll(async () => {
@@ -23,12 +23,12 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.close());
 
-/** Of a gateway to its database. */
+/** Number of connections in a gateway's pool. */
 const CONNECTIONS = 20;
 
 type Caller = Awaited<ReturnType<TestGateway['createKey']>>;
 
-/** Two administrators of an organization, the second of whom loses rights, and what they work on. */
+/** Two administrators of an organization, and the objects that they change. The second one, `caller`, loses rights. */
 async function setUp(): Promise<{ admin: Caller; caller: Caller; place: Place }> {
   const admin = await gateway.createKey();
   const caller = await gateway.createKey({ organization: admin.organization, role: 'admin' });
@@ -49,8 +49,8 @@ const lost: [Loss, readonly [string, (place: Place) => Change][], number][] = LO
   loss === 'demoted' ? 403 : 401,
 ]);
 
-describe('a body that comes slowly', () => {
-  test.each(lost)('%s before it is complete: nothing is changed', async (loss, changes, status) => {
+describe('a request whose body arrives slowly', () => {
+  test.each(lost)('changes nothing if the caller is %s before the body is complete', async (loss, changes, status) => {
     const { admin, caller, place } = await setUp();
     const before = await changesOf(caller);
     const requests = changes.map(([, make]) => sendSlowly(gateway, caller.key, make(place)));
@@ -64,7 +64,7 @@ describe('a body that comes slowly', () => {
     expect(await changesOf(caller)).toBe(before);
   });
 
-  test('an unbound key whose user was removed: 403', async () => {
+  test('is 403 if its key is unbound and the user was removed from the organization', async () => {
     const { admin, caller, place } = await setUp();
     await gateway.createKey({ email: caller.email });
     await gateway.dependencies.sql.query('update api_key set organization_id = null where id = $1', [caller.keyId]);
@@ -78,7 +78,7 @@ describe('a body that comes slowly', () => {
     expect(await statusOf(await request.answer)).toBe(403);
   });
 
-  test('whoever keeps their rights is served', async () => {
+  test('succeeds if the caller keeps all rights', async () => {
     const { caller, place } = await setUp();
     const request = sendSlowly(
       gateway,
@@ -91,33 +91,36 @@ describe('a body that comes slowly', () => {
   });
 });
 
-/** What a change and a loss of rights meet at. */
+/** The lock that orders changes of a user and losses of their rights. */
 const RIGHTS_OF = 'select pg_advisory_xact_lock(1, hashtext(?))';
 
 describe('a request that has been read', () => {
-  test.each(lost)('%s before its transaction: nothing is changed', async (loss, changes, status) => {
-    const { admin, caller, place } = await setUp();
-    const before = await changesOf(caller);
-    const answers = await whileHeld(gateway, RIGHTS_OF, [caller.userId], async (release) => {
-      const sent = changes.map(async ([name, make]) => {
-        const { method, path, body, headers } = make(place);
-        const response = await gateway.fetch(path, {
-          method,
-          headers: { Authorization: `Bearer ${caller.key}`, 'Content-Type': 'application/json', ...headers },
-          body: JSON.stringify(body),
+  test.each(lost)(
+    'changes nothing if the caller is %s before its transaction begins',
+    async (loss, changes, status) => {
+      const { admin, caller, place } = await setUp();
+      const before = await changesOf(caller);
+      const answers = await whileHeld(gateway, RIGHTS_OF, [caller.userId], async (release) => {
+        const sent = changes.map(async ([name, make]) => {
+          const { method, path, body, headers } = make(place);
+          const response = await gateway.fetch(path, {
+            method,
+            headers: { Authorization: `Bearer ${caller.key}`, 'Content-Type': 'application/json', ...headers },
+            body: JSON.stringify(body),
+          });
+          return [name, await statusOf(response)];
         });
-        return [name, await statusOf(response)];
+        await untilWaiting(gateway, changes.length);
+        const taken = take(gateway, admin.key, loss, caller);
+        await expect.poll(() => isTaken(caller, loss), { interval: 10 }).toBe(true);
+        await release();
+        await taken;
+        return Promise.all(sent);
       });
-      await untilWaiting(gateway, changes.length);
-      const taken = take(gateway, admin.key, loss, caller);
-      await expect.poll(() => isTaken(caller, loss), { interval: 10 }).toBe(true);
-      await release();
-      await taken;
-      return Promise.all(sent);
-    });
-    expect(Object.fromEntries(answers)).toEqual(Object.fromEntries(changes.map(([name]) => [name, status])));
-    expect(await changesOf(caller)).toBe(before);
-  });
+      expect(Object.fromEntries(answers)).toEqual(Object.fromEntries(changes.map(([name]) => [name, status])));
+      expect(await changesOf(caller)).toBe(before);
+    },
+  );
 
   async function isTaken({ userId, keyId, organizationId }: Caller, loss: Loss): Promise<boolean> {
     const [row] = await gateway.dependencies.sql.query<{ revoked: boolean; expired: boolean; role: string | null }>(
@@ -130,7 +133,7 @@ describe('a request that has been read', () => {
   }
 
   test.each(['revoked', 'removed', 'demoted'] as const)(
-    '%s while it changes something: acknowledged only when that is committed',
+    'is committed before the answer that its caller was %s',
     async (loss) => {
       const { admin, caller } = await setUp();
       const sessionId = await createSession(gateway, caller.key);
@@ -158,7 +161,7 @@ describe('a request that has been read', () => {
     },
   );
 
-  test('administrators who take each other’s rights at once do not wait for each other in a circle', async () => {
+  test('administrators who take each other’s rights at the same time do not deadlock', async () => {
     const failures: string[] = [];
     for (let round = 0; round < 5; round += 1) {
       const { admin, caller } = await setUp();
@@ -171,12 +174,12 @@ describe('a request that has been read', () => {
       ]);
       failures.push(...outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? String(outcome.reason) : [])));
     }
-    // Whoever comes second has lost the right to do it.
+    // A later request may fail because its caller has already lost the right.
     expect(failures.filter((failure) => /INTERNAL|UNAVAILABLE/.test(failure))).toEqual([]);
   });
 });
 
-test('a key is revoked under more requests than the gateway has connections: each is 401, and waits for no other', async () => {
+test('a key is revoked while more requests run than the gateway has connections: each gets 401, and none blocks another', async () => {
   const { caller } = await setUp();
   const beside = await startTestGateway({}, { beside: gateway });
   const create = (index: number) => {
@@ -196,21 +199,24 @@ test('a key is revoked under more requests than the gateway has connections: eac
   }
 });
 
-test.each(nameAndMake)('%s, on every connection at once: none needs a second one', async (name, make) => {
-  const { caller, place } = await setUp();
-  const beside = await startTestGateway({}, { beside: gateway });
-  try {
-    await whileHeld(beside, 'select wait_for_changes_of(?)', [caller.userId], async (release) => {
-      const requests = Array.from({ length: CONNECTIONS }, () => send(caller.key, make(place)));
-      // Appends to one session wait in the process for the one before.
-      await untilWaiting(beside, name.startsWith('append') ? 1 : CONNECTIONS);
-      await release();
-      expect(await Promise.all(requests)).not.toContain(503);
-    });
-  } finally {
-    await beside.close();
-  }
-});
+test.each(nameAndMake)(
+  '%s on every connection at the same time: no request needs a second connection',
+  async (name, make) => {
+    const { caller, place } = await setUp();
+    const beside = await startTestGateway({}, { beside: gateway });
+    try {
+      await whileHeld(beside, 'select wait_for_changes_of(?)', [caller.userId], async (release) => {
+        const requests = Array.from({ length: CONNECTIONS }, () => send(caller.key, make(place)));
+        // Appends to one session run one at a time in a process.
+        await untilWaiting(beside, name.startsWith('append') ? 1 : CONNECTIONS);
+        await release();
+        expect(await Promise.all(requests)).not.toContain(503);
+      });
+    } finally {
+      await beside.close();
+    }
+  },
+);
 
 async function send(key: string, { method, path, body, headers }: Change): Promise<number> {
   const all = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json', ...headers };

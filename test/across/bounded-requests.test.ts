@@ -6,9 +6,9 @@ import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.
 import { repeat } from '../support/fixtures/graphql-limits.ts';
 import { countWaiting, untilWaiting, whileHeld } from '../support/fixtures/locks.ts';
 
-/** What one request may take of the database, however its document is written: everybody shares the connections. */
+/** How much of the database one request can use, whatever its document is: all callers share the connections. */
 
-/** Statements of a request that are sent before one of them is answered. */
+/** The maximum number of statements of a request that wait for the database at the same time. */
 const IN_FLIGHT = 4;
 const ALIASES = 98;
 
@@ -32,7 +32,7 @@ async function expectNeighborAnswered(): Promise<void> {
   ]);
 }
 
-/** One mutation, as a caller within the limits makes them: up to 98 definitions. */
+/** Creates event definitions, at most 98 in one request, which is within the limits. */
 async function define(from: number, to: number): Promise<void> {
   const create = (index: number) =>
     `d${index}: createEventDefinition(input: { label: "Event ${index}", includeDefaultProperties: false }) { __typename }`;
@@ -44,7 +44,7 @@ async function define(from: number, to: number): Promise<void> {
 
 const below = (selection: string) =>
   `{ viewer { organization { eventDefinitions(first: 100) { nodes { ${selection} } } } } }`;
-/** Aliases of the same arguments, and of other arguments each. */
+/** Aliases of one field, all with the same arguments or each with different ones. */
 const SAME = below(repeat(ALIASES, (i) => `a${i}:occurrences{totalCount}`));
 const DIFFERENT = below(repeat(ALIASES, (i) => `a${i}:occurrences(filter:{objectId:"${i}"}){totalCount}`));
 
@@ -62,7 +62,7 @@ async function statementsOf(query: string): Promise<{ definitions: number; state
   return { definitions: nodes.length, statements: gateway.statements.length };
 }
 
-test('98 aliases of a count below 98 definitions send the statements that the document has, not one for each count', async () => {
+test('98 aliases of a count below 98 definitions send as many statements as below 5 definitions, not one for each count', async () => {
   const measure = async () => ({ same: await statementsOf(SAME), different: await statementsOf(DIFFERENT) });
   await define(0, 5);
   const few = await measure();
@@ -70,27 +70,27 @@ test('98 aliases of a count below 98 definitions send the statements that the do
   const many = await measure();
   expect([many.same.definitions, many.different.definitions]).toEqual([ALIASES, ALIASES]);
   expect([many.same.statements, many.different.statements]).toEqual([few.same.statements, few.different.statements]);
-  // The key's, the organization's, the definitions', that of all pages and that of all counts.
+  // One each for the key, the organization, the definitions, all pages and all counts.
   expect(many.same.statements).toBeLessThanOrEqual(5);
   const request = { schema, document: parse(DIFFERENT) };
-  // Within every limit, and counted: the organization's, the definitions', and two for each alias.
+  // The document is within every limit; its cost counts the organization, the definitions, and two statements for each alias.
   expect([costOf(request), statementCostOf(request)]).toEqual([3 + 100 * 99 + 10 * 198, 10 * 198]);
   expect(many.different.statements).toBeLessThanOrEqual(1 + 198);
 });
 
-test('two such requests at once leave a neighbor who is answered meanwhile and after them', async () => {
+test('another organization is answered during and after two such requests', async () => {
   const both = Promise.all([gateway.graphql(key, SAME), gateway.graphql(key, DIFFERENT)]);
   await expectNeighborAnswered();
   expect((await both).map(({ errors }) => errors)).toEqual([undefined, undefined]);
   await expectNeighborAnswered();
 });
 
-test('a request has at most 4 statements in flight, while a neighbor is answered', async () => {
+test('a request has at most 4 statements in flight, so another organization is answered meanwhile', async () => {
   const lock = 'lock table event_occurrence in access exclusive mode';
   await whileHeld(gateway, lock, [], async (release) => {
     const requests = [DIFFERENT, DIFFERENT].map((query) => gateway.graphql(key, query));
     await untilWaiting(gateway, requests.length * IN_FLIGHT);
-    // They would take all connections otherwise, and what a neighbor asks afterwards would wait for one.
+    // Without the limit, these requests would use all connections, and the other organization would wait for one.
     await expectNeighborAnswered();
     expect(await countWaiting(gateway)).toBe(requests.length * IN_FLIGHT);
     await release();

@@ -5,40 +5,49 @@ import { caseFaults } from '../support/completeness.ts';
 import type { AuditWorld, Change } from '../support/fixtures/audit-log.ts';
 import { mutationCases, startMutationWorld } from '../support/fixtures/mutation-cases.ts';
 
-/** Whatever fails below the payload of a mutation, the write is visible in the answer, and the next mutation of the document runs. */
+/** If a field below the payload of a mutation fails, the answer still shows the write, and the next mutation of the document runs. */
 
 interface Answer {
   readonly data: Readonly<Record<string, Record<string, unknown> | null>> | null | undefined;
   readonly errors: readonly { readonly path?: readonly (string | number)[] }[];
 }
 
-let w: AuditWorld;
+let workspace: AuditWorld;
 let answer: Answer;
 beforeAll(async () => {
-  const world = await startMutationWorld();
-  w = { ...world, mutate };
+  const started = await startMutationWorld();
+  workspace = { ...started, mutate };
 });
-afterAll(() => w.stop());
+afterAll(() => workspace.stop());
 
 const NEXT = 'updateViewer(input: { name: "Next" }) { __typename }';
-/** They end the rights of the key that they are called with. */
+/** Mutations after which the calling key has no rights any more. */
 const ENDS_OWN_KEY = new Set(['leaveOrganization', 'deleteOrganization']);
 
-async function mutate(name: string, input: object, selection = '__typename', key = w.admin.key): Promise<Change> {
+async function mutate(
+  name: string,
+  input: object,
+  selection = '__typename',
+  key = workspace.admin.key,
+): Promise<Change> {
   const type = `${name.charAt(0).toUpperCase()}${name.slice(1)}`;
   const failing = failingBelow(`${type}Payload`);
   const query = `mutation($input: ${type}Input!) {
     first: ${name}(input: $input) { __typename ... on ${type}Payload { ${selection} ${failing ? `failing: ${failing}` : ''} } ... on Error { message } }
     next: ${NEXT}
   }`;
-  const { data, errors = [] } = await w.gateway.graphql<Record<string, Record<string, unknown> | null>>(key, query, {
-    input,
-  });
+  const { data, errors = [] } = await workspace.gateway.graphql<Record<string, Record<string, unknown> | null>>(
+    key,
+    query,
+    {
+      input,
+    },
+  );
   answer = { data, errors };
   return { result: data?.['first'] ?? {}, requestId: '' };
 }
 
-/** A selection in the payload that is sure to fail while it is resolved: a page of no size. Undefined where no list lies below it. */
+/** A selection in the payload that always fails when it is resolved: a page of size 0. Undefined if the payload leads to no list. */
 function failingBelow(payload: string): string | undefined {
   const type = schema.getType(payload);
   if (!isObjectType(type)) throw new Error(`there is no ${payload}`);
@@ -61,9 +70,9 @@ function failingIn(type: GraphQLObjectType, depth: number): string | undefined {
   return undefined;
 }
 
-const CASES = mutationCases(() => w);
+const CASES = mutationCases(() => workspace);
 
-test('every mutation has its case, and lists lie below many payloads', () => {
+test('every mutation has a case, and many payloads have a list whose failure can be tested', () => {
   const names = Object.keys(schema.getMutationType()?.getFields() ?? {});
   expect(caseFaults('test/support/fixtures/mutation-cases.ts', Object.keys(CASES), names)).toBe('');
   const failing = names.filter((name) => failingBelow(`${name.charAt(0).toUpperCase()}${name.slice(1)}Payload`));

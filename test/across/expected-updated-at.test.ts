@@ -5,7 +5,7 @@ import { caseFaults } from '../support/completeness.ts';
 import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
 import { createSession, mutate } from '../support/fixtures/sessions.ts';
 
-/** Optimistic concurrency: an update that names another `updatedAt` than the stored one is a conflict, and nothing is written. */
+/** Optimistic concurrency: an update whose `expectedUpdatedAt` differs from the stored `updatedAt` is a conflict and writes nothing. */
 
 let gateway: TestGateway;
 let key: string;
@@ -18,7 +18,7 @@ beforeAll(async () => {
 afterAll(() => gateway.close());
 
 interface Case {
-  /** Global id of a new object, and an input that changes it. */
+  /** Creates an object. Returns its global id, and an input that changes it. */
   readonly make: () => Promise<{ id: string; input: object }>;
   readonly type: string;
 }
@@ -99,7 +99,7 @@ function takesExpected({ type }: GraphQLArgument): boolean {
   return isInputObjectType(input) && input.getFields()['expectedUpdatedAt'] !== undefined;
 }
 
-test('every update takes expectedUpdatedAt, and every mutation that takes it has its case here', () => {
+test('every update accepts expectedUpdatedAt, and every mutation that accepts it has a case here', () => {
   const mutations = Object.values(schema.getMutationType()?.getFields() ?? {});
   const updates = mutations.filter(({ name }) => /^(?:update|replace)/.test(name));
   const taking = mutations.filter(({ args }) => args.some(takesExpected)).map(({ name }) => name);
@@ -130,7 +130,7 @@ test.each(Object.entries(CASES))('%s', async (name, { type, make }) => {
   const payload = `${name.charAt(0).toUpperCase()}${name.slice(1)}Payload`;
   expect((await mutate(gateway, key, name, { ...input, expectedUpdatedAt })).__typename).toBe(payload);
   expect(await read()).not.toEqual(before);
-  // Of two clients who have read the same, the second one is refused.
+  // If two clients have read the same version, the second update is refused.
   expect((await mutate(gateway, key, name, { ...input, expectedUpdatedAt })).__typename).toBe('ConflictError');
   gateway.setClock(undefined);
 });

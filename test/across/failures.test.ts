@@ -14,18 +14,18 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.close());
 
-const DEFINITIONS = '/events/2026-03/event-definitions';
+const DEFINITIONS_PATH = '/events/2026-03/event-definitions';
 
 describe('failures', () => {
   const QUERY = '{ viewer { organization { slug eventDefinitions { nodes { name } } } } }';
 
-  test('G7: a failure of ours is 500 without a detail, logged with its cause under the request id, the same over GraphQL', async () => {
+  test('an internal failure is 500 without details on both APIs, and its cause is logged with the request id', async () => {
     const broken = await startTestGateway();
     try {
       const issued = await broken.createKey();
       await broken.dependencies.sql.query('alter table event_definition rename to canary_table', []);
       const headers = { 'X-Request-Id': 'the-canary' };
-      const rest = await send(broken, 'GET', DEFINITIONS, { key: issued.key, headers });
+      const rest = await send(broken, 'GET', DEFINITIONS_PATH, { key: issued.key, headers });
       const message = 'internal error; quote the request id to the operator';
       expect({ status: rest.status, body: rest.body }).toEqual({
         status: 500,
@@ -54,7 +54,7 @@ describe('failures', () => {
     }
   });
 
-  test('a database that goes away: 503 with Retry-After on both APIs, not ready, but alive; when it is back, so is the gateway', async () => {
+  test('while the database is unreachable, both APIs answer 503 with Retry-After, readiness fails and liveness does not; afterwards all is served again', async () => {
     const proxy = await startProxy(gateway.databaseUrl);
     const { config, secrets, log } = gateway.dependencies;
     const dependencies = await createDependencies({
@@ -68,7 +68,7 @@ describe('failures', () => {
     const headers = { 'X-Request-Id': 'r1' };
     const statuses = () =>
       Promise.all(
-        [DEFINITIONS, '/graphql?query={__typename}', '/health/ready', '/health/live'].map(
+        [DEFINITIONS_PATH, '/graphql?query={__typename}', '/health/ready', '/health/live'].map(
           async (path) => (await send(behind, 'GET', path, { key })).status,
         ),
       );
@@ -79,7 +79,7 @@ describe('failures', () => {
       const message = 'the database is unreachable; try again';
       const answers = [
         await send(behind, 'POST', '/v1/organizations', { key, headers }),
-        await send(behind, 'GET', DEFINITIONS, { key, headers }),
+        await send(behind, 'GET', DEFINITIONS_PATH, { key, headers }),
         await send(behind, 'POST', '/graphql', { key, headers }),
       ];
       expect(answers.map(({ body }) => body)).toEqual([
@@ -99,7 +99,7 @@ describe('failures', () => {
   });
 });
 
-/** Stands between a gateway and its database, so that the database can go away and come back. */
+/** A proxy between a gateway and its database, which can make the database unreachable and reachable again. */
 async function startProxy(databaseUrl: string) {
   const target = new URL(databaseUrl);
   const sockets = new Set<Socket>();

@@ -14,11 +14,11 @@ beforeAll(async () => {
 afterAll(() => gateway.close());
 
 const JSON_TYPE = { 'Content-Type': 'application/json' };
-const DEFINITIONS = '/events/2026-03/event-definitions';
+const DEFINITIONS_PATH = '/events/2026-03/event-definitions';
 const UUID = '01890a5d-ac96-774b-bcce-b302099a8057';
 const pathOf = (route: AnyRoute) => route.path.replaceAll(/:\w+/g, UUID);
 
-/** Every place in a value, with a copy in which that place is replaced. */
+/** For each place in a value: its path, and a copy of the value in which `change` has replaced that place. */
 function* variants(
   value: unknown,
   change: (at: unknown) => unknown,
@@ -41,11 +41,11 @@ function* variants(
 
 describe('hostile input to every route', () => {
   const withBody = routes.filter((route) => takesBody(route) && !route.optionalBody);
-  /** Objects whose keys are the caller's own. */
-  const OPEN = /(?:^|\.)(?:env|headers|attrs|richContent.*|properties|content|eventData)$/;
+  /** Objects in which the caller can use any key. */
+  const FREE_FORM = /(?:^|\.)(?:env|headers|attrs|richContent.*|properties|content|eventData)$/;
 
   test.each(withBody.map((route) => [route.operationId, route] as const))(
-    '%s: unknown properties at every depth, __proto__ and constructor too, are 400 and pollute nothing',
+    '%s: an unknown property at any depth, also __proto__ or constructor, is 400 and does not change Object.prototype',
     async (_, route) => {
       const example = route.examples?.input;
       if (!example) throw new Error(`add examples to ${route.operationId} in the rest.ts of its noun`);
@@ -56,7 +56,7 @@ describe('hostile input to every route', () => {
         for (const [where, changed] of variants(example, (at) =>
           isObject(at) ? Object.defineProperties({ ...at }, Object.getOwnPropertyDescriptors(extra)) : undefined,
         )) {
-          if (OPEN.test(where)) continue;
+          if (FREE_FORM.test(where)) continue;
           tried += 1;
           const { status, text } = await send(gateway, route.method, pathOf(route), {
             key,
@@ -73,7 +73,7 @@ describe('hostile input to every route', () => {
   );
 
   test.each(withBody.map((route) => [route.operationId, route] as const))(
-    '%s: NUL, a lone surrogate, and a value of another type anywhere are never a failure',
+    '%s: NUL, a lone surrogate or a value of another type at any place is refused, never a 500',
     async (_, route) => {
       const example = route.examples?.input ?? {};
       for (const bad of ['a\0b', '\ud800', '\udfff x']) {
@@ -83,7 +83,7 @@ describe('hostile input to every route', () => {
             headers: JSON_TYPE,
             body: JSON.stringify(changed),
           });
-          // A reference to something that exists is looked up, and not found.
+          // 404 where the text is a reference to an object: the gateway looks for it and finds nothing.
           expect([where, bad, [400, 404].includes(status) ? 'refused' : status]).toEqual([where, bad, 'refused']);
         }
       }
@@ -135,20 +135,22 @@ describe('hostile input to every route', () => {
     },
   );
 
-  test('malformed percent-encoding is 400 naming the parameter, in the form of the path', async () => {
+  test('malformed percent-encoding is 400, names the parameter, and has the error format of its path', async () => {
     expect(await send(gateway, 'DELETE', '/v1/api-keys/%E0%A4%A', { key })).toMatchObject({
       status: 400,
       body: { error: 'apiKeyId: is not valid percent-encoding' },
     });
-    expect(await send(gateway, 'GET', `${DEFINITIONS}/%`, { key, headers: { 'X-Request-Id': 'r1' } })).toMatchObject({
+    expect(
+      await send(gateway, 'GET', `${DEFINITIONS_PATH}/%`, { key, headers: { 'X-Request-Id': 'r1' } }),
+    ).toMatchObject({
       status: 400,
       body: eventsError('eventName: is not valid percent-encoding', 'VALIDATION_ERROR', 'BAD_FORMAT', 'eventName'),
     });
   });
 
-  test('query parameters: unknown, repeated and mistyped ones are 400', async () => {
+  test('an unknown, repeated or mistyped query parameter is 400', async () => {
     const at = async (query: string) =>
-      (await send(gateway, 'GET', `${DEFINITIONS}?${query}`, { key, headers: { 'X-Request-Id': 'r1' } })).body;
+      (await send(gateway, 'GET', `${DEFINITIONS_PATH}?${query}`, { key, headers: { 'X-Request-Id': 'r1' } })).body;
     expect(await at('limit=1&limit=1')).toEqual(
       eventsError('limit: must be given only once', 'VALIDATION_ERROR', 'DUPLICATE', 'limit'),
     );
@@ -174,13 +176,13 @@ describe('hostile input to every route', () => {
       expect(JSON.stringify(await at(query))).not.toContain('INTERNAL');
   });
 
-  test('what the path says cannot be said otherwise', async () => {
+  test('a path parameter is not accepted in the query or the body', async () => {
     expect(await send(gateway, 'DELETE', `/v1/api-keys/${UUID}?apiKeyId=${UUID}`, { key })).toMatchObject({
       status: 400,
       body: { error: 'apiKeyId: is not a known property' },
     });
     expect(
-      await send(gateway, 'PATCH', `${DEFINITIONS}/a`, { key, headers: JSON_TYPE, body: '{"eventName":"b"}' }),
+      await send(gateway, 'PATCH', `${DEFINITIONS_PATH}/a`, { key, headers: JSON_TYPE, body: '{"eventName":"b"}' }),
     ).toMatchObject({ status: 400, body: { message: 'eventName: is not a known property' } });
   });
 });

@@ -12,7 +12,7 @@ import { INPUT_FAULT_CODES } from '../../src/core/errors.ts';
 import { schema } from '../../src/gateway/schema.ts';
 import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
 
-/** For every place of the input of every mutation that can be wrong: the path of the fault, applied to the input, finds the place. */
+/** Makes each place of each mutation's input wrong. The path of the reported fault leads to that place in the input. */
 
 let gateway: TestGateway;
 let key: string;
@@ -25,7 +25,7 @@ afterAll(() => gateway.close());
 type Path = readonly (string | number)[];
 type Input = Readonly<Record<string, unknown>>;
 
-/** Refused before anybody is asked. */
+/** Refused as a private address, so that no connection is opened. */
 const ADDRESS = 'http://127.0.0.1:1/';
 const SCALARS: Readonly<Record<string, unknown>> = {
   String: 'a',
@@ -40,7 +40,7 @@ const SCALARS: Readonly<Record<string, unknown>> = {
   BigInt: '1',
 };
 
-/** A value that fits the types of the schema, with every field given; `branch` chooses the field of `@oneOf`. */
+/** A value of the type in which every field is given; `branch` chooses the field of a `@oneOf` type. */
 function valueOf(type: GraphQLInputType, branch = 0): unknown {
   const nullable = getNullableType(type);
   if (isListType(nullable)) return [valueOf(nullable.ofType, branch)];
@@ -63,7 +63,7 @@ const WRONG: Readonly<Record<string, readonly unknown[]>> = {
 };
 const TOO_MANY = 5001;
 
-/** Every place of a value, with what may be wrong there. */
+/** For each place of a value: its path, and values that can be wrong there. */
 function* placesOf(
   type: GraphQLInputType,
   value: unknown,
@@ -81,7 +81,7 @@ function* placesOf(
   } else if (isInputObjectType(nullable)) {
     for (const [name, inner] of Object.entries(value as Input)) {
       const field = nullable.getFields()[name];
-      // The one field of `@oneOf` is never null.
+      // The given field of a `@oneOf` type cannot be null.
       const canBeNull = !nullable.isOneOf && field !== undefined && !isNonNullType(field.type);
       if (field) yield* placesOf(field.type, inner, [...path, name], canBeNull);
     }
@@ -96,8 +96,8 @@ function changed(value: unknown, [step, ...rest]: Path, replacement: unknown): u
   return { ...object, [step]: changed(object[step], rest, replacement) };
 }
 
-/** Why a path does not lead to a place of the input; undefined where it does. What is missing has a place in what it is missing from. */
-function lost(input: unknown, path: readonly string[], code: string): string | undefined {
+/** Why a path leads to no place of the input; undefined if it does. The path of a missing field may end in an object without that field. */
+function reasonWhyLost(input: unknown, path: readonly string[], code: string): string | undefined {
   let value = input;
   for (const [index, step] of path.entries()) {
     const isLast = index === path.length - 1;
@@ -127,7 +127,7 @@ function faultsIn(input: unknown, { path, faults = [] }: Refusal): string[] {
   const [first] = faults;
   const atFirst = first && first.path.length > 0 ? first.path : null;
   const strayed = faults.flatMap((fault) => {
-    const why = lost(input, fault.path, fault.code);
+    const why = reasonWhyLost(input, fault.path, fault.code);
     return why === undefined ? [] : [`${fault.path.join('.')} (${fault.code}): ${why}`];
   });
   const unknown = faults.filter(({ code }) => !(code in INPUT_FAULT_CODES)).map(({ code }) => `unknown code ${code}`);
@@ -158,7 +158,7 @@ describe.each(mutations.map((field) => [field.name, field] as const))('%s', (nam
       const isThere = faults.some(
         (fault) => fault.path.slice(0, path.length).join('.') === path.slice(0, fault.path.length).join('.'),
       );
-      // Without what was wrong there, null can bring to light what is wrong elsewhere.
+      // Null removes a fault that was there before, so that checks of other places can now report theirs.
       const added = value === null ? [] : faults.filter((fault) => !known.has(nameOf(fault)));
       if (added.length > 0 && !isThere) wrong.push(`${where}: faults are elsewhere, at ${added.map(nameOf).join()}`);
       if (isThere) found.set(name, (found.get(name) ?? 0) + 1);
@@ -167,6 +167,6 @@ describe.each(mutations.map((field) => [field.name, field] as const))('%s', (nam
   });
 });
 
-test('wrong values were found in the input of every mutation', () => {
+test('for every mutation, at least one wrong value was reported at its place', () => {
   expect(mutations.filter(({ name }) => !found.has(name)).map(({ name }) => name)).toEqual([]);
 });

@@ -21,10 +21,10 @@ import { recordSession } from '../support/fixtures/workspace.ts';
 
 let gateway: TestGateway;
 let takeChanges: () => Promise<NotedChange[]>;
-/** Who tries, and at what: all of another organization, and what is somebody else's own within the organization. */
+/** Who tries to get at whose objects: those of another organization, or the private ones of another member. */
 let attacks: readonly { who: string; key: string | undefined; victim: References }[];
 let victim: References;
-let nobody: References;
+let absent: References;
 let personal: References;
 let ownerKey: string;
 
@@ -41,7 +41,6 @@ beforeAll(async () => {
   const member = await gateway.createKey({ organization: owner.organization });
   const thief = await gateway.createKey();
   const accomplice = await gateway.createKey({ organization: thief.organization });
-  // A key that is bound to its organization, and one that reaches all of its user's.
   const unbound = await gateway.createKey({ organization: thief.organization, role: 'admin' });
   await gateway.dependencies.sql.query('update api_key set organization_id = null where id = $1', [unbound.keyId]);
   const scopeless = await gateway.createKey({ organization: thief.organization, scopes: [] });
@@ -110,7 +109,7 @@ beforeAll(async () => {
     property: 'secret_amount',
     identifierId: identifier?.id ?? '',
   };
-  nobody = {
+  absent = {
     broadcastGuid: randomUUID(),
     channelGuid: randomUUID(),
     occurrenceKey: `${randomUUID()}:${occurrence?.ms}:${randomUUID()}`,
@@ -130,14 +129,14 @@ beforeAll(async () => {
     property: 'absent_amount',
     identifierId: randomUUID(),
   };
-  // To a member, what is the owner's own is as missing as what is foreign; all else of the organization they may see.
+  // For a member, the private objects of the owner do not exist; the other objects of the organization are visible.
   const { deletionJobId } = victim;
   const mcpConnectionId = await createConnection(owner.key, 'personal');
-  // A project is of the organization, as a user is.
+  // Projects belong to the organization, not to a user.
   personal = {
-    ...nobody,
+    ...absent,
     ...own,
-    projectId: nobody.projectId,
+    projectId: absent.projectId,
     mcpConnectionId,
     deletionJobId,
     apiKeyId: owner.keyId,
@@ -152,7 +151,7 @@ beforeAll(async () => {
     { who: 'nobody', key: undefined, victim },
     { who: 'a member of the same organization', key: member.key, victim: personal },
   ];
-  // Each key is used once beforehand, and no minute passes: `lastUsedAt` is the one thing that a refused request may write.
+  // Refused requests may write only `lastUsedAt`. So each key is used once before, and the clock stands still.
   gateway.setClock(new Date());
   for (const { key } of attacks)
     await gateway.fetch('/graphql?query={__typename}', { headers: { Authorization: `Bearer ${key}` } });
@@ -171,20 +170,20 @@ async function createConnection(key: string, visibility: string): Promise<string
   return answer.body.connection.id;
 }
 
-/** An answer with what was referred to taken out, so that two that say the same are the same text. */
+/** Removes the ids of a request from its answer, so that answers about different objects can be compared. */
 function anonymous(text: string, { eventNames, property, ...ids }: References): string {
   const values = [...eventNames, property, ...Object.values(ids)].toSorted((a, b) => b.length - a.length);
   return values.reduce((rest, value) => rest.replaceAll(value, '…').replaceAll(value.toUpperCase(), '…'), text);
 }
 
-/** Refused attempts are recorded, whatever they were for. */
+/** Whether the change is only the audit of a refused attempt, which every refusal may write. */
 function isRefusal({ table, before, after }: NotedChange): boolean {
   return (
     table === 'refused_attempt' || (table === 'audit_entry' && before === null && !after?.includes('"refusal": null'))
   );
 }
 
-/** Sends the same to what is foreign and to what is missing. Returns what changed, what differs between the two, and what was not refused: nothing. */
+/** Sends the same requests for foreign and for missing objects. Returns every change, every difference between the answers, and every answer that is no refusal. */
 async function leaks(
   foreignTo: References,
   run: (to: References) => Promise<string[]>,
@@ -192,23 +191,23 @@ async function leaks(
 ): Promise<string[]> {
   await takeChanges();
   const foreign = await run(foreignTo);
-  const missing = await run(nobody);
+  const missing = await run(absent);
   const changed = (await takeChanges()).flatMap((change) => (isRefusal(change) ? [] : JSON.stringify(change)));
   if (foreign.length === 0) return ['nothing was tried'];
   const different = foreign.filter(
-    (text, index) => anonymous(text, foreignTo) !== anonymous(missing[index] ?? '', nobody),
+    (text, index) => anonymous(text, foreignTo) !== anonymous(missing[index] ?? '', absent),
   );
   return [...changed, ...different, ...foreign.filter((text) => !refusal.test(text))];
 }
 
-/** The deletion of somebody who leaves; and what no global id is made of. */
-const NOT_THE_OWNERS = /^DeletionJob:|^EventDefinition:(?:pe\d+_)?[a-z]+_plan$/;
-const OWNERS_OWN =
+/** Ids that the owner cannot read either: the deletion job of another user, and definition names, which are no global ids. */
+const UNREADABLE_BY_OWNER = /^DeletionJob:|^EventDefinition:(?:pe\d+_)?[a-z]+_plan$/;
+const PRIVATE_TO_OWNER =
   /^(?:ApiKey|OrganizationInvitation|Session|SessionEvent|SessionSource|SourceRepository|SourcePullRequest|Artifact|PullRequest|CodeRepository|McpServer):/;
 const headers = { 'X-Request-Id': 'same', 'Content-Type': 'application/json' };
 
-describe('A1: nothing of another organization can be seen or changed, and foreign is as missing, byte for byte', () => {
-  test('every mutation, query, subscription and path parameter has its case here', () => {
+describe('nobody can see or change objects of another organization, and the answers for foreign and missing objects are identical', () => {
+  test('every mutation, query, subscription and path parameter has a case here', () => {
     const file = 'test/support/fixtures/isolation-cases.ts';
     const fieldsOf = (...types: ReturnType<typeof schema.getQueryType>[]) =>
       types.flatMap((type) => Object.keys(type?.getFields() ?? {}));
@@ -223,9 +222,9 @@ describe('A1: nothing of another organization can be seen or changed, and foreig
     expect(caseFaults(`nodeIds in ${file}`, tried, types)).toBe('');
   });
 
-  test('to their owner all of it is there', async () => {
+  test('the owner can read all of these objects', async () => {
     for (const to of [victim, personal]) {
-      const ids = nodeIds(to).filter((id) => !NOT_THE_OWNERS.test(Buffer.from(id, 'base64').toString()));
+      const ids = nodeIds(to).filter((id) => !UNREADABLE_BY_OWNER.test(Buffer.from(id, 'base64').toString()));
       expect(ids.length).toBeGreaterThan(3);
       const { data } = await gateway.graphql<{ nodes: ({ id: string } | null)[] }>(
         ownerKey,
@@ -234,7 +233,7 @@ describe('A1: nothing of another organization can be seen or changed, and foreig
       );
       const there = data?.nodes.flatMap((node) => node?.id ?? []);
       expect(there).toEqual(
-        to === victim ? ids : ids.filter((id) => OWNERS_OWN.test(Buffer.from(id, 'base64').toString())),
+        to === victim ? ids : ids.filter((id) => PRIVATE_TO_OWNER.test(Buffer.from(id, 'base64').toString())),
       );
     }
   });
@@ -305,7 +304,6 @@ describe('A1: nothing of another organization can be seen or changed, and foreig
 
   test.each(Object.entries(BESIDE_PATHS))('%s', async (_, cases) => {
     for (const { who, key, victim: target } of attacks) {
-      // A key that is bound to an organization does not look at the header.
       const run = async (to: References) => {
         const answers = cases(to).map(({ method, path, body, headers: more }) =>
           send(gateway, method, path, {
@@ -320,7 +318,7 @@ describe('A1: nothing of another organization can be seen or changed, and foreig
     }
   });
 
-  test('lists, searches and everything below viewer show only what is the caller’s', async () => {
+  test('lists, searches and all fields below viewer show only objects that the caller may see', async () => {
     const query = `{ viewer { user { email } organizations { nodes { slug members { nodes { user { email } } } } }
       organization { memberCount members { nodes { user { email } } } apiKeys(filter: { includeRevoked: true }) { nodes { databaseId } } eventDefinitions(filter: { search: "plan" }) { totalCount nodes { name } } sessions { nodes { databaseId title } } } } }`;
     for (const { key = '' } of attacks.slice(0, 3)) {
@@ -336,7 +334,7 @@ describe('A1: nothing of another organization can be seen or changed, and foreig
     }
   });
 
-  test('a name that another organization uses is free', async () => {
+  test('a name that another organization uses is available', async () => {
     const answer = await gateway.rest('POST', '/events/2026-03/event-definitions', {
       key: attacks[0]?.key ?? '',
       body: { label: 'Secret plan', name: 'secret_plan' },

@@ -15,9 +15,9 @@ import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.
 import { invite } from '../support/fixtures/invitations.ts';
 import { append, createSession, eventsOf, mutate } from '../support/fixtures/sessions.ts';
 
-/** Every list with every condition and every order that it takes; found in the schema, so that a new one is covered by itself. */
+/** Reads every list with each of its conditions and orders. They are found in the schema, so new ones are tested without a change here. */
 
-const SIZE = 3;
+const LIST_LENGTH = 3;
 
 let gateway: TestGateway;
 let key: string;
@@ -26,7 +26,7 @@ beforeAll(async () => {
   gateway = await startTestGateway();
   const admin = await gateway.createKey();
   ({ key } = admin);
-  for (let index = 0; index < SIZE; index += 1) {
+  for (let index = 0; index < LIST_LENGTH; index += 1) {
     await gateway.createKey({ organization: admin.organization });
     sessionId = await createSession(gateway, key, { title: `Session ${index}` });
     await mutate(gateway, key, 'createMcpServer', { stdio: { name: `server ${index}`, command: 'true' } });
@@ -41,8 +41,8 @@ beforeAll(async () => {
     });
     await invite(gateway, key, `guest-${index}@example.com`);
   }
-  await append(gateway, key, sessionId, eventsOf(SIZE));
-  // Other organizations of the caller: with an unbound key they are listed.
+  await append(gateway, key, sessionId, eventsOf(LIST_LENGTH));
+  // Other organizations of the caller, which an unbound key lists.
   await gateway.createKey({ email: admin.email });
   await gateway.createKey({ email: admin.email });
   await gateway.dependencies.sql.query('update api_key set organization_id = null where id = $1', [admin.keyId]);
@@ -51,7 +51,7 @@ beforeAll(async () => {
 let headers: Record<string, string> = {};
 afterAll(() => gateway.close());
 
-/** How the objects are reached that have the lists. */
+/** For each type with lists: the query that selects a list of one of its objects. */
 const WAYS: Readonly<Record<string, (list: string) => string>> = {
   Viewer: (list) => `{ viewer { found: ${list} } }`,
   Organization: (list) => `{ viewer { organization { found: ${list} } } }`,
@@ -109,15 +109,15 @@ async function read({ type, field }: (typeof LISTS)[number], args: string): Prom
   return find(data);
 }
 
-test('every object that has a list is reached here', () => {
+test('every type that has a list has a query here', () => {
   const types = LISTS.map(({ type }) => type);
   expect(caseFaults('WAYS in test/across/list-arguments.test.ts', Object.keys(WAYS), types)).toBe('');
 });
 
 test.each(LISTS.map((list) => [list.coordinate, list] as const))('%s', async (_, list) => {
   const argument = (name: string) => list.field.args.find((one) => one.name === name)?.type;
-  const all = await read(list, `first: ${SIZE}`);
-  expect(all.edges.length).toBe(SIZE);
+  const all = await read(list, `first: ${LIST_LENGTH}`);
+  expect(all.edges.length).toBe(LIST_LENGTH);
   for (const condition of fieldsOf(argument('filter'))) {
     const values = [literalOf(condition.type), 'null', ...(isListType(getNullableType(condition.type)) ? ['[]'] : [])];
     for (const value of values) {

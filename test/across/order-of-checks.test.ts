@@ -8,21 +8,21 @@ import { routes } from '../../src/gateway/routes.ts';
 import { schema } from '../../src/gateway/schema.ts';
 import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
 
-/** 403 for what can be said without reading the input comes before anything that is wrong with the input, for every operation. */
+/** Every operation checks scopes, role and subscription before its input: a caller without them gets 403, whatever the input is. */
 
 let gateway: TestGateway;
-let keys: Record<'scopeless' | 'member' | 'free', string>;
+let keys: Record<'scopeless' | 'member' | 'unsubscribed', string>;
 beforeAll(async () => {
   gateway = await startTestGateway();
   const { organization } = await gateway.createKey();
-  const free = await gateway.createKey();
+  const unsubscribed = await gateway.createKey();
   await gateway.dependencies.sql.query(`update organization set subscriptions = '{}' where id = $1`, [
-    free.organizationId,
+    unsubscribed.organizationId,
   ]);
   keys = {
     scopeless: (await gateway.createKey({ organization, scopes: [] })).key,
     member: (await gateway.createKey({ organization, role: 'member' })).key,
-    free: free.key,
+    unsubscribed: unsubscribed.key,
   };
 });
 afterAll(() => gateway.close());
@@ -32,7 +32,7 @@ function refusedCallers({ scopes, role, subscription }: Access): (keyof typeof k
   return [
     ...(scopes.length > 0 ? (['scopeless'] as const) : []),
     ...(role ? (['member'] as const) : []),
-    ...(subscription ? (['free'] as const) : []),
+    ...(subscription ? (['unsubscribed'] as const) : []),
   ];
 }
 
@@ -76,14 +76,14 @@ const mutations = Object.values(schema.getMutationType()?.getFields() ?? {});
 describe.each(mutations.map((field) => [field.name, field] as const))('mutation %s', (name, field) => {
   const access = accessOf(field);
 
-  test('declares what it needs', () => {
+  test('declares the scopes, role and subscription that it needs', () => {
     expect(access).toBeDefined();
   });
 
   test.runIf(access && refusedCallers(access).length > 0)('403 whatever the input is', async () => {
     const type = String(field.args.find((argument) => argument.name === 'input')?.type);
     const query = `mutation($input: ${type}) { ${name}(input: $input) { __typename ... on Error { code } } }`;
-    // Variables that do not fit the types of the schema, too; what is in the document itself is an error of the document.
+    // Variables may also have a wrong type. In the document itself, a wrong type would be a validation error.
     const inputs = [garbage(field.args[0]?.type as GraphQLInputType), { nothing: 'of the kind' }, 5];
     for (const caller of access ? refusedCallers(access) : []) {
       for (const input of inputs) {
@@ -97,7 +97,7 @@ describe.each(mutations.map((field) => [field.name, field] as const))('mutation 
   });
 });
 
-test('over GraphQL, 403 before variables that do not fit has that status where the media type has one, and is recorded', async () => {
+test('over GraphQL, a missing scope is reported before variables of a wrong type: as status 403 if the media type allows it, and in the audit log', async () => {
   const body = JSON.stringify({
     query: 'mutation($input: CreateSessionInput!) { mine: createSession(input: $input) { __typename } }',
     variables: { input: 5 },

@@ -6,7 +6,7 @@ import { explore } from '../support/exploration.ts';
 import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
 import { type Peer, mcpHandler, startPeer } from '../support/peers/mcp-server.ts';
 
-/** What REST answers can be sent back as it stands, but for the fields that openapi.json marks as read-only. */
+/** A document that REST returns can be sent back unchanged, without the fields that openapi.json marks as read-only. */
 
 let gateway: TestGateway;
 let server: Peer;
@@ -75,7 +75,7 @@ const session = fc.record(
   { requiredKeys: ['title'] },
 );
 
-test('a session that was read is accepted by PATCH and changes nothing, with one field changed only that, and makes an equal one by POST', async () => {
+test('a session that was read can be sent to PATCH, which changes only the fields that differ, and to POST, which creates an equal session', async () => {
   for (const [name, visibility] of [
     ['Files', 'shared'],
     ['Mail', 'shared'],
@@ -96,7 +96,7 @@ test('a session that was read is accepted by PATCH and changes nothing, with one
   });
 });
 
-test('an MCP connection that was read is accepted by PATCH, and changes nothing', async () => {
+test('an MCP connection that was read can be sent to PATCH, which changes nothing', async () => {
   const serverUrl = `${server.origin}/mcp`;
   const visibility = fc.constantFrom('shared', 'personal');
   const env = fc.dictionary(fc.constantFrom('TOKEN', 'PATH'), text(20), { noNullPrototype: true });
@@ -128,7 +128,7 @@ test('an MCP connection that was read is accepted by PATCH, and changes nothing'
   });
 });
 
-test('events that were read are accepted by POST, and are equal to those that were read', async () => {
+test('events that were read can be sent to POST, which appends equal events', async () => {
   const json = fc.jsonValue({ maxDepth: 3 });
   const safe = (value: unknown) => !/\\u(?:0000|d[89a-f])|__proto__/.test(JSON.stringify(value));
   const event = fc.record(
@@ -156,7 +156,7 @@ test('events that were read are accepted by POST, and are equal to those that we
   });
 });
 
-test('an API key that was read is accepted by POST, and makes one with the same rights', async () => {
+test('an API key that was read can be sent to POST, which creates a key with the same rights', async () => {
   const { key: unbound } = await gateway.createKey();
   const read = fc.record({
     name: text(50),

@@ -7,13 +7,13 @@ import { caseFaults } from '../support/completeness.ts';
 import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
 import { createSession, mutate } from '../support/fixtures/sessions.ts';
 
-/** A field that can be refused by itself is null with an error at its path, and its siblings are answered. Found in the schema: a new field is covered by itself. */
+/** A refused field is null with an error at its path, and its siblings are answered. The fields are found in the schema, so new ones are tested too. */
 
 let gateway: TestGateway;
 let admin: Awaited<ReturnType<TestGateway['createKey']>>;
-/** Without a subscription. */
-let free: string;
-/** Bound to no organization, while the caller acts in another one than `admin`. */
+/** A key of an organization without a subscription. */
+let unsubscribedKey: string;
+/** An unbound key of the user of `admin`, which acts in another organization. */
 let elsewhere: { key: string; headers: Record<string, string> };
 let sessionId: string;
 let artifactId: string;
@@ -34,23 +34,23 @@ beforeAll(async () => {
   const { sql } = gateway.dependencies;
   const unsubscribed = await gateway.createKey();
   await sql.query(`update organization set subscriptions = '{}' where id = $1`, [unsubscribed.organizationId]);
-  free = unsubscribed.key;
+  unsubscribedKey = unsubscribed.key;
   const other = await gateway.createKey({ email: admin.email });
   await sql.query('update api_key set organization_id = null where id = $1', [other.keyId]);
   elsewhere = { key: other.key, headers: { 'X-Organization-Id': other.organization } };
 });
 afterAll(() => gateway.close());
 
-const inAdminsOwn = (selection: string) =>
+const inAdminsOrganization = (selection: string) =>
   `{ node(id: "${btoa(`Organization:${admin.organizationId}`)}") { __typename ... on Organization { ${selection} } } }`;
 
-/** How the objects of a type are reached by somebody who lacks only what the field needs. */
+/** For each type: the query that selects a field of one of its objects and works for callers who lack only what that field needs. */
 const WAYS: Readonly<Record<string, (selection: string) => string>> = {
   Query: (selection) => `{ __typename ${selection} viewer { __typename } }`,
   Viewer: (selection) => `{ viewer { __typename ${selection} } }`,
   Organization: (selection) => `{ viewer { organization { __typename ${selection} } } }`,
   AuditEntry: (selection) => `{ viewer { organization { auditLog(first: 1) { nodes { __typename ${selection} } } } } }`,
-  // Whoever records a session is answered with it.
+  // Whoever records a session gets it in the answer, without a scope for reading.
   Session: (selection) =>
     `mutation { createSession(input: { title: "S" }) { ... on CreateSessionPayload { session { __typename ${selection} } } } }`,
   Artifact: (selection) =>
@@ -105,16 +105,16 @@ interface Caller {
   readonly way?: (selection: string) => string;
 }
 
-/** Everybody who lacks one of the things that the field needs. */
+/** For each thing that the field needs: a caller who lacks only that. */
 async function callersOf({ field }: Refused): Promise<Caller[]> {
   const { scopes = [], anyScopeOf, role, subscription } = accessOf(field) ?? {};
   const lacking: Caller[] = [];
   for (const scope of scopes) lacking.push({ lacks: scope, key: await keyWithout([scope]) });
   if (anyScopeOf) lacking.push({ lacks: anyScopeOf.name, key: await keyWithout(anyScopeOf.scopes) });
   if (role) lacking.push({ lacks: role, key: await member() });
-  if (subscription) lacking.push({ lacks: 'subscription', key: free });
+  if (subscription) lacking.push({ lacks: 'subscription', key: unsubscribedKey });
   if (refusalOf(field)?.actingOrganization === true)
-    lacking.push({ lacks: 'acting organization', ...elsewhere, way: inAdminsOwn });
+    lacking.push({ lacks: 'acting organization', ...elsewhere, way: inAdminsOrganization });
   return lacking;
 }
 
@@ -127,7 +127,7 @@ function selectionOf(field: GraphQLField<unknown, unknown>): string {
 const at = (data: unknown, path: readonly (string | number)[]): unknown =>
   path.reduce<unknown>((value, step) => (value as Record<string, unknown> | null)?.[step], data);
 
-test('every type with such a field is reached here', () => {
+test('every type with a field that can be refused has a query here', () => {
   const types = REFUSABLE.map(({ type }) => type);
   expect(caseFaults('WAYS in test/across/refused-fields.test.ts', Object.keys(WAYS), types)).toBe('');
 });

@@ -17,8 +17,8 @@ import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.
 import { full, proof } from '../support/proof.ts';
 
 /**
- * Rights end at a random moment of requests that are sent at random speeds: once the end is acknowledged, nothing is committed with them. Time
- * is counted in phases of the event loop, so that a case can be tried again.
+ * Takes the rights of a caller at a random moment of requests that are sent at random speeds. After the answer to that, none of the requests
+ * commits a change. Time is counted in phases of the event loop, so that a case can be repeated.
  */
 
 const CASES = full ? 3_000 : 60;
@@ -40,7 +40,7 @@ afterAll(() => gateway.close());
 const changes = { ...CHANGES, ...ADMIN_CHANGES };
 const MAX_PHASES = 60;
 
-/** How a request is sent: when it begins, and for how long each piece of its body waits for the one before. */
+/** How a request is sent: when it begins, and how long it pauses before each piece of its body. */
 const requestWith = (names: readonly string[]) =>
   fc.record({
     change: fc.constantFrom(...names),
@@ -52,7 +52,7 @@ const round = fc.constantFrom(...LOSSES).chain((loss) =>
   fc.record({
     loss: fc.constant(loss),
     at: fc.nat(MAX_PHASES * 2),
-    // A member may still do all the rest.
+    // A demoted administrator is a member, who may still make all other changes.
     requests: fc.array(requestWith(Object.keys(loss === 'demoted' ? ADMIN_CHANGES : changes)), {
       minLength: 1,
       maxLength: 8,
@@ -108,18 +108,18 @@ test('no change is committed after the end of its caller’s rights is acknowled
     });
     await phases(at);
     await take(gateway, admin.key, loss, caller);
-    // Nobody acknowledges an expiry; this is what acknowledges the others.
+    // An expiry has no answer, so the test waits for earlier changes as the other operations do before theirs.
     if (loss === 'expired') await settleChanges(gateway.dependencies.sql, [caller.userId]);
     const acknowledged = await changesOf(caller);
     const statuses = await Promise.all(sent);
     expect(await changesOf(caller)).toEqual(acknowledged);
-    // Whoever comes later is refused, and not by a failure. To a removed member the organization is missing.
+    // Later requests are refused, without an internal error: 404 because a removed member cannot see the organization.
     expect(statuses.filter((status) => ![200, 201, 204, 401, 403, 404].includes(status))).toEqual([]);
     totals.requests += statuses.length;
     totals.done += acknowledged.length;
     totals.refused += statuses.filter((status) => status > 400).length;
   });
-  // Both outcomes occur, or nothing was raced.
+  // Without both outcomes, the requests would not have raced with the loss of rights.
   expect(Math.min(totals.done, totals.refused)).toBeGreaterThan(totals.requests / 10);
   proof('Revocation races', {
     figures: {

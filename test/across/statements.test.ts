@@ -16,16 +16,16 @@ import { schema } from '../../src/gateway/schema.ts';
 import { ARGUMENTS, type Asked, type Growing, MANY, startGrowing } from '../support/fixtures/statements.ts';
 
 /**
- * Work is bounded by the document: what stands below a list is read by one statement for all parents. Every field that can be asked is asked
- * here, for few and for many parents, found by walking the schema: a new field is covered by itself.
+ * The number of statements depends only on the document: fields below a list are read by one statement for all parents. This walks the schema
+ * and queries every field with few and with many parents, so new fields are tested without a change here.
  */
 
 const FIXTURE = 'test/support/fixtures/statements.ts';
 const STATEMENT_COST = 10;
 const FEW = 5;
-/** A page below a page: each parent has few, and no document is too costly. */
+/** The size of a page below another page, small enough for the cost limit. */
 const INNER = 3;
-/** Operations that come so often run as compiled code (src/graphql-executor/executor.ts). */
+/** After this many runs, an operation runs as compiled code (src/graphql-executor/executor.ts). */
 const RUNS_UNTIL_COMPILED = 3;
 
 let growing: Growing;
@@ -44,10 +44,10 @@ afterAll(() => growing.gateway.close());
 
 type Field = GraphQLField<unknown, unknown>;
 
-/** A way from the query to objects of a type. */
+/** A path from the query root to objects of a type. */
 interface Place {
   readonly type: GraphQLObjectType;
-  /** Response names on the way. */
+  /** Response names on the path. */
   readonly path: readonly string[];
   /** The selection around that of the objects. */
   readonly open: string;
@@ -58,13 +58,14 @@ interface Place {
 }
 
 interface Measured {
-  /** Such as `EventDefinition.occurrences`. */
+  /** For example `EventDefinition.occurrences`. */
   readonly coordinate: string;
   readonly isBelowList: boolean;
   readonly parents: number;
   readonly statements: number;
-  /** Of the whole request, once its document is compiled. */
+  /** Statements of the whole request after its document was compiled. */
   readonly compiled: number;
+  /** Statements that the cost of the document counts for the field. */
   readonly counted: number;
   /** A list of an organization that the caller does not act in. */
   readonly isRefused: boolean;
@@ -77,13 +78,13 @@ const costOf = (selection: string): number =>
 const within = ({ open, close }: Place, selection: string): string => `${open} ${selection} ${close}`;
 const coordinateOf = ({ type }: Place, { name }: Field): string => `${type.name}.${name}`;
 
-/** Fields that cannot be counted here, marked in the schema, with the reason. */
+/** Whether the field cannot be measured here. The schema marks such fields. */
 function isLeftOut({ extensions }: Field): boolean {
-  // Tools are asked of other servers, one request each, bounded by src/core/outbound/outbound.ts.
+  // Tools come from other servers, by one request each, which src/core/outbound/outbound.ts limits.
   return extensions['callsOut'] === true;
 }
 
-/** Fields that come with the object itself, with what is in them: asked all together, they add no statement. */
+/** Whether the field is read together with its object, so that it adds no statement. */
 function isPlain(place: Place, field: Field): boolean {
   const type = getNamedType(field.type);
   if (isLeftOut(field) || field.args.length > 0 || isAbstractType(type)) return false;
@@ -114,7 +115,7 @@ function callOf(place: Place, field: Field, type: string): string {
   return given.length > 0 ? `${field.name}(${given.join(', ')})` : field.name;
 }
 
-/** Where a field of objects leads: one place for each type that it may answer. */
+/** The places that a field leads to: one for each type of object that it can return. */
 function below(place: Place, field: Field): Place[] {
   const named = getNamedType(field.type);
   const isAbstract = isAbstractType(named);
@@ -133,13 +134,13 @@ function below(place: Place, field: Field): Place[] {
     }));
 }
 
-/** A field alone, with all that is plain below it; one selection for each type that it may answer. */
+/** Selections of a field alone, with all plain fields below it: one for each type of object that it can return. */
 function selectionsOf(place: Place, field: Field): string[] {
   if (isLeafType(getNamedType(field.type))) return [within(place, callOf(place, field, ''))];
   return below(place, field).map((next) => within(next, plainFields(next)));
 }
 
-/** How many objects stand at a place. */
+/** The number of objects at a path in the answer. */
 function countAt(data: unknown, path: readonly string[]): number {
   if (Array.isArray(data)) return data.reduce<number>((sum, item) => sum + countAt(item, path), 0);
   if (typeof data !== 'object' || data === null) return 0;
@@ -155,7 +156,7 @@ async function measure(
   selection: string,
   [base, without]: [string, Asked],
 ): Promise<Measured> {
-  // Together with the object's own fields, which then need nothing more.
+  // Selects the plain fields of the object as well, so that the difference is only the field's own statements.
   const whole = selection.replace(place.open, () => `${place.open} ${plainFields(place)}`);
   const asked = await growing.ask(whole);
   let compiled = asked;
@@ -174,17 +175,17 @@ async function measure(
   };
 }
 
-const GIVEN_BY: Readonly<Record<string, readonly string[]>> = {
+const MEASURED_BELOW: Readonly<Record<string, readonly string[]>> = {
   Organization: ['Query', 'Viewer', 'OrganizationConnection'],
   Session: ['Query', 'SessionConnection'],
 };
 
-/** Many objects name their organization or session; what that one leads to is asked where they are listed, and found by their ids. */
+/** Many types have a field for their organization or session. Its fields are measured only where MEASURED_BELOW lists them. */
 function isAskedElsewhere(place: Place, next: Place): boolean {
-  return GIVEN_BY[next.type.name]?.includes(place.type.name) === false;
+  return MEASURED_BELOW[next.type.name]?.includes(place.type.name) === false;
 }
 
-/** Why a field cannot be asked, if it cannot. */
+/** What a contributor must add so that the field can be queried; undefined if nothing is missing. */
 function gapOf(place: Place, field: Field): string | undefined {
   const coordinate = coordinateOf(place, field);
   const wants = field.args.filter((argument) => isRequiredArgument(argument)).map(({ name }) => name);
@@ -195,7 +196,7 @@ function gapOf(place: Place, field: Field): string | undefined {
   return missing.map(({ name }) => `say in NODE_LISTS of ${FIXTURE} where ${name} is listed`).join('\n') || undefined;
 }
 
-/** Asks every field of the objects at a place, and of those that it leads to. */
+/** Measures every field of the objects at a place, and of all places below. */
 async function walk(place: Place, found: Measured[], gaps: Set<string>): Promise<void> {
   const alone = within(place, plainFields(place));
   let base: Asked | undefined;
@@ -213,7 +214,7 @@ async function walk(place: Place, found: Measured[], gaps: Set<string>): Promise
       found.push(measured);
       isRefused ||= measured.isRefused;
     }
-    // What an edge has at its end is what the page has as nodes, and what `node` gives is asked below `nodes`.
+    // The nodes of edges are measured as nodes of their page, and the objects of `node` below `nodes`.
     if (isRefused || isEdge(place.type) || coordinateOf(place, field) === 'Query.node') continue;
     for (const next of below(place, field)) if (!isAskedElsewhere(place, next)) await walk(next, found, gaps);
   }
@@ -221,36 +222,38 @@ async function walk(place: Place, found: Measured[], gaps: Set<string>): Promise
 
 interface Walked {
   readonly found: readonly Measured[];
-  /** What the walk lacked. */
+  /** What a contributor must add so that every field can be queried. */
   readonly gaps: ReadonlySet<string>;
 }
 
 async function walkAll(): Promise<Walked> {
   const type = schema.getQueryType();
-  if (!type) throw new Error('nothing can be asked');
+  if (!type) throw new Error('the schema has no query type');
   const [found, gaps] = [new Array<Measured>(), new Set<string>()];
   const start = { path: [], open: '', close: '', types: [type], isBelowList: false, isBelowPage: false };
   await walk({ type, ...start }, found, gaps);
   return { found, gaps };
 }
 
-test('every field that can be queried has been asked, those below lists for few and for many parents', () => {
+test('the walk has queried every field, and each field below a list with few and with many parents', () => {
   expect([...many.gaps].join('\n')).toBe('');
   const coordinates = new Set(many.found.map(({ coordinate }) => coordinate));
-  // The walk has come to what lies deepest.
+  // The deepest fields show that the walk was complete.
   for (const deep of ['Artifact.pullRequests', 'EventDefinition.occurrencesPerDay'])
     expect(coordinates).toContain(deep);
   const isEnough = ({ coordinate }: Measured, index: number) =>
     (few.found[index]?.parents ?? 0) >= FEW && (many.found[index]?.parents ?? 0) >= MANY ? coordinate : [];
   const enough = new Set(many.found.flatMap(isEnough));
   const wanted = many.found.filter(({ isBelowList, isRefused }) => isBelowList && !isRefused);
-  const thin = new Set(wanted.flatMap(({ coordinate }) => (enough.has(coordinate) ? [] : coordinate)));
+  const tooFewParents = new Set(wanted.flatMap(({ coordinate }) => (enough.has(coordinate) ? [] : coordinate)));
   expect(
-    [...thin].map((name) => `${name} never had ${FEW} and ${MANY} parents: make them in ${FIXTURE}`).join('\n'),
+    [...tooFewParents]
+      .map((name) => `${name} never had ${FEW} and ${MANY} parents: make them in ${FIXTURE}`)
+      .join('\n'),
   ).toBe('');
 });
 
-test('every field sends as many statements for many parents as for few', () => {
+test('every field sends the same number of statements for many parents as for few', () => {
   const faults = many.found.flatMap(({ fault, coordinate, parents, statements, compiled, selection }, index) => {
     const before = few.found[index];
     if (fault !== undefined) return fault;
@@ -260,7 +263,7 @@ test('every field sends as many statements for many parents as for few', () => {
   expect(faults.join('\n')).toBe('');
 });
 
-test('every field costs as a statement that sends one, and no other', () => {
+test('the cost of a field counts a statement exactly if the field sends one', () => {
   const answered = many.found.filter(({ isRefused }) => !isRefused);
   const faults = answered
     .filter(({ statements, counted }) => statements > counted)
@@ -268,9 +271,9 @@ test('every field costs as a statement that sends one, and no other', () => {
       ({ coordinate, statements, counted, selection }) =>
         `${coordinate}: ${statements} statements, but it costs as ${counted}; mark what sends them with OWN_STATEMENT of src/core/graphql/builder.ts: {${selection}}`,
     );
-  // Some objects are read together with what is selected below them, but nothing is so everywhere.
-  const idle = Object.entries(Object.groupBy(answered, ({ coordinate }) => coordinate))
+  // At some places, a field is read together with its parent; but a field that is marked must send a statement somewhere.
+  const wronglyMarked = Object.entries(Object.groupBy(answered, ({ coordinate }) => coordinate))
     .filter(([, places = []]) => places.every(({ statements, counted }) => statements < counted))
     .map(([coordinate]) => `${coordinate} costs as a statement and sends none: take the mark OWN_STATEMENT from it`);
-  expect([...faults, ...idle].join('\n')).toBe('');
+  expect([...faults, ...wronglyMarked].join('\n')).toBe('');
 });

@@ -9,7 +9,7 @@ let gateway: TestGateway;
 let admin: Issued;
 let member: Issued;
 let stranger: Issued;
-let free: Issued;
+let unbound: Issued;
 let sessionId: string;
 beforeAll(async () => {
   gateway = await startTestGateway();
@@ -17,10 +17,10 @@ beforeAll(async () => {
   member = await gateway.createKey({ organization: admin.organization });
   await gateway.createKey({ organization: admin.organization });
   stranger = await gateway.createKey();
-  // A second organization of the member, which the member's key of the first does not reach.
+  // Other organizations of the member, which the member's key for the first one cannot access.
   await gateway.createKey({ email: member.email });
-  free = await gateway.createKey({ email: member.email });
-  await gateway.dependencies.sql.query('update api_key set organization_id = null where id = $1', [free.keyId]);
+  unbound = await gateway.createKey({ email: member.email });
+  await gateway.dependencies.sql.query('update api_key set organization_id = null where id = $1', [unbound.keyId]);
   const { apiKey } = await mutate<{ apiKey: { id: string } }>(
     gateway,
     admin.key,
@@ -53,7 +53,7 @@ interface List {
   readonly nodes: object[];
 }
 
-/** The list that a path of fields leads to, with what it selects in place of `*`. */
+/** Runs a query with `*` replaced by the selection. Returns the list that its fields lead to. */
 async function ask(key: string, query: string, selection: string) {
   const { data, errors } = await gateway.graphql<object>(key, query.replace('*', selection));
   return { list: listIn(data), errors };
@@ -69,23 +69,38 @@ const events = (filter = '') => `{ session(id: "${sessionId}") { events(first: 2
 
 test.each<[string, () => string, () => Issued, number]>([
   ['organizations of a key', () => '{ viewer { organizations(first: 1) { * } } }', () => member, 1],
-  ['organizations of a key of none', () => '{ viewer { organizations(first: 1) { * } } }', () => free, 3],
+  ['organizations of an unbound key', () => '{ viewer { organizations(first: 1) { * } } }', () => unbound, 3],
   ['members', () => within('members(first: 2)'), () => admin, 3],
   ['keys', () => within('apiKeys(first: 2)'), () => admin, 3],
   ['keys, revoked ones too', () => within('apiKeys(first: 2, filter: { includeRevoked: true })'), () => admin, 4],
   ['keys of a member', () => within('apiKeys(first: 2)'), () => member, 1],
-  ['keys elsewhere', () => within('apiKeys(first: 2)'), () => stranger, 1],
-  ['members elsewhere', () => within('members(first: 2)'), () => stranger, 1],
-  // The operator's part in it: three keys here, one elsewhere.
+  ['keys of another organization', () => within('apiKeys(first: 2)'), () => stranger, 1],
+  ['members of another organization', () => within('members(first: 2)'), () => stranger, 1],
+  // The keys that the command line creates also have entries: three in this organization, one in the other.
   ['the audit log', () => within('auditLog(first: 2)'), () => admin, 7],
-  ['one operation', () => within('auditLog(first: 2, filter: { operations: ["revokeApiKey"] })'), () => admin, 1],
-  ['one user', () => within(`auditLog(first: 2, filter: { actorIds: ["${admin.userId}"] })`), () => admin, 4],
-  ['another user', () => within(`auditLog(first: 2, filter: { actorIds: ["${member.userId}"] })`), () => admin, 0],
-  ['the audit log elsewhere', () => within('auditLog(first: 2)'), () => stranger, 1],
+  [
+    'entries of one operation',
+    () => within('auditLog(first: 2, filter: { operations: ["revokeApiKey"] })'),
+    () => admin,
+    1,
+  ],
+  [
+    'entries of one user',
+    () => within(`auditLog(first: 2, filter: { actorIds: ["${admin.userId}"] })`),
+    () => admin,
+    4,
+  ],
+  [
+    'entries of another user',
+    () => within(`auditLog(first: 2, filter: { actorIds: ["${member.userId}"] })`),
+    () => admin,
+    0,
+  ],
+  ['the audit log of another organization', () => within('auditLog(first: 2)'), () => stranger, 1],
   ['events', () => events(), () => admin, 7],
   ['events of a kind', () => events('filter: { eventTypes: ["tool"] }'), () => admin, 3],
   ['no events', () => events('filter: { eventTypes: ["none"] }'), () => admin, 0],
-])('%s: the count is the length of the whole list', async (_, query, caller, length) => {
+])('%s: totalCount is the length of the whole list', async (_, query, caller, length) => {
   const { key } = caller();
   const whole = await ask(key, query().replace(/first: \d/, 'first: 100'), 'nodes { __typename }');
   const page = await ask(key, query(), 'totalCount nodes { __typename }');
@@ -93,7 +108,7 @@ test.each<[string, () => string, () => Issued, number]>([
   expect([whole.list?.nodes.length, page.list?.totalCount, count.list?.totalCount]).toEqual([length, length, length]);
 });
 
-test('a count costs one statement, only when asked for', async () => {
+test('totalCount sends one more statement, and only if it is selected', async () => {
   const statements = async (query: string, selection: string) => {
     gateway.statements.length = 0;
     expect((await ask(admin.key, query, selection)).errors).toBeUndefined();
@@ -107,7 +122,7 @@ test('a count costs one statement, only when asked for', async () => {
   }
 });
 
-test('nothing is counted for those who may not read the list', async () => {
+test('a caller who may not read a list gets no totalCount', async () => {
   for (const { key } of [member, stranger])
     expect((await gateway.graphql(key, events().replace('*', 'totalCount'))).data).toEqual({ session: null });
   const log = await ask(member.key, within('auditLog'), 'totalCount');

@@ -1,4 +1,4 @@
-// Answers that wait to be read: so many bytes of a key and of the process, until they are read or their reader is gone, which it is soon.
+// Answers that clients have not read yet are limited in bytes, for each key and for the process. A client that reads nothing is disconnected.
 import { once } from 'node:events';
 import { type Socket, connect } from 'node:net';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
@@ -9,7 +9,7 @@ import { repeat } from '../support/fixtures/graphql-limits.ts';
 import { createSession } from '../support/fixtures/sessions.ts';
 
 const MIB = 1024 * 1024;
-/** Characters of two halves, so that parts could end within one, and in no step with the length of a part. */
+/** Characters of several bytes and surrogate pairs, so that the ends of chunks fall inside characters. */
 const TEXT = '\u{1F600}x\u{1F680}ä'.repeat(150_000);
 // Far more than the buffers of both sockets hold.
 const ALIASES = 15;
@@ -39,7 +39,7 @@ interface Caller {
   readonly sessionId: string;
 }
 
-/** A key, and a session whose description it may read. */
+/** Creates a key and a session with a long description. */
 async function createCaller(): Promise<Caller> {
   const { key } = await gateway.createKey();
   const sessionId = await createSession(gateway, key);
@@ -65,7 +65,7 @@ async function ask(server: RunningServer, caller: Caller): Promise<{ status: num
   return { status: response.status, retryAfter: response.headers.get('retry-after') };
 }
 
-/** Asks, and reads nothing beyond the first bytes of the answer. */
+/** Sends the request, and reads only the first bytes of the answer. */
 async function askWithoutReading(server: RunningServer, caller: Caller): Promise<Socket> {
   const { hostname, port } = new URL(server.url);
   const socket = connect(Number(port), hostname);
@@ -91,24 +91,24 @@ async function askWithoutReading(server: RunningServer, caller: Caller): Promise
 const tooMany = { status: 503, retryAfter: '1' };
 const answered = { status: 200, retryAfter: null };
 
-test('64 MiB of a key wait: what would be more is 503 with Retry-After; other keys go on; room comes back as readers go', async () => {
+test('a key has at most 64 MiB of unread answers: more is 503 with Retry-After, until a client disconnects; other keys are served', async () => {
   const server = await start(60_000);
   const [caller, other] = [await createCaller(), await createCaller()];
   const fitting = Math.floor((64 * MIB) / bytes);
-  const readers: Socket[] = [];
-  for (let count = 0; count < fitting; count += 1) readers.push(await askWithoutReading(server, caller));
+  const clients: Socket[] = [];
+  for (let count = 0; count < fitting; count += 1) clients.push(await askWithoutReading(server, caller));
   expect(await ask(server, caller)).toEqual(tooMany);
   expect(await ask(server, other)).toEqual(answered);
-  readers[0]?.destroy();
+  clients[0]?.destroy();
   await expect.poll(() => ask(server, caller)).toEqual(answered);
 });
 
-test('128 MiB of all keys together', async () => {
+test('all keys together have at most 128 MiB of unread answers', async () => {
   const server = await start(60_000);
   const fitting = Math.floor((64 * MIB) / bytes);
   for (const caller of [await createCaller(), await createCaller()])
     for (let count = 0; count < fitting; count += 1) await askWithoutReading(server, caller);
-  // What is left of 128 MiB is less than one such answer.
+  // The remaining part of 128 MiB is less than two such answers.
   expect(128 * MIB - 2 * fitting * bytes).toBeLessThan(bytes * 2);
   const caller = await createCaller();
   const first = await askWithoutReading(server, caller);
@@ -117,19 +117,19 @@ test('128 MiB of all keys together', async () => {
   expect(second).toEqual(tooMany);
 });
 
-test('who reads nothing is cut off, also while it goes on sending; then there is room again', async () => {
+test('a client that reads nothing is disconnected, even while it sends data; then the key is served again', async () => {
   const server = await start(1_000);
   const caller = await createCaller();
   const fitting = Math.floor((64 * MIB) / bytes);
-  const readers: Socket[] = [];
-  for (let count = 0; count < fitting; count += 1) readers.push(await askWithoutReading(server, caller));
-  // Empty lines before a next request are no request, and put off a timeout for silence.
-  const timer = setInterval(() => readers.forEach((socket) => socket.write('\r\n')), 50);
+  const clients: Socket[] = [];
+  for (let count = 0; count < fitting; count += 1) clients.push(await askWithoutReading(server, caller));
+  // Empty lines start no request, but would reset a timeout for inactive sockets.
+  const timer = setInterval(() => clients.forEach((socket) => socket.write('\r\n')), 50);
   await expect.poll(() => ask(server, caller)).toEqual(answered);
   clearInterval(timer);
 });
 
-test('who reads slowly gets all of a large answer, byte for byte', async () => {
+test('a client that reads slowly gets the whole of a large answer', async () => {
   const server = await start(2_000);
   const caller = await createCaller();
   const socket = await askWithoutReading(server, caller);
@@ -156,7 +156,7 @@ test('who reads slowly gets all of a large answer, byte for byte', async () => {
   expect(Object.keys(data.session)).toHaveLength(ALIASES);
 });
 
-test('a stream on which nothing moves is not cut off', async () => {
+test('a stream without events is not disconnected', async () => {
   const server = await start(200, { keepAliveTimeoutMs: 1_000 });
   const { key, sessionId } = await createCaller();
   const response = await fetch(`${server.url}/graphql`, {
@@ -175,10 +175,10 @@ test('a stream on which nothing moves is not cut off', async () => {
     () => (end = 'ended'),
     () => (end = 'cut off'),
   );
-  // By the server's own clock much later: it closes a connection of which nothing more comes.
-  const quiet = await askWithoutReading(server, { key, sessionId });
-  quiet.resume();
-  await once(quiet, 'close');
+  // Waits until the server closes an inactive connection, which it does long after `unreadTimeoutMs`.
+  const inactive = await askWithoutReading(server, { key, sessionId });
+  inactive.resume();
+  await once(inactive, 'close');
   expect(end).toBe('open');
   await reader?.cancel();
   await reading;

@@ -1,4 +1,4 @@
-// The fields `viewerCan…` and what the operations then do.
+// The fields `viewerCan…` compared with what the operations then do.
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { SCOPES, type Scope } from '../../src/core/operation.ts';
@@ -33,11 +33,11 @@ afterAll(async () => {
 interface Right {
   readonly type: string;
   readonly field: string;
-  /** Makes an object that the member may see, and gives its id. */
+  /** Creates an object that the member may see. Returns its id. */
   readonly make: () => Promise<string>;
   readonly mutation: string;
   readonly inputOf: (id: string) => object;
-  /** What the operation answers to those who may, where that is not its payload. */
+  /** The type of the answer to callers who have the right, if it is not the payload. */
   readonly outcome?: string;
 }
 
@@ -55,54 +55,54 @@ const organizationIdOf = async () => {
   );
   return data?.viewer.organization.databaseId ?? '';
 };
-const keyOf = (maker: () => string) => async () => {
+const keyOf = (creatorKey: () => string) => async () => {
   const payload = await mutate<{ apiKey: { databaseId: string } }>(
     gateway,
-    maker(),
+    creatorKey(),
     'createApiKey',
     { name: 'Made', scopes: ['SESSIONS_READ'] },
     'apiKey { databaseId }',
   );
   const id = payload.apiKey.databaseId;
-  keys.push([maker(), id]);
+  keys.push([creatorKey(), id]);
   return id;
 };
-const keys: [maker: string, id: string][] = [];
-const sessionOf = (maker: () => string) => () => createSession(gateway, maker(), { visibility: 'PUBLIC' });
+const keys: [creatorKey: string, id: string][] = [];
+const sessionOf = (creatorKey: () => string) => () => createSession(gateway, creatorKey(), { visibility: 'PUBLIC' });
 
-/** Organization and user of a new member. */
+/** The id of a new member: organization and user. */
 const memberKey = async () => {
   const { organizationId, userId } = await gateway.createKey({ organization, role: 'member' });
   return `${organizationId}:${userId}`;
 };
 
 const RIGHTS: readonly Right[] = [
-  ...[() => admin, () => member.key].flatMap((maker): Right[] => [
+  ...[() => admin, () => member.key].flatMap((creatorKey): Right[] => [
     {
       type: 'Session',
       field: 'viewerCanUpdate',
-      make: sessionOf(maker),
+      make: sessionOf(creatorKey),
       mutation: 'updateSession',
       inputOf: (sessionId) => ({ sessionId, title: 'Renamed' }),
     },
     {
       type: 'Session',
       field: 'viewerCanRecord',
-      make: sessionOf(maker),
+      make: sessionOf(creatorKey),
       mutation: 'recordArtifact',
       inputOf: (sessionId) => ({ sessionId, type: 'PLAN' }),
     },
     {
       type: 'ApiKey',
       field: 'viewerCanUpdate',
-      make: keyOf(maker),
+      make: keyOf(creatorKey),
       mutation: 'renameApiKey',
       inputOf: (apiKeyId) => ({ apiKeyId, name: 'Renamed' }),
     },
     {
       type: 'ApiKey',
       field: 'viewerCanRevoke',
-      make: keyOf(maker),
+      make: keyOf(creatorKey),
       mutation: 'revokeApiKey',
       inputOf: (apiKeyId) => ({ apiKeyId }),
     },
@@ -191,13 +191,14 @@ test('viewerCan… is true exactly when the operation succeeds: administrator, m
         { id: globalId },
       );
       const { __typename: outcome } = await mutate(gateway, key, right.mutation, right.inputOf(id));
-      // A key of somebody else is not even seen.
+      // The member cannot see a key of another user, so `node` is null.
       expect({ right: data?.node?.['right'] ?? false, outcome }).toEqual({
         right: right.outcome === undefined ? outcome.endsWith('Payload') : outcome === right.outcome,
         outcome,
       });
       await mutate(gateway, admin, 'revokeApiKey', { apiKeyId: keyId });
-      for (const [maker, made] of keys.splice(0)) await mutate(gateway, maker, 'revokeApiKey', { apiKeyId: made });
+      for (const [creatorKey, made] of keys.splice(0))
+        await mutate(gateway, creatorKey, 'revokeApiKey', { apiKeyId: made });
     }),
     { numRuns: full ? 1000 : 60 },
   );
@@ -228,7 +229,7 @@ test('event definitions: with the scope and the subscription the rights are true
   });
 });
 
-test("an organization says the caller's role and its subscriptions, also where the request acts in another", async () => {
+test("an organization shows the caller's role and its subscriptions, even to a request that acts in another organization", async () => {
   const other = await gateway.createKey({ email: member.email });
   const { key } = await createKeyFor(gateway.dependencies, { email: member.email });
   const { data } = await gateway.graphql<{ viewer: { organizations: { nodes: object[] } } }>(

@@ -14,18 +14,18 @@ const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'.
 // The checksum was computed with Python's zlib.
 const PINNED = 'wgk_0123456789ABCDEFGHIJKLMNOPQRST1YUqFR';
 
-/** Any valid key, shrinkable: 30 characters chosen by their place in the alphabet. */
+/** Any valid key, which fast-check can shrink: 30 characters chosen by their index in the alphabet. */
 const keys = fc
   .uint8Array({ minLength: 30, maxLength: 30, max: BASE62.length - 1 })
   .map((bytes) => generateApiKey(() => bytes));
 
-/** A source that hands out these bytes in order, as many as asked for. */
+/** A source of random bytes that returns the given bytes in order. */
 function source(bytes: readonly number[]) {
   let taken = 0;
   return (n: number) => Uint8Array.from(bytes.slice(taken, (taken += n)));
 }
 
-/** Appends the right checksum to any text, so that only its form can be what is refused. */
+/** Appends the right checksum to a text, so that only its form can be refused. */
 function signed(body: string): string {
   const digits = [5, 4, 3, 2, 1, 0].map((power) => BASE62[Math.floor(crc32(body) / 62 ** power) % 62]);
   return body + digits.join('');
@@ -53,7 +53,7 @@ describe('form', () => {
     expect(padded.filter((key) => key.length !== 40)).toEqual([]);
   });
 
-  test('a generated key is wgk_ and 36 base62 characters, is accepted, and none comes twice', () => {
+  test('a generated key is wgk_ and 36 base62 characters, is well-formed, and is never generated twice', () => {
     const generated = Array.from({ length: 1000 }, () => generateApiKey());
     expect(generated.filter((key) => !/^wgk_[0-9A-Za-z]{36}$/.test(key))).toEqual([]);
     expect(generated.filter((key) => !isWellFormedApiKey(key))).toEqual([]);
@@ -71,19 +71,19 @@ describe('form', () => {
 });
 
 describe('randomness', () => {
-  test('bytes from 248 up are drawn again, so that no character is favoured', () => {
+  test('bytes from 248 up are replaced by new ones, so that all characters are equally likely', () => {
     const letters = Array.from({ length: 30 }, (_, index) => index);
     expect(generateApiKey(source([248, 255, 250, ...letters]))).toBe(PINNED);
     expect(generateApiKey(source([...letters.slice(0, 29), 249, 251, 252, 29]))).toBe(PINNED);
   });
 
-  test('every byte below 248 gives one character, each character for four bytes', () => {
+  test('every byte below 248 gives one character, and every character comes from four bytes', () => {
     const firsts = Array.from({ length: 248 }, (_, byte) => generateApiKey((n) => new Uint8Array(n).fill(byte)).at(4));
     expect(firsts.join('')).toBe(BASE62.join('').repeat(4));
   });
 
-  test('of a source that gives every byte 15 times each character comes up 60 times, over all keys together', () => {
-    // 101 has no factor in common with 256, so that these are all bytes, in a mixed order.
+  test('if a source returns every byte 15 times, every character occurs 60 times in all keys together', () => {
+    // 101 and 256 have no common factor, so these are all bytes in a mixed order.
     const randomBytes = source(Array.from({ length: 15 * 256 }, (_, index) => (index * 101) % 256));
     const created = Array.from({ length: (15 * 248) / 30 }, () => generateApiKey(randomBytes).slice(4, 34)).join('');
     const counts = BASE62.map((character) => [character, created.split(character).length - 1]);
@@ -115,7 +115,7 @@ describe('mistakes', () => {
     expect(typos.filter(isWellFormedApiKey)).toEqual([]);
   });
 
-  test('every swap of two neighbours is refused, also between random part and checksum', () => {
+  test('every swap of two adjacent characters is refused, also between the random part and the checksum', () => {
     fc.assert(
       fc.property(keys, (key) => {
         for (let at = 0; at < key.length - 1; at++) {
@@ -142,12 +142,12 @@ describe('mistakes', () => {
     ['a letter that only looks the same', PINNED.replace('A', '\u0410')],
     ['two keys', `${PINNED}\n${PINNED}`],
     ['a very long text', `wgk_${'0'.repeat(1_000_000)}`],
-    ['another prefix, rightly signed', signed('WGK_0123456789ABCDEFGHIJKLMNOPQRST')],
-    ['one character short, rightly signed', signed('wgk_0123456789ABCDEFGHIJKLMNOPQRS')],
-    ['one character long, rightly signed', signed('wgk_0123456789ABCDEFGHIJKLMNOPQRSTU')],
-    ['a text before the key, rightly signed', signed('x wgk_0123456789ABCDEFGHIJKLMNOPQRST')],
-    ['a text after the key, rightly signed', signed(`${PINNED}\n`)],
-    ['a character outside base62, rightly signed', signed('wgk_-123456789ABCDEFGHIJKLMNOPQRST')],
+    ['another prefix, with the right checksum', signed('WGK_0123456789ABCDEFGHIJKLMNOPQRST')],
+    ['one character short, with the right checksum', signed('wgk_0123456789ABCDEFGHIJKLMNOPQRS')],
+    ['one character long, with the right checksum', signed('wgk_0123456789ABCDEFGHIJKLMNOPQRSTU')],
+    ['a text before the key, with the right checksum', signed('x wgk_0123456789ABCDEFGHIJKLMNOPQRST')],
+    ['a text after the key, with the right checksum', signed(`${PINNED}\n`)],
+    ['a character outside base62, with the right checksum', signed('wgk_-123456789ABCDEFGHIJKLMNOPQRST')],
   ])('refused: %s', (_, candidate) => {
     expect(isWellFormedApiKey(candidate)).toBe(false);
   });

@@ -13,7 +13,10 @@ afterAll(() => gateway.close());
 
 const slug = () => `org-${randomUUID().slice(0, 13)}`;
 const refusal = ({ status, body }: { status: number; body: { error: string } }) => [status, body.error];
-const BOUND_ALONE = [403, 'a key that is bound to an organization can create keys only for that organization'];
+const ONLY_OWN_ORGANIZATION = [
+  403,
+  'a key that is bound to an organization can create keys only for that organization',
+];
 
 async function organizationOf(key: string, header?: string): Promise<string | null> {
   const query = '{ viewer { organization { databaseId } } }';
@@ -27,8 +30,8 @@ async function organizationOf(key: string, header?: string): Promise<string | nu
   return data.viewer.organization?.databaseId ?? null;
 }
 
-/** Somebody in two organizations, with a key bound to each and an unbound one. */
-async function createTraveller() {
+/** A person in two organizations, with a key bound to each and an unbound key. */
+async function createPersonInTwoOrganizations() {
   const person = await createPerson(gateway);
   const home = await person.join(slug(), 'admin');
   const away = await person.join(slug());
@@ -36,8 +39,8 @@ async function createTraveller() {
 }
 
 describe('which organization a new key acts in', () => {
-  test('an unbound key creates keys for the organization of the header, for a named one, and for all', async () => {
-    const { person, home, away } = await createTraveller();
+  test('an unbound key can create keys for the organization in the header, for one in the input, and for all organizations', async () => {
+    const { person, home, away } = await createPersonInTwoOrganizations();
     const ofHeader = await postKey<Record<string, unknown>>(gateway, person.key, {}, away.organizationId);
     expect([ofHeader.status, ofHeader.body]).toEqual([
       201,
@@ -56,7 +59,7 @@ describe('which organization a new key acts in', () => {
       },
     ]);
     expect(await organizationOf(String(ofHeader.body['key']))).toBe(away.organizationId);
-    // What is named wins over the header.
+    // An organization in the input takes precedence over the header.
     const named = await postKey(gateway, person.key, { organizationId: home.organizationId }, away.organizationId);
     expect(await organizationOf(named.body.key)).toBe(home.organizationId);
     const unbound = await postKey(gateway, person.key, { allOrganizations: true });
@@ -65,8 +68,8 @@ describe('which organization a new key acts in', () => {
       expect(await organizationOf(unbound.body.key, organizationId)).toBe(organizationId);
   });
 
-  test('GraphQL does the same, and takes either id of the organization', async () => {
-    const { person, home } = await createTraveller();
+  test('GraphQL does the same, and accepts the database id and the global id of the organization', async () => {
+    const { person, home } = await createPersonInTwoOrganizations();
     const query =
       'mutation($input: CreateApiKeyInput!) { createApiKey(input: $input) { ... on CreateApiKeyPayload { key } ... on Error { message } } }';
     const globalId = Buffer.from(`Organization:${home.organizationId}`).toString('base64');
@@ -81,14 +84,14 @@ describe('which organization a new key acts in', () => {
     }
   });
 
-  test('without a header, a user of several organizations has to say which: 400', async () => {
-    const { person } = await createTraveller();
+  test('an unbound key of a user in several organizations gets 400 if neither header nor input names one', async () => {
+    const { person } = await createPersonInTwoOrganizations();
     const { status, body } = await postKey(gateway, person.key);
     expect([status, body.error]).toEqual([400, expect.stringContaining('missing required organization information')]);
   });
 
-  test('a named organization and all of them together: 400; a foreign and an unknown one: the same 404', async () => {
-    const { person, home } = await createTraveller();
+  test('an organization together with allOrganizations is 400; a foreign and an unknown organization are the same 404', async () => {
+    const { person, home } = await createPersonInTwoOrganizations();
     const foreign = await gateway.createKey();
     expect(
       refusal(await postKey(gateway, person.key, { organizationId: home.organizationId, allOrganizations: true })),
@@ -97,8 +100,8 @@ describe('which organization a new key acts in', () => {
       expect(refusal(await postKey(gateway, person.key, { organizationId }))).toEqual([404, 'organization not found']);
   });
 
-  test('a bound key creates keys for its own organization alone, also where its user belongs to the other', async () => {
-    const { home, away } = await createTraveller();
+  test('a bound key can create keys only for its own organization, even if its user belongs to another one', async () => {
+    const { home, away } = await createPersonInTwoOrganizations();
     const foreign = await gateway.createKey();
     const own = await postKey(gateway, home.key, { organizationId: home.organizationId });
     expect([own.status, await organizationOf(own.body.key)]).toEqual([201, home.organizationId]);
@@ -108,19 +111,19 @@ describe('which organization a new key acts in', () => {
       { organizationId: foreign.organizationId },
       { organizationId: randomUUID() },
     ])
-      expect(refusal(await postKey(gateway, home.key, wanted))).toEqual(BOUND_ALONE);
+      expect(refusal(await postKey(gateway, home.key, wanted))).toEqual(ONLY_OWN_ORGANIZATION);
   });
 });
 
 describe('a key never creates a stronger one', () => {
-  test('it does not outlive its maker: without an expiry it gets that of its maker, a later one is 403', async () => {
-    const { person } = await createTraveller();
+  test('a new key does not outlive the calling key: it gets its expiry by default, and a later one is 403', async () => {
+    const { person } = await createPersonInTwoOrganizations();
     const at = (ms: number) => new Date(Date.now() + ms).toISOString();
     const expiresAt = at(60_000);
     const scopes = ['api_keys.write', 'api_keys.read'];
-    const maker = await postKey(gateway, person.key, { allOrganizations: true, scopes, expiresAt });
+    const creator = await postKey(gateway, person.key, { allOrganizations: true, scopes, expiresAt });
     const create = (given: object) =>
-      postKey<{ expiresAt: string; error: string; key: string }>(gateway, maker.body.key, {
+      postKey<{ expiresAt: string; error: string; key: string }>(gateway, creator.body.key, {
         allOrganizations: true,
         scopes: ['api_keys.read'],
         ...given,
@@ -140,21 +143,21 @@ describe('a key never creates a stronger one', () => {
     gateway.setClock(undefined);
   });
 
-  test('nor does it get scopes that its maker lacks, in any organization', async () => {
-    const { person, away } = await createTraveller();
-    const maker = await postKey(gateway, person.key, { allOrganizations: true, scopes: ['api_keys.write'] });
+  test('a new key gets no scope that the calling key lacks, in any organization', async () => {
+    const { person, away } = await createPersonInTwoOrganizations();
+    const creator = await postKey(gateway, person.key, { allOrganizations: true, scopes: ['api_keys.write'] });
     for (const scope of SCOPES.filter((name) => name !== 'api_keys.write'))
       for (const where of [{ allOrganizations: true }, { organizationId: away.organizationId }])
-        expect(refusal(await postKey(gateway, maker.body.key, { scopes: [scope], ...where }))).toEqual([
+        expect(refusal(await postKey(gateway, creator.body.key, { scopes: [scope], ...where }))).toEqual([
           403,
           `scopes: a key cannot give scopes that it does not have: ${scope}`,
         ]);
   });
 });
 
-describe('25 unbound keys of a user', () => {
-  test('30 at once on two gateways: exactly the free places; those of organizations are counted apart', async () => {
-    const { person, home } = await createTraveller();
+describe('a user has at most 25 unbound keys', () => {
+  test('30 concurrent requests on two gateways create exactly the allowed number; bound keys are counted separately', async () => {
+    const { person, home } = await createPersonInTwoOrganizations();
     const peer = await startPeer(gateway);
     try {
       const statuses = await Promise.all(
@@ -179,7 +182,7 @@ describe('25 unbound keys of a user', () => {
   });
 });
 
-describe('which keys are seen and revoked', () => {
+describe('which keys a caller can see and revoke', () => {
   const list = async (key: string, header?: string, query = '') => {
     const headers = actingIn(header);
     const path = `/v1/api-keys${query}`;
@@ -187,8 +190,8 @@ describe('which keys are seen and revoked', () => {
   };
   const ids = async (key: string, header?: string) => (await list(key, header)).body.items.map(({ id }) => id);
 
-  test('an unbound key sees its user’s unbound ones and those of the organization it acts in; a bound one only the latter', async () => {
-    const { person, home, away } = await createTraveller();
+  test('an unbound key sees the unbound keys of its user and those of the acting organization; a bound key only the latter', async () => {
+    const { person, home, away } = await createPersonInTwoOrganizations();
     expect(await ids(person.key)).toEqual([person.keyId]);
     expect(await ids(person.key, home.organizationId)).toEqual([home.keyId, person.keyId]);
     expect(await ids(person.key, away.organizationId)).toEqual([away.keyId, person.keyId]);
@@ -197,8 +200,8 @@ describe('which keys are seen and revoked', () => {
     expect(await ids(person.key)).toEqual([person.keyId]);
   });
 
-  test('an administrator neither sees nor revokes the unbound keys of members', async () => {
-    const { person, home } = await createTraveller();
+  test('an administrator can neither see nor revoke the unbound keys of members', async () => {
+    const { person, home } = await createPersonInTwoOrganizations();
     const member = await createPerson(gateway);
     const bound = await gateway.createKey({ email: member.email, organization: await slugOf(home.organizationId) });
     for (const [key, header] of [
@@ -216,7 +219,7 @@ describe('which keys are seen and revoked', () => {
     expect((await gateway.rest('DELETE', `/v1/api-keys/${member.keyId}`, { key: member.key })).status).toBe(200);
   });
 
-  test('pages go on from nextCursor to null, with revoked keys only when asked', async () => {
+  test('nextCursor leads through all pages and is null on the last; revoked keys are listed only with includeRevoked', async () => {
     const { key } = await gateway.createKey();
     const made: string[] = [];
     for (let index = 0; index < 4; index += 1) made.unshift((await postKey(gateway, key)).body.id);
@@ -247,8 +250,8 @@ describe('which keys are seen and revoked', () => {
     });
   });
 
-  test('an entry of the audit log about an unbound key belongs to no organization', async () => {
-    const { person, home } = await createTraveller();
+  test('the audit log entry about an unbound key belongs to no organization', async () => {
+    const { person, home } = await createPersonInTwoOrganizations();
     const { body } = await postKey(gateway, person.key, { allOrganizations: true }, home.organizationId);
     const rows = await gateway.dependencies.sql.query(
       'select operation, organization_id as "organizationId" from audit_entry where target_id = $1',

@@ -19,7 +19,7 @@ const REVOKE = `mutation($input: RevokeApiKeyInput!) { revokeApiKey(input: $inpu
 const LIST =
   'query($all: Boolean!) { viewer { organization { apiKeys(filter: { includeRevoked: $all }) { nodes { name revokedAt } } } } }';
 const globalId = (id: string) => Buffer.from(`ApiKey:${id}`).toString('base64');
-const FULL = 'a user has at most 25 active API keys in an organization; revoke one first';
+const TOO_MANY_KEYS = 'a user has at most 25 active API keys in an organization; revoke one first';
 
 async function mutate<Result = unknown>(key: string, query: string, input: object): Promise<Result> {
   const { data, errors } = await gateway.graphql<Record<string, Result>>(key, query, { input });
@@ -37,7 +37,7 @@ const works = async (key: string) => (await gateway.graphql(key, '{ __typename }
 const notFound = { __typename: 'NotFoundError', message: 'API key not found', code: 'NOT_FOUND', path: null };
 
 describe('creating a key', () => {
-  test('its secret is in the answer and authenticates; what is listed later is its preview', async () => {
+  test('the answer contains the secret, which authenticates; later only a preview can be read', async () => {
     const { key } = await gateway.createKey();
     gateway.setClock(new Date(AT));
     const created = await create(key, {
@@ -75,7 +75,7 @@ describe('creating a key', () => {
     expect(places.map((place) => place.includes(created.key.slice(8, -2)))).toEqual([false, false, false]);
   });
 
-  test('no escalation: a key gives none of the scopes that it lacks, each of them tried', async () => {
+  test('a key cannot give a new key any scope that it lacks', async () => {
     const enumOf = (scope: string) => scope.replaceAll('.', '_').toUpperCase();
     const { key } = await gateway.createKey({ scopes: ['api_keys.write'] });
     for (const scope of SCOPES.filter((name) => name !== 'api_keys.write')) {
@@ -118,11 +118,11 @@ describe('creating a key', () => {
     expect(await create(key, { expiresAt: null })).toMatchObject({ apiKey: { expiresAt: null } });
   });
 
-  test('25 active keys of a user: revoked and expired ones give their places back', async () => {
+  test('a user has at most 25 active keys; revoked and expired keys do not count', async () => {
     const { key } = await gateway.createKey();
     const made: Created[] = [];
     for (let index = 0; index < 24; index += 1) made.push(await create(key, { name: `${index}` }));
-    const full = { __typename: 'ConflictError', message: FULL, code: 'CONFLICT', path: null };
+    const full = { __typename: 'ConflictError', message: TOO_MANY_KEYS, code: 'CONFLICT', path: null };
     expect(await create(key)).toEqual(full);
     expect(await mutate(key, REVOKE, { apiKeyId: made[0]?.apiKey.databaseId })).toMatchObject({
       __typename: 'RevokeApiKeyPayload',
@@ -137,7 +137,7 @@ describe('creating a key', () => {
     gateway.setClock(undefined);
   });
 
-  test('40 at once on two gateways take exactly the free places of their user, and none of another member', async () => {
+  test('40 concurrent requests on two gateways create exactly as many keys as each user may still have', async () => {
     const admin = await gateway.createKey();
     const member = await gateway.createKey({ organization: admin.organization });
     for (let index = 0; index < 18; index += 1) await create(admin.key);
@@ -170,7 +170,7 @@ describe('creating a key', () => {
     }
   });
 
-  test('a member who is removed at the same moment leaves no active key behind', async () => {
+  test('if a member is removed while they create keys, no active key remains', async () => {
     for (let round = 0; round < 8; round += 1) {
       const admin = await gateway.createKey();
       const member = await gateway.createKey({ organization: admin.organization });
@@ -189,8 +189,8 @@ describe('creating a key', () => {
   });
 });
 
-describe('seeing keys', () => {
-  test('newest first: an admin sees all, a member their own, nobody those of another organization', async () => {
+describe('listing keys', () => {
+  test('keys are listed newest first: an admin sees all of the organization, a member only their own', async () => {
     const admin = await gateway.createKey();
     const member = await gateway.createKey({ organization: admin.organization });
     await gateway.createKey();
@@ -208,7 +208,7 @@ describe('seeing keys', () => {
     expect(await names(member.key, true)).toEqual(['Of the member', 'Created at the command line']);
   });
 
-  test('403 without the scope; a key sees itself all the same', async () => {
+  test('the list is 403 without the scope, but a key can always read itself', async () => {
     const { key, keyId } = await gateway.createKey({ scopes: ['social'] });
     expect(await gateway.graphql(key, LIST, { all: false })).toMatchObject({
       errors: [{ message: 'the API key lacks the scope api_keys.read', extensions: { code: 'FORBIDDEN' } }],
@@ -222,7 +222,7 @@ describe('seeing keys', () => {
 });
 
 describe('renaming a key', () => {
-  test('by its user or an admin, by either id; what it may do stays', async () => {
+  test('its user and an admin can rename it by database id or global id; the key keeps working', async () => {
     const admin = await gateway.createKey();
     const member = await gateway.createKey({ organization: admin.organization });
     expect(await mutate(member.key, RENAME, { apiKeyId: member.keyId, name: 'Mine' })).toEqual({
@@ -248,14 +248,14 @@ describe('revoking a key', () => {
     return { status, body };
   };
 
-  test('200 with exactly the documented result; the key no longer authenticates on either API, and a key may revoke itself', async () => {
+  test('REST answers with the documented result; a key can revoke itself, and then authenticates on neither API', async () => {
     const { key, keyId } = await gateway.createKey();
     expect(await viaRest(key, keyId)).toEqual({ status: 200, body: { deleted: true, id: keyId } });
     expect(await viaRest(key, keyId)).toEqual({ status: 401, body: { error: 'missing or invalid API key' } });
     expect(await works(key)).toBe(false);
   });
 
-  test('over GraphQL: the same change, by either id', async () => {
+  test('GraphQL does the same, by database id or global id', async () => {
     const { key } = await gateway.createKey();
     const one = await create(key);
     const two = await create(key);
@@ -274,7 +274,7 @@ describe('revoking a key', () => {
     gateway.setClock(undefined);
   });
 
-  test('404: an unknown, a foreign, another member’s and a revoked key are indistinguishable, on both APIs', async () => {
+  test('an unknown key, a foreign key, a key of another member and a revoked key get the same 404, on both APIs', async () => {
     const admin = await gateway.createKey();
     const member = await gateway.createKey({ organization: admin.organization });
     const foreign = await gateway.createKey();
@@ -288,7 +288,7 @@ describe('revoking a key', () => {
     expect(await viaRest(admin.key, member.keyId)).toEqual({ status: 200, body: { deleted: true, id: member.keyId } });
   });
 
-  test('400 for what is no id, each API in its own words', async () => {
+  test('a text that is no id is 400, with the message of the API', async () => {
     const { key } = await gateway.createKey();
     for (const id of ['x', '0', `${randomUUID()}0`, "' or 1=1"]) {
       expect(await viaRest(key, encodeURIComponent(id))).toEqual({
@@ -318,7 +318,7 @@ describe('revoking a key', () => {
     }
   });
 
-  test('10 at once: one succeeds, the others find it revoked', async () => {
+  test('of 10 concurrent requests, one succeeds and the others get 404', async () => {
     const { key } = await gateway.createKey();
     const { apiKey } = await create(key);
     const answers = await Promise.all(Array.from({ length: 10 }, () => viaRest(key, apiKey.databaseId)));

@@ -20,7 +20,7 @@ const REMOVED = [
 
 describe('removed APIs', () => {
   test.each(REMOVED)(
-    '%s: 410 on any method and path below, with or without key, saying since when and what instead',
+    '%s: any method and path below is 410, with or without a key; the message names the date and the replacement',
     async (prefix, name, removedOn, replacement) => {
       const { key } = await gateway.createKey();
       const error = `${name} was removed on ${removedOn}; ${replacement === null ? 'it has no replacement' : `use ${replacement} instead`}`;
@@ -35,7 +35,7 @@ describe('removed APIs', () => {
   );
 
   test.each(REMOVED)(
-    '%s: its neighbours are plainly unknown, and so is the path itself before its day',
+    '%s: similar paths are 404, and so is the path itself before the date of its removal',
     async (prefix, _, removedOn) => {
       const { key } = await gateway.createKey();
       for (const path of [`${prefix}x`, `/x${prefix}`, prefix.toUpperCase()])
@@ -50,7 +50,7 @@ describe('removed APIs', () => {
   );
 });
 
-test('GraphQL lists what is gone and what is deprecated, from the same table', async () => {
+test('GraphQL lists the removed and the deprecated APIs', async () => {
   const { key } = await gateway.createKey();
   const query = '{ apiLifecycle { removed { name pathPrefix removedOn replacement } deprecated { name paths } } }';
   expect((await gateway.graphql(key, query)).data).toEqual({

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
 import { createSession } from '../../support/fixtures/sessions.ts';
 
-/** Attempts with known keys that were refused are in the audit log: one a minute for a key and a reason, over all processes. */
+/** The audit log records refused attempts with known keys: at most one entry a minute for each key and reason, over all processes. */
 
 type Issued = Awaited<ReturnType<TestGateway['createKey']>>;
 
@@ -58,7 +58,7 @@ const mutation = (name: string, input: object, { key }: Issued, headers = {}, on
 
 const globalId = (id: string) => Buffer.from(`ApiKey:${id}`).toString('base64');
 
-test('403 over REST: a whole entry, which says who, what, why, and that the caller chose the request id', async () => {
+test('403 over REST writes an entry with actor, operation, reason, and that the caller chose the request id', async () => {
   const at = new Date('2026-03-01T10:20:30.500Z');
   setClocks(at);
   const narrow = await gateway.createKey({ organization: admin.organization, scopes: ['sessions.read'] });
@@ -86,13 +86,13 @@ test('403 over REST: a whole entry, which says who, what, why, and that the call
 });
 
 const id = '00000000-0000-4000-8000-000000000000';
-const other = { userId: id, role: 'ADMIN' };
+const roleChange = { userId: id, role: 'ADMIN' };
 
 test.each<[string, (by: Issued) => Promise<unknown>, string]>([
-  ['a mutation', (by) => mutation('changeOrganizationMemberRole', other, by), 'changeOrganizationMemberRole'],
+  ['a mutation', (by) => mutation('changeOrganizationMemberRole', roleChange, by), 'changeOrganizationMemberRole'],
   [
     'a mutation under an idempotency key',
-    (by) => mutation('changeOrganizationMemberRole', other, by, { 'Idempotency-Key': 'k1' }),
+    (by) => mutation('changeOrganizationMemberRole', roleChange, by, { 'Idempotency-Key': 'k1' }),
     'changeOrganizationMemberRole',
   ],
   [
@@ -114,24 +114,24 @@ test.each<[string, (by: Issued) => Promise<unknown>, string]>([
     },
     'sessionChanged',
   ],
-])('403 over GraphQL: %s', async (_, attempt, operation) => {
+])('403 over GraphQL writes an entry: %s', async (_, attempt, operation) => {
   await attempt(member);
   expect(await refused()).toEqual([{ operation, refusal: 'FORBIDDEN' }]);
 });
 
-test('403 for an object that the caller can read, but not change', async () => {
+test('403 for an object that the caller can read but not change writes an entry', async () => {
   const sessionId = await createSession(gateway, admin.key, { visibility: 'PUBLIC' });
   const path = `/v1/sessions/${sessionId}`;
   expect((await gateway.rest('PATCH', path, { key: member.key, body: {} })).status).toBe(403);
   expect(await refused()).toEqual([{ operation: 'updateSession', refusal: 'FORBIDDEN' }]);
 });
 
-test('409 of the last administrator', async () => {
+test('409 for the last administrator writes an entry', async () => {
   await mutation('changeOrganizationMemberRole', { userId: admin.userId, role: 'MEMBER' }, admin);
   expect(await refused()).toEqual([{ operation: 'changeOrganizationMemberRole', refusal: 'LAST_ADMINISTRATOR' }]);
 });
 
-test('a key that is revoked, one that has expired, and one whose user was removed, which revokes it', async () => {
+test('401 for a revoked key, an expired key and the key of a removed member writes an entry', async () => {
   const sql = (text: string, ...values: unknown[]) => gateway.dependencies.sql.query(text, values);
   const keyOf = () => gateway.createKey({ organization: admin.organization });
   const [revoked, expired, removed] = [await keyOf(), await keyOf(), await keyOf()];
@@ -156,9 +156,9 @@ test('a key that is revoked, one that has expired, and one whose user was remove
   );
 });
 
-test('one entry a minute for a key and a reason, in all processes together; other keys have their own', async () => {
+test('all processes together write one entry a minute for a key and a reason; other keys have separate entries', async () => {
   const at = new Date('2026-03-01T10:20:59.500Z');
-  const attempt = (by: Issued, on = gateway) => mutation('changeOrganizationMemberRole', other, by, {}, on);
+  const attempt = (by: Issued, on = gateway) => mutation('changeOrganizationMemberRole', roleChange, by, {}, on);
   const third = await gateway.createKey({ organization: admin.organization });
   const written = () => refused().then(({ length }) => length);
   setClocks(at);
@@ -174,7 +174,7 @@ test('one entry a minute for a key and a reason, in all processes together; othe
   expect(await written()).toBe(3);
 });
 
-test('whoever goes on asking costs no more statements; an unknown key leaves no entry', async () => {
+test('repeated refused attempts send fewer statements than the first; an unknown key writes no entry', async () => {
   const unknown = `${member.key.slice(0, 4)}0${member.key.slice(5)}`;
   const count = async (key: string) => {
     gateway.statements.length = 0;
@@ -190,7 +190,7 @@ test('whoever goes on asking costs no more statements; an unknown key leaves no 
   expect((await refused()).map(({ refusal }) => refusal)).toEqual(['FORBIDDEN', 'KEY_REVOKED']);
 });
 
-test('what is served is no refused attempt, and says of its request id who chose it', async () => {
+test('a successful request is not a refused attempt, and its entry names the origin of its request id', async () => {
   await createSession(gateway, admin.key);
   expect(await refused()).toEqual([]);
   const done = await refused('operation refusal requestIdOrigin', { isRefused: false, operations: ['createSession'] });

@@ -56,8 +56,8 @@ async function entries(key: string, args: Record<string, unknown> = {}): Promise
   return log?.nodes ?? [];
 }
 
-describe('who reads it', () => {
-  test('an admin reads a whole entry', async () => {
+describe('who can read the audit log', () => {
+  test('an admin can read all fields of an entry', async () => {
     const at = new Date('2026-03-01T10:20:30.500Z');
     gateway.setClock(at);
     const id = await createSession(gateway, member.key);
@@ -76,7 +76,7 @@ describe('who reads it', () => {
     });
   });
 
-  test('403: a member, and an admin whose key lacks organizations.write', async () => {
+  test('a member, and an admin whose key lacks organizations.write, get 403', async () => {
     const narrow = await gateway.createKey({
       organization: admin.organization,
       email: admin.email,
@@ -89,7 +89,7 @@ describe('who reads it', () => {
       expect((await read(key)).errors).toMatchObject([{ message, extensions: { code: 'FORBIDDEN' } }]);
   });
 
-  test('nothing of another organization, whatever is asked for', async () => {
+  test('no filter and no field shows entries of another organization', async () => {
     const id = await createSession(gateway, admin.key);
     const filters = [
       { targetIds: [id] },
@@ -108,7 +108,7 @@ describe('who reads it', () => {
     expect(node).toMatchObject({ data: { node: null } });
   });
 
-  test('a request reads in one organization: another of the same user is refused', async () => {
+  test('a request that acts in one organization cannot read the log of another organization of the same user', async () => {
     const other = await gateway.createKey({ email: admin.email });
     await sql('update api_key set organization_id = null where id = $1', [other.keyId]);
     const answer = await gateway.graphql(
@@ -120,7 +120,7 @@ describe('who reads it', () => {
     expect(answer.errors).toMatchObject([{ extensions: { code: 'INVALID_INPUT' } }]);
   });
 
-  test('what an operator imports names no user and no key', async () => {
+  test('an entry for an import by the operator names no user and no key', async () => {
     const id = await createSession(gateway, member.key);
     const actor = await findOperator(gateway.dependencies.sql, id);
     if (!actor) throw new Error('no operator');
@@ -136,7 +136,7 @@ describe('who reads it', () => {
     });
   });
 
-  test('former members stay named', async () => {
+  test('entries still name members who were removed', async () => {
     const leaver = await gateway.createKey({ organization: admin.organization });
     const id = await createSession(gateway, leaver.key);
     await mutate(gateway, admin.key, 'removeOrganizationMember', { userId: leaver.userId });
@@ -147,11 +147,11 @@ describe('who reads it', () => {
 });
 
 describe('pages and filters', () => {
-  test('pages forward and backward, latest first, while entries come', async () => {
+  test('pages are latest first in both directions, and stay stable while entries are added', async () => {
     const { key } = await gateway.createKey();
     const at = new Date('2026-04-01T00:00:00.000Z');
     gateway.setClock(at);
-    // At one moment, so that the id decides.
+    // All at the same time, so that the id decides the order.
     for (let count = 0; count < 7; count += 1) await createSession(gateway, key);
     gateway.setClock(undefined);
     const all = await entries(key, { filter: { operations: ['createSession'] } });
@@ -170,7 +170,7 @@ describe('pages and filters', () => {
       expect((await read(key, args)).errors).toMatchObject([{ extensions: { code: 'INVALID_INPUT' } }]);
   });
 
-  test('by user, operation, target and time, all together', async () => {
+  test('filters by user, operation, target and time can be combined', async () => {
     const { key, organization, ...first } = await gateway.createKey();
     const second = await gateway.createKey({ organization, role: 'admin' });
     gateway.setClock(new Date('2026-05-01T00:00:00.000Z'));
@@ -197,10 +197,10 @@ describe('pages and filters', () => {
   });
 });
 
-describe('no change, no entry', () => {
+describe('a change that is not committed writes no entry', () => {
   const count = async () => (await auditRows(gateway)).length;
 
-  test('a write that breaks a constraint at its end', async () => {
+  test('a write that violates a constraint', async () => {
     const before = await count();
     const body = { name: 'Taken', slug: admin.organization };
     expect((await gateway.rest('POST', '/v1/organizations', { key: admin.key, body })).status).toBe(409);
@@ -219,7 +219,7 @@ describe('no change, no entry', () => {
     await gateway.rest('POST', '/v1/organizations', { key: admin.key, body: { name: 'Lost' } });
     await append(gateway, admin.key, sessionId, eventsOf(1)).catch(() => undefined);
     await sql(`drop trigger refusal on ${table}`);
-    // Of the two the one that was let through.
+    // Only the operation on the other table was committed.
     expect((await auditRows(gateway)).slice(before).map(({ operation }) => operation)).toEqual([
       table === 'organization' ? 'appendSessionEvents' : 'createOrganization',
     ]);
@@ -231,14 +231,14 @@ describe('no change, no entry', () => {
     await holder.begin();
     await holder.execute('select 1 from organization where id = ? for update', [admin.organizationId]);
     const input = { organizationId: admin.organizationId, name: 'Never' };
-    const doomed = gateway.graphql(
+    const interrupted = gateway.graphql(
       admin.key,
       'mutation($input: UpdateOrganizationInput!) { updateOrganization(input: $input) { __typename } }',
       { input },
     );
     const waiting = `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
     await expect.poll(() => sql(waiting)).toHaveLength(1);
-    expect((await doomed).errors).toHaveLength(1);
+    expect((await interrupted).errors).toHaveLength(1);
     await holder.rollback();
     expect(await count()).toBe(before);
   });

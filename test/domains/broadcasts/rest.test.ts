@@ -4,7 +4,7 @@ import { type Answer, type TestGateway, startTestGateway } from '../../support/f
 
 const CHANNELS = '/broadcast/v1/channels/setting/publish/current';
 const BROADCASTS = '/broadcast/v1/broadcasts';
-const DEPRECATION = ['@1772323200', '</docs>; rel="deprecation"; type="text/html"'];
+const DEPRECATION_HEADERS = ['@1772323200', '</docs>; rel="deprecation"; type="text/html"'];
 const NOW = new Date('2026-03-01T10:20:30.500Z');
 
 let gateway: TestGateway;
@@ -24,7 +24,7 @@ interface Broadcast {
 }
 type Refusal = { readonly error: string };
 
-/** Every answer is marked as deprecated. */
+/** Sends a request, and checks that the answer is marked as deprecated. */
 async function call<Body>(
   key: string | undefined,
   method: string,
@@ -32,7 +32,7 @@ async function call<Body>(
   body?: unknown,
 ): Promise<Answer<Body>> {
   const answer = await gateway.rest<Body>(method, path, { ...(key && { key }), body });
-  expect([answer.headers.get('deprecation'), answer.headers.get('link')]).toEqual(DEPRECATION);
+  expect([answer.headers.get('deprecation'), answer.headers.get('link')]).toEqual(DEPRECATION_HEADERS);
   return answer;
 }
 
@@ -48,7 +48,7 @@ async function create(key: string, body: object = {}): Promise<Broadcast> {
   return answer.body;
 }
 
-test('an organization has one channel, made when it is first asked for, which then stays', async () => {
+test('an organization has one channel, which the first request for channels creates', async () => {
   const { key, organization } = await gateway.createKey();
   gateway.setClock(NOW);
   const answers = await Promise.all(Array.from({ length: 20 }, () => call<Channel[]>(key, 'GET', CHANNELS)));
@@ -71,7 +71,7 @@ test('an organization has one channel, made when it is first asked for, which th
   expect(await channelOf(stranger.key)).not.toBe(answers[0]?.body[0]?.channelGuid);
 });
 
-test('a broadcast is created, read and listed as it was given, unknown fields of its content included', async () => {
+test('a broadcast is returned as it was created, including unknown fields of its content', async () => {
   const { key } = await gateway.createKey();
   const channelGuid = await channelOf(key);
   gateway.setClock(NOW);
@@ -101,7 +101,7 @@ test('a broadcast is created, read and listed as it was given, unknown fields of
   expect(await create(key, { triggerAt: null })).toMatchObject({ triggerAt: at });
 });
 
-test('deleting cancels: the broadcast stays as canceled, and cancelling again changes nothing', async () => {
+test('DELETE cancels a broadcast, which can still be read; a second DELETE changes nothing', async () => {
   const { key } = await gateway.createKey();
   const { broadcastGuid } = await create(key);
   const path = `${BROADCASTS}/${broadcastGuid}`;
@@ -118,7 +118,7 @@ test('deleting cancels: the broadcast stays as canceled, and cancelling again ch
   expect((await call(key, 'GET', path)).text).toBe(canceled.text);
 });
 
-test.for(['succeeded', 'failed'])('409: what has %s can no longer be canceled', async (status) => {
+test.for(['succeeded', 'failed'])('409: a broadcast that has %s can no longer be canceled', async (status) => {
   const { key } = await gateway.createKey();
   const { broadcastGuid } = await create(key);
   await gateway.dependencies.sql.query('update broadcast set status = $1 where id = $2', [status, broadcastGuid]);
@@ -126,7 +126,7 @@ test.for(['succeeded', 'failed'])('409: what has %s can no longer be canceled', 
   expect([answered, body]).toEqual([409, { error: `the broadcast has ${status} and can no longer be canceled` }]);
 });
 
-test('the list is newest first, in pages that give each broadcast once, and by status', async () => {
+test('the list is newest first, its pages contain each broadcast once, and it can be filtered by status', async () => {
   const { key } = await gateway.createKey();
   const made: string[] = [];
   gateway.setClock(NOW);
@@ -152,7 +152,7 @@ test('the list is newest first, in pages that give each broadcast once, and by s
   expect(await guids('waiting')).toHaveLength(6);
 });
 
-test('older clients create with a timestamp and a status, and list by count, since and success, with channels', async () => {
+test('older clients can create with a numeric triggerAt and a status, and list with count, since, withChannels and the old status names', async () => {
   const { key } = await gateway.createKey();
   gateway.setClock(NOW);
   const triggerAt = Date.UTC(2026, 3, 1, 10);
@@ -178,7 +178,7 @@ test('older clients create with a timestamp and a status, and list by count, sin
   expect(await list('withChannels=false&status=waiting')).toEqual([draft]);
 });
 
-test('what is read can be sent back to create the same broadcast, without what is documented as read-only', async () => {
+test('a broadcast that was read can be sent back, without its read-only fields, to create the same broadcast', async () => {
   const { key } = await gateway.createKey();
   type Schemas = { Broadcast: { properties: Record<string, { readOnly?: boolean }> } };
   const openapi = await gateway.rest<{ components: { schemas: Schemas } }>('GET', '/openapi.json');
@@ -192,8 +192,8 @@ test('what is read can be sent back to create the same broadcast, without what i
   }
 });
 
-describe('refusals are {"error"}, and marked as deprecated, too', () => {
-  test('400: a create that breaks rules', async () => {
+describe('refusals have the body {"error"} and are marked as deprecated', () => {
+  test('400: an invalid creation', async () => {
     const [{ key }, stranger] = [await gateway.createKey(), await gateway.createKey()];
     const foreign = await channelOf(stranger.key);
     const channelGuid = await channelOf(key);
@@ -219,7 +219,7 @@ describe('refusals are {"error"}, and marked as deprecated, too', () => {
     expect((await call<Broadcast[]>(key, 'GET', BROADCASTS)).body).toEqual([]);
   });
 
-  test('400: a list or a reference that breaks rules', async () => {
+  test('400: invalid parameters of a list, and an invalid id', async () => {
     const { key } = await gateway.createKey();
     const refusal = async (path: string) => (await call<Refusal>(key, 'GET', path)).body.error;
     expect(await refusal(`${BROADCASTS}?limit=0`)).toBe('limit: must be at least 1');
@@ -238,7 +238,7 @@ describe('refusals are {"error"}, and marked as deprecated, too', () => {
     expect(await refusal(`${CHANNELS}?x=1`)).toBe('x: is not a known property');
   });
 
-  test('404: a missing and a foreign broadcast; neither is changed', async () => {
+  test('404: a missing and a foreign broadcast get the same answer, and the foreign one is not changed', async () => {
     const [owner, stranger] = [await gateway.createKey(), await gateway.createKey()];
     const { broadcastGuid } = await create(owner.key);
     for (const method of ['GET', 'DELETE']) {

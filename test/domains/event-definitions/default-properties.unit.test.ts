@@ -9,7 +9,7 @@ function optionsOf(name: string): readonly string[] {
 }
 
 describe('default properties', () => {
-  test('are those of section 2.4, in its order', () => {
+  test('are those of section 2.4 of the specification, in the same order', () => {
     const lines = DEFAULT_PROPERTIES.map(({ name, label, type }) => [name, label, type, FIELD_TYPE_OF[type]].join('|'));
     expect(lines.join('\n')).toMatchInlineSnapshot(`
       "svc_browser|Browser|string|text
@@ -47,7 +47,7 @@ describe('default properties', () => {
     `);
   });
 
-  test('carry valid names, unique and under the reserved prefix', () => {
+  test('have valid, unique names with the reserved prefix', () => {
     const names = DEFAULT_PROPERTIES.map(({ name }) => name);
     expect(names.filter((name) => !NAME_PATTERN.test(name) || !name.startsWith(RESERVED_PREFIX))).toEqual([]);
     expect(new Set(names).size).toBe(names.length);
@@ -76,7 +76,7 @@ describe('default properties', () => {
     ]);
   });
 
-  test('svc_page_content_type has the six kinds of page', () => {
+  test('svc_page_content_type has six options', () => {
     expect(optionsOf('svc_page_content_type')).toEqual([
       'BLOG_POST|Blog Post',
       'KNOWLEDGE_ARTICLE|Knowledge Article',
@@ -87,7 +87,7 @@ describe('default properties', () => {
     ]);
   });
 
-  test('svc_language has the 183 codes of ISO 639-1 in order, each with its own name', () => {
+  test('svc_language has the 183 codes of ISO 639-1 in order, each with a different label', () => {
     const options = optionsOf('svc_language');
     expect(options).toHaveLength(183);
     expect(options.map((option) => option.replace('|', ' '))).toEqual(
@@ -137,7 +137,7 @@ describe('default properties', () => {
   });
 });
 
-test('each property type is stored as the field type of section 2.2', () => {
+test('each property type has the field type of section 2.2 of the specification', () => {
   expect(PROPERTY_TYPES.map((type) => `${type}|${FIELD_TYPE_OF[type]}`)).toEqual([
     'bool|radio',
     'date|date',

@@ -1,18 +1,19 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
 
-const E = '/events/2026-03/event-definitions';
+const DEFINITIONS_PATH = '/events/2026-03/event-definitions';
 let gateway: TestGateway;
 beforeAll(async () => {
   gateway = await startTestGateway();
 });
 afterAll(() => gateway.close());
 
-test('a deletion that is tried again does not meet the definition whose fully qualified name looks like the deleted name', async () => {
+test('a repeated deletion by name does not delete another definition whose fully qualified name equals that name', async () => {
   const { key } = await gateway.createKey();
   const create = (name: string) =>
-    gateway.rest<{ fullyQualifiedName: string }>('POST', E, { key, body: { label: name, name } });
-  const status = async (method: string, name: string) => (await gateway.rest(method, `${E}/${name}`, { key })).status;
+    gateway.rest<{ fullyQualifiedName: string }>('POST', DEFINITIONS_PATH, { key, body: { label: name, name } });
+  const status = async (method: string, name: string) =>
+    (await gateway.rest(method, `${DEFINITIONS_PATH}/${name}`, { key })).status;
   const { fullyQualifiedName } = (await create('victim')).body;
   expect(await status('GET', fullyQualifiedName)).toBe(200);
   expect((await create(fullyQualifiedName)).status).toBe(201);

@@ -33,7 +33,7 @@ describe('eventDefinitionNamePreview', () => {
   const preview = async (key: string, label: string) =>
     (await ask(key, QUERY, { label })).data?.['eventDefinitionNamePreview'];
 
-  test('answers what a creation would make of a label, and reserves nothing', async () => {
+  test('returns the name that a creation would derive from the label, and does not reserve it', async () => {
     const { key, api } = await workspace();
     const free = { name: 'cart_viewed', isFree: true, reason: null, nextFreeName: 'cart_viewed' };
     expect(await preview(key, 'Cart viewed')).toEqual(free);
@@ -56,7 +56,7 @@ describe('eventDefinitionNamePreview', () => {
     expect(done(await api.create({ label: 'Cart viewed', ...BARE })).name).toBe('cart_viewed_2');
   });
 
-  test('says so when a label leaves nothing, and checks it as a creation does', async () => {
+  test('gives a reason if the label gives no name, and validates the label like a creation', async () => {
     const { key } = await workspace();
     const reason = 'the label has neither letters nor digits; give a name';
     expect(await preview(key, '…')).toEqual({ name: null, isFree: false, reason, nextFreeName: null });
@@ -104,7 +104,7 @@ test('deletionPreview counts what would be deleted, and deletes nothing', async 
 describe('node and nodes', () => {
   const NODES = 'query Nodes($ids: [ID!]!) { nodes(ids: $ids) { __typename id ... on EventDefinition { name } } }';
 
-  test('find definitions by global id; malformed, deleted, foreign and unknown ones are null beside their neighbours', async () => {
+  test('find definitions by global id; malformed, deleted, foreign and unknown ids are null, and the others are still found', async () => {
     const { key, api } = await workspace();
     const foreign = done(await (await workspace()).api.create({ label: 'Foreign', ...BARE }));
     const deleted = done(await api.create({ label: 'Deleted', ...BARE }));
@@ -154,7 +154,7 @@ describe('node and nodes', () => {
 });
 
 describe('a caller with several organizations', () => {
-  async function inTwo() {
+  async function createKeysInTwoOrganizations() {
     const first = await workspace();
     const second = await gateway.createKey({ email: first.email });
     await gateway.dependencies.sql.query('update api_key set organization_id = null where id = $1', [first.keyId]);
@@ -163,8 +163,8 @@ describe('a caller with several organizations', () => {
   }
   const LIST = '{ viewer { organizations { nodes { slug eventDefinitions { nodes { name } } } } } }';
 
-  test('never sees the definitions of one under the name of another', async () => {
-    const { first, second } = await inTwo();
+  test('gets the definitions of the acting organization only; the list of another organization is an error', async () => {
+    const { first, second } = await createKeysInTwoOrganizations();
     const { data, errors } = await gateway.graphql(first.key, LIST, {}, { 'X-Organization-Id': second.organization });
     const message =
       'a request acts in one organization: send the header X-Organization-Id with the id or slug of this one';
@@ -183,8 +183,8 @@ describe('a caller with several organizations', () => {
     });
   });
 
-  test('reaches those of the organization that the header names', async () => {
-    const { first, second } = await inTwo();
+  test('gets the definitions of the organization in the header', async () => {
+    const { first, second } = await createKeysInTwoOrganizations();
     const query = '{ viewer { organization { slug eventDefinitions { nodes { name fullyQualifiedName } } } } }';
     const { data } = await gateway.graphql(first.key, query, {}, { 'X-Organization-Id': second.organization });
     const fullyQualifiedName = done(await apisOf(gateway, second.key)[0].read('second')).fullyQualifiedName;
@@ -204,7 +204,7 @@ describe('a caller with several organizations', () => {
   });
 });
 
-describe('statements', () => {
+describe('number of statements', () => {
   async function fill(api: Api, from: number, to: number) {
     for (let index = from; index < to; index += 1) {
       const options = [{ label: 'A', value: 'a' }];
@@ -227,7 +227,7 @@ describe('statements', () => {
     return gateway.statements.length;
   }
 
-  test('a nested query and the REST list run as many for 50 definitions as for 5', async () => {
+  test('a nested query and the REST list send the same number of statements for 50 definitions as for 5', async () => {
     const { key, api } = await workspace();
     const query =
       '{ viewer { organization { eventDefinitions(first: 50) { nodes { properties { name options { value } } } } } } }';
@@ -242,14 +242,14 @@ describe('statements', () => {
     expect(data?.viewer.organization.eventDefinitions.nodes.map(({ properties }) => properties.length)).toEqual(
       Array.from({ length: 50 }, () => 34),
     );
-    // The key; the page; the properties. REST counts the total in place of reading the organization.
+    // One each for the key, the page and the properties. REST also counts the total.
     expect([few, { nested: await count(nested), listed: await count(listed) }]).toEqual([
       { nested: 3, listed: 4 },
       { nested: 3, listed: 4 },
     ]);
   });
 
-  test('totalCount costs one when asked for; one definition with its properties takes two', async () => {
+  test('totalCount sends one more statement; a single definition with its properties needs two', async () => {
     const { key, api } = await workspace();
     await fill(api, 0, 1);
     expect([
@@ -263,7 +263,7 @@ describe('statements', () => {
   });
 });
 
-test('a property is a node: found again by its id, with its definition, for its own organization alone', async () => {
+test('a property can be read by its global id, but only in its organization', async () => {
   const { key, api } = await workspace();
   done(await api.create({ label: 'Event', propertyDefinitions: [{ label: 'Size', type: 'number' }] }));
   const list =
@@ -284,7 +284,7 @@ test('a property is a node: found again by its id, with its definition, for its 
   expect((await ask(stranger.key, query, { ids: ids.slice(0, 2) })).data).toEqual({ nodes: [null, null] });
 });
 
-test('a custom object is named beside the kind of object, and refused without its name or with another kind', async () => {
+test('customObjectName is required with the primaryObject CUSTOM_OBJECT, and not allowed with any other', async () => {
   const { key } = await workspace();
   const create = async (input: object) => {
     const query = `mutation($input: CreateEventDefinitionInput!) { createEventDefinition(input: $input) {
@@ -315,7 +315,7 @@ test('a custom object is named beside the kind of object, and refused without it
   ]);
 });
 
-test('expectedUpdatedAt: a change of what was changed meanwhile is a conflict, and nothing is written', async () => {
+test('an update with an outdated expectedUpdatedAt is a conflict and writes nothing', async () => {
   const { key, api } = await workspace();
   const { updatedAt } = done(await api.create({ label: 'Event', ...BARE }));
   const query = `mutation($input: UpdateEventDefinitionInput!) { updateEventDefinition(input: $input) {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Api, E, done, apisOf, restApi } from '../../support/fixtures/event-definitions.ts';
+import { type Api, DEFINITIONS_PATH, done, apisOf, restApi } from '../../support/fixtures/event-definitions.ts';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
 
 let gateway: TestGateway;
@@ -25,29 +25,29 @@ async function create(api: Api, ...names: string[]) {
 }
 
 async function list(key: string, query: string) {
-  const { status, body } = await gateway.rest<ListBody>('GET', `${E}${query}`, { key });
+  const { status, body } = await gateway.rest<ListBody>('GET', `${DEFINITIONS_PATH}${query}`, { key });
   expect(status).toBe(200);
   return { names: body.results.map(({ name }) => name), total: body.total, next: body.paging?.next };
 }
 
-/** A cursor that says what the test wants it to say. */
+/** A cursor with the given content. */
 function forged(...content: unknown[]): string {
   return Buffer.from(JSON.stringify(content)).toString('base64url');
 }
 
 describe('the REST list', () => {
-  test('an empty organization has an empty list, and no next page', async () => {
+  test('an organization without definitions has an empty list without a next page', async () => {
     const { key } = await gateway.createKey();
-    expect((await gateway.rest('GET', E, { key })).body).toEqual({ results: [], total: 0 });
+    expect((await gateway.rest('GET', DEFINITIONS_PATH, { key })).body).toEqual({ results: [], total: 0 });
   });
 
-  test('pages stay in step while rows come and go between them, in both orders', async () => {
+  test('pages neither skip nor repeat a row while rows are added and deleted, in both orders', async () => {
     const { key } = await gateway.createKey();
     const api = restApi(gateway, key);
     await create(api, 'b', 'd', 'f', 'h', 'j');
     const first = await list(key, '?limit=2');
     expect([first.names, first.total]).toEqual([['b', 'd'], 5]);
-    // Before the cursor, the cursor's own row, and behind it.
+    // Adds a row before the cursor and one after it; deletes the cursor's row and a later one.
     await create(api, 'a', 'e');
     for (const name of ['d', 'h']) done(await api.delete(name));
     const second = await list(key, `?limit=2&after=${first.next?.after}`);
@@ -63,7 +63,7 @@ describe('the REST list', () => {
     expect([rest.names, rest.next]).toEqual([['e', 'c', 'b', 'a'], undefined]);
   });
 
-  test('a list that ends with its page has no next page', async () => {
+  test('a page that ends with the last row has no next page', async () => {
     const { key } = await gateway.createKey();
     await create(restApi(gateway, key), 'a', 'b');
     expect((await list(key, '?limit=2')).next).toBeUndefined();
@@ -92,17 +92,20 @@ describe('the REST list', () => {
     expect([third.body.results.map(({ name }) => name), third.body.paging]).toEqual([['x_1'], undefined]);
   });
 
-  test('properties only when asked for', async () => {
+  test('properties are listed only with includeProperties=true', async () => {
     const { key } = await gateway.createKey();
     done(await restApi(gateway, key).create({ label: 'A', propertyDefinitions: [{ label: 'P', type: 'bool' }] }));
     const counts = [];
     for (const query of ['', '?includeProperties=false', '?includeProperties=true']) {
-      counts.push((await gateway.rest<ListBody>('GET', `${E}${query}`, { key })).body.results[0]?.properties.length);
+      counts.push(
+        (await gateway.rest<ListBody>('GET', `${DEFINITIONS_PATH}${query}`, { key })).body.results[0]?.properties
+          .length,
+      );
     }
     expect(counts).toEqual([0, 0, 33]);
   });
 
-  test('100 a page by default, 500 at most', async () => {
+  test('a page has 100 definitions by default, and at most 500', async () => {
     const { key } = await gateway.createKey();
     const api = restApi(gateway, key);
     for (let index = 0; index < 101; index += 1) done(await api.create({ label: 'Many', ...BARE }));
@@ -110,7 +113,7 @@ describe('the REST list', () => {
     expect((await list(key, '?limit=500')).names).toHaveLength(101);
   });
 
-  test('400: bounds, malformed and foreign cursors, parameters that are unknown or given twice', async () => {
+  test('400: values out of bounds, malformed cursors and cursors of other lists, unknown and repeated parameters', async () => {
     const { key } = await gateway.createKey();
     await create(restApi(gateway, key), 'a', 'b');
     const real = (await list(key, '?limit=1')).next?.after ?? '';
@@ -150,7 +153,7 @@ describe('the REST list', () => {
     ];
     const answers = [];
     for (const query of queries) {
-      const { status, body } = await gateway.rest<{ message: string }>('GET', `${E}?${query}`, { key });
+      const { status, body } = await gateway.rest<{ message: string }>('GET', `${DEFINITIONS_PATH}?${query}`, { key });
       answers.push(`${status} ${body.message}`);
     }
     expect(answers).toMatchInlineSnapshot(`
@@ -185,18 +188,18 @@ describe('the REST list', () => {
   });
 });
 
-interface Walked {
+interface FoundPage {
   nodes: { name: string }[];
   edges: { cursor: string }[];
   totalCount: number;
   pageInfo: { hasNextPage: boolean; hasPreviousPage: boolean; startCursor: string | null; endCursor: string | null };
 }
 
-async function page(key: string, variables: object): Promise<Walked> {
+async function page(key: string, variables: object): Promise<FoundPage> {
   const query = `query Page($first: Int, $after: String, $last: Int, $before: String, $filter: EventDefinitionFilter, $orderBy: EventDefinitionOrder) {
     viewer { organization { eventDefinitions(first: $first, after: $after, last: $last, before: $before, filter: $filter, orderBy: $orderBy) {
       nodes { name } edges { cursor } totalCount pageInfo { hasNextPage hasPreviousPage startCursor endCursor } } } } }`;
-  const { data, errors } = await gateway.graphql<{ viewer: { organization: { eventDefinitions: Walked } } }>(
+  const { data, errors } = await gateway.graphql<{ viewer: { organization: { eventDefinitions: FoundPage } } }>(
     key,
     query,
     { ...variables },
@@ -206,7 +209,7 @@ async function page(key: string, variables: object): Promise<Walked> {
 }
 
 describe('the GraphQL connection', () => {
-  test('walking it forward or backward, with any page size and in any order, gives every row exactly once, in order', async () => {
+  test('paging forward or backward, with any page size and order, returns every row exactly once and in order', async () => {
     const { key } = await gateway.createKey();
     const api = restApi(gateway, key);
     const start = Date.parse('2026-01-01T00:00:00.000Z');
@@ -222,14 +225,14 @@ describe('the GraphQL connection', () => {
       CREATED_AT: made.toSorted((a, b) => (`${a.createdAt}${a.id}` < `${b.createdAt}${b.id}` ? -1 : 1)),
       UPDATED_AT: made.toSorted((a, b) => (`${a.updatedAt}${a.id}` < `${b.updatedAt}${b.id}` ? -1 : 1)),
     };
-    const walk = fc.record({
+    const walks = fc.record({
       size: fc.integer({ min: 1, max: 20 }),
       backward: fc.boolean(),
       field: fc.constantFrom('NAME' as const, 'CREATED_AT' as const, 'UPDATED_AT' as const),
       direction: fc.constantFrom('ASC' as const, 'DESC' as const),
     });
     await fc.assert(
-      fc.asyncProperty(walk, async ({ size, backward, field, direction }) => {
+      fc.asyncProperty(walks, async ({ size, backward, field, direction }) => {
         const names = sorted[field].map(({ name }) => name);
         const expected = direction === 'ASC' ? names : names.toReversed();
         expect(await walkAll(key, size, backward, { field, direction })).toEqual(expected);
@@ -242,7 +245,7 @@ describe('the GraphQL connection', () => {
     const names: string[] = [];
     let cursor: string | null = null;
     for (;;) {
-      const found: Walked = await page(key, {
+      const found: FoundPage = await page(key, {
         orderBy,
         ...(backward ? { last: size, before: cursor } : { first: size, after: cursor }),
       });
@@ -259,7 +262,7 @@ describe('the GraphQL connection', () => {
     }
   }
 
-  test('searched, filtered and ordered; totalCount counts what fits', async () => {
+  test('can be searched, filtered and ordered; totalCount counts the matching definitions', async () => {
     const { key } = await gateway.createKey();
     const api = restApi(gateway, key);
     const customMatchingId = {
@@ -312,7 +315,7 @@ describe('the GraphQL connection', () => {
     ]);
   });
 
-  test('50 a page by default, 1 to 100, one direction at a time, cursors of this list and order alone', async () => {
+  test('a page has 50 definitions by default and at most 100; first with last, and cursors of another list or order, are refused', async () => {
     const { key } = await gateway.createKey();
     const [rest] = apisOf(gateway, key);
     for (let index = 0; index < 51; index += 1) done(await rest.create({ label: 'Many', ...BARE }));

@@ -13,8 +13,8 @@ import {
 const kinds = ['event', 'property'] as const;
 const kind = fc.constantFrom(...kinds);
 
-// Code units rather than code points, so that lone surrogates, controls and astral characters all occur;
-// the narrower ranges make names, cuts and folds frequent.
+// Code units, so that lone surrogates, control characters and astral characters occur. The smaller ranges and the constants
+// make labels frequent that give a name, are too long, or need Unicode normalization.
 const label = fc
   .array(
     fc.oneof(
@@ -84,7 +84,7 @@ describe('nameFromLabel', () => {
   });
 
   test.each(['', ' ', '_', '!?', 'Заказ', '注文', '٣', '👍', '\ud83d', '\u0301', '\u0000'])(
-    '%j leaves nothing to name by',
+    '%j gives no name',
     (text) => {
       expect(kinds.map((of) => nameFromLabel(text, of))).toEqual([undefined, undefined]);
     },
@@ -97,7 +97,7 @@ describe('nameFromLabel', () => {
     expect(nameFromLabel(`${'7'.repeat(47)} y`, 'property')).toBe(`p_${'7'.repeat(47)}`);
   });
 
-  test('any label leaves nothing or gives a valid name, the same each time, that names itself', () => {
+  test('any label gives no name or a valid one; the same label gives the same name, and a name used as label gives itself', () => {
     fc.assert(
       fc.property(label, kind, (text, of) => {
         const name = nameFromLabel(text, of);
@@ -111,7 +111,7 @@ describe('nameFromLabel', () => {
     );
   });
 
-  test('composed and decomposed spellings of a label give the same name', () => {
+  test('the composed and decomposed Unicode forms of a label give the same name', () => {
     fc.assert(
       fc.property(label, kind, (text, of) => {
         expect(nameFromLabel(text.normalize('NFD'), of)).toBe(nameFromLabel(text.normalize('NFC'), of));
@@ -120,7 +120,7 @@ describe('nameFromLabel', () => {
     );
   });
 
-  test('an ASCII label gives its words in lower case, joined by one separator', () => {
+  test('an ASCII label gives its words in lower case, joined by underscores', () => {
     const words = fc.array(fc.stringMatching(/^[A-Za-z][A-Za-z0-9]{0,5}$/), { minLength: 1, maxLength: 7 });
     const separator = fc.stringMatching(/^[ -/:-@[-`{-~]{1,3}$/);
     fc.assert(
@@ -131,20 +131,20 @@ describe('nameFromLabel', () => {
   });
 });
 
-test('a label that leaves nothing to name by, and should have been refused before, is an error', () => {
+test('baseNameFor throws for a label that gives no name, because validation should have refused it', () => {
   expect(baseNameFor('2nd visit', 'event')).toBe('e_2nd_visit');
   expect(() => baseNameFor('!?', 'event')).toThrow(new Error('the schema accepted a label that gives no name'));
 });
 
 describe('firstFreeName', () => {
-  test('a free base is kept, a taken one gets the first free number', () => {
+  test('an available name is kept, and one that is taken gets the first available number', () => {
     expect(firstFreeName('order', new Set())).toBe('order');
     expect(firstFreeName('order', new Set(['order']))).toBe('order_2');
     expect(firstFreeName('order', new Set(['order', 'order_2', 'order_4']))).toBe('order_3');
     expect(firstFreeName('order', new Set(['order_2']))).toBe('order');
   });
 
-  test('a long base makes room for its number, without a doubled separator', () => {
+  test('a long name is cut to make room for the number, without a double underscore', () => {
     const long = 'x'.repeat(50);
     expect(firstFreeName(long, new Set([long]))).toBe(`${'x'.repeat(48)}_2`);
     const separatorAtTheCut = `${'x'.repeat(47)}_yy`;
@@ -166,7 +166,7 @@ describe('firstFreeName', () => {
     );
   });
 
-  test('no number brings a generated property name under the reserved prefix', () => {
+  test('a generated property name with a number never starts with the reserved prefix', () => {
     fc.assert(
       fc.property(label, (text) => {
         const base = nameFromLabel(text, 'property');

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { E, graphqlApi, done } from '../../support/fixtures/event-definitions.ts';
+import { DEFINITIONS_PATH, graphqlApi, done } from '../../support/fixtures/event-definitions.ts';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
 
-/** What clients of the version before rely on. */
+/** What clients of the previous version of the API rely on. */
 
 let gateway: TestGateway;
 beforeAll(async () => {
@@ -12,12 +12,12 @@ beforeAll(async () => {
 afterAll(() => gateway.close());
 
 type Json = Record<string, unknown>;
-const OLDER = '/events/v3/event-definitions';
+const OLDER_PATH = '/events/v3/event-definitions';
 
 async function keyWithEvent(event: Json = {}): Promise<string> {
   const { key } = await gateway.createKey();
   const body = { label: 'Event', includeDefaultProperties: false, ...event };
-  expect((await gateway.rest('POST', E, { key, body })).status).toBe(201);
+  expect((await gateway.rest('POST', DEFINITIONS_PATH, { key, body })).status).toBe(201);
   return key;
 }
 
@@ -26,33 +26,33 @@ async function call(method: string, path: string, key: string, body?: Json) {
   return [answer.status, answer.text === '' ? '' : answer.body] as const;
 }
 
-test('every path of the definitions answers under /events/v3, too, as the same operation', async () => {
+test('every path of event definitions also works under /events/v3', async () => {
   const { key } = await gateway.createKey();
-  const [status, created] = await call('POST', OLDER, key, { label: 'Event', includeDefaultProperties: false });
+  const [status, created] = await call('POST', OLDER_PATH, key, { label: 'Event', includeDefaultProperties: false });
   expect([status, created]).toEqual([201, expect.objectContaining({ name: 'event' })]);
-  expect(await call('GET', `${OLDER}/event`, key)).toEqual(await call('GET', `${E}/event`, key));
-  expect(await call('GET', OLDER, key)).toEqual(await call('GET', E, key));
+  expect(await call('GET', `${OLDER_PATH}/event`, key)).toEqual(await call('GET', `${DEFINITIONS_PATH}/event`, key));
+  expect(await call('GET', OLDER_PATH, key)).toEqual(await call('GET', DEFINITIONS_PATH, key));
   const statuses = [
-    await call('PATCH', `${OLDER}/event`, key, { label: 'Changed' }),
-    await call('POST', `${OLDER}/event/property`, key, { label: 'Size', type: 'number' }),
-    await call('PATCH', `${OLDER}/event/property`, key, { name: 'size', label: 'A' }),
-    await call('PATCH', `${OLDER}/event/property/size`, key, { label: 'B' }),
-    await call('DELETE', `${OLDER}/event/property/size`, key),
-    await call('DELETE', `${OLDER}/event`, key),
-    await call('GET', `${OLDER}/event`, key),
-    await call('PUT', OLDER, key),
+    await call('PATCH', `${OLDER_PATH}/event`, key, { label: 'Changed' }),
+    await call('POST', `${OLDER_PATH}/event/property`, key, { label: 'Size', type: 'number' }),
+    await call('PATCH', `${OLDER_PATH}/event/property`, key, { name: 'size', label: 'A' }),
+    await call('PATCH', `${OLDER_PATH}/event/property/size`, key, { label: 'B' }),
+    await call('DELETE', `${OLDER_PATH}/event/property/size`, key),
+    await call('DELETE', `${OLDER_PATH}/event`, key),
+    await call('GET', `${OLDER_PATH}/event`, key),
+    await call('PUT', OLDER_PATH, key),
   ].map(([answered]) => answered);
   expect(statuses).toEqual([200, 201, 200, 200, 204, 204, 404, 405]);
-  const refused = await gateway.rest<Json>('GET', `${OLDER}/event`, { key });
+  const refused = await gateway.rest<Json>('GET', `${OLDER_PATH}/event`, { key });
   expect(refused.body).toMatchObject({ status: 'error', category: 'OBJECT_NOT_FOUND' });
 });
 
-test('the link to the next page is an absolute address under PUBLIC_URL, with the search in it', async () => {
+test('the link to the next page is an absolute URL under PUBLIC_URL, and repeats the search parameters', async () => {
   const key = await keyWithEvent();
-  for (const label of ['Event B', 'Event C']) await call('POST', E, key, { label });
+  for (const label of ['Event B', 'Event C']) await call('POST', DEFINITIONS_PATH, key, { label });
   const query = 'searchString=event&limit=1&sortOrder=DESC&includeProperties=true';
   const names: unknown[] = [];
-  let next: string | undefined = `${E}?${query}`;
+  let next: string | undefined = `${DEFINITIONS_PATH}?${query}`;
   while (next !== undefined) {
     const [, page] = (await call('GET', next, key)) as readonly [
       number,
@@ -60,7 +60,9 @@ test('the link to the next page is an absolute address under PUBLIC_URL, with th
     ];
     names.push(...page.results.map(({ name, properties }) => [name, (properties as unknown[]).length > 0]));
     const link = page.paging?.next.link;
-    expect(link ?? `https://api.example.com/base${E}?${query}`).toContain(`https://api.example.com/base${E}?`);
+    expect(link ?? `https://api.example.com/base${DEFINITIONS_PATH}?${query}`).toContain(
+      `https://api.example.com/base${DEFINITIONS_PATH}?`,
+    );
     next = link?.replace('https://api.example.com/base', '');
   }
   expect(names).toEqual([
@@ -70,9 +72,9 @@ test('the link to the next page is an absolute address under PUBLIC_URL, with th
   ]);
 });
 
-test('a property is named in the path, in the body, or in both when they agree', async () => {
+test('a property can be named in the path, in the body, or in both if they are equal', async () => {
   const key = await keyWithEvent({ propertyDefinitions: [{ label: 'Size', type: 'number' }] });
-  const path = `${E}/event/property`;
+  const path = `${DEFINITIONS_PATH}/event/property`;
   expect(await call('PATCH', path, key, { name: 'size', label: 'A' })).toEqual([
     200,
     expect.objectContaining({ label: 'A' }),
@@ -93,9 +95,13 @@ test('an option keeps displayOrder, hidden and description, on both APIs', async
     { label: 'B', value: 'b' },
   ];
   const answered = [options[0], { label: 'B', value: 'b', displayOrder: 1, hidden: false, description: null }];
-  const [, added] = await call('POST', `${E}/event/property`, key, { label: 'Kind', type: 'enumeration', options });
+  const [, added] = await call('POST', `${DEFINITIONS_PATH}/event/property`, key, {
+    label: 'Kind',
+    type: 'enumeration',
+    options,
+  });
   expect(added).toMatchObject({ options: answered });
-  const [status, changed] = await call('PATCH', `${E}/event/property/kind`, key, { options: answered });
+  const [status, changed] = await call('PATCH', `${DEFINITIONS_PATH}/event/property/kind`, key, { options: answered });
   expect([status, changed]).toMatchObject([200, { options: answered }]);
   const query =
     '{ eventDefinition(name: "event") { properties { options { label value displayOrder hidden description } } } }';
@@ -103,45 +109,54 @@ test('an option keeps displayOrder, hidden and description, on both APIs', async
   expect(data?.eventDefinition).toEqual({ properties: [{ options: answered }] });
 });
 
-test('an empty list of options is the same as none on every type but enumeration', async () => {
+test('an empty list of options is the same as none for every type except enumeration', async () => {
   const key = await keyWithEvent();
-  const add = (type: string) => call('POST', `${E}/event/property`, key, { label: type, type, options: [] });
+  const add = (type: string) =>
+    call('POST', `${DEFINITIONS_PATH}/event/property`, key, { label: type, type, options: [] });
   for (const type of ['bool', 'date', 'datetime', 'number', 'string']) {
     expect(await add(type)).toEqual([201, expect.objectContaining({ options: [] })]);
-    expect(await call('PATCH', `${E}/event/property/${type}`, key, { options: [] })).toMatchObject([200, {}]);
+    expect(await call('PATCH', `${DEFINITIONS_PATH}/event/property/${type}`, key, { options: [] })).toMatchObject([
+      200,
+      {},
+    ]);
   }
   expect(await add('enumeration')).toMatchObject([400, { message: 'options: must have at least 1 items' }]);
 });
 
-test('hs_ names mean default properties: they match, and can be neither taken, changed nor generated', async () => {
+test('an hs_ name of a default property is accepted for matching, and can be neither created, changed nor generated', async () => {
   const { key } = await gateway.createKey();
   const rule = (eventPropertyName: string) => ({
     primaryObjectRule: { targetObjectPropertyName: 'id', eventPropertyName },
   });
   const event = { label: 'Event', propertyDefinitions: [{ label: 'HS City', type: 'string' }] };
-  const [, created] = await call('POST', E, key, { ...event, customMatchingId: rule('hs_page_id') });
+  const [, created] = await call('POST', DEFINITIONS_PATH, key, { ...event, customMatchingId: rule('hs_page_id') });
   expect(created).toMatchObject({ customMatchingId: rule('svc_page_id') });
   const custom = (created as { properties: Json[] }).properties.filter(({ isDefault }) => isDefault === false);
   expect(custom.map(({ name }) => name)).toEqual(['p_hs_city']);
-  expect(await call('POST', `${E}/event/property`, key, { label: 'X', name: 'hs_city', type: 'string' })).toMatchObject(
-    [400, { message: 'name: must not be hs_city, which is another name of the default property svc_city' }],
-  );
-  expect(await call('PATCH', `${E}/event/property/hs_city`, key, { label: 'X' })).toMatchObject([
+  expect(
+    await call('POST', `${DEFINITIONS_PATH}/event/property`, key, { label: 'X', name: 'hs_city', type: 'string' }),
+  ).toMatchObject([
+    400,
+    { message: 'name: must not be hs_city, which is another name of the default property svc_city' },
+  ]);
+  expect(await call('PATCH', `${DEFINITIONS_PATH}/event/property/hs_city`, key, { label: 'X' })).toMatchObject([
     400,
     { message: 'name: svc_city is a default property, which cannot be changed' },
   ]);
-  expect((await call('POST', `${E}/event/property`, key, { label: 'X', name: 'hs_own', type: 'string' }))[0]).toBe(201);
+  expect(
+    (await call('POST', `${DEFINITIONS_PATH}/event/property`, key, { label: 'X', name: 'hs_own', type: 'string' }))[0],
+  ).toBe(201);
 });
 
-test('409: a change of what was changed since it was read', async () => {
+test('409: an update with an outdated expectedUpdatedAt', async () => {
   const key = await keyWithEvent({ propertyDefinitions: [{ label: 'Size', type: 'number' }] });
-  const [, definition] = (await call('GET', `${E}/event`, key)) as readonly [
+  const [, definition] = (await call('GET', `${DEFINITIONS_PATH}/event`, key)) as readonly [
     number,
     { updatedAt: string; properties: Json[] },
   ];
   const expectedUpdatedAt = definition.updatedAt;
   const change = (path: string, label: string, expected: unknown) =>
-    call('PATCH', `${E}/event${path}`, key, { label, expectedUpdatedAt: expected });
+    call('PATCH', `${DEFINITIONS_PATH}/event${path}`, key, { label, expectedUpdatedAt: expected });
   for (const [path, expected] of [
     ['', expectedUpdatedAt],
     ['/property/size', definition.properties[0]?.['updatedAt']],
@@ -190,7 +205,7 @@ const definition = fc.record({
   propertyDefinitions: fc.array(property, { maxLength: 4 }),
 });
 
-test('what GET answers can be sent back as it is, without what is documented as read-only', async () => {
+test('a document that GET returns can be sent back without its read-only fields', async () => {
   const readOnly = await readOnlyFields();
   expect(readOnly('EventProperty')).toContain('fieldType');
   const writable = (schema: string, document: Json): Json =>
@@ -198,16 +213,16 @@ test('what GET answers can be sent back as it is, without what is documented as 
   const without = (document: Json, ...names: string[]): Json =>
     Object.fromEntries(Object.entries(document).filter(([name]) => !names.includes(name)));
   const times = ['createdAt', 'updatedAt'];
-  const apart = (document: Json): Json => ({
+  const withoutIdentity = (document: Json): Json => ({
     ...without(document, 'id', 'fullyQualifiedName', 'objectTypeId', ...times),
     properties: (document['properties'] as Json[]).map((one) => without(one, ...times)),
   });
   await fc.assert(
     fc.asyncProperty(definition, async (given) => {
       const [{ key }, copier] = [await gateway.createKey(), await gateway.createKey()];
-      const [status, created] = (await call('POST', E, key, given)) as readonly [number, Json];
+      const [status, created] = (await call('POST', DEFINITIONS_PATH, key, given)) as readonly [number, Json];
       expect([status, created]).toEqual([201, expect.anything()]);
-      const path = `${E}/${String(created['name'])}`;
+      const path = `${DEFINITIONS_PATH}/${String(created['name'])}`;
       const [, read] = (await call('GET', path, key)) as readonly [number, { properties: Json[] } & Json];
       const custom = read.properties.filter(({ isDefault }) => isDefault === false);
 
@@ -217,12 +232,12 @@ test('what GET answers can be sent back as it is, without what is documented as 
         const changes = without(writable('EventProperty', one), 'type');
         expect(await call('PATCH', `${path}/property`, key, changes)).toMatchObject([200, { options: one['options'] }]);
       }
-      expect(apart((await call('GET', path, key))[1] as Json)).toEqual(apart(read));
+      expect(withoutIdentity((await call('GET', path, key))[1] as Json)).toEqual(withoutIdentity(read));
 
       const propertyDefinitions = custom.map((one) => writable('EventProperty', one));
       const body = { ...writable('EventDefinition', read), propertyDefinitions };
-      const [copied, copy] = await call('POST', E, copier.key, body);
-      expect([copied, copied === 201 ? apart(copy as Json) : copy]).toEqual([201, apart(read)]);
+      const [copied, copy] = await call('POST', DEFINITIONS_PATH, copier.key, body);
+      expect([copied, copied === 201 ? withoutIdentity(copy as Json) : copy]).toEqual([201, withoutIdentity(read)]);
     }),
     { numRuns: 15 },
   );

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { PRODUCT_FAMILIES, SUBSCRIPTION_LEVELS } from '../../../src/core/config.ts';
 import { SCOPES } from '../../../src/core/operation.ts';
-import { type Api, E, done, apisOf, refused } from '../../support/fixtures/event-definitions.ts';
+import { type Api, DEFINITIONS_PATH, done, apisOf, refused } from '../../support/fixtures/event-definitions.ts';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
 
 let gateway: TestGateway;
@@ -12,14 +12,14 @@ afterAll(() => gateway.close());
 
 const BARE = { includeDefaultProperties: false };
 
-/** A new organization, seen through both APIs. */
+/** A new organization, with a client for each of the two APIs. */
 async function workspace(options?: Parameters<TestGateway['createKey']>[0]) {
   const issued = await gateway.createKey(options);
   const [api, other] = apisOf(gateway, issued.key);
   return { ...issued, api, other };
 }
 
-/** The same on both APIs of one organization: what was refused, and in which words. */
+/** Runs an operation on both APIs, and returns their refusal, which must be equal. */
 async function refusedByBoth(
   run: (api: Api) => Promise<Parameters<typeof refused>[0]>,
   options?: Parameters<TestGateway['createKey']>[0],
@@ -30,7 +30,7 @@ async function refusedByBoth(
   return first;
 }
 
-describe('who may not, in the same words on both APIs', () => {
+describe('a caller without permission gets the same refusal on both APIs', () => {
   test('403: a key without the scope', async () => {
     const scopes = SCOPES.filter((scope) => scope !== 'behavioral_events.event_definitions.read_write');
     const message = 'the API key lacks the scope behavioral_events.event_definitions.read_write';
@@ -43,7 +43,7 @@ describe('who may not, in the same words on both APIs', () => {
       });
   });
 
-  test('403 below professional in every family; professional or higher in any one is enough', async () => {
+  test('403 without a subscription at professional level or higher in at least one product family', async () => {
     const { api, other, organizationId } = await workspace();
     const subscribe = (subscriptions: object) =>
       gateway.dependencies.sql.query('update organization set subscriptions = $1 where id = $2', [
@@ -72,8 +72,8 @@ describe('who may not, in the same words on both APIs', () => {
     }
   });
 
-  test('400: no organization to act in', async () => {
-    const { api, other } = await workUnbound();
+  test('400: an unbound key of a user in several organizations, without a header', async () => {
+    const { api, other } = await workspaceWithUnboundKey();
     const message = 'missing required organization information';
     const expected = { status: 400, message, faults: [{ message, code: 'REQUIRED', in: '' }] };
     for (const either of [api, other]) {
@@ -83,7 +83,7 @@ describe('who may not, in the same words on both APIs', () => {
   });
 });
 
-test('a definition of another organization looks like a missing one, byte for byte, and stays as it is', async () => {
+test('a definition of another organization gets the same answers as a missing one, and is not changed', async () => {
   const mine = await workspace();
   const theirs = await workspace();
   const foreign = done(
@@ -108,8 +108,8 @@ test('a definition of another organization looks like a missing one, byte for by
     for (const [method, rest, body] of attempts) {
       const options = { key: mine.key, body, headers: { 'X-Request-Id': 'same' } };
       const answers = [
-        await gateway.rest(method, `${E}/${foreignName}${rest}`, options),
-        await gateway.rest(method, `${E}/${missingName}${rest}`, options),
+        await gateway.rest(method, `${DEFINITIONS_PATH}/${foreignName}${rest}`, options),
+        await gateway.rest(method, `${DEFINITIONS_PATH}/${missingName}${rest}`, options),
       ];
       const [seen, expected] = answers.map(({ status, text, headers }) => ({ status, text, headers: [...headers] }));
       expect(seen).toEqual(expected);
@@ -145,13 +145,13 @@ const EVERY_READ: readonly ((api: Api) => Promise<Parameters<typeof refused>[0]>
   (api) => api.search({}),
 ];
 
-/** A query's error stands at the top of a GraphQL answer, where it has no list of faults. */
+/** Removes the list of faults, which the top-level error of a GraphQL query does not have. */
 function withoutFaults(outcome: Parameters<typeof refused>[0]): Parameters<typeof refused>[0] {
   return 'refused' in outcome ? { refused: { ...outcome.refused, faults: [] } } : outcome;
 }
 
-/** A key that is bound to no organization, of a user who has two. */
-async function workUnbound() {
+/** An unbound key of a user in two organizations. */
+async function workspaceWithUnboundKey() {
   const first = await workspace();
   const second = await gateway.createKey({ email: first.email });
   await gateway.dependencies.sql.query('update api_key set organization_id = null where id = $1', [first.keyId]);

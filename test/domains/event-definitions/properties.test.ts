@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import {
   A_AND_B,
   type Api,
-  E,
+  DEFINITIONS_PATH,
   done,
   many,
   refused,
@@ -31,10 +31,10 @@ const missingProperty = {
   faults: [{ message: 'event property not found', code: 'NOT_FOUND', in: '' }],
 };
 
-test('the documents of REST are whole', async () => {
+test('REST returns the complete document of a property from every operation', async () => {
   const { key } = await workspace('REST');
   const body = { label: 'Paid by', type: 'enumeration', description: 'Means.', options: A_AND_B };
-  const added = await gateway.rest('POST', `${E}/event/property`, { key, body });
+  const added = await gateway.rest('POST', `${DEFINITIONS_PATH}/event/property`, { key, body });
   expect({ status: added.status, body: settled(added.body) }).toMatchInlineSnapshot(`
     {
       "body": {
@@ -71,24 +71,27 @@ test('the documents of REST are whole', async () => {
   `);
   const document = added.body as object;
   const changed = { ...document, label: 'How', description: null, updatedAt: expect.any(String) };
-  const byBody = await gateway.rest('PATCH', `${E}/event/property`, {
+  const byBody = await gateway.rest('PATCH', `${DEFINITIONS_PATH}/event/property`, {
     key,
     body: { name: 'paid_by', label: 'How', description: null },
   });
   expect({ status: byBody.status, body: byBody.body }).toEqual({ status: 200, body: changed });
-  const byPath = await gateway.rest('PATCH', `${E}/event/property/paid_by`, { key, body: { label: 'Which way' } });
+  const byPath = await gateway.rest('PATCH', `${DEFINITIONS_PATH}/event/property/paid_by`, {
+    key,
+    body: { label: 'Which way' },
+  });
   expect({ status: byPath.status, body: byPath.body }).toEqual({
     status: 200,
     body: { ...changed, label: 'Which way' },
   });
-  const read = await gateway.rest<{ properties: object[] }>('GET', `${E}/event`, { key });
+  const read = await gateway.rest<{ properties: object[] }>('GET', `${DEFINITIONS_PATH}/event`, { key });
   expect(read.body.properties).toEqual([byPath.body]);
-  const deleted = await gateway.rest('DELETE', `${E}/event/property/paid_by`, { key });
+  const deleted = await gateway.rest('DELETE', `${DEFINITIONS_PATH}/event/property/paid_by`, { key });
   expect({ status: deleted.status, text: deleted.text }).toEqual({ status: 204, text: '' });
 });
 
 describe.each(['REST', 'GraphQL'] as const)('through %s', (which) => {
-  test('each type is stored as its field type', async () => {
+  test('each property type is returned with its field type', async () => {
     const { api, other } = await workspace(which);
     for (const type of ['bool', 'date', 'datetime', 'enumeration', 'number', 'string']) {
       const options = type === 'enumeration' ? { options: A_AND_B } : {};
@@ -108,7 +111,7 @@ describe.each(['REST', 'GraphQL'] as const)('through %s', (which) => {
     ]);
   });
 
-  test('a change of label, description and options: absent stays, null clears the description', async () => {
+  test('an update changes label, description and options; absent fields stay unchanged, and null clears the description', async () => {
     const { api, other } = await workspace(which);
     gateway.setClock(new Date('2026-01-01T00:00:00.250Z'));
     const added = done(
@@ -152,7 +155,7 @@ describe.each(['REST', 'GraphQL'] as const)('through %s', (which) => {
     expect(done(await other.read('event')).properties).toEqual([changed]);
   });
 
-  test('a deleted property is gone, its name may be used again, and the order stays that of creation', async () => {
+  test('a deleted property is 404, its name can be used again, and the order remains that of creation', async () => {
     const { api, other } = await workspace(which, { propertyDefinitions: [...many(3)] });
     done(await api.deleteProperty('event', 'p1'));
     expect(refused(await api.deleteProperty('event', 'p1'))).toEqual(missingProperty);
@@ -164,7 +167,7 @@ describe.each(['REST', 'GraphQL'] as const)('through %s', (which) => {
     expect(done(await api.read('event')).properties).toEqual([]);
   });
 
-  test('generated names: lettered, never reserved, numbered when taken; given names first', async () => {
+  test('a generated name starts with a letter, never with the reserved prefix, and is numbered if it is taken; given names take precedence', async () => {
     const { api } = await workspace(which, {
       propertyDefinitions: [
         { label: 'Size', type: 'string' },
@@ -185,7 +188,7 @@ describe.each(['REST', 'GraphQL'] as const)('through %s', (which) => {
     );
   });
 
-  test('50 custom properties and not one more; default ones do not count; a deleted one makes room', async () => {
+  test('a definition has at most 50 custom properties; default properties and deleted ones do not count', async () => {
     const { api, other } = await workspace(which, { includeDefaultProperties: true, propertyDefinitions: many(50) });
     const message = 'an event definition has at most 50 custom properties; delete one first';
     const full = { status: 400, message, faults: [{ message, code: 'TOO_MANY', in: '' }] };
@@ -196,7 +199,7 @@ describe.each(['REST', 'GraphQL'] as const)('through %s', (which) => {
     expect(done(await api.read('event')).properties.filter(({ isDefault }) => !isDefault)).toHaveLength(50);
   });
 
-  test('default properties cannot be changed or deleted, nor their names taken; without them there are none', async () => {
+  test('default properties can be neither changed nor deleted, and their names cannot be used; a definition without them answers 404', async () => {
     const { api, other } = await workspace(which, { includeDefaultProperties: true });
     const refusal = (what: string) => ({
       status: 400,
@@ -220,7 +223,7 @@ describe.each(['REST', 'GraphQL'] as const)('through %s', (which) => {
     expect(refused(await other.deleteProperty('bare', 'svc_browser'))).toEqual(missingProperty);
   });
 
-  test('409: the property of a custom matching cannot be deleted while it is in use', async () => {
+  test('409: a property cannot be deleted while the custom matching uses it', async () => {
     const { api, other } = await workspace(which, {
       propertyDefinitions: [
         { label: 'Key', type: 'string' },
@@ -235,7 +238,7 @@ describe.each(['REST', 'GraphQL'] as const)('through %s', (which) => {
     expect(done(await api.updateProperty('event', 'key', { label: 'Changed' })).label).toBe('Changed');
   });
 
-  test('404: a missing event or property, whatever its name is made of', async () => {
+  test('404: a missing event or property, whatever its name contains', async () => {
     const { api } = await workspace(which);
     const missingEvent = {
       status: 404,

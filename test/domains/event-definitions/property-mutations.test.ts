@@ -24,7 +24,7 @@ describe('replaceEventPropertyType', () => {
     return data?.replaceEventPropertyType;
   };
 
-  test('gives a property another type in its place, and has the effect of deleting and creating it again over REST', async () => {
+  test('changes the type of a property, which keeps its position', async () => {
     const { key, other } = await workspace('GraphQL', {
       propertyDefinitions: [
         { label: 'First', type: 'string', description: 'Text' },
@@ -61,7 +61,7 @@ describe('replaceEventPropertyType', () => {
     expect(done(await other.addProperty('event', { name: 'first', label: 'One', type: 'date' })).type).toBe('date');
   });
 
-  test('works on a full definition, and refuses what cannot be', async () => {
+  test('works on a definition with 50 properties, and refuses impossible changes', async () => {
     const { key } = await workspace('GraphQL', {
       includeDefaultProperties: true,
       propertyDefinitions: [{ label: 'Key', type: 'string' }, ...many(49)],
@@ -127,16 +127,16 @@ describe('replaceEventPropertyType', () => {
   });
 });
 
-test('a mutation answers with the definition as it then is', async () => {
+test('the payload of a property mutation contains the changed definition', async () => {
   const { key } = await workspace('REST');
   const run = async (mutation: string) => (await gateway.graphql(key, `mutation { ${mutation} }`)).data;
-  const after = '{ eventDefinition { properties { name label } } }';
+  const definitionSelection = '{ eventDefinition { properties { name label } } }';
   expect([
     await run(
-      `addEventProperty(input: { eventName: "event", label: "One", type: BOOL }) { ... on AddEventPropertyPayload ${after} }`,
+      `addEventProperty(input: { eventName: "event", label: "One", type: BOOL }) { ... on AddEventPropertyPayload ${definitionSelection} }`,
     ),
     await run(
-      `updateEventProperty(input: { eventName: "event", name: "one", label: "Uno" }) { ... on UpdateEventPropertyPayload ${after} }`,
+      `updateEventProperty(input: { eventName: "event", name: "one", label: "Uno" }) { ... on UpdateEventPropertyPayload ${definitionSelection} }`,
     ),
     await run(
       `deleteEventProperty(input: { eventName: "event", name: "one" }) { ... on DeleteEventPropertyPayload { deletedName eventDefinition { properties { name } } } }`,

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import {
   A_AND_B,
   type Api,
-  E,
+  DEFINITIONS_PATH,
   done,
   graphqlApi,
   refused,
@@ -19,7 +19,7 @@ afterAll(() => gateway.close());
 
 const workspace = (which: Api['api'], event?: object) => workspaceWithEvent(gateway, which, event);
 
-test('400: what is refused of a property, in the same words on both APIs', async () => {
+test('400: invalid properties are refused with the same messages on both APIs', async () => {
   const { api, other, key } = await workspace('REST', {
     propertyDefinitions: [
       { label: 'Text', type: 'string' },
@@ -42,7 +42,10 @@ test('400: what is refused of a property, in the same words on both APIs', async
     messages.push(`${first.status} ${first.message}`);
   }
   const patch = async (path: string, body: object) => {
-    const answer = await gateway.rest<{ message: string }>('PATCH', `${E}/event/property${path}`, { key, body });
+    const answer = await gateway.rest<{ message: string }>('PATCH', `${DEFINITIONS_PATH}/event/property${path}`, {
+      key,
+      body,
+    });
     messages.push(`${answer.status} ${answer.body.message}`);
   };
   await patch('', { label: 'X' });
@@ -69,7 +72,7 @@ test('400: what is refused of a property, in the same words on both APIs', async
   expect(done(await api.read('event')).properties.map(({ label }) => label)).toEqual(['Text', 'Kind']);
 });
 
-test('values of a wrong kind never pass the types of GraphQL', async () => {
+test('GraphQL refuses values of a wrong type before the mutation runs', async () => {
   const { key } = await workspace('REST');
   const inputs = [
     { eventName: 'event', label: 'X', type: 'bool' },

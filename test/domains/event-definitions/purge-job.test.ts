@@ -4,7 +4,7 @@ import { workContext } from '../../../src/gateway/contexts.ts';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
 import { runJobs } from '../../support/processes/jobs.ts';
 
-/** The occurrences of an event definition that is deleted: a job purges them. */
+/** The job that deletes the occurrences of a deleted event definition. */
 
 let gateway: TestGateway;
 beforeAll(async () => {
@@ -43,7 +43,7 @@ const stored = async ({ id }: { id: string }) => [
 const removeDefinition = async (key: string, name: string) =>
   (await gateway.rest('DELETE', `/events/2026-03/event-definitions/${name}`, { key })).status;
 
-test('the deletion of a definition queues the purge of its occurrences in its own transaction, which goes in batches and leaves others alone', async () => {
+test('deleting a definition queues a job, which deletes all its occurrences in batches and no others', async () => {
   const { key } = await gateway.createKey();
   const [gone, stays] = [await define(key, 'Gone', 11_000), await define(key, 'Stays', 3)];
   expect(await removeDefinition(key, gone.name)).toBe(204);
@@ -54,11 +54,11 @@ test('the deletion of a definition queues the purge of its occurrences in its ow
   await runJobs(gateway);
   expect([await stored(gone), await stored(stays), await stateOf(gone.id)]).toEqual([[0, 0], [3, 3], 'completed']);
   expect(
-    await rows('select name, deleted_at is not null as burnt from event_definition where id = $1', gone.id),
-  ).toEqual([{ name: 'gone', burnt: true }]);
+    await rows('select name, deleted_at is not null as "isDeleted" from event_definition where id = $1', gone.id),
+  ).toEqual([{ name: 'gone', isDeleted: true }]);
 });
 
-test('the deletion of a definition queues nothing when it is refused, and nothing is purged where there is nothing', async () => {
+test('a refused deletion queues no job; the job of a definition without occurrences succeeds', async () => {
   const { key } = await gateway.createKey();
   const empty = await define(key, 'Empty', 0);
   expect(await removeDefinition(key, 'missing')).toBe(404);
@@ -69,7 +69,7 @@ test('the deletion of a definition queues nothing when it is refused, and nothin
   expect(await rows('select id, state from pgboss.job')).toEqual([{ id: empty.id, state: 'completed' }]);
 });
 
-test('the purge goes on after an interruption, and never purges a definition that is not deleted', async () => {
+test('an interrupted job continues when it runs again; the job refuses a definition that is not deleted', async () => {
   const { key } = await gateway.createKey();
   const [gone, stays] = [await define(key, 'Gone', 6_000), await define(key, 'Stays', 3)];
   await removeDefinition(key, gone.name);

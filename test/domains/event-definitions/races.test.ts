@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Api, type Outcome, done, apisOf } from '../../support/fixtures/event-definitions.ts';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
 
-/** Two gateways on one database, as two processes would be: what one holds in memory cannot help the other. */
+/** Two gateways on one database, which share no memory, like two processes. */
 let gateways: readonly [TestGateway, TestGateway];
 beforeAll(async () => {
   const first = await startTestGateway();
@@ -16,8 +16,8 @@ afterAll(async () => {
 const BARE = { includeDefaultProperties: false };
 const TIMES = Array.from({ length: 20 }, (_, index) => index);
 
-/** The four ways into a new organization: both APIs of both gateways. */
-async function ways(): Promise<readonly [Api, Api, Api, Api]> {
+/** Clients of a new organization: both APIs of both gateways. */
+async function createApis(): Promise<readonly [Api, Api, Api, Api]> {
   const { key } = await gateways[0].createKey();
   const [a, b] = apisOf(gateways[0], key);
   const [c, d] = apisOf(gateways[1], key);
@@ -39,8 +39,8 @@ function statusesOf(outcomes: readonly Outcome<unknown>[]): Record<string, numbe
   return counts;
 }
 
-test('of 20 creations of one name at once, one is made and nineteen are 409', async () => {
-  const apis = await ways();
+test('of 20 concurrent creations with one name, one succeeds and 19 are 409', async () => {
+  const apis = await createApis();
   const outcomes = await Promise.all(
     TIMES.map((index) => at(apis, index).create({ label: 'One', name: 'one', ...BARE })),
   );
@@ -51,15 +51,15 @@ test('of 20 creations of one name at once, one is made and nineteen are 409', as
   expect(done(await apis[0].search({}))).toEqual({ names: ['one'], total: 1 });
 });
 
-test('20 creations of one label at once are all made, under different names', async () => {
-  const apis = await ways();
+test('20 concurrent creations with one label all succeed, with different names', async () => {
+  const apis = await createApis();
   const outcomes = await Promise.all(TIMES.map((index) => at(apis, index).create({ label: 'Same', ...BARE })));
   const names = outcomes.map((outcome) => done(outcome).name);
   expect(names.toSorted()).toEqual(['same', ...TIMES.slice(1).map((index) => `same_${index + 1}`)].toSorted());
 });
 
-test('a given name and the same generated one at once never collide in an internal error', async () => {
-  const apis = await ways();
+test('concurrent creations whose given and generated names collide end in success or 409, and names are unique', async () => {
+  const apis = await createApis();
   const outcomes = await Promise.all(
     TIMES.map((index) =>
       at(apis, index).create({ label: 'Both', ...(index % 3 === 0 && { name: `both_${index}` }), ...BARE }),
@@ -71,8 +71,8 @@ test('a given name and the same generated one at once never collide in an intern
   expect(new Set(names).size).toBe(names.length);
 });
 
-test('a fifty-first property never gets in: of 20 additions to 45, exactly five are made', async () => {
-  const apis = await ways();
+test('of 20 concurrent additions to 45 properties, exactly 5 succeed, because 50 is the maximum', async () => {
+  const apis = await createApis();
   const propertyDefinitions = Array.from({ length: 45 }, (_, index) => ({ label: `P${index}`, type: 'bool' }));
   done(await apis[0].create({ label: 'Full', ...BARE, propertyDefinitions }));
   const outcomes = await Promise.all(
@@ -88,8 +88,8 @@ test('a fifty-first property never gets in: of 20 additions to 45, exactly five 
   );
 });
 
-test('of 20 additions of one property name at once, one is made; without a name all are, under different names', async () => {
-  const apis = await ways();
+test('of 20 concurrent additions of one property name, one succeeds; without a given name all succeed, with different names', async () => {
+  const apis = await createApis();
   done(await apis[0].create({ label: 'Event', ...BARE }));
   const given = await Promise.all(
     TIMES.map((index) => at(apis, index).addProperty('event', { label: 'P', name: 'p', type: 'bool' })),
@@ -104,24 +104,24 @@ test('of 20 additions of one property name at once, one is made; without a name 
   expect(new Set(generated.map((outcome) => done(outcome).name)).size).toBe(20);
 });
 
-test('a creation beside a deletion of the same name: the name is never free in between', async () => {
-  const apis = await ways();
+test('while a definition is deleted, its name is never available for a concurrent creation', async () => {
+  const apis = await createApis();
   done(await apis[0].create({ label: 'Worn', name: 'worn', ...BARE }));
   const [deletions, creations] = await Promise.all([
     Promise.all(TIMES.slice(0, 5).map((index) => at(apis, index).delete('worn'))),
     Promise.all(TIMES.map((index) => at(apis, index + 1).create({ label: 'Worn', name: 'worn', ...BARE }))),
   ]);
   expect(statusesOf(deletions)).toEqual({ done: 1, '404 event definition not found': 4 });
-  const burnt =
+  const usedBefore =
     '409 name: worn was used by a deleted event definition and can never be used again; choose another name';
   const taken = '409 name: worn is taken by another event definition; choose another name';
   const counts = statusesOf(creations);
-  expect((counts[burnt] ?? 0) + (counts[taken] ?? 0)).toBe(20);
+  expect((counts[usedBefore] ?? 0) + (counts[taken] ?? 0)).toBe(20);
   expect(done(await apis[2].search({}))).toEqual({ names: [], total: 0 });
 });
 
-test('a change beside a deletion: what was answered as done was done before the deletion, and nothing comes after it', async () => {
-  const apis = await ways();
+test('a change that is concurrent with a deletion succeeds before it or is 404; none is made after it', async () => {
+  const apis = await createApis();
   done(await apis[0].create({ label: 'Going', name: 'going', ...BARE }));
   const outcomes = await Promise.all([
     ...TIMES.slice(0, 8).map((index) => at(apis, index).addProperty('going', { label: 'P', type: 'bool' })),
@@ -138,8 +138,8 @@ test('a change beside a deletion: what was answered as done was done before the 
   expect(row?.count).toBe(added);
 });
 
-test('the last property of a custom matching beside its deletion: it stays', async () => {
-  const apis = await ways();
+test('20 concurrent deletions of the property that the custom matching uses are all refused', async () => {
+  const apis = await createApis();
   const customMatchingId = { primaryObjectRule: { targetObjectPropertyName: 'key', eventPropertyName: 'key' } };
   done(
     await apis[0].create({

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Api, E, done, apisOf, refused } from '../../support/fixtures/event-definitions.ts';
+import { type Api, DEFINITIONS_PATH, done, apisOf, refused } from '../../support/fixtures/event-definitions.ts';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
 
 let gateway: TestGateway;
@@ -10,14 +10,14 @@ afterAll(() => gateway.close());
 
 const BARE = { includeDefaultProperties: false };
 
-/** A new organization, seen through both APIs. */
+/** A new organization, with a client for each of the two APIs. */
 async function workspace(options?: Parameters<TestGateway['createKey']>[0]) {
   const issued = await gateway.createKey(options);
   const [api, other] = apisOf(gateway, issued.key);
   return { ...issued, api, other };
 }
 
-/** The same on both APIs of one organization: what was refused, and in which words. */
+/** Runs an operation on both APIs, and returns their refusal, which must be equal. */
 async function refusedByBoth(
   run: (api: Api) => Promise<Parameters<typeof refused>[0]>,
   options?: Parameters<TestGateway['createKey']>[0],
@@ -28,8 +28,8 @@ async function refusedByBoth(
   return first;
 }
 
-describe('what is refused, in the same words on both APIs', () => {
-  test('400: each rule of a creation, with path and bound', async () => {
+describe('invalid input gets the same refusal on both APIs', () => {
+  test('400: the message for each rule of a creation names the path and the bound', async () => {
     const { api, other } = await workspace();
     const property = (given: object) => ({
       label: 'L',
@@ -128,7 +128,7 @@ describe('what is refused, in the same words on both APIs', () => {
     expect(done(await api.search({})).total).toBe(0);
   });
 
-  test('400: several faults are reported together, also those of rules over several fields', async () => {
+  test('400: all faults are reported together, including those of rules about several fields', async () => {
     const input = {
       label: '',
       name: 'A b',
@@ -206,9 +206,9 @@ describe('what is refused, in the same words on both APIs', () => {
     `);
   });
 
-  test('400: values of another type and unknown properties at every depth, on REST', async () => {
+  test('400 over REST: values of a wrong type and unknown properties at any depth', async () => {
     const { key } = await gateway.createKey();
-    const messageOf = async (body: unknown, method = 'POST', path = E) => {
+    const messageOf = async (body: unknown, method = 'POST', path = DEFINITIONS_PATH) => {
       const answer = await gateway.rest<{ message: string; errors: unknown[] }>(method, path, { key, body });
       return `${answer.status} ${answer.body.message}`;
     };
@@ -233,7 +233,7 @@ describe('what is refused, in the same words on both APIs', () => {
           { label: 'P', type: 'enumeration', extra: 2, options: [{ label: 'A', value: 'a', displayOrder: 1 }] },
         ],
       }),
-      // A rule over several fields is reported beside faults of the fields themselves.
+      // Rules about several fields are reported together with faults of single fields.
       await messageOf({
         label: '…',
         extra: 1,
@@ -247,7 +247,7 @@ describe('what is refused, in the same words on both APIs', () => {
       await messageOf([]),
       await messageOf('null'),
       await messageOf('{"label":'),
-      await messageOf({ label: 'L' }, 'PATCH', `${E}/a?label=x`),
+      await messageOf({ label: 'L' }, 'PATCH', `${DEFINITIONS_PATH}/a?label=x`),
     ]).toMatchInlineSnapshot(`
       [
         "400 label: is required",
@@ -269,7 +269,7 @@ describe('what is refused, in the same words on both APIs', () => {
     `);
   });
 
-  test('400: what cannot change, null for what cannot be cleared', async () => {
+  test('400: an update of a field that cannot change, and null for a field that cannot be cleared', async () => {
     const { api, other, key } = await workspace();
     done(await api.create({ label: 'A', ...BARE }));
     const cases = [
@@ -292,7 +292,7 @@ describe('what is refused, in the same words on both APIs', () => {
       customMatchingId: null,
       propertyDefinitions: [],
     };
-    const answer = await gateway.rest<{ message: string }>('PATCH', `${E}/a`, { key, body: immutable });
+    const answer = await gateway.rest<{ message: string }>('PATCH', `${DEFINITIONS_PATH}/a`, { key, body: immutable });
     messages.push(`${answer.status} ${answer.body.message}`);
     expect(messages).toMatchInlineSnapshot(`
       [
@@ -304,8 +304,8 @@ describe('what is refused, in the same words on both APIs', () => {
         "400 name: is not a known property; primaryObject: is not a known property; includeDefaultProperties: is not a known property; customMatchingId: is not a known property; propertyDefinitions: is not a known property",
       ]
     `);
-    // The path says which definition; the body cannot say another.
-    const doubled = await gateway.rest<{ message: string }>('PATCH', `${E}/a`, {
+    // The path names the definition, so the body cannot name one.
+    const doubled = await gateway.rest<{ message: string }>('PATCH', `${DEFINITIONS_PATH}/a`, {
       key,
       body: { eventName: 'b', label: 'B' },
     });

@@ -1,7 +1,14 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { DEFAULT_PROPERTIES } from '../../../src/domains/event-definitions/default-properties.ts';
 import { PRIMARY_OBJECTS } from '../../../src/domains/event-definitions/entity.ts';
-import { type Api, E, done, apisOf, refused, settled } from '../../support/fixtures/event-definitions.ts';
+import {
+  type Api,
+  DEFINITIONS_PATH,
+  done,
+  apisOf,
+  refused,
+  settled,
+} from '../../support/fixtures/event-definitions.ts';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
 
 let gateway: TestGateway;
@@ -13,14 +20,14 @@ afterAll(() => gateway.close());
 
 const BARE = { includeDefaultProperties: false };
 
-/** A new organization, seen through one API; `other` is the other API to the same. */
+/** A new organization, with a client for the chosen API and, in `other`, for the other one. */
 async function workspace(which: Api['api'], options?: Parameters<TestGateway['createKey']>[0]) {
   const issued = await gateway.createKey(options);
   const [rest, graphql] = apisOf(gateway, issued.key);
   return { ...issued, api: which === 'REST' ? rest : graphql, other: which === 'REST' ? graphql : rest };
 }
 
-test('the documents of REST are whole', async () => {
+test('REST returns the complete document of a definition from every operation', async () => {
   const { key } = await gateway.createKey();
   const body = {
     label: 'Order completed',
@@ -33,7 +40,7 @@ test('the documents of REST are whole', async () => {
       { label: 'Paid by', type: 'enumeration', description: 'Means.', options: [{ label: 'Card', value: 'card' }] },
     ],
   };
-  const created = await gateway.rest('POST', E, { key, body });
+  const created = await gateway.rest('POST', DEFINITIONS_PATH, { key, body });
   expect({ status: created.status, body: settled(created.body) }).toMatchInlineSnapshot(`
     {
       "body": {
@@ -102,16 +109,16 @@ test('the documents of REST are whole', async () => {
       "status": 201,
     }
   `);
-  const read = await gateway.rest('GET', `${E}/order_completed`, { key });
+  const read = await gateway.rest('GET', `${DEFINITIONS_PATH}/order_completed`, { key });
   expect({ status: read.status, body: read.body }).toEqual({ status: 200, body: created.body });
-  const listed = await gateway.rest('GET', `${E}?includeProperties=true`, { key });
+  const listed = await gateway.rest('GET', `${DEFINITIONS_PATH}?includeProperties=true`, { key });
   expect({ status: listed.status, body: listed.body }).toEqual({
     status: 200,
     body: { results: [created.body], total: 1 },
   });
-  const bare = await gateway.rest('GET', E, { key });
+  const bare = await gateway.rest('GET', DEFINITIONS_PATH, { key });
   expect(bare.body).toEqual({ results: [{ ...(created.body as object), properties: [] }], total: 1 });
-  const patched = await gateway.rest('PATCH', `${E}/order_completed`, {
+  const patched = await gateway.rest('PATCH', `${DEFINITIONS_PATH}/order_completed`, {
     key,
     body: { label: 'Order paid', description: null },
   });
@@ -125,9 +132,12 @@ test('the documents of REST are whole', async () => {
       updatedAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
     },
   });
-  const deleted = await gateway.rest('DELETE', `${E}/order_completed`, { key });
+  const deleted = await gateway.rest('DELETE', `${DEFINITIONS_PATH}/order_completed`, { key });
   expect({ status: deleted.status, text: deleted.text }).toEqual({ status: 204, text: '' });
-  const gone = await gateway.rest('GET', `${E}/order_completed`, { key, headers: { 'X-Request-Id': 'r-1' } });
+  const gone = await gateway.rest('GET', `${DEFINITIONS_PATH}/order_completed`, {
+    key,
+    headers: { 'X-Request-Id': 'r-1' },
+  });
   expect({ status: gone.status, body: gone.body }).toMatchInlineSnapshot(`
     {
       "body": {
@@ -149,7 +159,7 @@ test('the documents of REST are whole', async () => {
 });
 
 describe.each(['REST', 'GraphQL'] as const)('through %s', (which) => {
-  test('a minimal definition gets every default, and the default properties first', async () => {
+  test('a creation with only a label gets all defaults, and the default properties come first', async () => {
     const { api, other } = await workspace(which);
     const created = done(
       await api.create({ label: 'Item added', propertyDefinitions: [{ label: 'Size', type: 'number' }] }),
@@ -178,7 +188,7 @@ describe.each(['REST', 'GraphQL'] as const)('through %s', (which) => {
     expect(done(await other.read('item_added'))).toEqual(created);
   });
 
-  test('null for an optional field of a create is the same as absent', async () => {
+  test('null for an optional field of a creation is the same as an absent field', async () => {
     const { api } = await workspace(which);
     const nulls = {
       name: null,
@@ -210,7 +220,7 @@ describe.each(['REST', 'GraphQL'] as const)('through %s', (which) => {
     ]);
   });
 
-  test('a definition answers to its name, its fully qualified name and its id, on every operation', async () => {
+  test('every operation accepts the name, the fully qualified name and the id of a definition', async () => {
     const { api, other } = await workspace(which);
     const created = done(await api.create({ label: 'Seen', ...BARE }));
     const globalId = Buffer.from(`EventDefinition:${created.id}`).toString('base64');
@@ -227,7 +237,7 @@ describe.each(['REST', 'GraphQL'] as const)('through %s', (which) => {
     for (const reference of references) expect(refused(await api.read(reference)).status).toBe(404);
   });
 
-  test('PATCH: what is absent stays, null clears the description, an empty change changes nothing', async () => {
+  test('an update keeps absent fields, clears the description for null, and changes nothing if it is empty', async () => {
     const { api, other } = await workspace(which);
     gateway.setClock(new Date('2026-01-01T00:00:00.250Z'));
     const created = done(await api.create({ label: 'First', description: 'Text', ...BARE }));
@@ -242,7 +252,7 @@ describe.each(['REST', 'GraphQL'] as const)('through %s', (which) => {
     expect(done(await other.read('first'))).toEqual(cleared);
   });
 
-  test('a deleted definition is gone from reading, lists and counts, and its name cannot be used again', async () => {
+  test('a deleted definition can be neither read nor listed, and its name cannot be used again', async () => {
     const { api, other } = await workspace(which);
     done(await api.create({ label: 'Burnt', ...BARE }));
     done(await api.create({ label: 'Kept', ...BARE }));
@@ -268,7 +278,7 @@ describe.each(['REST', 'GraphQL'] as const)('through %s', (which) => {
       message,
       faults: [{ message: message.replace('name: ', ''), code: 'NAME_USED_BEFORE', in: 'name' }],
     });
-    // A generated name steps aside for a burnt one as for a living one.
+    // A generated name also avoids the names of deleted definitions.
     expect(done(await api.create({ label: 'Burnt', ...BARE })).name).toBe('burnt_2');
     expect(done(await api.create({ label: 'Burnt', ...BARE })).name).toBe('burnt_3');
   });
@@ -282,11 +292,11 @@ describe.each(['REST', 'GraphQL'] as const)('through %s', (which) => {
       message,
       faults: [{ message: message.replace('name: ', ''), code: 'NAME_TAKEN', in: 'name' }],
     });
-    // Names of other organizations are free.
+    // Names that other organizations use are available.
     expect(done(await (await workspace(which)).api.create({ label: 'Mine', name: 'mine', ...BARE })).name).toBe('mine');
   });
 
-  test('generated names: folded, lettered, numbered within 50 characters', async () => {
+  test('a generated name is in ASCII, starts with a letter, is numbered if it is taken, and has at most 50 characters', async () => {
     const { api } = await workspace(which);
     const nameOf = async (label: string) => done(await api.create({ label, ...BARE })).name;
     expect(await nameOf('  Crème Brûlée — bestellt!  ')).toBe('creme_brulee_bestellt');
@@ -306,7 +316,7 @@ describe.each(['REST', 'GraphQL'] as const)('through %s', (which) => {
     }
   });
 
-  test('custom matching names a custom or default property of type string or number', async () => {
+  test('the custom matching must name a custom or default property of type string or number', async () => {
     const { api, other } = await workspace(which);
     const matching = (eventPropertyName: string) => ({
       customMatchingId: { primaryObjectRule: { targetObjectPropertyName: 'key', eventPropertyName } },
@@ -342,11 +352,11 @@ describe.each(['REST', 'GraphQL'] as const)('through %s', (which) => {
         "400 | customMatchingId: must not be given with the primaryObject NO_OBJECT, which has no records to match | customMatchingId",
       ]
     `);
-    // Nothing of a refused creation is left behind, not even its name.
+    // A refused creation stores nothing and reserves no name.
     expect(done(await api.create({ label: 'Matched', name: 'matched_5', ...BARE })).name).toBe('matched_5');
   });
 
-  test('search: a part of the name, case ignored, % and _ as they stand', async () => {
+  test('a search finds any part of the name, ignores case, and has no wildcards', async () => {
     const { api } = await workspace(which);
     for (const name of ['cart_viewed', 'cartxviewed', 'page_viewed', 'order'])
       done(await api.create({ label: 'L', name, ...BARE }));

@@ -21,7 +21,7 @@ beforeAll(async () => {
 afterAll(() => gateway.close());
 
 describe.each(APIS)('through %s', (api) => {
-  test('identifiers: a contact by any, another object by objectId alone', async () => {
+  test('an event of a contact accepts any identifier; an event of another object requires objectId and accepts no other', async () => {
     const { key } = await gateway.createKey();
     const [contact, company] = [await define(gateway, key), await define(gateway, key, { primaryObject: 'COMPANY' })];
     const tried = async (eventName: string, identifiers: Input) =>
@@ -40,7 +40,7 @@ describe.each(APIS)('through %s', (api) => {
     expect(await tried(odd, { objectId: '1' })).toBeUndefined();
   });
 
-  test('2.5: for NO_OBJECT an identifier is refused, nothing is stored, and the month counts all the same', async () => {
+  test('an event with NO_OBJECT accepts no identifier and stores nothing, but counts for the monthly limit', async () => {
     const { key } = await gateway.createKey();
     const name = await define(gateway, key, { primaryObject: 'NO_OBJECT', propertyDefinitions: PROPERTIES });
     for (const identifiers of [{ email: 'a@example.com' }, { utk: 'token' }, { objectId: '1' }]) {
@@ -60,7 +60,7 @@ describe.each(APIS)('through %s', (api) => {
     expect(await usage(gateway, key)).toMatchObject({ count: '1', limit: '1000' });
   });
 
-  test('2.3: custom matching links by what was registered beforehand, and no identifier is needed', async () => {
+  test('custom matching links an occurrence to the object of a registered identifier, so it needs no identifier itself', async () => {
     const { key } = await gateway.createKey();
     const matching = (eventPropertyName: string) => ({
       propertyDefinitions: PROPERTIES,
@@ -117,7 +117,7 @@ describe.each(APIS)('through %s', (api) => {
   });
 });
 
-test('registering: bounds, the object without records, and values that repeat', async () => {
+test('registering identifiers refuses values out of bounds, NO_OBJECT and repeated values', async () => {
   const { key } = await gateway.createKey();
   const query =
     'mutation($input: RegisterObjectIdentifiersInput!) { registerObjectIdentifiers(input: $input) { ... on ValidationError { message } } }';
@@ -135,7 +135,7 @@ test('registering: bounds, the object without records, and values that repeat', 
   expect(await tried({ objectType: 'CONTACT', propertyName: 'p', identifiers: large })).toBe(
     'identifiers: must have at most 1000 items',
   );
-  // The largest that is taken fits into the index.
+  // The largest accepted values fit into the database index.
   const widest = {
     objectType: 'x'.repeat(100),
     propertyName: '\u{FFFD}'.repeat(255),
@@ -144,7 +144,7 @@ test('registering: bounds, the object without records, and values that repeat', 
   await register(gateway, key, widest);
 });
 
-test('identifiers are listed, filtered and sorted, found as nodes, and removed, for their own organization alone', async () => {
+test('identifiers can be listed, filtered, sorted, read as nodes and removed, but only in their organization', async () => {
   const [{ key }, stranger] = [await gateway.createKey(), await gateway.createKey()];
   const identifiers = ['b', 'a', 'c'].map((value) => ({ value, objectId: `record ${value}` }));
   await register(gateway, key, { objectType: 'CONTACT', propertyName: 'number', identifiers });
@@ -187,7 +187,7 @@ test('identifiers are listed, filtered and sorted, found as nodes, and removed, 
   expect(await values()).toEqual(['CONTACT c', 'ORDER b']);
 });
 
-test('an occurrence gives its definition', async () => {
+test('an occurrence has a field for its definition', async () => {
   const { key } = await gateway.createKey();
   const name = await define(gateway, key);
   expect(await send(gateway, 'REST', key, [{ eventName: name, objectId: '1', properties: {} }])).toBeUndefined();

@@ -1,23 +1,23 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { APIS, E, define, send, stored, usage } from '../../support/fixtures/event-occurrences.ts';
+import { APIS, DEFINITIONS_PATH, define, send, stored, usage } from '../../support/fixtures/event-occurrences.ts';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
 
 let gateway: TestGateway;
-/** Another process on the same database. */
-let beside: TestGateway;
+/** Like another process on the same database. */
+let second: TestGateway;
 beforeAll(async () => {
   gateway = await startTestGateway({ MONTHLY_OCCURRENCE_LIMIT: '1000' });
-  beside = await startTestGateway({ MONTHLY_OCCURRENCE_LIMIT: '1000' }, { beside: gateway });
+  second = await startTestGateway({ MONTHLY_OCCURRENCE_LIMIT: '1000' }, { beside: gateway });
 });
-afterEach(() => [gateway, beside].forEach((each) => each.setClock(undefined)));
+afterEach(() => [gateway, second].forEach((each) => each.setClock(undefined)));
 afterAll(async () => {
-  await beside.close();
+  await second.close();
   await gateway.close();
 });
 
 describe.each(APIS)('through %s', (api) => {
-  test('of 20 at once with one uuid, over two processes, one is stored and counted', async () => {
+  test('of 20 concurrent sends with the same uuids through two processes, each uuid is stored and counted once for each definition', async () => {
     const { key } = await gateway.createKey();
     const [a, b] = [await define(gateway, key), await define(gateway, key)];
     const uuids = [randomUUID(), randomUUID()];
@@ -25,22 +25,22 @@ describe.each(APIS)('through %s', (api) => {
       const inputs = [a, b].flatMap((eventName) =>
         uuids.map((uuid) => ({ eventName, uuid, email: `${index}@example.com`, properties: {} })),
       );
-      return send(index % 2 === 0 ? gateway : beside, api, key, index % 4 < 2 ? inputs : inputs.toReversed());
+      return send(index % 2 === 0 ? gateway : second, api, key, index % 4 < 2 ? inputs : inputs.toReversed());
     });
     expect(new Set(await Promise.all(sent))).toEqual(new Set([undefined]));
     expect([await stored(gateway, key, a), await stored(gateway, key, b)].map((list) => list.length)).toEqual([2, 2]);
     expect((await usage(gateway, key)).count).toBe('4');
   });
 
-  test('429: the month’s limit is exact under parallel sends, and the next month begins anew', async () => {
+  test('429: concurrent sends do not exceed the monthly limit, and the next month starts at zero', async () => {
     const { key } = await gateway.createKey();
     const name = await define(gateway, key);
     const batch = (count: number) =>
       Array.from({ length: count }, () => ({ eventName: name, email: 'a@example.com', properties: {} }));
     gateway.setClock(new Date('2026-02-28T23:59:00.250Z'));
-    beside.setClock(new Date('2026-02-28T23:59:00.250Z'));
+    second.setClock(new Date('2026-02-28T23:59:00.250Z'));
     const sent = Array.from({ length: 20 }, (_, index) =>
-      send(index % 2 === 0 ? gateway : beside, api, key, batch(60)),
+      send(index % 2 === 0 ? gateway : second, api, key, batch(60)),
     );
     const outcomes = await Promise.all(sent);
     const message =
@@ -62,20 +62,20 @@ describe.each(APIS)('through %s', (api) => {
   });
 });
 
-test('a send beside a deletion is stored before it or refused after it: nothing comes after the deletion', async () => {
+test('a deletion waits for a send that has checked the definition; later sends are 404', async () => {
   const { key, organizationId } = await gateway.createKey();
   const name = await define(gateway, key);
-  const { body } = await gateway.rest<{ id: string }>('GET', `${E}/${name}`, { key });
+  const { body } = await gateway.rest<{ id: string }>('GET', `${DEFINITIONS_PATH}/${name}`, { key });
   const count = 'select count(*)::int as n from event_occurrence where definition_id = $1';
   const input = { eventName: name, email: 'a@example.com', properties: {} };
   expect(await send(gateway, 'REST', key, [input])).toBeUndefined();
   let deleted = false;
   const [sending, deleting] = await gateway.dependencies.database.em.fork().transactional(async (em) => {
-    // The month's count is held here, so that the send stands still after it has checked the definition.
+    // Locks the monthly count, so that the send waits after it has checked the definition.
     await em.execute('select from monthly_occurrence_count where organization_id = ? for update', [organizationId]);
-    const sent = send(beside, 'REST', key, [input]);
+    const sent = send(second, 'REST', key, [input]);
     await untilWaiting(1);
-    const deletion = gateway.rest('DELETE', `${E}/${name}`, { key }).finally(() => (deleted = true));
+    const deletion = gateway.rest('DELETE', `${DEFINITIONS_PATH}/${name}`, { key }).finally(() => (deleted = true));
     await untilWaiting(2, () => deleted);
     return [sent, deletion] as const;
   });

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { E, define, gql, send } from '../../support/fixtures/event-occurrences.ts';
+import { DEFINITIONS_PATH, define, gql, send } from '../../support/fixtures/event-occurrences.ts';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
 
 let gateway: TestGateway;
@@ -27,7 +27,7 @@ describe('reading', () => {
     return data.eventDefinition.occurrences;
   }
 
-  async function sevenDays(): Promise<{ key: string; name: string }> {
+  async function defineWithOccurrencesOnSevenDays(): Promise<{ key: string; name: string }> {
     const { key } = await gateway.createKey();
     const name = await define(gateway, key);
     const inputs = Array.from({ length: 7 }, (_, day) => ({
@@ -41,8 +41,8 @@ describe('reading', () => {
     return { key, name };
   }
 
-  test('pages in both directions of both orders give every occurrence once', async () => {
-    const { key, name } = await sevenDays();
+  test('pages forward and backward, in both orders, return every occurrence once', async () => {
+    const { key, name } = await defineWithOccurrencesOnSevenDays();
     for (const [size, from, cursor, more] of [
       ['first', 'after', 'endCursor', 'hasNextPage'],
       ['last', 'before', 'startCursor', 'hasPreviousPage'],
@@ -50,7 +50,7 @@ describe('reading', () => {
       for (const direction of ['ASC', 'DESC']) {
         const seen: string[][] = [];
         let position = '';
-        for (let going = true; going;) {
+        for (let hasMore = true; hasMore;) {
           const { nodes, pageInfo, totalCount } = await page(
             key,
             name,
@@ -59,7 +59,7 @@ describe('reading', () => {
           expect(totalCount).toBe(8);
           seen.push(nodes.map(({ occurredAt }) => occurredAt.slice(8, 10)));
           position = `, ${from}: "${String(pageInfo[cursor])}"`;
-          going = pageInfo[more] === true;
+          hasMore = pageInfo[more] === true;
         }
         const days = (size === 'first' ? seen : seen.toReversed()).flat();
         const ascending = ['01', '01', '02', '03', '04', '05', '06', '07'];
@@ -68,8 +68,8 @@ describe('reading', () => {
     }
   });
 
-  test('filters hold together', async () => {
-    const { key, name } = await sevenDays();
+  test('all conditions of a filter must match', async () => {
+    const { key, name } = await defineWithOccurrencesOnSevenDays();
     const days = async (filter: string) =>
       (await page(key, name, `orderBy: { direction: ASC }, filter: { ${filter} }`)).nodes.map(
         ({ occurredAt }) => occurredAt,
@@ -87,8 +87,8 @@ describe('reading', () => {
     expect((await page(key, name, 'filter: { objectId: "0" }')).totalCount).toBe(5);
   });
 
-  test('counts per day are whole, days without any included, and bounded', async () => {
-    const { key, name } = await sevenDays();
+  test('occurrencesPerDay counts whole days, includes days without occurrences, and has at most 366 days', async () => {
+    const { key, name } = await defineWithOccurrencesOnSevenDays();
     const perDay = async (given: string) => {
       const data = await gateway.graphql<{ eventDefinition: { occurrencesPerDay: { day: string; count: number }[] } }>(
         key,
@@ -118,8 +118,8 @@ describe('reading', () => {
     ]);
   });
 
-  test('node finds an occurrence again, for its own organization alone', async () => {
-    const { key, name } = await sevenDays();
+  test('an occurrence can be read by its global id, but only in its organization and while its definition exists', async () => {
+    const { key, name } = await defineWithOccurrencesOnSevenDays();
     type Data = { eventDefinition: { occurrences: { nodes: { id: string; databaseId: string }[] } } };
     const { eventDefinition } = await gql<Data>(
       gateway,
@@ -134,12 +134,12 @@ describe('reading', () => {
     });
     const stranger = await gateway.createKey();
     expect(await gql(gateway, stranger.key, query, { ids })).toEqual({ nodes: [null, null, null] });
-    expect((await gateway.rest('DELETE', `${E}/${name}`, { key })).status).toBe(204);
+    expect((await gateway.rest('DELETE', `${DEFINITIONS_PATH}/${name}`, { key })).status).toBe(204);
     expect(await gql(gateway, key, query, { ids })).toEqual({ nodes: [null, null, null] });
   });
 
-  test('the preview of a deletion counts what would be lost', async () => {
-    const { key, name } = await sevenDays();
+  test('deletionPreview counts the occurrences that would be deleted', async () => {
+    const { key, name } = await defineWithOccurrencesOnSevenDays();
     expect(
       await gql(gateway, key, `{ eventDefinition(name: "${name}") { deletionPreview { occurrenceCount } } }`),
     ).toEqual({
@@ -147,7 +147,7 @@ describe('reading', () => {
     });
   });
 
-  test('403: without the scope of definitions nothing can be read', async () => {
+  test('403 without the scope for event definitions', async () => {
     const { key } = await gateway.createKey({ scopes: ['analytics.behavioral_events.send'] });
     const { errors } = await gateway.graphql(key, '{ viewer { organization { monthlyOccurrenceUsage { count } } } }');
     expect(errors?.map(({ extensions }) => extensions?.['code'])).toEqual(['FORBIDDEN']);

@@ -8,7 +8,7 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.close());
 
-test('POST /send takes one occurrence, and names faults without a place in a list', async () => {
+test('POST /send accepts one occurrence; the paths of its faults have no list index', async () => {
   const { key } = await gateway.createKey();
   const name = await define(gateway, key, { propertyDefinitions: PROPERTIES });
   const path = '/events/2026-03/send';
@@ -52,16 +52,16 @@ test('POST /send takes one occurrence, and names faults without a place in a lis
   expect([absent.status, absent.body.message]).toEqual([404, 'event definition not found']);
 });
 
-test('clients of the version before send to /events/v3, and moments may be timestamps', async () => {
+test('older clients can send to /events/v3, and occurredAt can be a timestamp in milliseconds', async () => {
   const { key } = await gateway.createKey();
   const eventName = await define(gateway, key, { propertyDefinitions: PROPERTIES });
-  const moments = [
+  const times = [
     Date.UTC(2026, 2, 1, 10, 20, 30, 500),
     '1772360430501',
     '2026-03-01T11:20:30.502+01:00',
     '2026-03-01T10:20:30.503Z',
   ];
-  const inputs = moments.map((occurredAt) => ({ eventName, email: 'a@example.com', properties: {}, occurredAt }));
+  const inputs = times.map((occurredAt) => ({ eventName, email: 'a@example.com', properties: {}, occurredAt }));
   const batch = await gateway.rest('POST', '/events/v3/send/batch', { key, body: { inputs: inputs.slice(1) } });
   const single = await gateway.rest('POST', '/events/v3/send', { key, body: inputs[0] });
   expect([batch.status, batch.text, single.status, single.text]).toEqual([204, '', 204, '']);
@@ -77,7 +77,7 @@ test('clients of the version before send to /events/v3, and moments may be times
   }
 });
 
-test('429 over the month’s limit has Retry-After until the next month, and the documented form', async () => {
+test('429 above the monthly limit has Retry-After until the next month', async () => {
   const small = await startTestGateway({ MONTHLY_OCCURRENCE_LIMIT: '1' }, { beside: gateway });
   small.setClock(new Date('2026-02-28T23:59:00.250Z'));
   const { key } = await gateway.createKey();

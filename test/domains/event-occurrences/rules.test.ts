@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import {
   APIS,
-  E,
+  DEFINITIONS_PATH,
   type Input,
   PROPERTIES,
   define,
@@ -23,7 +23,7 @@ afterAll(() => gateway.close());
 const AT = '2026-03-01T10:20:30.500Z';
 
 describe.each(APIS)('through %s', (api) => {
-  test('an occurrence is stored with its values as their properties hold them, and default properties serve', async () => {
+  test('an occurrence is stored with its values converted to the types of custom and default properties', async () => {
     const { key } = await gateway.createKey();
     const name = await define(gateway, key, { propertyDefinitions: PROPERTIES, includeDefaultProperties: true });
     const uuid = randomUUID();
@@ -52,7 +52,7 @@ describe.each(APIS)('through %s', (api) => {
     ]);
   });
 
-  test('without a time it occurs now, and null is the same as absent everywhere', async () => {
+  test('occurredAt is now by default, and null is the same as an absent field', async () => {
     const { key } = await gateway.createKey();
     const name = await define(gateway, key, { propertyDefinitions: PROPERTIES });
     gateway.setClock(new Date(AT));
@@ -67,10 +67,14 @@ describe.each(APIS)('through %s', (api) => {
     ]);
   });
 
-  test('a definition is meant by its name, its fully qualified name or its id', async () => {
+  test('eventName can be the name, the fully qualified name or the id of a definition', async () => {
     const { key } = await gateway.createKey();
     const name = await define(gateway, key);
-    const { body } = await gateway.rest<{ id: string; fullyQualifiedName: string }>('GET', `${E}/${name}`, { key });
+    const { body } = await gateway.rest<{ id: string; fullyQualifiedName: string }>(
+      'GET',
+      `${DEFINITIONS_PATH}/${name}`,
+      { key },
+    );
     const names = [name, body.fullyQualifiedName, body.id, body.id.toUpperCase()];
     expect(
       await send(
@@ -83,7 +87,7 @@ describe.each(APIS)('through %s', (api) => {
     expect(await stored(gateway, key, name)).toHaveLength(4);
   });
 
-  test('400: every fault is reported with its place, and nothing of the batch is stored', async () => {
+  test('400: every fault is reported with its path, and nothing of the batch is stored', async () => {
     const { key } = await gateway.createKey();
     const name = await define(gateway, key, { propertyDefinitions: PROPERTIES });
     const good = { eventName: name, email: 'a@example.com', uuid: randomUUID() };
@@ -109,7 +113,7 @@ describe.each(APIS)('through %s', (api) => {
     expect(await dumpTables(gateway)).toBe(before);
   });
 
-  test('400: what is not even of the shape of an occurrence', async () => {
+  test('400: an empty batch, a batch that is too long, and an occurrence with invalid fields', async () => {
     const { key } = await gateway.createKey();
     const refusals = await Promise.all([
       send(gateway, api, key, []),
@@ -137,14 +141,14 @@ describe.each(APIS)('through %s', (api) => {
     ]);
   });
 
-  test('404: an unknown, a deleted and a foreign event; neighbours are not stored', async () => {
+  test('404: an unknown, a deleted and a foreign event; other occurrences of the batch are not stored', async () => {
     const [{ key }, stranger] = [await gateway.createKey(), await gateway.createKey()];
     const [name, gone, foreign] = [
       await define(gateway, key),
       await define(gateway, key),
       await define(gateway, stranger.key),
     ];
-    expect((await gateway.rest('DELETE', `${E}/${gone}`, { key })).status).toBe(204);
+    expect((await gateway.rest('DELETE', `${DEFINITIONS_PATH}/${gone}`, { key })).status).toBe(204);
     for (const eventName of ['absent', gone, foreign, randomUUID(), 'a\0b', '\uD800', 'x"{},']) {
       const inputs = [
         { eventName: name, email: 'a@example.com', properties: {} },
@@ -158,7 +162,7 @@ describe.each(APIS)('through %s', (api) => {
     expect(await stored(gateway, key, name)).toEqual([]);
   });
 
-  test('faults of several occurrences are reported together, unknown events among them, as 400', async () => {
+  test('400: faults of several occurrences, including unknown events, are reported together', async () => {
     const { key } = await gateway.createKey();
     const name = await define(gateway, key, { propertyDefinitions: PROPERTIES });
     const inputs = [
@@ -179,7 +183,7 @@ describe.each(APIS)('through %s', (api) => {
     expect(await stored(gateway, key, name)).toEqual([]);
   });
 
-  test('a uuid is any text: it is kept, compared exactly, and a UUID without case', async () => {
+  test('uuid can be any text and is compared exactly, but a text that is a UUID ignores case', async () => {
     const { key } = await gateway.createKey();
     const name = await define(gateway, key);
     const uuid = randomUUID();
@@ -197,7 +201,7 @@ describe.each(APIS)('through %s', (api) => {
     expect(kept.toSorted()).toEqual(texts.slice(0, 5).toSorted());
   });
 
-  test('names with the prefix hs_ mean the default property of the same name', async () => {
+  test('an hs_ name is another name of the svc_ default property of the same name', async () => {
     const { key } = await gateway.createKey();
     const name = await define(gateway, key, {
       includeDefaultProperties: true,
@@ -227,7 +231,7 @@ describe.each(APIS)('through %s', (api) => {
     ]);
   });
 
-  test('a uuid counts once per definition: within a batch, over batches, and again after a year', async () => {
+  test('a uuid is stored once for each definition, within a batch and across batches, until a year has passed', async () => {
     const { key } = await gateway.createKey();
     const [name, other] = [await define(gateway, key, { propertyDefinitions: PROPERTIES }), await define(gateway, key)];
     const uuid = randomUUID();
@@ -248,7 +252,7 @@ describe.each(APIS)('through %s', (api) => {
     expect(await notes()).toEqual(['first', 'fourth']);
   });
 
-  test('403: without the scope; 400: in no organization', async () => {
+  test('403 without the scope; 400 for a key that acts in no organization', async () => {
     const { key } = await gateway.createKey({ scopes: ['behavioral_events.event_definitions.read_write'] });
     const input = { eventName: await define(gateway, key), email: 'a@example.com', properties: {} };
     expect(await send(gateway, api, key, [input])).toEqual({
@@ -265,15 +269,16 @@ describe.each(APIS)('through %s', (api) => {
   });
 });
 
-test('a deleted property is unknown, and past occurrences keep its values', async () => {
+test('a deleted property is refused in new occurrences; earlier occurrences keep its values', async () => {
   const { key } = await gateway.createKey();
   const name = await define(gateway, key, { propertyDefinitions: PROPERTIES });
   const input = { eventName: name, email: 'a@example.com', properties: { price: 1, colour: 'red' } };
   expect(await send(gateway, 'REST', key, [input])).toBeUndefined();
-  expect((await gateway.rest('DELETE', `${E}/${name}/property/price`, { key })).status).toBe(204);
+  expect((await gateway.rest('DELETE', `${DEFINITIONS_PATH}/${name}/property/price`, { key })).status).toBe(204);
   const options = [{ label: 'Blue', value: 'blue' }];
   expect(
-    (await gateway.rest('PATCH', `${E}/${name}/property`, { key, body: { name: 'colour', options } })).status,
+    (await gateway.rest('PATCH', `${DEFINITIONS_PATH}/${name}/property`, { key, body: { name: 'colour', options } }))
+      .status,
   ).toBe(200);
   expect((await send(gateway, 'REST', key, [input]))?.faults).toEqual([
     'inputs.0.properties.price: is not a known property',

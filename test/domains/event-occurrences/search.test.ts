@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Input, define, register, send } from '../../support/fixtures/event-occurrences.ts';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
 
-/** Occurrences read over the REST API. */
+/** Searching occurrences over the REST API. */
 
 const OCCURRENCES = '/events/event-occurrences/2026-03';
 const PUBLIC_URL = 'https://api.example.com';
@@ -22,7 +22,7 @@ interface Page {
 }
 
 const minute = (index: number) => new Date(Date.UTC(2026, 2, 1, 10, index)).toISOString();
-const TEXT = [{ label: 'Note', name: 'note', type: 'string' }];
+const NOTE_PROPERTY = [{ label: 'Note', name: 'note', type: 'string' }];
 
 async function find(key: string, query: string | Record<string, string>, path = OCCURRENCES): Promise<Page> {
   const { status, body, text } = await gateway.rest<Page>('GET', `${path}?${new URLSearchParams(query)}`, { key });
@@ -32,13 +32,13 @@ async function find(key: string, query: string | Record<string, string>, path = 
 
 const notes = ({ results }: Page) => results.map(({ properties }) => (properties as { note?: string }).note);
 
-/** Two events of contacts and one of companies, whose occurrences are noted `0` to `7`, one a minute. */
+/** Creates two events of contacts and one of companies. Their occurrences have the notes `0` to `7`, one a minute. */
 async function workspace() {
   const { key } = await gateway.createKey();
   const events = [
-    await define(gateway, key, { propertyDefinitions: TEXT, includeDefaultProperties: true }),
-    await define(gateway, key, { propertyDefinitions: TEXT }),
-    await define(gateway, key, { propertyDefinitions: TEXT, primaryObject: 'COMPANY' }),
+    await define(gateway, key, { propertyDefinitions: NOTE_PROPERTY, includeDefaultProperties: true }),
+    await define(gateway, key, { propertyDefinitions: NOTE_PROPERTY }),
+    await define(gateway, key, { propertyDefinitions: NOTE_PROPERTY, primaryObject: 'COMPANY' }),
   ] as const;
   const inputs = Array.from({ length: 8 }, (_, index) => ({
     eventName: events[index % 3],
@@ -52,7 +52,7 @@ async function workspace() {
   return { key, events };
 }
 
-test('occurrences of all events are listed, the latest first, with their event and object', async () => {
+test('occurrences of all events are listed, latest first, with their event and object', async () => {
   const { key, events } = await workspace();
   const page = await find(key, {});
   expect(notes(page)).toEqual(['7', '6', '5', '4', '3', '2', '1', '0']);
@@ -69,7 +69,7 @@ test('occurrences of all events are listed, the latest first, with their event a
     expect(await find(key, {}, path)).toEqual(page);
 });
 
-test('each condition, and all of them together', async () => {
+test('each condition filters the list, and all given conditions must match', async () => {
   const { key, events } = await workspace();
   const [first, second] = events;
   const { results } = await find(key, { eventType: first });
@@ -92,7 +92,7 @@ test('each condition, and all of them together', async () => {
   expect(notes(await find(key, { objectType: 'DEAL' }))).toEqual([]);
 });
 
-test('objectProperty finds the record by what was registered, and a contact by its address', async () => {
+test('objectProperty finds the object of a registered identifier, and a contact by its e-mail address', async () => {
   const { key } = await workspace();
   await register(gateway, key, {
     objectType: 'CONTACT',
@@ -107,7 +107,7 @@ test('objectProperty finds the record by what was registered, and a contact by i
 });
 
 test.each(['ASCENDING', 'DESCENDING', '-occurredAt', 'occurredAt'])(
-  'pages in the order %s give every occurrence once, forward and back, by cursors and by links',
+  'pages with sort=%s contain every occurrence once, forward and backward, by cursors and by links',
   async (sort) => {
     const { key } = await workspace();
     const ascending = sort === 'ASCENDING' || sort === 'occurredAt';
@@ -131,7 +131,7 @@ test.each(['ASCENDING', 'DESCENDING', '-occurredAt', 'occurredAt'])(
   },
 );
 
-test('the types are the fully qualified names of all events, on every path', async () => {
+test('every path for event types lists the fully qualified names of all events', async () => {
   const { key, events } = await workspace();
   const paths = [OCCURRENCES, '/events/v3/events'].flatMap((path) => [`${path}/event-types`, `${path}/event-types/`]);
   for (const path of paths) {
@@ -140,7 +140,7 @@ test('the types are the fully qualified names of all events, on every path', asy
   }
 });
 
-test('nothing of another organization, of a deleted event, or of an event without records is found', async () => {
+test('occurrences of another organization, of a deleted event and of an event with NO_OBJECT are not found', async () => {
   const { key, events } = await workspace();
   const stranger = await gateway.createKey();
   expect(await find(stranger.key, {})).toEqual({ results: [] });
@@ -148,12 +148,12 @@ test('nothing of another organization, of a deleted event, or of an event withou
   expect(foreign.status).toBe(404);
   expect((await gateway.rest('DELETE', `/events/v3/event-definitions/${events[0]}`, { key })).status).toBe(204);
   expect(notes(await find(key, {}))).toEqual(['7', '5', '4', '2', '1']);
-  const silent = await define(gateway, key, { primaryObject: 'NO_OBJECT' });
-  expect(await send(gateway, 'REST', key, [{ eventName: silent, properties: {} }])).toBeUndefined();
-  expect(await find(key, { eventType: silent })).toEqual({ results: [] });
+  const withoutRecords = await define(gateway, key, { primaryObject: 'NO_OBJECT' });
+  expect(await send(gateway, 'REST', key, [{ eventName: withoutRecords, properties: {} }])).toBeUndefined();
+  expect(await find(key, { eventType: withoutRecords })).toEqual({ results: [] });
 });
 
-test('400: what breaks a rule; 403: without the scope', async () => {
+test('400 for invalid parameters; 403 without the scope', async () => {
   const { key } = await gateway.createKey();
   const tried = async (query: string) => {
     const { status, body } = await gateway.rest<{ message: string }>('GET', `${OCCURRENCES}?${query}`, { key });

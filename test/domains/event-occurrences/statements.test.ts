@@ -9,7 +9,7 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.close());
 
-/** Definitions up to this number, each with a property and two occurrences. */
+/** Creates the definitions with these numbers, each with a property and two occurrences. */
 async function fill(from: number, to: number): Promise<void> {
   const inputs: object[] = [];
   for (let index = from; index < to; index += 1) {
@@ -53,7 +53,7 @@ const FIELDS: Readonly<Record<string, string>> = {
     'occurrencesPerDay { count } again: occurrencesPerDay { day } past: occurrencesPerDay(until: "2026-01-01") { count }',
 };
 
-test('what stands below definitions costs as many statements for 50 as for 5', async () => {
+test('fields below definitions send as many statements for 50 definitions as for 5', async () => {
   const measure = async () => {
     const found: Record<string, number> = {};
     for (const [name, selection] of Object.entries(FIELDS)) found[name] = (await ask(selection)).statements;
@@ -65,7 +65,7 @@ test('what stands below definitions costs as many statements for 50 as for 5', a
   const few = await measure();
   await fill(5, 50);
   expect(await measure()).toEqual(few);
-  // Beside the statements for the list itself: one for each field with other arguments or columns, and one for its count.
+  // In addition to the list: one statement for each field with different arguments or columns, and one for its count.
   expect(Object.fromEntries(Object.entries(few).map(([name, count]) => [name, count - alone]))).toEqual({
     properties: 1,
     'properties, aliased': 2,
@@ -88,7 +88,7 @@ test('what stands below definitions costs as many statements for 50 as for 5', a
   }
 });
 
-test('occurrences and definitions are found by their global ids in one statement each', async () => {
+test('occurrences and definitions are read by their global ids, with one statement for each type', async () => {
   const { nodes } = await ask('id occurrences { nodes { id email } }');
   const occurrences = nodes.flatMap((node) => (node['occurrences'] as { nodes: { id: string }[] }).nodes);
   const read = async (ids: readonly unknown[]) => {
@@ -105,7 +105,7 @@ test('occurrences and definitions are found by their global ids in one statement
   expect(many.found?.at(50)).toMatchObject({ id: nodes[0]?.['id'], name: 'event_0' });
 });
 
-test('a later mutation of a document answers what it has changed, not what an earlier one has read', async () => {
+test('a later mutation of a document returns its own changes, not data that an earlier mutation has read', async () => {
   const add = (label: string) =>
     `addEventProperty(input: { eventName: "event_0", label: "${label}", type: STRING }) {
       ... on AddEventPropertyPayload { eventDefinition { properties { name } occurrences { totalCount } } } }`;

@@ -10,7 +10,7 @@ function check(type: PropertyType, value: unknown, name = 'price') {
 
 const refused = (message: string, code: string, limit?: number) => ({ fault: { code, message, limit } });
 
-describe('2.2: what each type of property takes, and what it is stored as', () => {
+describe('the values that each property type accepts, and how they are stored', () => {
   test.for<[PropertyType, unknown, unknown]>([
     ['bool', true, true],
     ['bool', false, false],
@@ -44,7 +44,7 @@ describe('2.2: what each type of property takes, and what it is stored as', () =
     ['string', '12', '12'],
     ['string', 'x'.repeat(256), 'x'.repeat(256)],
     ['string', '😀'.repeat(256), '😀'.repeat(256)],
-  ])('%s takes %j', ([type, given, stored]) => {
+  ])('%s accepts %j', ([type, given, stored]) => {
     expect(check(type, given)).toEqual({ value: stored });
   });
 
@@ -85,18 +85,21 @@ describe('2.2: what each type of property takes, and what it is stored as', () =
       256,
     ],
     ['string', 'must be well-formed text without NUL characters', ['a\0b', '\uD800'], 'BAD_FORMAT'],
-  ])('%s refuses what breaks: %s', ([type, fault, values, code, limit]) => {
+  ])('%s refuses values, because it %s', ([type, fault, values, code, limit]) => {
     expect(values.map((value) => check(type, value))).toEqual(values.map(() => refused(fault, code, limit)));
   });
 
-  test.for(['page_url', 'referrer', 'my_link_href', 'curl'])('a string named %s takes 1,024 characters', (name) => {
-    expect(check('string', 'x'.repeat(1024), name)).toEqual({ value: 'x'.repeat(1024) });
-    expect(check('string', 'x'.repeat(1025), name)).toEqual(
-      refused('must be at most 1024 characters', 'TOO_LONG', 1024),
-    );
-  });
+  test.for(['page_url', 'referrer', 'my_link_href', 'curl'])(
+    'a string property named %s accepts 1,024 characters',
+    (name) => {
+      expect(check('string', 'x'.repeat(1024), name)).toEqual({ value: 'x'.repeat(1024) });
+      expect(check('string', 'x'.repeat(1025), name)).toEqual(
+        refused('must be at most 1024 characters', 'TOO_LONG', 1024),
+      );
+    },
+  );
 
-  test('an enumeration of thousands is not listed in full', () => {
+  test('the message for an enumeration with thousands of options lists only ten', () => {
     const options = Array.from({ length: 5000 }, (_, index) => ({ value: `o${index}` }));
     expect(checkValue({ name: 'n', type: 'enumeration', options }, 'x')).toEqual(
       refused('must be one of "o0", "o1", "o2", "o3", "o4", "o5", "o6", "o7", "o8", "o9" and 4990 more', 'NOT_ALLOWED'),
@@ -104,7 +107,7 @@ describe('2.2: what each type of property takes, and what it is stored as', () =
   });
 });
 
-test('every number with one decimal is taken, as a number and as text, and is kept exactly', () => {
+test('every number with one decimal is accepted as a number and as text, and is stored exactly', () => {
   const tenths = fc.integer({ min: -999_999_999_999_999, max: 999_999_999_999_999 });
   fc.assert(
     fc.property(tenths, (count) => {
@@ -115,7 +118,7 @@ test('every number with one decimal is taken, as a number and as text, and is ke
   );
 });
 
-test('every moment is kept to the millisecond, however it is written', () => {
+test('every time is stored to the millisecond, in each accepted format', () => {
   const moments = fc.date({
     min: new Date('0001-01-01T00:00:00.000Z'),
     max: new Date('9999-12-31T23:59:59.999Z'),
@@ -131,7 +134,7 @@ test('every moment is kept to the millisecond, however it is written', () => {
   );
 });
 
-test('no value makes the check throw, and what it takes it takes again as stored', () => {
+test('no value makes the check throw, and an accepted value is stored in a form that is accepted again unchanged', () => {
   const types = fc.constantFrom<PropertyType>('bool', 'date', 'datetime', 'enumeration', 'number', 'string');
   fc.assert(
     fc.property(types, fc.anything({ withNullPrototype: true }), (type, value) => {

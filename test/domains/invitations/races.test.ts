@@ -6,7 +6,7 @@ import { ACCEPT, INVITE, REVOKE, invite } from '../../support/fixtures/invitatio
 import { CHANGE } from '../../support/fixtures/organizations.ts';
 import { startPeer } from '../../support/fixtures/second-gateway.ts';
 
-/** Invitations at once, on two gateways. */
+/** Concurrent requests about invitations, on two gateways. */
 
 let gateway: TestGateway;
 let gateways: Fetch[];
@@ -28,7 +28,7 @@ const post = async (index: number, path: string, body: object, key?: string) => 
   return fetch(path, { method: 'POST', headers, body: JSON.stringify(body) });
 };
 
-/** The type of the one field's answer. */
+/** Runs a mutation. Returns the type of its result. */
 async function mutate(index: number, key: string, query: string, input: object): Promise<string> {
   const response = await post(index, '/graphql', { query, variables: { input } }, key);
   const { data } = (await response.json()) as { data: Record<string, { __typename: string }> };
@@ -45,7 +45,7 @@ async function memberships(organizationId: string): Promise<number> {
   return rows.length;
 }
 
-test('one token accepted 10 times at once: exactly one membership, and 404 for the others, with and without a key', async () => {
+test('of 10 concurrent acceptances of one token, one creates a membership and the others are 404, with and without a key', async () => {
   const admin = await gateway.createKey();
   const guest = await createPerson(gateway);
   const known = await invite(gateway, admin.key, guest.email);
@@ -62,7 +62,7 @@ test('one token accepted 10 times at once: exactly one membership, and 404 for t
   expect(await memberships(admin.organizationId)).toBe(3);
 });
 
-test('two invitations of one new address accepted at once: one account, which the other organization asks for its key', async () => {
+test('two concurrent acceptances of invitations for one new address create one account; the other is 409, as it needs the key of that account', async () => {
   for (let round = 0; round < 5; round += 1) {
     const [one, two] = [await gateway.createKey(), await gateway.createKey()];
     const email = `${randomUUID()}@example.com`;
@@ -72,7 +72,7 @@ test('two invitations of one new address accepted at once: one account, which th
   }
 });
 
-test('accepting beside revoking: either is done, never both', async () => {
+test('of a concurrent acceptance and revocation, exactly one succeeds', async () => {
   for (let round = 0; round < 10; round += 1) {
     const admin = await gateway.createKey();
     const { token, id } = await invite(gateway, admin.key, `${randomUUID()}@example.com`);
@@ -87,7 +87,7 @@ test('accepting beside revoking: either is done, never both', async () => {
   }
 });
 
-test('accepting beside the demotion of who invited: nobody joins after it is answered', async () => {
+test('nobody joins with an invitation after the answer to the demotion of the inviting user', async () => {
   for (let round = 0; round < 10; round += 1) {
     const admin = await gateway.createKey();
     const deputy = await gateway.createKey({ organization: admin.organization, role: 'admin' });
@@ -101,7 +101,7 @@ test('accepting beside the demotion of who invited: nobody joins after it is ans
   }
 });
 
-test('one address invited 10 times at once: one open invitation, of which one token works', async () => {
+test('10 concurrent invitations of one address leave one open invitation, for which only one token works', async () => {
   const admin = await gateway.createKey();
   const email = `${randomUUID()}@example.com`;
   const tokens = await Promise.all(

@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.close());
 const mutate = (key: string, query: string, input: object) => mutateOrganization(gateway, key, query, input);
-const someone = () => `${randomUUID()}@example.com`;
+const newAddress = () => `${randomUUID()}@example.com`;
 const NOT_FOUND = refused('NotFound', 'invitation not found');
 
 const listed = async (key: string) => {
@@ -24,7 +24,7 @@ const listed = async (key: string) => {
 };
 
 describe('inviting', () => {
-  test('an invitation is for a lower-cased address, for 7 days, and is listed until it is revoked', async () => {
+  test('an invitation stores the address in lower case, is valid for 7 days, and is listed until it is revoked', async () => {
     const admin = await gateway.createKey();
     const address = `${randomUUID()}@Example.COM`;
     const at = new Date('2026-03-01T10:20:30.500Z');
@@ -54,7 +54,7 @@ describe('inviting', () => {
     gateway.setClock(undefined);
   });
 
-  test('inviting again replaces the invitation: the earlier token stops working', async () => {
+  test('a second invitation of an address replaces the first, whose token no longer works', async () => {
     const admin = await gateway.createKey();
     const guest = await createPerson(gateway);
     const first = await invite(gateway, admin.key, guest.email.toUpperCase());
@@ -70,15 +70,15 @@ describe('inviting', () => {
     expect(await mutate(admin.key, INVITE, { email: member.email.toUpperCase() })).toEqual(
       refused('Conflict', `email: ${member.email} is already a member of the organization`, ['email']),
     );
-    const addresses = Array.from({ length: 100 }, () => someone());
+    const addresses = Array.from({ length: 100 }, () => newAddress());
     for (const email of addresses) await invite(gateway, admin.key, email);
-    expect(await mutate(admin.key, INVITE, { email: someone() })).toEqual(
+    expect(await mutate(admin.key, INVITE, { email: newAddress() })).toEqual(
       refused('Conflict', 'an organization has at most 100 open invitations; revoke one first'),
     );
-    // What is replaced makes room, and what has expired takes none.
+    // Replaced and expired invitations do not count.
     await invite(gateway, admin.key, addresses[0] ?? '');
     gateway.setClock(new Date(Date.now() + 8 * 86_400_000));
-    await invite(gateway, admin.key, someone());
+    await invite(gateway, admin.key, newAddress());
     gateway.setClock(undefined);
   });
 
@@ -90,14 +90,14 @@ describe('inviting', () => {
     },
   );
 
-  test('only an administrator invites, lists and revokes; without the scope nobody invites or revokes', async () => {
+  test('only an administrator can invite, list and revoke; inviting and revoking also need the scope', async () => {
     const admin = await gateway.createKey();
     const { organization } = admin;
     const member = await gateway.createKey({ organization });
     const bare = await gateway.createKey({ organization, role: 'admin', scopes: ['sessions.read'] });
-    const { id } = await invite(gateway, admin.key, someone());
+    const { id } = await invite(gateway, admin.key, newAddress());
     for (const [query, input] of [
-      [INVITE, { email: someone() }],
+      [INVITE, { email: newAddress() }],
       [REVOKE, { invitationId: id }],
     ] as const) {
       expect(await mutate(member.key, query, input)).toEqual(
@@ -116,7 +116,7 @@ describe('inviting', () => {
 });
 
 describe('accepting with a key', () => {
-  test.each(['unbound', 'bound to another organization'])('the caller joins, with a key that is %s', async (kind) => {
+  test.each(['unbound', 'bound to another organization'])('the caller can join with a key that is %s', async (kind) => {
     const admin = await gateway.createKey();
     const guest = await createPerson(gateway);
     const key = kind === 'unbound' ? guest.key : (await guest.join(`home-${randomUUID()}`)).key;
@@ -140,7 +140,7 @@ describe('accepting with a key', () => {
     });
   });
 
-  test('403 with the account of another address, which leaves the invitation open', async () => {
+  test('403 with the account of another address; the invitation stays open', async () => {
     const admin = await gateway.createKey();
     const guest = await createPerson(gateway);
     const thief = await createPerson(gateway);
@@ -151,14 +151,14 @@ describe('accepting with a key', () => {
     expect(await mutate(guest.key, ACCEPT, { token })).toMatchObject({ role: 'MEMBER' });
   });
 
-  test('used, expired, revoked and unknown tokens are one 404, in both APIs', async () => {
+  test('used, expired, revoked and unknown tokens get the same 404, on both APIs', async () => {
     const admin = await gateway.createKey();
     const guest = await createPerson(gateway);
     const used = (await invite(gateway, admin.key, guest.email)).token;
     await mutate(guest.key, ACCEPT, { token: used });
-    const revoked = await invite(gateway, admin.key, someone());
+    const revoked = await invite(gateway, admin.key, newAddress());
     await mutate(admin.key, REVOKE, { invitationId: revoked.id });
-    const { token: expired } = await invite(gateway, admin.key, someone());
+    const { token: expired } = await invite(gateway, admin.key, newAddress());
     gateway.setClock(new Date(Date.now() + 7 * 86_400_000));
     for (const token of [used, revoked.token, expired, `wgi_${'A'.repeat(43)}`, 'x']) {
       expect(await mutate(guest.key, ACCEPT, { token })).toEqual(NOT_FOUND);
@@ -168,7 +168,7 @@ describe('accepting with a key', () => {
     gateway.setClock(undefined);
   });
 
-  test('an invitation ends when who made it no longer administers the organization', async () => {
+  test('an invitation ends when the inviting user is no longer an administrator', async () => {
     const admin = await gateway.createKey();
     const deputy = await gateway.createKey({ organization: admin.organization, role: 'admin' });
     const guest = await createPerson(gateway);
@@ -178,7 +178,7 @@ describe('accepting with a key', () => {
     expect(await mutate(guest.key, ACCEPT, { token })).toEqual(NOT_FOUND);
   });
 
-  test('409 for a 21st organization as its administrator; the invitation stays open', async () => {
+  test('409 if the caller would be administrator of a 21st organization; the invitation stays open', async () => {
     const admin = await gateway.createKey();
     const guest = await createPerson(gateway);
     for (let count = 0; count < 20; count += 1) await guest.join(`own-${randomUUID()}`, 'admin');
@@ -187,7 +187,7 @@ describe('accepting with a key', () => {
     expect((await listed(admin.key))?.nodes).toHaveLength(1);
   });
 
-  test('409 for somebody who has become a member otherwise', async () => {
+  test('409 for a caller who has already become a member', async () => {
     const admin = await gateway.createKey();
     const guest = await createPerson(gateway);
     const { token } = await invite(gateway, admin.key, guest.email);
@@ -199,9 +199,9 @@ describe('accepting with a key', () => {
 });
 
 describe('accepting without a key', () => {
-  test('creates the account, and answers an unbound key that acts in the organization', async () => {
+  test('creates the account, and returns an unbound key that acts in the organization', async () => {
     const admin = await gateway.createKey();
-    const email = someone();
+    const email = newAddress();
     const { token } = await invite(gateway, admin.key, email);
     const { status, body } = await acceptWithoutKey(gateway, { token, name: 'Ann' });
     expect([status, body]).toEqual([
@@ -235,7 +235,7 @@ describe('accepting without a key', () => {
     expect((await acceptWithoutKey(gateway, { token })).status).toBe(404);
   });
 
-  test('409 for an address with an account, which then accepts with its key', async () => {
+  test('409 for an address that has an account, whose key can accept the invitation', async () => {
     const admin = await gateway.createKey();
     const guest = await createPerson(gateway);
     const { token } = await invite(gateway, admin.key, guest.email);
@@ -261,7 +261,7 @@ describe('accepting without a key', () => {
   });
 });
 
-test('a token is stored nowhere: neither in a table, with an idempotency key, nor in the log', async () => {
+test('a token is stored neither in a table, even with an idempotency key, nor in the log', async () => {
   const admin = await gateway.createKey();
   const guest = await createPerson(gateway);
   const send = async (key: string, query: string, input: object) => {
@@ -273,7 +273,7 @@ test('a token is stored nowhere: neither in a table, with an idempotency key, no
   expect(token).toMatch(/^wgi_/);
   const open = await dumpTables(gateway);
   expect(await send(guest.key, ACCEPT, { token })).toMatchObject({ role: 'MEMBER' });
-  const other = await invite(gateway, admin.key, someone());
+  const other = await invite(gateway, admin.key, newAddress());
   await acceptWithoutKey(gateway, { token: other.token });
   const kept = [open, await dumpTables(gateway), ...gateway.logged].join('\n');
   expect(kept).not.toContain(token);

@@ -36,7 +36,7 @@ const mutate = (key: string, name: string, input: object, payload = `mcpServer {
   mutateAs<Record<string, unknown>>(gateway, key, name, input, payload);
 
 describe('names', () => {
-  test('are unique among the shared ones, and among the personal ones of an owner; no server is asked for a taken one', async () => {
+  test('are unique among shared connections and among the personal connections of a user; no server is contacted for a name that is taken', async () => {
     const taken = {
       status: 409,
       body: { error: 'name: local is taken by another MCP connection; choose another name' },
@@ -58,7 +58,7 @@ describe('names', () => {
     });
   });
 
-  test('of 20 creations at the same time one wins, and nothing is left of the others', async () => {
+  test('of 20 concurrent creations with one name, one succeeds, and the others leave no rows', async () => {
     const answers = await Promise.all(
       Array.from({ length: 20 }, (_, index) =>
         create(admin, index % 2 ? STDIO : { name: 'local', serverUrl: `${peer.origin}/mcp` }),
@@ -78,8 +78,8 @@ describe('names', () => {
   });
 });
 
-describe('who may', () => {
-  test('a member neither creates nor changes shared ones: 403; they see them', async () => {
+describe('permissions', () => {
+  test('a member can read shared connections, but creating or changing them is 403', async () => {
     const error = 'only an administrator of the organization can manage shared MCP connections';
     expect(await create(member, STDIO)).toMatchObject({ status: 403, body: { error } });
     const { id } = (await create(admin, STDIO)).body.connection;
@@ -98,7 +98,7 @@ describe('who may', () => {
     expect(await names(member)).toEqual(['local']);
   });
 
-  test("a member's personal one is 404 to everybody else, admins included, as a missing one is", async () => {
+  test("a member's personal connection is the same 404 as a missing one for everybody else, even for admins", async () => {
     const { id } = (await create(member, { ...STDIO, visibility: 'personal' })).body.connection;
     const missing = '00000000-0000-4000-8000-000000000000';
     for (const key of [admin, otherMember, stranger]) {
@@ -143,7 +143,7 @@ describe('who may', () => {
     expect(await gateway.dependencies.sql.query('select 1 from secret where owner_id = $1', [id])).toEqual([]);
   });
 
-  test('scopes: without mcp_connections.write 403, without mcp_connections.read nothing is listed', async () => {
+  test('403 for creating without mcp_connections.write, and for listing without mcp_connections.read', async () => {
     const reader = (await gateway.createKey({ organization, role: 'admin', scopes: ['mcp_connections.read'] })).key;
     expect(await create(reader, STDIO)).toMatchObject({
       status: 403,
@@ -182,7 +182,7 @@ async function names(key: string): Promise<string[]> {
   return answer.data?.viewer.organization.mcpServers.nodes.map(({ name }) => name) ?? [];
 }
 
-test('the list pages both ways by name, and is read in a fixed number of statements', async () => {
+test('the list can be paged forward and backward by name, with a fixed number of statements', async () => {
   for (const name of ['b', 'a', 'd', 'c', 'e']) await create(admin, { ...STDIO, name });
   const query = `query ($first: Int, $after: String, $last: Int, $before: String) { viewer { organization { mcpServers(first: $first, after: $after, last: $last, before: $before, filter: { types: [STDIO], visibilities: [SHARED] }) {
     totalCount pageInfo { hasNextPage hasPreviousPage startCursor endCursor } nodes { name envKeys status } } } } }`;
@@ -201,7 +201,7 @@ test('the list pages both ways by name, and is read in a fixed number of stateme
   gateway.statements.length = 0;
   const second = (await gateway.graphql<Page>(admin, query, { first: 3, after: first?.pageInfo.endCursor })).data
     ?.viewer.organization.mcpServers;
-  // Apart from those about an earlier change.
+  // Without notifications, which belong to an earlier change.
   const statements = gateway.statements.filter((text) => !text.includes('pg_notify')).length;
   const back = (await gateway.graphql<Page>(admin, query, { last: 2, before: second?.pageInfo.startCursor })).data
     ?.viewer.organization.mcpServers;

@@ -4,7 +4,7 @@ import {
   type ConnectionAnswer,
   TEST_CONNECTION,
   createConnection,
-  standingOf,
+  readStatus,
   visit,
 } from '../../support/fixtures/mcp-connections.ts';
 import { type OAuthFixture, startOAuthFixture } from '../../support/peers/mcp-authorization-server.ts';
@@ -35,7 +35,7 @@ function create(body: Record<string, unknown> = {}) {
   return createConnection(gateway, key, { name: `connection ${count}`, serverUrl: fixture.serverUrl, ...body });
 }
 
-const status = (id: string) => standingOf(gateway, key, id);
+const status = (id: string) => readStatus(gateway, key, id);
 const callback = (url: URL) => visit(gateway, url);
 
 async function connect(body: Record<string, unknown> = {}): Promise<string> {
@@ -94,9 +94,9 @@ describe('discovery', () => {
       'discovery of the authorization server',
     ],
     ['malformed metadata', () => (fixture.metadata = { token_endpoint: 7 }), 'answered with a malformed document'],
-  ])('%s: 502 with the cause, and nothing is left behind', async (_, lie, cause) => {
+  ])('%s: 502 with the cause, and no connection is stored', async (_, misbehave, cause) => {
     await start();
-    lie();
+    misbehave();
     const before = await gateway.dependencies.sql.query('select id from mcp_connection', []);
     const created = await create();
     expect({ status: created.status, body: created.body }).toEqual({
@@ -106,7 +106,7 @@ describe('discovery', () => {
     expect(await gateway.dependencies.sql.query('select id from mcp_connection', [])).toEqual(before);
   });
 
-  test('the scope: what the owner wants, else the challenge, else what the resource supports; with offline_access where it is left to the server', async () => {
+  test('the requested scope comes from the connection, else from the challenge, else from the resource metadata; offline_access is added unless the connection names a scope', async () => {
     await start();
     const scopeOf = async (body: object) =>
       new URL((await create({ ...body })).body.authorizationUrl ?? '').searchParams.get('scope');
@@ -120,7 +120,7 @@ describe('discovery', () => {
     expect(await scopeOf({ scope: 'wanted' })).toBe('wanted');
   });
 
-  test('step-up: a server that wants more is asked for the union', async () => {
+  test('if a server requires more scopes, the next authorization requests the old and the new scopes', async () => {
     await start();
     fixture.challengeScope = 'basic';
     const id = await connect();
@@ -141,7 +141,7 @@ describe('discovery', () => {
 });
 
 describe('clients', () => {
-  test('a pre-registered one is used before any registration', async () => {
+  test('a pre-registered client is used without registering another', async () => {
     await start();
     fixture.addClient('mine', 'my-client-secret');
     const created = await create({
@@ -154,7 +154,7 @@ describe('clients', () => {
     expect(fixture.registrations).toEqual([]);
   });
 
-  test('client credentials: connected at once, and renewed by themselves', async () => {
+  test('a connection with client credentials is connected immediately, and gets a new token when the old one has expired', async () => {
     await start();
     fixture.addClient('machine', 'machine-secret');
     const created = await create({
@@ -184,7 +184,7 @@ describe('clients', () => {
     });
   });
 
-  test('the client id metadata document says what this client is', async () => {
+  test('the client id metadata document describes the gateway as an OAuth client', async () => {
     const response = await gateway.fetch('/v1/mcp-connections/oauth/client-metadata.json');
     expect(await response.json()).toEqual({
       client_id: 'http://127.0.0.1:4000/v1/mcp-connections/oauth/client-metadata.json',
@@ -198,7 +198,7 @@ describe('clients', () => {
     });
   });
 
-  test('credentials of one issuer are not shown to another: a server that moves to another authorization server has to be authorized anew', async () => {
+  test('client credentials are never sent to another authorization server: if the MCP server changes to one, the connection is MISCONFIGURED', async () => {
     await start();
     fixture.addClient('mine', 'my-client-secret');
     const id = await connect({ clientId: 'mine', clientSecret: 'my-client-secret' });

@@ -4,7 +4,7 @@ import {
   type ConnectionAnswer,
   TEST_CONNECTION,
   createConnection,
-  standingOf,
+  readStatus,
   visit,
 } from '../../support/fixtures/mcp-connections.ts';
 import { type OAuthFixture, startOAuthFixture } from '../../support/peers/mcp-authorization-server.ts';
@@ -35,7 +35,7 @@ function create(body: Record<string, unknown> = {}) {
   return createConnection(gateway, key, { name: `connection ${count}`, serverUrl: fixture.serverUrl, ...body });
 }
 
-const status = (id: string) => standingOf(gateway, key, id);
+const status = (id: string) => readStatus(gateway, key, id);
 const callback = (url: URL) => visit(gateway, url);
 
 const READ = `query ($id: ID!) { node(id: $id) { ... on McpServer { status statusReason nextAction issuer grantedScopes connectedAt authorizationExpiresAt tokenExpiresAt
@@ -68,7 +68,7 @@ async function connect(body: Record<string, unknown> = {}): Promise<string> {
   return created.body.connection.id;
 }
 
-test('create → URL → consent → callback → connected → tools listed → expires → refreshed → revoked → authorize again', async () => {
+test('a connection is created, authorized and connected, lists its tools, refreshes its token, loses it by revocation, and is authorized again', async () => {
   await start();
   fixture.challengeScope = 'tools:read';
   const created = await create();
@@ -153,7 +153,7 @@ test('create → URL → consent → callback → connected → tools listed →
     },
   });
 
-  // Ahead of expiry: at most two minutes before, for a life of an hour.
+  // One second before the token expires, within the time in which it is refreshed.
   gateway.setClock(new Date(Date.now() + 3_599_000));
   const tested = await gateway.graphql<{ testMcpServer: object }>(key, TEST_CONNECTION, { id });
   expect(tested.data?.testMcpServer).toEqual({
@@ -182,15 +182,15 @@ test('create → URL → consent → callback → connected → tools listed →
   });
   expect((await callback(fixture.consent(again.body.authorizationUrl ?? ''))).status).toBe(200);
   expect(await status(id)).toEqual({ status: 'CONNECTED', statusReason: null, nextAction: 'NONE' });
-  // One registration served both.
+  // Both authorizations used the same client registration.
   expect(fixture.registrations).toHaveLength(1);
-  // What works is not authorized again.
+  // A connection that works needs no new authorization.
   const third = await gateway.rest<ConnectionAnswer>('POST', `/v1/mcp-connections/${id}/authorize`, { key });
   expect({ status: third.status, url: third.body.authorizationUrl }).toEqual({ status: 200, url: null });
 });
 
 describe('the callback', () => {
-  test('serves once: of ten at the same time one wins, and a replay is not known', async () => {
+  test('completes an authorization once: of ten concurrent callbacks one succeeds, and a later one is unknown', async () => {
     await start();
     const created = await create();
     const url = fixture.consent(created.body.authorizationUrl ?? '');
@@ -204,7 +204,7 @@ describe('the callback', () => {
     expect((await status(created.body.connection.id)).status).toBe('CONNECTED');
   });
 
-  test('a state that is unknown, missing, doubled or over 10 minutes old is not known, and nothing of the address is repeated', async () => {
+  test('refuses a state that is unknown, missing, repeated or older than 10 minutes, and its page repeats nothing from the URL', async () => {
     await start();
     const path = '/v1/mcp-connections/oauth/callback';
     for (const query of [
@@ -233,7 +233,7 @@ describe('the callback', () => {
     expect(fixture.tokenRequests).toHaveLength(0);
   });
 
-  test('a newer authorization replaces an older one; HEAD uses nothing up', async () => {
+  test('refuses the state of an authorization that was replaced by a newer one; HEAD does not use up a state', async () => {
     await start();
     const created = await create();
     const newer = await gateway.rest<ConnectionAnswer>(
@@ -250,7 +250,7 @@ describe('the callback', () => {
   test.each([
     ['another issuer', (url: URL) => url.searchParams.set('iss', 'https://evil.example')],
     ['no issuer, though the server announces one', (url: URL) => url.searchParams.delete('iss')],
-  ])('%s in the answer: no code is sent, and the reason is shown', async (_, change) => {
+  ])('%s in the response: the code is not redeemed, and the page shows the reason', async (_, change) => {
     await start();
     const created = await create();
     const url = fixture.consent(created.body.authorizationUrl ?? '');
@@ -265,7 +265,7 @@ describe('the callback', () => {
   test.each([
     ['another issuer', (url: URL) => url.searchParams.set('iss', 'https://evil.example')],
     ['no issuer, though the server announces one', (url: URL) => url.searchParams.delete('iss')],
-  ])('%s in an answer without a code: what it says is not believed (RFC 9207)', async (_, change) => {
+  ])('%s in an error response: its error is not shown (RFC 9207)', async (_, change) => {
     await start();
     const created = await create();
     const url = fixture.consent(created.body.authorizationUrl ?? '');
@@ -285,7 +285,7 @@ describe('the callback', () => {
     });
   });
 
-  test('a refusal by the user is named by its code; the description of the server is not shown', async () => {
+  test('the page shows the code of a refusal, but not the description by the server', async () => {
     await start();
     const created = await create({ name: '<b>bold</b> & co' });
     const url = fixture.consent(created.body.authorizationUrl ?? '');
@@ -304,7 +304,7 @@ describe('the callback', () => {
     });
   });
 
-  test('whoever began it must still be a member with the right', async () => {
+  test('is refused if the user who started the authorization has lost the right since', async () => {
     await start();
     const admin = await gateway.createKey();
     const created = await gateway.rest<ConnectionAnswer>('POST', '/v1/mcp-connections', {
@@ -320,7 +320,7 @@ describe('the callback', () => {
 });
 
 describe('deletion', () => {
-  test('takes the secrets along, and revokes the token at the server', async () => {
+  test('deletes the secrets, and revokes the token at the authorization server', async () => {
     await start();
     const id = await connect();
     const deleted = await gateway.graphql<{ deleteMcpServer: object }>(

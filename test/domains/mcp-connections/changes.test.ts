@@ -30,7 +30,7 @@ function create(body: Record<string, unknown> = {}) {
 }
 
 describe('the subscription', () => {
-  test('sends the present state, and each change that another process makes, and ends with the connection', async () => {
+  test('sends the current state and each change by another process, and ends when the connection is deleted', async () => {
     await start();
     const second = await startTestGateway({ ALLOW_PRIVATE_NETWORK: 'true' }, { beside: gateway });
     const created = await create();

@@ -5,32 +5,32 @@ import {
   createConnection,
   decide,
   open,
-  standingOf,
+  readStatus,
 } from '../../support/fixtures/mcp-connections.ts';
 import { type OAuthFixture, startOAuthFixture } from '../../support/peers/mcp-authorization-server.ts';
 
-/** An authorization link belongs to who asked for it (security review, L1). */
+/** An authorization link can be completed only by the user who requested it, or after a confirmation (security review, L1). */
 
 let gateway: TestGateway;
 let fixture: OAuthFixture;
-let asker: Awaited<ReturnType<TestGateway['createKey']>>;
+let requester: Awaited<ReturnType<TestGateway['createKey']>>;
 beforeAll(async () => {
   gateway = await startTestGateway({ ALLOW_PRIVATE_NETWORK: 'true' });
 });
 beforeEach(async () => {
   fixture = await startOAuthFixture();
-  asker = await gateway.createKey();
+  requester = await gateway.createKey();
   return () => fixture.stop();
 });
 afterAll(() => gateway.close());
 
-/** The address that the browser is sent back to, once its user has consented. */
+/** Starts an authorization. `back` is the callback URL after the user has consented. */
 async function begin(name = 'tracker'): Promise<{ id: string; back: URL }> {
-  const { body } = await createConnection(gateway, asker.key, { name, serverUrl: fixture.serverUrl });
+  const { body } = await createConnection(gateway, requester.key, { name, serverUrl: fixture.serverUrl });
   return { id: body.connection.id, back: fixture.consent(body.authorizationUrl ?? '') };
 }
 
-const statusOf = async (id: string) => (await standingOf(gateway, asker.key, id)).status;
+const statusOf = async (id: string) => (await readStatus(gateway, requester.key, id)).status;
 
 /** The cookie of a browser that has signed in with a key. */
 async function signIn(key: string): Promise<string> {
@@ -48,28 +48,28 @@ async function post(body: URLSearchParams, headers: Record<string, string> = {})
 }
 
 describe('without a sign-in', () => {
-  test('nothing is redeemed before the page that names organization, connection, server and user is confirmed', async () => {
+  test('the code is redeemed only after the confirmation of a page that names organization, connection, server and user', async () => {
     const { id, back } = await begin('<i>tracker</i>');
     const page = await open(gateway, back);
     expect(page.status).toBe(200);
     const facts = [...page.text.matchAll(/<dt>(.*?)<\/dt><dd>(.*?)<\/dd>/g)].map(([, term, value]) => [term, value]);
     expect(facts).toEqual([
-      ['Organization', asker.organization],
+      ['Organization', requester.organization],
       ['Connection', '&lt;i&gt;tracker&lt;/i&gt;'],
       ['MCP server', fixture.mcp.origin],
-      ['Requested by', asker.email],
+      ['Requested by', requester.email],
     ]);
     expect(page.headers.get('content-security-policy')).toMatch(
       /^default-src 'none'; style-src 'sha256-[^']+'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'$/,
     );
     expect([fixture.tokenRequests.length, await statusOf(id)]).toEqual([0, 'PENDING_AUTHORIZATION']);
-    // Looking at it again changes nothing.
+    // Opening the page again changes nothing.
     expect((await open(gateway, back)).text).toContain('Is this your connection?');
     const connected = await decide(gateway, page);
     expect([connected.status, await statusOf(id)]).toEqual([200, 'CONNECTED']);
   });
 
-  test('a confirmation serves once, and of ten at once one', async () => {
+  test('a confirmation works once: of ten concurrent ones, one succeeds', async () => {
     const { back } = await begin();
     const page = await open(gateway, back);
     const answers = await Promise.all(Array.from({ length: 10 }, () => decide(gateway, page)));
@@ -87,19 +87,19 @@ describe('without a sign-in', () => {
     expect(fixture.tokenRequests).toHaveLength(0);
   });
 
-  test('a confirmation that the gateway has not made, or of a replaced authorization, completes nothing', async () => {
+  test('a forged confirmation and that of a replaced authorization are 400', async () => {
     const { id, back } = await begin();
     const page = await open(gateway, back);
     const confirmation = /name="confirmation" value="([^"]+)"/.exec(page.text)?.[1] ?? '';
     const { state = '', code = '' } = Object.fromEntries(back.searchParams);
     for (const given of ['', 'x', `${confirmation.slice(0, -3)}AAA`, JSON.stringify({ state, code })])
       expect(await post(new URLSearchParams({ confirmation: given, state, code, decision: 'connect' }))).toBe(400);
-    await gateway.rest('POST', `/v1/mcp-connections/${id}/authorize`, { key: asker.key });
+    await gateway.rest('POST', `/v1/mcp-connections/${id}/authorize`, { key: requester.key });
     expect((await decide(gateway, page)).status).toBe(400);
     expect(fixture.tokenRequests).toHaveLength(0);
   });
 
-  test('a form that another site sends is refused: 403; what is no form, 415', async () => {
+  test('a form from another site is 403, and a body that is no form is 415', async () => {
     const { id, back } = await begin();
     const page = await open(gateway, back);
     const confirmation = /name="confirmation" value="([^"]+)"/.exec(page.text)?.[1] ?? '';
@@ -112,19 +112,19 @@ describe('without a sign-in', () => {
 });
 
 describe('in a browser that is signed in', () => {
-  test('as the user who asked: completed at once', async () => {
+  test('as the user who requested it, the authorization is completed without a confirmation', async () => {
     const { id, back } = await begin();
-    const page = await openSignedIn(back, asker.key);
+    const page = await openSignedIn(back, requester.key);
     expect([page.status, await statusOf(id)]).toEqual([200, 'CONNECTED']);
   });
 
-  test('as somebody else, a colleague or a stranger, or with a revoked key: asked first', async () => {
+  test('as another user, or with a revoked key, the page asks for a confirmation', async () => {
     const { id, back } = await begin();
-    const colleague = await gateway.createKey({ organization: asker.organization, role: 'admin' });
+    const colleague = await gateway.createKey({ organization: requester.organization, role: 'admin' });
     const stranger = await gateway.createKey();
     for (const { key } of [colleague, stranger])
       expect((await openSignedIn(back, key)).text).toContain('Is this your connection?');
-    const second = await gateway.createKey({ organization: asker.organization, email: asker.email });
+    const second = await gateway.createKey({ organization: requester.organization, email: requester.email });
     const cookie = await signIn(second.key);
     await gateway.rest('DELETE', `/v1/api-keys/${second.keyId}`, { key: second.key });
     const fetch: TestGateway['fetch'] = (path, init) => gateway.fetch(path, { ...init, headers: { Cookie: cookie } });

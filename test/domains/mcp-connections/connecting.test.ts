@@ -34,7 +34,7 @@ const mutate = (key: string, name: string, input: object, payload = `mcpServer {
   mutateAs<Record<string, unknown>>(gateway, key, name, input, payload);
 
 describe('stdio', () => {
-  test('is stored, with the documented thirteen fields, the same through both APIs', async () => {
+  test('a stdio connection is stored and returned with the thirteen documented fields, on both APIs', async () => {
     const rest = await create(admin, STDIO);
     const expected = {
       id: expect.any(String),
@@ -79,7 +79,7 @@ describe('stdio', () => {
     });
   });
 
-  test('no process is ever started: no code can, and a command that would leave a trace leaves none', async () => {
+  test('no process is ever started: the source has no code for it, and the command of a connection is not run', async () => {
     const files = (await readdir('src', { recursive: true })).filter(
       (file) => file.endsWith('.ts') && !file.includes('postgres/embedded'),
     );
@@ -110,10 +110,10 @@ describe('stdio', () => {
 
 describe('remote', () => {
   test.each([
-    ['both generations', mcpHandler()],
-    ['the newer generation alone', mcpHandler({ legacy: 'reject' })],
-    ['the older generation alone', legacyMcpHandler()],
-  ])('a server without authorization that speaks %s is connected at once', async (_, handler) => {
+    ['both protocol generations', mcpHandler()],
+    ['only the newer protocol generation', mcpHandler({ legacy: 'reject' })],
+    ['only the older protocol generation', legacyMcpHandler()],
+  ])('a server without authorization that supports %s is connected immediately', async (_, handler) => {
     peer.handler = handler;
     const rest = await create(admin, { name: 'open', serverUrl: `${peer.origin}/mcp` });
     expect({ status: rest.status, body: rest.body }).toEqual({
@@ -150,7 +150,7 @@ describe('remote', () => {
     });
   });
 
-  test('static headers are sent with each request, and refused ones are 502', async () => {
+  test('static headers are sent with each request, and headers that the server refuses are 502', async () => {
     const serve = mcpHandler();
     peer.handler = (request, response) => {
       if (request.headers['x-team-key'] !== 'team-secret') {
@@ -183,7 +183,7 @@ describe('remote', () => {
       code: 'REMOTE_FAILED',
       path: null,
     });
-    // Merge by name, case ignored; null removes.
+    // Headers are merged by name, which ignores case; null removes a header.
     const updated = await mutate(admin, 'updateMcpServer', {
       mcpServerId: created.body.connection.id,
       headers: [
@@ -206,7 +206,7 @@ describe('remote', () => {
     expect(node.data?.node).toEqual({ status: 'MISCONFIGURED', nextAction: 'UPDATE' });
   });
 
-  test('static headers are replaced and removed one by one, but for the last one', async () => {
+  test('static headers can be replaced and removed individually, but at least one must remain', async () => {
     const { body } = await create(admin, {
       name: 'headed',
       serverUrl: `${peer.origin}/mcp`,
@@ -226,7 +226,7 @@ describe('remote', () => {
     });
   });
 
-  test('a new serverUrl clears the credentials: nothing given for one server is shown to another', async () => {
+  test('a new serverUrl deletes the credentials, so that they are never sent to another server', async () => {
     const created = await create(admin, {
       name: 'moves',
       serverUrl: `${peer.origin}/mcp`,
@@ -258,7 +258,7 @@ describe('remote', () => {
     await thief.stop();
   });
 
-  test('a server that fails later: authorize and tools are REMOTE_FAILED, the status says why, and it recovers', async () => {
+  test('if a connected server fails, authorize is 502, tools is REMOTE_FAILED and the status has the reason, until the server works again', async () => {
     const created = await create(admin, { name: 'flaky', serverUrl: `${peer.origin}/mcp` });
     const { id } = created.body.connection;
     peer.handler = (_, response) => void response.writeHead(500).end();

@@ -6,20 +6,20 @@ import { type Handler, type Peer, mcpHandler, startPeer } from '../../support/pe
 import { heldTransactions } from '../../support/fixtures/transactions.ts';
 
 let gateway: TestGateway;
-/** With the same bounds, but for the time. */
-let hasty: TestGateway;
+/** A gateway with a shorter time limit for outbound requests, and otherwise the same limits. */
+let impatient: TestGateway;
 let peer: Peer;
 let key: string;
 beforeAll(async () => {
   const env = { ALLOW_PRIVATE_NETWORK: 'true' };
   gateway = await startTestGateway(env);
-  hasty = await startTestGateway(env, { beside: gateway, outbound: { totalTimeoutMs: 500 } });
+  impatient = await startTestGateway(env, { beside: gateway, outbound: { totalTimeoutMs: 500 } });
   peer = await startPeer(mcpHandler());
   key = (await gateway.createKey()).key;
 });
 afterAll(async () => {
   await peer.stop();
-  await hasty.close();
+  await impatient.close();
   await gateway.close();
 });
 
@@ -27,7 +27,7 @@ const JSON_TYPE = { 'Content-Type': 'application/json' };
 const SSE_TYPE = { 'Content-Type': 'text/event-stream' };
 const BOMB = gzipSync(Buffer.alloc(32 * 1024 * 1024, ' '));
 
-function endless(write: () => boolean, stopped: () => boolean): void {
+function writeEndlessly(write: () => boolean, stopped: () => boolean): void {
   const next = () => {
     while (!stopped() && write());
     if (!stopped()) setImmediate(next);
@@ -52,9 +52,9 @@ const HOSTILE: [string, Handler, RegExp][] = [
     /did not answer in time$/,
   ],
   [
-    'endless JSON',
+    'writeEndlessly JSON',
     (_, response) =>
-      endless(
+      writeEndlessly(
         () => (response.headersSent ? response.write('[1,'.repeat(5000)) : (response.writeHead(200, JSON_TYPE), true)),
         () => response.destroyed,
       ),
@@ -128,13 +128,13 @@ const HOSTILE: [string, Handler, RegExp][] = [
   ],
 ];
 
-describe('a server that is', () => {
+describe('a hostile server', () => {
   test.each(HOSTILE)(
-    '%s: 502 with the cause within the bound, and nothing is left behind',
+    '%s: 502 with the cause within the time limit, and nothing is stored',
     async (name, handler, cause) => {
       peer.handler = handler;
-      const asked = cause.source.includes('did not answer in time') ? hasty : gateway;
-      const created = await asked.rest<{ error: string }>('POST', '/v1/mcp-connections', {
+      const target = cause.source.includes('did not answer in time') ? impatient : gateway;
+      const created = await target.rest<{ error: string }>('POST', '/v1/mcp-connections', {
         key,
         body: { name, serverUrl: `${peer.origin}/mcp` },
       });
@@ -151,7 +151,7 @@ describe('a server that is', () => {
     },
   );
 
-  test('gone: 502 says so', async () => {
+  test('that is unreachable: 502 with the cause', async () => {
     const gone = await startPeer(mcpHandler());
     await gone.stop();
     const created = await gateway.rest<{ error: string }>('POST', '/v1/mcp-connections', {
@@ -165,7 +165,7 @@ describe('a server that is', () => {
   });
 });
 
-test('while a hundred requests wait for silent servers, others are answered: no transaction and no connection of the pool is held', async () => {
+test('while a hundred requests wait for silent servers, other requests are answered, because waiting uses no transaction and no pool connection', async () => {
   const held: ServerResponse[] = [];
   const allAsked = Promise.withResolvers<void>();
   peer.handler = (_, response) => {

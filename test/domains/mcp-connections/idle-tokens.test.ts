@@ -72,7 +72,7 @@ function startWorker({ databaseUrl, dependencies }: TestGateway) {
   });
 }
 
-async function standing(id: string) {
+async function readStatus(id: string) {
   const { data } = await one.graphql<{ node: unknown }>(
     key,
     'query ($id: ID!) { node(id: $id) { ... on McpServer { status statusReason nextAction } } }',
@@ -82,7 +82,7 @@ async function standing(id: string) {
 }
 
 const refreshes = () => fixture.tokenRequests.filter((form) => form.get('grant_type') === 'refresh_token').length;
-test('a connection that nobody uses is refreshed ahead of its expiry, once, by one worker of several; then it is left alone', async () => {
+test('the token of an unused connection is refreshed before it expires, once, by one of several workers, and not again before it is due', async () => {
   await connect();
   await refreshIdle();
   expect(refreshes()).toBe(0);
@@ -91,19 +91,19 @@ test('a connection that nobody uses is refreshed ahead of its expiry, once, by o
   expect(refreshes()).toBe(1);
   await refreshIdle(two);
   expect(refreshes()).toBe(1);
-  // The next refresh shows the token that the last one gave.
+  // The next refresh sends the refresh token that the last one returned.
   advance(7150);
   await refreshIdle(two);
   const shown = fixture.tokenRequests.flatMap((form) => form.get('refresh_token') ?? []);
   expect({ refreshes: refreshes(), distinct: new Set(shown).size }).toEqual({ refreshes: 2, distinct: 2 });
 });
 
-test('workers of two processes have it done every minute, by one of them', async () => {
+test('the refresh job is scheduled every minute, and one of two processes runs it', async () => {
   await connect();
   advance(3590);
   const workers = await Promise.all([startWorker(one), startWorker(two)]);
   try {
-    // What the schedule does when the minute comes, in each process.
+    // Queues the job as the schedule of each process does every minute.
     for (const { database, newId } of [one.dependencies, two.dependencies])
       await database.em
         .fork()
@@ -118,7 +118,7 @@ test('workers of two processes have it done every minute, by one of them', async
   ]);
 });
 
-test('an authorization that is begun anew and not completed takes nothing away: the old tokens serve again', async () => {
+test('after a new authorization that is not completed, the old tokens work again', async () => {
   const id = await connect();
   fixture.requiredScope = 'more';
   const use = () =>
@@ -129,21 +129,21 @@ test('an authorization that is begun anew and not completed takes nothing away: 
     );
   await use();
   await one.rest('POST', `/v1/mcp-connections/${id}/authorize`, { key });
-  expect(await standing(id)).toMatchObject({ status: 'PENDING_AUTHORIZATION' });
+  expect(await readStatus(id)).toMatchObject({ status: 'PENDING_AUTHORIZATION' });
   fixture.requiredScope = undefined;
   advance(601);
   expect((await use()).data?.testMcpServer).toEqual({ __typename: 'TestMcpServerPayload' });
-  expect(await standing(id)).toMatchObject({ status: 'CONNECTED', statusReason: null });
+  expect(await readStatus(id)).toMatchObject({ status: 'CONNECTED', statusReason: null });
 });
 
-test('a refresh that is refused for good changes the status before anybody needs the connection', async () => {
+test('a refresh token that the server refuses permanently changes the status before the connection is used', async () => {
   const id = await connect();
   fixture.revokeAll();
   advance(3590);
   await refreshIdle();
   await refreshIdle();
   expect(refreshes()).toBe(1);
-  expect(await standing(id)).toEqual({
+  expect(await readStatus(id)).toEqual({
     status: 'AUTHORIZATION_REQUIRED',
     statusReason:
       'the authorization server no longer accepts the refresh token (invalid_grant): it has expired or was revoked',
@@ -151,36 +151,36 @@ test('a refresh that is refused for good changes the status before anybody needs
   });
 });
 
-test('a token without a refresh token serves until it ends, and then the connection says so', async () => {
+test('an access token without a refresh token works until it expires; then the connection requires an authorization', async () => {
   const { authorizationUrl, connection } = await begin();
   fixture.onToken = (_, response) =>
     void response
       .writeHead(200, { 'Content-Type': 'application/json' })
       .end(JSON.stringify({ access_token: 'short', token_type: 'Bearer', expires_in: 3600 }));
-  // It takes any token.
+  // This MCP server accepts any token.
   fixture.mcp.handler = mcpHandler();
   await complete(authorizationUrl);
   advance(3590);
   await refreshIdle();
-  expect(await standing(connection.id)).toMatchObject({ status: 'CONNECTED' });
+  expect(await readStatus(connection.id)).toMatchObject({ status: 'CONNECTED' });
   advance(3601);
   await refreshIdle();
-  expect(await standing(connection.id)).toMatchObject({
+  expect(await readStatus(connection.id)).toMatchObject({
     status: 'AUTHORIZATION_REQUIRED',
     statusReason: 'the access token has expired, and there is no refresh token',
   });
 });
 
-test('a passing failure is tried again later, not at every turn, and the connection comes back by itself', async () => {
+test('a temporary failure is retried later, not at every run of the job, and then the connection is connected again', async () => {
   const id = await connect();
   fixture.onToken = (_, response) => void response.writeHead(503).end('later');
   advance(3601);
   await refreshIdle();
   await refreshIdle();
   expect(refreshes()).toBe(1);
-  expect(await standing(id)).toMatchObject({ status: 'UNREACHABLE' });
+  expect(await readStatus(id)).toMatchObject({ status: 'UNREACHABLE' });
   fixture.onToken = undefined;
   advance(3700);
   await refreshIdle();
-  expect(await standing(id)).toEqual({ status: 'CONNECTED', statusReason: null, nextAction: 'NONE' });
+  expect(await readStatus(id)).toEqual({ status: 'CONNECTED', statusReason: null, nextAction: 'NONE' });
 });

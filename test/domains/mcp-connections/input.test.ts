@@ -26,7 +26,7 @@ const create = (key: string, body: unknown) => createConnection(gateway, key, bo
 const mutate = (key: string, name: string, input: object, payload = `mcpServer { ${CONNECTION_FIELDS} }`) =>
   mutateAs<Record<string, unknown>>(gateway, key, name, input, payload);
 
-const BAD: [string, Record<string, unknown>, string][] = [
+const INVALID: [string, Record<string, unknown>, string][] = [
   ['no name', { type: 'stdio', command: 'x' }, 'name: is required for type stdio'],
   ['an empty name', { type: 'stdio', name: '', command: 'x' }, 'name: must not be empty'],
   ['a long name', { type: 'stdio', name: 'n'.repeat(201), command: 'x' }, 'name: must be at most 200 characters'],
@@ -143,7 +143,7 @@ const BAD: [string, Record<string, unknown>, string][] = [
     { name: 'n', serverUrl: 'file:///etc/passwd' },
     'serverUrl: must be an http or https URL',
   ],
-  ...['u:p@', ':@', '@'].map((given): (typeof BAD)[number] => [
+  ...['u:p@', ':@', '@'].map((given): (typeof INVALID)[number] => [
     `an address with user information, ${given}`,
     { name: 'n', serverUrl: `https://${given}example.com` },
     'serverUrl: must not contain user information',
@@ -162,15 +162,15 @@ const BAD: [string, Record<string, unknown>, string][] = [
     'ht\ttps://example.com',
     '\u0001https://example.com',
     'https://exämple.com',
-  ].map((serverUrl): (typeof BAD)[number] => [
+  ].map((serverUrl): (typeof INVALID)[number] => [
     `an address that is no URI, ${JSON.stringify(serverUrl)}`,
     { name: 'n', serverUrl },
     'serverUrl: must be a URI (RFC 3986): begin with https:// or http://, and have other characters than its own percent-encoded',
   ]),
 ];
 
-/** A refusal in the names of GraphQL: headers and variables are lists there, and values of enumerations are in capitals. */
-function inGraphQL(body: Record<string, unknown>, error: string): string {
+/** Converts a REST message to that of GraphQL, where headers and variables are lists and enum values are in capitals. */
+function toGraphQLMessage(body: Record<string, unknown>, error: string): string {
   const { type = 'remote', headers, env } = body;
   const names = Object.keys(headers ?? env ?? {});
   return error
@@ -188,13 +188,13 @@ function inGraphQL(body: Record<string, unknown>, error: string): string {
     .join('; ');
 }
 
-describe('what is refused', () => {
-  test.each(BAD)('%s: 400 on both APIs, each in its own names', async (_, body, error) => {
+describe('invalid input', () => {
+  test.each(INVALID)('%s: 400 on both APIs, with the field names of each', async (_, body, error) => {
     expect(await create(admin, body)).toMatchObject({ status: 400, body: { error } });
     if (error.includes('is required') && !('name' in body)) return;
     expect(await mutate(admin, 'createMcpServer', toGraphQLInput(body))).toMatchObject({
       __typename: 'ValidationError',
-      message: inGraphQL(body, error),
+      message: toGraphQLMessage(body, error),
       code: 'INVALID_INPUT',
     });
   });
@@ -224,7 +224,7 @@ describe('what is refused', () => {
   });
 
   test.each(['env', 'headers'])(
-    '__proto__ as a name in %s, and at the top: 400, and no prototype is changed',
+    '__proto__ as a name in %s or at the top level: 400, and no prototype is changed',
     async (field) => {
       const body =
         field === 'env'
@@ -239,7 +239,7 @@ describe('what is refused', () => {
     },
   );
 
-  test('null for an optional field is the same as absent', async () => {
+  test('null for an optional field is the same as an absent field', async () => {
     const created = await create(admin, {
       type: 'stdio',
       name: 'nulls',

@@ -23,14 +23,14 @@ interface Created {
   connection: { id: string; connectedAt: string | null };
 }
 
-test('a server that lets anybody say hello and asks for authorization at its tools is authorized before it is connected', async () => {
-  const asks = fixture.mcp.handler;
-  const greets = legacyMcpHandler();
-  let greetings = 0;
+test('a server that allows initialize without authorization, but not tools, must be authorized before it is connected', async () => {
+  const requiresAuthorization = fixture.mcp.handler;
+  const acceptsAnybody = legacyMcpHandler();
+  let posts = 0;
   fixture.mcp.handler = (request, response) => {
-    // `server/discover`, which the older generation does not know, `initialize`, `notifications/initialized`.
-    if (request.method === 'POST') greetings += 1;
-    (request.method === 'POST' && greetings <= 3 ? greets : asks)(request, response);
+    // The first three POSTs are `server/discover` (unknown to the older protocol), `initialize` and `notifications/initialized`.
+    if (request.method === 'POST') posts += 1;
+    (request.method === 'POST' && posts <= 3 ? acceptsAnybody : requiresAuthorization)(request, response);
   };
   const { status, body } = await gateway.rest<Created>('POST', '/v1/mcp-connections', {
     key,
@@ -38,10 +38,10 @@ test('a server that lets anybody say hello and asks for authorization at its too
   });
   expect({ status, connectedAt: body.connection.connectedAt }).toEqual({ status: 201, connectedAt: null });
   expect(body.authorizationUrl).toContain(`${fixture.issuer.origin}/authorize?`);
-  fixture.mcp.handler = asks;
+  fixture.mcp.handler = requiresAuthorization;
 });
 
-test('a server that reads client id metadata documents is given the configured address, which the document names as its own', async () => {
+test('a server that supports client id metadata documents gets the configured URL as client id, and the document names the same id', async () => {
   fixture.metadata = { client_id_metadata_document_supported: true };
   const { body } = await gateway.rest<Created>('POST', '/v1/mcp-connections', {
     key,
