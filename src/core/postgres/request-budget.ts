@@ -8,6 +8,9 @@ const MAX_IN_FLIGHT = 4;
 /** A statement fails with this if it must be sent again when the request may produce a large answer. */
 export class Postponed extends Error {}
 
+/** A statement fails with this if its rows have more characters than it allows. */
+export class TooLong extends Error {}
+
 /**
  * The limits of one request: a few concurrent statements, and as many bytes as its answer may have. Bytes of all its statements count as they
  * arrive, before rows are parsed. Requests that read much run one at a time.
@@ -68,7 +71,10 @@ export class RequestBudget {
   }
 
   /** The driver's parsers, which count their input. `onExceeded` is called once, when the rest is not needed. */
-  typesCounting(onExceeded: () => void, isRepeatable: boolean): typeof WIRE_TYPES {
+  typesCounting(
+    onExceeded: () => void,
+    { isRepeatable, maxLength = Infinity }: { readonly isRepeatable: boolean; readonly maxLength?: number | undefined },
+  ): typeof WIRE_TYPES {
     let own = 0;
     const round = this.#round;
     const tryTurn = () => (this.#end ??= this.#large.tryTake()) !== undefined;
@@ -78,6 +84,11 @@ export class RequestBudget {
         return (text) => {
           own += text.length;
           if (round === this.#round) this.#bytes += text.length;
+          if (own > maxLength) {
+            if (round === this.#round) this.#bytes -= own;
+            onExceeded();
+            throw new TooLong();
+          }
           if (this.#bytes > this.#maxBytes || round !== this.#round) {
             onExceeded();
             throw answerTooLarge(this.#maxBytes);

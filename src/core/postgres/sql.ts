@@ -3,7 +3,7 @@ import { type Compilable, CompiledQuery, type QueryExecutorProvider } from 'kyse
 import { LRUCache } from 'lru-cache';
 import type { Pool } from 'pg';
 import { type Statement, statementOf } from './queries.ts';
-import { Postponed, type RequestBudget } from './request-budget.ts';
+import { Postponed, type RequestBudget, TooLong } from './request-budget.ts';
 import { WIRE_TYPES } from './wire-types.ts';
 
 /** Runs typed queries as prepared statements, without entities. Changes use entities. */
@@ -15,6 +15,11 @@ export interface Sql {
    * connection; pass values separately.
    */
   query<Row extends object>(text: string, values: readonly unknown[]): Promise<Row[]>;
+  /**
+   * The same, or undefined when the rows have more characters than `maxLength`: the rest is not read. Undefined, too, where a statement cannot
+   * be stopped: within a transaction, and in work that has no budget.
+   */
+  allUpTo<Row>(maxLength: number, query: Compilable<Row> | Statement<Row>): Promise<Row[] | undefined>;
   /** Runs a statement whose failure the caller handles: within a transaction it has a savepoint. */
   attempt<Row>(query: Compilable<Row> | Statement<Row>): Promise<Row[]>;
   /** The same on the primary, for changes and after notifications. Often this already is the primary. */
@@ -31,9 +36,12 @@ export interface RunOptions {
   /** Runs with a savepoint, if `run` is within a transaction. */
   readonly attempt?: Run;
   readonly budget?: RequestBudget | undefined;
+  /** Whether reading can stop before the end of the rows, by closing the connection. */
+  readonly canStop?: boolean;
 }
 
-export function createSql({ run, onPrimary = run, attempt = run, budget }: RunOptions): Sql {
+export function createSql(options: RunOptions): Sql {
+  const { run, onPrimary = run, attempt = run, budget, canStop = budget !== undefined } = options;
   const within = (how: Run, statement: Statement<unknown>) =>
     budget ? budget.run(() => how(statement, budget)) : how(statement);
   // The rows have the type of the query.
@@ -41,6 +49,15 @@ export function createSql({ run, onPrimary = run, attempt = run, budget }: RunOp
   const sql: Sql = {
     all,
     first: async (query) => (await all(query))[0],
+    allUpTo: async <Row>(maxLength: number, query: Compilable<Row> | Statement<Row>) => {
+      if (!canStop) return undefined;
+      try {
+        return (await within(run, { ...statementOf(query), maxLength })) as Row[];
+      } catch (error) {
+        if (error instanceof TooLong) return undefined;
+        throw error;
+      }
+    },
     attempt: async <Row>(query: Compilable<Row> | Statement<Row>) =>
       (await within(attempt, statementOf(query))) as Row[],
     query: async <Row extends object>(text: string, values: readonly unknown[]) =>
@@ -48,7 +65,7 @@ export function createSql({ run, onPrimary = run, attempt = run, budget }: RunOp
     primary: undefined as never,
   };
   return Object.assign(sql, {
-    primary: onPrimary === run ? sql : createSql({ run: onPrimary, attempt, budget }),
+    primary: onPrimary === run ? sql : createSql({ ...options, run: onPrimary, onPrimary }),
   });
 }
 
@@ -75,7 +92,7 @@ export function runOn(pool: Pool, { canPrepare = true }: RunOnOptions = {}): Run
     entry.uses += 1;
     return entry.uses > USES_BEFORE_PREPARING ? entry.name : undefined;
   };
-  async function send({ text, values }: Statement<unknown>, budget?: RequestBudget): Promise<object[]> {
+  async function send({ text, values, maxLength }: Statement<unknown>, budget?: RequestBudget): Promise<object[]> {
     const name = nameOf(text);
     const client = await pool.connect();
     let isReleased = false;
@@ -85,7 +102,9 @@ export function runOn(pool: Pool, { canPrepare = true }: RunOnOptions = {}): Run
       isReleased = true;
     };
     try {
-      const types = budget ? budget.typesCounting(() => release(true), READS.test(text)) : WIRE_TYPES;
+      const types = budget
+        ? budget.typesCounting(() => release(true), { isRepeatable: READS.test(text), maxLength })
+        : WIRE_TYPES;
       const { rows } = await client.query<object>({ name, text, values: [...values], types });
       release();
       return rows;
@@ -144,7 +163,7 @@ export function sqlWithin(em: EntityManager, budget?: RequestBudget): Sql {
       last = done.catch(() => undefined);
       return done;
     };
-  return createSql({ run: inOrder(execute), attempt: inOrder(executeApart), budget });
+  return createSql({ run: inOrder(execute), attempt: inOrder(executeApart), budget, canStop: false });
 }
 
 /** The size of the texts in rows, which are most of the bytes. */

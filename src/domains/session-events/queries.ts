@@ -1,4 +1,4 @@
-import { type RawBuilder, type SelectQueryBuilder, type SqlBool, sql } from 'kysely';
+import { type RawBuilder, type SqlBool, sql } from 'kysely';
 import type { LoadBatch } from '../../core/graphql/batches.ts';
 import { invalid } from '../../core/errors.ts';
 import { keysOf } from '../../core/keys-of.ts';
@@ -21,6 +21,7 @@ import { callerOf, readableBy } from '../sessions/policy.ts';
 import { cursorId } from './cursor.ts';
 import type { SessionEventTables } from './entity.ts';
 import { MAX_PAGE, type SessionEventFilter } from './input.ts';
+import { MAX_PAGE_BYTES, cutWhereLarge, withinBytes } from './page-size.ts';
 
 /**
  * Reads events for both APIs and for live tails. One statement finds the sessions that the caller can read and returns a page of the events of
@@ -46,9 +47,6 @@ export interface SessionEventWindow {
   /** The page ends with the event that reaches this many bytes of data, even when `limit` is not reached. */
   readonly maxBytes?: number;
 }
-
-/** Maximum size of a page, because a thousand events of 1 MiB would exceed the memory of the process. */
-const MAX_PAGE_BYTES = 16 * 1024 * 1024;
 
 export interface SessionEventSlice {
   /** In ascending order. */
@@ -123,23 +121,28 @@ export function slicesOf(
   const direction = backward ? 'desc' : 'asc';
   return async (sessionIds) => {
     const [only] = sessionIds.length === 1 ? sessionIds : [];
-    const shape = [role, direction, only !== undefined, ...conditions, '', ...names].join();
-    const rows = await reader.all(
-      pages(shape, { ...filter, ...window, ...caller, maxBytes, sessionIds }, (value) => {
+    const statement = (isCut: boolean) => {
+      const shape = [role, direction, only !== undefined, isCut, ...conditions, '', ...names].join();
+      return pages(shape, { ...filter, ...window, ...caller, maxBytes, sessionIds }, (value) => {
         const sessionId = only === undefined ? sql<string>`s.id` : theOnly(value);
         const page = eventsOf(sessionId, conditions, value)
           .select(names.map(selectionOf))
           .orderBy('e.session_id', direction)
           .orderBy('e.id', direction)
           .limit(sql<number>`${value('limit')}`);
-        const cut = names.includes('eventData') ? withinBytes(page, direction, value) : page;
         // The outer join returns one row of nulls for a session without matching events, and no row for a session that does not exist.
         const selection = names.map((name) => sql.ref(`page.${name}`).as(name as string));
         return readableSessions(role, value, only !== undefined)
-          .leftJoinLateral(sql<object>`${cut}`.as<'page'>(sql`page`), (join) => join.onTrue())
+          .leftJoinLateral(
+            sql<object>`${isCut ? withinBytes(page, direction, value('maxBytes')) : page}`.as<'page'>(sql`page`),
+            (join) => join.onTrue(),
+          )
           .select(only === undefined ? [...selection, sql.ref('s.id').as('sessionId')] : selection);
-      }),
-    );
+      });
+    };
+    const rows = names.includes('eventData')
+      ? await cutWhereLarge(reader, sessionIds, maxBytes, statement)
+      : await reader.all(statement(false));
     // The selected columns have the names of the row's properties.
     return toSlices(rows as unknown as PageRow[], { only, limit: window.limit, maxBytes, backward });
   };
@@ -147,15 +150,6 @@ export function slicesOf(
 
 /** A row of a page. For a session without events all other columns are null. `sessionId` is not selected for a single session. */
 type PageRow = Omit<SessionEventRow, 'sessionId'> & { sessionId: SessionId };
-
-/** The events of a page up to the event that reaches the maximum size. */
-function withinBytes<Row>(page: SelectQueryBuilder<object, never, Row>, direction: 'asc' | 'desc', value: Value) {
-  const bytes = sql`sum(octet_length("eventData")) over (order by id ${sql.raw(direction)} rows unbounded preceding)`;
-  return db
-    .selectFrom(db.selectFrom(page.as('p')).selectAll('p').select(bytes.as('bytes')).as('c'))
-    .selectAll('c')
-    .where(sql<boolean>`bytes - octet_length("eventData") < ${value('maxBytes')}::bigint`);
-}
 
 interface SliceOptions {
   readonly only: string | undefined;

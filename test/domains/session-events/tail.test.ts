@@ -184,7 +184,10 @@ test('while one reader takes 50 MB, another who does not read costs a page or tw
   // A store that is not held back would be read for both.
   const busy = await follow(peer, key, id);
   expect(idsOf(await busy.take(5000))).toEqual(range(1, 5000));
-  const fetched = await Promise.all(run.mock.results.map(({ value }) => value as Promise<{ eventData?: string }[]>));
+  // A statement whose page must be cut fails, and is sent again.
+  const fetched = await Promise.all(
+    run.mock.results.map(({ value }) => (value as Promise<{ eventData?: string }[]>).catch(() => [])),
+  );
   const bytes = fetched.flat().reduce((sum, { eventData = '' }) => sum + eventData.length, 0);
   expect(bytes).toBeGreaterThan(0);
   expect(bytes).toBeLessThan(4 * 1024 * 1024);

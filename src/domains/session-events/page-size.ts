@@ -1,0 +1,48 @@
+import { type RawBuilder, type SelectQueryBuilder, sql } from 'kysely';
+import { LRUCache } from 'lru-cache';
+import { type Statement, queriesOn } from '../../core/postgres/queries.ts';
+import type { Sql } from '../../core/postgres/sql.ts';
+
+/** Bounds the size of a page of events. */
+
+/** Maximum size of a page, because a thousand events of 1 MiB would exceed the memory of the process. */
+export const MAX_PAGE_BYTES = 16 * 1024 * 1024;
+
+const db = queriesOn<object>();
+
+/** The events of a page up to the event that reaches the maximum size. */
+export function withinBytes<Row>(
+  page: SelectQueryBuilder<object, never, Row>,
+  direction: 'asc' | 'desc',
+  maxBytes: RawBuilder<number | undefined>,
+) {
+  const bytes = sql`sum(octet_length("eventData")) over (order by id ${sql.raw(direction)} rows unbounded preceding)`;
+  return db
+    .selectFrom(db.selectFrom(page.as('p')).selectAll('p').select(bytes.as('bytes')).as('c'))
+    .selectAll('c')
+    .where(sql<boolean>`bytes - octet_length("eventData") < ${maxBytes}::bigint`);
+}
+
+/** The ids of sessions that had a large page. */
+const large = new LRUCache<string, true>({ max: 1_000 });
+
+/** Maximum size of a character in UTF-8, in bytes for each unit of UTF-16. */
+const BYTES_PER_CHARACTER = 3;
+
+/**
+ * The rows of a page. PostgreSQL cuts it at the maximum size only if it may be larger, because cutting takes a third of the time of a usual page:
+ * reading of a large page is stopped, and its statement is sent again with the cut.
+ */
+export async function cutWhereLarge<Row>(
+  reader: Sql,
+  sessionIds: readonly string[],
+  maxBytes: number,
+  statement: (isCut: boolean) => Statement<Row>,
+): Promise<Row[]> {
+  if (!sessionIds.some((id) => large.has(id))) {
+    const rows = await reader.allUpTo(Math.floor(maxBytes / BYTES_PER_CHARACTER), statement(false));
+    if (rows) return rows;
+    for (const id of sessionIds) large.set(id, true);
+  }
+  return reader.all(statement(true));
+}
