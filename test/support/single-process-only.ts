@@ -14,15 +14,15 @@ const APART: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     'works for 10 minutes': LINK,
   },
   'test/domains/session-events/append.test.ts': {
-    'of 20 twins of one batch': 'waits until each of exactly two processes waits for the session',
+    'of 20 concurrent appends of one batch': 'waits until each of exactly two processes waits for the session',
   },
   'test/domains/session-events/tail.test.ts': {
-    'a quiet stream is pinged': INSIDE,
-    'nothing is left of a stream': INSIDE,
-    'who does not read costs a page': INSIDE,
+    'a stream sends a ping comment': INSIDE,
+    'no listener remains after a stream': INSIDE,
+    'another client that reads nothing': INSIDE,
   },
   'test/domains/session-events/subscription.test.ts': {
-    'a client that hangs up': INSIDE,
+    'a client that disconnects': INSIDE,
   },
 };
 

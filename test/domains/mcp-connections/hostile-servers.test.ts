@@ -52,7 +52,7 @@ const HOSTILE: [string, Handler, RegExp][] = [
     /did not answer in time$/,
   ],
   [
-    'writeEndlessly JSON',
+    'endless JSON',
     (_, response) =>
       writeEndlessly(
         () => (response.headersSent ? response.write('[1,'.repeat(5000)) : (response.writeHead(200, JSON_TYPE), true)),

@@ -3,7 +3,7 @@ import { type TestGateway, startTestGateway } from '../../support/fixtures/gatew
 import { visit } from '../../support/fixtures/mcp-connections.ts';
 import { type OidcFixture, consentByForms, startOidcFixture } from '../../support/peers/mcp-oidc-server.ts';
 
-/** The whole flow against an authorization server that others wrote and had certified. */
+/** The whole authorization against oidc-provider, a certified authorization server that is not ours. */
 
 let gateway: TestGateway;
 let fixture: OidcFixture;
@@ -18,7 +18,7 @@ afterAll(async () => {
   await gateway.close();
 });
 
-test('registration, consent, resource, rotation: connected, and one refresh under 20 concurrent uses', async () => {
+test('a connection is authorized by registration and consent, and 20 concurrent uses refresh its rotating token once', async () => {
   const created = await gateway.rest<{ authorizationUrl: string; connection: { id: string } }>(
     'POST',
     '/v1/mcp-connections',

@@ -4,7 +4,7 @@ import { type TestGateway, startTestGateway } from '../../support/fixtures/gatew
 import { STDIO, createConnection } from '../../support/fixtures/mcp-connections.ts';
 import { type Peer, mcpHandler, startPeer } from '../../support/peers/mcp-server.ts';
 
-/** MCP connections over REST beside the documented paths: what was created is found, read, changed and deleted. */
+/** The REST operations that list, read, change and delete MCP connections. */
 
 let gateway: TestGateway;
 let server: Peer;
@@ -36,7 +36,7 @@ async function connect(key: string, name: string, rest: object = {}): Promise<Co
 const list = async (key: string, query = '') => (await gateway.rest<List>('GET', `${PATH}${query}`, { key })).body;
 const names = ({ items }: List) => items.map(({ name }) => name);
 
-test('a list is sorted by name, paged to null, and filtered', async () => {
+test('the list is sorted by name, can be filtered, and its last page has a null nextCursor', async () => {
   const { key } = await gateway.createKey();
   for (const name of ['c', 'a', 'b']) await connect(key, name);
   const mine = await connect(key, 'd', { visibility: 'personal' });
@@ -57,7 +57,7 @@ test('a list is sorted by name, paged to null, and filtered', async () => {
   expect(await list(key, '?type=pipe')).toEqual({ error: 'type: must be one of "remote", "stdio"' });
 });
 
-test('one is read as it was created, changed by its fields, and gone once it is deleted', async () => {
+test('a connection is read as it was created, a PATCH changes the given fields, and after its deletion it is 404', async () => {
   const { key } = await gateway.createKey();
   const created = await connect(key, 'local');
   const path = `${PATH}/${created.id}`;
@@ -78,7 +78,7 @@ test('one is read as it was created, changed by its fields, and gone once it is 
     });
 });
 
-test('null is taken back where an answer has it, and refused where it would take something away', async () => {
+test('PATCH accepts null for a field that is null in the answer, and refuses null for a field that has a value', async () => {
   const { key } = await gateway.createKey();
   const stdio = await connect(key, 'local');
   const remote = await createConnection(gateway, key, { name: 'remote', serverUrl: `${server.origin}/mcp` });
@@ -99,7 +99,7 @@ test('null is taken back where an answer has it, and refused where it would take
   });
 });
 
-test('personal connections of others and foreign ones are missing; shared ones are changed by administrators alone', async () => {
+test('personal connections of others and foreign connections are 404; only administrators can change shared ones', async () => {
   const admin = await gateway.createKey();
   const { organization } = admin;
   const [owner, member, stranger] = [

@@ -50,7 +50,7 @@ async function databaseText(): Promise<string> {
     .join('\n');
 }
 
-test('after every kind of use, no secret is in the database in clear, in the log, in the metrics, or in any answer', async () => {
+test('after every kind of use, no secret is in plain text in the database, the log, the metrics or any answer', async () => {
   const secrets = fixture.secrets;
   for (const secret of [
     'env-value-1111',
@@ -65,21 +65,21 @@ test('after every kind of use, no secret is in the database in clear, in the log
   const TEST = `mutation ($id: ID!) { testMcpServer(input: { mcpServerId: $id }) { __typename ... on Error { message } } }`;
 
   await rest('/v1/mcp-connections', { type: 'stdio', name: 'a', command: 'c', env: { A: 'env-value-1111' } });
-  // A server that repeats what it was sent, wherever it can.
-  const parrot = await startPeer(
+  // A server that repeats the headers of the request in its status text and body.
+  const echoingServer = await startPeer(
     (request, response) =>
       void response.writeHead(500, String(request.headers['x-key'])).end(JSON.stringify(request.headers)),
   );
   await rest('/v1/mcp-connections', {
     name: 'b',
-    serverUrl: parrot.origin,
+    serverUrl: echoingServer.origin,
     authType: 'static_headers',
     headers: { 'X-Key': 'header-value-2222' },
   });
-  parrot.handler = mcpHandler();
+  echoingServer.handler = mcpHandler();
   const headed = await rest('/v1/mcp-connections', {
     name: 'b',
-    serverUrl: parrot.origin,
+    serverUrl: echoingServer.origin,
     authType: 'static_headers',
     headers: { 'X-Key': 'header-value-2222' },
   });
@@ -100,7 +100,7 @@ test('after every kind of use, no secret is in the database in clear, in the log
       id: headed.body.connection.id,
     },
   );
-  parrot.handler = (request, response) =>
+  echoingServer.handler = (request, response) =>
     void response.writeHead(403, String(request.headers['x-key'])).end(JSON.stringify(request.headers));
   await graphql(TEST, { id: headed.body.connection.id });
   fixture.addClient('machine', 'machine-secret-3333');
@@ -137,7 +137,7 @@ test('after every kind of use, no secret is in the database in clear, in the log
     fixture.revokeAll();
     gateway.setClock(new Date(Date.now() + 12_000_000));
     await graphql(TEST, { id });
-    // Begun and not completed: a verifier and a client wait in the store.
+    // This authorization is not completed, so its code verifier and client remain stored.
     await rest(`/v1/mcp-connections/${id}/authorize`);
     gateway.setClock(undefined);
   }
@@ -159,12 +159,12 @@ test('after every kind of use, no secret is in the database in clear, in the log
       found: [...secrets].filter((one) => one !== '' && text.includes(one)),
     }).toEqual({ place, isRead: true, found: [] });
   }
-  await parrot.stop();
+  await echoingServer.stop();
 });
 
 const SECRET = 'secret-in-a-wrong-place-7777';
 const remote = { name: 'n', serverUrl: 'https://example.com', clientSecret: SECRET };
-const UNFIT: readonly (readonly [what: string, input: object | string, expected: RegExp])[] = [
+const INVALID_INPUTS: readonly (readonly [what: string, input: object | string, expected: RegExp])[] = [
   ['a field that is not known', { remote: { ...remote, foo: 1 } }, /unknown field "foo"\.$/],
   ['a field that is nearly known', { remote: { ...remote, nam: 'x' } }, /unknown field "nam"\. Did you mean "name"\?$/],
   ['a field that is missing', { remote: { ...remote, name: undefined } }, /include required field "name"\.$/],
@@ -172,20 +172,23 @@ const UNFIT: readonly (readonly [what: string, input: object | string, expected:
   ['an object for a list', { remote: { ...remote, headers: { A: SECRET } } }, /at \.remote\.headers/],
   ['an object for an enum', { remote: { ...remote, authType: { A: SECRET } } }, /at \.remote\.authType: .+ value\.$/],
   ['a string for an object', { remote: SECRET }, /at \.remote: Expected .+ to be an object\.$/],
-  ['a secret one step too high', { clientSecret: SECRET }, /unknown field "clientSecret"\.$/],
+  ['a secret one level too high', { clientSecret: SECRET }, /unknown field "clientSecret"\.$/],
   ['a literal field', `{ remote: { name: "n", clientSecret: "${SECRET}", foo: 1 } }`, /unknown field "foo"\.$/],
   ['a literal list', `{ remote: { clientSecret: ["${SECRET}"] } }`, /a non string value\.$/],
   ['a literal without its name', `{ remote: { clientSecret "${SECRET}" } }`, /Expected ":", found String\.$/],
   ['a literal block', `{ remote: { """${SECRET}""" } }`, /Expected Name, found BlockString\.$/],
 ];
 
-test.for(UNFIT)('what does not fit is named, and not shown: %s', async ([, input, expected]) => {
-  const isLiteral = typeof input === 'string';
-  const create = (value: string) => `{ createMcpServer(input: ${value}) { __typename } }`;
-  const query = isLiteral ? `mutation ${create(input)}` : `mutation ($i: CreateMcpServerInput!) ${create('$i')}`;
-  for (const headers of [undefined, undefined, undefined, { 'Idempotency-Key': 'k' }]) {
-    const answer = await gateway.graphql(key, query, isLiteral ? {} : { i: input }, headers);
-    expect(answer.errors?.map(({ message }) => message)).toContainEqual(expect.stringMatching(expected));
-    expect(JSON.stringify(answer)).not.toContain(SECRET);
-  }
-});
+test.for(INVALID_INPUTS)(
+  'the error for invalid input names the field, but does not contain its value: %s',
+  async ([, input, expected]) => {
+    const isLiteral = typeof input === 'string';
+    const create = (value: string) => `{ createMcpServer(input: ${value}) { __typename } }`;
+    const query = isLiteral ? `mutation ${create(input)}` : `mutation ($i: CreateMcpServerInput!) ${create('$i')}`;
+    for (const headers of [undefined, undefined, undefined, { 'Idempotency-Key': 'k' }]) {
+      const answer = await gateway.graphql(key, query, isLiteral ? {} : { i: input }, headers);
+      expect(answer.errors?.map(({ message }) => message)).toContainEqual(expect.stringMatching(expected));
+      expect(JSON.stringify(answer)).not.toContain(SECRET);
+    }
+  },
+);

@@ -4,7 +4,7 @@ import { visit } from '../../support/fixtures/mcp-connections.ts';
 import { full } from '../../support/proof.ts';
 import { type OAuthFixture, startOAuthFixture } from '../../support/peers/mcp-authorization-server.ts';
 
-/** At once, over two gateways. */
+/** The number of concurrent uses, spread over two gateways. */
 const USES = full ? 100 : 30;
 
 let one: TestGateway;
@@ -64,7 +64,7 @@ async function rowOf(id: string) {
   return row;
 }
 
-/** The connection and its secrets: what a change of its tokens would show in. */
+/** The row of the connection and its sealed secrets, which any change of its tokens would change. */
 async function storedOf(id: string) {
   const { sql } = one.dependencies;
   return {
@@ -78,10 +78,10 @@ function refreshes(): number {
 }
 
 test.each([
-  ['is due', 3590],
-  ['is over', 3700],
+  ['is about to expire', 3590],
+  ['has expired', 3700],
 ])(
-  'two gateways, many concurrent uses each, of a token whose refresh %s: the server sees exactly one refresh, and every use succeeds',
+  'many concurrent uses through two gateways of a token that %s: the server gets exactly one refresh, and every use succeeds',
   async (_, seconds) => {
     const id = await connect();
     advance(seconds);
@@ -94,7 +94,7 @@ test.each([
   },
 );
 
-test('the refresh token that was rotated is stored: the next refresh uses the new one', async () => {
+test('a rotated refresh token is stored, and the next refresh uses it', async () => {
   const id = await connect();
   advance(3700);
   expect(await use(one, id)).toBe('TestMcpServerPayload');
@@ -104,11 +104,11 @@ test('the refresh token that was rotated is stored: the next refresh uses the ne
   expect(new Set(shown).size).toBe(2);
 });
 
-test('a passing failure backs off and keeps the tokens; then it is refreshed', async () => {
+test('after a temporary failure the tokens are kept, the refresh waits before it is retried, and then succeeds', async () => {
   const id = await connect();
   fixture.onToken = (_, response) => void response.writeHead(503).end('later');
   advance(3590);
-  // Still valid, so it serves.
+  // The access token is still valid.
   expect(await use(one, id)).toBe('TestMcpServerPayload');
   expect(await use(two, id)).toBe('TestMcpServerPayload');
   expect(refreshes()).toBe(1);
@@ -129,14 +129,14 @@ test('a passing failure backs off and keeps the tokens; then it is refreshed', a
   expect(await rowOf(id)).toMatchObject({ status: 'CONNECTED', status_reason: null, refresh_failures: 0 });
 });
 
-test('invalid_grant ends in AUTHORIZATION_REQUIRED once: the tokens are gone, and the server is not asked again', async () => {
+test('invalid_grant changes the status to AUTHORIZATION_REQUIRED, deletes the tokens, and is not followed by another refresh', async () => {
   const id = await connect();
   fixture.revokeAll();
   advance(3700);
   const reason =
     'the authorization server no longer accepts the refresh token (invalid_grant): it has expired or was revoked';
   const outcomes = await Promise.all(Array.from({ length: 20 }, (_, index) => use(index % 2 === 0 ? one : two, id)));
-  // Also one that comes when the tokens are gone, and learns from the server only that it requires authorization.
+  // The last use begins after the tokens were deleted, and still gets the same reason.
   expect(new Set([...outcomes, await use(one, id)])).toEqual(
     new Set([`the MCP connection must be authorized: ${reason}`]),
   );
@@ -147,7 +147,7 @@ test('invalid_grant ends in AUTHORIZATION_REQUIRED once: the tokens are gone, an
   ).toEqual([]);
 });
 
-test('a gateway that dies during a refresh holds the others up only until its lease ends', async () => {
+test('if a gateway dies during a refresh, other gateways refresh when its lease has ended', async () => {
   const id = await connect();
   await one.dependencies.sql.query(
     `update mcp_connection set refresh_lease_until = now() + interval '400 milliseconds' where id = $1`,
@@ -158,16 +158,16 @@ test('a gateway that dies during a refresh holds the others up only until its le
   expect(refreshes()).toBe(1);
 });
 
-test('a token that the server refuses before its time is refreshed once', async () => {
+test('a token that the server refuses before it expires is refreshed once', async () => {
   const id = await connect();
-  const serve = fixture.mcp.handler;
+  const handleRequest = fixture.mcp.handler;
   let refused = 0;
   const [first] = fixture.tokenRequests;
   expect(first?.get('grant_type')).toBe('authorization_code');
   let old: string | undefined;
   fixture.mcp.handler = (request, response) => {
     old ??= request.headers.authorization;
-    if (request.headers.authorization !== old) return serve(request, response);
+    if (request.headers.authorization !== old) return handleRequest(request, response);
     refused += 1;
     response.writeHead(401, { 'WWW-Authenticate': `Bearer error="invalid_token"` }).end();
   };
@@ -175,37 +175,37 @@ test('a token that the server refuses before its time is refreshed once', async 
   expect({ refused, refreshes: refreshes() }).toEqual({ refused: 1, refreshes: 1 });
 });
 
-const STALE: Readonly<Record<string, [status: number, body: object]>> = {
+const LATE_RESPONSES: Readonly<Record<string, [status: number, body: object]>> = {
   'new tokens': [200, { access_token: 'stale', token_type: 'Bearer', expires_in: 3600, refresh_token: 'stale too' }],
   invalid_grant: [400, { error: 'invalid_grant' }],
   invalid_client: [401, { error: 'invalid_client' }],
-  'a passing failure': [503, { error: 'temporarily_unavailable' }],
+  'a temporary failure': [503, { error: 'temporarily_unavailable' }],
 };
 
-test.each(Object.entries(STALE))(
-  'the outcome of a refresh that began before the connection was authorized anew changes nothing: %s',
+test.each(Object.entries(LATE_RESPONSES))(
+  'a refresh that ends after the connection was authorized again changes nothing: %s',
   async (_, [status, body]) => {
     const id = await connect();
     const begun = Promise.withResolvers<void>();
-    const held = Promise.withResolvers<void>();
+    const responseAllowed = Promise.withResolvers<void>();
     fixture.onToken = (__, response, answer) => {
       if (fixture.tokenRequests.at(-1)?.get('grant_type') !== 'refresh_token') return answer();
       begun.resolve();
-      void held.promise.then(() =>
+      void responseAllowed.promise.then(() =>
         response.writeHead(status, { 'Content-Type': 'application/json' }).end(JSON.stringify(body)),
       );
     };
     advance(3590);
     const used = use(one, id);
     await begun.promise;
-    // The server takes the old tokens no longer, so that its user has to authorize it.
+    // The server no longer accepts the old tokens, so that the connection can be authorized again.
     fixture.revokeAll();
     const again = await two.rest<{ authorizationUrl: string }>('POST', `/v1/mcp-connections/${id}/authorize`, { key });
     const url = fixture.consent(again.body.authorizationUrl);
     expect((await visit(two, url)).status).toBe(200);
     const authorized = await storedOf(id);
     expect(authorized.row).toMatchObject({ status: 'CONNECTED', token_version: 2 });
-    held.resolve();
+    responseAllowed.resolve();
     expect(await used).toBe('TestMcpServerPayload');
     expect(await storedOf(id)).toEqual(authorized);
     expect(await use(two, id)).toBe('TestMcpServerPayload');
@@ -213,7 +213,7 @@ test.each(Object.entries(STALE))(
   },
 );
 
-test('a refresh token of one issuer is not sent to another, to which the server has moved and which nobody has authorized yet', async () => {
+test('a refresh token is not sent to another authorization server to which the MCP server has changed', async () => {
   const id = await connect();
   const next = await startOAuthFixture();
   try {

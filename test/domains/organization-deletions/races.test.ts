@@ -11,7 +11,7 @@ import { RECORD, deleteOrganization, tablesWith } from '../../support/fixtures/o
 import { append, createSession, eventsOf } from '../../support/fixtures/sessions.ts';
 import { runJobs } from '../../support/processes/jobs.ts';
 
-/** The deletion of an organization beside what else happens in it, on two gateways. */
+/** The deletion of an organization, concurrent with other operations in it, on two gateways. */
 
 let gateway: TestGateway;
 let peer: TestGateway;
@@ -36,22 +36,22 @@ const rows = <Row extends object>(text: string, ...values: unknown[]) =>
   gateway.dependencies.sql.query<Row>(text, values);
 const remove = (to: TestGateway = gateway) => deleteOrganization(to, person.key, { confirmSlug: slug }, slug);
 
-/** Runs the job as a worker does. */
-function work(deletionJobId: string): Promise<void> {
+/** Runs the deletion job like a worker, but returns its errors. */
+function runJob(deletionJobId: string): Promise<void> {
   const { log } = gateway.dependencies;
   const { signal } = new AbortController();
   const job = organizationDeletionJob(deleteKeysOfOrganization);
   return job.run({ ...workContext(gateway.dependencies), log, signal }, { deletionJobId });
 }
 
-/** What an organization holds: rows of all tables where requests write. */
-async function held(): Promise<Record<string, number>> {
+/** The number of rows of the organization in each table that requests write to. */
+async function rowsOfOrganization(): Promise<Record<string, number>> {
   const { audit_entry: _, deletion_job: __, ...tables } = await tablesWith(gateway, organizationId);
   return tables;
 }
 
 const definition = () => ({ label: 'Paid', name: `event_${randomUUID().replaceAll('-', '')}` });
-const WRITES: readonly ((to: TestGateway, key: string, session: string) => Promise<{ status: number }>)[] = [
+const SEND_WRITES: readonly ((to: TestGateway, key: string, session: string) => Promise<{ status: number }>)[] = [
   (to, key) => to.rest('POST', '/v1/sessions', { key, headers: actingIn(slug), body: { title: 'Late' } }),
   (to, key, session) =>
     to.rest('POST', `/v1/sessions/${session}/events`, {
@@ -91,12 +91,12 @@ const WRITES: readonly ((to: TestGateway, key: string, session: string) => Promi
   },
 ];
 
-test('beside writes in it: nothing is written once the deletion is answered, and nothing of it remains', async () => {
+test('concurrent writes: after the answer to the deletion nothing is written, and after the job nothing remains', async () => {
   const { key: bound } = await person.join(slug);
   await gateway.rest('POST', '/events/2026-03/event-definitions', { key: bound, body: { label: 'Paid' } });
   const session = await createSession(gateway, bound);
   let written = 0;
-  const writers = WRITES.flatMap((write) =>
+  const writers = SEND_WRITES.flatMap((write) =>
     [gateway, peer].map(async (to, index) => {
       for (;;) {
         const { status } = await write(to, index === 0 ? bound : person.key, session);
@@ -107,16 +107,16 @@ test('beside writes in it: nothing is written once the deletion is answered, and
   );
   await expect.poll(() => written).toBeGreaterThan(40);
   expect(await remove(peer)).toMatchObject({ __typename: 'DeleteOrganizationPayload' });
-  const before = await held();
+  const before = await rowsOfOrganization();
   const ends = await Promise.all(writers);
   expect(ends.filter((status) => ![401, 403, 404].includes(status))).toEqual([]);
-  expect(await held()).toEqual(before);
+  expect(await rowsOfOrganization()).toEqual(before);
   await runJobs(gateway);
   expect(await tablesWith(gateway, organizationId)).toEqual(RECORD);
   expect(await tablesWith(gateway, session)).toEqual({});
 });
 
-test('a write that is under way ends before the deletion is answered, and is deleted with the rest', async () => {
+test('the deletion waits for a write that has begun before, and deletes its rows, too', async () => {
   const { key } = await person.join(slug);
   const session = await createSession(gateway, key);
   let isAnswered = false;
@@ -125,7 +125,7 @@ test('a write that is under way ends before the deletion is answered, and is del
     await untilWaiting(gateway, 1);
     const deleting = remove(peer).then(() => (isAnswered = true));
     await untilWaiting(gateway, 2);
-    // A worker that is faster than the answer waits for the write, too.
+    // A worker that gets the job before the answer is sent also waits for the write.
     const working = runJobs(gateway);
     await untilWaiting(gateway, 3);
     expect(isAnswered).toBe(false);
@@ -136,13 +136,13 @@ test('a write that is under way ends before the deletion is answered, and is del
   expect(await tablesWith(gateway, organizationId)).toEqual(RECORD);
 });
 
-test('asked for 10 times at once: one deletion', async () => {
+test('10 concurrent requests for the deletion create one job', async () => {
   const answers = await Promise.all(Array.from({ length: 10 }, (_, index) => remove(index % 2 ? peer : gateway)));
   expect(answers.filter((answer) => answer?.__typename === 'DeleteOrganizationPayload')).toHaveLength(1);
   expect(await rows('select 1 from deletion_job where organization_id = $1', organizationId)).toHaveLength(1);
 });
 
-test('the job is done once by workers that have it at once, and again after it failed at any of its steps', async () => {
+test('a job that failed at any step can be run again, and several workers can run it at the same time', async () => {
   const { key } = await person.join(slug);
   const session = await createSession(gateway, key);
   await append(gateway, key, session, eventsOf(2));
@@ -155,7 +155,7 @@ test('the job is done once by workers that have it at once, and again after it f
   await rows(
     `create or replace function fail_for_test() returns trigger language plpgsql as $$ begin raise exception 'as if the worker died'; end $$`,
   );
-  // In the order in which they go.
+  // In the order in which the job deletes from them.
   for (const table of [
     'session',
     'mcp_connection',
@@ -165,12 +165,12 @@ test('the job is done once by workers that have it at once, and again after it f
     'organization',
   ]) {
     await rows(`create trigger fail_for_test after delete on ${table} for each row execute function fail_for_test()`);
-    await expect(work(id)).rejects.toThrow('as if the worker died');
+    await expect(runJob(id)).rejects.toThrow('as if the worker died');
     await rows(`drop trigger fail_for_test on ${table}`);
     expect(await rows('select state from deletion_job where id = $1', id)).toEqual([{ state: 'running' }]);
   }
-  await Promise.allSettled([work(id), work(id), work(id)]);
-  await work(id);
+  await Promise.allSettled([runJob(id), runJob(id), runJob(id)]);
+  await runJob(id);
   expect(await rows('select state, member_ids from deletion_job where id = $1', id)).toEqual([
     { state: 'done', member_ids: [] },
   ]);

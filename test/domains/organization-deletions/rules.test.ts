@@ -37,7 +37,7 @@ const jobOf = async (key: string, id: string) => {
 const statusOf = async (to: TestGateway, key: string, header?: string) =>
   (await to.rest('GET', '/v1/sessions', { key, headers: actingIn(header) })).status;
 
-test('nothing of an organization with one of everything remains, but the record that it was deleted', async () => {
+test('after the deletion of an organization with rows in every table, only the record of the deletion remains', async () => {
   const workspace = await createWorkspace();
   try {
     const { gateway: full, pool } = workspace;
@@ -61,7 +61,7 @@ test('nothing of an organization with one of everything remains, but the record 
     expect(await tablesWith(full, id)).toEqual(RECORD);
     const entries = await full.dependencies.sql.query('select 1 from audit_entry where organization_id = $1', [id]);
     expect(entries).toEqual([]);
-    // The sessions' events and the secrets of connections name it by other ids.
+    // Events of sessions and secrets of connections do not contain the organization id, but these ids.
     for (const other of [...(pool['sessionId'] ?? []), ...(pool['mcpConnectionId'] ?? []), ...(pool['apiKeyId'] ?? [])])
       expect([other, await tablesWith(full, other)]).toEqual([other, {}]);
   } finally {
@@ -69,7 +69,7 @@ test('nothing of an organization with one of everything remains, but the record 
   }
 });
 
-test('from the answer on no key reaches it, in no process; its members keep their accounts and other organizations', async () => {
+test('after the answer no key can access it in any process; members keep their accounts and other organizations', async () => {
   const member = await createPerson(gateway);
   const bound = await member.join(slug);
   const elsewhere = await member.join(`other-${randomUUID()}`);
@@ -88,12 +88,12 @@ test('from the answer on no key reaches it, in no process; its members keep thei
     expect(await statusOf(to, elsewhere.key)).toBe(200);
     expect((await acceptWithoutKey(to, { token: invitation.token })).status).toBe(404);
   }
-  // Its slug is free, and it counts no longer among those that a person owns.
+  // Its slug is available, and it does not count for the maximum of organizations of a person.
   const body = { name: 'Again', slug };
   expect((await gateway.rest('POST', '/v1/organizations', { key: person.key, body })).status).toBe(201);
 });
 
-test('live tails end at once, in every process, with a bound key and with an unbound one', async () => {
+test('live tails end immediately in every process, for bound and unbound keys', async () => {
   const member = await createPerson(gateway);
   const bound = await member.join(slug);
   const sessionId = await createSession(gateway, bound.key, { visibility: 'PUBLIC' });
@@ -112,7 +112,7 @@ test('live tails end at once, in every process, with a bound key and with an unb
   expect(await Promise.all(rest)).toEqual([ofBound, ofUnbound, ofBound, ofUnbound]);
 });
 
-test('the job is followed live with the scope that asked for it', async () => {
+test('the job can be followed by a subscription with the scope that the deletion needs', async () => {
   const deletion = await deleteOrganization(gateway, person.key, { confirmSlug: slug }, slug);
   const input = { name: 'Narrow', scopes: ['organizations.write'], allOrganizations: true };
   const { body } = await postKey(gateway, person.key, input);
@@ -125,7 +125,7 @@ test('the job is followed live with the scope that asked for it', async () => {
   );
 });
 
-test('the job is followed by whoever asked for it, and by nobody else', async () => {
+test('only the user who requested the deletion can read its job', async () => {
   const other = await createPerson(gateway);
   await other.join(slug, 'admin');
   const deletion = await deleteOrganization(gateway, person.key, { confirmSlug: slug }, slug);
@@ -145,7 +145,7 @@ test('the job is followed by whoever asked for it, and by nobody else', async ()
   });
 });
 
-test.each(['', 'DOOMED', 'other'])('400 where confirmSlug is %j rather than the slug', async (confirmSlug) => {
+test.each(['', 'DOOMED', 'other'])('400 if confirmSlug is %j and not the slug', async (confirmSlug) => {
   expect(await deleteOrganization(gateway, person.key, { confirmSlug }, slug)).toMatchObject({
     __typename: 'ValidationError',
     path: ['confirmSlug'],
@@ -163,7 +163,7 @@ test('an organization without a slug is confirmed by its id', async () => {
   });
 });
 
-test('403 for members and without the scope, 404 where another organization is named; `viewerCan…` fields answer it before', async () => {
+test('403 for members and without the scope, for whom viewerCanDelete is false; 404 for another organization', async () => {
   const member = await gateway.createKey({ organization: slug });
   const bare = await gateway.createKey({ organization: slug, role: 'admin', scopes: ['sessions.read'] });
   const foreign = await gateway.createKey();
@@ -180,11 +180,11 @@ test('403 for members and without the scope, 404 where another organization is n
   expect(await deleteOrganization(gateway, foreign.key, input)).toMatchObject({ __typename: 'NotFoundError' });
 });
 
-test('the preview counts what would be lost', async () => {
+test('deletionPreview counts what would be deleted', async () => {
   const { key } = await person.join(slug);
   const sessionId = await createSession(gateway, key);
   await append(gateway, key, sessionId, eventsOf(5));
-  // As `events prune` leaves them: the oldest are gone.
+  // Deletes the oldest events, like `events prune`.
   await gateway.dependencies.sql.query('delete from session_event where session_id = $1 and id <= 2', [sessionId]);
   await createConnection(gateway, key, { type: 'stdio', name: 'Local', command: 'mcp' });
   await gateway.rest('POST', '/events/2026-03/event-definitions', { key, body: { label: 'Paid' } });
@@ -207,7 +207,7 @@ test('the preview counts what would be lost', async () => {
   });
 });
 
-test('the tokens of its connections are revoked at their server', async () => {
+test('the tokens of its MCP connections are revoked at their authorization server', async () => {
   const fixture = await startOAuthFixture();
   try {
     const { key } = await person.join(slug);

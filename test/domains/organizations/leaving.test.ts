@@ -19,7 +19,7 @@ const leave = async (key: string, input: object = {}, header?: string) => {
   return data?.['leaveOrganization'];
 };
 const globalId = (id: string) => Buffer.from(`Organization:${id}`).toString('base64');
-const LAST =
+const LAST_ADMINISTRATOR =
   'the organization must have at least one administrator; make another member an administrator first, or delete the organization';
 const membersOf = (organizationId: string) =>
   gateway.dependencies.sql.query<{ user_id: string; role: string }>(
@@ -29,7 +29,7 @@ const membersOf = (organizationId: string) =>
 const slug = () => `org-${randomUUID().slice(0, 13)}`;
 
 describe('leaving an organization', () => {
-  test('ends the membership, its bound keys and its personal connections; the unbound key lives on without it', async () => {
+  test('ends the membership, its bound keys and its personal connections; unbound keys keep working elsewhere', async () => {
     const admin = await gateway.createKey();
     const person = await createPerson(gateway);
     const bound = await person.join(admin.organization);
@@ -51,7 +51,7 @@ describe('leaving an organization', () => {
     expect(rows).toEqual([]);
   });
 
-  test('with a bound key, which has its answer and then is gone; either id may say which organization is meant', async () => {
+  test('is possible with a bound key, which is revoked after the answer; the input accepts the database id and the global id', async () => {
     const admin = await gateway.createKey();
     for (const idOf of [(id: string) => id, globalId]) {
       const member = await gateway.createKey({ organization: admin.organization });
@@ -62,17 +62,17 @@ describe('leaving an organization', () => {
     }
   });
 
-  test('of the last administrator is refused: 409; another one first, and then it goes', async () => {
+  test('is 409 for the last administrator, and possible after another member became administrator', async () => {
     const admin = await gateway.createKey();
-    expect(await leave(admin.key)).toEqual(refused('Conflict', LAST));
+    expect(await leave(admin.key)).toEqual(refused('Conflict', LAST_ADMINISTRATOR));
     const member = await gateway.createKey({ organization: admin.organization });
-    expect(await leave(admin.key)).toEqual(refused('Conflict', LAST));
+    expect(await leave(admin.key)).toEqual(refused('Conflict', LAST_ADMINISTRATOR));
     await mutateOrganization(gateway, admin.key, CHANGE, { userId: member.userId, role: 'ADMIN' });
     expect(await leave(admin.key)).toMatchObject({ __typename: 'LeaveOrganizationPayload' });
-    expect(await leave(member.key)).toEqual(refused('Conflict', LAST));
+    expect(await leave(member.key)).toEqual(refused('Conflict', LAST_ADMINISTRATOR));
   });
 
-  test('another organization than the acting one is not found, whose it may be; none at all is 400', async () => {
+  test('is 404 for any organization other than the acting one, and 400 without an acting one', async () => {
     const person = await createPerson(gateway);
     const home = await person.join(slug());
     const away = await person.join(slug());
@@ -86,7 +86,7 @@ describe('leaving an organization', () => {
     expect(await membersOf(home.organizationId)).toHaveLength(1);
   });
 
-  test('an administrator who leaves while being demoted by the other, at once on two gateways: one remains', async () => {
+  test('two administrators who concurrently leave and demote each other on two gateways: one administrator remains', async () => {
     const peer = await startPeer(gateway);
     const send = (fetch: TestGateway['fetch'], key: string, query: string, input: object) =>
       fetch(
@@ -120,13 +120,13 @@ describe('updateViewer', () => {
     ... on Error { message code path } ... on UpdateViewerPayload { user { name email } } } }`;
   const update = (key: string, input: object) => mutateOrganization(gateway, key, UPDATE, input);
 
-  test('without a name it stays as it is', async () => {
+  test('keeps the name if none is given', async () => {
     const { key, email } = await gateway.createKey();
     await update(key, { name: 'Mae' });
     expect(await update(key, {})).toEqual({ __typename: 'UpdateViewerPayload', user: { name: 'Mae', email } });
   });
 
-  test('changes what the caller is called, for themselves and for others; null takes the name away', async () => {
+  test('changes the name of the caller, which other members also see; null removes it', async () => {
     const admin = await gateway.createKey();
     const member = await gateway.createKey({ organization: admin.organization });
     expect(await update(member.key, { name: 'Mae' })).toEqual({
@@ -163,13 +163,13 @@ describe('updateViewer', () => {
   });
 });
 
-describe('names and addresses of others need a scope of the workspace API (security review, L2)', () => {
+describe('names and addresses of other users need a scope of the workspace API (security review, L2)', () => {
   const LIST = '{ viewer { user { email } organization { memberCount members { nodes { user { email } } } } } }';
   const NODE = 'query($id: ID!) { node(id: $id) { ... on User { email } } }';
   const NODES = 'query($ids: [ID!]!) { nodes(ids: $ids) { ... on User { email } } }';
 
   test.each(['social', 'analytics.behavioral_events.send', 'behavioral_events.event_definitions.read_write'] as const)(
-    '%s alone reads neither members nor a user by id, but oneself',
+    'with only %s, a key can read neither members nor other users by id, but its own user',
     async (scope) => {
       const admin = await gateway.createKey();
       const { key, email, userId } = await gateway.createKey({ organization: admin.organization, scopes: [scope] });
@@ -184,7 +184,7 @@ describe('names and addresses of others need a scope of the workspace API (secur
       ]);
       const [other, self] = [admin.userId, userId].map((id) => Buffer.from(`User:${id}`).toString('base64'));
       expect((await gateway.graphql(key, NODE, { id: other })).data).toEqual({ node: null });
-      // Whoever is asked for beside oneself hides nothing of oneself.
+      // A request for another user does not hide the own user.
       expect((await gateway.graphql(key, NODES, { ids: [other, self] })).data).toEqual({ nodes: [null, { email }] });
     },
   );

@@ -10,7 +10,7 @@ afterAll(() => gateway.close());
 const mutate = (key: string, query: string, input: object) => mutateOrganization(gateway, key, query, input);
 
 describe('members', () => {
-  test('changed, removed; the list and memberCount follow', async () => {
+  test('an admin can change and remove members, and the list and memberCount show it', async () => {
     const admin = await gateway.createKey();
     const { organization } = admin;
     const other = await gateway.createKey({ organization });
@@ -44,7 +44,7 @@ describe('members', () => {
     });
   });
 
-  test('only an admin with the scope manages members; anybody else changes nothing', async () => {
+  test('only an admin with the scope can change or remove members', async () => {
     const admin = await gateway.createKey();
     const member = await gateway.createKey({ organization: admin.organization });
     const bare = await gateway.createKey({ organization: admin.organization, role: 'admin', scopes: ['social'] });
@@ -65,7 +65,7 @@ describe('members', () => {
     });
   });
 
-  test('the last admin stays one: 409 to demote or remove them, themselves included', async () => {
+  test('409 to demote or remove the last admin, even by themselves', async () => {
     const admin = await gateway.createKey();
     const member = await gateway.createKey({ organization: admin.organization });
     const message =

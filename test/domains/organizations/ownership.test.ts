@@ -6,7 +6,7 @@ import { type TestGateway, startTestGateway } from '../../support/fixtures/gatew
 import { CHANGE, mutateOrganization } from '../../support/fixtures/organizations.ts';
 import { startPeer } from '../../support/fixtures/second-gateway.ts';
 
-/** Organizations are usable from the moment they are created (mission review, H1), and bounded for a person (security review, M7). */
+/** An organization can be used immediately after its creation (mission review, H1), and a person can own a limited number (security review, M7). */
 
 let gateway: TestGateway;
 beforeAll(async () => {
@@ -38,7 +38,7 @@ const post = (key: string) =>
   gateway.rest<{ id: string; error: string }>('POST', '/v1/organizations', { key, body: { name: 'New' } });
 
 describe('an organization that was just created', () => {
-  test('is acted in with an unbound key by the header, over both APIs', async () => {
+  test('an unbound key can act in it with the header, on both APIs', async () => {
     const person = await createPerson(gateway);
     await person.join(slug());
     const { body } = await post(person.key);
@@ -58,12 +58,12 @@ describe('an organization that was just created', () => {
     expect(listed.items.at(-1)).toEqual({ ...body, memberCount: 1 });
   });
 
-  test('with createApiKey: a key of the scopes and expiry of the calling one, which may be bound elsewhere', async () => {
+  test('createApiKey returns a key for it with the scopes and expiry of the calling key, which may be bound to another organization', async () => {
     const elsewhere = await gateway.createKey();
     const expiresAt = new Date(Date.now() + 60_000).toISOString();
     const scopes = ['organizations.write', 'api_keys.write', 'sessions.read'];
-    const { body: maker } = await postKey(gateway, elsewhere.key, { scopes, expiresAt });
-    const { created, errors } = await create(maker.key, { createApiKey: true });
+    const { body: creator } = await postKey(gateway, elsewhere.key, { scopes, expiresAt });
+    const { created, errors } = await create(creator.key, { createApiKey: true });
     const organizationId = created?.organization.databaseId;
     expect(created?.apiKey).toEqual({
       name: 'First key of New',
@@ -73,7 +73,7 @@ describe('an organization that was just created', () => {
     });
     const seen = await gateway.graphql(created?.key ?? '', VIEWER);
     expect(seen.data).toMatchObject({ viewer: { role: 'ADMIN', organization: { databaseId: organizationId } } });
-    // The calling key acts in its own alone: what was created is shown, and its lists say which header they need.
+    // The calling key is bound to another organization: it can read the new one, but its lists are errors that name the header.
     expect(created?.organization).toMatchObject({ name: 'New', viewerRole: 'ADMIN', members: null });
     expect(errors).toMatchObject([
       {
@@ -81,15 +81,15 @@ describe('an organization that was just created', () => {
         message: expect.stringContaining('X-Organization-Id'),
       },
     ]);
-    const answer = await gateway.graphql(maker.key, VIEWER, {}, actingIn(organizationId));
+    const answer = await gateway.graphql(creator.key, VIEWER, {}, actingIn(organizationId));
     expect(answer.errors?.[0]?.message).toContain('this key acts only in');
   });
 
-  test('without it no key is made; with it, not without the scope for keys, and then nothing is', async () => {
+  test('no key is created without createApiKey; with it, a caller without the scope api_keys.write creates nothing', async () => {
     const admin = await gateway.createKey();
     expect((await create(admin.key)).created).toMatchObject({ key: null, apiKey: null });
-    const { body: maker } = await postKey(gateway, admin.key, { scopes: ['organizations.write'] });
-    expect((await create(maker.key, { createApiKey: true, slug: 'not-created' })).created).toMatchObject({
+    const { body: creator } = await postKey(gateway, admin.key, { scopes: ['organizations.write'] });
+    expect((await create(creator.key, { createApiKey: true, slug: 'not-created' })).created).toMatchObject({
       message: 'the API key lacks the scope api_keys.write',
     });
     const rows = await gateway.dependencies.sql.query(`select 1 from organization where slug = 'not-created'`, []);
@@ -97,7 +97,7 @@ describe('an organization that was just created', () => {
     expect(SCOPES).toContain('api_keys.write');
   });
 
-  test('REST takes no createApiKey: its answer is the documented one', async () => {
+  test('REST does not accept createApiKey', async () => {
     const { key } = await gateway.createKey();
     const answer = await gateway.rest('POST', '/v1/organizations', { key, body: { name: 'A', createApiKey: true } });
     expect(answer).toMatchObject({ status: 400, body: { error: 'createApiKey: is not a known property' } });
@@ -105,9 +105,10 @@ describe('an organization that was just created', () => {
 });
 
 describe('a person owns at most 20 organizations', () => {
-  const FULL = 'a person can own at most 20 organizations, as creator or administrator; delete one first, or leave one';
+  const TOO_MANY_ORGANIZATIONS =
+    'a person can own at most 20 organizations, as creator or administrator; delete one first, or leave one';
 
-  test('30 at once on two gateways, with several keys: exactly the free places', async () => {
+  test('30 concurrent creations on two gateways with two keys create exactly the allowed number', async () => {
     const person = await createPerson(gateway);
     const bound = await person.join(slug(), 'admin');
     const peer = await startPeer(gateway);
@@ -129,22 +130,26 @@ describe('a person owns at most 20 organizations', () => {
     } finally {
       await peer.close();
     }
-    expect((await post(person.key)).body.error).toBe(FULL);
+    expect((await post(person.key)).body.error).toBe(TOO_MANY_ORGANIZATIONS);
   });
 
-  test('those that they created count when they no longer administer them, and those that they were made an administrator of', async () => {
+  test('organizations that a person created count even without a membership, and so do those that the person administers', async () => {
     const admin = await gateway.createKey();
     const member = await createPerson(gateway);
     await member.join(admin.organization);
     const created: string[] = [];
     for (let index = 0; index < 20; index += 1) created.push((await post(member.key)).body.id);
     const promote = (role: string) => mutateOrganization(gateway, admin.key, CHANGE, { userId: member.userId, role });
-    expect(await promote('ADMIN')).toMatchObject({ __typename: 'ConflictError', message: FULL, code: 'CONFLICT' });
+    expect(await promote('ADMIN')).toMatchObject({
+      __typename: 'ConflictError',
+      message: TOO_MANY_ORGANIZATIONS,
+      code: 'CONFLICT',
+    });
     await gateway.dependencies.sql.query('delete from membership where organization_id = $1', [created[0]]);
     expect((await post(member.key)).status).toBe(409);
     await gateway.dependencies.sql.query('delete from organization where id = any($1)', [created.slice(0, 2)]);
     expect(await promote('ADMIN')).toMatchObject({ member: { role: 'ADMIN' } });
-    // Who is one already may be made one again.
+    // Promoting an existing administrator changes nothing, so the limit does not apply.
     expect((await post(member.key)).status).toBe(201);
     expect(await promote('ADMIN')).toMatchObject({ member: { role: 'ADMIN' } });
     expect((await post(member.key)).status).toBe(409);

@@ -6,7 +6,7 @@ import { REMOVE, mutateOrganization } from '../../support/fixtures/organizations
 import { type OAuthFixture, startOAuthFixture } from '../../support/peers/mcp-authorization-server.ts';
 import { dueJobs, runJobs } from '../../support/processes/jobs.ts';
 
-/** With a membership go its personal MCP connections, and their tokens end at their server. */
+/** When a membership ends, its personal MCP connections are deleted and their tokens are revoked. */
 
 let gateway: TestGateway;
 let fixture: OAuthFixture;
@@ -41,12 +41,12 @@ async function stored(): Promise<unknown> {
   return { connections: connections.map(({ id }) => id), secrets };
 }
 
-test('the personal ones of the member go with their secrets, and their tokens are revoked; shared ones stay', async () => {
+test('removing a member deletes their personal connections with secrets and revokes the tokens; shared connections stay', async () => {
   const shared = await connect('shared', 'shared');
   await connect('mine', 'personal');
   await connect('mine, too', 'personal');
   expect(await remove(member.userId)).toMatchObject({ removedUserId: expect.any(String) });
-  // No server is asked while the membership ends.
+  // The removal itself contacts no server; a job revokes the tokens.
   expect(fixture.revoked).toEqual([]);
   expect(await stored()).toMatchObject({ connections: [shared] });
   await runJobs(gateway);
@@ -59,7 +59,7 @@ test('the personal ones of the member go with their secrets, and their tokens ar
   expect(await rows('select 1 from mcp_token_revocation')).toEqual([]);
 });
 
-test('a server that is away is asked again later; after eleven times the tokens are forgotten', async () => {
+test('a revocation is retried while the server is unreachable; after eleven attempts the tokens are deleted', async () => {
   await connect('mine', 'personal');
   await fixture.issuer.stop();
   await remove(member.userId);

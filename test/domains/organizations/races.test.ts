@@ -10,8 +10,8 @@ beforeAll(async () => {
 afterAll(() => gateway.close());
 const mutate = (key: string, query: string, input: object) => mutateOrganization(gateway, key, query, input);
 
-describe('at once', () => {
-  test('19 of one name at once on two gateways: all created, with 19 distinct slugs; 19 of one given slug: one', async () => {
+describe('concurrent requests', () => {
+  test('19 creations with one name on two gateways all succeed, with different slugs; of 19 with one given slug, one succeeds', async () => {
     const { key } = await gateway.createKey();
     const other = await gateway.createKey();
     const peer = await startPeer(gateway);
@@ -43,7 +43,7 @@ describe('at once', () => {
   test.each([
     ['demote', CHANGE, { role: 'MEMBER' }],
     ['remove', REMOVE, {}],
-  ])('two admins who %s each other at once: one admin remains', async (_, query, input) => {
+  ])('two admins who %s each other at the same time: one admin remains', async (_, query, input) => {
     for (let round = 0; round < 10; round += 1) {
       const one = await gateway.createKey();
       const two = await gateway.createKey({ organization: one.organization, role: 'admin' });

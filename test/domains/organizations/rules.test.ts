@@ -15,7 +15,7 @@ const mutate = (key: string, query: string, input: object) => mutateOrganization
 const unique = (word: string) => `${word} ${randomUUID().slice(0, 8)}`;
 
 describe('creating an organization', () => {
-  test('201 with the seven documented fields and no other; the caller is its administrator', async () => {
+  test('is 201 with the seven documented fields and no other, and makes the caller its administrator', async () => {
     const { key, keyId, userId } = await gateway.createKey();
     gateway.setClock(new Date(AT));
     const created = await gateway.rest<{ id: string }>('POST', '/v1/organizations', {
@@ -51,7 +51,7 @@ describe('creating an organization', () => {
     });
   });
 
-  test('a generated slug gets a number when taken, within 100 characters; a name of symbols alone has none', async () => {
+  test('a generated slug is numbered if it is taken and has at most 100 characters; a name without letters and digits gives none', async () => {
     const { key } = await gateway.createKey();
     const slugOf = async (name: string) =>
       ((await mutate(key, CREATE, { name })) as { organization: { slug: string | null } }).organization.slug;
@@ -98,12 +98,12 @@ describe('creating an organization', () => {
       status: 400,
       body: { error: message },
     });
-    // What GraphQL's own type system refuses never reaches the operation.
+    // The types of GraphQL refuse these inputs before the operation runs.
     if (!('name' in input) || input.name === null) return;
     expect(await mutate(key, CREATE, input)).toEqual(refused('Validation', message, [message.slice(0, 4)]));
   });
 
-  test('bounds pass exactly; null for the optional slug is the same as absent, on both APIs', async () => {
+  test('name and slug of the maximum length are accepted; null for the slug is the same as an absent slug, on both APIs', async () => {
     const { key } = await gateway.createKey();
     const name = unique('Null');
     const slug = name.toLowerCase().replace(' ', '-');
@@ -122,7 +122,7 @@ describe('creating an organization', () => {
     });
   });
 
-  test('409 for a given slug that is taken, the same on both APIs, and nothing is left behind', async () => {
+  test('409 for a given slug that is taken, with the same message on both APIs, and nothing is stored', async () => {
     const { key, organization } = await gateway.createKey();
     const count = async () => gateway.dependencies.sql.query('select count(*) from organization', []);
     const before = await count();
@@ -148,7 +148,7 @@ describe('creating an organization', () => {
 });
 
 describe('changing an organization', () => {
-  test('absent keeps, null clears the logo and is refused for the name; an empty change leaves updatedAt', async () => {
+  test('an update keeps absent fields, clears the logo for null, refuses null for the name, and keeps updatedAt if it is empty', async () => {
     const { key, organizationId, organization } = await gateway.createKey();
     gateway.setClock(new Date(AT));
     const changed = async (input: object) =>
@@ -183,7 +183,7 @@ describe('changing an organization', () => {
     );
   });
 
-  test('its slug stays when its name changes, and either id names it', async () => {
+  test('a new name does not change the slug; the input accepts the database id and the global id', async () => {
     const { key, organizationId, organization } = await gateway.createKey();
     const id = Buffer.from(`Organization:${organizationId}`).toString('base64');
     expect(await mutate(key, UPDATE, { organizationId: id, name: 'Other' })).toMatchObject({
@@ -194,7 +194,7 @@ describe('changing an organization', () => {
     });
   });
 
-  test('403 for members and without the scope; 404 alike for foreign and missing ones', async () => {
+  test('403 for members and without the scope; the same 404 for foreign and missing organizations', async () => {
     const admin = await gateway.createKey();
     const member = await gateway.createKey({ organization: admin.organization });
     const bare = await gateway.createKey({ scopes: ['social'] });

@@ -1,31 +1,31 @@
-// What lists of organizations and the fields below them cost in statements, whatever the number of organizations.
+// The number of statements for lists of organizations and the fields below them does not depend on the number of organizations.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
 
 type Issued = Awaited<ReturnType<TestGateway['createKey']>>;
 let gateway: TestGateway;
-/** A key of no organization, of a user in three. */
-let free: Issued;
+/** An unbound key of a user in three organizations. */
+let unbound: Issued;
 let slugs: string[];
 beforeAll(async () => {
   gateway = await startTestGateway();
-  free = await gateway.createKey();
-  await gateway.dependencies.sql.query('update api_key set organization_id = null where id = $1', [free.keyId]);
-  slugs = [free.organization];
+  unbound = await gateway.createKey();
+  await gateway.dependencies.sql.query('update api_key set organization_id = null where id = $1', [unbound.keyId]);
+  slugs = [unbound.organization];
   for (let index = 0; index < 2; index += 1) {
-    const { organization } = await gateway.createKey({ email: free.email });
+    const { organization } = await gateway.createKey({ email: unbound.email });
     for (let member = 0; member <= index; member += 1) await gateway.createKey({ organization });
     slugs.push(organization);
   }
-  // Its use is noted, once a minute.
-  await gateway.graphql(free.key, '{ viewer { role } }');
+  // Updates `lastUsedAt` of the key now; that is done once a minute.
+  await gateway.graphql(unbound.key, '{ viewer { role } }');
 });
 afterAll(() => gateway.close());
 
 async function ask<Data>(key: string, query: string, headers?: Record<string, string>) {
   gateway.statements.length = 0;
   const { data, errors } = await gateway.graphql<Data>(key, query, {}, headers);
-  // Without the lookup of the key.
+  // Does not count the lookup of the key.
   return { data, errors, statements: gateway.statements.length - 1 };
 }
 
@@ -33,9 +33,9 @@ interface Organizations {
   readonly viewer: { readonly organizations: { readonly nodes: readonly { slug: string; memberCount: number }[] } };
 }
 
-test('counts of the members of all organizations of a list: one statement', async () => {
+test('memberCount of all organizations of a list is read by one statement', async () => {
   const { data, statements } = await ask<Organizations>(
-    free.key,
+    unbound.key,
     '{ viewer { organizations { nodes { slug memberCount } } } }',
   );
   expect(data?.viewer.organizations.nodes).toEqual([
@@ -46,28 +46,28 @@ test('counts of the members of all organizations of a list: one statement', asyn
   expect(statements).toBe(2);
 });
 
-test('members of the organization that the request acts in: a statement for the page, and one for the count', async () => {
+test('a page of members needs one statement, and totalCount another', async () => {
   const headers = { 'X-Organization-Id': slugs[2] ?? '' };
   interface Members {
     viewer: { organization: { members: { nodes: { user: { email: string } }[]; pageInfo: { endCursor: string } } } };
   }
   const members = (page: string) =>
     `{ viewer { organization { members(${page}) { totalCount pageInfo { hasNextPage endCursor } nodes { user { email } } } } } }`;
-  const { data, statements } = await ask<Members>(free.key, members('first: 2'), headers);
+  const { data, statements } = await ask<Members>(unbound.key, members('first: 2'), headers);
   expect(data?.viewer.organization.members).toMatchObject({
     totalCount: 3,
     pageInfo: { hasNextPage: true },
-    nodes: [{ user: { email: free.email } }, {}],
+    nodes: [{ user: { email: unbound.email } }, {}],
   });
   expect(statements).toBe(2);
   const after = data?.viewer.organization.members.pageInfo.endCursor;
-  const next = await ask<Members>(free.key, members(`after: "${after}"`), headers);
-  const last = await ask<Members>(free.key, members('last: 1'), headers);
+  const next = await ask<Members>(unbound.key, members(`after: "${after}"`), headers);
+  const last = await ask<Members>(unbound.key, members('last: 1'), headers);
   expect(next.data?.viewer.organization.members.nodes).toHaveLength(1);
   expect(last.data?.viewer.organization.members.nodes).toEqual(next.data?.viewer.organization.members.nodes);
 });
 
-test('what the lookup of the key has found of the caller is not read again', async () => {
+test('fields of viewer that the lookup of the key has read need no statement', async () => {
   const { key, keyId, userId, organizationId, organization } = await gateway.createKey();
   await gateway.graphql(key, '{ viewer { role } }');
   const known =
@@ -85,7 +85,7 @@ test('what the lookup of the key has found of the caller is not read again', asy
   expect((await ask(key, '{ viewer { user { email } } }')).statements).toBe(1);
 });
 
-test('aliases with the same arguments share a statement, and its count', async () => {
+test('aliases with the same arguments share one statement for the page and one for the count', async () => {
   const { key } = await gateway.createKey();
   await gateway.graphql(key, '{ viewer { role } }');
   for (const field of ['apiKeys', 'members', 'auditLog', 'mcpServers']) {
@@ -98,21 +98,21 @@ test('aliases with the same arguments share a statement, and its count', async (
   }
 });
 
-test('a list of another organization than the one of the request is refused, beside one that is answered', async () => {
+test('lists of organizations other than the acting one are errors, while lists of the acting one are answered', async () => {
   for (const field of ['apiKeys', 'auditLog', 'mcpServers', 'members']) {
     const query = `{ viewer { organization { ${field} { nodes { __typename } } } organizations { nodes { ${field} { nodes { __typename } } } } } }`;
-    const { errors } = await ask(free.key, query, { 'X-Organization-Id': slugs[0] ?? '' });
+    const { errors } = await ask(unbound.key, query, { 'X-Organization-Id': slugs[0] ?? '' });
     expect(new Set(errors?.map(({ path }) => path?.join('.')))).toEqual(
       new Set([1, 2].map((index) => `viewer.organizations.nodes.${index}.${field}`)),
     );
   }
 });
 
-test('each mutation of a request answers what is there by then', async () => {
+test('each mutation of a request returns the state after that mutation', async () => {
   const { key, organizationId, organization } = await gateway.createKey();
   const { userId } = await gateway.createKey({ organization });
-  const look = `... on UpdateOrganizationPayload { organization { memberCount members { totalCount nodes { role } } } }`;
-  const update = `updateOrganization(input: { organizationId: "${organizationId}" }) { ${look} }`;
+  const selection = `... on UpdateOrganizationPayload { organization { memberCount members { totalCount nodes { role } } } }`;
+  const update = `updateOrganization(input: { organizationId: "${organizationId}" }) { ${selection} }`;
   const { data } = await ask<Record<string, { organization: object }>>(
     key,
     `mutation { before: ${update} removeOrganizationMember(input: { userId: "${userId}" }) { __typename } after: ${update} }`,

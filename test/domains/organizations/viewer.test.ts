@@ -14,7 +14,7 @@ beforeAll(async () => {
 afterAll(() => gateway.close());
 
 describe('viewer', () => {
-  test('answers the caller, their key, scopes, role and organization', async () => {
+  test('returns the caller with key, scopes, role and organization', async () => {
     const { key, keyId, userId, organizationId, organization, email } = await gateway.createKey({
       role: 'member',
       scopes: ['social', 'users.delete'],
@@ -38,7 +38,7 @@ describe('viewer', () => {
     });
   });
 
-  test('organizations: those of the user by time, page by page either way; a key of one organization sees that one', async () => {
+  test('organizations lists those of the user by creation time and can be paged in both directions; a bound key sees only its organization', async () => {
     const first = await gateway.createKey();
     await gateway.dependencies.sql.query('update api_key set organization_id = null where id = $1', [first.keyId]);
     const slugs = [first.organization];
@@ -54,7 +54,7 @@ describe('viewer', () => {
     };
     const query = `query($first: Int, $after: String, $last: Int, $before: String) { viewer { organizations(first: $first, after: $after, last: $last, before: $before) {
       nodes { slug } pageInfo { endCursor startCursor hasNextPage hasPreviousPage } } } }`;
-    const walk = async (backward: boolean) => {
+    const readAllPages = async (backward: boolean) => {
       const seen: string[] = [];
       for (let cursor: string | undefined; ;) {
         const { data } = await gateway.graphql<Page>(
@@ -69,8 +69,8 @@ describe('viewer', () => {
         if (!(backward ? pageInfo?.hasPreviousPage : pageInfo?.hasNextPage)) return seen;
       }
     };
-    expect(await walk(false)).toEqual(slugs);
-    expect(await walk(true)).toEqual(slugs);
+    expect(await readAllPages(false)).toEqual(slugs);
+    expect(await readAllPages(true)).toEqual(slugs);
     const bound = await gateway.createKey({ email: first.email, organization: slugs[1] });
     expect((await gateway.graphql<Page>(bound.key, query)).data?.viewer.organizations.nodes).toEqual([
       { slug: slugs[1] },
@@ -87,7 +87,7 @@ describe('viewer', () => {
     }
   });
 
-  test('lists of another organization than the one of the request are refused, never answered with the wrong rows', async () => {
+  test('lists of an organization other than the acting one are errors, never rows of the acting one', async () => {
     const first = await gateway.createKey();
     await gateway.dependencies.sql.query('update api_key set organization_id = null where id = $1', [first.keyId]);
     const second = await gateway.createKey({ email: first.email });
@@ -113,7 +113,7 @@ describe('viewer', () => {
         },
       ],
     });
-    // Without the header the request acts in none, and the lists of each say what would open them.
+    // Without the header, the request acts in no organization, so all lists are errors that name the header.
     const none = await gateway.graphql(first.key, query);
     expect(none.data).toMatchObject({ viewer: { organizations: { nodes: [{ apiKeys: null }, { apiKeys: null }] } } });
     expect(none.errors?.map(({ message }) => message)).toEqual(
@@ -122,7 +122,7 @@ describe('viewer', () => {
   });
 });
 
-test('a member who is removed while their request is read gets that error, and not an internal one', async () => {
+test('a user who is removed or deleted while the request is read gets FORBIDDEN or UNAUTHENTICATED, not an internal error', async () => {
   const { keyId, userId, organizationId } = await gateway.createKey();
   const known = { keyId, userId, scopes: new Set(SCOPES), isBound: true };
   const organization = { id: organizationId, number: 1, role: 'admin', subscriptions: {} } as const;

@@ -31,7 +31,7 @@ const conflict = (message: string, path: string[] | null = null) => ({
 });
 const FINISHED = 'the session is finished; queue it again before recording events';
 
-test('1 and 1000 events are a batch, numbered from 1 without gaps; 0 and 1001 are refused, and nothing is stored', async () => {
+test('a batch has 1 to 1000 events, which get ids from 1 without gaps; batches of 0 and 1001 are refused and store nothing', async () => {
   const id = await createSession(gateway, key);
   expect(await append(gateway, key, id, eventsOf(1))).toEqual(appended(1, 1));
   expect(await append(gateway, key, id, eventsOf(1000))).toEqual(appended(2, 1001));
@@ -46,24 +46,24 @@ test('1 and 1000 events are a batch, numbered from 1 without gaps; 0 and 1001 ar
   expect(await readAll(gateway, key, id, 1000)).toHaveLength(1001);
 });
 
-const big = (bytes: number) => ({
+const eventOfSize = (bytes: number) => ({
   eventType: 'x',
   provider: 'p',
   eventData: { type: 't', text: 'a'.repeat(bytes - '{"type":"t","text":""}'.length) },
 });
 const MIB = 1024 * 1024;
 
-test('an event of 1 MiB is stored, one byte more is refused with its whole batch, and a body over 4 MiB is 413', async () => {
+test('an event of 1 MiB is stored, a larger one is refused with its whole batch, and a body over 4 MiB is TOO_LARGE', async () => {
   const id = await createSession(gateway, key);
-  expect(await append(gateway, key, id, [big(MIB)])).toEqual(appended(1, 1));
-  expect(await append(gateway, key, id, [...eventsOf(2), big(MIB + 1)])).toMatchObject({
+  expect(await append(gateway, key, id, [eventOfSize(MIB)])).toEqual(appended(1, 1));
+  expect(await append(gateway, key, id, [...eventsOf(2), eventOfSize(MIB + 1)])).toMatchObject({
     __typename: 'ValidationError',
     message: 'events.2.eventData: must be at most 1048576 bytes (1 MiB) as JSON in UTF-8',
   });
   const over = await gateway.graphql(
     key,
     'mutation($input: AppendSessionEventsInput!) { appendSessionEvents(input: $input) { __typename } }',
-    { input: { sessionId: id, events: Array(4).fill(big(MIB)) } },
+    { input: { sessionId: id, events: Array(4).fill(eventOfSize(MIB)) } },
   );
   expect(over.errors?.[0]).toMatchObject({
     message: 'the body must be at most 4194304 bytes (4 MiB)',
@@ -92,20 +92,20 @@ test.each([
   expect(await readAll(gateway, key, id)).toEqual([]);
 });
 
-test('a finished session takes no events until it is queued again', async () => {
+test('a finished session accepts no events until it is queued again', async () => {
   const id = await createSession(gateway, key);
   await append(gateway, key, id, eventsOf(1), 'before');
   for (const end of ['COMPLETED', 'FAILED', 'CANCELLED']) {
     await moveTo(gateway, key, id, 'IN_PROGRESS', end);
     expect(await append(gateway, key, id, eventsOf(1))).toEqual(conflict(FINISHED));
-    // What was stored before the end is still a harmless retry.
+    // A batch that was stored before the end can still be retried.
     expect(await append(gateway, key, id, eventsOf(1), 'before')).toEqual(appended(1, 1, true));
     await moveTo(gateway, key, id, 'QUEUED');
   }
   expect(await append(gateway, key, id, eventsOf(1))).toEqual(appended(2, 2));
 });
 
-test('a retried batch stores nothing and answers the same; other events under its id are a conflict; ids are of one session', async () => {
+test('a retried batch stores nothing and gets the same answer; other events with its batchId are a conflict, except in another session', async () => {
   const [id, other] = [await createSession(gateway, key), await createSession(gateway, key)];
   expect(await append(gateway, key, id, eventsOf(3), 'b')).toEqual(appended(1, 3));
   await append(gateway, key, id, eventsOf(2));
@@ -132,13 +132,13 @@ test('a retried batch stores nothing and answers the same; other events under it
     });
 });
 
-/** Holds the head of the stream until one append of each gateway waits for it, and the others for their turns. */
-async function allAtOnce<Value>(sessionId: string, start: () => Promise<Value>[]): Promise<Value[]> {
+/** Locks the row of the stream until one append of each gateway waits for it. The other appends wait in the queue of their gateway. */
+async function runConcurrently<Value>(sessionId: string, start: () => Promise<Value>[]): Promise<Value[]> {
   let running: Promise<Value>[] = [];
   await gateway.dependencies.database.em.fork().transactional(async (em) => {
     await em.execute('select 1 from session_stream where session_id = ? for update', [sessionId]);
     running = start();
-    // Outside the transaction, within which PostgreSQL shows the activity as it was at first.
+    // Not in the transaction, because there PostgreSQL shows only the activity at its first look.
     const waiting = () =>
       peer.dependencies.sql.query(
         `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
@@ -149,7 +149,7 @@ async function allAtOnce<Value>(sessionId: string, start: () => Promise<Value>[]
   return Promise.all(running);
 }
 
-test('a batch is the same whatever the order of its fields, the case of its ids and the offset of its times', async () => {
+test('two batches are the same if they differ only in order of fields, case of ids and offset of times', async () => {
   const id = await createSession(gateway, key);
   const messageId = randomUUID();
   const event = {
@@ -170,10 +170,10 @@ test('a batch is the same whatever the order of its fields, the case of its ids 
   expect(await append(gateway, key, id, [{ ...again, createdAt: null }], 'b')).toEqual(appended(1, 1, true));
 });
 
-test('of 20 twins of one batch, over two gateways at once, one is stored and 19 are replayed', async () => {
+test('of 20 concurrent appends of one batch on two gateways, one is stored and 19 are replays', async () => {
   const id = await createSession(gateway, key);
-  const twin = (index: number) => append(index % 2 === 0 ? gateway : peer, key, id, eventsOf(10), 'twin');
-  const answers = await allAtOnce(id, () => Array.from({ length: 20 }, (_, index) => twin(index)));
+  const appendSameBatch = (index: number) => append(index % 2 === 0 ? gateway : peer, key, id, eventsOf(10), 'twin');
+  const answers = await runConcurrently(id, () => Array.from({ length: 20 }, (_, index) => appendSameBatch(index)));
   expect(answers.toSorted((a, b) => Number(a.isReplayed) - Number(b.isReplayed))).toEqual([
     appended(1, 10),
     ...Array<object>(19).fill(appended(1, 10, true)),
@@ -181,7 +181,7 @@ test('of 20 twins of one batch, over two gateways at once, one is stored and 19 
   expect((await readAll(gateway, key, id)).map((event) => event.id)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
 });
 
-test('an append beside the end of its session comes before it or is refused: 20 rounds', async () => {
+test('an append that is concurrent with the end of its session is stored before the end or refused, in 20 rounds', async () => {
   for (let round = 0; round < 20; round += 1) {
     const id = await createSession(gateway, key);
     await moveTo(gateway, key, id, 'IN_PROGRESS');
@@ -196,7 +196,7 @@ test('an append beside the end of its session comes before it or is refused: 20 
   }
 });
 
-test('who may not record: no scope and reading alone are 403, all else is 404; nothing is stored', async () => {
+test('appending is 403 without the scope or with only the right to read, and otherwise 404; nothing is stored', async () => {
   const creator = await gateway.createKey({ organization });
   const member = await gateway.createKey({ organization });
   const bare = await gateway.createKey({ organization, role: 'admin', scopes: ['sessions.read', 'sessions.write'] });

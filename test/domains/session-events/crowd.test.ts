@@ -7,7 +7,7 @@ let gateway: TestGateway;
 let impatient: TestGateway;
 let key: string;
 beforeAll(async () => {
-  // A hundred appends of a busy machine take the time they need.
+  // So long that a hundred appends do not time out on a slow machine.
   gateway = await startTestGateway({}, { timing: { appendWaitMs: 3_600_000 } });
   impatient = await startTestGateway({}, { beside: gateway, timing: { appendWaitMs: 0 } });
   ({ key } = await gateway.createKey());
@@ -19,7 +19,7 @@ afterAll(async () => {
 
 const range = (count: number) => Array.from({ length: count }, (_, index) => index + 1);
 
-test('100 appends that wait for one session hold one connection, and everybody else goes ahead of them', async () => {
+test('100 appends that wait for one session use one connection, and requests for other sessions do not wait for them', async () => {
   const hot = await createSession(gateway, key);
   const other = await createSession(gateway, key);
   const holder = new pg.Client(gateway.databaseUrl);
@@ -32,14 +32,14 @@ test('100 appends that wait for one session hold one connection, and everybody e
     );
     return rows[0]?.count;
   };
-  const took = vi.spyOn(gateway.dependencies.appendQueue, 'take');
+  const takeSpy = vi.spyOn(gateway.dependencies.appendQueue, 'take');
   const order: string[] = [];
   const appends = range(100).map(async (from) => {
     const appended = await append(gateway, key, hot, eventsOf(1, { from }));
     order.push('hot');
     return appended;
   });
-  await expect.poll(() => took.mock.calls).toHaveLength(100);
+  await expect.poll(() => takeSpy.mock.calls).toHaveLength(100);
   for (const from of range(10)) {
     expect(await append(gateway, key, other, eventsOf(1, { from }))).toMatchObject({ lastId: String(from) });
     expect(await readAll(gateway, key, other)).toHaveLength(from);
@@ -55,9 +55,9 @@ test('100 appends that wait for one session hold one connection, and everybody e
   expect(ids.map((id) => stored[id - 1]?.eventData.index)).toEqual(range(100));
 });
 
-test('an append whose turn does not come is 503 with Retry-After, stores nothing, and the next one is served', async () => {
+test('an append that waits too long in the queue is 503 with Retry-After and stores nothing; the next one is served', async () => {
   const id = await createSession(gateway, key);
-  const end = await impatient.dependencies.appendQueue.take(`append ${id}`, 0);
+  const leaveQueue = await impatient.dependencies.appendQueue.take(`append ${id}`, 0);
   const response = await impatient.fetch('/graphql', {
     method: 'POST',
     headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' },
@@ -75,6 +75,6 @@ test('an append whose turn does not come is 503 with Retry-After, stores nothing
       },
     ],
   });
-  end?.();
+  leaveQueue?.();
   expect(await append(impatient, key, id, eventsOf(1))).toMatchObject({ firstId: '1' });
 });

@@ -73,13 +73,13 @@ test.for([
   ['999999999999999', []],
   ['9007199254740993', []],
   ['9'.repeat(300), []],
-] as const)('the cursor %s goes on at the same place on both APIs, in pages and tails', async ([cursor, ids]) => {
+] as const)('the cursor %s continues after the same event on both APIs, in pages and tails', async ([cursor, ids]) => {
   expect(await everywhere(cursor)).toEqual({ page: ids, tail: ids, graphqlPage: ids, graphqlTail: ids });
   expect(await restTail('', { 'Last-Event-ID': cursor })).toEqual(ids);
 });
 
 test.for(['', 'x', '-1', '1.5', ' 1', '1 ', '1e3', '0x1', '１', '٣', "1'--", '1\n'])(
-  'the cursor %j is refused on both APIs, in pages and tails, with the same words',
+  'the cursor %j is refused with the same message on both APIs, in pages and tails',
   async (cursor) => {
     const rest = [400, `cursor: ${REFUSED}`];
     const graphql = [400, `after: ${REFUSED}`];
@@ -87,6 +87,6 @@ test.for(['', 'x', '-1', '1.5', ' 1', '1 ', '1e3', '0x1', '１', '٣', "1'--", '
   },
 );
 
-test.for(['', 'x', '-1'])('the header Last-Event-ID: %j is refused, too', async (header) => {
+test.for(['', 'x', '-1'])('the header Last-Event-ID: %j is refused', async (header) => {
   expect(await restTail('', { 'Last-Event-ID': header })).toEqual([400, `Last-Event-ID: ${REFUSED}`]);
 });

@@ -6,7 +6,7 @@ import { MAX_EVENT_BYTES, eventData, recordedEvent } from '../../../src/domains/
 
 const MESSAGE_ID = '3f2a8c1e-5b7d-4e9f-8a1b-2c3d4e5f6a7b';
 
-/** Every documented field, with its own unknown one on every level, in an order that is not the document's. */
+/** Every documented field and an unknown field at each level, in a different order than documented. */
 const documented = {
   zeta: { kept: [1, null, 'x'] },
   snapshotCreatedAt: 'yesterday',
@@ -49,12 +49,12 @@ function messageOf(...events: unknown[]): string {
 const faultOf = (data: unknown) => messageOf(recorded(data)).replaceAll('events.0.eventData', 'data');
 
 describe('event data', () => {
-  test('stays as it was recorded, byte for byte, unknown fields and their order too', () => {
+  test('is stored byte for byte, including unknown fields and their order', () => {
     const parsed = parseInput(recordedEvent, recorded(json(JSON.stringify(documented)))).eventData;
     expect(parsed).toBe(JSON.stringify(documented));
   });
 
-  test('needs nothing but its type, and takes null for every other field', () => {
+  test('requires only its type, and accepts null for every other field', () => {
     const nulls = Object.fromEntries(Object.keys(documented).map((field) => [field, null]));
     expect(parseInput(eventData, { type: 'x' })).toBe('{"type":"x"}');
     expect(parseInput(eventData, { ...nulls, type: 'x' })).toBe(JSON.stringify({ ...nulls, type: 'x' }));
@@ -67,7 +67,7 @@ describe('event data', () => {
   });
 
   test.each(['scope.kind', 'delivery', 'deltaType', 'responsePhase', 'toolResult.status'])(
-    '%s is kept whatever text it is, since providers add values, and must be text',
+    '%s accepts any text, because providers add values, and nothing but text',
     (path) => {
       const dataOf = (value: unknown) => ({
         type: 'x',
@@ -102,11 +102,11 @@ describe('event data', () => {
       { type: 'x', accumulatedText: 5, snapshotId: {} },
       'data.accumulatedText: must be a string; data.snapshotId: must be a string',
     ],
-  ])('%j is refused by its path and rule', (data, message) => {
+  ])('%j is refused with path and rule', (data, message) => {
     expect(faultOf(data)).toBe(message);
   });
 
-  test('is at most 1 MiB as JSON in UTF-8, whatever characters it is made of', () => {
+  test('has at most 1 MiB as JSON in UTF-8, whatever characters it contains', () => {
     for (const [character, bytes] of [
       ['a', 1],
       ['"', 2],
@@ -128,7 +128,7 @@ describe('event data', () => {
     expect(faultOf({ type: 'x', ['k'.repeat(MAX_EVENT_BYTES)]: 1 })).toMatch(/must be at most 1048576 bytes/);
   });
 
-  test('nests at most 100 levels, and 100,000 do not overflow the stack', () => {
+  test('is nested at most 100 levels deep, and 100,000 levels do not overflow the stack', () => {
     const listOf = (levels: number) => json(`{"type":"x","list":${'['.repeat(levels)}${']'.repeat(levels)}}`);
     expect(faultOf(listOf(99))).toBe('accepted');
     const rule = `data.list${'.0'.repeat(99)}: must not be nested deeper than 100 levels`;
@@ -140,7 +140,7 @@ describe('event data', () => {
   });
 
   test.each(['\0', '\ud800', '\udc00a'])(
-    'text that PostgreSQL cannot give back, such as %j, is refused at every depth, and in names',
+    'text that PostgreSQL cannot store, such as %j, is refused at every depth and in names',
     (text) => {
       const rule = 'must be well-formed text without NUL characters';
       expect(faultOf({ type: text })).toBe(`data.type: ${rule}`);
@@ -166,13 +166,13 @@ describe('event data', () => {
     expect(Object.keys(Object.prototype)).toEqual([]);
   });
 
-  test('what JSON cannot write is refused', () => {
+  test('values that JSON cannot represent are refused', () => {
     expect(faultOf(json('{"type":"x","a":[1e999]}'))).toBe('data.a.0: must be a finite number');
     expect(faultOf({ type: 'x', a: 1n })).toBe('data.a: must be JSON');
     expect(faultOf({ type: 'x', a: undefined })).toBe('data.a: must be JSON');
   });
 
-  test('of any JSON beside the documented fields stays as it is', () => {
+  test('is stored unchanged with any JSON in addition to the documented fields', () => {
     const storable = (text: string) => !text.includes('\0') && text.isWellFormed() && text !== '__proto__';
     const text = fc.string({ unit: 'grapheme' }).filter(storable);
     const anything = fc.letrec((tie) => ({
@@ -203,7 +203,7 @@ describe('event data', () => {
 });
 
 describe('a recorded event', () => {
-  test('has its defaults filled in, and its time in UTC to the millisecond', () => {
+  test('gets default values, and its time in UTC with milliseconds', () => {
     const data = { type: 'x' };
     expect(parseInput(recordedEvent, recorded(data))).toEqual({
       eventType: 'stream_event',
@@ -244,7 +244,7 @@ describe('a recorded event', () => {
     'x',
     'its own provider',
     'p'.repeat(100),
-  ])('may come from the provider %s', (provider) => {
+  ])('accepts the provider %s', (provider) => {
     expect(messageOf(recorded({ type: 'x' }, { provider }))).toBe('accepted');
   });
 
@@ -271,11 +271,11 @@ describe('a recorded event', () => {
     [{ createdAt: '0000-01-01T00:00:00.000Z' }, 'createdAt: must be between the years 1970 and 9999'],
     [{ createdAt: '1969-12-31T23:59:59.999Z' }, 'createdAt: must be between the years 1970 and 9999'],
     [{ createdAt: '9999-12-31T23:59:59-23:59' }, 'createdAt: must be between the years 1970 and 9999'],
-  ])('with %j is refused by its path and rule', (fields, message) => {
+  ])('with %j is refused with path and rule', (fields, message) => {
     expect(messageOf(recorded({ type: 'x' }, fields))).toBe(`events.0.${message}`);
   });
 
-  test('is named by its place among the others, with all its faults', () => {
+  test('is reported with its index in the batch, and with all its faults', () => {
     expect(
       messageOf(recorded({ type: 'x' }), recorded({ type: 'x', delivery: 1 }, { eventType: '', extra: 1 }))
         .split('; ')

@@ -35,7 +35,7 @@ async function importInput(sessionId: string, input: Readable, signal?: AbortSig
   return { answer, shown };
 }
 
-test('standard input is imported in its order, in whatever pieces it comes; again, nothing is doubled', async () => {
+test('standard input is imported in order, whatever its chunks are; importing it again stores nothing twice', async () => {
   const id = await createSession(gateway, key);
   const all = Buffer.from(ndjson(1, 1200));
   const pieces = range(0, Math.ceil(all.length / 777) - 1).map((index) => all.subarray(index * 777, (index + 1) * 777));
@@ -47,7 +47,7 @@ test('standard input is imported in its order, in whatever pieces it comes; agai
   expect(await indexes(id)).toEqual(range(1, 1200));
 });
 
-test('interrupted while it waits for more, it says how to go on; the same input again goes on there', async () => {
+test('an import that is interrupted while it waits for input prints how to continue, and the same input then continues there', async () => {
   const id = await createSession(gateway, key);
   const interruption = new AbortController();
   const input = new PassThrough();
@@ -63,7 +63,7 @@ test('interrupted while it waits for more, it says how to go on; the same input 
   expect(await indexes(id)).toEqual(range(1, 1600));
 });
 
-test('as a process: from a pipe, status 0; after SIGINT the hint and status 130', async () => {
+test('the process ends with status 0 after all input, and with a hint and status 130 after SIGINT', async () => {
   const id = await createSession(gateway, key);
   const env = { DATABASE_URL: gateway.databaseUrl, ENCRYPTION_KEYS: `k:${Buffer.alloc(32, 1).toString('base64')}` };
   const start = () =>
@@ -72,12 +72,12 @@ test('as a process: from a pipe, status 0; after SIGINT the hint and status 130'
       stdio: 'pipe',
     });
   const interrupted = start();
-  const said = text(interrupted.stderr);
+  const errorOutput = text(interrupted.stderr);
   interrupted.stdin.write(ndjson(1, 1100));
   await expect.poll(async () => (await readAll(gateway, key, id, 1000)).length, { timeout: 30_000 }).toBe(1000);
   interrupted.kill('SIGINT');
   expect(await once(interrupted, 'exit')).toEqual([130, null]);
-  expect(await said).toContain('run the same command with the same input again');
+  expect(await errorOutput).toContain('run the same command with the same input again');
   const again = start();
   const answer = text(again.stdout);
   again.stdin.end(ndjson(1, 1100));

@@ -28,7 +28,7 @@ afterAll(async () => {
   await rm(directory, { recursive: true, force: true });
 });
 
-/** `cli events import`, in process: its answer, and what it shows of its progress. */
+/** Runs `events import` in this process. Returns its result and the progress that it prints. */
 async function importFile(sessionId: string, path: string): Promise<{ answer: ImportedEvents; shown: string }> {
   let shown = '';
   const progress = { write: (text: string) => (shown += text) };
@@ -40,7 +40,7 @@ const indexes = async (id: string) => (await readAll(gateway, key, id, 1000)).ma
 const range = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, index) => from + index);
 const pathOf = (name: string) => join(directory, name);
 
-test('a recorded run is imported in its order; again, nothing is doubled; grown, the new lines follow', async () => {
+test('a file is imported in order; importing it again stores nothing twice; after it has grown, only the new lines are imported', async () => {
   const id = await createSession(gateway, key);
   const path = pathOf('run.ndjson');
   await writeFile(path, `${ndjson(eventsOf(1500))}\r\n\n`);
@@ -49,7 +49,7 @@ test('a recorded run is imported in its order; again, nothing is doubled; grown,
     shown: '100 %  1500 imported, 0 skipped\n',
   });
   expect(await importFile(id, path)).toMatchObject({ answer: { imported: 0, skipped: 1500, lastId: 1500 } });
-  // Without an end of its last line, which is completed by the next growth.
+  // The last line has no line break yet; the next addition ends it.
   await appendFile(path, ndjson(eventsOf(700, { from: 1501 })).trimEnd());
   expect(await importFile(id, path)).toMatchObject({ answer: { imported: 700, skipped: 1500, lastId: 2200 } });
   await appendFile(path, `\n${ndjson(eventsOf(1, { from: 2201 }))}`);
@@ -60,7 +60,7 @@ test('a recorded run is imported in its order; again, nothing is doubled; grown,
   expect(await importFile(other, path)).toMatchObject({ answer: { imported: 2201, skipped: 0, lastId: 2202 } });
 });
 
-test('the same lines twice in one file are two batches; an empty file is none', async () => {
+test('lines that are twice in a file are imported twice; an empty file imports nothing', async () => {
   const id = await createSession(gateway, key);
   const thousand = ndjson(eventsOf(1000));
   await writeFile(pathOf('twice.ndjson'), thousand + thousand);
@@ -73,7 +73,7 @@ test('the same lines twice in one file are two batches; an empty file is none', 
   });
 });
 
-test('a line that is wrong is named, nothing of its batch is stored, and once mended the import goes on', async () => {
+test('an invalid line is named, and nothing of its batch is stored; after it is corrected, the import continues', async () => {
   const id = await createSession(gateway, key);
   const path = pathOf('wrong.ndjson');
   const lines = eventsOf(1300).map((event) => JSON.stringify(event));
@@ -106,7 +106,7 @@ test('a line that is wrong is named, nothing of its batch is stored, and once me
   expect(await indexes(id)).toEqual(range(1, 1300));
 });
 
-test('a session or a file that does not exist is named', async () => {
+test('the error for a missing session or file names it', async () => {
   await expect(importFile('7d444840-9dc0-11d1-b245-5ffdce74fad2', pathOf('run.ndjson'))).rejects.toThrow(
     new UsageError('--session: session not found'),
   );
@@ -115,7 +115,7 @@ test('a session or a file that does not exist is named', async () => {
   );
 });
 
-test('a finished session takes no import', async () => {
+test('importing into a finished session is refused', async () => {
   const id = await createSession(gateway, key);
   await moveTo(gateway, key, id, 'CANCELLED');
   const path = pathOf('one.ndjson');
@@ -125,7 +125,7 @@ test('a finished session takes no import', async () => {
   );
 });
 
-/** Runs the import and kills it in the middle of the batch that comes when so many events are stored. */
+/** Runs the import, and kills it during the first batch after `after` events are stored. */
 async function killMidway(id: string, path: string, after: number): Promise<void> {
   const holder = new pg.Client(gateway.databaseUrl);
   await holder.connect();
@@ -151,7 +151,7 @@ async function killMidway(id: string, path: string, after: number): Promise<void
   await holder.end();
 }
 
-test('killed midway twice and run again, each event is there exactly once', async () => {
+test('an import that was killed twice and is run again stores each event exactly once', async () => {
   const id = await createSession(gateway, key);
   const path = pathOf('killed.ndjson');
   await writeFile(path, ndjson(eventsOf(8_000)));
@@ -163,7 +163,7 @@ test('killed midway twice and run again, each event is there exactly once', asyn
   expect(await indexes(id)).toEqual(range(1, 8_000));
 });
 
-test('memory does not grow with the file: 64 MB within a heap of 96 MB, which would hold neither its text nor its events', async () => {
+test('memory does not grow with the file: a file of 64 MB is imported with a heap of 96 MB', async () => {
   const id = await createSession(gateway, key);
   const path = pathOf('large.ndjson');
   const file = await open(path, 'w');
@@ -181,7 +181,7 @@ test('memory does not grow with the file: 64 MB within a heap of 96 MB, which wo
   ]);
 });
 
-test('the example run is imported whole', async () => {
+test('the example run is imported completely', async () => {
   const id = await createSession(gateway, key);
   const path = pathOf('example.ndjson');
   const output = await open(path, 'w');

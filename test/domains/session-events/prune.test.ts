@@ -4,7 +4,7 @@ import { runCommand } from '../../../src/operator/commands.ts';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
 import { EventStream, append, createSession, eventsOf, moveTo, readAll } from '../../support/fixtures/sessions.ts';
 
-/** `events prune`: what is given up, and what stays. */
+/** `events prune` deletes old events. */
 
 let gateway: TestGateway;
 beforeAll(async () => {
@@ -18,20 +18,20 @@ const daysAgo = (days: number) => new Date(Date.now() - days * DAY_MS).toISOStri
 
 async function prune(args: string, { signal }: { signal?: AbortSignal } = {}): Promise<object> {
   const command = parseCommandLine(['events', 'prune', ...args.split(' ').filter(Boolean)]);
-  if (command.name !== 'events prune') throw new Error('that is another command');
+  if (command.name !== 'events prune') throw new Error('the arguments are of another command');
   return runCommand(gateway.dependencies, command, { progress: { write: () => undefined }, ...(signal && { signal }) });
 }
 
 const idsOf = async (key: string, id: string) => (await readAll(gateway, key, id, 1000)).map((event) => event.id);
 
-/** A session whose events are so many days old, in the order of their ids. */
+/** Creates a session with one event for each of these ages, in days. */
 async function sessionOf(key: string, ...ages: number[]): Promise<string> {
   const id = await createSession(gateway, key);
   for (const age of ages) await append(gateway, key, id, eventsOf(1, { createdAt: daysAgo(age) }));
   return id;
 }
 
-test('by age: a session loses its oldest events up to the first that is young enough, and keeps the rest without gaps', async () => {
+test('--older-than deletes the oldest events of a session up to the first that is newer, so that no gap arises', async () => {
   const { key, organization } = await gateway.createKey();
   const mixed = await sessionOf(key, 100, 95, 10, 99, 1);
   const old = await sessionOf(key, 100, 91);
@@ -52,7 +52,7 @@ test('by age: a session loses its oldest events up to the first that is young en
   expect(await prune(`--older-than 90d --organization ${organization}`)).toMatchObject({ sessions: 0, events: 0 });
 });
 
-test('ids go on where they were, cursors stay valid, and a live tail begins with what is left', async () => {
+test('after pruning, new ids continue, cursors stay valid, and a live tail begins with the first remaining event', async () => {
   const { key } = await gateway.createKey();
   const id = await sessionOf(key, 100, 95);
   await prune(`--older-than 48h --session ${id.toUpperCase()}`);
@@ -67,7 +67,7 @@ test('ids go on where they were, cursors stay valid, and a live tail begins with
   expect([await stream.nextData(), await stream.nextData()]).toMatchObject([{ id: '3' }, { event: 'end' }]);
 });
 
-test('by session: all that it has, in batches, and nothing of another one', async () => {
+test('--session deletes all events of that session, in batches, and none of another', async () => {
   const { key } = await gateway.createKey();
   const id = await createSession(gateway, key);
   for (let from = 1; from <= 6000; from += 1000) await append(gateway, key, id, eventsOf(1000, { from }));
@@ -77,7 +77,7 @@ test('by session: all that it has, in batches, and nothing of another one', asyn
   expect(await idsOf(key, other)).toEqual([1]);
 });
 
-test('the audit log has an entry of the command line for each session', async () => {
+test('the audit log has an entry with the source COMMAND_LINE for each pruned session', async () => {
   const { key } = await gateway.createKey();
   const id = await sessionOf(key, 100);
   await prune(`--older-than 90d --session ${id}`);
@@ -104,7 +104,7 @@ test('the audit log has an entry of the command line for each session', async ()
   });
 });
 
-test('an interrupted command says so, and another one goes on; what does not exist is named', async () => {
+test('an interrupted command prints how to continue, and the next one does; the error for a missing session or organization names it', async () => {
   const { key } = await gateway.createKey();
   const id = await sessionOf(key, 100);
   const interrupted = prune(`--session ${id}`, { signal: AbortSignal.abort() });

@@ -13,7 +13,7 @@ afterAll(() => gateway.close());
 const list = (sessionId: string) => gateway.rest<EventPage>('GET', `/v1/sessions/${sessionId}/events`, { key });
 
 describe('the data of recorded events', () => {
-  test('eventData is typed after the contract; eventDataJson and REST keep what was recorded, unknown fields and order included', async () => {
+  test('eventData has the documented fields; eventDataJson and REST return the recorded data with unknown fields and in its order', async () => {
     const id = await createSession(gateway, key);
     const eventData = {
       zeta: { b: 1, a: [null, true, 1.5, 'é\u2028"\\\n'] },
@@ -73,7 +73,7 @@ describe('the data of recorded events', () => {
     expect(JSON.stringify(answer.data?.session.events.nodes[0]?.eventDataJson)).toBe(JSON.stringify(eventData));
   });
 
-  test('what a newer provider sends is stored and read back byte for byte; GraphQL types what it knows of it', async () => {
+  test('data of a newer provider is stored and read byte for byte; in eventData, unknown values are null', async () => {
     const id = await createSession(gateway, key);
     const eventData = {
       type: 'thinking_delta',

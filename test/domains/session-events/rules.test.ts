@@ -69,7 +69,7 @@ describe('pages', () => {
     );
   });
 
-  test('both APIs, forward and backward and with any page size, give the same list', async () => {
+  test('both APIs return the same list, forward and backward and with any page size', async () => {
     const all = await readAll(gateway, key, id, 1000);
     expect(all.map((event) => event.id)).toEqual(range(1, 1200));
     expect(all[0]).toStrictEqual({
@@ -116,7 +116,7 @@ describe('pages', () => {
     ['?cursor=1190', 1191, 1200, '1200'],
     ['?cursor=1200', 1201, 1200, '1200'],
     ['?cursor=999999999999999', 1201, 1200, '999999999999999'],
-  ])('%j is events %i to %i, and then %j', async (query, from, to, nextCursor) => {
+  ])('%j returns the events %i to %i and the nextCursor %j', async (query, from, to, nextCursor) => {
     const { status, body } = await list(id, query);
     expect({ status, ids: body.items.map((event) => event.id), nextCursor: body.nextCursor }).toEqual({
       status: 200,
@@ -126,14 +126,14 @@ describe('pages', () => {
     expect(Object.keys(body)).toEqual(['items', 'nextCursor']);
   });
 
-  test('an empty stream gives "0", with which it can be polled', async () => {
+  test('a session without events has the nextCursor "0", which can be used for polling', async () => {
     const empty = await createSession(gateway, key);
     expect((await list(empty)).text).toBe('{"items":[],"nextCursor":"0"}');
     await append(gateway, key, empty, eventsOf(2));
     expect((await list(empty, '?cursor=0')).body).toMatchObject({ items: [{ id: 1 }, { id: 2 }], nextCursor: '2' });
   });
 
-  test('Link names the next page while more events follow, and leads from the first to the last', async () => {
+  test('the Link header leads from the first to the last page, and is absent on the last', async () => {
     const first = await list(id, '?limit=400');
     expect(first.headers.get('Link')).toBe(
       `<http://127.0.0.1:4000/v1/sessions/${id}/events?limit=400&cursor=400>; rel="next"`,
@@ -154,11 +154,11 @@ describe('pages', () => {
       expect([end, (await list(id, end)).headers.get('Link')]).toEqual([end, null]);
   });
 
-  test('messageId keeps that message alone, in whatever case it is written; the cursor stays where it was when none follow', async () => {
+  test('messageId, in any case, filters the events of that message; without further events the cursor stays the same', async () => {
     const { body } = await list(id, `?messageId=${messageId.toUpperCase()}&limit=1000`);
     expect([body.items.map((event) => event.id), body.nextCursor]).toEqual([range(1001, 1200), '1200']);
     expect((await list(id, `?messageId=${randomUUID()}&cursor=7`)).body).toEqual({ items: [], nextCursor: '7' });
-    // Whatever a client holds as its cursor, it can poll with it without end.
+    // A client can poll with any cursor, even one beyond the last event.
     const beyond = '9007199254740993';
     expect((await list(id, `?cursor=${beyond}`)).body).toEqual({ items: [], nextCursor: beyond });
   });
@@ -205,7 +205,7 @@ describe('pages', () => {
   });
 });
 
-test('a page ends at 16 MiB, and the next one begins there, on both APIs and in both directions', async () => {
+test('a page has at most 16 MiB, and the next page continues after it, on both APIs and in both directions', async () => {
   const id = await createSession(gateway, key);
   const [event] = eventsOf(1);
   const large = { ...event, eventData: { type: 'tool_result', accumulatedText: 'x'.repeat(1_040_000) } };
@@ -227,7 +227,7 @@ test('a page ends at 16 MiB, and the next one begins there, on both APIs and in 
 });
 
 describe('who may read events', () => {
-  test('missing, foreign and private ones are one 404, byte for byte; a public one is read by the organization; nothing without the scope', async () => {
+  test('missing, foreign and private sessions get the same 404; members can read a public session; 403 without the scope', async () => {
     const admin = await gateway.createKey();
     const creator = await gateway.createKey({ organization: admin.organization });
     const member = await gateway.createKey({ organization: admin.organization });
@@ -255,7 +255,7 @@ describe('who may read events', () => {
     expect([answer.status, answer.body]).toEqual([400, { error: 'sessionId: must be a UUID' }]);
   });
 
-  test('a repeated query reads a session only where more is asked of it than its events, and shows strangers nothing', async () => {
+  test('a compiled query loads the session only if fields other than ids and events are selected, and shows strangers nothing', async () => {
     const id = await createSession(gateway, key);
     await append(gateway, key, id, eventsOf(1));
     const stranger = await gateway.createKey();
@@ -283,11 +283,11 @@ describe('who may read events', () => {
       expect(answers.size).toBe(1);
       counts.push(statements.slice(-1));
     }
-    // The key, the session, the events.
+    // Two statements: the key, and the events or the session. Three: the key, the session and the events.
     expect(counts).toEqual([[2], [2], [2], [3]]);
   });
 
-  test('node finds an event for those who may read it', async () => {
+  test('an event can be read by its global id, but only by callers who may read its session', async () => {
     const id = await createSession(gateway, key);
     await append(gateway, key, id, eventsOf(3));
     const query = 'query($ids: [ID!]!) { nodes(ids: $ids) { id ... on SessionEvent { databaseId } } }';
@@ -302,7 +302,7 @@ describe('who may read events', () => {
 });
 
 describe('filters over GraphQL', () => {
-  test('each condition alone, and together with others', async () => {
+  test('each condition filters the events, and all given conditions must match', async () => {
     const id = await createSession(gateway, key);
     const messageId = randomUUID();
     const data = (delivery: string, kind: string) => ({ delivery, scope: { kind } });
@@ -337,15 +337,15 @@ describe('filters over GraphQL', () => {
         [2],
       ],
     ];
-    for (const [filter, wanted] of cases)
-      expect([filter, indexes((await connection(id, { filter })).nodes)]).toEqual([filter, wanted]);
+    for (const [filter, expected] of cases)
+      expect([filter, indexes((await connection(id, { filter })).nodes)]).toEqual([filter, expected]);
     expect(await connection(id, { filter: { eventTypes: ['a', 'c'] }, last: 1 })).toMatchObject({
       nodes: [{ id: 3 }],
       pageInfo: { hasNextPage: false, hasPreviousPage: true, startCursor: '3', endCursor: '3' },
     });
   });
 
-  test('the organization of the caller has no part in what strangers read', async () => {
+  test('a member of the same organization cannot read events of a private session', async () => {
     const id = await createSession(gateway, key);
     const peer = await gateway.createKey({ organization });
     expect((await gateway.graphql(peer.key, CONNECTION, { id })).data).toEqual({ session: null });

@@ -39,7 +39,7 @@ afterAll(async () => {
 const QUERY = `subscription($id: ID!, $after: ID, $filter: SessionEventFilter) {
   sessionEvents(sessionId: $id, after: $after, filter: $filter) { databaseId eventType eventDataJson } }`;
 
-/** Over a real socket, as a client in another process would. */
+/** Subscribes over a real socket, like a client in another process. */
 async function follow(
   variables: object,
   {
@@ -77,7 +77,7 @@ const idsOf = (messages: readonly Message[]) =>
   messages.map((message) => nextOf(message).data?.sessionEvents.databaseId);
 const range = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, index) => from + index);
 
-test('replays, follows writers of both processes, and completes when the session is finished', async () => {
+test('a subscription replays stored events, follows appends through both processes, and completes when the session is finished', async () => {
   const id = await createSession(gateway, key);
   await append(gateway, key, id, eventsOf(300, { data: { more: [1] } }));
   const stream = await follow({ id: Buffer.from(`Session:${id}`).toString('base64') });
@@ -104,7 +104,7 @@ test('replays, follows writers of both processes, and completes when the session
   expect(await stream.next()).toBeUndefined();
 });
 
-test('each event has its id, and Last-Event-ID goes on behind it, whatever `after` and the selection say', async () => {
+test('each event is sent with its id; Last-Event-ID continues after it and takes precedence over `after`', async () => {
   const id = await createSession(gateway, key);
   await append(gateway, key, id, [...eventsOf(2), ...eventsOf(2, { eventType: 'tool' }), ...eventsOf(1)]);
   const bare = 'subscription($id: ID!, $after: ID) { sessionEvents(sessionId: $id, after: $after) { __typename } }';
@@ -130,7 +130,7 @@ test('each event has its id, and Last-Event-ID goes on behind it, whatever `afte
   });
 });
 
-test('after is the same coordinate as the cursor, and filters leave out what does not fit, live too', async () => {
+test('`after` is the id of an event, and filters also apply to live events', async () => {
   const id = await createSession(gateway, key);
   await append(gateway, key, id, [...eventsOf(3), ...eventsOf(2, { eventType: 'tool' })]);
   const stream = await follow({ id, after: '1', filter: { eventTypes: ['tool'], providers: ['anthropic'] } });
@@ -143,9 +143,9 @@ test('after is the same coordinate as the cursor, and filters leave out what doe
 
 test.each([
   ['a missing session', () => ({ id: randomUUID() }), 'session not found', 'NOT_FOUND'],
-  ['no id at all', () => ({ id: 'x' }), 'session not found', 'NOT_FOUND'],
+  ['a text that is no id', () => ({ id: 'x' }), 'session not found', 'NOT_FOUND'],
   [
-    'a cursor that is none',
+    'an invalid cursor',
     (id: string) => ({ id, after: 'x' }),
     'after: must be the id of an event, in decimal digits',
     'INVALID_INPUT',
@@ -156,14 +156,14 @@ test.each([
     'filter.eventTypes.0: must be well-formed text without NUL characters',
     'INVALID_INPUT',
   ],
-])('%s is an error and the end', async (_, variablesOf, message, code) => {
+])('%s is an error that ends the subscription', async (_, variablesOf, message, code) => {
   const stream = await follow(variablesOf(await createSession(gateway, key)));
   const [first = {}] = await stream.take(1);
   expect(nextOf(first)).toMatchObject({ errors: [{ message, extensions: { code } }] });
   expect((await stream.nextData())?.event ?? 'complete').toBe('complete');
 });
 
-test("somebody else's session looks like a missing one; without the scope it is forbidden", async () => {
+test("another user's session gets the same error as a missing one; without the scope it is FORBIDDEN", async () => {
   const id = await createSession(gateway, key);
   const stranger = await gateway.createKey();
   const [first = {}] = await (await follow({ id }, { as: stranger.key })).take(1);
@@ -177,7 +177,7 @@ test("somebody else's session looks like a missing one; without the scope it is 
   });
 });
 
-test('the published limits hold for subscriptions, and their cost is counted', async () => {
+test('the documented limits apply to subscriptions, and their cost is recorded', async () => {
   const id = await createSession(gateway, key);
   const aliases = Array.from({ length: 101 }, (_, index) => `a${index}: eventType`).join(' ');
   const query = `subscription($id: ID!) { sessionEvents(sessionId: $id) { ${aliases} } }`;
@@ -203,7 +203,7 @@ test('the published limits hold for subscriptions, and their cost is counted', a
   expect(cost.mock.calls).toEqual([[3]]);
 });
 
-test('a revoked key and a session that turns private end it with an error', async () => {
+test('the subscription ends with an error when its key is revoked or the session becomes private', async () => {
   const admin = await gateway.createKey();
   const id = await createSession(gateway, admin.key, { visibility: 'PUBLIC' });
   await append(gateway, admin.key, id, eventsOf(1));
@@ -223,7 +223,7 @@ test('a revoked key and a session that turns private end it with an error', asyn
   });
 });
 
-test('a client that hangs up leaves nothing behind, though nothing happens in the session', async () => {
+test('a client that disconnects leaves no listener behind, even if nothing happens in the session', async () => {
   let listeners = 0;
   const { notifier } = gateway.dependencies;
   const subscribeTo = notifier.subscribe.bind(notifier);

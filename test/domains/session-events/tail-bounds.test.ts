@@ -1,11 +1,11 @@
-// What live tails may take: so many of a key and of an organization, next to nothing while nothing happens, and nothing once they are gone.
+// Live tails are limited for each key and organization, cost almost nothing while nothing happens, and leave nothing behind when they end.
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
 import { NOTIFIED_ONLY, POLLED, startListening } from '../../support/fixtures/notifications.ts';
 import { type EventStream, append, createSession, eventsOf, subscribe, tail } from '../../support/fixtures/sessions.ts';
 
 let gateway: TestGateway;
-/** The streams that are open, and what ends each as a client that goes away does. */
+/** The open streams. Aborting the controller of one ends it like a client that disconnects. */
 const open = new Map<EventStream, AbortController>();
 beforeAll(async () => {
   gateway = await startTestGateway({}, { timing: NOTIFIED_ONLY, bounds: { tailsOfOrganization: 25 } });
@@ -19,7 +19,7 @@ afterEach(() => {
 afterAll(() => gateway.close());
 
 function closeAll(): void {
-  for (const gone of open.values()) gone.abort();
+  for (const closing of open.values()) closing.abort();
   open.clear();
 }
 
@@ -32,13 +32,13 @@ const APIS = {
 type Api = keyof typeof APIS;
 
 async function follow(api: Api, key: string, id: string, at?: TestGateway): Promise<EventStream> {
-  const gone = new AbortController();
-  const stream = await APIS[api](key, id, gone.signal, at);
-  if (stream.response.status === 200) open.set(stream, gone);
+  const closing = new AbortController();
+  const stream = await APIS[api](key, id, closing.signal, at);
+  if (stream.response.status === 200) open.set(stream, closing);
   return stream;
 }
 
-/** The error of a follower who loses the right to follow. */
+/** Follows the session, and returns the answer, which must be an error. */
 async function refusalOf(api: Api, key: string, id: string): Promise<object> {
   const headers = { Authorization: `Bearer ${key}`, Accept: 'text/event-stream', 'Content-Type': 'application/json' };
   const body = JSON.stringify({ query: FOLLOW, variables: { id } });
@@ -53,7 +53,7 @@ async function refusalOf(api: Api, key: string, id: string): Promise<object> {
   return { status: response.status, retryAfter: response.headers.get('retry-after'), body: answer };
 }
 
-/** The error of a follower who, or whose organization, has reached the limit. */
+/** The answer above the limit of a key or organization. */
 const refusalIn = (api: Api, message: string) => {
   const body = { REST: { error: message }, GraphQL: { errors: [{ message, extensions: { code: 'RATE_LIMITED' } }] } };
   return { status: 429, retryAfter: '10', body: body[api] };
@@ -62,7 +62,7 @@ const refusalIn = (api: Api, message: string) => {
 const OTHER = { REST: 'GraphQL', GraphQL: 'REST' } as const;
 
 describe.each(['REST', 'GraphQL'] as const)('by %s', (api) => {
-  test('the 21st of a key is 429 on both APIs, other keys go on, and a closed one makes room', async () => {
+  test('the 21st live tail of a key is 429 on both APIs, until another one ends; other keys are served', async () => {
     const { key, organization } = await gateway.createKey();
     const other = await gateway.createKey({ organization });
     const id = await createSession(gateway, key, { visibility: 'PUBLIC' });
@@ -76,7 +76,7 @@ describe.each(['REST', 'GraphQL'] as const)('by %s', (api) => {
     await expect.poll(async () => (await follow(api, key, id)).response.status).toBe(200);
   });
 
-  test('an organization has as many as it may have over all its keys', async () => {
+  test('all keys of an organization together have at most the number of live tails that is configured', async () => {
     const { key, organization } = await gateway.createKey();
     const other = await gateway.createKey({ organization });
     const id = await createSession(gateway, key, { visibility: 'PUBLIC' });
@@ -89,14 +89,14 @@ describe.each(['REST', 'GraphQL'] as const)('by %s', (api) => {
   });
 });
 
-describe('nothing is left behind', () => {
-  /** Takes all places of a key, which are freed a moment after their streams have ended. */
+describe('no live tail remains counted', () => {
+  /** Opens the maximum number of live tails. An ended tail is counted until a moment after its end, so this retries. */
   async function takeAll(key: string, id: string): Promise<void> {
     for (let count = 0; count < 20; count += 1)
       await expect.poll(async () => (await follow(count % 2 ? 'REST' : 'GraphQL', key, id)).response.status).toBe(200);
   }
 
-  test('by a HEAD', async () => {
+  test('after HEAD requests', async () => {
     const { key } = await gateway.createKey();
     const id = await createSession(gateway, key);
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
@@ -115,7 +115,7 @@ describe('nothing is left behind', () => {
     await takeAll(key, id);
   });
 
-  test('by a subscription that is refused, because its client takes no events', async () => {
+  test('after subscriptions that are 406, because the client does not accept events', async () => {
     const { key } = await gateway.createKey();
     const id = await createSession(gateway, key);
     for (let count = 0; count < 25; count += 1) {
@@ -130,7 +130,7 @@ describe('nothing is left behind', () => {
     await takeAll(key, id);
   });
 
-  test('by streams that nobody has begun to read', async () => {
+  test('after streams that ended before anybody read them', async () => {
     const { key } = await gateway.createKey();
     const id = await createSession(gateway, key);
     for (let round = 0; round < 3; round += 1) {
@@ -141,23 +141,23 @@ describe('nothing is left behind', () => {
   });
 });
 
-test('idle tails cost as many statements at a poll as one does, whatever they follow', async () => {
+test('50 idle tails send the same statements at a poll as one, whatever they follow', async () => {
   const polled = await startTestGateway({}, { beside: gateway, timing: POLLED });
-  // Or the first tail would be notified of it at some poll.
+  // Otherwise the start of listening would notify the first tail during some poll.
   await startListening(polled);
   const callers = await Promise.all(Array.from({ length: 5 }, () => gateway.createKey()));
   const sessions = await Promise.all(callers.map(({ key }) => createSession(gateway, key)));
 
-  /** The statements of some polls, once each tail has been notified of the first one. */
+  /** The distinct statements of several polls, after each tail has done its first reads. */
   async function statementsOfPolls(): Promise<string[]> {
     const count = () => polled.statements.filter((text) => text.includes('api_key')).length;
-    const settled = async (polls: number) => {
+    const waitForPolls = async (polls: number) => {
       const before = count();
       await expect.poll(() => count() - before).toBeGreaterThanOrEqual(polls);
     };
-    await settled(open.size + 5);
+    await waitForPolls(open.size + 5);
     polled.statements.length = 0;
-    await settled(10);
+    await waitForPolls(10);
     return [...new Set(polled.statements)];
   }
 

@@ -44,7 +44,7 @@ const idsOf = (messages: readonly Message[]) => messages.map(({ id }) => Number(
 const range = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, index) => from + index);
 const END = { event: 'end', data: '{}' };
 
-test('the stream in every byte: a comment, the events as REST pages have them, and the end', async () => {
+test('the stream consists of a comment, the events with the same JSON as in REST pages, and the end event', async () => {
   const id = await createSession(gateway, key);
   await append(gateway, key, id, eventsOf(2, { data: { text: 'a\nb\r\u2028' } }));
   await moveTo(gateway, key, id, 'CANCELLED');
@@ -64,7 +64,7 @@ test('the stream in every byte: a comment, the events as REST pages have them, a
   );
 });
 
-test('what is appended during the replay follows it, by this gateway and another, without gap or double', async () => {
+test('events that are appended by two gateways during the replay follow it, without gaps or duplicates', async () => {
   const id = await createSession(gateway, key);
   await append(gateway, key, id, eventsOf(700));
   const stream = await follow(gateway, key, id);
@@ -83,7 +83,7 @@ test('what is appended during the replay follows it, by this gateway and another
   );
 });
 
-test('cursor and Last-Event-ID say where to go on; the header of a reconnection wins; messageId filters', async () => {
+test('the stream starts after the cursor or Last-Event-ID, of which the header takes precedence; messageId filters the events', async () => {
   const id = await createSession(gateway, key);
   const messageId = randomUUID();
   await append(gateway, key, id, [...eventsOf(5), ...eventsOf(1, { messageId })]);
@@ -97,7 +97,7 @@ test('cursor and Last-Event-ID say where to go on; the header of a reconnection 
   expect(await idsFrom({ query: `?messageId=${messageId}` })).toEqual([6]);
 });
 
-test('what is wrong from the start is an answer with its status, not a stream', async () => {
+test('a request that is refused gets an error status, not a stream', async () => {
   const id = await createSession(gateway, key);
   const stranger = await gateway.createKey();
   const answerOf = async (as: string, sessionId: string, options: Parameters<typeof tail>[3] = {}) => {
@@ -112,12 +112,12 @@ test('what is wrong from the start is an answer with its status, not a stream', 
   expect(await answerOf('wgk_no', id)).toEqual([401, json]);
 });
 
-test('a quiet stream is pinged every 8 s', async () => {
+test('a stream sends a ping comment every 8 s', async () => {
   const id = await createSession(gateway, key);
-  // Intervals alone are held: the pings' clock, and nothing of the database's.
+  // Fakes only intervals, which the pings use; the database client uses other timers.
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
-  const gone = new AbortController();
-  const stream = await follow(gateway, key, id, { signal: gone.signal });
+  const closing = new AbortController();
+  const stream = await follow(gateway, key, id, { signal: closing.signal });
   expect(await stream.next()).toEqual({ comment: 'connected' });
   for (let round = 0; round < 3; round += 1) {
     const next = stream.next();
@@ -128,15 +128,15 @@ test('a quiet stream is pinged every 8 s', async () => {
     vi.advanceTimersByTime(1);
     expect(await ping).toEqual({ comment: 'ping' });
   }
-  // Connections to the database, which may have been opened meanwhile, have their own intervals.
+  // Database connections that were opened meanwhile may have intervals, too.
   const timers = vi.getTimerCount();
-  gone.abort();
+  closing.abort();
   await stream.take(Infinity);
-  // The pings, and the poll for all tails, of which this was the last.
+  // Two intervals end: that of the pings, and that of the poll for all tails, because this was the last tail.
   expect(vi.getTimerCount()).toBe(timers - 2);
 });
 
-/** How many listeners the gateway's notifier has that were added from now on. */
+/** Counts the listeners that are added to the gateway's notifier from now on. */
 function countListeners(): { now: number; ever: number } {
   const count = { now: 0, ever: 0 };
   const { notifier } = gateway.dependencies;
@@ -153,7 +153,7 @@ function countListeners(): { now: number; ever: number } {
   return count;
 }
 
-test('nothing is left of a stream that ended, that was cancelled, or whose request was aborted', async () => {
+test('no listener remains after a stream that ended, that was canceled, or whose request was aborted', async () => {
   const listeners = countListeners();
   const id = await createSession(gateway, key);
   await append(gateway, key, id, eventsOf(3));
@@ -174,14 +174,14 @@ test('nothing is left of a stream that ended, that was cancelled, or whose reque
   expect(listeners.ever).toBe(6);
 });
 
-test('while one reader takes 50 MB, another who does not read costs a page or two of memory', async () => {
+test('while one client reads 50 MB, another client that reads nothing makes the gateway load at most two pages', async () => {
   const id = await createSession(gateway, key);
   const text = 'x'.repeat(10_000);
   for (let from = 1; from <= 5000; from += 250) await append(gateway, key, id, eventsOf(250, { from, data: { text } }));
   const run = vi.spyOn(gateway.dependencies, 'run');
   const stream = await follow(gateway, key, id);
   const first = await stream.take(1);
-  // A store that is not held back would be read for both.
+  // Without back pressure, the gateway would load the events for both clients.
   const busy = await follow(peer, key, id);
   expect(idsOf(await busy.take(5000))).toEqual(range(1, 5000));
   // A statement whose page must be cut fails, and is sent again.
@@ -195,7 +195,7 @@ test('while one reader takes 50 MB, another who does not read costs a page or tw
   expect(idsOf([...first, ...(await stream.take(4999))])).toEqual(range(1, 5000));
 });
 
-test('when a session turns private, who may no longer read it gets an error and is disconnected; its creator goes on', async () => {
+test('when a session becomes private, clients who may no longer read it get an error and the end; its creator still gets events', async () => {
   const creator = await gateway.createKey();
   const member = await gateway.createKey({ organization: creator.organization });
   const id = await createSession(gateway, creator.key, { visibility: 'PUBLIC' });
@@ -208,7 +208,7 @@ test('when a session turns private, who may no longer read it gets an error and 
   expect((await own.nextData())?.id).toBe('2');
 });
 
-test('when the key is revoked, in this process or another, the stream says so and ends', async () => {
+test('when the key is revoked, in this process or another, the stream ends with an error', async () => {
   const admin = await gateway.createKey();
   const id = await createSession(gateway, admin.key, { visibility: 'PUBLIC' });
   await append(gateway, admin.key, id, eventsOf(1));
@@ -222,7 +222,7 @@ test('when the key is revoked, in this process or another, the stream says so an
   }
 });
 
-test('a failure of ours in a running tail ends it with an error without details, and is logged under the request id', async () => {
+test('an internal failure ends a live tail with an error without details, and is logged with the request id', async () => {
   const { sql, notifier } = gateway.dependencies;
   const id = await createSession(gateway, key);
   await append(gateway, key, id, eventsOf(1));

@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.close());
 
-const x = (length: number) => 'x'.repeat(length);
+const textOf = (length: number) => 'x'.repeat(length);
 
 describe('recordArtifact and recordPullRequest', () => {
   const input = {
@@ -42,7 +42,7 @@ describe('recordArtifact and recordPullRequest', () => {
     ).artifact.databaseId;
   }
 
-  test('artifacts of every type are in the order of their recording', async () => {
+  test('artifacts of every type are listed in the order in which they were recorded', async () => {
     const id = await createSession(gateway, key);
     const types = ['PULL_REQUEST', 'TOOL_CALL', 'PLAN', 'RESPONSE', 'FILE', 'SERVICE', 'SOURCE'];
     const ids: string[] = [];
@@ -59,7 +59,7 @@ describe('recordArtifact and recordPullRequest', () => {
     ).toEqual({ session: { artifacts: wanted } });
   });
 
-  test('a pull request is known by its address: recorded again it is brought up to date, also by twenty at once', async () => {
+  test('recording a pull request with a known URL updates it, and twenty concurrent recordings of one URL create one', async () => {
     const artifactId = await artifactOf(await createSession(gateway, key));
     const first = await mutate<{ pullRequest: { databaseId: string; createdAt: string } }>(
       gateway,
@@ -114,7 +114,7 @@ describe('recordArtifact and recordPullRequest', () => {
     ).toHaveLength(2);
   });
 
-  test('a session has at most 1,000 artifacts, and an artifact 100 pull requests; those it has are brought up to date', async () => {
+  test('a session has at most 1,000 artifacts, and an artifact 100 pull requests, which can still be updated', async () => {
     const sessionId = await createSession(gateway, key);
     const artifactId = await artifactOf(sessionId);
     const record = (changes: object) =>
@@ -147,17 +147,17 @@ describe('recordArtifact and recordPullRequest', () => {
 
   test.each<[object, string]>([
     [{ url: 'pr/1' }, 'url: must be an http or https URL'],
-    [{ url: `https://example.com/${x(2029)}` }, 'url: must be at most 2048 characters'],
-    [{ title: x(1001) }, 'title: must be at most 1000 characters'],
-    [{ sourceBranch: x(501) }, 'sourceBranch: must be at most 500 characters'],
+    [{ url: `https://example.com/${textOf(2029)}` }, 'url: must be at most 2048 characters'],
+    [{ title: textOf(1001) }, 'title: must be at most 1000 characters'],
+    [{ sourceBranch: textOf(501) }, 'sourceBranch: must be at most 500 characters'],
     [{ baseBranch: '' }, 'baseBranch: must not be empty'],
-    [{ headSha: x(101) }, 'headSha: must be at most 100 characters'],
+    [{ headSha: textOf(101) }, 'headSha: must be at most 100 characters'],
     [{ agent: '' }, 'agent: must not be empty'],
     [{ diff: { ...input.diff, additions: -1 } }, 'diff.additions: must be at least 0'],
-    [{ diff: { ...input.diff, data: x(1_000_001) } }, 'diff.data: must be at most 1000000 characters'],
+    [{ diff: { ...input.diff, data: textOf(1_000_001) } }, 'diff.data: must be at most 1000000 characters'],
     [{ author: { ...input.author, login: '' } }, 'author.login: must not be empty'],
     [
-      { codeRepository: { ...input.codeRepository, provider: x(101) } },
+      { codeRepository: { ...input.codeRepository, provider: textOf(101) } },
       'codeRepository.provider: must be at most 100 characters',
     ],
   ])('refuses %j', async (fault, message) => {
@@ -165,7 +165,7 @@ describe('recordArtifact and recordPullRequest', () => {
     expect([result.__typename, result.message]).toEqual(['ValidationError', message]);
   });
 
-  test('missing, foreign and private artifacts look the same; for a public session, who may not change it gets 403', async () => {
+  test('missing, foreign and private artifacts get the same error; FORBIDDEN in a public session that the caller may not change', async () => {
     const creator = await gateway.createKey({ organization: (await gateway.createKey()).organization });
     const member = await gateway.createKey({ organization: creator.organization });
     const sessionId = await createSession(gateway, creator.key);

@@ -10,7 +10,7 @@ let organization: string;
 let admin: { key: string; keyId: string };
 let member: { key: string; keyId: string };
 beforeAll(async () => {
-  // Nothing but the notification can bring a change.
+  // Polls so rarely that only a notification can deliver a change.
   gateway = await startTestGateway({}, { timing: { livePollMs: HOUR_MS } });
   second = await startTestGateway({}, { beside: gateway });
   const first = await gateway.createKey();
@@ -24,7 +24,7 @@ afterAll(async () => {
 });
 
 interface Follower {
-  /** Reads until the text has come. */
+  /** Reads until the stream contains this text. Returns all that was read. */
   until(part: string): Promise<string>;
   end(): Promise<void>;
 }
@@ -53,7 +53,7 @@ async function follow(on: TestGateway, key: string, filter: object | null = null
   };
 }
 
-test('a session that another process creates, changes or moves is given as it is then', async () => {
+test('a subscription delivers a session that another process creates, updates or moves to another state', async () => {
   const follower = await follow(gateway, admin.key);
   const id = await createSession(second, admin.key, { title: 'Created there' });
   expect(await follower.until('"title":"Created there"')).toContain('"title":"Created there"');
@@ -64,19 +64,19 @@ test('a session that another process creates, changes or moves is given as it is
   await follower.end();
 });
 
-test('without notifications the poll finds the change', async () => {
-  const deaf = await startTestGateway(
+test('without notifications, polling delivers the change', async () => {
+  const withoutNotifications = await startTestGateway(
     {},
     { beside: gateway, timing: { livePollMs: 20 }, listenUrl: 'postgres://127.0.0.1:1/none' },
   );
-  const follower = await follow(deaf, admin.key);
+  const follower = await follow(withoutNotifications, admin.key);
   await createSession(second, admin.key, { title: 'Found by the poll' });
   expect(await follower.until('"title":"Found by the poll"')).toContain('"title":"Found by the poll"');
   await follower.end();
-  await deaf.close();
+  await withoutNotifications.close();
 });
 
-test('private sessions of others are not given, and those of other organizations neither', async () => {
+test('private sessions of others and sessions of other organizations are not delivered', async () => {
   const stranger = await gateway.createKey();
   const follower = await follow(gateway, member.key);
   await createSession(second, admin.key, { title: 'Private', visibility: 'PRIVATE' });
@@ -88,7 +88,7 @@ test('private sessions of others are not given, and those of other organizations
   await follower.end();
 });
 
-test('with a filter only the sessions that fit it are given', async () => {
+test('with a filter, only matching sessions are delivered', async () => {
   const follower = await follow(gateway, admin.key, { states: ['IN_PROGRESS'], title: 'followed' });
   const id = await createSession(second, admin.key, { title: 'Followed' });
   const other = await createSession(second, admin.key, { title: 'Another' });
@@ -100,7 +100,7 @@ test('with a filter only the sessions that fit it are given', async () => {
   await follower.end();
 });
 
-test('a key that is revoked ends the subscription; one without the scope begins none', async () => {
+test('a revoked key ends the subscription, and a key without the scope cannot start one', async () => {
   const leaver = await gateway.createKey({ organization, role: 'member' });
   const follower = await follow(gateway, leaver.key);
   await mutate(second, admin.key, 'revokeApiKey', { apiKeyId: leaver.keyId });

@@ -37,7 +37,7 @@ async function list(key: string, variables: Record<string, unknown> = {}): Promi
 
 const titlesOf = ({ nodes }: List) => nodes.map(({ title }) => title);
 
-test('a member sees the public sessions and their own, an admin all; totalCount says the same', async () => {
+test('a member sees public sessions and their own, an admin all; totalCount counts the visible sessions', async () => {
   const admin = await gateway.createKey();
   const { organization } = admin;
   const [one, two] = [await gateway.createKey({ organization }), await gateway.createKey({ organization })];
@@ -60,7 +60,7 @@ test('a member sees the public sessions and their own, an admin all; totalCount 
   });
 });
 
-test('each condition alone, and all together', async () => {
+test('each condition filters the list, and all given conditions must match', async () => {
   const { key } = await gateway.createKey();
   const first = await createSession(gateway, key, {
     title: 'École 100%',
@@ -102,13 +102,13 @@ test('each condition alone, and all together', async () => {
       ['École 100%'],
     ],
   ];
-  for (const [filter, wanted] of cases) {
+  for (const [filter, expected] of cases) {
     const found = await list(key, { filter, orderBy: { field: 'CREATED_AT', direction: 'ASC' } });
-    expect([filter, titlesOf(found), found.totalCount]).toEqual([filter, wanted, wanted.length]);
+    expect([filter, titlesOf(found), found.totalCount]).toEqual([filter, expected, expected.length]);
   }
 });
 
-test('orders: by creation, change and last sign of life, either way; newest first unless asked otherwise', async () => {
+test('sessions can be ordered by createdAt, updatedAt and lastSeenAt in both directions; the default is newest first', async () => {
   const { key } = await gateway.createKey();
   const at = (minute: number) => gateway.setClock(new Date(Date.UTC(2026, 2, 1, 10, minute)));
   try {
@@ -133,7 +133,7 @@ test('orders: by creation, change and last sign of life, either way; newest firs
   expect(await order({ field: 'LAST_SEEN_AT', direction: 'ASC' })).toBe('bca');
 });
 
-test('pages of any size, either way, in any order, give each session once, times that are equal included', async () => {
+test('pages of any size, direction and order contain each session once, even if times are equal', async () => {
   const { key } = await gateway.createKey();
   try {
     for (let index = 0; index < 23; index += 1) {
@@ -143,7 +143,7 @@ test('pages of any size, either way, in any order, give each session once, times
   } finally {
     gateway.setClock(undefined);
   }
-  const walk = async (size: number, backward: boolean, orderBy: object) => {
+  const readAllPages = async (size: number, backward: boolean, orderBy: object) => {
     const seen: string[] = [];
     for (let cursor: string | null | undefined; ;) {
       const page = await list(
@@ -165,13 +165,13 @@ test('pages of any size, either way, in any order, give each session once, times
     fc.asyncProperty(fc.integer({ min: 1, max: 30 }), fc.boolean(), order, async (size, backward, orderBy) => {
       const all = titlesOf(await list(key, { first: 100, orderBy }));
       expect(new Set(all).size).toBe(23);
-      expect(await walk(size, backward, orderBy)).toEqual(all);
+      expect(await readAllPages(size, backward, orderBy)).toEqual(all);
     }),
     { numRuns: 15 },
   );
 });
 
-test('a cursor holds while sessions come and go', async () => {
+test('a cursor stays valid while sessions are created and deleted', async () => {
   const { key } = await gateway.createKey();
   const ids: string[] = [];
   for (const title of ['a', 'b', 'c', 'd']) ids.push(await createSession(gateway, key, { title }));
@@ -205,7 +205,7 @@ test.each([
   ).toEqual([[message, 'INVALID_INPUT']]);
 });
 
-test('50 sessions with artifacts and pull requests cost as many statements as one', async () => {
+test('5 sessions with artifacts send as many statements as one', async () => {
   const { key } = await gateway.createKey();
   const query =
     'query($first: Int) { viewer { organization { sessions(first: $first) { nodes { title project { name } sessionSource { repositories { name } } artifacts { type pullRequests { url } } } } } } }';

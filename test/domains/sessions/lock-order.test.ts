@@ -9,7 +9,7 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.close());
 
-test('a transition beside an append comes second: no deadlock', async () => {
+test('a transition that is concurrent with an append waits for it, without a deadlock', async () => {
   const { key } = await gateway.createKey();
   const sessionId = await createSession(gateway, key);
   const outcomes = await whileAppendsAreHeld(gateway, sessionId, async (release) => {

@@ -25,7 +25,7 @@ const change = (key: string, sessionId: string, mcpServers: readonly string[]) =
     body: { mcpServers },
   });
 
-/** What a caller reads over both APIs, which must agree. */
+/** Reads the connections of a session over both APIs, which must return the same. */
 async function read(key: string, id: string): Promise<string[] | undefined> {
   const rest = await gateway.rest<{ mcpServers: string[] }>('PATCH', `/v1/sessions/${id}`, { key, body: {} });
   const query = 'query($id: ID!) { session(id: $id) { mcpServers { databaseId } } }';
@@ -35,7 +35,7 @@ async function read(key: string, id: string): Promise<string[] | undefined> {
   return ids;
 }
 
-test('a name becomes an id when it is written: it survives a rename, and leaves with its connection', async () => {
+test('a name is stored as an id, so it survives a rename of the connection and is removed with it', async () => {
   const [mail, files] = [await connect('Mail'), await connect('Files')];
   const session = await createSession(gateway, admin, { mcpServers: ['Mail', files] });
   expect(await read(admin, session)).toEqual([mail, files]);
@@ -49,7 +49,7 @@ test('a name becomes an id when it is written: it survives a rename, and leaves 
   );
 });
 
-test('a connection is in the list once, where it was named first, whatever it was called by', async () => {
+test('a connection that is given several times, by name or id, is listed once, at its first position', async () => {
   const [one, two] = [await connect('One'), await connect('Two')];
   const session = await createSession(gateway, admin, { mcpServers: ['One', one, one.toUpperCase(), 'Two', 'One'] });
   expect(await read(admin, session)).toEqual([one, two]);
@@ -57,7 +57,7 @@ test('a connection is in the list once, where it was named first, whatever it wa
   expect([changed.status, changed.body.mcpServers]).toEqual([200, [two, one]]);
 });
 
-test('a name that two visible connections have is refused with their ids; every fault of a list is reported', async () => {
+test('a name of two visible connections is refused with their ids; every fault of the list is reported', async () => {
   const shared = await connect('Tracker');
   const personal = await connect('Tracker', { visibility: 'personal' });
   const session = await createSession(gateway, admin);
@@ -71,7 +71,7 @@ test('a name that two visible connections have is refused with their ids; every 
 });
 
 describe('personal connections of somebody else', () => {
-  test('are not shown, cannot be named, and stay when what is shown is changed', async () => {
+  test('are not shown, cannot be given, and stay in the list when others change it', async () => {
     const creator = await gateway.createKey({ organization });
     const own = await connect('Own', { key: creator.key, visibility: 'personal' });
     const [first, second] = [await connect('First'), await connect('Second')];
@@ -90,7 +90,7 @@ describe('personal connections of somebody else', () => {
   });
 });
 
-test('the migration makes ids of names, of the shared one where two have the name, and drops what leads nowhere', async () => {
+test('the migration replaces names by ids, prefers a shared connection for an ambiguous name, and removes unknown names', async () => {
   const creator = await gateway.createKey({ organization });
   const stranger = await gateway.createKey();
   const shared = await connect('Both');
@@ -100,8 +100,8 @@ test('the migration makes ids of names, of the shared one where two have the nam
   await connect('Foreign', { key: stranger.key });
   const session = await createSession(gateway, creator.key);
   const { sql, database } = gateway.dependencies;
-  const named = ['Mine', 'gone', 'Theirs', 'Foreign', 'Both', shared.toUpperCase(), 'Mine', own];
-  await sql.query('update session set mcp_servers = $2 where id = $1', [session, named]);
+  const storedBefore = ['Mine', 'gone', 'Theirs', 'Foreign', 'Both', shared.toUpperCase(), 'Mine', own];
+  await sql.query('update session set mcp_servers = $2 where id = $1', [session, storedBefore]);
   expect(await read(creator.key, session)).toEqual([own]);
   const migration = new Migration20261122113800(database.em.getDriver(), database.config);
   await migration.up();

@@ -18,7 +18,7 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.close());
 
-const x = (length: number) => 'x'.repeat(length);
+const textOf = (length: number) => 'x'.repeat(length);
 
 describe('createSession', () => {
   const source = {
@@ -33,18 +33,27 @@ describe('createSession', () => {
   test.each<[object]>([
     [
       {
-        title: x(1000),
-        description: x(1_000_000),
-        kind: x(100),
+        title: textOf(1000),
+        description: textOf(1_000_000),
+        kind: textOf(100),
         level: 100,
-        agent: x(500),
-        baseBranch: x(500),
-        branchName: x(500),
-        targetBranch: x(500),
+        agent: textOf(500),
+        baseBranch: textOf(500),
+        branchName: textOf(500),
+        targetBranch: textOf(500),
       },
     ],
-    [{ projectId: x(500), externalId: x(500), externalUrl: `https://example.com/${x(2028)}` }],
-    [{ source: { ...source, name: x(500), type: x(100), repositories: Array(100).fill(source.repositories[0]) } }],
+    [{ projectId: textOf(500), externalId: textOf(500), externalUrl: `https://example.com/${textOf(2028)}` }],
+    [
+      {
+        source: {
+          ...source,
+          name: textOf(500),
+          type: textOf(100),
+          repositories: Array(100).fill(source.repositories[0]),
+        },
+      },
+    ],
     [
       {
         description: null,
@@ -67,7 +76,7 @@ describe('createSession', () => {
         diffSummary: { additions: 2_147_483_647, deletions: 0 },
       },
     ],
-  ])('takes what is within the bounds, and null for absent: %#', async (input) => {
+  ])('accepts values of the maximum length, and null for absent fields: %#', async (input) => {
     expect(await createSession(gateway, key, input)).toMatch(/^[0-9a-f-]{36}$/);
   });
 
@@ -79,14 +88,14 @@ describe('createSession', () => {
       (externalUrl): [object, string] => [{ externalUrl }, 'externalUrl: must be an http or https URL'],
     ),
     [{ externalUrl: 'data:text/html,x' }, 'externalUrl: must be an http or https URL'],
-    [{ title: x(1001) }, 'title: must be at most 1000 characters'],
+    [{ title: textOf(1001) }, 'title: must be at most 1000 characters'],
     [{ description: '' }, 'description: must not be empty'],
-    [{ description: x(1_000_001) }, 'description: must be at most 1000000 characters'],
+    [{ description: textOf(1_000_001) }, 'description: must be at most 1000000 characters'],
     [{ kind: '' }, 'kind: must not be empty'],
-    [{ kind: x(101) }, 'kind: must be at most 100 characters'],
+    [{ kind: textOf(101) }, 'kind: must be at most 100 characters'],
     [{ level: 101 }, 'level: must be at most 100'],
-    [{ agent: x(501) }, 'agent: must be at most 500 characters'],
-    [{ externalUrl: `https://example.com/${x(2029)}` }, 'externalUrl: must be at most 2048 characters'],
+    [{ agent: textOf(501) }, 'agent: must be at most 500 characters'],
+    [{ externalUrl: `https://example.com/${textOf(2029)}` }, 'externalUrl: must be at most 2048 characters'],
     [
       { mcpServers: ['nowhere'] },
       'mcpServers.0: nowhere is neither the id nor the name of an MCP connection that you can see',
@@ -108,7 +117,7 @@ describe('createSession', () => {
     expect(await count()).toEqual(before);
   });
 
-  test('rich text gives the description; a project is created, then brought up to date, within its organization alone', async () => {
+  test('the description comes from the rich text; a project is created or updated, but only in its organization', async () => {
     const read = async (as: string, id: string) =>
       (
         await gateway.graphql<{ session: unknown }>(
@@ -138,7 +147,7 @@ describe('createSession', () => {
     expect(await read(key, first)).toMatchObject({ project: { name: 'Store' } });
   });
 
-  test('ten at once that name the same new project: all succeed, and it is one project', async () => {
+  test('ten concurrent creations with the same new project all succeed and create one project', async () => {
     const admin = await gateway.createKey();
     const ids = await Promise.all(Array.from({ length: 10 }, () => createSession(gateway, admin.key, { project })));
     expect(new Set(ids).size).toBe(10);
@@ -150,7 +159,7 @@ describe('createSession', () => {
 
 describe('transitionSession', () => {
   const STATES = ['QUEUED', 'IN_PROGRESS', 'COMPLETED', 'FAILED', 'CANCELLED'];
-  const WAYS: Record<string, string[]> = {
+  const TRANSITIONS_TO: Record<string, string[]> = {
     QUEUED: [],
     IN_PROGRESS: ['IN_PROGRESS'],
     COMPLETED: ['IN_PROGRESS', 'COMPLETED'],
@@ -166,7 +175,7 @@ describe('transitionSession', () => {
   };
   test.each(STATES.flatMap((from) => STATES.map((to) => [from, to] as const)))('%s → %s', async (from, to) => {
     const id = await createSession(gateway, key);
-    await moveTo(gateway, key, id, ...(WAYS[from] ?? []));
+    await moveTo(gateway, key, id, ...(TRANSITIONS_TO[from] ?? []));
     const result = await mutate(
       gateway,
       key,
@@ -184,7 +193,7 @@ describe('transitionSession', () => {
     expect(read.data).toEqual({ session: { state: { current: next.includes(to) ? to : from } } });
   });
 
-  test('moves the times: last seen and changed always, last queued when queued again', async () => {
+  test('sets updatedAt and lastSeenAt, and sets lastQueuedAt when the session is queued again', async () => {
     const at = (minute: number) => new Date(Date.UTC(2026, 2, 1, 10, minute));
     const times = async (id: string) =>
       (
@@ -219,7 +228,7 @@ describe('transitionSession', () => {
     }
   });
 
-  test('of ten who end it at once one succeeds, and nine get 409', async () => {
+  test('of ten concurrent requests that end a session, one succeeds and nine get a conflict', async () => {
     const id = await createSession(gateway, key);
     await moveTo(gateway, key, id, 'IN_PROGRESS');
     const results = await Promise.all(

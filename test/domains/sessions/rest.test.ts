@@ -27,7 +27,7 @@ const create = (key: string, body: object) => gateway.rest<SessionDocument>('POS
 const read = (key: string, id: string) => gateway.rest<SessionDocument>('GET', `/v1/sessions/${id}`, { key });
 const titles = ({ body }: { body: List }) => body.items.map(({ title }) => title);
 
-test('a session is created, read, listed and recorded over REST alone', async () => {
+test('a session can be created, read, listed and recorded with REST only', async () => {
   const { key, userId } = await gateway.createKey();
   const created = await create(key, { title: 'One', kind: 'review', source: { name: 'Issue 1', type: 'issue' } });
   expect([created.status, created.body]).toMatchObject([201, { title: 'One', kind: 'review', visibility: 'private' }]);
@@ -43,7 +43,7 @@ test('a session is created, read, listed and recorded over REST alone', async ()
   expect(creators).toEqual([{ creatorId: userId }]);
 });
 
-test('a batch that is sent again answers the same ids, other events under its id are 409, and so is a finished session', async () => {
+test('a repeated batch gets the same ids, and other events with its batchId are 409', async () => {
   const { key } = await gateway.createKey();
   const { body } = await create(key, { title: 'One' });
   const append = (events: object[]) =>
@@ -57,7 +57,7 @@ test('a batch that is sent again answers the same ids, other events under its id
   });
 });
 
-test('a list has each session with its artifacts, pull requests and project, as the session itself is answered', async () => {
+test('the list returns each session with artifacts, pull requests and project, exactly like a request for that session', async () => {
   const { key } = await gateway.createKey();
   const recorded = [await recordSession(gateway, key), await recordSession(gateway, key)];
   await create(key, { title: 'Bare', projectId: 'free text' });
@@ -83,8 +83,8 @@ describe('pages', () => {
       });
   });
 
-  test('follow nextCursor to null, whatever the limit, in either order', async () => {
-    for (const [query, wanted] of [
+  test('nextCursor leads through all sessions, with any limit and in both orders, and is null at the end', async () => {
+    for (const [query, expected] of [
       ['', [5, 4, 3, 2, 1]],
       ['sortOrder=ASC&', [1, 2, 3, 4, 5]],
       ['orderBy=updatedAt&sortOrder=ASC&', [1, 2, 3, 4, 5]],
@@ -98,7 +98,7 @@ describe('pages', () => {
           seen.push(...titles(page));
           cursor = page.body.nextCursor;
         }
-        expect(seen).toEqual(wanted.map((index) => `Session ${index}`));
+        expect(seen).toEqual(expected.map((index) => `Session ${index}`));
       }
   });
 
@@ -110,8 +110,8 @@ describe('pages', () => {
     ['isPinned=true', []],
     ['isPinned=false&limit=1', [5]],
     ['projectId=none', []],
-  ])('%s is a condition', async (query, wanted) => {
-    expect(titles(await list(caller.key, `?${query}`))).toEqual(wanted.map((index) => `Session ${index}`));
+  ])('%s filters the list', async (query, expected) => {
+    expect(titles(await list(caller.key, `?${query}`))).toEqual(expected.map((index) => `Session ${index}`));
   });
 
   test.each([
@@ -131,8 +131,8 @@ describe('pages', () => {
   });
 });
 
-describe('who sees what', () => {
-  test('members see the public sessions and their own, administrators all, others none; private and foreign ones are 404', async () => {
+describe('permissions', () => {
+  test('members see public sessions and their own, administrators all, others none; private and foreign sessions are 404', async () => {
     const admin = await gateway.createKey();
     const { organization } = admin;
     const [creator, member, stranger] = [
@@ -142,13 +142,13 @@ describe('who sees what', () => {
     ];
     const secret = (await create(creator.key, { title: 'Private' })).body.id;
     const open = (await create(creator.key, { title: 'Public', visibility: 'public' })).body.id;
-    for (const [{ key }, wanted] of [
+    for (const [{ key }, expected] of [
       [creator, ['Public', 'Private']],
       [admin, ['Public', 'Private']],
       [member, ['Public']],
       [stranger, []],
     ] as const)
-      expect(titles(await list(key))).toEqual(wanted);
+      expect(titles(await list(key))).toEqual(expected);
     const missing = await read(member.key, randomUUID());
     expect([missing.status, missing.text]).toEqual([404, '{"error":"session not found"}']);
     for (const [key, id] of [
@@ -161,7 +161,7 @@ describe('who sees what', () => {
     }
   });
 
-  test('each request needs its scope', async () => {
+  test('each operation needs its scope', async () => {
     const { organization } = await gateway.createKey();
     const recorder = await gateway.createKey({ organization, scopes: ['sessions.record'] });
     const reader = await gateway.createKey({ organization, scopes: ['sessions.read'] });

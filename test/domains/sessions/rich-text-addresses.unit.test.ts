@@ -76,16 +76,16 @@ const unsafe = [
 ];
 
 describe('addresses', () => {
-  test.each(unsafe)('%j is refused of a link and of an image', (address) => {
+  test.each(unsafe)('%j is refused in a link and in an image', (address) => {
     expect(messageOf(doc(words('a', link(address))))).toBe(`richContent.content.0.marks.0.attrs.href: ${ADDRESS_RULE}`);
     expect(messageOf(doc(image(address)))).toBe(`richContent.content.0.attrs.src: ${ADDRESS_RULE}`);
   });
 
-  test.each(safe)('%j is accepted of a link and of an image', (address) => {
+  test.each(safe)('%j is accepted in a link and in an image', (address) => {
     expect(messageOf(doc(words('a', link(address)), image(address)))).toBe('accepted');
   });
 
-  test('are checked on every node and mark, however it is called and however deep they stand', () => {
+  test('are checked in every node and mark, whatever its type is and however deep they are nested', () => {
     const bad = 'javascript:alert(1)';
     expect(messageOf(doc({ type: 'iframe', attrs: { SRC: bad } }))).toBe(
       `richContent.content.0.attrs.SRC: ${ADDRESS_RULE}`,
@@ -99,7 +99,7 @@ describe('addresses', () => {
     expect(messageOf(doc({ type: 'card', attrs: { href: null, note: bad } }))).toBe('accepted');
   });
 
-  test('that are accepted lead, by the URL Standard, to http, https or mailto, and a relative one stays on its host', () => {
+  test('that are accepted resolve by the URL Standard to http, https or mailto, and a relative one to the same host', () => {
     const part = fc.constantFrom(
       'javascript',
       'data',

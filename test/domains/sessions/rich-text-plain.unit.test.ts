@@ -17,7 +17,7 @@ describe('plain text', () => {
 
   test.each<[string, unknown[], string]>([
     ['nothing', [], ''],
-    ['only what has no text', [block(), { type: 'horizontalRule' }, block(words('  '))], ''],
+    ['only nodes without text', [block(), { type: 'horizontalRule' }, block(words('  '))], ''],
     ['text cut into pieces', [block(words('a'), words('b', { type: 'bold' }))], 'ab'],
     ['an empty paragraph between two', [block(words('a')), block(), block(words('b'))], 'a\n\nb'],
     ['a mention without label', [block({ type: 'mention', attrs: { id: 'u1', label: null } })], '@u1'],
@@ -55,7 +55,7 @@ describe('plain text', () => {
   });
 });
 
-/** Documents of any shape that the schema allows. */
+/** Random documents that the schema accepts. */
 const documents = (() => {
   const name = fc.string({ minLength: 1, maxLength: 20, unit: 'grapheme' }).filter((type) => type !== '__proto__');
   const attribute = fc.oneof(
@@ -106,7 +106,7 @@ const documents = (() => {
 })();
 
 describe('of any document', () => {
-  test('the schema gives back what it takes, also through JSON', () => {
+  test('the schema returns an accepted document unchanged, also after JSON', () => {
     fc.assert(
       fc.property(documents, (document) => {
         expect(parseInput(richTextDocument, document)).toEqual(document);
@@ -115,7 +115,7 @@ describe('of any document', () => {
     );
   });
 
-  test('the plain text is trimmed and holds every text and mention, in their order', () => {
+  test('the plain text is trimmed and contains every text and mention in order', () => {
     fc.assert(
       fc.property(documents, (document) => {
         const text = toPlainText(document);

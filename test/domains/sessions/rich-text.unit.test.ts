@@ -3,7 +3,7 @@ import { parseInput } from '../../../src/core/validation.ts';
 import { richTextDocument } from '../../../src/domains/sessions/rich-text.ts';
 import { ADDRESS_RULE, block, doc, everyKind, json, link, messageOf, words } from '../../support/fixtures/rich-text.ts';
 
-/** The node below `levels` others. */
+/** A node with nodes nested in it, `levels` deep. */
 function nested(levels: number): object {
   let node: object = { type: 'listItem' };
   for (let level = 1; level < levels; level += 1) node = { type: 'listItem', content: [node] };
@@ -11,7 +11,7 @@ function nested(levels: number): object {
 }
 
 describe('a document', () => {
-  test('of every kind of node is accepted and given back as it came', () => {
+  test('with every type of node is accepted and returned unchanged', () => {
     expect(parseInput(richTextDocument, everyKind)).toEqual(everyKind);
     expect(parseInput(richTextDocument, doc())).toEqual(doc());
   });
@@ -64,11 +64,11 @@ describe('a document', () => {
       'richContent.content.0.marks.0.href: is not a known property; richContent.content.0.marks.0.attrs.href: is required',
     ],
     [doc(words('a', 'bold')), 'richContent.content.0.marks.0: must be an object'],
-  ])('%j is refused by its path and rule', (document, message) => {
+  ])('%j is refused with path and rule', (document, message) => {
     expect(messageOf(document)).toBe(message);
   });
 
-  test('reports all its faults together, in its nodes and in what encloses them', () => {
+  test('reports all its faults together, in inner and outer nodes', () => {
     const faulty = doc({
       type: 'heading',
       attrs: { level: 9 },
@@ -83,7 +83,7 @@ describe('a document', () => {
 });
 
 describe('bounds', () => {
-  test('50 nodes below the document are accepted, the 51st is refused by its path', () => {
+  test('nodes can be nested 50 deep; the 51st is refused with its path', () => {
     expect(messageOf(doc(nested(50)))).toBe('accepted');
     const path = `richContent.${Array.from({ length: 51 }, () => 'content.0').join('.')}`;
     expect(messageOf(doc(nested(51)))).toBe(`${path}: must not be nested deeper than 50 nodes below the document`);
@@ -101,7 +101,7 @@ describe('bounds', () => {
     );
   });
 
-  test('children, marks and texts are counted', () => {
+  test('the numbers of children and marks and the length of texts are limited', () => {
     const many = (count: number, item: unknown) => Array.from({ length: count }, () => item);
     expect(messageOf(doc(...many(10_000, { type: 'x' })))).toBe('accepted');
     expect(messageOf(doc(...many(10_001, { type: 'x' })))).toBe('richContent.content: must have at most 10000 items');
@@ -121,7 +121,7 @@ describe('bounds', () => {
     );
   });
 
-  test('nodes and marks are counted over the whole document', () => {
+  test('the number of nodes and marks of the whole document is limited', () => {
     const blocks = Array.from({ length: 7 }, () => block(...Array.from({ length: 7_000 }, () => ({ type: 'x' }))));
     const rest = 50_000 - 7 * 7_001 - 2;
     const marks = Array.from({ length: rest }, () => ({ type: 'x' }));
@@ -131,7 +131,7 @@ describe('bounds', () => {
     );
   });
 
-  test('a document full of faults is answered with a hundred of them', () => {
+  test('at most a hundred faults of a document are reported', () => {
     const message = messageOf(doc(...Array.from({ length: 5000 }, () => ({}))));
     expect(message.split('; ')).toHaveLength(101);
     expect(message).toMatch(/; and 4900 more$/);
@@ -157,20 +157,17 @@ describe('hostile values', () => {
     expect(Object.keys(Object.prototype)).toEqual([]);
   });
 
-  test.each(['\0', '\ud800', 'a\udc00'])(
-    'text that cannot be stored, such as %j, is refused wherever it stands',
-    (text) => {
-      const rule = 'must be well-formed text without NUL characters';
-      expect(messageOf(doc(words(text)))).toBe(`richContent.content.0.text: ${rule}`);
-      expect(messageOf(doc({ type: text }))).toBe(`richContent.content.0.type: ${rule}`);
-      expect(messageOf(doc({ type: 'x', attrs: { a: { b: text } } }))).toBe(`richContent.content.0.attrs.a.b: ${rule}`);
-      expect(messageOf(doc({ type: 'x', attrs: { [text]: 1 } }))).toMatch(
-        /^richContent\.content\.0\.attrs: must have property names/,
-      );
-    },
-  );
+  test.each(['\0', '\ud800', 'a\udc00'])('text that cannot be stored, such as %j, is refused at any place', (text) => {
+    const rule = 'must be well-formed text without NUL characters';
+    expect(messageOf(doc(words(text)))).toBe(`richContent.content.0.text: ${rule}`);
+    expect(messageOf(doc({ type: text }))).toBe(`richContent.content.0.type: ${rule}`);
+    expect(messageOf(doc({ type: 'x', attrs: { a: { b: text } } }))).toBe(`richContent.content.0.attrs.a.b: ${rule}`);
+    expect(messageOf(doc({ type: 'x', attrs: { [text]: 1 } }))).toMatch(
+      /^richContent\.content\.0\.attrs: must have property names/,
+    );
+  });
 
-  test('a number that JSON cannot write is refused', () => {
+  test('a number that JSON cannot represent is refused', () => {
     expect(messageOf(doc(json('{"type":"x","attrs":{"a":1e999}}')))).toBe(
       'richContent.content.0.attrs.a: must be a finite number',
     );

@@ -23,7 +23,7 @@ const patch = (key: string, sessionId: string, body: unknown) =>
   gateway.rest<Record<string, unknown>>('PATCH', `/v1/sessions/${sessionId}`, { key, body });
 
 describe('the document', () => {
-  test('a new session has every key of the contract, with its defaults', async () => {
+  test('a new session has every documented field, with its default', async () => {
     const { key } = await gateway.createKey();
     gateway.setClock(AT);
     const id = await createSession(gateway, key).finally(() => gateway.setClock(undefined));
@@ -72,7 +72,7 @@ describe('the document', () => {
     });
   });
 
-  test('both APIs answer the same for a session that has everything', async () => {
+  test('both APIs return the same for a session with all fields', async () => {
     const { key } = await gateway.createKey();
     const agentId = randomUUID();
     const server = await createConnection(gateway, key, STDIO);
@@ -90,7 +90,7 @@ describe('the document', () => {
       baseBranch: 'main',
       branchName: 'fix',
       targetBranch: 'release',
-      // Upper case here, lower case in the answer: ids have one spelling.
+      // The input has upper case; answers always have lower case.
       project: { id: PROJECT_ID.toUpperCase(), name: 'Shop', icon: 'BUG', color: 'PINK' },
       sandboxSize: 'XXL',
       externalId: 'E-1',
@@ -131,7 +131,7 @@ describe('the document', () => {
     const answer = await gateway.graphql<{ session: object }>(key, query, { id });
     expect(answer.errors).toBeUndefined();
     const mcpServers = (body as { mcpServers: string[] }).mcpServers.map((databaseId) => ({ databaseId }));
-    expect(plain(answer.data?.session)).toEqual({ ...body, mcpServers });
+    expect(toRestValues(answer.data?.session)).toEqual({ ...body, mcpServers });
     expect(body).toMatchObject({
       agentId,
       artifactType: 'PullRequest',
@@ -159,7 +159,7 @@ describe('the document', () => {
     });
   });
 
-  test('what is null when a session is created is absent, within the options of its agent, too', async () => {
+  test('null in a creation is the same as an absent field, even in agentOptions', async () => {
     const { key } = await gateway.createKey();
     for (const [agentOptions, expected] of [
       [
@@ -178,7 +178,7 @@ describe('the document', () => {
     }
   });
 
-  test('states: the booleans follow from the state', async () => {
+  test('the booleans of the state follow from the current state', async () => {
     const { key } = await gateway.createKey();
     const id = await createSession(gateway, key);
     const flags = { isQueued: false, isCancelled: false, isCompleted: false, isFailed: false, inProgress: false };
@@ -194,7 +194,7 @@ describe('the document', () => {
 describe('who may read and change a session', () => {
   const read = 'query($id: ID!) { session(id: $id) { visibility } }';
 
-  test('private: creator and admins; public: all read; foreign, private and missing are one 404, byte for byte', async () => {
+  test('creator and admins can change a session, all members can read a public one; otherwise the same 404 as for a missing one', async () => {
     const admin = await gateway.createKey();
     const { organization } = admin;
     const creator = await gateway.createKey({ organization });
@@ -241,7 +241,7 @@ describe('who may read and change a session', () => {
     expect((await patch(creator.key, id, {})).body['level']).toBe(2);
   });
 
-  test('scopes: sessions.write changes, sessions.read reads, sessions.record records; nothing else does', async () => {
+  test('changing needs sessions.write, reading sessions.read, and recording sessions.record', async () => {
     const { key, organization } = await gateway.createKey();
     const id = await createSession(gateway, key);
     const bare = (scopes: ['social' | 'sessions.read' | 'sessions.write' | 'sessions.record']) =>
@@ -275,7 +275,7 @@ describe('who may read and change a session', () => {
     }
   });
 
-  test('400: a caller who acts in no organization', async () => {
+  test('400 for a caller who acts in no organization', async () => {
     const first = await gateway.createKey();
     await gateway.dependencies.sql.query('update api_key set organization_id = null where id = $1', [first.keyId]);
     await gateway.createKey({ email: first.email });
@@ -302,8 +302,8 @@ function pullRequestInput(artifactId: string) {
   };
 }
 
-/** GraphQL spells enumerations in capitals; this is how REST spells them. */
-const SPELT: Record<string, string> = {
+/** The enum values of REST for those of GraphQL, if they are not the same in lower case. */
+const REST_VALUES: Record<string, string> = {
   PULL_REQUEST: 'PullRequest',
   PLAN: 'Plan',
   TERMINAL: 'Terminal',
@@ -322,8 +322,8 @@ const ENUMS = new Set([
   'current',
 ]);
 
-function plain(value: unknown): unknown {
+function toRestValues(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value), (name, item: unknown) =>
-    ENUMS.has(name) && typeof item === 'string' ? (SPELT[item] ?? item.toLowerCase()) : item,
+    ENUMS.has(name) && typeof item === 'string' ? (REST_VALUES[item] ?? item.toLowerCase()) : item,
   ) as unknown;
 }

@@ -4,7 +4,7 @@ import type { Scope } from '../../../src/core/operation.ts';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
 import { createSession } from '../../support/fixtures/sessions.ts';
 
-/** Scopes cover what is answered: who only records a session does not read what it is about and what came of it. */
+/** Scopes also apply to answers: a key that can only record sessions cannot read their content. */
 
 let gateway: TestGateway;
 type Issued = Awaited<ReturnType<TestGateway['createKey']>>;
@@ -15,11 +15,11 @@ beforeAll(async () => {
   gateway = await startTestGateway();
   owner = await gateway.createKey();
   const body = { type: 'stdio', name: 'Secret server', command: 'mcp' };
-  const made = await gateway.rest<{ connection: { id: string } }>('POST', '/v1/mcp-connections', {
+  const createdConnection = await gateway.rest<{ connection: { id: string } }>('POST', '/v1/mcp-connections', {
     key: owner.key,
     body,
   });
-  serverId = made.body.connection.id;
+  serverId = createdConnection.body.connection.id;
   sessionId = await createSession(gateway, owner.key, { title: 'Shown' });
   const content = { description: 'Not shown', mcpServers: [serverId] };
   await gateway.rest('PATCH', `/v1/sessions/${sessionId}`, { key: owner.key, body: content });
@@ -43,7 +43,7 @@ const CONTENT = [
 ];
 const nameOf = (field: string) => field.split(' ')[0] ?? '';
 
-/** What the payload of a mutation shows of the session, and which of its fields are refused. */
+/** Runs a mutation. Returns the session in its payload, and the fields of it that are refused. */
 async function shown(key: string, mutation: string, input: object, fields: string) {
   const type = `${mutation[0]?.toUpperCase()}${mutation.slice(1)}`;
   const { data, errors = [] } = await gateway.graphql<Record<string, { session: Record<string, unknown> }>>(
@@ -57,7 +57,7 @@ async function shown(key: string, mutation: string, input: object, fields: strin
   };
 }
 
-test('GraphQL: a payload shows a recorder what identifies and runs a session; the rest is null with an error', async () => {
+test('GraphQL: for a key with only sessions.record, content of the session in a payload is null with an error', async () => {
   const key = await keyWith('sessions.record');
   const fields = ['title', 'state { current }', 'baseBranch', 'mcpServers { name }', ...CONTENT].join(' ');
   await gateway.rest('PATCH', `/v1/sessions/${sessionId}`, { key: owner.key, body: { baseBranch: 'main' } });
@@ -72,7 +72,7 @@ test('GraphQL: a payload shows a recorder what identifies and runs a session; th
   expect(new Map(refused)).toEqual(new Map(hidden.map((name) => [name, 'FORBIDDEN'])));
 });
 
-test('GraphQL: whoever may change a session, or read sessions, reads all of what was changed', async () => {
+test('GraphQL: with sessions.write or sessions.read, a key can read all content in a payload', async () => {
   const fields = [...CONTENT].join(' ');
   const writer = await shown(await keyWith('sessions.write'), 'updateSession', { sessionId }, fields);
   expect([writer.refused, writer.session?.['description']]).toEqual([[], 'Not shown']);
@@ -81,7 +81,7 @@ test('GraphQL: whoever may change a session, or read sessions, reads all of what
   expect([created.refused, created.session?.['description']]).toEqual([[], 'Said']);
 });
 
-test('GraphQL: the pull requests of an artifact that a recorder records', async () => {
+test('GraphQL: for a key with only sessions.record, the pull requests of a recorded artifact are null with an error', async () => {
   const { data, errors } = await gateway.graphql<{ recordArtifact: { artifact: object } }>(
     await keyWith('sessions.record'),
     `mutation($input: RecordArtifactInput!) { recordArtifact(input: $input) { ... on RecordArtifactPayload { artifact { type pullRequests { title } } } } }`,
@@ -91,7 +91,7 @@ test('GraphQL: the pull requests of an artifact that a recorder records', async 
   expect(errors).toMatchObject([{ extensions: { code: 'FORBIDDEN' } }]);
 });
 
-test('GraphQL: node shows a project to whoever may read sessions, and to no other key', async () => {
+test('GraphQL: node returns a project only for keys with sessions.read', async () => {
   const project = { id: randomUUID(), name: 'Not shown either' };
   await createSession(gateway, owner.key, { title: 'In a project', project });
   const id = Buffer.from(`Project:${project.id}`).toString('base64');
@@ -109,7 +109,7 @@ interface Document {
   readonly externalId: string | null;
 }
 
-test('REST: a recorder is answered nulls where there is content; who may write or read is answered the content', async () => {
+test('REST: content is null for a key with only sessions.record, and present with sessions.read or sessions.write', async () => {
   const post = async (key: string) => {
     const body = { title: 'New', description: 'Said', externalId: 'T-1' };
     const { status, body: answer } = await gateway.rest<Document>('POST', '/v1/sessions', { key, body });
@@ -122,7 +122,7 @@ test('REST: a recorder is answered nulls where there is content; who may write o
   expect([patched.status, patched.body.description]).toEqual([200, 'Not shown']);
 });
 
-test('names of MCP connections cannot be found by trying: without their scope ids are taken, and names are refused alike', async () => {
+test('without mcp_connections.read, a key can give ids of MCP connections, but existing and unknown names get the same refusal', async () => {
   const key = await keyWith('sessions.record', 'sessions.write');
   const create = async (mcpServers: string[]) => {
     const { status, body } = await gateway.rest<{ error?: string }>('POST', '/v1/sessions', {

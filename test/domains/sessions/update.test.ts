@@ -26,7 +26,7 @@ interface Outcome {
   readonly refused?: { readonly kind: string; readonly message: string };
 }
 
-/** The same change through each API; the second sees it as GraphQL spells it. */
+/** Makes a change through either API. The values are those of REST; they are converted for GraphQL. */
 const apis = {
   REST: async (id: string, changes: State): Promise<Outcome> => {
     const { status, body } = await gateway.rest<{ error: string }>('PATCH', `/v1/sessions/${id}`, {
@@ -36,11 +36,11 @@ const apis = {
     return status === 200 ? {} : { refused: { kind: String(status), message: body.error } };
   },
   GraphQL: async (id: string, changes: State): Promise<Outcome> => {
-    const spelt = Object.entries(changes).map(([name, value]) => [
+    const graphqlValues = Object.entries(changes).map(([name, value]) => [
       name,
       ENUMERATED.has(name) && typeof value === 'string' ? value.toUpperCase() : value,
     ]);
-    const result = await mutate(gateway, key, 'updateSession', { sessionId: id, ...Object.fromEntries(spelt) });
+    const result = await mutate(gateway, key, 'updateSession', { sessionId: id, ...Object.fromEntries(graphqlValues) });
     return result.__typename === 'UpdateSessionPayload'
       ? {}
       : {
@@ -54,7 +54,7 @@ const apis = {
 type Api = keyof typeof apis;
 const APIS: Api[] = ['REST', 'GraphQL'];
 
-const x = (length: number) => 'x'.repeat(length);
+const textOf = (length: number) => 'x'.repeat(length);
 const doc = (...texts: string[]) => ({
   type: 'doc',
   content: texts.map((text) => ({ type: 'paragraph', content: [{ type: 'text', text }] })),
@@ -65,19 +65,19 @@ const deep = (levels: number): object =>
 const ACCEPTED: State[] = [
   ...['agent', 'baseBranch', 'branchName', 'targetBranch', 'projectId'].flatMap((name) => [
     { [name]: 'x' },
-    { [name]: x(500) },
+    { [name]: textOf(500) },
     { [name]: null },
   ]),
   { title: 'x' },
-  { title: x(1000) },
-  { description: x(1_000_000) },
+  { title: textOf(1000) },
+  { description: textOf(1_000_000) },
   { description: null },
   { richContent: null },
   { level: 0 },
   { level: 100 },
   { mcpServers: [] },
   { agentOptions: {} },
-  { agentOptions: { reasoningLevel: x(100), goal: { enabled: false, objective: x(100_000) } } },
+  { agentOptions: { reasoningLevel: textOf(100), goal: { enabled: false, objective: textOf(100_000) } } },
   ...['normal', 'planning'].map((mode) => ({ mode })),
   ...['nano', 'micro', 'small', 'medium', 'large', 'xl', 'xxl', 'ultra', null].map((sandboxSize) => ({ sandboxSize })),
   ...['public', 'private'].map((visibility) => ({ visibility })),
@@ -87,28 +87,28 @@ const tooLong = (name: string, max: number) => `${name}: must be at most ${max} 
 const REFUSED: [State, string][] = [
   ...['agent', 'baseBranch', 'branchName', 'targetBranch', 'projectId'].flatMap((name): [State, string][] => [
     [{ [name]: '' }, `${name}: must not be empty`],
-    [{ [name]: x(501) }, tooLong(name, 500)],
+    [{ [name]: textOf(501) }, tooLong(name, 500)],
     [{ [name]: 'a\0' }, `${name}: must be well-formed text without NUL characters`],
   ]),
   [{ title: '' }, 'title: must not be empty'],
-  [{ title: x(1001) }, tooLong('title', 1000)],
+  [{ title: textOf(1001) }, tooLong('title', 1000)],
   [{ title: null }, 'title: must be a string'],
   [{ description: '' }, 'description: must not be empty'],
-  [{ description: x(1_000_001) }, tooLong('description', 1_000_000)],
+  [{ description: textOf(1_000_001) }, tooLong('description', 1_000_000)],
   [{ level: -1 }, 'level: must be at least 0'],
   [{ level: 101 }, 'level: must be at most 100'],
   [{ level: null }, 'level: must be a number'],
   [{ mcpServers: null }, 'mcpServers: must be an array'],
   [{ mcpServers: [''] }, 'mcpServers.0: must not be empty'],
-  [{ mcpServers: [x(1001)] }, tooLong('mcpServers.0', 1000)],
+  [{ mcpServers: [textOf(1001)] }, tooLong('mcpServers.0', 1000)],
   [{ mcpServers: Array<string>(101).fill('a') }, 'mcpServers: must have at most 100 items'],
   [
     { mcpServers: ['nowhere'] },
     'mcpServers.0: nowhere is neither the id nor the name of an MCP connection that you can see',
   ],
   [{ agentOptions: null }, 'agentOptions: must be an object'],
-  [{ agentOptions: { reasoningLevel: x(101) } }, tooLong('agentOptions.reasoningLevel', 100)],
-  [{ agentOptions: { goal: { objective: x(100_001) } } }, tooLong('agentOptions.goal.objective', 100_000)],
+  [{ agentOptions: { reasoningLevel: textOf(101) } }, tooLong('agentOptions.reasoningLevel', 100)],
+  [{ agentOptions: { goal: { objective: textOf(100_001) } } }, tooLong('agentOptions.goal.objective', 100_000)],
   [{ mode: null }, 'mode: must not be null'],
   [{ visibility: null }, 'visibility: must not be null'],
   [{ richContent: { type: 'paragraph', content: [] } }, 'richContent.type: must be one of "doc"'],
@@ -119,9 +119,9 @@ const REFUSED: [State, string][] = [
   [{ level: 101, title: '' }, 'level: must be at most 100; title: must not be empty'],
 ];
 
-describe.each(APIS)('a PATCH over %s', (api) => {
+describe.each(APIS)('an update over %s', (api) => {
   test.each(ACCEPTED.map((changes) => [JSON.stringify(changes).slice(0, 60), changes] as const))(
-    'takes %s and changes nothing else',
+    'accepts %s and changes nothing else',
     async (_, changes) => {
       const id = await createSession(gateway, key, {
         agent: 'a',
@@ -131,24 +131,24 @@ describe.each(APIS)('a PATCH over %s', (api) => {
       });
       const before = await stateOf(id);
       expect(await apis[api](id, changes)).toEqual({});
-      const spelt = Object.entries(changes).map(([name, value]) => [
+      const graphqlValues = Object.entries(changes).map(([name, value]) => [
         name,
         ENUMERATED.has(name) && typeof value === 'string' ? value.toUpperCase() : value,
       ]);
       const after = await stateOf(id);
       const options = changes['agentOptions'] as { reasoningLevel?: string; goal?: object } | undefined;
-      const wanted = {
+      const expected = {
         ...before,
-        ...Object.fromEntries(spelt),
+        ...Object.fromEntries(graphqlValues),
         ...(options && {
           agentOptions: { reasoningLevel: options.reasoningLevel ?? null, goal: options.goal ?? null },
         }),
       };
-      expect(after).toEqual({ ...wanted, updatedAt: after?.['updatedAt'] });
+      expect(after).toEqual({ ...expected, updatedAt: after?.['updatedAt'] });
     },
   );
 
-  test('keeps what it does not name within agentOptions and their goal', async () => {
+  test('keeps absent fields of agentOptions and of its goal', async () => {
     const id = await createSession(gateway, key);
     for (const [given, kept] of [
       [{ reasoningLevel: 'high' }, { reasoningLevel: 'high', goal: null }],
@@ -176,14 +176,14 @@ describe.each(APIS)('a PATCH over %s', (api) => {
     },
   );
 
-  test('nothing given changes nothing, not even the time of change', async () => {
+  test('without fields changes nothing, not even updatedAt', async () => {
     const id = await createSession(gateway, key, { agent: 'a' });
     const before = await stateOf(id);
     expect(await apis[api](id, {})).toEqual({});
     expect(await stateOf(id)).toEqual(before);
   });
 
-  test('rich text without a description sets it to its plain text; null when that is empty; a given one stays', async () => {
+  test('with rich text sets the description to its plain text, or to null if that is empty, unless a description is given', async () => {
     const id = await createSession(gateway, key, { description: 'before' });
     expect(await apis[api](id, { richContent: doc('One', 'Two') })).toEqual({});
     expect(await stateOf(id)).toMatchObject({ description: 'One\nTwo', richContent: doc('One', 'Two') });
@@ -200,7 +200,7 @@ describe.each(APIS)('a PATCH over %s', (api) => {
   });
 });
 
-describe('what only one API can be asked', () => {
+describe('requests that only one API can express', () => {
   test.each([
     ['an unknown key', { nope: 1 }, 'nope: is not a known property'],
     ['a field that the contract does not change', { isPinned: true }, 'isPinned: is not a known property'],
@@ -233,7 +233,7 @@ describe('what only one API can be asked', () => {
     expect((await gateway.rest('PATCH', `/v1/sessions/${id}`, { key, body })).status).toBe(400);
   });
 
-  test('prototypes cannot be reached through a body', async () => {
+  test('a body cannot change a prototype', async () => {
     const id = await createSession(gateway, key);
     for (const body of [
       '{"__proto__":{"level":5}}',
@@ -245,7 +245,7 @@ describe('what only one API can be asked', () => {
     expect(Object.hasOwn(Object.prototype, 'level')).toBe(false);
   });
 
-  test('an id that is no UUID is 400, and one in capitals is the same id', async () => {
+  test('an id that is no UUID is 400, and a UUID in capitals is the same id', async () => {
     const answer = await gateway.rest('PATCH', '/v1/sessions/7', { key, body: {} });
     expect([answer.status, answer.body]).toEqual([400, { error: 'sessionId: must be a UUID' }]);
     const id = await createSession(gateway, key);
@@ -255,7 +255,7 @@ describe('what only one API can be asked', () => {
     });
   });
 
-  test('GraphQL takes either id, and pins', async () => {
+  test('pinSession accepts the database id and the global id, and pins and unpins the session', async () => {
     const id = await createSession(gateway, key);
     const global = Buffer.from(`Session:${id}`).toString('base64');
     expect(
@@ -274,7 +274,7 @@ describe('what only one API can be asked', () => {
   });
 });
 
-test('PATCH of a session without a body changes nothing', async () => {
+test('a PATCH without a body changes nothing', async () => {
   const id = await createSession(gateway, key);
   const [before, after] = [
     await gateway.rest<object>('PATCH', `/v1/sessions/${id}`, { key, body: {} }),

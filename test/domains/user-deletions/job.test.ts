@@ -16,7 +16,7 @@ afterAll(() => gateway.close());
 const rows = <Row extends object>(text: string, ...values: unknown[]) =>
   gateway.dependencies.sql.query<Row>(text, values);
 
-test('the deletion of an account is done once by workers that hold the same job at once', async () => {
+test('several workers can run the deletion job of an account at the same time', async () => {
   const { user, alone } = await seedAccount(gateway);
   const answer = await gateway.rest<{ deletionJobId: string }>('DELETE', `/v1/users/${user.userId}`, {
     key: user.key,
@@ -26,7 +26,7 @@ test('the deletion of an account is done once by workers that hold the same job 
   const { signal } = new AbortController();
   const run = () => userDeletionJob.run({ ...workContext(gateway.dependencies), log, signal }, { deletionJobId });
   const outcomes = await Promise.allSettled([run(), run(), run()]);
-  // PostgreSQL may end one of them when they wait for each other; it would be tried again.
+  // PostgreSQL may abort one of them in a deadlock; the queue would run it again.
   expect(outcomes.filter(({ status }) => status === 'rejected').length).toBeLessThan(3);
   await run();
   await expectNothingHalf(gateway);
@@ -35,11 +35,11 @@ test('the deletion of an account is done once by workers that hold the same job 
   expect(await rows('select session_id from deleted_session')).toEqual([]);
 });
 
-test('the deletion of an account finds what has come to be after it had looked', async () => {
+test('the deletion of an account also deletes rows that are inserted while it runs', async () => {
   const { user } = await seedAccount(gateway);
   const late = randomUUID();
   await rows('create sequence once');
-  // A request that was let in before the keys were revoked ends after all else is gone.
+  // Simulates a request that was accepted before the keys were revoked, and inserts after all other rows were deleted.
   await rows(
     `create function come_late() returns trigger language plpgsql as $$ begin
        if nextval('once') = 1 then
@@ -65,7 +65,7 @@ test('the deletion of an account finds what has come to be after it had looked',
   expect(await rows('select 1 from session_event where session_id = $1', late)).toEqual([]);
 });
 
-test('the deletion of an account leaves nothing of requests that are under way while it runs', async () => {
+test('the deletion of an account leaves no rows of requests that run at the same time', async () => {
   const { user } = await seedAccount(gateway);
   const sessions = await rows<{ id: string }>(
     'select id from session where creator_id = $1 and organization_id = $2 limit 40',
@@ -76,10 +76,10 @@ test('the deletion of an account leaves nothing of requests that are under way w
     await gateway.rest<{ deletionJobId: string }>('DELETE', `/v1/users/${user.userId}`, { key: user.key })
   ).body;
   let answered = 0;
-  let isOver = false;
-  // Until their key is revoked they come through, and those that were let in go on.
+  let isDeletionDone = false;
+  // Requests are accepted until the key is revoked, and accepted requests finish.
   const requests = sessions.map(async ({ id }) => {
-    while (!isOver) {
+    while (!isDeletionDone) {
       const created = gateway.fetch(
         '/graphql',
         graphql(user.key, 'mutation { createSession(input: { title: "late" }) { __typename } }'),
@@ -100,7 +100,7 @@ test('the deletion of an account leaves nothing of requests that are under way w
   });
   await expect.poll(() => answered).toBeGreaterThan(10);
   await runJobs(gateway);
-  isOver = true;
+  isDeletionDone = true;
   expect(new Set(await Promise.all(requests))).toEqual(new Set([true]));
   await expectNothingHalf(gateway);
   expect(await rows('select state from deletion_job where id = $1', deletionJobId)).toEqual([{ state: 'done' }]);

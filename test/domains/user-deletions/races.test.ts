@@ -16,25 +16,25 @@ const rows = <Row extends object>(text: string, ...values: unknown[]) =>
   gateway.dependencies.sql.query<Row>(text, values);
 
 /** Queues the deletion of an account. @returns the id of its job. */
-async function ask({ key, userId }: { key: string; userId: string }): Promise<string> {
+async function requestDeletion({ key, userId }: { key: string; userId: string }): Promise<string> {
   const { body } = await gateway.rest<{ deletionJobId: string }>('DELETE', `/v1/users/${userId}`, { key });
   return body.deletionJobId;
 }
 
-/** Runs the job as a worker does. */
+/** Runs the job like a worker, but returns its errors. */
 function run(deletionJobId: string): Promise<void> {
   const { log } = gateway.dependencies;
   const { signal } = new AbortController();
   return userDeletionJob.run({ ...workContext(gateway.dependencies), log, signal }, { deletionJobId });
 }
 
-test('of the last two admins of an organization who delete their accounts at the same moment, one stays', async () => {
+test('if the last two admins of an organization delete their accounts at the same time, one account is kept', async () => {
   const first = await gateway.createKey();
   const { organization, organizationId } = first;
   const second = await gateway.createKey({ organization, role: 'admin' });
   await gateway.createKey({ organization, role: 'member' });
-  const jobs = await Promise.all([first, second].map(ask));
-  // Both have begun, and neither can end its membership yet.
+  const jobs = await Promise.all([first, second].map(requestDeletion));
+  // Both jobs start, and wait before they end the memberships.
   await whileHeld(
     gateway,
     'select from membership where organization_id = ? for update',
@@ -56,10 +56,10 @@ test('of the last two admins of an organization who delete their accounts at the
   ]);
 });
 
-test('an append beside the deletion of its session comes first: no deadlock, and its event is deleted with the session', async () => {
+test('the deletion of a session waits for a concurrent append, without a deadlock, and deletes its event', async () => {
   const user = await gateway.createKey();
   const sessionId = await createSession(gateway, user.key, { visibility: 'PRIVATE' });
-  const job = await ask(user);
+  const job = await requestDeletion(user);
   const [appended] = await whileAppendsAreHeld(gateway, sessionId, async (release) => {
     const appending = append(gateway, user.key, sessionId, eventsOf(1));
     await untilWaiting(gateway, 1);
@@ -74,14 +74,14 @@ test('an append beside the deletion of its session comes first: no deadlock, and
     expect([table, await rows(`select 1 from ${table} where session_id = $1`, sessionId)]).toEqual([table, []]);
 });
 
-test('a connection whose server answers when its organization is deleted leaves nothing: neither row nor secret', async () => {
+test('creating a connection whose server answers after the organization was deleted stores neither row nor secret', async () => {
   const user = await gateway.createKey();
   const asked = Promise.withResolvers<void>();
-  const held = Promise.withResolvers<void>();
-  const serve = mcpHandler();
+  const responseAllowed = Promise.withResolvers<void>();
+  const handleRequest = mcpHandler();
   const server = await startPeer((request, response) => {
     asked.resolve();
-    void held.promise.then(() => serve(request, response));
+    void responseAllowed.promise.then(() => handleRequest(request, response));
   });
   try {
     const created = gateway.rest('POST', '/v1/mcp-connections', {
@@ -94,8 +94,8 @@ test('a connection whose server answers when its organization is deleted leaves 
       },
     });
     await asked.promise;
-    await run(await ask(user));
-    held.resolve();
+    await run(await requestDeletion(user));
+    responseAllowed.resolve();
     expect((await created).status).toBe(401);
     for (const table of ['mcp_connection', 'secret'])
       expect([table, await rows(`select 1 from ${table} where organization_id = $1`, user.organizationId)]).toEqual([
@@ -103,7 +103,7 @@ test('a connection whose server answers when its organization is deleted leaves 
         [],
       ]);
   } finally {
-    held.resolve();
+    responseAllowed.resolve();
     await server.stop();
   }
 });

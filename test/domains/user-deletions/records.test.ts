@@ -8,12 +8,12 @@ import { acceptWithoutKey, invite } from '../../support/fixtures/invitations.ts'
 import { runJobs } from '../../support/processes/jobs.ts';
 import { PROJECT_ID, append, createSession, eventsOf, mutate } from '../../support/fixtures/sessions.ts';
 
-/** The table of docs/deletion.md, row by row: each has its test here, and no test is without its row. */
+/** Tests each row of the table in docs/deletion.md, and that the table and the tests have the same rows. */
 
 const documentation = await readFile(new URL('../../../docs/deletion.md', import.meta.url), 'utf8');
 const documented = [...documentation.matchAll(/^\| (?<record>[^|]+) \| (?<fate>[^|]+) \|$/gm)]
   .map(({ groups }) => `${groups?.['record']?.trim()}: ${groups?.['fate']?.trim()}`)
-  // The first two rows are the head of the table and the line below it.
+  // The first two rows are the head of the table and the separator.
   .slice(2);
 
 type Issued = Awaited<ReturnType<TestGateway['createKey']>>;
@@ -22,7 +22,7 @@ let user: Issued;
 let colleague: Issued;
 let alone: Issued;
 let jobId: string;
-const of: Record<
+const ids: Record<
   | 'shared'
   | 'personal'
   | 'colleagues'
@@ -61,7 +61,7 @@ async function connect(key: string, name: string, visibility: 'shared' | 'person
     .connection.id;
 }
 
-/** An authorization that the user has begun: the row, and its verifier among the secrets. */
+/** Inserts an authorization that the user has started: its row, and the secret of its code verifier. */
 async function beginAuthorization(connectionId: string, organizationId: string): Promise<string> {
   const id = randomUUID();
   await rows(
@@ -100,7 +100,7 @@ async function recordSession(key: string, visibility: 'PUBLIC' | 'PRIVATE', even
   return id;
 }
 
-const isWhole = async (sessionId: string) => ({
+const rowCountsOf = async (sessionId: string) => ({
   events: await count('select 1 from session_event where session_id = $1', sessionId),
   batches: await count('select 1 from session_event_batch where session_id = $1', sessionId),
   streams: await count('select 1 from session_stream where session_id = $1', sessionId),
@@ -114,20 +114,20 @@ beforeAll(async () => {
   alone = await gateway.createKey({ email: user.email });
   await mutate(gateway, colleague.key, 'changeOrganizationMemberRole', { userId: user.userId, role: 'ADMIN' });
   await rows('update user_account set name = $2 where id = $1', user.userId, 'Ada Lovelace');
-  of.personal = await connect(user.key, 'mine', 'personal');
-  of.shared = await connect(user.key, 'ours', 'shared');
-  of.colleagues = await connect(colleague.key, 'hers', 'personal');
-  of.inEmptied = await connect(alone.key, 'mine', 'shared');
-  of.begun = await beginAuthorization(of.shared, user.organizationId);
-  await beginAuthorization(of.personal, user.organizationId);
-  await beginAuthorization(of.inEmptied, alone.organizationId);
-  of.publicSession = await recordSession(user.key, 'PUBLIC', 3);
-  of.privateSession = await recordSession(user.key, 'PRIVATE', 4);
-  of.sessionOfColleague = await recordSession(colleague.key, 'PRIVATE', 5);
-  of.sessionInEmptied = await recordSession(alone.key, 'PUBLIC', 6);
-  of.invitedElsewhere = (await invite(gateway, (await gateway.createKey()).key, user.email)).token;
-  of.invitedByUser = (await invite(gateway, user.key, 'guest@example.com')).token;
-  of.invitedToEmptied = (await invite(gateway, alone.key, 'guest@example.com')).token;
+  ids.personal = await connect(user.key, 'mine', 'personal');
+  ids.shared = await connect(user.key, 'ours', 'shared');
+  ids.colleagues = await connect(colleague.key, 'hers', 'personal');
+  ids.inEmptied = await connect(alone.key, 'mine', 'shared');
+  ids.begun = await beginAuthorization(ids.shared, user.organizationId);
+  await beginAuthorization(ids.personal, user.organizationId);
+  await beginAuthorization(ids.inEmptied, alone.organizationId);
+  ids.publicSession = await recordSession(user.key, 'PUBLIC', 3);
+  ids.privateSession = await recordSession(user.key, 'PRIVATE', 4);
+  ids.sessionOfColleague = await recordSession(colleague.key, 'PRIVATE', 5);
+  ids.sessionInEmptied = await recordSession(alone.key, 'PUBLIC', 6);
+  ids.invitedElsewhere = (await invite(gateway, (await gateway.createKey()).key, user.email)).token;
+  ids.invitedByUser = (await invite(gateway, user.key, 'guest@example.com')).token;
+  ids.invitedToEmptied = (await invite(gateway, alone.key, 'guest@example.com')).token;
   for (const key of [user.key, alone.key]) {
     const body = { label: 'Order paid', propertyDefinitions: [{ label: 'Total', type: 'number' }] };
     await gateway.rest('POST', '/events/2026-03/event-definitions', { key, body });
@@ -158,8 +158,8 @@ const CASES: Record<string, () => Promise<void>> = {
     expect(await count('select 1 from api_key where id = $1 and revoked_at is null', colleague.keyId)).toBe(1);
   },
   'name and e-mail address: erased when the deletion begins; the address can be used for a new account': async () => {
-    expect(await everywhere(user.email)).toEqual([]);
-    expect(await everywhere('Ada Lovelace')).toEqual([]);
+    expect(await tablesThatContain(user.email)).toEqual([]);
+    expect(await tablesThatContain('Ada Lovelace')).toEqual([]);
     expect((await gateway.createKey({ email: user.email })).userId).not.toBe(user.userId);
   },
   'user: deleted': async () => expect(await count('select 1 from user_account where id = $1', user.userId)).toBe(0),
@@ -168,41 +168,41 @@ const CASES: Record<string, () => Promise<void>> = {
     expect(await count('select 1 from membership where organization_id = $1', user.organizationId)).toBe(1);
   },
   "invitations to the user's address: deleted when the deletion begins": async () => {
-    expect(of.invitedElsewhere).toMatch(/^wgi_/);
+    expect(ids.invitedElsewhere).toMatch(/^wgi_/);
     expect(await count('select 1 from invitation where email = $1', user.email)).toBe(0);
   },
   'invitations that the user has made: end when the deletion begins': async () => {
-    expect((await acceptWithoutKey(gateway, { token: of.invitedByUser })).status).toBe(404);
-    expect((await acceptWithoutKey(gateway, { token: of.invitedToEmptied })).status).toBe(404);
+    expect((await acceptWithoutKey(gateway, { token: ids.invitedByUser })).status).toBe(404);
+    expect((await acceptWithoutKey(gateway, { token: ids.invitedToEmptied })).status).toBe(404);
   },
   'private sessions of the user, with artifacts, pull requests and events: deleted': async () => {
-    expect(await count('select 1 from session where id = $1', of.privateSession)).toBe(0);
-    expect(await isWhole(of.privateSession)).toEqual({ events: 0, batches: 0, streams: 0, artifacts: 0 });
-    expect(await everywhere(of.privateSession)).toEqual(['audit_entry']);
+    expect(await count('select 1 from session where id = $1', ids.privateSession)).toBe(0);
+    expect(await rowCountsOf(ids.privateSession)).toEqual({ events: 0, batches: 0, streams: 0, artifacts: 0 });
+    expect(await tablesThatContain(ids.privateSession)).toEqual(['audit_entry']);
   },
   'public sessions of the user, with artifacts, pull requests and events: stay, without creator': async () => {
-    expect(await rows('select creator_id, visibility from session where id = $1', of.publicSession)).toEqual([
+    expect(await rows('select creator_id, visibility from session where id = $1', ids.publicSession)).toEqual([
       { creator_id: null, visibility: 'public' },
     ]);
-    expect(await isWhole(of.publicSession)).toEqual({ events: 3, batches: 1, streams: 1, artifacts: 1 });
-    const page = await gateway.rest<{ items: object[] }>('GET', `/v1/sessions/${of.publicSession}/events`, {
+    expect(await rowCountsOf(ids.publicSession)).toEqual({ events: 3, batches: 1, streams: 1, artifacts: 1 });
+    const page = await gateway.rest<{ items: object[] }>('GET', `/v1/sessions/${ids.publicSession}/events`, {
       key: colleague.key,
     });
     expect([page.status, page.body.items.length]).toEqual([200, 3]);
   },
   'personal MCP connections, with secrets and tokens: deleted': async () => {
-    expect(await everywhere(of.personal)).toEqual(['audit_entry']);
-    expect(await count('select 1 from mcp_connection where id = $1', of.colleagues)).toBe(1);
-    expect(await count('select 1 from secret where owner_id = $1', of.colleagues)).toBe(1);
+    expect(await tablesThatContain(ids.personal)).toEqual(['audit_entry']);
+    expect(await count('select 1 from mcp_connection where id = $1', ids.colleagues)).toBe(1);
+    expect(await count('select 1 from secret where owner_id = $1', ids.colleagues)).toBe(1);
   },
   'shared MCP connections of the user, with secrets and tokens: stay, without owner': async () => {
-    expect(await rows('select owner_id, name from mcp_connection where id = $1', of.shared)).toEqual([
+    expect(await rows('select owner_id, name from mcp_connection where id = $1', ids.shared)).toEqual([
       { owner_id: null, name: 'ours' },
     ]);
-    expect(await count('select 1 from secret where owner_id = $1', of.shared)).toBe(1);
+    expect(await count('select 1 from secret where owner_id = $1', ids.shared)).toBe(1);
   },
   'authorizations that the user has begun and not finished, with their secrets: deleted': async () => {
-    expect(await everywhere(of.begun)).toEqual([]);
+    expect(await tablesThatContain(ids.begun)).toEqual([]);
     expect(await count(`select 1 from secret where owner_table = 'mcp_authorization'`)).toBe(0);
     expect(await count('select 1 from mcp_authorization')).toBe(0);
   },
@@ -228,15 +228,15 @@ const CASES: Record<string, () => Promise<void>> = {
         1,
       ]);
     }
-    expect(await rows('select creator_id from session where id = $1', of.sessionOfColleague)).toEqual([
+    expect(await rows('select creator_id from session where id = $1', ids.sessionOfColleague)).toEqual([
       { creator_id: colleague.userId },
     ]);
-    expect(await isWhole(of.sessionOfColleague)).toEqual({ events: 5, batches: 1, streams: 1, artifacts: 1 });
+    expect(await rowCountsOf(ids.sessionOfColleague)).toEqual({ events: 5, batches: 1, streams: 1, artifacts: 1 });
   },
   'organizations without other members, with all that is in them: deleted; their slugs can be used again at once':
     async () => {
-      for (const id of [alone.organizationId, of.inEmptied, of.sessionInEmptied]) {
-        expect((await everywhere(id)).filter((place) => place !== 'deletion_job')).toEqual([]);
+      for (const id of [alone.organizationId, ids.inEmptied, ids.sessionInEmptied]) {
+        expect((await tablesThatContain(id)).filter((place) => place !== 'deletion_job')).toEqual([]);
       }
       const again = await gateway.rest('POST', '/v1/organizations', {
         key: colleague.key,
@@ -261,7 +261,7 @@ const CASES: Record<string, () => Promise<void>> = {
   },
   'record of the deletion: ids of job and user, questionnaire, times: stays, the questionnaire for 30 days':
     async () => {
-      expect(await everywhere(user.userId)).toEqual(['deletion_job']);
+      expect(await tablesThatContain(user.userId)).toEqual(['deletion_job']);
       expect(
         await rows(
           'select id, state, questionnaire, error, started_at is not null and finished_at >= started_at as is_timed from deletion_job where user_id = $1',
@@ -271,8 +271,8 @@ const CASES: Record<string, () => Promise<void>> = {
     },
 };
 
-/** Every table that mentions a text, in whatever column: a table that a deletion has forgotten is found here. */
-async function everywhere(text: string): Promise<string[]> {
+/** The tables that contain a text in any column. This also finds tables that the deletion has forgotten. */
+async function tablesThatContain(text: string): Promise<string[]> {
   const tables = await rows<{ name: string }>(
     `select c.relname as name from pg_class c join pg_namespace n on n.oid = c.relnamespace where n.nspname = 'public' and c.relkind in ('r', 'p') and not c.relispartition order by 1`,
   );
@@ -284,7 +284,7 @@ async function everywhere(text: string): Promise<string[]> {
   return found.flat();
 }
 
-test('the documentation and this test have the same rows', () => {
+test('the table of docs/deletion.md and CASES have the same rows', () => {
   expect(documented).toEqual(Object.keys(CASES));
 });
 

@@ -5,13 +5,13 @@ import { runJobs } from '../../support/processes/jobs.ts';
 import { mutate } from '../../support/fixtures/sessions.ts';
 
 let gateway: TestGateway;
-let graceful: TestGateway;
+let withDelay: TestGateway;
 beforeAll(async () => {
   gateway = await startTestGateway();
-  graceful = await startTestGateway({ USER_DELETION_DELAY: '3600' }, { beside: gateway });
+  withDelay = await startTestGateway({ USER_DELETION_DELAY: '3600' }, { beside: gateway });
 });
 afterAll(async () => {
-  await graceful.close();
+  await withDelay.close();
   await gateway.close();
 });
 
@@ -32,34 +32,34 @@ const jobsOf = (userId: string) =>
     'select id, state, error, questionnaire from deletion_job where user_id = $1',
     userId,
   );
-const queued = (id: string) => rows<{ state: string }>('select state from pgboss.job where id = $1', id);
+const queuedJobs = (id: string) => rows<{ state: string }>('select state from pgboss.job where id = $1', id);
 
-describe('asking', () => {
+describe('requesting the deletion', () => {
   test.each([
     ['no body', undefined],
     ['an empty object', {}],
     ['no questionnaire', { deletionQuestionnaire: null }],
     ['an empty questionnaire', { deletionQuestionnaire: {} }],
-  ])('202 with %s: the job is in the table and in the queue', async (_, body) => {
-    const { key, userId } = await graceful.createKey();
-    const answer = await graceful.rest<{ deletionJobId: string }>('DELETE', `/v1/users/${userId}`, {
+  ])('is 202 with %s, and stores and queues the job', async (_, body) => {
+    const { key, userId } = await withDelay.createKey();
+    const answer = await withDelay.rest<{ deletionJobId: string }>('DELETE', `/v1/users/${userId}`, {
       key,
       ...(body !== undefined && { body }),
     });
     expect([answer.status, answer.body]).toEqual([202, { deletionJobId: UUID, deletionQueued: true, id: userId }]);
     expect(await jobsOf(userId)).toMatchObject([{ id: answer.body.deletionJobId, state: 'queued', error: null }]);
-    expect(await queued(answer.body.deletionJobId)).toEqual([{ state: 'created' }]);
+    expect(await queuedJobs(answer.body.deletionJobId)).toEqual([{ state: 'created' }]);
   });
 
-  test('both APIs answer the same job, and asking again keeps it with its first questionnaire', async () => {
-    const { key, userId } = await graceful.createKey();
+  test('both APIs return the same job, and a second request keeps it with its first questionnaire', async () => {
+    const { key, userId } = await withDelay.createKey();
     const questionnaire = {
       reasons: ['too slow', 'other'],
       submittedAt: '2026-03-01T10:20:30.000Z',
       otherReason: 'It rained.',
     };
     const { deletionJob } = await mutate<Deletion>(
-      graceful,
+      withDelay,
       key,
       'deleteUser',
       { userId, deletionQuestionnaire: questionnaire },
@@ -76,7 +76,7 @@ describe('asking', () => {
       error: null,
     });
     expect(Date.parse(deletionJob.runAfter) - Date.parse(deletionJob.createdAt)).toBe(3_600_000);
-    const again = await graceful.rest('DELETE', `/v1/users/${userId.toUpperCase()}`, {
+    const again = await withDelay.rest('DELETE', `/v1/users/${userId.toUpperCase()}`, {
       key,
       body: { deletionQuestionnaire: { reasons: ['no'] } },
     });
@@ -85,7 +85,7 @@ describe('asking', () => {
       { deletionJobId: deletionJob.databaseId, deletionQueued: true, id: userId },
     ]);
     const viaGlobalId = await mutate<Deletion>(
-      graceful,
+      withDelay,
       key,
       'deleteUser',
       { userId: Buffer.from(`User:${userId}`).toString('base64') },
@@ -95,14 +95,14 @@ describe('asking', () => {
     expect(await jobsOf(userId)).toEqual([{ id: deletionJob.databaseId, state: 'queued', error: null, questionnaire }]);
   });
 
-  test('of 20 requests at once over both APIs one makes the job, and all answer it', async () => {
-    const { key, userId } = await graceful.createKey();
+  test('of 20 concurrent requests over both APIs, one creates the job, and all return it', async () => {
+    const { key, userId } = await withDelay.createKey();
     const ids = await Promise.all(
       Array.from({ length: 20 }, async (_, index) =>
         index % 2 === 0
-          ? (await graceful.rest<{ deletionJobId: string }>('DELETE', `/v1/users/${userId}`, { key })).body
+          ? (await withDelay.rest<{ deletionJobId: string }>('DELETE', `/v1/users/${userId}`, { key })).body
               .deletionJobId
-          : (await mutate<Deletion>(graceful, key, 'deleteUser', { userId }, JOB)).deletionJob.databaseId,
+          : (await mutate<Deletion>(withDelay, key, 'deleteUser', { userId }, JOB)).deletionJob.databaseId,
       ),
     );
     expect(new Set(ids).size).toBe(1);
@@ -143,20 +143,20 @@ describe('asking', () => {
     expect(await jobsOf(userId)).toEqual([]);
   });
 
-  test('the bounds themselves pass, and a body of another type is 415', async () => {
-    const { key, userId } = await graceful.createKey();
+  test('values of the maximum length are accepted, and another media type is 415', async () => {
+    const { key, userId } = await withDelay.createKey();
     const full = {
       reasons: Array.from({ length: 20 }, () => 'x'.repeat(200)),
       submittedAt: '2026-03-01T10:20:30+02:00',
       otherReason: 'x'.repeat(2000),
     };
     expect(
-      (await graceful.rest('DELETE', `/v1/users/${userId}`, { key, body: { deletionQuestionnaire: full } })).status,
+      (await withDelay.rest('DELETE', `/v1/users/${userId}`, { key, body: { deletionQuestionnaire: full } })).status,
     ).toBe(202);
     expect((await jobsOf(userId))[0]?.questionnaire).toEqual(full);
     expect(
       (
-        await graceful.rest('DELETE', `/v1/users/${userId}`, {
+        await withDelay.rest('DELETE', `/v1/users/${userId}`, {
           key,
           body: '{}',
           headers: { 'Content-Type': 'text/plain' },
@@ -165,7 +165,7 @@ describe('asking', () => {
     ).toBe(415);
   });
 
-  test('403 for every id but the own one, whether such a user exists or not, on both APIs; 400 beyond 255 characters', async () => {
+  test('403 on both APIs for every id except that of the caller, existing or not; 400 for more than 255 characters', async () => {
     const { key, userId } = await gateway.createKey();
     const other = await gateway.createKey();
     const forbidden = { error: 'you can delete only your own account' };
@@ -210,25 +210,25 @@ describe('asking', () => {
 });
 
 describe('the only admin', () => {
-  test('of an organization with other members gets 409 on both APIs, naming it; not once another is admin', async () => {
-    const admin = await graceful.createKey();
-    const member = await graceful.createKey({ organization: admin.organization });
+  test('of an organization with other members gets 409 on both APIs with its name, until another member is admin', async () => {
+    const admin = await withDelay.createKey();
+    const member = await withDelay.createKey({ organization: admin.organization });
     const error = `the user is the only administrator of an organization that has other members: ${admin.organization} (${admin.organizationId}); make another member an administrator first`;
-    const answer = await graceful.rest('DELETE', `/v1/users/${admin.userId}`, { key: admin.key });
+    const answer = await withDelay.rest('DELETE', `/v1/users/${admin.userId}`, { key: admin.key });
     expect([answer.status, answer.body]).toEqual([409, { error }]);
-    expect(await mutate(graceful, admin.key, 'deleteUser', { userId: admin.userId })).toEqual({
+    expect(await mutate(withDelay, admin.key, 'deleteUser', { userId: admin.userId })).toEqual({
       __typename: 'ConflictError',
       message: error,
       code: 'CONFLICT',
       path: null,
     });
     expect(await jobsOf(admin.userId)).toEqual([]);
-    expect((await graceful.rest('DELETE', `/v1/users/${member.userId}`, { key: member.key })).status).toBe(202);
-    await mutate(graceful, admin.key, 'changeOrganizationMemberRole', { userId: member.userId, role: 'ADMIN' });
-    expect((await graceful.rest('DELETE', `/v1/users/${admin.userId}`, { key: admin.key })).status).toBe(202);
+    expect((await withDelay.rest('DELETE', `/v1/users/${member.userId}`, { key: member.key })).status).toBe(202);
+    await mutate(withDelay, admin.key, 'changeOrganizationMemberRole', { userId: member.userId, role: 'ADMIN' });
+    expect((await withDelay.rest('DELETE', `/v1/users/${admin.userId}`, { key: admin.key })).status).toBe(202);
   });
 
-  test('is looked for again when the job begins: of two admins who both leave one is deleted, the other fails and keeps everything', async () => {
+  test('is checked again when the job begins: of two admins, one is deleted, and the deletion of the other fails and changes nothing', async () => {
     const first = await gateway.createKey();
     const second = await gateway.createKey({ organization: first.organization, role: 'admin' });
     await gateway.createKey({ organization: first.organization });
@@ -251,7 +251,7 @@ describe('the only admin', () => {
       },
     });
     expect((await gateway.rest('DELETE', '/v1/api-keys/x', { key: goes.key })).status).toBe(401);
-    // A failed one does not block the next.
+    // A failed deletion does not prevent another one.
     await mutate(gateway, stays.key, 'changeOrganizationMemberRole', {
       userId: (
         await rows<{ user_id: string }>(
@@ -271,22 +271,22 @@ describe('the only admin', () => {
 describe('the job', () => {
   const show = async (key: string, id: string) =>
     (
-      await graceful.graphql<{ deletionJob: object | null }>(
+      await withDelay.graphql<{ deletionJob: object | null }>(
         key,
         `{ deletionJob(id: "${id}") { state runAfter finishedAt } }`,
       )
     ).data?.deletionJob;
 
-  test('is seen by its user alone: under both ids, by node and by field; to others it is missing', async () => {
-    const { key, userId, organization } = await graceful.createKey();
-    const colleague = await graceful.createKey({ organization, role: 'admin' });
-    const { deletionJob } = await mutate<Deletion>(graceful, key, 'deleteUser', { userId }, JOB);
+  test('can be read by both ids only by its user; for others it does not exist', async () => {
+    const { key, userId, organization } = await withDelay.createKey();
+    const colleague = await withDelay.createKey({ organization, role: 'admin' });
+    const { deletionJob } = await mutate<Deletion>(withDelay, key, 'deleteUser', { userId }, JOB);
     for (const id of [deletionJob.id, deletionJob.databaseId]) {
       expect(await show(key, id)).toMatchObject({ state: 'QUEUED' });
       expect(await show(colleague.key, id)).toBeNull();
-      const refused = await mutate(graceful, colleague.key, 'cancelUserDeletion', { deletionJobId: id });
+      const refused = await mutate(withDelay, colleague.key, 'cancelUserDeletion', { deletionJobId: id });
       expect(refused).toEqual(
-        await mutate(graceful, colleague.key, 'cancelUserDeletion', { deletionJobId: randomUUID() }),
+        await mutate(withDelay, colleague.key, 'cancelUserDeletion', { deletionJobId: randomUUID() }),
       );
       expect(refused).toEqual({
         __typename: 'NotFoundError',
@@ -298,34 +298,34 @@ describe('the job', () => {
     expect(await show(key, randomUUID())).toBeNull();
     expect(await show(key, 'x')).toBeNull();
     const node = `{ node(id: "${deletionJob.id}") { __typename } }`;
-    expect((await graceful.graphql(key, node)).data).toEqual({ node: { __typename: 'DeletionJob' } });
-    expect((await graceful.graphql(colleague.key, node)).data).toEqual({ node: null });
+    expect((await withDelay.graphql(key, node)).data).toEqual({ node: { __typename: 'DeletionJob' } });
+    expect((await withDelay.graphql(colleague.key, node)).data).toEqual({ node: null });
   });
 
-  test('waits for the end of the period of grace, can be cancelled until then, and then asked for anew', async () => {
-    const { key, userId } = await graceful.createKey();
-    const first = (await mutate<Deletion>(graceful, key, 'deleteUser', { userId }, JOB)).deletionJob;
-    await runJobs(graceful);
+  test('waits for USER_DELETION_DELAY, can be canceled until then, and can be requested again', async () => {
+    const { key, userId } = await withDelay.createKey();
+    const first = (await mutate<Deletion>(withDelay, key, 'deleteUser', { userId }, JOB)).deletionJob;
+    await runJobs(withDelay);
     expect(await show(key, first.id)).toMatchObject({ state: 'QUEUED' });
-    const cancelled = await mutate<Deletion>(graceful, key, 'cancelUserDeletion', { deletionJobId: first.id }, JOB);
+    const cancelled = await mutate<Deletion>(withDelay, key, 'cancelUserDeletion', { deletionJobId: first.id }, JOB);
     expect(cancelled.deletionJob).toEqual({ ...first, state: 'CANCELLED', finishedAt: TIME });
-    expect(await queued(first.databaseId)).toEqual([{ state: 'cancelled' }]);
-    expect(await mutate(graceful, key, 'cancelUserDeletion', { deletionJobId: first.id })).toEqual({
+    expect(await queuedJobs(first.databaseId)).toEqual([{ state: 'cancelled' }]);
+    expect(await mutate(withDelay, key, 'cancelUserDeletion', { deletionJobId: first.id })).toEqual({
       __typename: 'ConflictError',
       message: 'the deletion is cancelled; it can be canceled only while it is queued',
       code: 'CONFLICT',
       path: null,
     });
-    const second = (await mutate<Deletion>(graceful, key, 'deleteUser', { userId }, JOB)).deletionJob;
+    const second = (await mutate<Deletion>(withDelay, key, 'deleteUser', { userId }, JOB)).deletionJob;
     expect(second.id).not.toBe(first.id);
-    // The hour passes.
+    // Ends the delay of one hour.
     await rows(`update pgboss.job set start_after = now() where id = any($1)`, [first.databaseId, second.databaseId]);
-    await runJobs(graceful);
+    await runJobs(withDelay);
     expect((await jobsOf(userId)).map(({ state }) => state).toSorted()).toEqual(['cancelled', 'done']);
-    expect((await graceful.rest('DELETE', `/v1/users/${userId}`, { key })).status).toBe(401);
+    expect((await withDelay.rest('DELETE', `/v1/users/${userId}`, { key })).status).toBe(401);
   });
 
-  test('cancelled and begun at the same moment it is one of the two, entirely', async () => {
+  test('that is canceled and started at the same time is either canceled or completed', async () => {
     for (let round = 0; round < 8; round += 1) {
       const { key, userId } = await gateway.createKey();
       const id = (await mutate<Deletion>(gateway, key, 'deleteUser', { userId }, JOB)).deletionJob.databaseId;

@@ -5,7 +5,7 @@ import { mutate, subscribe } from '../../support/fixtures/sessions.ts';
 let gateway: TestGateway;
 let second: TestGateway;
 beforeAll(async () => {
-  // Nothing but the notification can bring a change within the hour.
+  // Polls so rarely that only a notification can deliver a change.
   gateway = await startTestGateway({ USER_DELETION_DELAY: '3600' }, { timing: { livePollMs: 3_600_000 } });
   second = await startTestGateway({}, { beside: gateway });
 });
@@ -34,7 +34,7 @@ async function startDeletion() {
   return { leaver, deletionJobId: deletionJob.id, next };
 }
 
-test('a deletion is given as it is, then as another process changes it, and its end ends the subscription', async () => {
+test('a subscription delivers the current state and a change by another process, and completes when the deletion has ended', async () => {
   const { leaver, deletionJobId, next } = await startDeletion();
   expect(await next()).toEqual({ data: { deletionJobChanged: { state: 'QUEUED', finishedAt: null } } });
   await mutate(second, leaver.key, 'cancelUserDeletion', { deletionJobId });
@@ -44,7 +44,7 @@ test('a deletion is given as it is, then as another process changes it, and its 
   expect(await next()).toBe('complete');
 });
 
-test('a key that is revoked ends the subscription with an error', async () => {
+test('revoking the key ends the subscription with an error', async () => {
   const { leaver, next } = await startDeletion();
   await next();
   await mutate(second, leaver.key, 'revokeApiKey', { apiKeyId: leaver.keyId });
