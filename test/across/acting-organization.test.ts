@@ -226,9 +226,11 @@ const isNotAuditEntry = (table: string) => table !== 'audit_entry';
 
 /** Names of the organizations whose data the answer exposes although the request does not act in them. One that acts nowhere may refer to A. */
 function exposedBy({ acts }: Combination, text: string): Name[] {
-  const { places } = fixture;
-  const shown = NAMES.filter((name) => name !== (acts === 'nowhere' ? 'A' : acts) && text.includes(places[name].mark));
-  return text.includes(places.C.id) ? [...shown, 'C'] : shown;
+  const { organizations } = fixture;
+  const shown = NAMES.filter(
+    (name) => name !== (acts === 'nowhere' ? 'A' : acts) && text.includes(organizations[name].mark),
+  );
+  return text.includes(organizations.C.id) ? [...shown, 'C'] : shown;
 }
 
 interface Outcome {
@@ -264,7 +266,7 @@ describe.each([...all, ...subscriptions].map(title))('%s', (_, operation) => {
       ]);
       // The only statement is the lookup of the key.
       expect(fixture.gateway.statements).toHaveLength(1);
-      expect(text).not.toContain(fixture.places.C.mark);
+      expect(text).not.toContain(fixture.organizations.C.mark);
     }
     expect(changedIn(await fixture.changes())).toEqual([]);
   });
@@ -294,7 +296,7 @@ describe.each(all.map(title))('%s', (_, operation) => {
       for (const combination of fixture.combinations.filter(({ acts }) => acts !== 'refused')) {
         for (const name of NAMES.filter((each) => each !== combination.acts)) {
           const { text } = await operation.ask(combination, referencesOf(name));
-          const showsOther = text.includes(fixture.places[name].mark);
+          const showsOther = text.includes(fixture.organizations[name].mark);
           expect([combination.title, name, showsOther ? text : '']).toEqual([combination.title, name, '']);
         }
       }

@@ -1,15 +1,15 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { schema } from '../../src/gateway/schema.ts';
 import { caseFaults } from '../support/completeness.ts';
-import { type AuditWorld, auditRows } from '../support/fixtures/audit-log.ts';
-import { mutationCases, startMutationWorld } from '../support/fixtures/mutation-cases.ts';
+import { type AuditWorkspace, auditRows } from '../support/fixtures/audit-log.ts';
+import { mutationCases, startMutationWorkspace } from '../support/fixtures/mutation-cases.ts';
 import { append, createSession, eventsOf } from '../support/fixtures/sessions.ts';
 
 /** Runs every mutation in one workspace, one after the other. Each writes exactly one audit log entry, with actor, operation, target and time. */
 
-let workspace: AuditWorld;
+let workspace: AuditWorkspace;
 beforeAll(async () => {
-  workspace = await startMutationWorld();
+  workspace = await startMutationWorkspace();
 });
 afterAll(() => workspace.stop());
 
@@ -21,7 +21,7 @@ test('every mutation has a case here', () => {
 });
 
 test.each(Object.entries(CASES))('%s writes exactly one entry', async (name, write) => {
-  const { added, expected } = await workspace.record(name, write);
+  const { added, expected } = await workspace.perform(name, write);
   expect(added).toEqual([expected]);
 });
 

@@ -2,27 +2,33 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { isWrite } from '../../src/core/http/route.ts';
 import { routes } from '../../src/gateway/routes.ts';
 import { caseFaults } from '../support/completeness.ts';
-import { AT, type AuditWorld, type Write, auditRows, startAuditWorld } from '../support/fixtures/audit-log.ts';
+import {
+  WRITTEN_AT,
+  type AuditWorkspace,
+  type Write,
+  auditRows,
+  startAuditWorkspace,
+} from '../support/fixtures/audit-log.ts';
 import { invite } from '../support/fixtures/invitations.ts';
 import { visit } from '../support/fixtures/mcp-connections.ts';
 import { createSession, eventsOf } from '../support/fixtures/sessions.ts';
 
 /** Runs every route that writes in one workspace, one after the other. Each writes exactly one audit log entry, with actor, operation, target and time. */
 
-let workspace: AuditWorld;
+let workspace: AuditWorkspace;
 beforeAll(async () => {
-  workspace = await startAuditWorld();
+  workspace = await startAuditWorkspace();
   const { token, id } = await invite(workspace.gateway, workspace.admin.key, 'new@example.com');
-  Object.assign(workspace.made, { token, invitation: id });
-  workspace.made['session'] = await createSession(workspace.gateway, workspace.admin.key);
-  await workspace.keep(
+  Object.assign(workspace.createdIds, { token, invitation: id });
+  workspace.createdIds['session'] = await createSession(workspace.gateway, workspace.admin.key);
+  await workspace.storeId(
     'key',
     workspace.mutate('createApiKey', { name: 'CI', scopes: ['SOCIAL'] }, 'apiKey { databaseId }'),
     'apiKey',
     'databaseId',
   );
   const spare = { stdio: { name: 'spare', command: 'npx' } };
-  await workspace.keep(
+  await workspace.storeId(
     'spare',
     workspace.mutate('createMcpServer', spare, 'mcpServer { databaseId }'),
     'mcpServer',
@@ -35,44 +41,49 @@ const EVENTS = '/events/2026-03';
 const CHANNELS = '/broadcast/v1/channels/setting/publish/current';
 const definition = { label: 'Seen', propertyDefinitions: [{ label: 'Total', type: 'number' }] };
 const occurrence = { eventName: 'seen', properties: { total: 1 }, email: 'a@example.com' };
-const ofDefinition: Write['target'] = () => ['EventDefinition', workspace.made['definition']];
-const ofServer: Write['target'] = () => ['McpServer', workspace.made['server']];
-const ofKey: Write['target'] = () => ['ApiKey', workspace.made['key']];
-const ofJob: Write['target'] = () => ['DeletionJob', workspace.made['job']];
-const ofSession: Write['target'] = () => ['Session', workspace.made['session']];
+const ofDefinition: Write['target'] = () => ['EventDefinition', workspace.createdIds['definition']];
+const ofServer: Write['target'] = () => ['McpServer', workspace.createdIds['server']];
+const ofKey: Write['target'] = () => ['ApiKey', workspace.createdIds['key']];
+const ofJob: Write['target'] = () => ['DeletionJob', workspace.createdIds['job']];
+const ofSession: Write['target'] = () => ['Session', workspace.createdIds['session']];
 
 test('the first read of the channels creates one and writes an entry; later reads write none', async () => {
   const before = await auditRows(workspace.gateway);
   const { body } = await workspace.gateway.rest<{ channelGuid: string }[]>('GET', CHANNELS, {
     key: workspace.admin.key,
   });
-  workspace.made['channel'] = body[0]?.channelGuid ?? '';
+  workspace.createdIds['channel'] = body[0]?.channelGuid ?? '';
   await workspace.gateway.rest('GET', CHANNELS, { key: workspace.admin.key });
   const { keyId } = workspace.admin;
   expect((await auditRows(workspace.gateway)).slice(before.length)).toMatchObject([
-    { operation: 'addBroadcastChannel', targetType: 'BroadcastChannel', targetId: workspace.made['channel'], keyId },
+    {
+      operation: 'addBroadcastChannel',
+      targetType: 'BroadcastChannel',
+      targetId: workspace.createdIds['channel'],
+      keyId,
+    },
   ]);
 });
 
 const ROUTES: Readonly<Record<string, Write>> = {
   createOrganization: {
-    run: () => workspace.keep('organization', workspace.rest('POST', '/v1/organizations', { name: 'Newer' }), 'id'),
-    target: () => ['Organization', workspace.made['organization']],
-    organization: () => workspace.made['organization'],
+    run: () => workspace.storeId('organization', workspace.rest('POST', '/v1/organizations', { name: 'Newer' }), 'id'),
+    target: () => ['Organization', workspace.createdIds['organization']],
+    organization: () => workspace.createdIds['organization'],
   },
   acceptOrganizationInvitation: {
     run: () =>
-      workspace.keep(
+      workspace.storeId(
         'firstKey',
-        workspace.rest('POST', '/v1/invitations/accept', { token: workspace.made['token'] }, ''),
+        workspace.rest('POST', '/v1/invitations/accept', { token: workspace.createdIds['token'] }, ''),
         'apiKey',
         'id',
       ),
-    target: () => ['OrganizationInvitation', workspace.made['invitation']],
-    by: () => ({ ...workspace.admin, keyId: workspace.made['firstKey'] ?? '' }),
+    target: () => ['OrganizationInvitation', workspace.createdIds['invitation']],
+    by: () => ({ ...workspace.admin, keyId: workspace.createdIds['firstKey'] ?? '' }),
   },
   createEventDefinition: {
-    run: () => workspace.keep('definition', workspace.rest('POST', `${EVENTS}/event-definitions`, definition), 'id'),
+    run: () => workspace.storeId('definition', workspace.rest('POST', `${EVENTS}/event-definitions`, definition), 'id'),
     target: ofDefinition,
   },
   updateEventDefinition: {
@@ -107,7 +118,7 @@ const ROUTES: Readonly<Record<string, Write>> = {
   },
   createMcpConnection: {
     run: () =>
-      workspace.keep(
+      workspace.storeId(
         'server',
         workspace.rest('POST', '/v1/mcp-connections', { name: 'other', serverUrl: workspace.oauth.serverUrl }),
         'connection',
@@ -117,67 +128,68 @@ const ROUTES: Readonly<Record<string, Write>> = {
   },
   authorizeMcpConnection: {
     run: () =>
-      workspace.keep(
+      workspace.storeId(
         'authorizationUrl',
-        workspace.rest('POST', `/v1/mcp-connections/${workspace.made['server']}/authorize`, {}),
+        workspace.rest('POST', `/v1/mcp-connections/${workspace.createdIds['server']}/authorize`, {}),
         'authorizationUrl',
       ),
     target: ofServer,
   },
   updateMcpConnection: {
-    run: () => workspace.rest('PATCH', `/v1/mcp-connections/${workspace.made['server']}`, { name: 'another' }),
+    run: () => workspace.rest('PATCH', `/v1/mcp-connections/${workspace.createdIds['server']}`, { name: 'another' }),
     target: ofServer,
   },
   deleteMcpConnection: {
-    run: () => workspace.rest('DELETE', `/v1/mcp-connections/${workspace.made['spare']}`),
-    target: () => ['McpServer', workspace.made['spare']],
+    run: () => workspace.rest('DELETE', `/v1/mcp-connections/${workspace.createdIds['spare']}`),
+    target: () => ['McpServer', workspace.createdIds['spare']],
   },
   createSession: {
-    run: () => workspace.keep('begun', workspace.rest('POST', '/v1/sessions', { title: 'Begun' }), 'id'),
-    target: () => ['Session', workspace.made['begun']],
+    run: () => workspace.storeId('begun', workspace.rest('POST', '/v1/sessions', { title: 'Begun' }), 'id'),
+    target: () => ['Session', workspace.createdIds['begun']],
   },
   appendSessionEvents: {
-    run: () => workspace.rest('POST', `/v1/sessions/${workspace.made['session']}/events`, { events: eventsOf(1) }),
+    run: () =>
+      workspace.rest('POST', `/v1/sessions/${workspace.createdIds['session']}/events`, { events: eventsOf(1) }),
     target: ofSession,
   },
   updateSession: {
-    run: () => workspace.rest('PATCH', `/v1/sessions/${workspace.made['session']}`, { title: 'Again' }),
+    run: () => workspace.rest('PATCH', `/v1/sessions/${workspace.createdIds['session']}`, { title: 'Again' }),
     target: ofSession,
   },
   createBroadcast: {
     run: () =>
-      workspace.keep(
+      workspace.storeId(
         'broadcast',
         workspace.rest('POST', '/broadcast/v1/broadcasts', {
-          channelGuid: workspace.made['channel'],
+          channelGuid: workspace.createdIds['channel'],
           content: { body: 'x' },
         }),
         'broadcastGuid',
       ),
-    target: () => ['Broadcast', workspace.made['broadcast']],
+    target: () => ['Broadcast', workspace.createdIds['broadcast']],
   },
   cancelBroadcast: {
-    run: () => workspace.rest('DELETE', `/broadcast/v1/broadcasts/${workspace.made['broadcast']}`),
-    target: () => ['Broadcast', workspace.made['broadcast']],
+    run: () => workspace.rest('DELETE', `/broadcast/v1/broadcasts/${workspace.createdIds['broadcast']}`),
+    target: () => ['Broadcast', workspace.createdIds['broadcast']],
   },
   createApiKey: {
     run: () =>
-      workspace.keep('created', workspace.rest('POST', '/v1/api-keys', { name: 'CI', scopes: ['social'] }), 'id'),
-    target: () => ['ApiKey', workspace.made['created']],
+      workspace.storeId('created', workspace.rest('POST', '/v1/api-keys', { name: 'CI', scopes: ['social'] }), 'id'),
+    target: () => ['ApiKey', workspace.createdIds['created']],
   },
   revokeApiKey: {
-    run: () => workspace.rest('DELETE', `/v1/api-keys/${workspace.made['key']}`),
+    run: () => workspace.rest('DELETE', `/v1/api-keys/${workspace.createdIds['key']}`),
     target: ofKey,
   },
   deleteUser: {
     run: () =>
-      workspace.keep(
+      workspace.storeId(
         'job',
-        workspace.rest('DELETE', `/v1/users/${workspace.leaver.userId}`, {}, workspace.leaver.key),
+        workspace.rest('DELETE', `/v1/users/${workspace.deletedUser.userId}`, {}, workspace.deletedUser.key),
         'deletionJobId',
       ),
     target: ofJob,
-    by: () => workspace.leaver,
+    by: () => workspace.deletedUser,
   },
 };
 
@@ -187,14 +199,14 @@ test('every route that writes has a case here', () => {
 });
 
 test.each(Object.entries(ROUTES))('%s writes exactly one entry', async (name, write) => {
-  const { added, expected } = await workspace.record(name, write);
+  const { added, expected } = await workspace.perform(name, write);
   expect(added).toEqual([expected]);
 });
 
 test('the entry for a completed authorization names the user who started it', async () => {
-  workspace.gateway.setClock(AT);
+  workspace.gateway.setClock(WRITTEN_AT);
   const before = await auditRows(workspace.gateway);
-  const url = workspace.oauth.consent(workspace.made['authorizationUrl'] ?? '');
+  const url = workspace.oauth.consent(workspace.createdIds['authorizationUrl'] ?? '');
   const requestId = { 'X-Request-Id': 'callback' };
   const fetch: typeof workspace.gateway.fetch = (target, init) =>
     workspace.gateway.fetch(target, { ...init, headers: requestId });
@@ -203,7 +215,7 @@ test('the entry for a completed authorization names the user who started it', as
   expect((await auditRows(workspace.gateway)).slice(before.length)).toMatchObject([
     {
       operation: 'completeMcpAuthorization',
-      targetId: workspace.made['server'],
+      targetId: workspace.createdIds['server'],
       keyId,
       organizationId,
       requestId: 'callback',

@@ -5,14 +5,14 @@ import {
   type Change,
   LOSSES,
   type Loss,
-  type Place,
-  createPlace,
+  type ChangeTargets,
+  createChangeTargets,
   sendSlowly,
   statusOf,
-  take,
+  endRights,
 } from '../support/fixtures/changes.ts';
 import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
-import { untilWaiting, whileHeld } from '../support/fixtures/locks.ts';
+import { untilWaitingForLock, whileLocked } from '../support/fixtures/locks.ts';
 import { createSession } from '../support/fixtures/sessions.ts';
 
 /** A request whose caller loses a right while it runs is refused when its change would take effect. */
@@ -29,10 +29,10 @@ const CONNECTIONS = 20;
 type Caller = Awaited<ReturnType<TestGateway['createKey']>>;
 
 /** Two administrators of an organization, and the objects that they change. The second one, `caller`, loses rights. */
-async function setUp(): Promise<{ admin: Caller; caller: Caller; place: Place }> {
+async function setUp(): Promise<{ admin: Caller; caller: Caller; place: ChangeTargets }> {
   const admin = await gateway.createKey();
   const caller = await gateway.createKey({ organization: admin.organization, role: 'admin' });
-  return { admin, caller, place: await createPlace(gateway, caller) };
+  return { admin, caller, place: await createChangeTargets(gateway, caller) };
 }
 
 async function changesOf({ keyId }: Caller): Promise<number> {
@@ -43,7 +43,7 @@ async function changesOf({ keyId }: Caller): Promise<number> {
 const everyChange = { ...CHANGES, ...ADMIN_CHANGES };
 const nameAndMake = Object.entries(everyChange);
 
-const lost: [Loss, readonly [string, (place: Place) => Change][], number][] = LOSSES.map((loss) => [
+const lost: [Loss, readonly [string, (place: ChangeTargets) => Change][], number][] = LOSSES.map((loss) => [
   loss,
   loss === 'demoted' ? Object.entries(ADMIN_CHANGES) : nameAndMake,
   loss === 'demoted' ? 403 : 401,
@@ -55,7 +55,7 @@ describe('a request whose body arrives slowly', () => {
     const before = await changesOf(caller);
     const requests = changes.map(([, make]) => sendSlowly(gateway, caller.key, make(place)));
     await Promise.all(requests.map(({ isRead }) => isRead));
-    await take(gateway, admin.key, loss, caller);
+    await endRights(gateway, admin.key, loss, caller);
     for (const { finish } of requests) finish();
     const statuses = await Promise.all(requests.map(async ({ answer }) => statusOf(await answer)));
     expect(Object.fromEntries(changes.map(([name], index) => [name, statuses[index]]))).toEqual(
@@ -73,7 +73,7 @@ describe('a request whose body arrives slowly', () => {
     if (!update) throw new Error('no such change');
     const request = sendSlowly(gateway, caller.key, { ...update, headers });
     await request.isRead;
-    await take(gateway, admin.key, 'removed', caller);
+    await endRights(gateway, admin.key, 'removed', caller);
     request.finish();
     expect(await statusOf(await request.answer)).toBe(403);
   });
@@ -100,7 +100,7 @@ describe('a request that has been read', () => {
     async (loss, changes, status) => {
       const { admin, caller, place } = await setUp();
       const before = await changesOf(caller);
-      const answers = await whileHeld(gateway, RIGHTS_OF, [caller.userId], async (release) => {
+      const answers = await whileLocked(gateway, RIGHTS_OF, [caller.userId], async (release) => {
         const sent = changes.map(async ([name, make]) => {
           const { method, path, body, headers } = make(place);
           const response = await gateway.fetch(path, {
@@ -110,8 +110,8 @@ describe('a request that has been read', () => {
           });
           return [name, await statusOf(response)];
         });
-        await untilWaiting(gateway, changes.length);
-        const taken = take(gateway, admin.key, loss, caller);
+        await untilWaitingForLock(gateway, changes.length);
+        const taken = endRights(gateway, admin.key, loss, caller);
         await expect.poll(() => isTaken(caller, loss), { interval: 10 }).toBe(true);
         await release();
         await taken;
@@ -140,13 +140,13 @@ describe('a request that has been read', () => {
       const order: string[] = [];
       const query =
         'mutation($input: TransitionSessionInput!) { transitionSession(input: $input) { __typename ... on Error { message } } }';
-      await whileHeld(gateway, 'select 1 from session where id = ? for update', [sessionId], async (release) => {
+      await whileLocked(gateway, 'select 1 from session where id = ? for update', [sessionId], async (release) => {
         const changed = gateway
           .graphql(caller.key, query, { input: { sessionId, state: 'IN_PROGRESS' } })
           .then(({ data }) => order.push(JSON.stringify(data)));
-        await untilWaiting(gateway, 1);
-        const taken = take(gateway, admin.key, loss, caller).then(() => order.push('taken'));
-        await untilWaiting(gateway, 2);
+        await untilWaitingForLock(gateway, 1);
+        const taken = endRights(gateway, admin.key, loss, caller).then(() => order.push('taken'));
+        await untilWaitingForLock(gateway, 2);
         expect(order).toEqual([]);
         await release();
         await Promise.all([changed, taken]);
@@ -167,10 +167,10 @@ describe('a request that has been read', () => {
       const { admin, caller } = await setUp();
       const third = await gateway.createKey({ organization: admin.organization, role: 'admin' });
       const outcomes = await Promise.allSettled([
-        take(gateway, admin.key, 'removed', caller),
-        take(gateway, caller.key, 'removed', admin),
-        take(gateway, third.key, 'demoted', admin),
-        take(gateway, caller.key, 'revoked', caller),
+        endRights(gateway, admin.key, 'removed', caller),
+        endRights(gateway, caller.key, 'removed', admin),
+        endRights(gateway, third.key, 'demoted', admin),
+        endRights(gateway, caller.key, 'revoked', caller),
       ]);
       failures.push(...outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? String(outcome.reason) : [])));
     }
@@ -187,9 +187,9 @@ test('a key is revoked while more requests run than the gateway has connections:
     return gateway.rest('POST', '/v1/sessions', { key: caller.key, body: { title: 'Late' }, headers });
   };
   try {
-    await whileHeld(beside, 'select wait_for_changes_of(?)', [caller.userId], async (release) => {
+    await whileLocked(beside, 'select wait_for_changes_of(?)', [caller.userId], async (release) => {
       const requests = Array.from({ length: 2 * CONNECTIONS }, (_, index) => create(index));
-      await untilWaiting(beside, CONNECTIONS);
+      await untilWaitingForLock(beside, CONNECTIONS);
       await beside.dependencies.sql.query('update api_key set revoked_at = now() where id = $1', [caller.keyId]);
       await release();
       expect(new Set((await Promise.all(requests)).map(({ status }) => status))).toEqual(new Set([401]));
@@ -205,10 +205,10 @@ test.each(nameAndMake)(
     const { caller, place } = await setUp();
     const beside = await startTestGateway({}, { beside: gateway });
     try {
-      await whileHeld(beside, 'select wait_for_changes_of(?)', [caller.userId], async (release) => {
+      await whileLocked(beside, 'select wait_for_changes_of(?)', [caller.userId], async (release) => {
         const requests = Array.from({ length: CONNECTIONS }, () => send(caller.key, make(place)));
         // Appends to one session run one at a time in a process.
-        await untilWaiting(beside, name.startsWith('append') ? 1 : CONNECTIONS);
+        await untilWaitingForLock(beside, name.startsWith('append') ? 1 : CONNECTIONS);
         await release();
         expect(await Promise.all(requests)).not.toContain(503);
       });

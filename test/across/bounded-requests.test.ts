@@ -4,7 +4,7 @@ import { costOf, statementCostOf } from '../../src/gateway/graphql/cost.ts';
 import { schema } from '../../src/gateway/schema.ts';
 import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
 import { repeat } from '../support/fixtures/graphql-limits.ts';
-import { countWaiting, untilWaiting, whileHeld } from '../support/fixtures/locks.ts';
+import { countWaitingForLock, untilWaitingForLock, whileLocked } from '../support/fixtures/locks.ts';
 
 /** How much of the database one request can use, whatever its document is: all callers share the connections. */
 
@@ -87,12 +87,12 @@ test('another organization is answered during and after two such requests', asyn
 
 test('a request has at most 4 statements in flight, so another organization is answered meanwhile', async () => {
   const lock = 'lock table event_occurrence in access exclusive mode';
-  await whileHeld(gateway, lock, [], async (release) => {
+  await whileLocked(gateway, lock, [], async (release) => {
     const requests = [DIFFERENT, DIFFERENT].map((query) => gateway.graphql(key, query));
-    await untilWaiting(gateway, requests.length * IN_FLIGHT);
+    await untilWaitingForLock(gateway, requests.length * IN_FLIGHT);
     // Without the limit, these requests would use all connections, and the other organization would wait for one.
     await expectNeighborAnswered();
-    expect(await countWaiting(gateway)).toBe(requests.length * IN_FLIGHT);
+    expect(await countWaitingForLock(gateway)).toBe(requests.length * IN_FLIGHT);
     await release();
     expect((await Promise.all(requests)).map(({ errors }) => errors)).toEqual([undefined, undefined]);
   });

@@ -2,8 +2,8 @@ import { type GraphQLObjectType, getNamedType, isObjectType, isRequiredArgument 
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { schema } from '../../src/gateway/schema.ts';
 import { caseFaults } from '../support/completeness.ts';
-import type { AuditWorld, Change } from '../support/fixtures/audit-log.ts';
-import { mutationCases, startMutationWorld } from '../support/fixtures/mutation-cases.ts';
+import type { AuditWorkspace, Change } from '../support/fixtures/audit-log.ts';
+import { mutationCases, startMutationWorkspace } from '../support/fixtures/mutation-cases.ts';
 
 /** If a field below the payload of a mutation fails, the answer still shows the write, and the next mutation of the document runs. */
 
@@ -12,10 +12,10 @@ interface Answer {
   readonly errors: readonly { readonly path?: readonly (string | number)[] }[];
 }
 
-let workspace: AuditWorld;
+let workspace: AuditWorkspace;
 let answer: Answer;
 beforeAll(async () => {
-  const started = await startMutationWorld();
+  const started = await startMutationWorkspace();
   workspace = { ...started, mutate };
 });
 afterAll(() => workspace.stop());

@@ -15,12 +15,12 @@ import {
   nodeIds,
 } from '../support/fixtures/isolation-cases.ts';
 import { invite } from '../support/fixtures/invitations.ts';
-import { type NotedChange, noteChanges } from '../support/fixtures/noted-changes.ts';
+import { type RecordedChange, recordChanges } from '../support/fixtures/recorded-changes.ts';
 import { send } from '../support/fixtures/second-gateway.ts';
 import { recordSession } from '../support/fixtures/workspace.ts';
 
 let gateway: TestGateway;
-let takeChanges: () => Promise<NotedChange[]>;
+let takeChanges: () => Promise<RecordedChange[]>;
 /** Who tries to get at whose objects: those of another organization, or the private ones of another member. */
 let attacks: readonly { who: string; key: string | undefined; victim: References }[];
 let victim: References;
@@ -155,7 +155,7 @@ beforeAll(async () => {
   gateway.setClock(new Date());
   for (const { key } of attacks)
     await gateway.fetch('/graphql?query={__typename}', { headers: { Authorization: `Bearer ${key}` } });
-  takeChanges = await noteChanges(gateway);
+  takeChanges = await recordChanges(gateway);
 });
 afterAll(() => gateway.close());
 
@@ -177,7 +177,7 @@ function anonymous(text: string, { eventNames, property, ...ids }: References): 
 }
 
 /** Whether the change is only the audit of a refused attempt, which every refusal may write. */
-function isRefusal({ table, before, after }: NotedChange): boolean {
+function isRefusal({ table, before, after }: RecordedChange): boolean {
   return (
     table === 'refused_attempt' || (table === 'audit_entry' && before === null && !after?.includes('"refusal": null'))
   );

@@ -5,7 +5,7 @@ import { workContext } from '../../src/gateway/contexts.ts';
 import { createGateway } from '../../src/gateway/gateway.ts';
 import { type RunningServer, serve } from '../../src/gateway/http/server.ts';
 import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
-import { NOTIFIED_ONLY, POLLED, startListening } from '../support/fixtures/notifications.ts';
+import { NOTIFICATIONS_ONLY, POLLING_ONLY, startListening } from '../support/fixtures/notifications.ts';
 import {
   type EventStream,
   type Message,
@@ -36,7 +36,7 @@ async function closedAfterTest(opening: Promise<EventStream>): Promise<EventStre
   return stream;
 }
 
-async function startGateways(timing: typeof NOTIFIED_ONLY | typeof POLLED): Promise<Gateways> {
+async function startGateways(timing: typeof NOTIFICATIONS_ONLY | typeof POLLING_ONLY): Promise<Gateways> {
   const writer = await startTestGateway();
   const proxy = await startTcpProxy(writer.databaseUrl);
   const reader = await startTestGateway({}, { beside: writer, timing, listenUrl: proxy.url });
@@ -173,13 +173,13 @@ test('by default, streams poll every 5 s and a concurrent append waits at most 1
 });
 
 describe.each([
-  { how: 'only notifications, without a poll within the hour', timing: NOTIFIED_ONLY, isLost: false },
-  { how: 'only polls, when every notification is lost', timing: POLLED, isLost: true },
+  { how: 'only notifications, without a poll within the hour', timing: NOTIFICATIONS_ONLY, isLost: false },
+  { how: 'only polls, when every notification is lost', timing: POLLING_ONLY, isLost: true },
 ])('$how', ({ timing, isLost }) => {
   let gateways: Gateways;
   beforeAll(async () => {
     gateways = await startGateways(timing);
-    if (isLost) gateways.proxy.fallSilent();
+    if (isLost) gateways.proxy.stopForwarding();
   });
   afterEach(async () => {
     await Promise.all([...open].map((stream) => stream.close()));

@@ -8,10 +8,10 @@ import {
   CHANGES,
   type Change,
   LOSSES,
-  type Place,
-  createPlace,
+  type ChangeTargets,
+  createChangeTargets,
   statusOf,
-  take,
+  endRights,
 } from '../support/fixtures/changes.ts';
 import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
 import { full, proof } from '../support/proof.ts';
@@ -27,13 +27,13 @@ type Issued = Awaited<ReturnType<TestGateway['createKey']>>;
 
 let gateway: TestGateway;
 let admin: Issued;
-let place: Place;
+let place: ChangeTargets;
 const totals = { requests: 0, done: 0, refused: 0 };
 
 beforeAll(async () => {
   gateway = await startTestGateway();
   admin = await gateway.createKey();
-  place = await createPlace(gateway, admin);
+  place = await createChangeTargets(gateway, admin);
 });
 afterAll(() => gateway.close());
 
@@ -107,7 +107,7 @@ test('no change is committed after the end of its caller’s rights is acknowled
       return send(caller.key, made, pauses);
     });
     await phases(at);
-    await take(gateway, admin.key, loss, caller);
+    await endRights(gateway, admin.key, loss, caller);
     // An expiry has no answer, so the test waits for earlier changes as the other operations do before theirs.
     if (loss === 'expired') await settleChanges(gateway.dependencies.sql, [caller.userId]);
     const acknowledged = await changesOf(caller);

@@ -13,7 +13,13 @@ import {
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { statementCostOf } from '../../src/gateway/graphql/cost.ts';
 import { schema } from '../../src/gateway/schema.ts';
-import { ARGUMENTS, type Asked, type Growing, MANY, startGrowing } from '../support/fixtures/statements.ts';
+import {
+  ARGUMENTS,
+  type QueryResult,
+  type GrowingWorkspace,
+  GROWN_SIZE,
+  startGrowingWorkspace,
+} from '../support/fixtures/statements.ts';
 
 /**
  * The number of statements depends only on the document: fields below a list are read by one statement for all parents. This walks the schema
@@ -28,16 +34,16 @@ const INNER = 3;
 /** After this many runs, an operation runs as compiled code (src/graphql-executor/executor.ts). */
 const RUNS_UNTIL_COMPILED = 3;
 
-let growing: Growing;
+let growing: GrowingWorkspace;
 let few: Walked;
 let many: Walked;
 beforeAll(async () => {
-  growing = await startGrowing();
+  growing = await startGrowingWorkspace();
   await growing.grow(FEW);
   few = await walkAll();
 });
 beforeAll(async () => {
-  await growing.grow(MANY);
+  await growing.grow(GROWN_SIZE);
   many = await walkAll();
 });
 afterAll(() => growing.gateway.close());
@@ -154,7 +160,7 @@ async function measure(
   place: Place,
   field: Field,
   selection: string,
-  [base, without]: [string, Asked],
+  [base, without]: [string, QueryResult],
 ): Promise<Measured> {
   // Selects the plain fields of the object as well, so that the difference is only the field's own statements.
   const whole = selection.replace(place.open, () => `${place.open} ${plainFields(place)}`);
@@ -199,7 +205,7 @@ function gapOf(place: Place, field: Field): string | undefined {
 /** Measures every field of the objects at a place, and of all places below. */
 async function walk(place: Place, found: Measured[], gaps: Set<string>): Promise<void> {
   const alone = within(place, plainFields(place));
-  let base: Asked | undefined;
+  let base: QueryResult | undefined;
   for (const field of Object.values(place.type.getFields())) {
     if (isLeftOut(field)) continue;
     const gap = gapOf(place, field);
@@ -242,13 +248,13 @@ test('the walk has queried every field, and each field below a list with few and
   for (const deep of ['Artifact.pullRequests', 'EventDefinition.occurrencesPerDay'])
     expect(coordinates).toContain(deep);
   const isEnough = ({ coordinate }: Measured, index: number) =>
-    (few.found[index]?.parents ?? 0) >= FEW && (many.found[index]?.parents ?? 0) >= MANY ? coordinate : [];
+    (few.found[index]?.parents ?? 0) >= FEW && (many.found[index]?.parents ?? 0) >= GROWN_SIZE ? coordinate : [];
   const enough = new Set(many.found.flatMap(isEnough));
   const wanted = many.found.filter(({ isBelowList, isRefused }) => isBelowList && !isRefused);
   const tooFewParents = new Set(wanted.flatMap(({ coordinate }) => (enough.has(coordinate) ? [] : coordinate)));
   expect(
     [...tooFewParents]
-      .map((name) => `${name} never had ${FEW} and ${MANY} parents: make them in ${FIXTURE}`)
+      .map((name) => `${name} never had ${FEW} and ${GROWN_SIZE} parents: make them in ${FIXTURE}`)
       .join('\n'),
   ).toBe('');
 });

@@ -16,14 +16,14 @@ export interface Baseline {
 /** A global id, as the gateway encodes it. */
 export const globalId = (typename: string, key: string) => btoa(`${typename}:${key}`);
 
-const SPELT = new Map<string, string>();
+const ENUM_NAMES = new Map<string, string>();
 /** The GraphQL name of a stored value. */
-export function spelt(value: string): string {
-  let word = SPELT.get(value);
-  if (word === undefined) SPELT.set(value, (word = value.replace(/([a-z])([A-Z])/g, '$1_$2').toUpperCase()));
+export function toEnumName(value: string): string {
+  let word = ENUM_NAMES.get(value);
+  if (word === undefined) ENUM_NAMES.set(value, (word = value.replace(/([a-z])([A-Z])/g, '$1_$2').toUpperCase()));
   return word;
 }
-export const speltOrNull = (value: unknown) => (typeof value === 'string' ? spelt(value) : null);
+export const toEnumNameOrNull = (value: unknown) => (typeof value === 'string' ? toEnumName(value) : null);
 
 export function groupBy<Row>(rows: readonly Row[], keyOf: (row: Row) => string): Map<string, Row[]> {
   const groups = new Map<string, Row[]>();

@@ -1,4 +1,4 @@
-import { type Caller, type Baseline, globalId, speltOrNull } from './baseline-core.ts';
+import { type Caller, type Baseline, globalId, toEnumNameOrNull } from './baseline-core.ts';
 
 interface EventRow {
   readonly id: number;
@@ -99,14 +99,14 @@ export function typedData({ eventData: data }: EventRow): object {
       type: data['type'],
       scope: scope
         ? {
-            kind: speltOrNull(scope['kind']),
+            kind: toEnumNameOrNull(scope['kind']),
             parentToolUseId: scope['parentToolUseId'] ?? null,
             taskId: scope['taskId'] ?? null,
           }
         : null,
       source: data['source'] ?? null,
       providerEvent: data['providerEvent'] ?? null,
-      delivery: speltOrNull(data['delivery']),
+      delivery: toEnumNameOrNull(data['delivery']),
       event: event
         ? {
             event: event['event'],
@@ -119,12 +119,12 @@ export function typedData({ eventData: data }: EventRow): object {
       itemId: data['itemId'] ?? null,
       sequenceNumber: data['sequenceNumber'] ?? null,
       accumulatedText: data['accumulatedText'] ?? null,
-      deltaType: speltOrNull(data['deltaType']),
-      responsePhase: speltOrNull(data['responsePhase']),
+      deltaType: toEnumNameOrNull(data['deltaType']),
+      responsePhase: toEnumNameOrNull(data['responsePhase']),
       toolName: data['toolName'] ?? null,
       toolResult: toolResult
         ? {
-            status: speltOrNull(toolResult['status']),
+            status: toEnumNameOrNull(toolResult['status']),
             output: toolResult['output'] ?? null,
             exitCode: toolResult['exitCode'] ?? null,
             error: toolResult['error'] ?? null,

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { type Caller, type Baseline, globalId, spelt } from './baseline-core.ts';
+import { type Caller, type Baseline, globalId, toEnumName } from './baseline-core.ts';
 import {
   ARTIFACTS,
   type ArtifactRow,
@@ -119,7 +119,7 @@ export async function graphqlUpdate(
     databaseId: input.sessionId,
     title,
     level,
-    mode: spelt(mode),
+    mode: toEnumName(mode),
     branchName,
     updatedAt,
   };

@@ -1,4 +1,4 @@
-import { type Caller, type Baseline, globalId, spelt, speltOrNull } from './baseline-core.ts';
+import { type Caller, type Baseline, globalId, toEnumName, toEnumNameOrNull } from './baseline-core.ts';
 
 /** Sessions with their artifacts and pull requests: one statement for the page, and one for everything below it. */
 
@@ -140,9 +140,9 @@ function toSession(row: SessionRow, found: readonly FoundArtifact[], baseline: B
     title: row['title'],
     description: row['description'],
     kind: row['kind'],
-    sessionType: spelt(row.sessionType),
-    mode: spelt(row.mode),
-    visibility: spelt(row.visibility),
+    sessionType: toEnumName(row.sessionType),
+    mode: toEnumName(row.mode),
+    visibility: toEnumName(row.visibility),
     level: row['level'],
     isPinned: row['isPinned'],
     baseBranch: row['baseBranch'],
@@ -152,13 +152,13 @@ function toSession(row: SessionRow, found: readonly FoundArtifact[], baseline: B
     createdAt: row['createdAt'],
     updatedAt: row['updatedAt'],
     lastSeenAt: row['lastSeenAt'],
-    state: { ...stateOf(row.state), current: spelt(row.state) },
+    state: { ...stateOf(row.state), current: toEnumName(row.state) },
     diffSummary: row['diffSummary'],
     project: projectUuid && {
       databaseId: projectUuid,
       name: row['projectName'],
-      icon: spelt(row.projectIcon),
-      color: spelt(row.projectColor),
+      icon: toEnumName(row.projectIcon),
+      color: toEnumName(row.projectColor),
     },
     sessionSource: {
       databaseId: source.id,
@@ -168,7 +168,7 @@ function toSession(row: SessionRow, found: readonly FoundArtifact[], baseline: B
     },
     artifacts: found.map(({ row: artifact, pullRequests }) => ({
       databaseId: artifact.artifactId,
-      type: spelt(artifact.artifactType),
+      type: toEnumName(artifact.artifactType),
       createdAt: artifact.artifactCreatedAt,
       updatedAt: artifact.artifactUpdatedAt,
       pullRequests,
@@ -181,14 +181,14 @@ function toPartOfSession(row: SessionRow, found: readonly FoundArtifact[]): obje
     id: globalId('Session', row.id),
     databaseId: row.id,
     title: row['title'],
-    mode: spelt(row.mode),
+    mode: toEnumName(row.mode),
     branchName: row['branchName'],
     createdAt: row['createdAt'],
     updatedAt: row['updatedAt'],
-    state: { current: spelt(row.state) },
+    state: { current: toEnumName(row.state) },
     artifacts: found.map(({ row: artifact, pullRequests }) => ({
       databaseId: artifact.artifactId,
-      type: spelt(artifact.artifactType),
+      type: toEnumName(artifact.artifactType),
       pullRequests,
     })),
   };
@@ -199,7 +199,7 @@ function toPartOfPullRequest(row: ArtifactRow): object {
     databaseId: row.id,
     url: row['url'],
     title: row['title'],
-    status: speltOrNull(row.status),
+    status: toEnumNameOrNull(row.status),
     isDraft: row['isDraft'],
     sourceBranch: row['sourceBranch'],
     baseBranch: row['baseBranch'],
@@ -213,7 +213,7 @@ function toPullRequest(row: ArtifactRow): object {
     databaseId: row.id,
     url: row['url'],
     title: row['title'],
-    status: spelt(row.status),
+    status: toEnumName(row.status),
     isDraft: row['isDraft'],
     sourceBranch: row['sourceBranch'],
     baseBranch: row['baseBranch'],

@@ -3,47 +3,54 @@ import { expect, test } from 'vitest';
 import { createGateway } from '../../src/gateway/gateway.ts';
 import { serve } from '../../src/gateway/http/server.ts';
 import { createSession, moveTo, mutate } from '../support/fixtures/sessions.ts';
-import { VIEWS, accessibilityFindings, keep, overflowOf, patience, startSite } from '../support/processes/browser.ts';
+import {
+  VIEWS,
+  accessibilityFindings,
+  saveScreenshot,
+  overflowOf,
+  POLLING,
+  startSite,
+} from '../support/processes/browser.ts';
 
-/** What people do in the console, by keyboard and by address, and what happens to it when the gateway goes away. */
+/** Tasks in the console by keyboard and by URL, and its behavior while the gateway is unavailable. */
 
 const site = await startSite();
 const { key } = await site.createKey();
 
 const titles = (page: Page) => page.getByRole('table', { name: 'Sessions' }).getByRole('link').allTextContents();
 
-test('filters of a list are in its address: they survive a reload, and a live change keeps to them', async () => {
+test('filters of a list are in its URL: they survive a reload, and live changes are filtered, too', async () => {
   const running = await createSession(site, key, { title: 'Blue run' });
   await createSession(site, key, { title: 'Blue wait' });
   await createSession(site, key, { title: 'Green wait' });
   await moveTo(site, key, running, 'IN_PROGRESS');
-  const { page, complaints } = await site.open('/sessions', { key });
+  const { page, problems } = await site.open('/sessions', { key });
   await page.getByLabel('Title').fill('blue');
   await page.getByLabel('State').selectOption('Queued');
-  await expect.poll(() => titles(page), patience).toEqual(['Blue wait']);
+  await expect.poll(() => titles(page), POLLING).toEqual(['Blue wait']);
   expect(new URL(page.url()).search).toBe('?title=blue&state=QUEUED');
 
-  // With the answer to this request the changes that follow are sent.
+  // After the answer to this request begins, the page receives later changes.
   const followed = page.waitForRequest((request) => /SessionChanged/.test(request.postData() ?? ''));
   await page.reload();
   await (await followed).response();
-  await expect.poll(() => titles(page), patience).toEqual(['Blue wait']);
+  await expect.poll(() => titles(page), POLLING).toEqual(['Blue wait']);
   expect(await page.getByLabel('Title').inputValue()).toBe('blue');
   await createSession(site, key, { title: 'Green again' });
   await createSession(site, key, { title: 'Blue again' });
-  await expect.poll(() => titles(page), patience).toEqual(['Blue again', 'Blue wait']);
-  expect(complaints).toEqual([]);
+  await expect.poll(() => titles(page), POLLING).toEqual(['Blue again', 'Blue wait']);
+  expect(problems).toEqual([]);
 });
 
-test('a session is renamed and a key revoked by keyboard alone; Escape takes both back', async () => {
+test('a session can be renamed and a key revoked with the keyboard only; Escape cancels both', async () => {
   const id = await createSession(site, key, { title: 'Misnamed' });
-  const { page, complaints } = await site.open(`/sessions/${id}`, { key });
+  const { page, problems } = await site.open(`/sessions/${id}`, { key });
   const rename = page.getByRole('button', { name: 'Rename' });
   await rename.focus();
   await page.keyboard.press('Enter');
   const field = page.getByRole('textbox', { name: 'Title' });
   await field.waitFor();
-  // The field has the focus, and its text is selected.
+  // The text field has the focus, and its text is selected.
   await page.keyboard.type('Not this');
   await page.keyboard.press('Escape');
   await rename.focus();
@@ -61,20 +68,20 @@ test('a session is renamed and a key revoked by keyboard alone; Escape takes bot
     await page.keyboard.press('Enter');
     await page.getByRole('dialog').waitFor();
     await page.keyboard.press(press);
-    await expect.poll(() => page.getByRole('dialog').count(), patience).toBe(0);
+    await expect.poll(() => page.getByRole('dialog').count(), POLLING).toBe(0);
   };
   await answer('Escape');
   expect(await row.count()).toBe(1);
   await answer('Enter');
-  await expect.poll(() => row.count(), patience).toBe(0);
-  expect(complaints).toEqual([]);
+  await expect.poll(() => row.count(), POLLING).toBe(0);
+  expect(problems).toEqual([]);
 });
 
-test('the audit log is filtered by operation, and links to the session that changed', async () => {
+test('the audit log can be filtered by operation and links to the changed session', async () => {
   const id = await createSession(site, key, { title: 'Audited' });
   const { page } = await site.open('/audit-log?operation=createSession', { key });
   const rows = page.getByRole('table', { name: 'Audit log' }).getByRole('row');
-  await expect.poll(() => rows.count(), patience).toBeGreaterThan(1);
+  await expect.poll(() => rows.count(), POLLING).toBeGreaterThan(1);
   const operations = await page.getByRole('cell', { name: /^[a-z]+[A-Z]\w+$/ }).allTextContents();
   expect(new Set(operations)).toEqual(new Set(['createSession']));
   await rows.nth(1).getByRole('link', { name: 'Session' }).click();
@@ -82,7 +89,7 @@ test('the audit log is filtered by operation, and links to the session that chan
   await page.getByText(`events import --session ${id}`).waitFor();
 });
 
-test('a timeline that loses the gateway says so, and goes on where it was, each event once', async () => {
+test('a timeline reports a lost connection, and after reconnecting it continues and shows each event once', async () => {
   const once = await serve(createGateway(site.dependencies), { host: '127.0.0.1', port: 0 });
   const { port } = new URL(once.url);
   const id = await createSession(site, key, { title: 'Interrupted' });
@@ -108,8 +115,8 @@ test('a timeline that loses the gateway says so, and goes on where it was, each 
   await again.stop(1_000);
 });
 
-test('a link on another site leads to the page, although the browser keeps the cookie of the sign-in back', async () => {
-  const { page, complaints } = await site.open('/usage', { key });
+test('a link on another site opens the page, although the browser does not send the sign-in cookie with that request', async () => {
+  const { page, problems } = await site.open('/usage', { key });
   const follow = async (path: string) => {
     await page.goto('about:blank');
     await page.setContent(`<a href="${site.url}${path}">elsewhere</a>`);
@@ -122,34 +129,34 @@ test('a link on another site leads to the page, although the browser keeps the c
   await page.getByRole('heading', { name: 'Members', level: 1 }).waitFor();
   await follow('/invitations/accept#wgi_any');
   await page.getByText('You are signed in as').waitFor();
-  expect(complaints).toEqual([]);
+  expect(problems).toEqual([]);
 });
 
-test('an event is shown as it was recorded, with its type and provider', async () => {
+test('an event is shown with the data that was recorded, its type and its provider', async () => {
   const id = await createSession(site, key, { title: 'Raw' });
   const events = [
     { eventType: 'note', provider: 'anthropic', eventData: { type: 'anything', unknown: { kept: [1] } } },
   ];
   await mutate(site, key, 'appendSessionEvents', { sessionId: id, events });
-  const { page, complaints } = await site.open(`/sessions/${id}`, { key });
+  const { page, problems } = await site.open(`/sessions/${id}`, { key });
   await page.getByRole('button', { name: 'event 1' }).click();
   const shown: unknown = JSON.parse(String(await page.locator('.raw pre').textContent()));
   expect(shown).toMatchObject({ id: 1, eventType: 'note', eventData: { type: 'anything', unknown: { kept: [1] } } });
-  expect(complaints).toEqual([]);
+  expect(problems).toEqual([]);
 });
 
 test.each(VIEWS)(
-  '%s: the pages for strangers fit, and have no serious finding of accessibility',
+  '%s: the pages without sign-in fit into the window and have no serious accessibility findings',
   async (name, view) => {
     const { page } = await site.open('/sign-in', view);
     await page.getByLabel('API key').fill('wgk_wrong');
     await page.keyboard.press('Enter');
     await page.getByRole('alert').waitFor();
-    await keep(page, `sign-in-${name}`);
+    await saveScreenshot(page, `sign-in-${name}`);
     expect([await accessibilityFindings(page), await overflowOf(page)]).toEqual([[], 0]);
     await page.goto(`${site.url}/nothing-here`);
     await page.getByRole('heading', { level: 1 }).waitFor();
-    await keep(page, `unknown-address-${name}`);
+    await saveScreenshot(page, `unknown-address-${name}`);
     expect([await accessibilityFindings(page), await overflowOf(page)]).toEqual([[], 0]);
   },
 );

@@ -1,9 +1,9 @@
 import { afterAll, expect, test } from 'vitest';
 import { PROJECT_ID, SOURCE_ID, createSession, mutate } from '../support/fixtures/sessions.ts';
 import { mcpHandler, startPeer } from '../support/peers/mcp-server.ts';
-import { accessibilityFindings, keep, overflowOf, patience, startSite } from '../support/processes/browser.ts';
+import { accessibilityFindings, saveScreenshot, overflowOf, POLLING, startSite } from '../support/processes/browser.ts';
 
-/** Everything that others can write is hostile here; the console shows it, as the text that it is. */
+/** All text that users and servers can write is hostile here. The console must show it as plain text. */
 
 const HOSTILE = '<img src=x onerror=alert(1)><script>1</script>';
 const DEFINITION = 'hostile_event';
@@ -81,7 +81,7 @@ async function writeDefinition(): Promise<void> {
   await change('sendEventOccurrences', { inputs: [occurrence] });
 }
 
-/** The pages, and how often at least each shows the text. */
+/** The pages, with the minimum number of times that each shows the text. */
 const PAGES: readonly (readonly [path: string, times: number])[] = [
   ['/sessions', 3],
   [`/sessions/${sessionId}`, 12],
@@ -96,16 +96,16 @@ const PAGES: readonly (readonly [path: string, times: number])[] = [
   ['/usage', 0],
 ];
 
-test('every page shows what others wrote as text, fits, and has no serious finding of accessibility', async () => {
-  const { page, complaints } = await site.open('/', { width: 390, key });
-  page.on('dialog', (dialog) => complaints.push(`dialog: ${dialog.message()}`));
+test('every page shows hostile text as plain text, fits into the window, and has no serious accessibility findings', async () => {
+  const { page, problems } = await site.open('/', { width: 390, key });
+  page.on('dialog', (dialog) => problems.push(`dialog: ${dialog.message()}`));
   const content = page.locator('#content');
   const timesShown = async () => ((await content.textContent()) ?? '').split(HOSTILE).length - 1;
   for (const [path, times] of PAGES) {
     await page.goto(site.url + path);
     await page.getByRole('navigation', { name: 'Console' }).waitFor();
-    await expect.poll(() => page.getByText('Loading…').count(), patience).toBe(0);
-    await expect.poll(timesShown, patience).toBeGreaterThanOrEqual(times);
+    await expect.poll(() => page.getByText('Loading…').count(), POLLING).toBe(0);
+    await expect.poll(timesShown, POLLING).toBeGreaterThanOrEqual(times);
     await content.locator('details').evaluateAll((all) => all.forEach((one) => one.setAttribute('open', '')));
     for (const event of await content.getByRole('button', { name: /^event \d+$/ }).all()) await event.click();
     const parsed = [
@@ -114,17 +114,17 @@ test('every page shows what others wrote as text, fits, and has no serious findi
     ];
     const found = { parsed, overflow: await overflowOf(page), accessibility: await accessibilityFindings(page) };
     expect([path, found]).toEqual([path, { parsed: [0, 0], overflow: 0, accessibility: [] }]);
-    await keep(page, `hostile-${path.split('/')[1]}`);
+    await saveScreenshot(page, `hostile-${path.split('/')[1]}`);
   }
-  expect(complaints).toEqual([]);
+  expect(problems).toEqual([]);
 });
 
-test('what an MCP server answers to a test, and what the API says of it, is shown as text', async () => {
-  const { page, complaints } = await site.open('/mcp-connections', { key });
-  page.on('dialog', (dialog) => complaints.push(`dialog: ${dialog.message()}`));
+test('the answer of an MCP server to a test is shown as plain text', async () => {
+  const { page, problems } = await site.open('/mcp-connections', { key });
+  page.on('dialog', (dialog) => problems.push(`dialog: ${dialog.message()}`));
   await page.getByRole('button', { name: 'Test', exact: true }).click();
   await page.getByRole('alert').waitFor();
   expect(await page.locator('#content').locator('img, script').count()).toBe(0);
-  await keep(page, 'hostile-mcp-test');
-  expect(complaints).toEqual([]);
+  await saveScreenshot(page, 'hostile-mcp-test');
+  expect(problems).toEqual([]);
 });

@@ -2,7 +2,14 @@ import type { Page } from 'playwright-core';
 import { describe, expect, test } from 'vitest';
 import { createDemoWorkspace } from '../../src/operator/demo-workspace.ts';
 import { createSession, moveTo, mutate } from '../support/fixtures/sessions.ts';
-import { VIEWS, accessibilityFindings, keep, overflowOf, patience, startSite } from '../support/processes/browser.ts';
+import {
+  VIEWS,
+  accessibilityFindings,
+  saveScreenshot,
+  overflowOf,
+  POLLING,
+  startSite,
+} from '../support/processes/browser.ts';
 
 const PAGES = [
   ['/sessions', 'Sessions'],
@@ -15,12 +22,12 @@ const PAGES = [
 ] as const;
 
 const site = await startSite();
-/** The demo workspace, which has something of almost everything. */
+/** The demo workspace, which has almost every kind of object. */
 const demoKey = (await createDemoWorkspace(site.dependencies))?.key ?? '';
 const { key } = await site.createKey();
 await mutate(site, demoKey, 'createMcpServer', { stdio: { name: 'files', command: 'npx' } });
 const demo = await site.rest<{ items: { id: string; title: string }[] }>('GET', '/v1/sessions', { key: demoKey });
-/** Pages of one thing, with their titles. */
+/** Pages of single objects, with their titles. */
 const DETAILS = [
   ...demo.body.items.map(({ id, title }) => [`/sessions/${id}`, title] as const),
   ['/event-definitions/product_viewed', 'Product viewed'] as const,
@@ -38,21 +45,21 @@ const saying = (text: string, itemId: string) => ({
   accumulatedText: text,
 });
 
-test('a visitor who is not signed in signs in, and gets the page that they asked for', async () => {
-  const { page, complaints } = await site.open('/usage');
+test('a visitor gets the requested page after signing in', async () => {
+  const { page, problems } = await site.open('/usage');
   await page.getByLabel('API key').fill(key);
   await page.getByRole('button', { name: 'Sign in' }).click();
   await page.getByRole('heading', { name: 'Usage', level: 1 }).waitFor();
   expect(new URL(page.url()).pathname).toBe('/usage');
-  expect(complaints).toEqual([]);
+  expect(problems).toEqual([]);
 });
 
 describe.each(VIEWS)('%s', (view, options) => {
-  test('every page shows what there is, fits, is reached by keyboard, and has no serious finding of accessibility', async () => {
-    const { page, complaints } = await site.open('/', { ...options, key: demoKey });
+  test('every page shows its data, fits into the window, can be reached by keyboard, and has no serious accessibility findings', async () => {
+    const { page, problems } = await site.open('/', { ...options, key: demoKey });
     const isGood = async (name: string) => {
-      await expect.poll(() => page.getByText('Loading…').count(), patience).toBe(0);
-      await keep(page, `console-${name}-${view}`);
+      await expect.poll(() => page.getByText('Loading…').count(), POLLING).toBe(0);
+      await saveScreenshot(page, `console-${name}-${view}`);
       expect([name, await accessibilityFindings(page)]).toEqual([name, []]);
       expect([name, await overflowOf(page)]).toEqual([name, 0]);
     };
@@ -63,8 +70,8 @@ describe.each(VIEWS)('%s', (view, options) => {
       await page.waitForURL(site.url + path);
       await page.getByRole('heading', { name, level: 1 }).waitFor();
       expect(await link.getAttribute('aria-current')).toBe('page');
-      // Where a page begins, for those who do not see that it is another one.
-      await expect.poll(() => page.evaluate(() => document.activeElement?.id), patience).toBe('page-title');
+      // The focus is on the title, so that screen readers announce the new page.
+      await expect.poll(() => page.evaluate(() => document.activeElement?.id), POLLING).toBe('page-title');
       expect(await page.title()).toBe(`${name} – Workspace gateway`);
       await isGood(path.slice(1));
     }
@@ -73,26 +80,26 @@ describe.each(VIEWS)('%s', (view, options) => {
       await page.getByRole('heading', { name: title, level: 1 }).waitFor();
       await isGood(path.split('/')[1] ?? '');
     }
-    expect(complaints).toEqual([]);
+    expect(problems).toEqual([]);
   });
 });
 
 describe('a session', () => {
-  test('its timeline follows live: text grows in place, and the end of the session is shown', async () => {
+  test('has a live timeline: text is extended in place, and the end of the session is shown', async () => {
     const sessionId = await createSession(site, key, { title: 'Followed' });
     await moveTo(site, key, sessionId, 'IN_PROGRESS');
     await record(sessionId, saying('I look', 'one'));
-    const { page, complaints } = await site.open(`/sessions/${sessionId}`, { key });
+    const { page, problems } = await site.open(`/sessions/${sessionId}`, { key });
     await page.getByText('Live: new events appear by themselves.').waitFor();
     await record(sessionId, saying('I look at the cart', 'one'));
     await page.getByText('I look at the cart').waitFor();
     expect(await page.locator('.item').count()).toBe(1);
     await moveTo(site, key, sessionId, 'COMPLETED');
     await page.getByText('The session is finished.').waitFor();
-    expect(complaints).toEqual([]);
+    expect(problems).toEqual([]);
   });
 
-  test('of many events a part is in the page; a link leads to any one, and the rest follows as somebody scrolls', async () => {
+  test('with many events shows only a part of them; a link opens any event, and scrolling loads more', async () => {
     const sessionId = await createSession(site, key, { title: 'Long' });
     for (let page = 0; page < 3; page++) {
       await mutate(site, key, 'appendSessionEvents', {
@@ -104,7 +111,7 @@ describe('a session', () => {
         })),
       });
     }
-    const { page, complaints } = await site.open(`/sessions/${sessionId}`, { key });
+    const { page, problems } = await site.open(`/sessions/${sessionId}`, { key });
     await page.getByText('message 1', { exact: true }).waitFor();
     expect(await page.locator('.item').count()).toBeLessThan(1000);
     await page.getByRole('button', { name: 'Go to the latest events' }).click();
@@ -115,11 +122,11 @@ describe('a session', () => {
     await page.locator('.item.wanted', { hasText: 'message 1500' }).waitFor();
     await page.locator('.item').last().scrollIntoViewIfNeeded();
     await page.getByText('message 1800', { exact: true }).waitFor();
-    expect(complaints).toEqual([]);
+    expect(problems).toEqual([]);
   });
 });
 
-test('the list of sessions shows what somebody else creates, also before it follows changes', async () => {
+test('the list of sessions shows sessions that others create, also before its subscription begins', async () => {
   const context = await site.newContext({ key });
   const mayFollow = Promise.withResolvers<void>();
   await context.route('**/graphql', async (route, request) => {
@@ -128,17 +135,17 @@ test('the list of sessions shows what somebody else creates, also before it foll
   });
   const shown = (page: Page, title: string) => page.getByRole('link', { name: title }).waitFor();
   await createSession(site, key, { title: 'Made before' });
-  const { page, complaints } = await site.open('/sessions', {}, context);
+  const { page, problems } = await site.open('/sessions', {}, context);
   await shown(page, 'Made before');
   await createSession(site, key, { title: 'Made meanwhile' });
   mayFollow.resolve();
   await shown(page, 'Made meanwhile');
   await createSession(site, key, { title: 'Made elsewhere' });
   await shown(page, 'Made elsewhere');
-  expect(complaints).toEqual([]);
+  expect(problems).toEqual([]);
 });
 
-test('a key is created and shown once; revoked, it ends the sign-in that was made with it', async () => {
+test('a new key is shown once, and its revocation ends the sign-in with it', async () => {
   const { page } = await site.open('/api-keys', { key });
   await page.getByLabel('Name', { exact: true }).fill('runner');
   await page.getByRole('button', { name: 'Create key' }).click();
@@ -150,7 +157,7 @@ test('a key is created and shown once; revoked, it ends the sign-in that was mad
     .getByRole('button', { name: 'Revoke' })
     .click();
   await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click();
-  await expect.poll(() => page.getByRole('row', { name: /runner/ }).count(), patience).toBe(0);
+  await expect.poll(() => page.getByRole('row', { name: /runner/ }).count(), POLLING).toBe(0);
   await other.page.getByRole('link', { name: 'Usage', exact: true }).click();
   await other.page.waitForURL(/\/sign-in\?/);
 });

@@ -6,9 +6,9 @@ import {
   VIEWS,
   type View,
   accessibilityFindings,
-  keep,
+  saveScreenshot,
   overflowOf,
-  patience,
+  POLLING,
   startSite,
 } from '../support/processes/browser.ts';
 import { full, proof } from '../support/proof.ts';
@@ -28,7 +28,7 @@ async function textOf(page: Page, editor: string): Promise<string> {
 
 async function open(path = '/graphql', view: View = {}): Promise<OpenPage> {
   const one = await site.open(path, view);
-  await expect.poll(() => one.page.locator('.graphiql-query-editor .CodeMirror').count(), patience).toBe(1);
+  await expect.poll(() => one.page.locator('.graphiql-query-editor .CodeMirror').count(), POLLING).toBe(1);
   return one;
 }
 
@@ -45,42 +45,42 @@ async function pressExample(page: Page, name: string): Promise<void> {
 }
 
 describe.each(VIEWS)('%s', (name, view) => {
-  test('it opens for a stranger without a complaint, and without asking the API', async () => {
-    const { page, complaints, requested } = await open('/graphql', view);
-    // GraphiQL asks for a schema that it is not given when it is mounted, before its editors show anything.
-    await expect.poll(() => operationOf(page), patience).toContain('query Viewer');
+  test('it opens without sign-in, without errors and without a request to the API', async () => {
+    const { page, problems, requested } = await open('/graphql', view);
+    // Without a given schema, GraphiQL would request one when it is mounted, before its editors show anything.
+    await expect.poll(() => operationOf(page), POLLING).toContain('query Viewer');
     expect(requested.filter((url) => new URL(url).pathname === '/graphql')).toHaveLength(1);
     expect(await answerOf(page)).toBe('');
     expect(await overflowOf(page)).toBe(0);
-    await keep(page, `graphiql-stranger-${name}`);
+    await saveScreenshot(page, `graphiql-stranger-${name}`);
     expect(await accessibilityFindings(page)).toEqual([]);
-    expect(complaints).toEqual([]);
+    expect(problems).toEqual([]);
   });
 
-  test('an answer can be read by everybody', async () => {
+  test('an answer has no serious accessibility findings', async () => {
     const { key, email } = await site.createKey();
-    const { page, complaints } = await open('/graphql', { ...view, key });
+    const { page, problems } = await open('/graphql', { ...view, key });
     await execute(page);
-    await expect.poll(() => answerOf(page), patience).toContain(email);
-    await keep(page, `graphiql-answer-${name}`);
+    await expect.poll(() => answerOf(page), POLLING).toContain(email);
+    await saveScreenshot(page, `graphiql-answer-${name}`);
     expect(await accessibilityFindings(page)).toEqual([]);
-    expect(complaints).toEqual([]);
+    expect(problems).toEqual([]);
   });
 });
 
-test('a key in the field above signs in, and the operation stays', async () => {
+test('the key field signs in and keeps the operation', async () => {
   const { key, email, organization } = await site.createKey();
-  const { page, complaints } = await open();
+  const { page, problems } = await open();
   await writeOperation(page, '{ viewer { user { email } } }');
   await page.getByLabel('API key').fill(key);
   await page.getByRole('button', { name: 'Use key' }).click();
-  await expect.poll(() => page.getByText(`Signed in, ${organization}`).count(), patience).toBe(1);
-  await expect.poll(() => operationOf(page), patience).toBe('{ viewer { user { email } } }');
+  await expect.poll(() => page.getByText(`Signed in, ${organization}`).count(), POLLING).toBe(1);
+  await expect.poll(() => operationOf(page), POLLING).toBe('{ viewer { user { email } } }');
   await execute(page);
-  await expect.poll(() => answerOf(page), patience).toContain(email);
+  await expect.poll(() => answerOf(page), POLLING).toContain(email);
   await page.getByRole('button', { name: 'Sign out' }).click();
-  await expect.poll(() => page.url(), patience).toBe(`${site.url}/sign-in`);
-  expect(complaints).toEqual([]);
+  await expect.poll(() => page.url(), POLLING).toBe(`${site.url}/sign-in`);
+  expect(problems).toEqual([]);
 });
 
 test('a reload and a shared link open the same operation and variables', async () => {
@@ -88,61 +88,61 @@ test('a reload and a shared link open the same operation and variables', async (
   const variables = '{ "first": 3 }';
   const { page } = await open(`/graphql?${new URLSearchParams({ query, variables })}`);
   const shown = async () => [await operationOf(page), await textOf(page, '.graphiql-editor-tool')];
-  await expect.poll(shown, patience).toEqual([query, expect.stringContaining('"first": 3')]);
+  await expect.poll(shown, POLLING).toEqual([query, expect.stringContaining('"first": 3')]);
   await writeOperation(page, '{ apiLifecycle { removed { name } } }');
-  await expect.poll(() => new URL(page.url()).searchParams.get('query'), patience).toContain('apiLifecycle');
+  await expect.poll(() => new URL(page.url()).searchParams.get('query'), POLLING).toContain('apiLifecycle');
   await page.reload();
-  await expect.poll(() => operationOf(page), patience).toBe('{ apiLifecycle { removed { name } } }');
+  await expect.poll(() => operationOf(page), POLLING).toBe('{ apiLifecycle { removed { name } } }');
 });
 
-/** Each of them is answered in test/gateway/contracts.test.ts; the gate opens those that are filled in. */
+/** test/gateway/contracts.test.ts runs all examples. `npm test` opens only those whose variables are filled in. */
 const SHOWN = full ? EXAMPLES : EXAMPLES.filter(({ fills }) => fills !== undefined);
 
-test('every example is answered, filled in with what there is', async () => {
+test('every example is answered, with its variables filled in', async () => {
   const { key } = await site.createKey();
   const sessionId = await createSession(site, key);
   await append(site, key, sessionId, eventsOf(2));
   await site.rest('POST', '/events/2026-03/event-definitions', { key, body: { label: 'Seen' } });
-  const { page, complaints } = await open('/graphql', { key });
+  const { page, problems } = await open('/graphql', { key });
   for (const { name, query } of SHOWN) {
     await pressExample(page, name);
-    await expect.poll(() => operationOf(page), patience).toBe(query.trimEnd() + '\n');
+    await expect.poll(() => operationOf(page), POLLING).toBe(query.trimEnd() + '\n');
     await execute(page);
     const isLive = query.includes('\nsubscription');
-    await expect.poll(() => answerOf(page), patience).toMatch(isLive ? /"received": 2\b/ : /^\{\s+"data": \{/);
+    await expect.poll(() => answerOf(page), POLLING).toMatch(isLive ? /"received": 2\b/ : /^\{\s+"data": \{/);
     expect(await answerOf(page)).not.toContain('"errors"');
     if (isLive) await page.getByRole('button', { name: /^Stop query/ }).click();
   }
-  expect(complaints).toEqual([]);
+  expect(problems).toEqual([]);
 });
 
-test('the documentation of the schema is there for a stranger, and leads from type to type', async () => {
-  const { page, complaints } = await open();
+test('the documentation of the schema can be read without sign-in and has links between types', async () => {
+  const { page, problems } = await open();
   await page.getByRole('button', { name: 'Show Documentation Explorer' }).click();
   const docs = page.locator('.graphiql-doc-explorer');
   await docs.getByRole('link', { name: 'Query', exact: true }).click();
   await docs.getByRole('link', { name: 'Viewer', exact: true }).click();
-  await expect.poll(() => docs.textContent(), patience).toContain('organization');
-  await keep(page, 'graphiql-docs');
+  await expect.poll(() => docs.textContent(), POLLING).toContain('organization');
+  await saveScreenshot(page, 'graphiql-docs');
   expect(await accessibilityFindings(page)).toEqual([]);
-  expect(complaints).toEqual([]);
+  expect(problems).toEqual([]);
 });
 
-test('a subscription shows what came lately, the latest first, until its session ends', async () => {
+test('a subscription shows the latest events first, until its session ends', async () => {
   const { key } = await site.createKey();
   const sessionId = await createSession(site, key);
   await append(site, key, sessionId, eventsOf(2));
-  const { page, complaints } = await open('/graphql', { key });
+  const { page, problems } = await open('/graphql', { key });
   const query = `subscription Follow { sessionEvents(sessionId: "${sessionId}", after: "0") { databaseId } }`;
   await writeOperation(page, query);
   await execute(page);
-  await expect.poll(() => answerOf(page), patience).toMatch(/"received": 2,[^]*"databaseId": 2\b[^]*"databaseId": 1\b/);
+  await expect.poll(() => answerOf(page), POLLING).toMatch(/"received": 2,[^]*"databaseId": 2\b[^]*"databaseId": 1\b/);
   await append(site, key, sessionId, eventsOf(1, { from: 3 }));
-  await expect.poll(() => answerOf(page), patience).toMatch(/"received": 3,[^]*"databaseId": 3\b[^]*"databaseId": 2\b/);
-  await keep(page, 'graphiql-subscription');
+  await expect.poll(() => answerOf(page), POLLING).toMatch(/"received": 3,[^]*"databaseId": 3\b[^]*"databaseId": 2\b/);
+  await saveScreenshot(page, 'graphiql-subscription');
   await moveTo(site, key, sessionId, 'CANCELLED');
-  await expect.poll(() => answerOf(page), patience).toContain('"ended": true');
-  expect(complaints).toEqual([]);
+  await expect.poll(() => answerOf(page), POLLING).toContain('"ended": true');
+  expect(problems).toEqual([]);
   const figures = {
     'examples run': SHOWN.length,
     'requests to other hosts': 0,
@@ -151,20 +151,18 @@ test('a subscription shows what came lately, the latest first, until its session
   proof('GraphiQL in Chromium', { figures });
 });
 
-test('what was run is in the history', async () => {
+test('the history contains executed operations', async () => {
   const { key } = await site.createKey();
   const { page } = await open('/graphql', { key });
   await writeOperation(page, 'query Remembered { viewer { role } }');
-  await expect.poll(() => page.url(), patience).toContain('Remembered');
+  await expect.poll(() => page.url(), POLLING).toContain('Remembered');
   await execute(page);
-  await expect.poll(() => answerOf(page), patience).toContain('"role"');
+  await expect.poll(() => answerOf(page), POLLING).toContain('"role"');
   await page.getByRole('button', { name: 'Show History' }).click();
-  await expect
-    .poll(() => page.getByRole('region', { name: 'History' }).textContent(), patience)
-    .toContain('Remembered');
+  await expect.poll(() => page.getByRole('region', { name: 'History' }).textContent(), POLLING).toContain('Remembered');
 });
 
-test('its files are sent compressed, under addresses that browsers keep, and not again', async () => {
+test('its files are sent compressed and are cached by browsers', async () => {
   const html = await (await site.fetch('/graphql', { headers: { Accept: 'text/html' } })).text();
   const addresses = [...html.matchAll(/"(\/assets\/[^"]+)"/g)].map(([, address]) => address ?? '');
   expect(addresses.length).toBeGreaterThan(8);

@@ -1,13 +1,13 @@
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
-import { accessibilityFindings, keep, overflowOf, patience, startSite } from '../support/processes/browser.ts';
+import { accessibilityFindings, saveScreenshot, overflowOf, POLLING, startSite } from '../support/processes/browser.ts';
 import { full } from '../support/proof.ts';
 
-/** An invitation in the console, from the administrator who makes it to the person who accepts it. */
+/** Invitations in the console, from their creation by an administrator to their acceptance. */
 
 const site = await startSite();
 
-/** Invites an e-mail address on the page of the members. @returns the link, as it is shown */
+/** Invites an e-mail address on the page of the members. @returns the displayed link */
 async function invite(page: Page, email: string, role = 'Member'): Promise<string> {
   await page.getByLabel('E-mail address').fill(email);
   await page.getByLabel('Role').selectOption(role);
@@ -17,7 +17,7 @@ async function invite(page: Page, email: string, role = 'Member'): Promise<strin
 }
 
 async function isGood(page: Page, name: string): Promise<void> {
-  await keep(page, name);
+  await saveScreenshot(page, name);
   expect(await accessibilityFindings(page)).toEqual([]);
   expect(await overflowOf(page)).toBe(0);
 }
@@ -29,10 +29,10 @@ const WIDE = { width: 1280, isDark: false };
 const PHONE = { width: 390, isDark: true };
 
 test.each(full ? [WIDE, PHONE] : [PHONE])(
-  '$width pixels: a stranger follows the link, creates an account, sees its key once, and is a member, signed in',
+  '$width pixels: a person without an account opens the link, creates an account, sees its key once, and is a signed-in member',
   async (view) => {
     const { key } = await site.createKey();
-    const { page, complaints } = await site.open('/members', { ...view, key });
+    const { page, problems } = await site.open('/members', { ...view, key });
     const email = `new-${view.width}@example.com`;
     const link = await invite(page, email, 'Administrator');
     expect(link).toMatch(new RegExp(`^${site.url}/invitations/accept#wgi_[\\w-]{43}$`));
@@ -41,7 +41,7 @@ test.each(full ? [WIDE, PHONE] : [PHONE])(
 
     const stranger = await site.open(link, view);
     await stranger.page.getByRole('heading', { name: 'I have no account' }).waitFor();
-    // The token leaves the address, and with it the history.
+    // The token is removed from the URL, so that it is not in the history.
     expect(stranger.page.url()).toBe(`${site.url}/invitations/accept`);
     await isGood(stranger.page, `invitation-${view.width}`);
     await stranger.page.getByLabel('Your name (optional)').fill('Nora New');
@@ -53,17 +53,17 @@ test.each(full ? [WIDE, PHONE] : [PHONE])(
     await stranger.page.getByRole('link', { name: 'Continue to the console' }).click();
     await stranger.page.getByRole('link', { name: 'Members', exact: true }).click();
     await member(stranger.page, /Nora New.*Admin/).waitFor();
-    expect(stranger.complaints).toEqual([]);
+    expect(stranger.problems).toEqual([]);
 
     await page.reload();
     await member(page, /Nora New/).waitFor();
     expect(await page.getByRole('table', { name: 'Open invitations' }).count()).toBe(0);
-    expect(complaints).toEqual([]);
+    expect(problems).toEqual([]);
   },
 );
 
 test.each(full ? [WIDE, PHONE] : [WIDE])(
-  '$width pixels: somebody with an account signs in on the page and joins with it',
+  '$width pixels: a person with an account signs in on the page and joins the organization',
   async (view) => {
     const admin = await site.createKey();
     const person = await site.createKey();
@@ -85,36 +85,36 @@ test.each(full ? [WIDE, PHONE] : [WIDE])(
   },
 );
 
-test('a revoked invitation leads nowhere, and the page says so', async () => {
+test('the page of a revoked invitation reports that it was not found', async () => {
   const { key } = await site.createKey();
-  const { page, complaints } = await site.open('/members', { key });
+  const { page, problems } = await site.open('/members', { key });
   const link = await invite(page, 'revoked@example.com');
   const row = page.getByRole('table', { name: 'Open invitations' }).getByRole('row', { name: 'revoked@example.com' });
   await row.getByRole('button', { name: 'Revoke' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click();
-  await expect.poll(() => row.count(), patience).toBe(0);
+  await expect.poll(() => row.count(), POLLING).toBe(0);
   const { page: stranger } = await site.open(link);
   await stranger.getByRole('button', { name: 'Create my account and join' }).click();
   await stranger.getByRole('alert').waitFor();
   expect(await stranger.getByRole('alert').textContent()).toMatch(/not found/);
-  expect(complaints).toEqual([]);
+  expect(problems).toEqual([]);
 });
 
-test('an administrator makes a member an administrator, and removes them; nobody changes themselves there', async () => {
+test('an administrator can promote and remove a member, but has no buttons for themselves', async () => {
   const admin = await site.createKey();
   const { email } = await site.createKey({ organization: admin.organization, role: 'member' });
-  const { page, complaints } = await site.open('/members', { key: admin.key });
+  const { page, problems } = await site.open('/members', { key: admin.key });
   await member(page, email).waitFor();
   expect(await member(page, admin.email).getByRole('button').count()).toBe(0);
   await member(page, email).getByRole('button', { name: 'Make administrator' }).click();
   await member(page, email).getByRole('button', { name: 'Make member' }).waitFor();
   await member(page, email).getByRole('button', { name: 'Remove' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click();
-  await expect.poll(() => member(page, email).count(), patience).toBe(0);
-  expect(complaints).toEqual([]);
+  await expect.poll(() => member(page, email).count(), POLLING).toBe(0);
+  expect(problems).toEqual([]);
 });
 
-test('a member sees the members without a button to change them, and leaves', async () => {
+test('a member sees the other members without buttons to change them, and can leave the organization', async () => {
   const admin = await site.createKey();
   const { key } = await site.createKey({ organization: admin.organization, role: 'member' });
   const { page } = await site.open('/members', { key });
@@ -122,11 +122,11 @@ test('a member sees the members without a button to change them, and leaves', as
   expect(await page.getByRole('button', { name: /^(?:Invite|Remove|Make)/ }).count()).toBe(0);
   await page.getByRole('button', { name: 'Leave the organization' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Leave the organization' }).click();
-  // The key was bound to the organization, so it is gone with the membership.
+  // The key was bound to the organization, so it ended with the membership.
   await page.waitForURL(/\/sign-in\?/);
 });
 
-test('an administrator sees what would be lost, types the slug again, and deletes the organization', async () => {
+test('an administrator sees which data would be lost, confirms with the slug, and deletes the organization', async () => {
   const admin = await site.createKey();
   const { page } = await site.open('/members', { key: admin.key, width: 390 });
   await page.getByRole('button', { name: 'Delete the organization…' }).click();
@@ -140,12 +140,12 @@ test('an administrator sees what would be lost, types the slug again, and delete
   await page.waitForURL(/\/sign-in\?/);
 });
 
-test('keys say where they act: one organization, or all of their user', async () => {
+test('the list of keys shows the organization of each key', async () => {
   const { key } = await site.createKey();
-  const { page, complaints } = await site.open('/api-keys', { key });
+  const { page, problems } = await site.open('/api-keys', { key });
   const row = page.getByRole('table', { name: 'API keys' }).getByRole('row', { name: /signed in with/ });
   await row.waitFor();
   const name = await page.locator('.side .organization').textContent();
   expect(await row.getByRole('cell').nth(1).textContent()).toContain(String(name));
-  expect(complaints).toEqual([]);
+  expect(problems).toEqual([]);
 });

@@ -1,21 +1,21 @@
 import type { BrowserContext, Page } from 'playwright-core';
 import { afterAll, expect, test } from 'vitest';
 import { startOidcFixture } from '../support/peers/mcp-oidc-server.ts';
-import { accessibilityFindings, keep, overflowOf, patience, startSite } from '../support/processes/browser.ts';
+import { accessibilityFindings, saveScreenshot, overflowOf, POLLING, startSite } from '../support/processes/browser.ts';
 
-/** A person authorizes a connection in a browser, at the pages of an authorization server that others wrote, and comes back to ours. */
+/** A person authorizes a connection in a browser: on pages of an independent authorization server, then on pages of the gateway. */
 
 const site = await startSite({ ALLOW_PRIVATE_NETWORK: 'true' });
-// Where the browser is sent back to.
+// The URL to which the authorization server redirects the browser.
 site.dependencies.address.url = site.url;
 const { key } = await site.createKey();
 const fixture = await startOidcFixture();
 afterAll(() => fixture.stop());
 
-/** What pages of ours asked for, but themselves. */
+/** Requests of the gateway's pages, except for the pages themselves. */
 const requested: string[] = [];
 
-/** Logs in at the authorization server where that is asked for, and presses the button of its consent page. */
+/** Logs in at the authorization server if necessary, and presses a button of its consent page. */
 async function answer(page: Page, { agree = true } = {}): Promise<void> {
   const login = page.locator('input[name=login]');
   const prompt = page.locator('input[name=prompt][value=consent]');
@@ -23,17 +23,17 @@ async function answer(page: Page, { agree = true } = {}): Promise<void> {
   if ((await login.count()) > 0) {
     await login.fill('ann');
     await page.locator('input[name=password]').fill('any');
-    await keep(page, 'login');
+    await saveScreenshot(page, 'login');
     await page.locator('button[type=submit]').click();
   }
   await prompt.waitFor({ state: 'attached' });
-  await keep(page, 'consent');
+  await saveScreenshot(page, 'consent');
   if (agree) await page.locator('button[type=submit]').click();
   else await page.getByText('Cancel').click();
   await page.waitForURL((url) => url.pathname === '/v1/mcp-connections/oauth/callback');
 }
 
-/** Opens the address, and comes back from there. */
+/** Opens the authorization URL and returns to the gateway. */
 async function consent(authorizationUrl: string, person: BrowserContext, options = { agree: true }): Promise<Page> {
   const { page } = await site.open(authorizationUrl, {}, person);
   page.on('request', (request) => {
@@ -43,10 +43,10 @@ async function consent(authorizationUrl: string, person: BrowserContext, options
   return page;
 }
 
-/** Of any weight. */
+/** Accessibility findings with any impact. */
 const faultsOf = (page: Page) => accessibilityFindings(page, { impacts: ['minor', 'moderate', 'serious', 'critical'] });
 
-/** Presses a button of the page that asks whose connection it is. */
+/** Presses a button of the page that asks whether the connection belongs to the user. */
 async function decide(page: Page, button: 'Connect' | 'Do not connect'): Promise<Page> {
   const answered = page.waitForResponse((response) => response.request().method() === 'POST');
   await page.getByRole('button', { name: button, exact: true }).click();
@@ -68,7 +68,7 @@ const create = async (name: string) =>
     })
   ).body;
 
-/** The connection as GraphQL answers it; its tools are asked of the live server. */
+/** Reads the connection over GraphQL. Its tools are requested from the MCP server. */
 async function read(id: string, fields: string): Promise<unknown> {
   const globalId = Buffer.from(`McpServer:${id}`).toString('base64');
   const { data } = await site.graphql<{ node: unknown }>(
@@ -88,7 +88,7 @@ async function use(id: string): Promise<unknown> {
   return data?.testMcpServer;
 }
 
-test('create → address → consent → connected → tools → expired → refreshed → revoked → why → authorize again', async () => {
+test('a connection is created, authorized, used, refreshed, revoked with a reason, and authorized again', async () => {
   const person = await site.newContext();
   const { authorizationUrl, connection } = await create('Issue tracker');
   expect(await read(connection.id, 'status nextAction')).toEqual({
@@ -96,11 +96,11 @@ test('create → address → consent → connected → tools → expired → ref
     nextAction: 'COMPLETE_AUTHORIZATION',
   });
   const page = await consent(authorizationUrl, person);
-  await keep(page, 'confirmation');
+  await saveScreenshot(page, 'confirmation');
   expect(await page.locator('main').innerText()).toMatch(/Is this your connection\?[^]*Issue tracker[^]*@example\.com/);
   expect(await faultsOf(page)).toEqual([]);
   await decide(page, 'Connect');
-  await keep(page, 'connected');
+  await saveScreenshot(page, 'connected');
   expect(await page.locator('main').innerText()).toMatch(
     /Connected\s+The MCP connection “Issue tracker” is connected\.\s+You can close this window, or open MCP connections\./,
   );
@@ -134,14 +134,14 @@ test('create → address → consent → connected → tools → expired → ref
   await decide(await consent(again.body.authorizationUrl, person), 'Connect');
   expect(await read(connection.id, 'status tools { name }')).toEqual({ status: 'CONNECTED', tools });
 
-  // The form is sent again.
+  // The reload sends the form again.
   await page.reload();
-  await keep(page, 'reloaded');
+  await saveScreenshot(page, 'reloaded');
   expect(await page.locator('main').innerText()).toMatch(/^Nothing to complete\s+This authorization is unknown/m);
   expect(requested).toEqual([]);
 });
 
-test('who declines sees a page that confirms it, in light and dark and on a narrow screen, and can begin again', async () => {
+test('a person who declines sees a confirmation, in light and dark and on a narrow screen, and can begin again', async () => {
   const person = await site.newContext();
   const { authorizationUrl, connection } = await create('<b>Wiki</b> & co');
   const page = await consent(authorizationUrl, person, { agree: false });
@@ -149,11 +149,11 @@ test('who declines sees a page that confirms it, in light and dark and on a narr
     'The MCP connection “<b>Wiki</b> & co” was not connected: the authorization server refused: access_denied.',
   );
   expect(await faultsOf(page)).toEqual([]);
-  await keep(page, 'declined');
+  await saveScreenshot(page, 'declined');
   await page.emulateMedia({ colorScheme: 'dark' });
-  await keep(page, 'declined-dark');
+  await saveScreenshot(page, 'declined-dark');
   await page.setViewportSize({ width: 340, height: 640 });
-  await keep(page, 'declined-narrow');
+  await saveScreenshot(page, 'declined-narrow');
   expect(await overflowOf(page)).toBe(0);
   expect(await read(connection.id, 'status statusReason')).toEqual({
     status: 'AUTHORIZATION_REQUIRED',
@@ -164,14 +164,14 @@ test('who declines sees a page that confirms it, in light and dark and on a narr
   const asked = await consent(again.body.authorizationUrl, person);
   await asked.emulateMedia({ colorScheme: 'dark' });
   await asked.setViewportSize({ width: 340, height: 640 });
-  await keep(asked, 'confirmation-dark-narrow');
+  await saveScreenshot(asked, 'confirmation-dark-narrow');
   expect(await faultsOf(asked)).toEqual([]);
   await decide(asked, 'Connect');
   expect(await read(connection.id, 'status')).toEqual({ status: 'CONNECTED' });
   expect(requested).toEqual([]);
 });
 
-test('somebody else who is sent the link, and says no, gives nothing away', async () => {
+test('a person who receives the link of somebody else and declines connects nothing', async () => {
   const person = await site.newContext();
   const { authorizationUrl, connection } = await create('Trap');
   const page = await decide(await consent(authorizationUrl, person), 'Do not connect');
@@ -182,14 +182,14 @@ test('somebody else who is sent the link, and says no, gives nothing away', asyn
   });
 });
 
-test('in the browser of the user who asked, signed in, nothing is asked', async () => {
+test('the signed-in user who started the authorization is not asked for confirmation', async () => {
   const person = await site.newContext({ key });
   const { authorizationUrl } = await create('Known');
   const connected = await consent(authorizationUrl, person);
   expect(await connected.locator('main').innerText()).toContain('The MCP connection “Known” is connected.');
 });
 
-test('in the console: from a connection that waits, through the authorization server, back to a connection that works', async () => {
+test('a pending connection can be authorized from the console, and then works', async () => {
   await create('From the console');
   const { page } = await site.open('/mcp-connections', { key });
   const row = page.getByRole('row', { name: /From the console/ });
@@ -198,6 +198,6 @@ test('in the console: from a connection that waits, through the authorization se
   await page.getByRole('link', { name: 'MCP connections', exact: true }).click();
   await row.getByText('Connected', { exact: true }).waitFor();
   await row.getByRole('button', { name: 'Test' }).click();
-  await expect.poll(() => row.textContent(), patience).toMatch(/Nothing.*Authorize again/);
-  await keep(page, 'connected-in-console');
+  await expect.poll(() => row.textContent(), POLLING).toMatch(/Nothing.*Authorize again/);
+  await saveScreenshot(page, 'connected-in-console');
 });

@@ -5,9 +5,9 @@ import {
   VIEWS,
   type View,
   accessibilityFindings,
-  keep,
+  saveScreenshot,
   overflowOf,
-  patience,
+  POLLING,
   startSite,
 } from '../support/processes/browser.ts';
 import { full, proof } from '../support/proof.ts';
@@ -16,62 +16,62 @@ const site = await startSite();
 
 async function openReference(address = '/docs', view: View = {}): Promise<OpenPage> {
   const one = await site.open(address, view);
-  await expect.poll(() => one.page.locator('.opblock').count(), patience).toBe(routes.length);
+  await expect.poll(() => one.page.locator('.opblock').count(), POLLING).toBe(routes.length);
   return one;
 }
 
 const idOf = (operationId: string) => `operations-Event_definitions-${operationId}`;
 const addressOf = (operationId: string) => `${site.url}/docs#/Event%20definitions/${operationId}`;
 
-test('the REST reference shows every operation, and tries one out with a key', async () => {
+test('the REST reference shows every operation and can send a request with a key', async () => {
   const { key } = await site.createKey();
-  const { page, complaints } = await openReference();
+  const { page, problems } = await openReference();
   const summaries = await page.locator('.opblock-summary-description').allTextContents();
   expect(summaries.toSorted()).toEqual(routes.map(({ summary }) => summary).toSorted());
-  await keep(page, 'docs');
+  await saveScreenshot(page, 'docs');
 
   await page.locator('button.authorize').first().click();
   await page.locator('.auth-container input').fill(key);
-  await keep(page, 'docs-key');
+  await saveScreenshot(page, 'docs-key');
   await page.locator('.auth-btn-wrapper button.authorize').click();
   await page.locator('.auth-btn-wrapper button.btn-done').click();
 
   const operation = page.locator(`#${idOf('createEventDefinition')}`);
   await operation.locator('.opblock-summary-control').click();
-  await expect.poll(() => page.url(), patience).toBe(addressOf('createEventDefinition'));
+  await expect.poll(() => page.url(), POLLING).toBe(addressOf('createEventDefinition'));
   await operation.getByRole('button', { name: 'Try it out' }).click();
   await operation.locator('textarea').fill(JSON.stringify({ label: 'Seen in the browser' }));
   await operation.getByRole('button', { name: 'Execute' }).click();
   const answered = operation.locator('.live-responses-table .response').first();
-  await expect.poll(() => answered.textContent(), patience).toContain('seen_in_the_browser');
+  await expect.poll(() => answered.textContent(), POLLING).toContain('seen_in_the_browser');
   expect(await answered.locator('.response-col_status').textContent()).toContain('201');
   await answered.scrollIntoViewIfNeeded();
-  await keep(page, 'docs-answer');
-  expect(complaints).toEqual([]);
+  await saveScreenshot(page, 'docs-answer');
+  expect(problems).toEqual([]);
   expect(await accessibilityFindings(page, { part: answered })).toEqual([]);
 });
 
-test('a signed-in browser tries an operation out without another key', async () => {
+test('a signed-in browser can send a request without entering a key', async () => {
   const { key } = await site.createKey();
-  const { page, complaints } = await openReference(addressOf('createEventDefinition'), { key });
+  const { page, problems } = await openReference(addressOf('createEventDefinition'), { key });
   await page.getByRole('button', { name: 'Try it out' }).click();
   await page.getByLabel('Request body').fill(JSON.stringify({ label: 'Seen with the cookie' }));
   await page.getByRole('button', { name: 'Execute' }).click();
   const answered = page.locator('.live-responses-table .response').first();
-  await expect.poll(() => answered.textContent(), patience).toContain('seen_with_the_cookie');
-  expect(complaints).toEqual([]);
+  await expect.poll(() => answered.textContent(), POLLING).toContain('seen_with_the_cookie');
+  expect(problems).toEqual([]);
 });
 
-/** One operation of each color, with a choice among its parameters, with its schemas; in the gate another one in each color scheme. */
+/** Operations with every color, with an enum parameter and with schemas. `npm test` shows a different one in each color scheme. */
 const SHOWN = ['searchEventDefinitions', 'updateSession', 'deleteEventDefinition', 'listBroadcasts'];
 const shownIn = ({ isDark }: View) => (full ? SHOWN : SHOWN.slice(isDark ? 1 : 0, isDark ? 2 : 1));
 
 test.each(VIEWS)(
-  '%s: it fits, and it, its operations and their schemas can be read by everybody',
+  '%s: the page fits into the window, and it, its operations and their schemas have no serious accessibility findings',
   async (name, view) => {
-    const { page, complaints } = await openReference(undefined, view);
+    const { page, problems } = await openReference(undefined, view);
     expect(await overflowOf(page)).toBe(0);
-    await keep(page, `docs-${name}`);
+    await saveScreenshot(page, `docs-${name}`);
     expect(await accessibilityFindings(page)).toEqual([]);
     for (const id of shownIn(view)) {
       const shown = page.locator(`.opblock[id$=-${id}]`);
@@ -80,31 +80,29 @@ test.each(VIEWS)(
       for (const schema of await shown.getByRole('tab', { name: 'Schema', exact: true }).all()) await schema.click();
       const inner = shown.getByRole('button', { name: 'Expand all' });
       if ((await inner.count()) > 0) await inner.first().click();
-      await keep(page, `docs-${id}-${name}`);
+      await saveScreenshot(page, `docs-${id}-${name}`);
       expect([id, await accessibilityFindings(page, { part: shown })]).toEqual([id, []]);
     }
-    expect(complaints).toEqual([]);
+    expect(problems).toEqual([]);
   },
 );
 
-test('an operation has an address, and is opened and closed with the keyboard, which stops once at it', async () => {
+test('an operation has a URL, and can be opened and closed with the keyboard at one tab stop', async () => {
   const address = addressOf('createEventDefinition');
-  const { page, complaints } = await openReference(address);
+  const { page, problems } = await openReference(address);
   const open = page.locator('.opblock-summary-control[aria-expanded=true]');
-  await expect
-    .poll(() => open.allTextContents(), patience)
-    .toEqual([expect.stringMatching(/^POST.*event-definitions/)]);
-  await expect.poll(() => page.getByRole('button', { name: 'Try it out' }).count(), patience).toBe(1);
-  await keep(page, 'docs-address');
+  await expect.poll(() => open.allTextContents(), POLLING).toEqual([expect.stringMatching(/^POST.*event-definitions/)]);
+  await expect.poll(() => page.getByRole('button', { name: 'Try it out' }).count(), POLLING).toBe(1);
+  await saveScreenshot(page, 'docs-address');
   await open.press('Enter');
-  await expect.poll(() => open.count(), patience).toBe(0);
+  await expect.poll(() => open.count(), POLLING).toBe(0);
   expect(page.url()).toBe(`${site.url}/docs#/`);
   await page.keyboard.press('Enter');
-  await expect.poll(() => open.count(), patience).toBe(1);
+  await expect.poll(() => open.count(), POLLING).toBe(1);
   expect(page.url()).toBe(address);
   await page.keyboard.press('Tab');
   expect(await page.locator('.copy-to-clipboard :focus').count()).toBe(1);
-  expect(complaints).toEqual([]);
+  expect(problems).toEqual([]);
 
   const figures = {
     'operations shown': routes.length,

@@ -4,7 +4,7 @@ import { createSession } from '../support/fixtures/sessions.ts';
 import { startSite } from '../support/processes/browser.ts';
 import { proof } from '../support/proof.ts';
 
-/** What a browser receives for each page, headers included, as Chromium's network counters have it. */
+/** The bytes that a browser receives for each page, including headers, from Chromium's network counters. */
 
 const site = await startSite();
 const { key } = await site.createKey();
@@ -15,14 +15,14 @@ interface Received {
   readonly responses: number;
 }
 
-/** Opens a page until its last word is there, and counts. */
+/** Opens a page, waits for the element `sign`, and returns the received bytes. */
 async function load(context: BrowserContext, path: string, sign: string): Promise<Received> {
   const page = await context.newPage();
   const network = await context.newCDPSession(page);
   await network.send('Network.enable');
   let bytes = 0;
   let responses = 0;
-  /** Not the fonts within a style sheet, nor what the browser has already. */
+  /** Ids of requests to the gateway, without data URLs and cached files. */
   const sent = new Set<string>();
   network.on('Network.responseReceived', ({ requestId, response }) => {
     if (response.url.startsWith(site.url) && !response.fromDiskCache) sent.add(requestId);
@@ -34,13 +34,13 @@ async function load(context: BrowserContext, path: string, sign: string): Promis
   });
   await page.goto(site.url + path);
   await page.locator(sign).first().waitFor();
-  // The page lets go of its streams, whose bytes then count.
+  // Leaving the page ends its streams, so that their bytes are counted.
   await page.goto('about:blank');
   await page.close();
   return { kB: Math.round(bytes / 1000), responses };
 }
 
-/** The most that a page may send, in kB: on the first load, and once the browser has its files. */
+/** The maximum size of each page in kB: on the first load, and when its files are cached. */
 const PAGES: readonly (readonly [path: string, sign: string, first: number, second: number])[] = [
   ['/sign-in', 'h1', 10, 5],
   ['/', 'table', 80, 10],
@@ -54,7 +54,7 @@ const PAGES: readonly (readonly [path: string, sign: string, first: number, seco
 const figures: Record<string, string> = {};
 
 test.each(PAGES)(
-  '%s is small: compressed, and once a browser has its files, little more is sent than data',
+  '%s is at most as large as its limits, for the first load and for a load with cached files',
   async (path, sign, most, mostAgain) => {
     const context = await site.newContext(path === '/sign-in' ? {} : { key });
     const first = await load(context, path, sign);
@@ -65,7 +65,7 @@ test.each(PAGES)(
   },
 );
 
-test('figures', () => {
+test('the sizes of all pages are recorded', () => {
   expect(Object.keys(figures)).toHaveLength(PAGES.length);
   proof('Bytes of each page in Chromium', { figures });
 });

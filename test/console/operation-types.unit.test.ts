@@ -6,12 +6,12 @@ import { schema } from '../../src/gateway/schema.ts';
 import { checkout } from '../support/processes/process.ts';
 import { consoleTypes } from '../tools/console-types.ts';
 
-test("the types of the console's operations are those of the schema; mend with: npm run contracts", async () => {
+test("the types of the console's operations match the schema; if not, run: npm run contracts", async () => {
   const file = await readFile(join(checkout, 'src/console/operation-types.ts'), 'utf8');
   expect(file).toBe(consoleTypes(schema, OPERATIONS));
 });
 
-test('an operation that the schema does not have is named', () => {
+test('the error for an operation that does not match the schema names the operation', () => {
   expect(() => consoleTypes(schema, { Wrong: '{ viewer { nickname } }' })).toThrow(
     'src/console/operations.ts, Wrong: Cannot query field "nickname" on type "Viewer".',
   );

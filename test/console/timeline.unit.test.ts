@@ -39,14 +39,14 @@ const result = (id: number, status: 'RUNNING' | 'COMPLETED' | 'ERROR', output: s
   });
 
 describe('the timeline of a session', () => {
-  test('deltas of one item are one message, by their own text or by what the event says is accumulated', () => {
+  test('deltas of one item become one message, either from their text or from the accumulated text', () => {
     const items = withEvents([], [textDelta(1, 'Hel'), textDelta(2, { text: 'lo' })]);
     expect(items).toMatchObject([{ kind: 'message', id: 1, lastId: 2, text: 'Hello' }]);
     const accumulated = event(3, { deltaType: 'TEXT_DELTA', itemId: 'item', accumulatedText: 'Hello there' });
     expect(withEvents(items, [accumulated])).toMatchObject([{ id: 1, lastId: 3, text: 'Hello there' }]);
   });
 
-  test('a tool call is one item: its input, then its last result', () => {
+  test('a tool call is one item with its input and its last result', () => {
     const input = event(1, {
       deltaType: 'INPUT_JSON_DELTA',
       itemId: 'call',
@@ -67,7 +67,7 @@ describe('the timeline of a session', () => {
     ]);
   });
 
-  test('events that only frame a message are left out, others are notes, and errors are marked', () => {
+  test('events that only begin or end a message are left out, other events are notes, and errors are marked', () => {
     const events = [
       event(1, { event: provider('message_start') }),
       event(2, { type: 'snapshot' }),
@@ -80,7 +80,7 @@ describe('the timeline of a session', () => {
     ]);
   });
 
-  test('what does not grow stays the same object, so that it is not drawn again', () => {
+  test('an item that does not change stays the same object, so that it is not rendered again', () => {
     const before = withEvents([], [textDelta(1, 'one', 'a'), textDelta(2, 'two', 'b')]);
     const after = withEvents(before, [textDelta(3, '!', 'b')]);
     expect(after[0]).toBe(before[0]);

@@ -5,7 +5,7 @@ import { parseEncryptionKeys } from '../../src/core/secrets/secrets.ts';
 
 const ENCRYPTION_KEYS = `k1:${Buffer.alloc(32, 1).toString('base64')}`;
 
-test('without variables, or with empty ones, the defaults hold', () => {
+test('missing and empty variables have their defaults', () => {
   const config = readConfig({ PORT: '', DATABASE_URL: '', HOME: '/root' });
   expect(config).toMatchInlineSnapshot(`
     {
@@ -90,11 +90,11 @@ test.each(['a', '127.0.0.1', '::', 'gateway-1.example.com', 'a'.repeat(253)])('a
   expect(readConfig({ HOST }).HOST).toBe(HOST);
 });
 
-test('commas too many in a list of subscriptions are ignored', () => {
+test('superfluous commas in a list of subscriptions are ignored', () => {
   expect(readConfig({ DEFAULT_SUBSCRIPTION: ',sales:free,' }).DEFAULT_SUBSCRIPTION).toEqual({ sales: 'free' });
 });
 
-describe('a bad value is refused with one line that names the variable and does not repeat the value', () => {
+describe('an invalid value is refused with one line that contains the variable and not the value', () => {
   const BASE_URL = 'must be an http(s) URL without user, query and fragment';
   const HOST = 'must be a host name or an IP address';
   const REPLICAS = 'must be postgresql:// URLs, separated by commas';
@@ -148,7 +148,7 @@ describe('a bad value is refused with one line that names the variable and does 
   });
 });
 
-test('DATABASE_URL needs ENCRYPTION_KEYS, and the message says how to make one', () => {
+test('DATABASE_URL requires ENCRYPTION_KEYS, and the message explains how to create a key', () => {
   expect(() => readConfig({ DATABASE_URL: 'postgresql://user:password@127.0.0.1:1/gateway' })).toThrow(
     expect.objectContaining({
       message:
@@ -157,7 +157,7 @@ test('DATABASE_URL needs ENCRYPTION_KEYS, and the message says how to make one',
   );
 });
 
-test('DATABASE_POOLER needs DATABASE_DIRECT_URL', () => {
+test('DATABASE_POOLER requires DATABASE_DIRECT_URL', () => {
   expect(() => readConfig({ DATABASE_POOLER: 'transaction' })).toThrow(
     new ConfigurationError(
       'DATABASE_DIRECT_URL: is required with DATABASE_POOLER; name the database without the pooler, for LISTEN and migrations',

@@ -7,25 +7,22 @@ afterEach(endProcesses);
 
 const END_PROCESS = JSON.stringify(join(checkout, 'src/core/end-process.ts'));
 
-test.each([0, 1])(
-  'a process ends with status %i at once, although a thread waits for what never comes',
-  async (code) => {
-    // Nobody writes to it, so that opening it takes forever: as a name server does that is away.
-    const pipe = join(await temporaryDirectory(), 'pipe');
-    execFileSync('mkfifo', [pipe]);
-    const program = `
+test.each([0, 1])('a process ends with status %i immediately, although one of its threads is blocked', async (code) => {
+  // Opening the pipe blocks, because nothing writes to it. A name lookup blocks in the same way if the name server does not answer.
+  const pipe = join(await temporaryDirectory(), 'pipe');
+  execFileSync('mkfifo', [pipe]);
+  const program = `
     import { open } from 'node:fs';
     import { endProcess } from ${END_PROCESS};
     open(${JSON.stringify(pipe)}, 'r', () => undefined);
     process.stdout.write('ends');
     setImmediate(() => endProcess(${code}));
   `;
-    const ended = await run([process.execPath, '--input-type=module', '--eval', program], {});
-    expect(ended).toEqual({ code, stdout: 'ends', stderr: '' });
-  },
-);
+  const ended = await run([process.execPath, '--input-type=module', '--eval', program], {});
+  expect(ended).toEqual({ code, stdout: 'ends', stderr: '' });
+});
 
-test('a process ends with its status where no thread waits', async () => {
+test('a process without blocked threads ends with its status', async () => {
   const program = `import { endProcess } from ${END_PROCESS}; endProcess(3);`;
   const ended = await run([process.execPath, '--input-type=module', '--eval', program], {});
   expect(ended).toEqual({ code: 3, stdout: '', stderr: '' });

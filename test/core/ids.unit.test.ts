@@ -5,8 +5,8 @@ import type { Session } from '../../src/domains/sessions/entity.ts';
 import type { updateSessionInput } from '../../src/domains/sessions/input.ts';
 import type { z } from 'zod';
 
-// Checked by the compiler: `npm run check:types` fails where one does not hold.
-test('ids of different nouns do not mix, in entities, in queries and in input; text fits all of them', () => {
+// The compiler checks these: `npm run check:types` fails if one is wrong.
+test('the types of ids of different entities are not assignable to each other, in entities, queries and input; a string is assignable to all', () => {
   expectTypeOf<OrganizationId>().not.toExtend<SessionId>();
   expectTypeOf<string>().toExtend<SessionId>();
   expectTypeOf<Session['id']>().not.toExtend<UserId>();

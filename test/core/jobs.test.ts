@@ -31,7 +31,7 @@ const rows = <Row extends object>(text: string, ...values: unknown[]) =>
 const stateOf = async (id: string) =>
   (await rows<{ state: string }>('select state from pgboss.job where id = $1', id))[0]?.state;
 
-/** A worker of this process that does `run` with every job. */
+/** Starts a worker in this process that calls `run` for every job. */
 async function work(run: JobHandler['run'], data: z.ZodType = z.unknown()): Promise<JobWorker> {
   const { log } = gateway.dependencies;
   const worker = await startJobWorker({
@@ -54,7 +54,7 @@ async function enqueue(data: object = {}, delaySeconds = 0, { dependencies } = g
 }
 
 describe('a queue', () => {
-  test('has a job when the transaction commits, and none when it rolls back', async () => {
+  test('receives a job when the transaction commits, and none when it is rolled back', async () => {
     const id = randomUUID();
     const seen: unknown[] = [];
     const attempt = gateway.dependencies.database.em.fork().transactional(async (em) => {
@@ -67,7 +67,7 @@ describe('a queue', () => {
     expect(await stateOf(await enqueue())).toBe('created');
   });
 
-  test('takes a job of one id once, and gives up one that is cancelled', async () => {
+  test('contains each job id once, and drops a canceled job', async () => {
     const id = await enqueue({ first: true });
     await gateway.dependencies.database.em
       .fork()
@@ -77,7 +77,7 @@ describe('a queue', () => {
     expect([await stateOf(id), await dueJobs(gateway)]).toEqual(['cancelled', 0]);
   });
 
-  test('is used inside of a transaction alone', async () => {
+  test('accepts jobs only inside of a transaction', async () => {
     await expect(
       enqueueJob(gateway.dependencies.database.em.fork(), 'user-deletion', {
         id: randomUUID(),
@@ -87,7 +87,7 @@ describe('a queue', () => {
     ).rejects.toThrow('inside of a transaction');
   });
 
-  test('is created once, by however many processes at once, and what waits in it stays', async () => {
+  test('is created once by concurrent processes, and its waiting jobs are kept', async () => {
     const fresh = await startTestGateway();
     try {
       const { database, sql } = fresh.dependencies;
@@ -115,7 +115,7 @@ describe('a queue', () => {
 });
 
 describe('a worker', () => {
-  test('does each job once, with its data, beside others', async () => {
+  test('runs each job once with its data, also if there are several workers', async () => {
     const done: unknown[] = [];
     const run = async (_: unknown, data: unknown) => void done.push(data);
     const ids = await Promise.all([1, 2, 3].map((n) => enqueue({ n })));
@@ -129,14 +129,14 @@ describe('a worker', () => {
     expect(await Promise.all(ids.map(stateOf))).toEqual(['completed', 'completed', 'completed']);
   });
 
-  test('leaves a job alone that is not due', async () => {
+  test('does not run a job before it is due', async () => {
     const [late, due] = [await enqueue({}, 3600), await enqueue()];
     await work(async () => undefined);
     await expect.poll(() => stateOf(due)).toBe('completed');
     expect(await stateOf(late)).toBe('created');
   });
 
-  test('tries a job that fails again, and logs why', async () => {
+  test('retries a failed job and logs the error', async () => {
     let attempts = 0;
     const id = await enqueue();
     await work(async () => {
@@ -150,7 +150,7 @@ describe('a worker', () => {
     );
   });
 
-  test('that stops interrupts its job, which the next one does', async () => {
+  test('interrupts its job when it stops, and the next worker runs that job', async () => {
     const id = await enqueue();
     const begun = Promise.withResolvers<void>();
     const first = await work(async ({ signal }) => {

@@ -6,14 +6,14 @@ import { createKeyedQueue } from '../../src/core/keyed-queue.ts';
 const WAIT_MS = 30_000;
 const range = (count: number) => Array.from({ length: count }, (_, index) => index);
 
-test('who waits under one name comes one at a time, in order; under another name nobody waits', async () => {
+test('callers with the same name run one at a time and in order; callers with another name do not wait', async () => {
   const queue = createKeyedQueue();
   const seen: string[] = [];
   await Promise.all(
     range(50).map(async (index) => {
       const end = await queue.take(index % 2 === 0 ? 'even' : 'odd', WAIT_MS);
       seen.push(`${index} begins`);
-      // Whoever comes later has less to do, and would end first.
+      // Later callers have less to do, so without a queue they would end first.
       for (let steps = 50 - index; steps > 0; steps -= 1) await setImmediate();
       seen.push(`${index} ends`);
       end?.();
@@ -27,7 +27,7 @@ test('who waits under one name comes one at a time, in order; under another name
   expect(seen.slice(0, 2)).toEqual(['0 begins', '1 begins']);
 });
 
-test('whose turn does not come in time gets none, and those behind lose nothing by it', async () => {
+test('a caller whose wait times out gets no lock, and the callers behind it are not affected', async () => {
   const queue = createKeyedQueue();
   const first = await queue.take('one', WAIT_MS);
   const impatient = queue.take('one', 5);
@@ -45,7 +45,7 @@ test('whose turn does not come in time gets none, and those behind lose nothing 
   expect(await queue.take('one', 5)).toBeInstanceOf(Function);
 });
 
-test('the end of one turn does not let anybody past the next one', async () => {
+test('a release lets only the next caller run', async () => {
   const queue = createKeyedQueue();
   const first = await queue.take('one', WAIT_MS);
   const next = queue.take('one', WAIT_MS);
@@ -56,7 +56,7 @@ test('the end of one turn does not let anybody past the next one', async () => {
   expect(await queue.take('one', WAIT_MS)).toBeInstanceOf(Function);
 });
 
-test('whose turn came in time leaves no timer that would keep the process from ending', async () => {
+test('a caller that was served in time leaves no timer that keeps the process alive', async () => {
   const timers = () => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length;
   const queue = createKeyedQueue();
   const before = timers();
@@ -66,8 +66,8 @@ test('whose turn came in time leaves no timer that would keep the process from e
   expect(timers()).toBeLessThan(before + 50);
 });
 
-test('a name that nobody waits for any more costs no memory', async () => {
-  // Counts after a garbage collection.
+test('a name without waiting callers takes no memory', async () => {
+  // queryObjects collects garbage before it counts.
   const promises = () => queryObjects(Promise, { format: 'count' });
   const queue = createKeyedQueue();
   const before = promises();

@@ -30,7 +30,7 @@ const text = fc.oneof(
   fc.string({ unit: 'grapheme', maxLength: 10 }),
 );
 
-test('a list of text is kept as it was given: spaces, quotation marks, line breaks and NULL among it', async () => {
+test('a list of texts is stored and returned unchanged, with spaces, quotation marks, line breaks and NULL', async () => {
   const { key } = await gateway.createKey();
   let count = 0;
   await fc.assert(

@@ -28,12 +28,12 @@ const faults = (schema: z.ZodType, field: unknown) =>
   faultsOf(() => parseInput(z.object({ field: schema }), { field }));
 
 describe('parseInput', () => {
-  test('valid input comes out as the schema makes it', () => {
+  test('returns valid input as transformed by the schema', () => {
     const schema = z.strictObject({ count: z.string().transform(Number) });
     expect(parseInput(schema, { count: '7' })).toEqual({ count: 7 });
   });
 
-  test('the message names every broken field and rule; the error names the first field', () => {
+  test('the message contains every invalid field and its rule, and the error has the path of the first field', () => {
     const schema = z.strictObject({ a: z.string(), b: z.object({ c: z.array(z.int()) }) });
     const parsing = () => parseInput(schema, { b: { c: [1, 'x'] }, d: 1 });
     expect(parsing).toThrow(
@@ -51,7 +51,7 @@ describe('parseInput', () => {
     );
   });
 
-  test('of 100 faults all are reported, of more the first 100 and the number of the others', () => {
+  test('reports up to 100 faults, and the number of further faults', () => {
     const list = z.array(z.string());
     const numbers = (length: number) => Array.from({ length }, () => 1);
     const each = (length: number) => Array.from({ length }, (_, index) => `${index} WRONG_TYPE: must be a string`);
@@ -61,7 +61,7 @@ describe('parseInput', () => {
   });
 });
 
-test('the root of the issues is left out of their paths, once, and only there', () => {
+test('the name of the root is removed once from the beginning of each path', () => {
   const issue = (...path: string[]) => ({ code: 'custom', path, message: 'is bad' });
   const issues = [issue('input', 'a'), issue('input', 'input'), issue('a', 'input'), issue('b')];
   expect(toValidationError(issues, 'input').faults.map(line)).toEqual([
@@ -81,8 +81,8 @@ test('an issue without a code has the code `NOT_ALLOWED`', () => {
   ]);
 });
 
-describe('every kind of issue names the field and the bound', () => {
-  const OWN = 'is ours';
+describe('the fault for every kind of issue contains the field and the limit', () => {
+  const OWN = 'has our message';
   test.for<[string, z.ZodType, unknown, string[]]>([
     ['missing', z.string(), undefined, ['field REQUIRED: is required']],
     ['missing, though the rule has a message', z.string(OWN), undefined, [`field REQUIRED: ${OWN}`]],
@@ -144,7 +144,7 @@ describe('every kind of issue names the field and the bound', () => {
     expect(faults(schema, value)).toEqual(expected);
   });
 
-  test('a union asks for a known kind only where zod notes that its discriminator matched nothing', () => {
+  test('the fault of a union requires a known kind only if zod reports that no discriminator matched', () => {
     const issue = { code: 'invalid_union', path: ['a'], message: 'x', errors: [] };
     const messageOf = (more: object) => toValidationError([{ ...issue, ...more }]).message;
     expect(messageOf({ note: 'No matching discriminator' })).toBe('a: must have a known shape');
@@ -154,7 +154,7 @@ describe('every kind of issue names the field and the bound', () => {
 });
 
 describe('null and absent', () => {
-  test('optional: null is absent, falsy values are kept, and other values keep their rules', () => {
+  test('optional: null is treated as absent, falsy values are kept, and other values are validated', () => {
     const schema = z.object({ a: optional(z.union([z.string().max(2), z.int(), z.boolean()])) });
     expect(parseInput(schema, {})).toEqual({});
     expect(parseInput(schema, { a: null })).toEqual({ a: undefined });
@@ -162,7 +162,7 @@ describe('null and absent', () => {
     expect(faults(optional(z.string().max(2)), 'abc')).toEqual(['field TOO_LONG: must be at most 2 characters']);
   });
 
-  test('withDefault: null and absent are the default, falsy values are kept, and other values keep their rules', () => {
+  test('withDefault: null and absent become the default, falsy values are kept, and other values are validated', () => {
     const schema = z.object({ a: withDefault(z.union([z.string().max(2), z.int(), z.boolean()]), 'x') });
     expect(parseInput(schema, {})).toEqual({ a: 'x' });
     expect(parseInput(schema, { a: null })).toEqual({ a: 'x' });
@@ -176,7 +176,7 @@ describe('null and absent', () => {
 describe('text', () => {
   const EMOJI = '👍';
 
-  test('the bounds are inclusive, and without a minimum an empty text is one', () => {
+  test('the limits are inclusive, and without a minimum an empty text is valid', () => {
     for (const value of ['ab', 'abc']) expect(faults(text({ min: 2, max: 3 }), value)).toEqual([]);
     expect(faults(text({ max: 3 }), '')).toEqual([]);
     expect(faults(text({ min: 2, max: 3 }), 'a')).toEqual(['field TOO_SHORT: must be at least 2 characters']);
@@ -184,7 +184,7 @@ describe('text', () => {
     expect(faults(text({ min: 1, max: 3 }), 'abcd')).toEqual(['field TOO_LONG: must be at most 3 characters']);
   });
 
-  test('what PostgreSQL does not store as text is refused: NUL and lone surrogates', () => {
+  test('NUL and lone surrogates are refused, because PostgreSQL cannot store them as text', () => {
     for (const value of ['', 'a', EMOJI, '\u0001']) expect(isStorable(value)).toBe(true);
     for (const value of ['\0', 'a\0b', '\ud83d', 'a\udc4d']) {
       expect(isStorable(value)).toBe(false);
@@ -219,7 +219,7 @@ describe('httpUri', () => {
     'https://example.com?to=//me@example.com',
     'https://example.com/#//me@example.com',
     "https://example.com/-._~:/?#[]@!$&'()*+,;=%4a%B0",
-  ])('%s is kept as it is', (uri) => {
+  ])('%s is accepted unchanged', (uri) => {
     expect(parseInput(httpUri({ max: 100 }), uri)).toBe(uri);
   });
 
@@ -249,7 +249,7 @@ describe('httpUri', () => {
     expect(faults(httpUri({ max: 100 }), uri)).toEqual(expected);
   });
 
-  test('is bounded, and described as a URI', () => {
+  test('has a maximum length and the format `uri`', () => {
     expect(faults(httpUri({ max: 8 }), 'http://a')).toEqual([]);
     expect(faults(httpUri({ max: 8 }), 'http://ab')).toEqual(['field TOO_LONG: must be at most 8 characters']);
     expect(httpUri({ max: 8 }).meta()).toEqual({ format: 'uri' });

@@ -7,8 +7,8 @@ import { query as queryAt } from '../support/processes/embedded-postgres.ts';
 import { checkout } from '../support/processes/process.ts';
 
 /**
- * deploy/citus.sql on PostgreSQL: Citus cannot be installed here, so its two functions only note what they are given, and its documented rules are
- * read from the catalog.
+ * deploy/citus.sql on PostgreSQL. Citus cannot be installed here, so its two functions only record their arguments, and its documented rules are
+ * checked in the catalog.
  */
 
 const NOTES = `
@@ -17,7 +17,7 @@ const NOTES = `
   create function create_distributed_table(name text, distribution_column text) returns void language sql
     as $$ insert into placed values (name, 'distributed', distribution_column) $$;`;
 
-/** Where Citus would refuse: each with the constraint or table at fault. */
+/** The violations of Citus's rules, each with the constraint or table that causes it. */
 const FAULTS = `
   select 'unique without the distribution column' as fault, i.indexrelid::regclass::text as at
   from pg_index i join placed p on p.name = i.indrelid::regclass::text and p.kind = 'distributed'
@@ -48,7 +48,7 @@ const FAULTS = `
   from pg_trigger t join placed p on p.name = t.tgrelid::regclass::text and p.kind = 'distributed' where not t.tgisinternal
   order by 1, 2`;
 
-/** They have an organization, and stay on the coordinator: it may be null, or they belong to a job that is there. */
+/** Tables with an organization that stay on the coordinator: their organization may be null, or they belong to a job, which is stored there. */
 const LOCAL = ['audit_entry', 'deleted_session', 'deletion_job', 'idempotency_key'];
 
 const OF_ORGANIZATIONS = `
@@ -64,14 +64,14 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.close());
 
-test('deploy/citus.sql: every key, unique constraint and foreign key of a distributed table has organization_id, as Citus asks', async () => {
+test('deploy/citus.sql: every key, unique constraint and foreign key of a distributed table contains organization_id, as Citus requires', async () => {
   const script = await readFile(join(checkout, 'deploy/citus.sql'), 'utf8');
   await query(`begin; ${script}; commit`);
   expect(await query(FAULTS)).toEqual([]);
   expect((await query(OF_ORGANIZATIONS)).map((row) => (row as { name: string }).name)).toEqual(LOCAL);
 });
 
-test('sessions, events and definitions work on the wider keys', async () => {
+test('sessions, events and definitions work with the keys that deploy/citus.sql extends', async () => {
   const { key } = await gateway.createKey();
   const id = await createSession(gateway, key);
   await append(gateway, key, id, eventsOf(10), 'batch');

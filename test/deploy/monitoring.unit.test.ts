@@ -7,7 +7,7 @@ import { caseFaults } from '../support/completeness.ts';
 import { checkout } from '../support/processes/process.ts';
 import { dashboard, metricsOfGateway } from '../tools/dashboard.ts';
 
-/** The alerts, the dashboard and the metrics they are made from. */
+/** The alerts, the dashboard and the metrics that they use. */
 
 const PROMETHEUS = join(checkout, 'deploy/prometheus');
 const hasPromtool = spawnSync('promtool', ['--version']).status === 0;
@@ -42,13 +42,13 @@ test('the metrics pass promtool check metrics', async ({ skip }) => {
   expect({ status, output: `${stdout}${stderr}` }).toEqual({ status: 0, output: '' });
 });
 
-test('the alert rules pass promtool, and each fires and stays quiet as its test says', ({ skip }) => {
+test('the alert rules are valid for promtool and pass their tests', ({ skip }) => {
   skip(!hasPromtool, UNINSTALLED);
   expect(promtool('check', 'rules', 'alerts.yml')).toContain('SUCCESS');
   expect(promtool('test', 'rules', 'alerts.test.yml')).toContain('SUCCESS');
 });
 
-test('every alert has a test and a row in docs/operations.md, and asks for metrics that exist', async () => {
+test('every alert has a test and a row in docs/operations.md, and uses existing metrics', async () => {
   const rules = await readFile(join(PROMETHEUS, 'alerts.yml'), 'utf8');
   const tests = await readFile(join(PROMETHEUS, 'alerts.test.yml'), 'utf8');
   const guide = await readFile(join(checkout, 'docs/operations.md'), 'utf8');
@@ -63,7 +63,7 @@ test('every alert has a test and a row in docs/operations.md, and asks for metri
   expect(used.filter((name) => !known.has(name))).toEqual([]);
 });
 
-test('the dashboard is the one that the list of metrics makes, with a panel for each', async () => {
+test('the dashboard is up to date and has a panel for each metric', async () => {
   const text = await readFile(join(checkout, 'deploy/grafana/dashboard.json'), 'utf8');
   const stored = JSON.parse(text) as { panels: { type: string; title: string }[] };
   expect(stored).toEqual(JSON.parse(JSON.stringify(dashboard())));

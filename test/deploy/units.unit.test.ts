@@ -7,7 +7,7 @@ import { readConfig } from '../../src/core/config.ts';
 import { NODE_ARGUMENTS } from '../support/processes/node-arguments.ts';
 import { checkout } from '../support/processes/process.ts';
 
-/** What starts gateways and workers as services, and what leads to their database. */
+/** The configurations in deploy/ that start gateways and workers as services, and those of HAProxy. */
 
 const DEPLOY = join(checkout, 'deploy');
 const read = (path: string) => readFile(join(DEPLOY, path), 'utf8');
@@ -19,14 +19,14 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-test('systemd takes the units, which start node as npm does', async ({ skip }) => {
+test('the systemd units are valid and start node with the arguments of npm start', async ({ skip }) => {
   skip(!isInstalled('systemd-analyze'), 'systemd is not installed');
   for (const file of await readdir(join(DEPLOY, 'systemd'))) {
     const unit = await read(`systemd/${file}`);
     const program = file.includes('worker') ? 'src/worker.ts' : 'src/main.ts';
     const command = ['/opt/workspace-gateway/node_modules/.bin/node', ...NODE_ARGUMENTS, program].join(' ');
     expect(unit).toContain(`\nExecStart=${command}\n`);
-    // The program has to exist where it is verified.
+    // systemd-analyze requires that the program exists.
     const path = join(folder, file);
     await writeFile(path, unit.replaceAll('/opt/workspace-gateway/node_modules/.bin/node', process.execPath));
     const { status, stdout, stderr } = spawnSync('systemd-analyze', ['verify', path], { encoding: 'utf8' });
@@ -34,11 +34,11 @@ test('systemd takes the units, which start node as npm does', async ({ skip }) =
   }
 });
 
-test.for(['postgresql/haproxy.cfg', 'proxy/haproxy.cfg'])('HAProxy takes %s', async (file, { skip }) => {
+test.for(['postgresql/haproxy.cfg', 'proxy/haproxy.cfg'])('HAProxy accepts %s', async (file, { skip }) => {
   const haproxy = '/usr/sbin/haproxy';
   skip(!isInstalled(haproxy), 'HAProxy is not installed: apt-get install haproxy');
   skip(!isInstalled('openssl'), 'openssl is not installed');
-  // The certificate has to exist where the configuration is read.
+  // HAProxy requires that the certificate exists.
   const certificate = join(folder, 'gateway.pem');
   const made = ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-subj', '/CN=gateway.example.com', '-days', '1'];
   spawnSync('openssl', [...made, '-keyout', certificate, '-out', `${certificate}.crt`]);
@@ -49,7 +49,7 @@ test.for(['postgresql/haproxy.cfg', 'proxy/haproxy.cfg'])('HAProxy takes %s', as
   expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
 });
 
-test('the Kubernetes manifests set variables that exist, and ask for pages that are served, on ports that are open', async () => {
+test('the Kubernetes manifests use existing variables, paths and ports', async () => {
   const [gateway, worker, secret] = await Promise.all(
     ['gateway', 'worker', 'secret.example'].map((name) => read(`kubernetes/${name}.yaml`)),
   );
@@ -80,5 +80,5 @@ test('the Kubernetes manifests set variables that exist, and ask for pages that 
   }
 });
 
-/** Those without a default do not appear in an empty configuration. */
+/** Variables without a default, which are not in an empty configuration. */
 const OPTIONAL = new Set(['DATABASE_URL', 'ENCRYPTION_KEYS', 'PUBLIC_URL', 'WORKER_PORT']);

@@ -29,7 +29,7 @@ describe('the example run of an agent', () => {
   const run = [...agentRun(3000)];
   const data = run.map((event) => dataOf(event));
 
-  test('is printed as 3000 lines, each an event that can be recorded as it is, and the same each time', async () => {
+  test('is printed as 3000 lines, each of them a valid event, and is the same each time', async () => {
     const output = await print();
     const lines = output.trimEnd().split('\n');
     expect(lines).toHaveLength(3000);
@@ -43,7 +43,7 @@ describe('the example run of an agent', () => {
     expect([...agentRun(3000, 2)]).not.toEqual(run);
   });
 
-  test('has exactly as many events as are asked for, from its start to its end', () => {
+  test('has exactly the requested number of events and always a beginning and an end', () => {
     for (const count of [...Array.from({ length: full ? 500 : 100 }, (_, more) => 20 + more), 20_000]) {
       const events = [...agentRun(count)];
       const ends = [events[0], events.at(-4), events.at(-1)].map((event) => event?.eventData);
@@ -56,7 +56,7 @@ describe('the example run of an agent', () => {
     }
   });
 
-  test('shows every value of every enumeration', () => {
+  test('contains every value of every enumeration', () => {
     const shown = (values: readonly (string | null | undefined)[]) =>
       [...new Set(values)].filter((value) => value != null).toSorted();
     expect(shown(data.map(({ scope }) => scope?.kind))).toEqual(SCOPE_KINDS.toSorted());
@@ -67,7 +67,7 @@ describe('the example run of an agent', () => {
     expect(data.filter(({ snapshotId }) => snapshotId != null).length).toBeGreaterThan(1);
   });
 
-  test('moves on in time, and counts the events of each message', () => {
+  test('has increasing times, and numbers the events of each message', () => {
     const times = run.map(({ createdAt }) => createdAt);
     expect(times).toEqual([...new Set(times)].toSorted());
     for (const events of Map.groupBy(
@@ -97,7 +97,7 @@ describe('the example run of an agent', () => {
     expect(inputs).toContainEqual({ command: 'npm test -- cart' });
   });
 
-  test('begins and ends every call of a tool, and a helper belongs to a call that runs', () => {
+  test('begins and ends every tool call, and every subagent belongs to a running call', () => {
     const running = new Set<string>();
     const orphans: AgentEvent[] = [];
     for (const event of run) {
@@ -110,7 +110,7 @@ describe('the example run of an agent', () => {
     expect(running.size).toBe(0);
   });
 
-  test('takes a number of events and a seed, 3000 and 1 by default; anything else is refused', () => {
+  test('accepts a number of events and a seed, by default 3000 and 1, and refuses anything else', () => {
     expect([[], ['20'], ['100', '7']].map(parseArguments)).toEqual([
       { count: 3000, seed: 1 },
       { count: 20, seed: 1 },
@@ -120,7 +120,7 @@ describe('the example run of an agent', () => {
     expect(refused.map(parseArguments)).toEqual(refused.map(() => undefined));
   });
 
-  test('says how it is used when it is asked for what it refuses', async () => {
+  test('prints its usage if its arguments are invalid', async () => {
     await expect(print('100', 'x')).rejects.toMatchObject({
       code: 1,
       stdout: '',

@@ -3,13 +3,13 @@ import { expect, test } from 'vitest';
 
 const text = readFileSync('docs/security.md', 'utf8');
 
-test('every test that docs/security.md names is there', () => {
+test('every test that docs/security.md names exists', () => {
   const named = [...new Set(text.match(/(?<=`)test\/[^`]+(?=`)/g))];
   expect(named.length).toBeGreaterThan(20);
   expect(named.filter((pattern) => globSync(pattern).length === 0)).toEqual([]);
 });
 
-test('every finding of the review has its row', () => {
+test('docs/security.md has a row for every finding of the review', () => {
   const findings = [...text.matchAll(/^\| ([HML]\d+) /gm)].map(([, finding]) => finding);
   const numbered = (letter: string, count: number) =>
     Array.from({ length: count }, (_, index) => `${letter}${index + 1}`);

@@ -24,8 +24,8 @@ function nameOf({ label, name }: Named): string | undefined {
   return name ?? nameFromLabel(label, 'property');
 }
 
-test('the example plan creates these events, with no name numbered because another took it', () => {
-  // Every event has its own name, or a second run would create it again under a numbered one.
+test('the example plan creates these events, and no name gets a number because it is already taken', () => {
+  // Every event has an explicit name; otherwise a second run would create it again with a numbered name.
   const names = plan.map(({ name }) => name);
   expect(names).toEqual([
     'products_searched',
@@ -66,14 +66,14 @@ test('the example plan creates these events, with no name numbered because anoth
   }
 });
 
-test('the example plan shows every property type and a range of primary objects', () => {
+test('the example plan contains every property type and several primary objects', () => {
   const types = plan.flatMap(({ propertyDefinitions }) => propertyDefinitions.map(({ type }) => type));
   expect([...new Set(types)].toSorted()).toEqual(PROPERTY_TYPES);
   const primaryObjects = new Set(plan.map(({ primaryObject }) => primaryObject ?? 'CONTACT'));
   expect([...primaryObjects].toSorted()).toEqual(['CONTACT', 'DEAL', 'NO_OBJECT', 'ORDER', 'TICKET', 'wishlist']);
 });
 
-test('every enumeration of the example plan, and nothing else, has options with distinct values', () => {
+test('in the example plan, exactly the enumerations have options, and their values are distinct', () => {
   const properties = plan.flatMap(({ propertyDefinitions }) => propertyDefinitions);
   for (const { label, type, options = [] } of properties) {
     expect([label, options.length > 0]).toEqual([label, type === 'enumeration']);

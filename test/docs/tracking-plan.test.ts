@@ -46,7 +46,7 @@ afterAll(async () => {
   await gateway.close();
 });
 
-/** Runs the script as a newcomer does, with sh and curl; a machine without them fails the test. */
+/** Runs the script like a new user, with sh and curl. The test fails on a machine without them. */
 async function createPlan(
   key: string,
   ...args: string[]
@@ -84,7 +84,7 @@ async function readPlan(key: string, variables: Record<string, unknown>) {
   return data.viewer.organization.eventDefinitions;
 }
 
-/** A planned event as the query is to read it. */
+/** The expected result of the query for a planned event. */
 function expected({
   label,
   name,
@@ -103,7 +103,7 @@ function expected({
   return { name, label, description, primaryObject, customMatchingId: customMatchingId ?? null, properties: custom };
 }
 
-test('the plan is created from its file by sh and curl, read and searched through GraphQL, and a second run creates nothing', async () => {
+test('the script creates the plan with sh and curl, GraphQL reads and searches it, and a second run creates nothing', async () => {
   const { key } = await gateway.createKey({ scopes: ['behavioral_events.event_definitions.read_write'] });
   const first = await createPlan(key);
   expect(first.stderr).toEqual([]);
@@ -151,7 +151,7 @@ test('the plan is created from its file by sh and curl, read and searched throug
   expect((await readPlan(key, { search: '' })).totalCount).toBe(plan.length);
 });
 
-test('the script says what went wrong, and fails', async () => {
+test('the script prints its errors and fails', async () => {
   const scopes = SCOPES.filter((scope) => scope !== 'behavioral_events.event_definitions.read_write');
   const { key } = await gateway.createKey({ scopes });
   const without = await createPlan(key);

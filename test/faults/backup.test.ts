@@ -21,7 +21,7 @@ import {
 } from '../support/processes/system-postgres.ts';
 import { proof } from '../support/proof.ts';
 
-/** The commands of docs/operations.md, "Backup and restore", as they are printed there. */
+/** Runs the commands of docs/operations.md, "Backup and restore". */
 
 const ENCRYPTION_KEYS = `k1:${Buffer.alloc(32, 1).toString('base64')}`;
 
@@ -54,9 +54,9 @@ function serverAt(index: number): SystemPostgres {
   return server;
 }
 
-// Not where PostgreSQL 15 is missing: apt-get install postgresql.
+// Needs PostgreSQL 15: apt-get install postgresql.
 describe.skipIf(!hasSystemPostgres())('backup and restore', () => {
-  test('a backup taken under load, restored into an empty cluster: nothing acknowledged is lost, secrets open, all is consistent', async () => {
+  test('a backup under load can be restored into an empty cluster: no acknowledged write is lost, secrets can be decrypted, all data is consistent', async () => {
     const [from, to] = [serverAt(0), serverAt(1)];
     const env = { DATABASE_URL: from.url, ENCRYPTION_KEYS, RATE_LIMIT_PER_MINUTE: '0' };
     const first = await startGateway(env);
@@ -85,7 +85,7 @@ describe.skipIf(!hasSystemPostgres())('backup and restore', () => {
     const second = await startGateway(restored);
     ({ url } = second);
     expect(await before.check()).toEqual({ lost: [], doubled: [] });
-    // Each secret is opened to be encrypted again.
+    // The rotation decrypts each secret.
     const rotated = await cli(['secrets', 'rotate'], {
       ...restored,
       ENCRYPTION_KEYS: `k2:${ENCRYPTION_KEYS.slice(3)},${ENCRYPTION_KEYS}`,
@@ -113,7 +113,7 @@ describe.skipIf(!hasSystemPostgres())('backup and restore', () => {
     });
   });
 
-  test('the consistency check names what is at fault', async () => {
+  test('the consistency check reports each kind of inconsistency', async () => {
     const from = serverAt(0);
     const env = { DATABASE_URL: from.url, ENCRYPTION_KEYS };
     const key = await issueKey(env, { organization: 'faulty' });

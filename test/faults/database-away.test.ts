@@ -22,7 +22,7 @@ let key: string;
 let sessionId: string;
 const figures: Record<string, string> = {};
 
-/** The server's one address: it comes back on another port each time. */
+/** A constant address for the server, which has another port after each start. */
 async function startRelay() {
   const open = new Set<Socket>();
   const server = createServer((socket) => {
@@ -59,7 +59,7 @@ const stop = async () => {
   await running?.stop();
 };
 
-/** Sends a signal to PostgreSQL, its whole family: the postmaster first, who would otherwise start others. */
+/** Sends a signal to all processes of PostgreSQL, first to the postmaster, because it would start new ones. */
 function signalAll(signal: NodeJS.Signals): void {
   const pid = postgres?.pid ?? 0;
   process.kill(pid, signal);
@@ -97,7 +97,7 @@ const REQUESTS = [
   ['POST', () => '/graphql', { query: 'mutation { createOrganization(input: { name: "A" }) { __typename } }' }],
 ] as const;
 
-/** What each kind of request answers: status, `Retry-After`, and the time it took. */
+/** Sends each kind of request; returns the status, `Retry-After` and the duration. */
 async function askAll() {
   const began = performance.now();
   return Promise.all(
@@ -119,7 +119,7 @@ async function expectUnavailable(): Promise<number> {
 
 const health = async (path: string) => (await gateway.rest('GET', `/health/${path}`)).status;
 
-/** Until it is ready again, in ms. */
+/** Waits until the gateway is ready again; returns the time in ms. */
 async function readyAgain(): Promise<number> {
   const began = performance.now();
   while ((await health('ready')) !== 200) await new Promise((resolve) => setTimeout(resolve, 20));
@@ -129,7 +129,7 @@ async function readyAgain(): Promise<number> {
 
 const ms = (time: number) => `${Math.round(time)} ms`;
 
-test('all connections in use: requests on both APIs wait a bounded time, answer 503, and are served once one is free', async () => {
+test('while all connections are in use, requests on both APIs get 503 after a limited wait, and are served when a connection is free', async () => {
   const pool: Pool = await gateway.dependencies.database.driver.getConnection().getNativeClient();
   const held: PoolClient[] = [];
   for (let n = 0; n < (pool.options.max ?? 0); n += 1) held.push(await pool.connect());
@@ -137,11 +137,11 @@ test('all connections in use: requests on both APIs wait a bounded time, answer 
   const waiting = askAll();
   for (const client of held) client.release();
   expect((await waiting).map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
-  // A held connection is no silent one: the database has answered all the time.
+  // The connections were not closed, because the database answered all the time.
   expect(pool.totalCount).toBe(held.length);
 });
 
-test('the database stops: 503 at once, not ready but alive; it comes back: ready without a restart, and tails go on without gap or double', async () => {
+test('while the database is stopped, requests get 503 immediately; after its start the gateway is ready without a restart, and tails continue without gaps or duplicates', async () => {
   await append(gateway, key, sessionId, eventsOf(3));
   const stream = await tail(gateway, key, sessionId);
   expect((await stream.take(3)).map(({ id }) => id)).toEqual(['1', '2', '3']);
@@ -157,7 +157,7 @@ test('the database stops: 503 at once, not ready but alive; it comes back: ready
   await stream.close();
 });
 
-test('the database is paused: requests under way and new ones answer 503 while it is, and it serves again when it goes on', async () => {
+test('while the database is paused, running and new requests get 503; afterwards the gateway serves again', async () => {
   await append(gateway, key, sessionId, eventsOf(1));
   const stream = await tail(gateway, key, sessionId);
   await stream.take(1);
@@ -166,7 +166,7 @@ test('the database is paused: requests under way and new ones answer 503 while i
     try {
       const underWay = await expectUnavailable();
       const later = await expectUnavailable();
-      // Once it is known to be silent, nobody waits for it.
+      // Later requests do not wait, because the gateway knows that the database does not answer.
       expect(later).toBeLessThan(underWay / 2);
       figures['database paused: 503 after'] = ms(underWay);
       figures['still paused: 503 after'] = ms(later);

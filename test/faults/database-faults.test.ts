@@ -16,7 +16,7 @@ import { full, proof } from '../support/proof.ts';
 import { random } from '../support/random.ts';
 import { type TcpProxy, startTcpProxy } from '../support/peers/tcp-proxy.ts';
 
-/** What happens to databases and to clocks, under load: nothing acknowledged is lost, nothing doubled, and nobody has to help. */
+/** Faults of databases and clocks under load: no acknowledged write is lost or duplicated, and the gateway recovers without help. */
 
 let dataDir: string;
 let postgres: EmbeddedPostgres;
@@ -52,15 +52,15 @@ async function writing(): Promise<Ledger> {
   return startWriting((path, init) => fetch(gateway.url + path, init), key, { seed });
 }
 
-/** Waits for what the fault was to leave alone, reads everything back, and says what is wrong. */
-async function settle(ledger: Ledger) {
+/** Waits for some more writes, reads everything back, and returns what is wrong. */
+async function stopAndCheck(ledger: Ledger) {
   await ledger.next(10);
   await ledger.stop();
-  // It is the database that is hurt: the gateway answers every request.
+  // Only the database is faulty, so the gateway must answer every request.
   return { ...(await ledger.check()), unclear: ledger.unclear, unanswered: ledger.answers.get('no answer') ?? 0, seed };
 }
 
-/** The seed stands there to be seen when something is wrong: `SEED=…` runs the same again. */
+/** The seed is included so that a failure shows it: `SEED=…` repeats the run. */
 const allWell = { lost: [], doubled: [], unclear: [], unanswered: 0, seed };
 
 const figuresOf = (ledger: Ledger) => ({
@@ -71,7 +71,7 @@ const figuresOf = (ledger: Ledger) => ({
   doubled: 0,
 });
 
-test('the database restarted under load, stopped or killed', async () => {
+test('no write is lost or duplicated when the database is stopped or killed and restarted under load', async () => {
   const rounds = full ? 20 : 2;
   const next = random(seed);
   const ledger = await writing();
@@ -83,11 +83,11 @@ test('the database restarted under load, stopped or killed', async () => {
     postgres = await startDatabase();
     proxy.setTarget(postgres.url);
   }
-  expect(await settle(ledger)).toEqual(allWell);
+  expect(await stopAndCheck(ledger)).toEqual(allWell);
   proof('Database restarted under load', { figures: { seed, restarts: rounds, ...figuresOf(ledger) } });
 });
 
-test('connections reset by the network and ended by the server, under load', async () => {
+test('no write is lost or duplicated when connections are reset by the network or ended by the server under load', async () => {
   const rounds = full ? 200 : 6;
   const next = random(seed);
   const ledger = await writing();
@@ -103,13 +103,13 @@ test('connections reset by the network and ended by the server, under load', asy
   };
   try {
     for (let round = 0; round < rounds; round += 1) {
-      // More than what was under way for its eight writers: there are connections again.
+      // More writes than the eight writers had in progress, so that connections are open again.
       await ledger.next(9 + Math.floor(next() * 10));
       const count = round % 2 === 0 ? proxy.cut() : await terminate();
       cut += count;
       if (count > 0) hits += 1;
     }
-    expect(await settle(ledger)).toEqual(allWell);
+    expect(await stopAndCheck(ledger)).toEqual(allWell);
   } finally {
     await server.end();
   }
@@ -119,7 +119,7 @@ test('connections reset by the network and ended by the server, under load', asy
   });
 });
 
-test('a slow database, 100 ms a statement: every request is answered, later', async () => {
+test('with a slow database, 100 ms for each statement, every request is answered', async () => {
   const ledger = await writing();
   proxy.setDelay(100);
   try {
@@ -127,12 +127,12 @@ test('a slow database, 100 ms a statement: every request is answered, later', as
   } finally {
     proxy.setDelay(0);
   }
-  expect(await settle(ledger)).toEqual(allWell);
+  expect(await stopAndCheck(ledger)).toEqual(allWell);
   expect([...ledger.answers.keys()].filter((status) => Number(status) >= 300)).toEqual([]);
   proof('Slow database', { figures: { 'milliseconds added to each statement': 100, ...figuresOf(ledger) } });
 });
 
-test("the gateway's clock set forward and back under load", async () => {
+test('no write is lost or duplicated when the clock of the gateway is set forward and back under load', async () => {
   const rounds = full ? 100 : 10;
   const next = random(seed);
   const inProcess = await startTestGateway();
@@ -141,11 +141,11 @@ test("the gateway's clock set forward and back under load", async () => {
     const ledger = startWriting(inProcess.fetch, key, { seed });
     for (let round = 0; round < rounds; round += 1) {
       await ledger.next(1 + Math.floor(next() * 10));
-      // Less than the day for which idempotency keys are kept by this clock.
+      // Less than the day for which this clock keeps idempotency keys.
       inProcess.setClock(new Date(Date.now() + (next() - 0.5) * 12 * 3_600_000));
     }
     inProcess.setClock(undefined);
-    expect(await settle(ledger)).toEqual(allWell);
+    expect(await stopAndCheck(ledger)).toEqual(allWell);
     expect([...ledger.answers.keys()].filter((status) => Number(status) >= 300)).toEqual([]);
     proof('Clock set forward and back', {
       figures: { seed, 'times set, by up to 6 hours': rounds, ...figuresOf(ledger) },

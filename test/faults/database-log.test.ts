@@ -6,7 +6,7 @@ import { call, endProcesses, issueKey, startGateway, temporaryDirectory } from '
 import { type TcpProxy, startTcpProxy } from '../support/peers/tcp-proxy.ts';
 import { full, proof } from '../support/proof.ts';
 
-/** What an outage leaves in the log of a gateway and of a worker, at the usual level. */
+/** The log entries of a gateway and of a worker about an outage of the database, at the default level. */
 
 let dataDir: string;
 let postgres: EmbeddedPostgres;
@@ -46,7 +46,7 @@ const warningsOf = (stdout: string): Line[] =>
     .map((line) => JSON.parse(line) as Line)
     .filter(({ level }) => level >= WARN);
 
-test('outages leave two lines each, and at most five a minute, however many requests and jobs fail meanwhile', async () => {
+test('each outage causes two log entries, and at most five per minute, however many requests and jobs fail', async () => {
   const env = { DATABASE_URL: proxy.url, ENCRYPTION_KEYS: `k1:${randomBytes(32).toString('base64')}` };
   const gateway = await startGateway({ ...env, RATE_LIMIT_PER_MINUTE: '0' });
   const key = await issueKey(env);
@@ -73,10 +73,10 @@ test('outages leave two lines each, and at most five a minute, however many requ
   const [away] = warningsOf(gateway.output.stdout);
   expect(away?.cause).toMatch(/ECONNREFUSED|Connection terminated|shutting down|ECONNRESET/);
 
-  // Two lines each: with the first they are more than five.
+  // Two entries for each outage: together with the first, these are more than five.
   const others = full ? 4 : 2;
   for (let round = 0; round < others; round += 1) await outage();
-  // Whatever is written late is written by then.
+  // All entries have been written when the gateway has ended.
   await gateway.end('SIGTERM');
   const lines = sayings(gateway.output.stdout);
   expect(lines.filter((line) => !/^database (?:away|back)$/.test(line))).toEqual([]);

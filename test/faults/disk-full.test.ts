@@ -15,7 +15,7 @@ afterEach(async () => {
   await endProcesses();
 });
 
-/** Its own file system, so that the machine's stays as it is. Undefined where we may not mount one, which takes root. */
+/** Mounts a small file system, so that the machine's is not filled. Undefined if that is not allowed, because it requires root. */
 async function smallDisk(mebibytes: number): Promise<string | undefined> {
   const folder = join(await temporaryDirectory(), 'disk');
   mkdirSync(folder);
@@ -28,7 +28,7 @@ async function smallDisk(mebibytes: number): Promise<string | undefined> {
   return folder;
 }
 
-/** To the last block. */
+/** Fills the disk to the last block. */
 function fill(file: string): void {
   for (let size = 1024 * 1024; size >= 512;) {
     try {
@@ -39,7 +39,7 @@ function fill(file: string): void {
   }
 }
 
-/** Has PostgreSQL write its log until that takes another file, for which there is no room: then it ends, as it is made to. */
+/** Makes PostgreSQL write its log until it needs another file. It ends, because the disk has no space for that file. */
 async function endPostgres(dataDir: string): Promise<void> {
   const url = await findRunningEmbeddedPostgres(dataDir);
   if (url === undefined) return;
@@ -55,10 +55,10 @@ async function endPostgres(dataDir: string): Promise<void> {
   }
 }
 
-async function fillAgainAndAgain(disk: string) {
+async function fillRepeatedly(disk: string) {
   const dataDir = join(disk, 'data');
   const ballast = join(disk, 'ballast');
-  // What a minute has too many lines of is logged at debug.
+  // Entries over the limit per minute are logged at the level debug.
   const env = { DATA_DIR: dataDir, RATE_LIMIT_PER_MINUTE: '0', LOG_LEVEL: 'debug' };
   let gateway = await startGateway(env);
   const { key } = gateway;
@@ -69,7 +69,7 @@ async function fillAgainAndAgain(disk: string) {
       ? '503 without Retry-After'
       : response.status;
   };
-  /** How often the gateway has said that PostgreSQL ended for want of room. */
+  /** How often the gateway has logged that PostgreSQL ended because the disk was full. */
   const ends = () =>
     gateway.output.stdout.match(/PostgreSQL \d+ has ended unexpectedly[^}]*No space left on device/g)?.length ?? 0;
   const rounds = full ? 10 : 2;
@@ -112,16 +112,16 @@ async function fillAgainAndAgain(disk: string) {
   return { ledger, rounds, reads, health, ends: endsInAll, end: { status, isInTime } };
 }
 
-test('the disk of the embedded database full, and then not: 503 meanwhile, nothing lost or doubled, and nobody has to help', async () => {
+test('while the disk of the embedded database is full, requests get 503; afterwards the gateway recovers without help, and no write is lost or duplicated', async () => {
   const disk = await smallDisk(160);
   if (disk === undefined) {
     proof('Disk full', {
       figures: { 'times full': 0 },
-      shortfalls: ['Not run: a small file system to fill can be mounted by root alone, and not in every container.'],
+      shortfalls: ['Not run: only root can mount the small file system for this suite, and not in every container.'],
     });
     return;
   }
-  const { ledger, rounds, reads, health, ends, end } = await fillAgainAndAgain(disk);
+  const { ledger, rounds, reads, health, ends, end } = await fillRepeatedly(disk);
   const unanswered = ledger.answers.get('no answer') ?? 0;
   expect({ ...(await ledger.check()), unclear: ledger.unclear, unanswered, health, end, seed }).toEqual({
     lost: [],
@@ -132,7 +132,7 @@ test('the disk of the embedded database full, and then not: 503 meanwhile, nothi
     end: { status: 0, isInTime: true },
     seed,
   });
-  // It is made to end in every other round and in the end, and may in any.
+  // PostgreSQL is made to end in every second round and after the last, and may end in any round.
   expect(ends).toBeGreaterThan(rounds / 2);
   expect(reads.running.filter((status) => status !== 200 && status !== 503)).toEqual([]);
   expect(new Set(reads.ended)).toEqual(new Set([503]));

@@ -11,27 +11,27 @@ import { append, createSession, eventsOf, tail } from '../support/fixtures/sessi
 
 afterEach(endProcesses);
 
-/** Of the server that runs; 0 where none does. */
+/** The pid of the running server; 0 if none is running. */
 async function postmaster(dataDir: string): Promise<number> {
   const text = await readFile(join(dataDir, 'postgres/data/postmaster.pid'), 'utf8').catch(() => '');
   return Number(text.split('\n')[0]);
 }
 
-/** The next server after this one, once it has begun to start. */
+/** Waits until the next server begins to start; returns its pid. */
 async function following(dataDir: string, pid: number): Promise<number> {
   const isAnother = async () => ![0, pid].includes(await postmaster(dataDir));
   await expect.poll(isAnother, { interval: 5 }).toBe(true);
   return postmaster(dataDir);
 }
 
-/** How many purges of deleted event definitions the process has done. */
+/** The number of purges of deleted event definitions that the process has finished. */
 async function purges(url: string): Promise<number> {
   const metrics = await (await fetch(`${url}/metrics`)).text();
   const line = /^gateway_job_duration_seconds_count\{queue="event-purge",outcome="done"\} (\d+)$/m;
   return Number(line.exec(metrics)?.[1] ?? 0);
 }
 
-test('the embedded database killed under load, again and again: the gateway brings it back, and nothing is lost or doubled', async () => {
+test('the gateway restarts the embedded database each time that it is killed under load, and no write is lost or duplicated', async () => {
   const DATA_DIR = await temporaryDirectory();
   const gateway = await startGateway({ DATA_DIR, RATE_LIMIT_PER_MINUTE: '0', LOG_LEVEL: 'fatal' });
   const { url, key } = gateway;
@@ -48,7 +48,7 @@ test('the embedded database killed under load, again and again: the gateway brin
     const pid = await postmaster(DATA_DIR);
     process.kill(pid, 'SIGKILL');
     kills += 1;
-    // Every other time once more, while it recovers.
+    // In every second round it is killed again while it recovers.
     if (round % 2 === 0) {
       process.kill(await following(DATA_DIR, pid), 'SIGKILL');
       kills += 1;

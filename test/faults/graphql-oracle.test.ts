@@ -12,13 +12,13 @@ import { full, proof } from '../support/proof.ts';
 import { EventStream } from '../support/fixtures/sessions.ts';
 import { type Caller, type Workspace, createWorkspace } from '../support/fixtures/workspace.ts';
 
-/** Operations that begin at each field of Query, Mutation and Subscription. */
+/** The number of generated operations for each field of Query, Mutation and Subscription. */
 const RUNS = { query: full ? 500 : 40, mutation: full ? 200 : 12, subscription: full ? 50 : 5 };
 
 const globalId = (type: string, id: string) => Buffer.from(`${type}:${id}`).toString('base64');
 const reached = new Set<string>();
 const codes = new Map<string, number>();
-/** Ids and cursors that answers have given. */
+/** Ids and cursors from earlier answers. */
 const given = { id: new Set<string>(), cursor: new Set<string>() };
 let operations = 0;
 let repeated = 0;
@@ -40,7 +40,7 @@ beforeAll(async () => {
 });
 afterAll(() => workspace.close());
 
-/** What arguments and input fields can be given, by their names: ids of either kind, of what is there, was there, or never was. */
+/** Values for arguments and input fields, by name: global ids and database ids of existing, deleted and unknown objects. */
 function pools(kind: GeneratedOperation['kind']): Pools {
   const { pool } = workspace;
   const either = (type: string, ids: readonly string[] = []) => [
@@ -118,9 +118,9 @@ async function answersOf(operation: GeneratedOperation, caller: Caller): Promise
   });
   const stream = new EventStream(response);
   const messages: GraphQLAnswer[] = [];
-  // Nothing changes here, so this one says nothing.
+  // No session changes here, so this subscription sends nothing.
   const isQuiet = query.includes('sessionChanged') && response.ok;
-  // What follows something that goes on never ends by itself.
+  // Some subscriptions never end by themselves.
   for (
     let message = isQuiet ? undefined : await stream.nextData();
     message?.event === 'next';
@@ -134,7 +134,7 @@ async function answersOf(operation: GeneratedOperation, caller: Caller): Promise
   return messages;
 }
 
-/** What an answer has that no answer may have. */
+/** The faults of an answer: unexpected errors, missing data, and deviations from the schema. */
 function faultsOf({ query, variables }: GeneratedOperation, { data, errors = [] }: GraphQLAnswer): string[] {
   for (const { extensions } of errors) {
     const code = String(extensions?.['code']);
@@ -151,17 +151,17 @@ function faultsOf({ query, variables }: GeneratedOperation, { data, errors = [] 
   return [...faults, ...faultsOfData(schema, parse(query), variables, data, reached)];
 }
 
-/** The order of errors says nothing (GraphQL, section 7.1.2): fields are executed beside each other. */
-const saidIn = (answers: readonly GraphQLAnswer[]) =>
+/** The order of errors is undefined (GraphQL, section 7.1.2), because fields are executed in parallel. */
+const comparable = (answers: readonly GraphQLAnswer[]) =>
   answers.map(({ data, errors }) => ({
     data,
     errors: errors?.toSorted((a, b) => (JSON.stringify(a.path) < JSON.stringify(b.path) ? -1 : 1)),
   }));
 
-/** What another request may change. */
-const PASSING = /lastUsedAt|lastCheckedAt|tools|status/;
+/** Fields whose values may change between two requests. */
+const CHANGING = /lastUsedAt|lastCheckedAt|tools|status/;
 
-/** What the API may refuse at the top: never its own failure, never what it finds wrong with a valid document. */
+/** Codes that top-level errors may have. Internal errors and errors of validation are not among them. */
 const KNOWN_CODES = new Set([
   'INVALID_INPUT',
   'FORBIDDEN',
@@ -171,7 +171,7 @@ const KNOWN_CODES = new Set([
   'BAD_USER_INPUT',
 ]);
 
-/** After these the rest of a document may find that the key acts no more. */
+/** After these mutations, the key of the caller may be invalid for the rest of the document. */
 const ENDS_ACCESS = /leaveOrganization|removeOrganizationMember/;
 
 const CALLERS: readonly Caller[] = [
@@ -187,7 +187,7 @@ const CALLERS: readonly Caller[] = [
   'scopeless',
 ];
 
-/** What takes several values that fit each other, or a remote server that answers. */
+/** Operations that need several matching values or an answer of a remote server, and are therefore rarely generated. */
 function rareOperations(): GeneratedOperation[] {
   const { pool } = workspace;
   const ask = (kind: OperationTypeNode, query: string, variables: object): GeneratedOperation => ({
@@ -228,27 +228,30 @@ const roots = Object.values(OperationTypeNode).flatMap((kind) =>
 );
 
 describe(`GraphQL as an oracle (SEED=${seed})`, () => {
-  test.each(roots)('%s %s: no internal error, and every answer is what the schema says', async (kind, name) => {
-    await explore(RUNS[kind], fc.gen(), async (g) => {
-      await workspace.restore();
-      const caller = CALLERS[g(fc.nat, { max: CALLERS.length - 1 })] ?? 'admin';
-      const operation = generateOperation(g, schema, kind, name, pools(kind), reached);
-      const request = `${operation.query}\n${JSON.stringify(operation.variables)}`;
-      expect(validate(schema, parse(operation.query)), `is valid: ${request}`).toEqual([]);
-      operations += 1;
-      const answers = await answersOf(operation, caller);
-      const faults = answers.flatMap((answer) => faultsOf(operation, answer));
-      expect(faults, `of ${caller}: ${request}`).toEqual([]);
-      if (kind !== OperationTypeNode.QUERY || PASSING.test(operation.query) || g(fc.nat, { max: 2 }) < 2) return;
-      // A document that comes again and again is compiled.
-      const again = [await answersOf(operation, caller), await answersOf(operation, caller)];
-      again.push(await answersOf(operation, caller));
-      expect(again.map(saidIn), `again: ${request}`).toEqual(again.map(() => saidIn(answers)));
-      repeated += 1;
-    });
-  });
+  test.each(roots)(
+    '%s %s: no operation causes an internal error, and every answer conforms to the schema',
+    async (kind, name) => {
+      await explore(RUNS[kind], fc.gen(), async (g) => {
+        await workspace.restore();
+        const caller = CALLERS[g(fc.nat, { max: CALLERS.length - 1 })] ?? 'admin';
+        const operation = generateOperation(g, schema, kind, name, pools(kind), reached);
+        const request = `${operation.query}\n${JSON.stringify(operation.variables)}`;
+        expect(validate(schema, parse(operation.query)), `is valid: ${request}`).toEqual([]);
+        operations += 1;
+        const answers = await answersOf(operation, caller);
+        const faults = answers.flatMap((answer) => faultsOf(operation, answer));
+        expect(faults, `of ${caller}: ${request}`).toEqual([]);
+        if (kind !== OperationTypeNode.QUERY || CHANGING.test(operation.query) || g(fc.nat, { max: 2 }) < 2) return;
+        // A document that is sent repeatedly is compiled.
+        const again = [await answersOf(operation, caller), await answersOf(operation, caller)];
+        again.push(await answersOf(operation, caller));
+        expect(again.map(comparable), `again: ${request}`).toEqual(again.map(() => comparable(answers)));
+        repeated += 1;
+      });
+    },
+  );
 
-  test('what generated operations rarely reach answers what the schema says', async () => {
+  test('the answers of operations that are rarely generated conform to the schema', async () => {
     await workspace.restore();
     for (const operation of rareOperations()) {
       const answers = await answersOf(operation, 'admin');
@@ -259,7 +262,7 @@ describe(`GraphQL as an oracle (SEED=${seed})`, () => {
     }
   });
 
-  test('the fields of the schema were reached, but for the few that need a token, a second step or luck', () => {
+  test('nearly all fields of the schema were answered; the others need a token or a second step, or are rarely generated', () => {
     const types = Object.values(schema.getTypeMap()).filter(
       (type): type is GraphQLObjectType => isObjectType(type) && !type.name.startsWith('__'),
     );

@@ -5,7 +5,7 @@ import { createGateway } from '../../src/gateway/gateway.ts';
 import { type RunningServer, serve } from '../../src/gateway/http/server.ts';
 import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
 
-/** Shorter than the server's own bounds, which test/gateway/http/server.test.ts names. */
+/** Shorter than the default timeouts of the server, which test/gateway/http/server.test.ts checks. */
 const BOUNDS = { headersTimeoutMs: 1_000, requestTimeoutMs: 2_000 };
 const EACH = 100;
 
@@ -24,7 +24,7 @@ afterAll(async () => {
   await gateway.close();
 });
 
-/** Opens a connection that says this much and no more; what the server answers until it closes it. */
+/** Opens a connection and sends only this text. `answer` is everything that the server sends until it closes the connection. */
 async function open(said: string): Promise<{ answer: Promise<string> }> {
   const { hostname, port } = new URL(server.url);
   const socket = connect(Number(port), hostname);
@@ -43,7 +43,7 @@ const asked = (status: number) => async () => {
   expect((await fetch(`${server.url}/graphql`, { method: 'POST', headers, body })).status).toBe(status);
 };
 
-test('R3: 300 connections that say nothing, half of their headers or half of their body are all closed by the server, and others are served', async () => {
+test('R3: 300 connections that send nothing, half of their headers or half of their body are all closed by the server, and other requests are served', async () => {
   const head = ['POST /graphql HTTP/1.1', 'Host: x', `Authorization: Bearer ${key}`, 'Content-Type: application/json'];
   const halfOfHeaders = head.join('\r\n');
   const halfOfBody = [...head, 'Content-Length: 100', '', '{"query":'].join('\r\n');

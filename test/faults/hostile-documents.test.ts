@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { attacks, rawAttacks } from '../support/fixtures/attacks.ts';
-import { BEHIND_PROXY, WAYS, post } from '../support/fixtures/hostile-documents.ts';
+import { BEHIND_PROXY, TRANSPORTS, post } from '../support/fixtures/hostile-documents.ts';
 import { type GatewayProcess, SMALL_HEAP, endProcesses, gatewayWithKey } from '../support/processes/process.ts';
 import { proof } from '../support/proof.ts';
 
@@ -15,18 +15,18 @@ beforeAll(async () => {
 });
 afterAll(endProcesses);
 
-test.each(Object.entries(WAYS))(
-  'G2, G3, G4, G8: every attack gets its own verdict over %s; without a key all are refused before a body is sent',
+test.each(Object.entries(TRANSPORTS))(
+  'G2, G3, G4, G8: every attack gets its expected verdict over %s; without a key, all are refused before a body is sent',
   async (way, send) => {
     const found: object[] = [];
     const expected: object[] = [];
     for (const attack of attacks) {
       const { name, verdict, query, variables = '' } = attack;
-      // Node's server takes 16 KiB of headers and address.
+      // The HTTP server of Node.js accepts at most 16 KiB of headers, including the URL.
       const isTooLong = way === 'GET' && String(new URLSearchParams({ query, variables })).length > 15_950;
       const { status, code } = await send({ url: gateway.url, key }, attack);
       found.push({ name, verdict: status === 431 ? 431 : code, isFailure: status >= 500 });
-      // An address has no lone surrogates.
+      // A URL cannot contain lone surrogates.
       const expectedVerdict = way === 'GET' && !query.isWellFormed() ? 'answered' : verdict;
       expected.push({ name, verdict: isTooLong ? 431 : expectedVerdict, isFailure: false });
       if (isTooLong) continue;
@@ -38,7 +38,7 @@ test.each(Object.entries(WAYS))(
   },
 );
 
-test('bodies that are none: 4xx with a code, each', async () => {
+test('each malformed body gets a 4xx status and an error code', async () => {
   for (const { name, status, headers, body } of rawAttacks)
     expect({ name, ...(await post({ url: gateway.url, key }, body, undefined, headers)) }).toEqual({
       name,
@@ -47,6 +47,6 @@ test('bodies that are none: 4xx with a code, each', async () => {
       ms: expect.any(Number),
     });
   proof('Hostile documents', {
-    figures: { 'documents × ways': attacks.length * Object.keys(WAYS).length, bodies: rawAttacks.length },
+    figures: { 'documents × ways': attacks.length * Object.keys(TRANSPORTS).length, bodies: rawAttacks.length },
   });
 });

@@ -19,7 +19,7 @@ import { random } from '../support/random.ts';
 afterEach(endProcesses);
 
 const VICTIMS = ['gateway', 'gateway and database'] as const;
-/** How far the start after a kill gets before it is killed, too. Ends of the list first in the gate, which has two rounds. */
+/** How far the start after a kill gets before that process is killed, too. `npm test` has two rounds, with the first and the last stage. */
 const STAGES = ['the database starts', 'the lock is taken', 'the database is ready', 'it is ready'] as const;
 const ROUNDS = full ? 6 * VICTIMS.length * STAGES.length : 2;
 
@@ -27,16 +27,16 @@ const linesOf = async (file: string) => (await readFile(file, 'utf8').catch(() =
 const pidIn = async (file: string) => Number((await linesOf(file))[0]);
 
 function kill(pid: number): void {
-  // There was no such file: to a pid of 0 the signal would be for ourselves.
+  // The pid is 0 if the file does not exist. A signal to 0 would kill this process.
   if (!(pid > 0)) return;
   try {
     process.kill(pid, 'SIGKILL');
   } catch {
-    // It has ended by itself.
+    // The process has already ended.
   }
 }
 
-/** Starts a gateway and kills it, with its database where asked to, once its start has come so far. */
+/** Starts a gateway and kills it at a stage of its start, optionally together with its database. */
 async function killStart(env: { DATA_DIR: string }, stage: (typeof STAGES)[number], withDatabase: boolean) {
   const postmaster = join(env.DATA_DIR, 'postgres/data/postmaster.pid');
   const earlier = await pidIn(postmaster);
@@ -54,7 +54,7 @@ async function killStart(env: { DATA_DIR: string }, stage: (typeof STAGES)[numbe
   await exited;
 }
 
-test('killed again and again, with its database and in the middle of its start: nothing acknowledged is lost, nothing doubled', async () => {
+test('no acknowledged write is lost or duplicated when the gateway is killed repeatedly, also with its database and while it starts', async () => {
   const env = { DATA_DIR: await temporaryDirectory(), RATE_LIMIT_PER_MINUTE: '0', LOG_LEVEL: 'warn' };
   const next = random(seed);
   let gateway: GatewayProcess | undefined = await startGateway(env);
@@ -70,7 +70,7 @@ test('killed again and again, with its database and in the middle of its start: 
   for (let round = 0; round < ROUNDS; round += 1) {
     const victim = VICTIMS[round % VICTIMS.length];
     const stage = STAGES[Math.floor(round / VICTIMS.length + round) % STAGES.length] ?? 'it is ready';
-    // The kill falls among writes: this one has just been acknowledged, others are under way.
+    // The kill happens under load: one write has just been acknowledged, others are in progress.
     await ledger.next(1 + Math.floor(next() * 40));
     if (victim === 'gateway and database') kill(await pidIn(join(env.DATA_DIR, 'postgres/data/postmaster.pid')));
     await gateway.end('SIGKILL');
@@ -85,7 +85,7 @@ test('killed again and again, with its database and in the middle of its start: 
   await ledger.next(20);
   await ledger.stop();
 
-  // The seed stands there to be seen when something is wrong: `SEED=…` makes the same choices again.
+  // The seed is included so that a failure shows it: `SEED=…` repeats the same choices.
   expect({ ...(await ledger.check()), unclear: ledger.unclear, seed }).toEqual({
     lost: [],
     doubled: [],

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type DefinitionState, settled } from '../support/fixtures/event-definitions.ts';
+import { type DefinitionState, withPlaceholders } from '../support/fixtures/event-definitions.ts';
 import { explore, seed } from '../support/exploration.ts';
 import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
-import { type Outcome, type World, send, stateOf } from '../support/oracles/parity-apis.ts';
+import { type Outcome, type CommandTarget, send, stateOf } from '../support/oracles/parity-apis.ts';
 import { type Actor, type Command, EVENTS_OF_SESSION, Model } from '../support/oracles/parity-model.ts';
 import { full, proof } from '../support/proof.ts';
 import { append, createSession, eventsOf } from '../support/fixtures/sessions.ts';
@@ -166,8 +166,8 @@ const command = fc.oneof(
   { weight: 1, arbitrary: fc.record({ run: fc.constant('deleteUser'), actor, user: actor }) },
 ) as fc.Arbitrary<Command>;
 
-/** The same beginning behind each API: two organizations, three callers, three sessions with events. */
-async function createWorld(api: World['api'], gateway: TestGateway): Promise<World> {
+/** Creates the same initial state for each API: two organizations, three callers, three sessions with events. */
+async function createTarget(api: CommandTarget['api'], gateway: TestGateway): Promise<CommandTarget> {
   const organization = `inside-${sequences}`;
   const admin = await gateway.createKey({ organization });
   const member = await gateway.createKey({ organization });
@@ -187,7 +187,7 @@ async function createWorld(api: World['api'], gateway: TestGateway): Promise<Wor
   return { api, gateway, callers: { admin, member, foreign }, keyIds, sessionIds, connectionIds: [] };
 }
 
-/** Slugs are unique over all organizations, and so over all sequences. */
+/** Makes slugs unique for this sequence, because all sequences share the organizations of a database. */
 function ofSequence(given: Command): Command {
   if (given.run !== 'createOrganization') return given;
   const { name: title, slug } = given.input;
@@ -203,7 +203,7 @@ function definitionsOf(model: Model): object[] {
   return [...model.definitions.values()].map((one) => ({ ...one }));
 }
 
-/** What the model knows of a definition. */
+/** The part of a definition that the model predicts. */
 function known({
   name: own,
   label: title,
@@ -226,41 +226,41 @@ function known({
 }
 
 describe(`Parity of the apis (SEED=${seed})`, () => {
-  test('the same commands, by one API each, are answered alike and end in the same state: the one that the documents say', async () => {
+  test('the same commands get the same answers from both APIs and lead to the same state, as the specification defines', async () => {
     await explore(SEQUENCES, fc.array(command, { minLength: 1, maxLength: COMMANDS, size: 'max' }), async (given) => {
       sequences += 1;
       const model = new Model();
-      const rest = await createWorld('REST', gateways.rest);
-      const graphql = await createWorld('GraphQL', gateways.graphql);
+      const rest = await createTarget('REST', gateways.rest);
+      const graphql = await createTarget('GraphQL', gateways.graphql);
       for (const one of given.map(ofSequence)) {
         const { expected, apply } = model.expect(one);
         const answers = [await send(rest, one), await send(graphql, one)] as const;
-        expect(settled(answers[1]), `GraphQL answers as REST does: ${JSON.stringify(one)}`).toEqual(
-          settled(answers[0]),
+        expect(withPlaceholders(answers[1]), `GraphQL answers as REST does: ${JSON.stringify(one)}`).toEqual(
+          withPlaceholders(answers[0]),
         );
         expect(expected, `as documented: ${JSON.stringify([one, answers[0]])}`).toContain(verdict(answers[0]));
         if ('value' in answers[0]) apply();
         else refusals.set(answers[0].status, (refusals.get(answers[0].status) ?? 0) + 1);
         commands += 1;
       }
-      const names = [...model.definitions.keys(), ...model.burnt];
+      const names = [...model.definitions.keys(), ...model.deletedNames];
       const states = [
         await stateOf(rest, 'REST', names),
         await stateOf(rest, 'GraphQL', names),
         await stateOf(graphql, 'REST', names),
         await stateOf(graphql, 'GraphQL', names),
-      ].map((state) => settled(state) as { definitions: (DefinitionState | number)[]; sessions: object[] });
+      ].map((state) => withPlaceholders(state) as { definitions: (DefinitionState | number)[]; sessions: object[] });
       expect(states.slice(1)).toEqual([states[0], states[0], states[0]]);
       const [state] = states;
       expect(state?.definitions.map((one) => (typeof one === 'number' ? one : known(one)))).toEqual([
         ...definitionsOf(model),
-        ...[...model.burnt].map(() => 404),
+        ...[...model.deletedNames].map(() => 404),
       ]);
       expect(state?.sessions).toEqual(model.sessions);
     });
   });
 
-  test('every kind of refusal was met', () => {
+  test('every kind of refusal occurred', () => {
     expect(new Set(refusals.keys())).toEqual(new Set([400, 403, 404, 409]));
     proof('Parity of the APIs', {
       figures: {

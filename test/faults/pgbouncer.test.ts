@@ -21,7 +21,7 @@ import { append, createSession, eventsOf } from '../support/fixtures/sessions.ts
 import { full, proof } from '../support/proof.ts';
 import { SUPERUSER_PASSWORD, superuserUrl } from '../support/processes/embedded-postgres.ts';
 
-/** Two gateways and a worker behind a real PgBouncer in transaction mode, with fewer connections than they have between them. */
+/** Two gateways and a worker behind a real PgBouncer in transaction mode, which has fewer connections than they have together. */
 
 const isInstalled = hasPgBouncer();
 let postgres: EmbeddedPostgres;
@@ -30,7 +30,7 @@ let env: Record<string, string>;
 let gateways: [GatewayProcess, GatewayProcess];
 let worker: WorkerProcess;
 let key: string;
-/** Statements that came through the pooler, which logs in as `postgres`. */
+/** Statements that were sent through the pooler, which logs in as `postgres`. */
 const pooled: string[] = [];
 
 beforeAll(async () => {
@@ -54,7 +54,7 @@ beforeAll(async () => {
     RATE_LIMIT_PER_MINUTE: '0',
     RUN_JOBS: 'false',
   };
-  // At once, on an empty database: both migrate it.
+  // Both start at the same time on an empty database and migrate it.
   gateways = await Promise.all([startGateway(env), startGateway(env)]);
   worker = await startWorker(env);
   key = await issueKey(env);
@@ -66,13 +66,13 @@ afterAll(async () => {
   await postgres.stop();
 });
 
-/** To each gateway in turn. */
-let turn = 0;
-const send = (path: string, init: RequestInit) => fetch(`${gateways[(turn += 1) % 2]?.url}${path}`, init);
+/** Sends requests to the two gateways alternately. */
+let requestCount = 0;
+const send = (path: string, init: RequestInit) => fetch(`${gateways[(requestCount += 1) % 2]?.url}${path}`, init);
 
 const UNINSTALLED = 'PgBouncer is not installed: apt-get install pgbouncer';
 
-test('writes, tails, locks and jobs go through, and nothing is prepared by name or set for a session', async ({
+test('writes, tails, locks and jobs work through the pooler, without named prepared statements and session settings', async ({
   skip,
 }) => {
   skip(!isInstalled, UNINSTALLED);
@@ -97,12 +97,12 @@ test('writes, tails, locks and jobs go through, and nothing is prepared by name 
 
   expect(pooled.length).toBeGreaterThan(500);
   expect(pooled.filter((text) => /^execute (?!<unnamed>)/.test(text))).toEqual([]);
-  // PgBouncer itself gives a connection the name of its next client.
+  // PgBouncer itself sets the application name of a connection to that of its next client.
   const settings = pooled.filter((text) => /^\S+(?: <unnamed>)?: *set (?!local|application_name=)/i.test(text));
   expect(settings).toEqual([]);
 });
 
-test('a pooler whose connections are all in use is busy, not away: what waits for them is answered', async ({
+test('a pooler whose connections are all in use is busy, not unavailable: waiting requests are answered', async ({
   skip,
 }) => {
   skip(!isInstalled, UNINSTALLED);
@@ -116,7 +116,7 @@ test('a pooler whose connections are all in use is busy, not away: what waits fo
   const before = logins();
   const asked = Array.from({ length: 6 }, () => pool.query('select pg_advisory_xact_lock_shared(1)'));
   const answers = Promise.allSettled(asked);
-  // Each has its own. A check whether the database is away takes two more, so a third belongs to the second check.
+  // Each statement needs a login. A liveness check of the database needs two more, so a third belongs to a second check.
   await expect.poll(logins).toBeGreaterThan(before + asked.length + 2);
   await holder.query('select pg_advisory_unlock(1)');
   expect((await answers).map(({ status }) => status)).toEqual(asked.map(() => 'fulfilled'));
@@ -124,7 +124,9 @@ test('a pooler whose connections are all in use is busy, not away: what waits fo
   await database.close();
 });
 
-test('the pooler is killed under load: 503 meanwhile, nothing lost or doubled, and tails go on', async ({ skip }) => {
+test('while the pooler is restarted under load, requests get 503; no write is lost or duplicated, and tails continue', async ({
+  skip,
+}) => {
   skip(!isInstalled, UNINSTALLED);
   const sessionId = await createSession(graphqlApi(gateways[0].url), key, { title: 'Followed' });
   const stream = await tail({ fetch: (path, init) => fetch(`${gateways[1].url}${path}`, init) }, key, sessionId);

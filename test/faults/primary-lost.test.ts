@@ -6,7 +6,7 @@ import { query } from '../support/processes/embedded-postgres.ts';
 import { type TcpProxy, startTcpProxy } from '../support/peers/tcp-proxy.ts';
 import { superuserUrl } from '../support/processes/embedded-postgres.ts';
 
-/** A gateway that knows every server of a cluster by name: its primary is lost, and the standby takes over. */
+/** A gateway with the URLs of all servers of a cluster. The primary is lost, and the standby takes over. */
 
 let servers: PrimaryWithStandby;
 let proxy: TcpProxy;
@@ -15,7 +15,7 @@ let key: string;
 
 beforeAll(async () => {
   servers = await startPrimaryWithStandby();
-  // As a proxy of a cluster does, it leads to whichever server is the primary.
+  // Like the proxy of a cluster, it connects clients to the current primary.
   proxy = await startTcpProxy(servers.primaryUrl);
   await servers.onPrimary(`alter system set synchronous_standby_names = '*'`);
   await servers.onPrimary('select pg_reload_conf()');
@@ -59,14 +59,14 @@ async function usableAfterRead(): Promise<number> {
   return usable();
 }
 
-/** How many of the servers serve reads as replicas; those that are known by now. */
+/** The number of servers that the gateway currently uses as read replicas. */
 async function usable(): Promise<number> {
   const text = await (await fetch(`${gateway.url}/metrics`)).text();
   return [...text.matchAll(/^gateway_replica_usable\{.*\} 1$/gm)].length;
 }
 
-test('a commit whose wait for the standby is canceled is not acknowledged, though PostgreSQL calls it done', async () => {
-  // That the key is in use is noted now, and not below.
+test('a commit whose wait for the standby is canceled is not acknowledged, although PostgreSQL reports it as done', async () => {
+  // The first request writes the last use of the key, so that later requests do not.
   expect((await names()).status).toBe(200);
   await servers.onPrimary(`alter system set synchronous_standby_names = 'nobody'`);
   await servers.onPrimary('select pg_reload_conf()');
@@ -74,7 +74,7 @@ test('a commit whose wait for the standby is canceled is not acknowledged, thoug
   const cancel = `select pg_cancel_backend(pid) from pg_stat_activity where wait_event = 'SyncRep'`;
   for (const write of [() => create('unconfirmed'), () => ask('POST', '/graphql', { query: CREATE })]) {
     const writing = write();
-    // Who waits for what, only a superuser sees of others.
+    // Only a superuser can see what other sessions wait for.
     await expect.poll(() => query(superuserUrl(servers.primaryUrl), waiting)).toEqual([{ count: 1 }]);
     await servers.onPrimary(cancel);
     expect(await writing).toMatchObject({ status: 503, retryAfter: '1' });
@@ -84,12 +84,12 @@ test('a commit whose wait for the standby is canceled is not acknowledged, thoug
   expect((await create('unconfirmed')).status).toBe(409);
 });
 
-test('of all servers of the cluster the standby serves reads; without a primary it goes on to, and once promoted it takes writes', async () => {
+test('the standby serves reads, also without a primary, and accepts writes after its promotion', async () => {
   expect((await create('before')).status).toBe(201);
   const present = (await names()).names;
   await expect.poll(usableAfterRead).toBe(1);
 
-  // Acknowledged, so the standby has it.
+  // The standby has all acknowledged writes.
   for (let round = 0; round < 20; round += 1) expect((await create(`written_${round}`)).status).toBe(201);
   const written = Array.from({ length: 20 }, (_, round) => `written_${round}`);
   await servers.stopPrimary();
@@ -108,7 +108,7 @@ test('of all servers of the cluster the standby serves reads; without a primary 
     status: 200,
     text: expect.stringContaining('"read-only"'),
   });
-  // Whoever is unknown is unknown on the standby, too.
+  // Unknown keys are also refused on the standby.
   expect((await call(gateway.url, `${key.slice(0, -1)}x`, 'GET', DEFINITIONS)).status).toBe(401);
 
   await servers.onStandby('select pg_promote()');
@@ -116,6 +116,6 @@ test('of all servers of the cluster the standby serves reads; without a primary 
   await expect.poll(async () => (await create('after')).status, { interval: 100 }).toBe(201);
   expect((await names()).names).toContain('after');
   await expect.poll(async () => (await ask('GET', '/health/ready')).text).toContain('"ready"');
-  // The server that was the standby is one no more.
+  // The promoted server is no longer a standby.
   await expect.poll(usableAfterRead).toBe(0);
 });

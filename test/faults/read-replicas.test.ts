@@ -15,7 +15,7 @@ import { tail } from '../support/fixtures/sessions.ts';
 import { type PrimaryWithStandby, startPrimaryWithStandby } from '../support/processes/standby.ts';
 import { type TcpProxy, startTcpProxy } from '../support/peers/tcp-proxy.ts';
 
-/** Two gateway processes on a primary with a real streaming standby: what is written through one is read through the other. */
+/** Two gateway processes on a primary with a real streaming standby. Tests write through one process and read through the other. */
 
 let env: Record<string, string>;
 let servers: PrimaryWithStandby;
@@ -50,7 +50,7 @@ async function isUsable({ url }: GatewayProcess): Promise<boolean> {
   return /^gateway_replica_usable\{.*\} 1$/m.test(await (await fetch(`${url}/metrics`)).text());
 }
 
-/** Replicas are looked at from the first read on. */
+/** Waits until the gateway uses the replica. A gateway checks its replicas only after its first read. */
 async function becomesUsable(gateway: GatewayProcess): Promise<void> {
   const read = async () => {
     expect((await list(gateway)).status).toBe(200);
@@ -97,7 +97,7 @@ const titleOf = async (gateway: GatewayProcess, sessionId: string) => {
   return (await graphql<{ node: { title: string } | null }>(gateway, query, { id })).node?.title;
 };
 
-/** What the standby has run since the last look. What is asked last shows that its log has been read to the end. */
+/** The statements that the standby has run since the last call. The last statement marks the end of its log. */
 async function ranMeanwhile(): Promise<string[]> {
   const last = `select '${randomUUID()}'`;
   await servers.onStandby(last);
@@ -105,7 +105,7 @@ async function ranMeanwhile(): Promise<string[]> {
   return servers.statements.splice(0).filter((text) => text !== last);
 }
 
-test('reads of both APIs run on the standby; keys, writes and what a write reads run on the primary', async () => {
+test('reads of both APIs run on the standby; writes, their reads and the lookup of keys run on the primary', async () => {
   await becomesUsable(two);
   await ranMeanwhile();
   const ran: string[] = [];
@@ -115,7 +115,7 @@ test('reads of both APIs run on the standby; keys, writes and what a write reads
     ran.push(...(await ranMeanwhile()));
     return ['from "event_definition"', 'from "session"'].map((part) => ran.some((text) => text.includes(part)));
   };
-  // Each is served by the primary whenever the standby is late.
+  // The primary serves a read if the standby has not yet replayed the latest write.
   await expect.poll(read).toEqual([true, true]);
   const sessionId = await createSession(two);
   expect(await rename(two, sessionId, 'b')).toBe(200);
@@ -124,7 +124,7 @@ test('reads of both APIs run on the standby; keys, writes and what a write reads
   await expect.poll(async () => (await list(two), await ranMeanwhile())).not.toEqual([]);
 });
 
-test('who writes through one process reads it through the other, with a standby that replays and with one that has stopped to', async () => {
+test('a write through one process is visible to the next read through the other, also while the standby does not replay', async () => {
   const sessionId = await createSession(one);
   const reads = { replaying: 0, paused: 0 };
   const rounds = full ? 1000 : 50;
@@ -147,7 +147,7 @@ test('who writes through one process reads it through the other, with a standby 
     reads.paused += 1;
   }
   expect(await isUsable(two)).toBe(false);
-  // Followers get at once what no replica has yet.
+  // Live tails receive events that the replica does not have yet.
   const input = { sessionId, events: [{ eventType: 'text', provider: 'anthropic', eventData: { type: 'text' } }] };
   await graphql(
     one,
@@ -172,7 +172,7 @@ test('who writes through one process reads it through the other, with a standby 
   });
 });
 
-test('a standby that dies, or falls silent, costs no request its answer, and is used again when it is back', async () => {
+test('requests are answered while the standby is killed or does not respond, and it is used again afterwards', async () => {
   let isDone = false;
   const statuses = new Map<number, number>();
   const read = async () => {
@@ -191,12 +191,12 @@ test('a standby that dies, or falls silent, costs no request its answer, and is 
   await servers.startStandby();
   await becomesUsable(two);
 
-  proxy.fallSilent();
+  proxy.stopForwarding();
   await away();
-  // Every reader that was waiting for it has gone on.
+  // Readers that waited for the standby continue.
   const before = statuses.get(200) ?? 0;
   await expect.poll(() => statuses.get(200) ?? 0).toBeGreaterThan(before + 20);
-  proxy.speakAgain();
+  proxy.resumeForwarding();
   await becomesUsable(two);
 
   proxy.cut();
@@ -208,7 +208,7 @@ test('a standby that dies, or falls silent, costs no request its answer, and is 
   expect([...statuses.keys()]).toEqual([200]);
 });
 
-test('a standby given as the primary: no start, and one line says so', async () => {
+test('a gateway does not start with a standby as its primary, and prints one line about it', async () => {
   const command = [process.execPath, join(checkout, 'src/main.ts')];
   expect(await run(command, { ...env, PORT: '0', DATABASE_URL: servers.standbyUrl })).toEqual({
     code: 1,

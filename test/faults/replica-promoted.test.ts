@@ -6,7 +6,7 @@ import { runOn } from '../../src/core/postgres/sql.ts';
 import { query, superuserUrl } from '../support/processes/embedded-postgres.ts';
 import { type PrimaryWithStandby, startPrimaryWithStandby } from '../support/processes/standby.ts';
 
-/** A standby that serves while the primary is away, and becomes the primary with statements under way. */
+/** A standby that serves reads without a primary and is promoted while a statement runs. */
 
 let servers: PrimaryWithStandby;
 let primary: pg.Pool;
@@ -25,7 +25,7 @@ afterAll(async () => {
   await servers.close();
 });
 
-test('what a standby was asked when it was promoted is unavailable, and no other failure', async () => {
+test('a statement that runs on a standby during its promotion fails as unavailable', async () => {
   const lookup = (rest: string) => replicas.lookup({ text: `select ${POSITION} as position${rest}`, values: [] });
   await lookup('');
   await expect.poll(() => replicas.states().some(({ isUsable }) => isUsable)).toBe(true);

@@ -11,7 +11,7 @@ import {
   tail,
 } from '../support/fixtures/sessions.ts';
 
-/** D3: eight writers in two gateways, with batches of random sizes, some refused, some rolled back, some sent twice; readers meanwhile. */
+/** D3: eight writers in two gateways append batches of random sizes, some of them refused, rolled back or sent twice, while others read. */
 
 const WRITERS = 8;
 const BATCHES = full ? 60 : 15;
@@ -32,7 +32,7 @@ afterAll(async () => {
   await one.close();
 });
 
-/** Small numbers that look random and are the same in every run. */
+/** Pseudorandom numbers that are the same in every run. */
 function* numbers(seed: number): Generator<number, never, undefined> {
   for (let state = seed; ;) {
     state = (state * 1_103_515_245 + 12_345) % 2_147_483_648;
@@ -40,7 +40,7 @@ function* numbers(seed: number): Generator<number, never, undefined> {
   }
 }
 
-/** Ids that the answers gave to the writer's events. */
+/** Appends batches; returns the ids of the writer's events. */
 async function write(writer: number): Promise<number[]> {
   const gateway = writer % 2 === 0 ? one : two;
   const random = numbers(writer + 1);
@@ -50,7 +50,7 @@ async function write(writer: number): Promise<number[]> {
     const events = eventsOf(size, { data: { writer, batch } });
     const kind = random.next().value % 5;
     if (kind === 0) await append(gateway, key, id, [...events, { ...events[0], eventData: { type: '' } }]);
-    // Ids are drawn and then given back: what PostgreSQL refuses at the last moment.
+    // Ids are reserved and then rolled back, as if PostgreSQL refused the commit.
     if (kind === 1) await rollBack(gateway, size);
     const batchId = `${writer}:${batch}`;
     const answer = await append(gateway, key, id, events, batchId);
@@ -75,7 +75,7 @@ async function rollBack({ dependencies }: TestGateway, size: number): Promise<vo
 async function followPages(gateway: TestGateway, limit: number, isDone: () => boolean): Promise<EventDocument[]> {
   const seen: EventDocument[] = [];
   for (let cursor = '0'; ;) {
-    // Asked before the page is read: a page that is empty then is the last.
+    // Called before the page is read, so that an empty page is the last one.
     const last = isDone();
     const { body } = await gateway.rest<EventPage>('GET', `/v1/sessions/${id}/events?limit=${limit}&cursor=${cursor}`, {
       key,
@@ -92,7 +92,7 @@ async function followTail(gateway: TestGateway): Promise<EventDocument[]> {
   return messages.map(({ data = '' }) => JSON.parse(data) as EventDocument);
 }
 
-test('readers that follow see each event exactly once, in order and without gaps, whatever is written meanwhile', async () => {
+test('D3: readers see each event exactly once, in order and without gaps, whatever is written meanwhile', async () => {
   let written = false;
   const readers = [
     followPages(one, 1000, () => written),
@@ -108,7 +108,7 @@ test('readers that follow see each event exactly once, in order and without gaps
   expect(given.toSorted((a, b) => a - b)).toEqual(wanted);
   expect(pages?.map((event) => event.id)).toEqual(wanted);
   for (const other of [smallPages, ...tails]) expect(other).toEqual(pages);
-  // A batch stays together, in its own order.
+  // The events of a batch are consecutive and in their order.
   const batches = Map.groupBy(pages ?? [], ({ eventData }) =>
     JSON.stringify([(eventData as { writer?: number }).writer, (eventData as { batch?: number }).batch]),
   );

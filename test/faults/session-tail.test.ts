@@ -3,14 +3,14 @@ import { afterEach, beforeEach, expect, inject, test } from 'vitest';
 import { serve } from '../../src/gateway/http/server.ts';
 import { createGateway } from '../../src/gateway/gateway.ts';
 import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
-import { NOTIFIED_ONLY, startListening } from '../support/fixtures/notifications.ts';
+import { NOTIFICATIONS_ONLY, startListening } from '../support/fixtures/notifications.ts';
 import { append, createSession, eventsOf, moveTo, subscribe, tail } from '../support/fixtures/sessions.ts';
 
 let gateway: TestGateway;
 let key: string;
 let id: string;
 beforeEach(async () => {
-  gateway = await startTestGateway({}, { timing: NOTIFIED_ONLY });
+  gateway = await startTestGateway({}, { timing: NOTIFICATIONS_ONLY });
   ({ key } = await gateway.createKey());
   id = await createSession(gateway, key);
 });
@@ -29,7 +29,7 @@ async function onServer<Row extends object>(statement: string, values: unknown[]
   }
 }
 
-/** Every connection of the gateway, the listening one too. */
+/** Terminates every connection of the gateway, including the one for notifications. */
 const cutAll = () =>
   onServer<{ listening: boolean }>(
     `select application_name = 'gateway listener' as listening, pg_terminate_backend(pid) from pg_stat_activity where datname = $1`,
@@ -39,13 +39,13 @@ const cutAll = () =>
 const listeners = () =>
   onServer(`select 1 from pg_stat_activity where datname = $1 and application_name = 'gateway listener'`, [database()]);
 
-/** An append that is tried until the database has it, as a runner would with a batch id. */
-async function appendSurely(index: number): Promise<void> {
+/** Retries an append until it is acknowledged, like a runner with a batch id. */
+async function appendWithRetries(index: number): Promise<void> {
   const attempt = () => append(gateway, key, id, eventsOf(1, { from: index }), `b${index}`).catch(() => undefined);
   await expect.poll(attempt, { interval: 20 }).toMatchObject({ __typename: 'AppendSessionEventsPayload' });
 }
 
-test('tails on both APIs go on without gap or double when every database connection is cut, again and again', async () => {
+test('tails on both APIs continue without gaps or duplicates when all database connections are terminated repeatedly', async () => {
   await append(gateway, key, id, eventsOf(1), 'b1');
   const rest = await tail(gateway, key, id);
   const graphql = await subscribe(
@@ -56,12 +56,12 @@ test('tails on both APIs go on without gap or double when every database connect
   );
   const seen = Promise.all([rest.take(Number.MAX_SAFE_INTEGER), graphql.take(Number.MAX_SAFE_INTEGER)]);
   const cut: { listening: boolean }[] = [];
-  for (const index of range(2, 9)) await appendSurely(index);
+  for (const index of range(2, 9)) await appendWithRetries(index);
   for (const first of [10, 30, 50]) {
-    // The listening connection comes back by itself, a little later than the others.
+    // The connection for notifications is reopened a little later than the others.
     await expect.poll(listeners).toHaveLength(1);
     cut.push(...(await cutAll()));
-    for (const index of range(first, Math.min(first + 19, 60))) await appendSurely(index);
+    for (const index of range(first, Math.min(first + 19, 60))) await appendWithRetries(index);
   }
   await moveTo(gateway, key, id, 'CANCELLED');
   const [messages, results] = await seen;
@@ -75,7 +75,7 @@ test('tails on both APIs go on without gap or double when every database connect
   expect(nexts).toEqual(range(1, 60).map((databaseId) => ({ data: { sessionEvents: { databaseId } } })));
 });
 
-test('after the listening connection was lost, a writer in another process is heard at once again', async () => {
+test('after the connection for notifications was lost, events of a writer in another process are delivered again', async () => {
   const peer = await startTestGateway({}, { beside: gateway });
   try {
     await startListening(gateway);
@@ -86,7 +86,7 @@ test('after the listening connection was lost, a writer in another process is he
       `select pg_terminate_backend(pid) from pg_stat_activity where datname = $1 and application_name = 'gateway listener'`,
       [database()],
     );
-    // Wherever the loss falls, what comes meanwhile is not missed.
+    // No event is missed, whenever the connection is lost.
     for (const n of range(2, 31)) {
       await append(peer, key, id, eventsOf(1));
       expect((await stream.nextData())?.id).toBe(String(n));
@@ -97,7 +97,7 @@ test('after the listening connection was lost, a writer in another process is he
   }
 });
 
-test('a client whose connection breaks goes on where it was with Last-Event-ID, 20 times over', async () => {
+test('a client whose connection breaks 20 times continues with Last-Event-ID without gaps or duplicates', async () => {
   const server = await serve(createGateway(gateway.dependencies), { host: '127.0.0.1', port: 0 });
   const remote = { fetch: (path: string, init?: RequestInit) => fetch(`${server.url}${path}`, init) };
   const writing = (async () => {
@@ -121,7 +121,7 @@ test('a client whose connection breaks goes on where it was with Last-Event-ID, 
   await server.stop(100);
 });
 
-test('while one client reads 60 MB, the store is held back for another who stops reading its socket', async () => {
+test('while one client reads 60 MB, the gateway reads only a few pages for a client that does not read its socket', async () => {
   const text = 'x'.repeat(50_000);
   for (const batch of range(0, 24))
     await append(gateway, key, id, eventsOf(50, { from: batch * 50 + 1, data: { text } }));
@@ -134,9 +134,9 @@ test('while one client reads 60 MB, the store is held back for another who stops
   });
   expect(response.status).toBe(200);
   const pages = () => gateway.statements.filter((statement) => statement.includes('left join lateral')).length;
-  // A store that is not held back would be read for both.
+  // Without backpressure, the gateway would read all pages for both clients meanwhile.
   expect(await (await tail(peer, key, id)).take(1250)).toHaveLength(1250);
-  // Of some 60 pages of a megabyte, those that fill the buffers of the two sockets, and one more.
+  // Of about 60 pages of a megabyte, only those that fill the buffers of the two sockets, and one more.
   expect(pages()).toBeLessThan(30);
   expect((await gateway.rest('GET', `/v1/sessions/${id}/events?limit=1`, { key })).status).toBe(200);
   aborted.abort();

@@ -51,7 +51,7 @@ async function countsOf(gateway: TestGateway): Promise<Record<string, number>> {
 const common = (one: Record<string, number>, other: Record<string, number>) =>
   Object.fromEntries(Object.entries(one).filter(([name]) => name in other));
 
-test('every migration goes up on a database with data, and down again, and what it does not concern stays', async () => {
+test('every migration can be applied to a database with data and reverted, and changes no other rows', async () => {
   const gateway = await startTestGateway();
   try {
     const { migrator } = gateway.dependencies.database;
@@ -98,14 +98,14 @@ test('every migration goes up on a database with data, and down again, and what 
 
 const git = (...args: string[]) => execFileSync('git', args, { cwd: checkout, encoding: 'utf8' }).trim();
 
-/** Commits before this one, best first: the one that the last migration came to, then the last one. None where there is no history. */
+/** Earlier commits, best first: the one before the last migration, then the previous one. Empty if there is no history. */
 function earlierCommits(): string[] {
   const here = new Set(readdirSync(join(checkout, 'migrations')));
   return ['log -1 --format=%H~1 HEAD -- migrations', 'rev-parse HEAD~1'].flatMap((command) => {
     try {
       const commit = git('rev-parse', '--verify', '--quiet', git(...command.split(' ')));
       const files = git('ls-tree', '--name-only', commit, 'migrations/').split('\n');
-      // One from before the migrations were written anew has no way to here.
+      // A commit with migrations that no longer exist cannot be upgraded to this one.
       return files.every((file) => here.has(file.replace('migrations/', ''))) ? [commit] : [];
     } catch {
       return [];
@@ -119,7 +119,7 @@ interface Earlier {
   readonly commit: string;
 }
 
-/** A gateway of an earlier commit, with this one's packages; of this one where no earlier one can be had, or runs with them. */
+/** Starts a gateway of an earlier commit with the current packages; of the current commit if no earlier one is available or runs with them. */
 async function startEarlier(env: Record<string, string>): Promise<Earlier> {
   for (const commit of earlierCommits()) {
     const root = await temporaryDirectory();
@@ -130,13 +130,13 @@ async function startEarlier(env: Record<string, string>): Promise<Earlier> {
     try {
       return { gateway: await startGateway(env, root), root, commit };
     } catch {
-      // It needs packages that are no longer there.
+      // That commit needs packages that are no longer installed.
     }
   }
   return { gateway: await startGateway(env), root: checkout, commit: 'this one' };
 }
 
-test('a gateway of an earlier commit and this one run side by side, through the migration and after it', async () => {
+test('a gateway of an earlier commit and the current one serve the same database during and after the migration', async () => {
   const env = { ...(await emptyDatabase()), RATE_LIMIT_PER_MINUTE: '0', LOG_LEVEL: 'warn' };
   const earlier = await startEarlier(env);
   const organization = `org-${randomBytes(4).toString('hex')}`;
@@ -168,7 +168,7 @@ test('a gateway of an earlier commit and this one run side by side, through the 
     },
     shortfalls:
       earlier.commit === 'this one'
-        ? ['No earlier commit could be had from this clone: both gateways were of this one.']
+        ? ['This clone has no earlier commit, so both gateways were of the current one.']
         : [],
   });
 });

@@ -29,7 +29,7 @@ afterAll(async () => {
   await endProcesses();
 });
 
-test('routes: method, path, operation, success, errors', () => {
+test('routes have the published methods, paths, operations and statuses', () => {
   const table = routes.map(
     (route) => `${route.method} ${route.path} ${route.operationId} ${route.status} | ${errorStatuses(route).join(' ')}`,
   );
@@ -75,7 +75,7 @@ test('routes: method, path, operation, success, errors', () => {
   `);
 });
 
-test('errors: status and code of each kind', () => {
+test('each kind of error has the published status and code', () => {
   const kinds = Object.entries(STATUS_OF).map(([kind, status]) => `${status} ${CODE_OF[kind as keyof typeof CODE_OF]}`);
   expect(kinds.join('\n')).toMatchInlineSnapshot(`
     "400 INVALID_INPUT
@@ -95,7 +95,7 @@ test('errors: status and code of each kind', () => {
   `);
 });
 
-test('published limits', () => {
+test('limits have the published values', () => {
   expect({ ...LIMITS, bodyBytes: MAX_BODY_BYTES }).toMatchInlineSnapshot(`
     {
       "aliases": 100,
@@ -113,20 +113,20 @@ test('published limits', () => {
 });
 
 test.for(Object.entries(contracts))(
-  '%s is what the code prints; mend with: npm run contracts',
+  '%s is up to date with the code; if not, run: npm run contracts',
   async ([file, print]) => {
     expect(print()).toBe(await readFile(join(checkout, file), 'utf8'));
   },
 );
 
 describe('migrations', () => {
-  test('are in step with the entities; mend with: npm run migration:create', async () => {
+  test('match the entities; if not, run: npm run migration:create', async () => {
     const database = await openSnapshot();
     expect(await database.migrator.checkSchema()).toBe(false);
     await database.close();
   });
 
-  test('run up, down to nothing, and up again', async () => {
+  test('can be applied, all reverted, and applied again', async () => {
     const { DATABASE_URL } = await emptyDatabase();
     const database = await openDatabase({ url: DATABASE_URL, entities });
     const em = database.em.fork();
@@ -155,7 +155,7 @@ describe('migrations', () => {
 describe('openapi.json', () => {
   const document = openApiDocument(routes);
 
-  test('is OpenAPI 3.1 without a reference that leads nowhere, and no id is used twice', () => {
+  test('is an OpenAPI 3.1 document with valid references and unique operation ids', () => {
     expect(document).toMatchObject({ openapi: '3.1.0', security: [{ apiKey: [] }] });
     const references = [...new Set(valuesOf(document, '$ref'))];
     expect(references.length).toBeGreaterThan(3);
@@ -165,7 +165,7 @@ describe('openapi.json', () => {
     expect(ids).toHaveLength(routes.length);
   });
 
-  test('what the operations of event definitions answer is what it says, and nothing else', async () => {
+  test('describes exactly the answers of the operations on event definitions', async () => {
     const { key } = await gateway.createKey();
     const base = '/events/2026-03/event-definitions';
     const calls: [string, string, unknown?][] = [
@@ -201,12 +201,12 @@ describe("GraphiQL's examples", () => {
     for (const field of Object.values(answer.data ?? {})) expect(field.__typename ?? '').not.toMatch(/Error$/);
   });
 
-  test('what fills their variables can be read', async () => {
+  test('the query for the values of their variables succeeds', async () => {
     const { key } = await gateway.createKey();
     expect((await gateway.graphql(key, LATEST)).errors).toBeUndefined();
   });
 
-  test('fit beside each other into a window of 1280 pixels', () => {
+  test('are narrow enough for a window of 1280 pixels', () => {
     const lines = EXAMPLES.flatMap(({ query }) => query.split('\n'));
     expect(lines.filter((line) => line.length > 56)).toEqual([]);
   });
@@ -216,7 +216,7 @@ function matches(pattern: string, path: string): boolean {
   return new RegExp(`^${pattern.replaceAll(/:\w+/g, '[^/]+')}$`).test(path);
 }
 
-/** All values of a name, at every depth. */
+/** All strings under a property name, at every depth. */
 function valuesOf(value: unknown, name: string): string[] {
   if (typeof value !== 'object' || value === null) return [];
   return Object.entries(value).flatMap(([key, inner]) =>

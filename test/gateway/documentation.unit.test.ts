@@ -29,7 +29,7 @@ describe('documentation', () => {
     }
     for (const directive of schema.getDirectives().filter((known) => !isSpecifiedDirective(known)))
       check(`@${directive.name}`, directive);
-    // Each is given where the type is made: in src/domains, or in src/core for what all share.
+    // Descriptions are next to the types: in src/domains, or in src/core for shared types.
     expect(bare.map((name) => `give ${name} a description`)).toEqual([]);
   });
 
@@ -41,7 +41,7 @@ describe('documentation', () => {
   const exampleFaults = ({ input, output, examples, ...route }: AnyRoute): unknown[] => {
     const needsInput = takesBody(route) && !route.optionalBody;
     if ((needsInput && !examples?.input) || (output !== undefined) !== (examples?.output !== undefined))
-      return ['an example is missing, or one too many'];
+      return ['an example is missing or not needed'];
     const parameters = Object.fromEntries(pathParameters(route.path).map((name) => [name, PARAMETER]));
     const given = examples?.input && input.safeParse({ ...parameters, ...examples.input });
     return [...(given?.error?.issues ?? []), ...(output?.safeParse(examples?.output).error?.issues ?? [])];
@@ -57,7 +57,7 @@ describe('documentation', () => {
     },
   );
 
-  test('every operation describes the errors that each can have', () => {
+  test('every operation describes the errors that all operations can answer', () => {
     for (const route of routes) {
       const { responses } =
         document.paths[route.path.replaceAll(/:(\w+)/g, '{$1}')]?.[route.method.toLowerCase()] ?? {};
@@ -66,12 +66,12 @@ describe('documentation', () => {
     }
   });
 
-  test('openapi.json names the address at which the gateway is reached', () => {
+  test('openapi.json has the public URL of the gateway as its server', () => {
     expect(openApiDocument(routes, 'https://gateway.example.com/base')).toMatchObject({
       servers: [{ url: 'https://gateway.example.com/base' }],
     });
   });
 });
 
-/** A value that every parameter of a path takes. */
+/** A value that every path parameter accepts. */
 const PARAMETER = '0c2f8f0e-5a0f-4c0c-9a5e-2f1d6b7c8a10';

@@ -3,7 +3,7 @@ import { type RunningServer, serve } from '../../src/gateway/http/server.ts';
 import { createWorkerPages } from '../../src/gateway/worker-pages.ts';
 import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
 
-/** What `npm run worker` answers on `WORKER_PORT`. */
+/** The pages that `npm run worker` serves on `WORKER_PORT`. */
 
 const METRICS_TOKEN = 'a-token-for-prometheus';
 
@@ -23,7 +23,7 @@ async function ask(path: string, headers: Record<string, string> = {}) {
   return { status: response.status, id: response.headers.get('X-Request-Id'), text: await response.text() };
 }
 
-test('a worker answers its health without a key, and its metrics to who knows METRICS_TOKEN', async () => {
+test('a worker serves its health without a key, and its metrics only with METRICS_TOKEN', async () => {
   expect(await ask('/health/live')).toMatchObject({ status: 200, text: expect.stringContaining('"live"') });
   expect(await ask('/health/ready')).toMatchObject({ status: 200, text: expect.stringContaining('"ready"') });
   expect(await ask('/metrics')).toMatchObject({ status: 401, id: expect.any(String) });

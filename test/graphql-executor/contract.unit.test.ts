@@ -5,7 +5,7 @@ import { sizeOfResult } from '../../src/graphql-executor/compiled-result.ts';
 import { createExecutor } from '../../src/graphql-executor/executor.ts';
 import { executeByGraphQL, observedExecutor, schemaOf } from '../support/executor/schemas.ts';
 
-/** What README.md of src/graphql-executor promises to a stranger who replaces graphql's `execute` with it. */
+/** The guarantees in README.md of src/graphql-executor for anybody who uses it instead of graphql's `execute`. */
 
 /** The paths of several executions of one query. */
 async function pathsOf(run: ReturnType<typeof observedExecutor>, query: string, times: number): Promise<string[]> {
@@ -14,11 +14,11 @@ async function pathsOf(run: ReturnType<typeof observedExecutor>, query: string, 
   return paths;
 }
 
-describe('the schema, the context and the request stay as they are', () => {
+describe('the schema, the context and the request are not changed', () => {
   const SDL =
     'type Query { a: Int list(sizes: [Int!], size: Int): Int } type Mutation { add(by: Int): Int name: String }';
 
-  test('no resolver is replaced, however many executors are made', async () => {
+  test('no resolver is replaced, however many executors are created', async () => {
     const schema = schemaOf(SDL, { Mutation: { fields: { add: (_, { by }: { by: number }) => by } } });
     const resolvers = () =>
       [schema.getQueryType(), schema.getMutationType()].flatMap((type) =>
@@ -32,7 +32,7 @@ describe('the schema, the context and the request stay as they are', () => {
   });
 
   test.each([undefined, null, 7, 'text', Object.freeze({ user: 'Ann' }), new Map()])(
-    'the context may be anything: %s',
+    'any value can be the context: %s',
     async (contextValue) => {
       const seen: unknown[] = [];
       const resolve = (_: unknown, __: unknown, context: unknown) => seen.push(context);
@@ -49,7 +49,7 @@ describe('the schema, the context and the request stay as they are', () => {
     },
   );
 
-  test('one context serves many operations, at once and after one has failed', async () => {
+  test('one context can be used for several operations, concurrently and after one has failed', async () => {
     let total = 0;
     const add = async (_: unknown, { by = 0 }) => {
       total += by;
@@ -66,7 +66,7 @@ describe('the schema, the context and the request stay as they are', () => {
     expect((await run({ query: 'mutation { add(by: 1000) }', contextValue })).result).toEqual({ data: { add: 1109 } });
   });
 
-  test('a resolver may change its arguments, and no other call sees it', async () => {
+  test('a resolver can change its arguments without an effect on other calls', async () => {
     interface Given {
       sizes?: number[];
       size?: number;
@@ -92,7 +92,7 @@ describe('the schema, the context and the request stay as they are', () => {
   });
 });
 
-describe('resolvers get what graphql gives them', () => {
+describe('resolvers get the same info as from graphql', () => {
   const SDL = `type Query { node(n: Int = 1): Node list: [Node] } interface Node { n: Int } type A implements Node { n: Int next: Node seen: String }`;
   const seenOf = ({ fieldName, returnType, parentType, fieldNodes, operation, path, ...info }: GraphQLResolveInfo) =>
     JSON.stringify({
@@ -115,7 +115,7 @@ describe('resolvers get what graphql gives them', () => {
   });
   const root = () => ({ node: { next: { next: {} } }, list: [{}, {}] });
 
-  test('where they are, outside of lists, and of which field: also those that find the type of a property', async () => {
+  test('outside of lists: the path and the field, also in resolveType', async () => {
     const query = `query Seen($n: Int = 4) { node(n: $n) { ...F seen } } fragment F on A { seen next { ... on A { further: seen } } }`;
     const expected = await executeByGraphQL(schema, { query, root });
     const infosOfGraphQL = infos.splice(0);
@@ -124,7 +124,7 @@ describe('resolvers get what graphql gives them', () => {
     expect(infos.splice(0)).toEqual(infosOfGraphQL);
   });
 
-  test('in lists, by graphql, also where the resolver catches what stops it', async () => {
+  test('in lists: graphql executes the query, even if the resolver catches the exception that stops compiled code', async () => {
     const caught = schemaOf(SDL, {
       A: {
         fields: {
@@ -145,7 +145,7 @@ describe('resolvers get what graphql gives them', () => {
     });
   });
 
-  test('its signal aborts when the execution ends, also when it gives up', async () => {
+  test('its signal is aborted when the execution ends, also after compiled code gave up', async () => {
     const signals: (AbortSignal | undefined)[] = [];
     const watched = schemaOf('type Query { a: Int b: Int! }', {
       Query: {
@@ -166,7 +166,7 @@ describe('resolvers get what graphql gives them', () => {
   });
 });
 
-describe('what compiled code does not do is left to graphql', () => {
+describe('graphql executes what compiled code does not support', () => {
   const schema = schemaOf('type Query { a: Int i: I } interface I { x: Int } type A implements I { x: Int }');
   const root = () => ({ a: 1, i: { x: 2 } });
 
@@ -212,7 +212,7 @@ describe('what compiled code does not do is left to graphql', () => {
     await expect(executeByGraphQL(incremental, { query: '{ a }' })).rejects.toThrow('@defer');
   });
 
-  test('executions that somebody follows on graphql’s channels', async () => {
+  test('executions while graphql’s diagnostics channels have subscribers', async () => {
     const run = observedExecutor(schema);
     const request = { query: '{ a }', root };
     expect((await run(request)).path).toBe('compiled');
@@ -226,7 +226,7 @@ describe('what compiled code does not do is left to graphql', () => {
     expect((await run(request)).path).toBe('compiled');
   });
 
-  test('thenables of libraries, which are promises to graphql', async () => {
+  test('thenables of libraries, which graphql treats as promises', async () => {
     const then = ['th', 'en'].join('');
     const thenable = (value: unknown) => ({ [then]: (done: (came: unknown) => void) => done(value) });
     const custom = schemaOf('scalar Any type Query { one: Any all: [Any] x: Int }', {
@@ -241,7 +241,7 @@ describe('what compiled code does not do is left to graphql', () => {
     });
   });
 
-  test('values of enumerations and lists that JSON does not have', async () => {
+  test('enum values and lists that JSON cannot represent', async () => {
     const odd = schemaOf('enum E { NONE CALLED } type Query { none: E called: E sum(of: [Int]): Int }', {
       E: { values: { NONE: null, CALLED: Math.max } },
       Query: { fields: { called: () => Math.max, sum: (_, { of }: { of: number[] }) => of.length } },
@@ -257,10 +257,10 @@ describe('what compiled code does not do is left to graphql', () => {
   });
 });
 
-describe('how it goes is reported, and what gives up is not tried without end', () => {
+describe('each execution reports its path, and documents whose compiled code gives up are retried less and less often', () => {
   const FAILING = schemaOf('type Query { a: Int b: Int }', { Query: { fields: { a: () => [1] } } });
 
-  test('the pauses between trials double up to 1024 executions, and one success ends them', async () => {
+  test('the pauses between attempts double up to 1024 executions, and one success ends them', async () => {
     let isWrong = true;
     const schema = schemaOf('type Query { a: Int }', { Query: { fields: { a: () => (isWrong ? 'wrong' : 1) } } });
     const run = observedExecutor(schema);
@@ -281,7 +281,7 @@ describe('how it goes is reported, and what gives up is not tried without end', 
     ]);
   });
 
-  test('before graphql executes what compiled code has left, its caller can take things back', async () => {
+  test('beforeRetry is called before graphql executes a document whose compiled code gave up', async () => {
     const retried: unknown[] = [];
     const run = observedExecutor(FAILING, { beforeRetry: ({ contextValue }) => retried.push(contextValue) });
     await run({ query: '{ b }', contextValue: 1 });
@@ -290,7 +290,7 @@ describe('how it goes is reported, and what gives up is not tried without end', 
     expect(retried).toEqual([2]);
   });
 
-  test('documents that are too large, or have been dropped, are interpreted', async () => {
+  test('documents that are too large are interpreted, and dropped documents are compiled again', async () => {
     const names = (count: number) => Array.from({ length: count }, (_, index) => `a${index}: b`).join(' ');
     expect((await observedExecutor(FAILING)({ query: `{ ${names(400)} }` })).path).toBe('interpreted: too_large');
     const small = observedExecutor(FAILING, { maxBytes: 30_000 });
@@ -299,12 +299,12 @@ describe('how it goes is reported, and what gives up is not tried without end', 
     expect(await pathsOf(small, '{ b }', 1)).toEqual(['compiled']);
   });
 
-  test('documents that were not parsed from a text are compiled, too', async () => {
+  test('documents that were not parsed from a text are also compiled', async () => {
     const document = JSON.parse(JSON.stringify(parse('{ b }', { noLocation: true }))) as ReturnType<typeof parse>;
     expect((await observedExecutor(FAILING)({ query: document })).path).toBe('compiled');
   });
 
-  test('of more combinations of conditions than are kept, those that were used last are', async () => {
+  test('only the most recently used combinations of conditions stay compiled', async () => {
     const names = ['p', 'q', 'r', 's', 't'];
     const query = `query (${names.map((name) => `$${name}: Boolean!`).join(' ')}) {
       ${names.map((name) => `${name}: b @include(if: $${name})`).join(' ')} }`;
@@ -322,7 +322,7 @@ describe('how it goes is reported, and what gives up is not tried without end', 
     expect(await ask(16)).toBe('compiled');
   });
 
-  test('compiled code knows how large its answer is as JSON', async () => {
+  test('compiled code computes the size of its answer as JSON', async () => {
     const schema = schemaOf('scalar Any type Query { all: [Query] a: String any: Any }');
     const document = parse('{ __typename all { a other: a any } }');
     const rootValue = { all: [{ a: 'text', any: { b: [1] } }, null, { a: 'x'.repeat(1000) }] };
@@ -334,7 +334,7 @@ describe('how it goes is reported, and what gives up is not tried without end', 
     expect(sizeOfResult(result)).toBeLessThan(length + 30);
   });
 
-  test('what ends at once is answered at once', () => {
+  test('a query without promises is answered synchronously', () => {
     const run = createExecutor(FAILING, { runsBeforeCompiling: 0 });
     const args = { schema: FAILING, document: parse('{ b }'), rootValue: { b: 3 } };
     expect(run(args)).toEqual({ data: { b: 3 } });

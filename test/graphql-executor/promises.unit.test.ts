@@ -3,7 +3,7 @@ import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { checkout } from '../support/processes/process.ts';
 
-test('no rejection that nobody waits for any more ends the process', async () => {
+test('a rejection that nothing awaits any longer does not end the process', async () => {
   const { stdout } = await promisify(execFile)(
     process.execPath,
     ['--no-warnings', 'test/support/executor/rejections.ts'],
@@ -11,8 +11,8 @@ test('no rejection that nobody waits for any more ends the process', async () =>
   );
   expect(stdout).toBe(`in a list: gave_up: nested_promise at Query.list
 in a property: gave_up: nested_promise at Query.a
-in a list that comes later, behind one that fails first: gave_up: error_value at Query.list
-of a field that ends when others have failed: gave_up: threw at Query.a
+in a list that resolves later, after another field has failed: gave_up: error_value at Query.list
+of a field that is done after others have failed: gave_up: threw at Query.a
 from a getter: gave_up: nested_promise at Query.a
 in a set: gave_up: not_an_array at Query.list
 of resolveType: gave_up: unresolved_type at Query.u

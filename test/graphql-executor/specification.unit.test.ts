@@ -8,17 +8,17 @@ import {
 } from '../support/executor/schemas.ts';
 
 /**
- * What the GraphQL specification (September 2025, sections 6 and 7) says of an execution, case by case: each is executed by graphql, and
- * several times by the executor, and all must give the answer that is written here.
+ * Rules of the GraphQL specification (September 2025, sections 6 and 7) for executions. Each case is executed by graphql and several times by
+ * the executor. All must return the expected answer.
  */
 interface Case extends Omit<Request, 'query'> {
   readonly sdl: string;
   readonly types?: TypeMap;
   readonly query: string;
   readonly data?: unknown;
-  /** Their paths; what they say is up to graphql. */
+  /** The paths of the errors. Their messages are those of graphql. */
   readonly errors?: readonly string[];
-  /** How the executor goes about it once it compiles. */
+  /** The path that the executor takes when it compiles the document. */
   readonly path: string;
 }
 
@@ -33,7 +33,7 @@ const greet = (args: unknown) => ({ ...ann, name: JSON.stringify(args) });
 const rejected = (message: string) => Promise.reject(new Error(message));
 
 const CASES: Readonly<Record<string, Case>> = {
-  '6.1: the operation that is named is executed': {
+  '6.1: operationName selects the operation': {
     sdl: PEOPLE,
     query: 'query A { person { id } } query B { person { name } }',
     operationName: 'B',
@@ -41,13 +41,13 @@ const CASES: Readonly<Record<string, Case>> = {
     data: { person: { name: 'Ann' } },
     path: 'compiled',
   },
-  '6.1: without a name there must be one operation': {
+  '6.1: without operationName, the document must have exactly one operation': {
     sdl: PEOPLE,
     query: 'query A { person { id } } query B { person { name } }',
     errors: [''],
     path: 'interpreted: invalid_request',
   },
-  '6.1.2: variables are coerced, and take their defaults when absent': {
+  '6.1.2: variables are coerced, and absent ones have their defaults': {
     sdl: PEOPLE,
     types: { Query: { fields: { person: (_, args) => greet(args) } } },
     query:
@@ -56,7 +56,7 @@ const CASES: Readonly<Record<string, Case>> = {
     data: { person: { name: '{"id":"7","filter":{"size":"SMALL","names":["one"]}}' } },
     path: 'compiled',
   },
-  '6.1.2: a null is a value, and no default': {
+  '6.1.2: null is a value and is not replaced with the default': {
     sdl: PEOPLE,
     types: { Query: { fields: { person: (_, args) => greet(args) } } },
     query: 'query ($id: ID = 7, $filter: Filter) { person(id: $id, filter: $filter) { name } }',
@@ -64,7 +64,7 @@ const CASES: Readonly<Record<string, Case>> = {
     data: { person: { name: '{"id":null,"filter":{"size":null}}' } },
     path: 'compiled',
   },
-  '6.1.2: a variable that does not fit stops the request': {
+  '6.1.2: an invalid variable is a request error': {
     sdl: PEOPLE,
     query: 'query ($filter: Filter!) { person(filter: $filter) { name } }',
     variableValues: { filter: { near: { city: 'x', zip: 1 } } },
@@ -78,14 +78,14 @@ const CASES: Readonly<Record<string, Case>> = {
     data: { c: 3, b: 2, a: 1, again: 1, __typename: 'Query' },
     path: 'compiled',
   },
-  '6.3.2: fields of one response name are one field, in the place of the first': {
+  '6.3.2: fields with the same response name are merged at the position of the first': {
     sdl: PEOPLE,
     query: '{ person { ...F name } a: person { id } person { age } } fragment F on Person { boss { id } id }',
     root: () => ({ person: { ...ann, boss: { id: 9 } } }),
     data: { person: { boss: { id: '9' }, id: '1', name: 'Ann', age: 40 }, a: { id: '1' } },
     path: 'compiled',
   },
-  '6.3.2: fragments apply to the types of their condition': {
+  '6.3.2: a fragment applies only to the types of its condition': {
     sdl: PEOPLE,
     query: `{ any { __typename ... on Node { id } ...P ... on Pet { weight } } }
       fragment P on Person { age ...Again } fragment Again on Any { ... on Person { size } ...P }`,
@@ -99,7 +99,7 @@ const CASES: Readonly<Record<string, Case>> = {
     },
     path: 'compiled',
   },
-  '6.3.2: @skip and @include, of fields and fragments, with literals and variables': {
+  '6.3.2: @skip and @include work on fields and fragments, with literals and variables': {
     sdl: PEOPLE,
     query: `query ($yes: Boolean!, $no: Boolean = false) { person { id @skip(if: $yes) name @include(if: $yes) @skip(if: $no)
       ... @include(if: $no) { age } ...F @skip(if: false) } } fragment F on Person { size }`,
@@ -117,7 +117,7 @@ const CASES: Readonly<Record<string, Case>> = {
     errors: ['person'],
     path: 'interpreted: condition',
   },
-  '6.4.1: arguments are coerced, with defaults for those that are absent': {
+  '6.4.1: arguments are coerced, and absent ones have their defaults': {
     sdl: PEOPLE,
     types: {
       Query: { fields: { person: (_, args) => greet(args) } },
@@ -133,17 +133,18 @@ const CASES: Readonly<Record<string, Case>> = {
     },
     path: 'compiled',
   },
-  '6.4.2: a field without a resolver is a property, or a method that gets arguments, context and info': {
-    sdl: 'type Query { me: Me } type Me { name: String self(n: Int): String }',
-    query: '{ me { name self(n: 2) } }',
-    root: () => ({
-      me: { name: 'Ann', self: (args: object, context: unknown) => `${JSON.stringify(args)} ${String(context)}` },
-    }),
-    contextValue: 'ctx',
-    data: { me: { name: 'Ann', self: '{"n":2} ctx' } },
-    path: 'gave_up: function_value at Query.me',
-  },
-  '6.4.2: what a resolver throws is an error of its field, which is null': {
+  '6.4.2: the value of a field without a resolver is a property, or the result of a method with arguments, context and info':
+    {
+      sdl: 'type Query { me: Me } type Me { name: String self(n: Int): String }',
+      query: '{ me { name self(n: 2) } }',
+      root: () => ({
+        me: { name: 'Ann', self: (args: object, context: unknown) => `${JSON.stringify(args)} ${String(context)}` },
+      }),
+      contextValue: 'ctx',
+      data: { me: { name: 'Ann', self: '{"n":2} ctx' } },
+      path: 'gave_up: function_value at Query.me',
+    },
+  '6.4.2: an exception of a resolver is an error of its field, and the field is null': {
     sdl: 'type Query { a: Int b: Int c: [Int] }',
     types: { Query: { fields: { a: () => rejected('no a'), b: () => 7, c: () => [1, new Error('no c')] } } },
     query: '{ a b c }',
@@ -151,7 +152,7 @@ const CASES: Readonly<Record<string, Case>> = {
     errors: ['c.1', 'a'],
     path: 'gave_up: error_value at Query.c',
   },
-  '6.4.3: leaves are what their type makes of them': {
+  '6.4.3: leaf values are coerced by their types': {
     sdl: 'type Query { i: Int f: Float s: String b: Boolean id: ID e: E d: D } enum E { ONE TWO NULL } scalar D',
     types: {
       E: { values: { ONE: 1, TWO: { two: 2 }, NULL: 'null' } },
@@ -162,7 +163,7 @@ const CASES: Readonly<Record<string, Case>> = {
     data: { i: 3, f: 1, s: '12', b: true, id: '7', e: 'ONE', d: '1970-01-01' },
     path: 'compiled',
   },
-  '6.4.3: a leaf that does not fit is an error': {
+  '6.4.3: a leaf value that cannot be coerced is an error': {
     sdl: 'type Query { i: Int ok: Int }',
     query: '{ i ok }',
     root: () => ({ i: 2 ** 40, ok: 1 }),
@@ -170,14 +171,14 @@ const CASES: Readonly<Record<string, Case>> = {
     errors: ['i'],
     path: 'gave_up: invalid_leaf at Query.i',
   },
-  '6.4.3: lists keep their order and their nulls, whatever they are given as': {
+  '6.4.3: lists keep their order and their nulls': {
     sdl: 'type Query { a: [Int] b: [[Int!]]! }',
     query: '{ a b }',
     root: () => ({ a: [1, null, undefined, 4], b: [[], null, [1, 2]] }),
     data: { a: [1, null, null, 4], b: [[], null, [1, 2]] },
     path: 'compiled',
   },
-  '6.4.3: iterables are lists, too': {
+  '6.4.3: iterables are lists': {
     sdl: 'type Query { a: [Int] b: [Int] }',
     query: '{ a b }',
     root: () => ({
@@ -189,7 +190,7 @@ const CASES: Readonly<Record<string, Case>> = {
     data: { a: [1, 2], b: [3] },
     path: 'gave_up: not_an_array at Query.a',
   },
-  '6.4.3: asynchronous iterables and promises in lists are waited for': {
+  '6.4.3: asynchronous iterables and promises in lists are awaited': {
     sdl: 'type Query { a: [Int] b: [Int] }',
     query: '{ a b }',
     root: () => ({
@@ -202,7 +203,7 @@ const CASES: Readonly<Record<string, Case>> = {
     errors: ['a.2'],
     path: 'gave_up: nested_promise at Query.a',
   },
-  '6.4.3: what is no list is an error': {
+  '6.4.3: a value that is not a list is an error': {
     sdl: 'type Query { a: [Int] }',
     query: '{ a }',
     root: () => ({ a: 'text' }),
@@ -210,7 +211,7 @@ const CASES: Readonly<Record<string, Case>> = {
     errors: ['a'],
     path: 'gave_up: not_an_array at Query.a',
   },
-  '6.4.3: an abstract type is resolved by its function, by __typename, or by what its types say': {
+  '6.4.3: an abstract type is resolved by resolveType, by __typename, or by isTypeOf': {
     sdl: 'type Query { a: [I] b: [U] c: [V] } interface I { x: Int } type A implements I { x: Int } type B implements I { x: Int } union U = A | B union V = A | B',
     types: {
       U: { resolveType: (value) => ((value as { x: number }).x > 1 ? 'B' : 'A') },
@@ -242,7 +243,7 @@ const CASES: Readonly<Record<string, Case>> = {
     },
     path: 'compiled',
   },
-  '6.4.3: a type that is resolved later': {
+  '6.4.3: a type can be resolved asynchronously': {
     sdl: 'type Query { a: I b: I } interface I { x: Int } type A implements I { x: Int }',
     types: { I: { resolveType: async (value) => ((value as { x: number }).x === 1 ? 'A' : 'None') } },
     query: '{ a { x } b { x } }',
@@ -260,7 +261,7 @@ const CASES: Readonly<Record<string, Case>> = {
     errors: ['a'],
     path: 'gave_up: unresolved_type at Query.a',
   },
-  '6.4.3: objects may be anything that resolvers know to read': {
+  '6.4.3: any value can be an object if its resolvers can read it': {
     sdl: 'type Query { a: [A] b: B } type A { double: Int } type B { length: Int }',
     types: { Query: { fields: { a: () => [1, 2, 0] } }, A: { fields: { double: (n: number) => n * 2 } } },
     query: '{ a { double __typename } b { length } }',
@@ -275,7 +276,7 @@ const CASES: Readonly<Record<string, Case>> = {
     },
     path: 'compiled',
   },
-  '6.4.4: a null where none may be makes the nearest nullable parent null': {
+  '6.4.4: null in a non-null field makes the nearest nullable parent null': {
     sdl: 'type Query { a: [A] b: A! c: [A!] } type A { x: Int! inner: A! }',
     query: '{ a { x inner { x } } c { x } }',
     root: () => ({
@@ -289,7 +290,7 @@ const CASES: Readonly<Record<string, Case>> = {
     errors: ['a.0.inner.x', 'c.1'],
     path: 'gave_up: null_value at Query.a',
   },
-  '6.4.4: and all of the data where there is none': {
+  '6.4.4: null in a non-null field without a nullable parent makes the data null': {
     sdl: 'type Query { a: Int! b: Int }',
     types: { Query: { fields: { a: async () => null, b: () => 1 } } },
     query: '{ b a }',
@@ -304,11 +305,11 @@ const CASES: Readonly<Record<string, Case>> = {
     data: { a: 1, __type: { name: 'Query', fields: [{ name: 'a' }] } },
     path: 'interpreted: introspection',
   },
-  '2.10: response names may be words of the language': {
+  '2.10: response names can be keywords of JavaScript': {
     sdl: 'type Query { a: Int }',
     query: '{ class: a constructor: a then: a null: a __proto__: a hasOwnProperty: a }',
     root: () => ({ a: 1 }),
-    // `__proto__` is no property of an object literal.
+    // In an object literal, `__proto__` would set the prototype.
     data: JSON.parse('{"class":1,"constructor":1,"then":1,"null":1,"__proto__":1,"hasOwnProperty":1}') as object,
     path: 'interpreted: response_name',
   },
@@ -334,7 +335,7 @@ test.each(Object.entries(CASES))('%s', async (_, { sdl, types, data, errors, pat
   ]);
 });
 
-test('6.2.2: the fields of a mutation are executed one after the other, each once', async () => {
+test('6.2.2: the fields of a mutation are executed serially, each once', async () => {
   const log: string[] = [];
   const step = (name: string) => async () => {
     log.push(`${name} begins`);

@@ -24,7 +24,7 @@ test.for([
     { name: 'keys create', email: 'Ann@example.com', organization: 'a-1', role: undefined, scopes: undefined },
   ],
   [
-    // A scope that is given twice is given once.
+    // A repeated scope is ignored.
     'keys create --email a@b --organization acme --role member --scope social --scope sessions.read --scope social'.split(
       ' ',
     ),
@@ -111,6 +111,6 @@ test.for([
   expect(parsing).toThrow(expect.objectContaining({ message }));
 });
 
-test('without a command the message is the usage', () => {
+test('without a command, the usage is printed', () => {
   expect(() => parseCommandLine([])).toThrow(/^Usage: npm run --silent cli -- <command>\n/);
 });

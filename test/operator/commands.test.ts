@@ -17,10 +17,10 @@ afterAll(() => gateway.close());
 
 const silent = { progress: { write: () => undefined } };
 
-/** Runs a command as the command line does, on the database of the test. */
+/** Runs a command like the command line, on the database of the test. */
 async function run(args: string, dependencies = gateway.dependencies): Promise<object> {
   const command = parseCommandLine(args.split(' '));
-  if (command.name === 'help' || command.name === 'version') throw new Error('that is no command');
+  if (command.name === 'help' || command.name === 'version') throw new Error(`${command.name} is not a command`);
   return runCommand(dependencies, command, silent);
 }
 
@@ -50,7 +50,7 @@ const keyState = (keyId: string) =>
 test('seed creates the demo workspace once, and only in an empty database', async () => {
   const { key, ...demo } = issuedKey.parse(await run('seed'));
   expect(demo).toMatchObject({ organizationId: null, role: null, createdUser: true, createdOrganization: true });
-  // Unbound, and at home in its user's only organization.
+  // The key is unbound and acts in the only organization of its user.
   expect((await gateway.graphql(key, '{ viewer { role organization { slug } } }')).data).toEqual({
     viewer: { role: 'ADMIN', organization: { slug: 'demo' } },
   });
@@ -66,7 +66,7 @@ test('seed creates the demo workspace once, and only in an empty database', asyn
     'FAILED',
     'QUEUED',
   ]);
-  // Something to plot: two weeks, the last of them today.
+  // The demo has occurrences for the last two weeks.
   const counts = data?.eventDefinition.occurrencesPerDay.map(({ count }) => count) ?? [];
   expect(counts.filter((count) => count > 0).length).toBeGreaterThanOrEqual(14);
 });
@@ -76,7 +76,7 @@ interface Demo {
   readonly eventDefinition: { occurrencesPerDay: { count: number }[] };
 }
 
-test('keys create: the first user of a new organization is its admin, the next a member; a role changes only where it is given', async () => {
+test('keys create: the first user of a new organization becomes its administrator, the next a member; --role changes the role', async () => {
   const first = await createKey('acme', '--email Ann@Example.com');
   const next = await createKey('acme', '--email bob@example.com --scope sessions.read --scope api_keys.read');
   expect(await keyState(first.keyId)).toEqual([
@@ -93,14 +93,14 @@ test('keys create: the first user of a new organization is its admin, the next a
   expect([next.organizationId, raised.userId, kept.userId]).toEqual([first.organizationId, next.userId, next.userId]);
 });
 
-test('keys create says what it made: user, organization, role and scopes', async () => {
+test('keys create prints which user and organization it created, the role and the scopes', async () => {
   const made = await createKey('printing', '--email printing@example.com --scope social');
   expect(made).toMatchObject({ role: 'admin', scopes: ['social'], createdUser: true, createdOrganization: true });
   const again = await createKey('printing', '--email printing@example.com');
   expect(again).toMatchObject({ role: 'admin', scopes: [...SCOPES], createdUser: false, createdOrganization: false });
 });
 
-test('keys create without an organization: an unbound key, which reaches each organization of its user', async () => {
+test('keys create without an organization creates an unbound key, which can act in each organization of its user', async () => {
   const unbound = issuedKey.parse(await run('keys create --email nomad@example.com'));
   expect(unbound).toMatchObject({ organizationId: null, role: null, createdUser: true, createdOrganization: false });
   const slugs = async () =>
@@ -110,7 +110,7 @@ test('keys create without an organization: an unbound key, which reaches each or
   expect(await slugs()).toEqual({ viewer: { organizations: { nodes: [{ slug: 'oasis' }] } } });
 });
 
-test('keys create, many at once for one new organization: one organization, one admin', async () => {
+test('concurrent runs of keys create for one new organization create one organization with one administrator', async () => {
   const people = ['a', 'b', 'c', 'd'].map((name) => createKey('together', `--email ${name}@example.com`));
   const organizations = new Set((await Promise.all(people)).map(({ organizationId }) => organizationId));
   expect(organizations.size).toBe(1);
@@ -124,7 +124,7 @@ test('keys create, many at once for one new organization: one organization, one 
   ]);
 });
 
-test('keys revoke: the key is refused from then on; revoked once, it cannot be revoked again', async () => {
+test('keys revoke: the key is refused afterwards, and it cannot be revoked again', async () => {
   const { key, keyId } = await createKey('revoking', '--email rita@example.com');
   const status = async () => (await gateway.rest('GET', '/events/2026-03/event-definitions', { key })).status;
   expect(await status()).toBe(200);
@@ -134,7 +134,7 @@ test('keys revoke: the key is refused from then on; revoked once, it cannot be r
   await expect(run(`keys revoke ${keyId}`)).rejects.toThrow(new UsageError('API key not found'));
 });
 
-test('subscriptions set: one family changes, the others stay, and requests follow', async () => {
+test('subscriptions set changes one product family, and requests are checked against it', async () => {
   const { key, organizationId } = await createKey('subscribing', '--email sam@example.com');
   const set = (family: string, level: string) =>
     run(`subscriptions set --organization subscribing --family ${family} --level ${level}`);
@@ -159,7 +159,7 @@ async function list(args: string): Promise<Record<string, unknown>[]> {
   return rows;
 }
 
-test('keys list: newest first, of all organizations or one, with revoked and expired keys when asked', async () => {
+test('keys list prints the newest keys first, of all organizations or one, and with --all also revoked and expired keys', async () => {
   const bound = await createKey('listed', '--email lena@example.com --scope social');
   const unbound = issuedKey.parse(await run('keys create --email lena@example.com'));
   const other = await createKey('listed', '--email lars@example.com');
@@ -184,7 +184,7 @@ test('keys list: newest first, of all organizations or one, with revoked and exp
   expect((await ids('keys list')).slice(0, 2)).toEqual([unbound.keyId, bound.keyId]);
 });
 
-test('organizations, users and sessions are listed with what identifies them elsewhere', async () => {
+test('organizations, users and sessions are listed with their ids, slugs and e-mail addresses', async () => {
   const { key, userId, organizationId } = await createKey('catalog', '--email cara@example.com');
   await createKey('catalog', '--email carl@example.com');
   await run('keys create --email nobody@example.com');
@@ -219,7 +219,7 @@ test('organizations, users and sessions are listed with what identifies them els
   expect(await list('sessions list --organization nowhere')).toEqual([]);
 });
 
-test('lists of more than a page are whole, without doubles', async () => {
+test('lists of more than one page are complete and have no duplicates', async () => {
   await query(
     `insert into user_account (id, email, created_at) select gen_random_uuid(), 'many' || n || '@example.com', now() + (n / 10) * interval '1 second'
       from generate_series(1, 2500) n`,
@@ -230,7 +230,7 @@ test('lists of more than a page are whole, without doubles', async () => {
   expect([emails.length, new Set(emails).size]).toEqual([2500, 2500]);
 });
 
-test('every command that changes something is recorded in the audit log, without a key', async () => {
+test('every command that changes something is recorded in the audit log without an API key', async () => {
   const { keyId, organizationId } = await createKey('audited', '--email ada@example.com');
   await run(`keys revoke ${keyId}`);
   for (const family of PRODUCT_FAMILIES)

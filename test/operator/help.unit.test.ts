@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { helpOf } from '../../src/operator/command-help.ts';
 
-test('the help of a command says how it is called, what it does, and what its options take', () => {
+test('the help of a command contains its usage, its effect and the values of its options', () => {
   expect(helpOf('subscriptions set')).toMatchInlineSnapshot(`
     "Usage: npm run --silent cli -- subscriptions set --organization SLUG --family F --level L
 

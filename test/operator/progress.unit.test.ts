@@ -8,7 +8,7 @@ function shown(isTTY: boolean) {
   return { bar, wait: (ms: number) => (clock += ms), read: () => text };
 }
 
-test('a bar on a terminal, redrawn at most ten times a second', () => {
+test('on a terminal, the progress bar is redrawn at most ten times a second', () => {
   const { bar, wait, read } = shown(true);
   bar.update(0, 'none');
   bar.update(50, 'skipped');
@@ -20,7 +20,7 @@ test('a bar on a terminal, redrawn at most ten times a second', () => {
   );
 });
 
-test('elsewhere a line every 5 s, and one at the end', () => {
+test('without a terminal, a line is printed every 5 s and at the end', () => {
   const { bar, wait, read } = shown(false);
   for (let second = 0; second <= 10; second += 1) {
     bar.update(second * 10, `${second}`);

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { formatTable } from '../../src/operator/table.ts';
 
-test('a column for each property, as wide as its widest value; long values are cut, nothing moves the cursor', () => {
+test('a table has a column for each property, as wide as its widest value; long values are cut, and control characters are replaced', () => {
   const rows = [
     { keyId: 'a', scopes: ['social', 'users.delete'], lastUsedAt: null, organizations: { acme: 'admin' }, members: 3 },
     { keyId: 'long', scopes: [], lastUsedAt: 'x\n\u001b[31my', organizations: {}, members: 12_345 },
@@ -16,6 +16,6 @@ test('a column for each property, as wide as its widest value; long values are c
   `);
 });
 
-test('no rows are said to be none', () => {
+test('an empty table is printed as (none)', () => {
   expect(formatTable([])).toBe('(none)\n');
 });

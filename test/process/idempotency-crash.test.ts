@@ -5,7 +5,7 @@ import { endProcesses, freshDatabase, issueKey, startGateway } from '../support/
 
 afterEach(endProcesses);
 
-/** Stands before PostgreSQL, and keeps to itself what is answered to the first commit of a stored answer. */
+/** A proxy to PostgreSQL that drops the answer to the commit of a stored answer. */
 async function hidingCommits(databaseUrl: string): Promise<{ url: string; stop(): void }> {
   const url = new URL(databaseUrl);
   const sockets = new Set<Socket>();
@@ -70,7 +70,7 @@ async function withCounts(
   }
 }
 
-test('a gateway killed between commit and answer: the retry gets the answer, and there is one row', async () => {
+test('after a gateway was killed between commit and answer, a retry gets the stored answer, and there is one row', async () => {
   const env = { ...(await freshDatabase()), LOG_LEVEL: 'error' };
   const proxy = await hidingCommits(env.DATABASE_URL);
   try {
@@ -96,7 +96,7 @@ test('a gateway killed between commit and answer: the retry gets the answer, and
   }
 });
 
-test('a gateway killed in the middle of many requests: each is answered by its retry, and there is one row for each key', async () => {
+test('after a gateway was killed during many requests, each retry is answered, and there is one row for each key', async () => {
   const env = { ...(await freshDatabase()), LOG_LEVEL: 'error', RATE_LIMIT_PER_MINUTE: '0' };
   const first = await startGateway(env);
   const key = await issueKey(env);
@@ -107,7 +107,7 @@ test('a gateway killed in the middle of many requests: each is answered by its r
     await first.end('SIGKILL');
     const answered = await Promise.all(lost);
     const second = await startGateway(env);
-    // What was in the middle of a transaction ends with the connection that the dead process held.
+    // Open transactions end when PostgreSQL closes the connections of the dead process.
     const open = `pg_stat_activity where application_name = 'gateway' and state like 'idle in transaction%' and datname = current_database()`;
     await expect.poll(() => count(open)).toBe(0);
     const committed = await count('idempotency_key');

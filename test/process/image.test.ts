@@ -8,7 +8,7 @@ import { NODE_ARGUMENTS, NODE_ENVIRONMENT } from '../support/processes/node-argu
 import { freePort } from '../support/processes/ports.ts';
 import { checkout, endProcesses, emptyDatabase, run, start, temporaryDirectory } from '../support/processes/process.ts';
 
-/** Every step of the Dockerfile is run in empty folders. What is not: the base image, which is this machine, and a container around it. */
+/** Every step of the Dockerfile runs in empty folders, with this machine instead of the base image and without a container. */
 
 let image: Stage;
 let env: Record<string, string>;
@@ -30,10 +30,10 @@ afterAll(endProcesses);
 
 const inImage = () => join(image.root, image.workingDirectory);
 
-/** The image's files belong to root, and the gateway runs as somebody else: it can write nowhere but in /tmp. */
+/** The files of the image belong to root, and the gateway runs as another user, so it can write only to /tmp. */
 const account = process.getuid?.() === 0 ? { uid: 1000, gid: 1000 } : {};
 
-/** A command of the image, whose `node` is this one. */
+/** Runs a command of the image with the node of this process. */
 const started = (command: readonly string[], variables: Record<string, string> = {}) =>
   start([process.execPath, ...command.slice(1)], { ...env, ...variables }, { cwd: inImage(), ...account });
 
@@ -42,18 +42,18 @@ async function healthOf(variables: Record<string, string>): Promise<number | nul
   return exited;
 }
 
-test('the image has a base with a digest, says what it is, and does not run as root', () => {
+test('the image has a base with a digest and a title, and does not run as root', () => {
   expect(image.base).toMatch(/^node:24-bookworm-slim@sha256:[0-9a-f]{64}$/);
   expect(image.user).toBe('node');
   expect(image.labels).toContain('org.opencontainers.image.title="workspace-gateway"');
 });
 
-test('its label has the version of package.json', async () => {
+test('the label of the image has the version of package.json', async () => {
   const { version } = JSON.parse(await readFile(join(checkout, 'package.json'), 'utf8')) as { version: string };
   expect(image.labels).toContain(`org.opencontainers.image.version="${version}"`);
 });
 
-test('the gateway of the image starts, is healthy, and serves requests; the worker beside it, too', async () => {
+test('the gateway and the worker of the image start, are healthy, and answer requests', async () => {
   const [PORT, WORKER_PORT] = [String(await freePort()), String(await freePort())];
   expect(await healthOf({ PORT })).toBe(1);
   const gateway = started(image.command, { PORT, RUN_JOBS: 'false' });
@@ -104,7 +104,7 @@ async function commandIn(file: string, line: RegExp): Promise<string[]> {
 
 const workerCommand = () => commandIn('compose.yaml', /^ +command: \[(.*)\]$/m);
 
-test('containers and tests give node the arguments that npm start gives it, and tests its variables', async () => {
+test('containers and tests start node with the same arguments as npm start, and tests also with the same variables', async () => {
   expect(NODE_ARGUMENTS).not.toEqual([]);
   expect(NODE_ENVIRONMENT).toEqual({ NODE_COMPILE_CACHE: expect.stringContaining('node_modules/') });
   const command = (program: string) => ['node', ...NODE_ARGUMENTS, program];

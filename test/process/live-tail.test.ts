@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import { randomBytes } from 'node:crypto';
 import { afterEach, expect, test } from 'vitest';
 import { startTestGateway } from '../support/fixtures/gateway.ts';
-import { NOTIFIED_ONLY } from '../support/fixtures/notifications.ts';
+import { NOTIFICATIONS_ONLY } from '../support/fixtures/notifications.ts';
 import { type LiveSession, startLiveSession } from '../support/fixtures/live-session.ts';
 import { cli, endProcesses, graphqlApi, start, startGateway } from '../support/processes/process.ts';
 import {
@@ -18,7 +18,7 @@ afterEach(endProcesses);
 
 const range = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, index) => from + index);
 
-/** `curl -N`, as a person would type it. */
+/** Runs `curl -N` like a user. */
 function curl({ key }: LiveSession, ...args: string[]) {
   const { child, exited } = start(
     ['curl', '-sSN', '-H', `Authorization: Bearer ${key}`, '-H', 'Accept: text/event-stream', ...args],
@@ -49,7 +49,7 @@ const graphql = (live: LiveSession, lastId?: number) =>
     JSON.stringify({ query: FOLLOW, variables: { id: live.id, after: lastId?.toString() } }),
   );
 
-/** Id of an event, and the number that its writer gave it. */
+/** The id of an event and the number from its writer. */
 type Seen = readonly [id: number, index: number];
 
 const fromRest = ({ id, data = '' }: Message): Seen => [
@@ -64,7 +64,7 @@ function fromGraphql({ data = '' }: Message): Seen {
   return [sessionEvents.databaseId, sessionEvents.eventDataJson.index];
 }
 
-test('curl -N on both APIs sees every event of another process once and in order, though its gateway is killed midway', async () => {
+test('curl -N on both APIs receives every event of another process once and in order, although its gateway is killed meanwhile', async () => {
   const live = await startLiveSession();
   const apis = [
     { open: rest, read: fromRest, end: { event: 'end', data: '{}' } },
@@ -72,7 +72,7 @@ test('curl -N on both APIs sees every event of another process once and in order
   ];
   await live.write(100);
   const tails = apis.map((api) => ({ ...api, ...api.open(live), seen: [] as Seen[] }));
-  // Behind the replay everything comes while it is being written.
+  // After the stored events, the tails receive events while they are being written.
   const writing = live.write(300);
   const upTo = async ({ stream, seen, read }: (typeof tails)[number], count: number) => {
     while (seen.length < count) {
@@ -83,7 +83,7 @@ test('curl -N on both APIs sees every event of another process once and in order
   };
   await Promise.all(tails.map((tail) => upTo(tail, 150)));
   const restarted = live.restartReader();
-  // What was under way when the gateway was killed still counts.
+  // Events that were sent before the kill are still read.
   await Promise.all(tails.map((tail) => upTo(tail, Infinity)));
   expect(await Promise.all(tails.map(({ exited }) => exited))).not.toContain(0);
   await Promise.all([restarted, writing]);
@@ -100,8 +100,8 @@ test('curl -N on both APIs sees every event of another process once and in order
   }
 });
 
-test('a gateway process, and a key revoked at the command line, reach a tail that would not poll within the hour', async () => {
-  const reader = await startTestGateway({}, { timing: NOTIFIED_ONLY });
+test('notifications of a gateway process and of the command line reach a tail without polling', async () => {
+  const reader = await startTestGateway({}, { timing: NOTIFICATIONS_ONLY });
   try {
     const { key, keyId } = await reader.createKey();
     const id = await createSession(reader, key);

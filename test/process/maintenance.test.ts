@@ -33,7 +33,7 @@ const create = (name: string, idempotencyKey: string) =>
     body: { name },
   });
 
-/** The job as the queue runs it, with the gateway's clock. */
+/** Runs the job through the queue, with the clock of the gateway. */
 async function maintain(): Promise<void> {
   const em = gateway.dependencies.database.em.fork();
   await em.transactional((transaction) =>
@@ -43,7 +43,7 @@ async function maintain(): Promise<void> {
 }
 
 describe('maintenance', () => {
-  test('an idempotency key is kept for its 24 hours, and no longer', async () => {
+  test('an idempotency key is kept for exactly 24 hours', async () => {
     gateway.setClock(START);
     await create('First', 'one');
     gateway.setClock(after(DAY_MS / 2));
@@ -71,7 +71,7 @@ describe('maintenance', () => {
     expect(await rows('select occurred_at as at from audit_entry')).toEqual([{ at: '2026-03-02T10:00:00.000Z' }]);
   });
 
-  test('with AUDIT_RETENTION_DAYS=0 without end', async () => {
+  test('with AUDIT_RETENTION_DAYS=0, entries of the audit log are never deleted', async () => {
     gateway.setClock(START);
     await create('Kept', 'kept');
     const { signal } = new AbortController();
@@ -81,7 +81,7 @@ describe('maintenance', () => {
     expect([await count('audit_entry'), await count('idempotency_key')]).toEqual([1, 0]);
   });
 
-  test('many batches: all that is over goes, uuids of occurrences too, and nothing else', async () => {
+  test('in many batches, all expired rows are deleted, including uuids of occurrences, and no other rows', async () => {
     gateway.setClock(START);
     const definition = await gateway.rest<{ id: string }>('POST', '/events/2026-03/event-definitions', {
       key: issued.key,
@@ -104,7 +104,7 @@ describe('maintenance', () => {
     expect([await count('event_occurrence_uuid'), await count('audit_entry')]).toEqual([100, 1]);
   });
 
-  test('why somebody left is kept for 30 days after the end of the deletion; that there was one, for good', async () => {
+  test('the questionnaire of a deletion is kept for 30 days after its end, and the deletion job permanently', async () => {
     const insert = `insert into deletion_job (id, user_id, state, questionnaire, emptied_organizations, run_after, created_at, finished_at)
       values (gen_random_uuid(), gen_random_uuid(), $1, '{"reasons": ["mine"]}', '[]', $2, $2, $3)`;
     await rows(insert, 'done', START, START);
@@ -127,7 +127,7 @@ describe('maintenance', () => {
     ]);
   });
 
-  test('an authorization that nobody completed goes with its secrets', async () => {
+  test('an expired authorization is deleted with its secrets', async () => {
     const body = { type: 'stdio', name: 'mine', visibility: 'personal', command: 'npx' };
     const { connection } = (
       await gateway.rest<{ connection: { id: string } }>('POST', '/v1/mcp-connections', { key: issued.key, body })
@@ -161,7 +161,7 @@ describe('maintenance', () => {
     ]);
   });
 
-  test('comes by itself, once an hour over all workers, and one at a time', async () => {
+  test('is scheduled once an hour for all workers together, and only one job waits at a time', async () => {
     for (let worker = 0; worker < 2; worker += 1) await (await startJobs(gateway.dependencies)).stop();
     expect(await rows('select name, cron, timezone from pgboss.schedule order by name')).toEqual([
       { name: 'maintenance', cron: '17 * * * *', timezone: 'UTC' },

@@ -20,7 +20,7 @@ import {
   temporaryDirectory,
 } from '../support/processes/process.ts';
 
-/** MCP connections as an operator runs them: gateways that are processes, and a database that is files. */
+/** MCP connections in gateway processes, as an operator runs them, with a database in files. */
 
 const undo: (() => Promise<void>)[] = [];
 afterEach(async () => {
@@ -43,7 +43,7 @@ function useServer({ url }: GatewayProcess, key: string, id: string) {
   return call(url, key, 'POST', '/graphql', { query: mutation, variables: { id } });
 }
 
-/** As if so many seconds had passed since the tokens were issued. */
+/** Makes the tokens older by this number of seconds. */
 async function age(databaseUrl: string, connectionId: string, seconds: number): Promise<void> {
   await query(
     databaseUrl,
@@ -52,16 +52,16 @@ async function age(databaseUrl: string, connectionId: string, seconds: number): 
   );
 }
 
-// Other cases of a refresh: test/domains/mcp-connections/token-refresh.test.ts, in process and with a clock of the test's.
-test('two processes, 10 concurrent uses each, of a token that has expired: a certified server sees exactly one refresh', async () => {
-  // Slow enough for the uses of both processes to come while tokens are refreshed.
+// test/domains/mcp-connections/token-refresh.test.ts tests other cases of a refresh, in this process and with a test clock.
+test('20 concurrent uses of an expired token in two processes cause exactly one refresh at a certified server', async () => {
+  // The delay is long enough for all uses to begin before the refresh ends.
   const fixture = await startOidcFixture({ tokenDelayMs: 300 });
   undo.push(() => fixture.stop());
   const env = {
     ...(await freshDatabase()),
     ALLOW_PRIVATE_NETWORK: 'true',
     RATE_LIMIT_PER_MINUTE: '0',
-    // Or the refresh of idle connections might be first.
+    // Otherwise the job that refreshes idle connections might refresh the token first.
     RUN_JOBS: 'false',
   };
   const [one, two] = await Promise.all([startGateway(env), startGateway(env)]);
@@ -86,15 +86,15 @@ test('two processes, 10 concurrent uses each, of a token that has expired: a cer
   expect(fixture.refreshes()).toBe(1);
 });
 
-/** As it is, and as it would look in a header, a form, a query or a dump. */
+/** The secret unchanged and encoded as in a header, a form, a query or a dump. */
 function formsOf(secret: string): Buffer[] {
   const bytes = Buffer.from(secret);
   const forms = [secret, bytes.toString('base64'), bytes.toString('base64url'), bytes.toString('hex')];
   return [...new Set([...forms, encodeURIComponent(secret)])].map((form) => Buffer.from(form));
 }
 
-/** A server that repeats what it is shown in the name of a tool, one of those that the client package leaves out with a warning. */
-function answerInItsWords(request: IncomingMessage, response: ServerResponse): void {
+/** Answers with the secret header as the name of a tool. The client package omits that tool with a warning. */
+function repeatSecret(request: IncomingMessage, response: ServerResponse): void {
   void json(request).then((message) => {
     const { id, method } = z.object({ id: z.unknown(), method: z.string() }).parse(message);
     const inputSchema = { type: 'object', properties: { a: { type: 'string', 'x-mcp-header': '' } } };
@@ -119,13 +119,13 @@ async function filesOf(directory: string): Promise<Place[]> {
   return Promise.all(files.map(async (place) => ({ place, bytes: await readFile(place) })));
 }
 
-test('after every kind of use no secret is in the files of the database, its write-ahead log, the log, the metrics or an answer', async () => {
+test('after every kind of use, no secret is in the files of the database, its write-ahead log, the log, the metrics or an answer', async () => {
   const fixture = await startOAuthFixture();
   undo.push(() => fixture.stop());
   const { secrets } = fixture;
   const stated = { env: 'env-value/1111', header: 'header-value+2222', machine: 'machine-secret:3333' };
   for (const secret of Object.values(stated)) secrets.add(secret);
-  const parrot = await startPeer(answerInItsWords);
+  const parrot = await startPeer(repeatSecret);
   undo.push(() => parrot.stop());
 
   const dataDir = await temporaryDirectory();
@@ -204,7 +204,7 @@ test('after every kind of use no secret is in the files of the database, its wri
     .flatMap((secret) => formsOf(secret).flatMap((form) => places.filter(({ bytes }) => bytes.includes(form))))
     .map(({ place }) => place);
   expect(found).toEqual([]);
-  // What is no secret is found: in a table and in the write-ahead log, so these were read as they are.
+  // Other text is found in a table and in the write-ahead log, so the search works on these files.
   const holders = files.filter(({ bytes }) => bytes.includes('to-be-found')).map(({ place }) => place);
   expect(holders.filter((place) => /\/base\/\d+\/\d+$/.test(place)).length).toBeGreaterThan(0);
   expect(holders.filter((place) => place.includes('/pg_wal/')).length).toBeGreaterThan(0);

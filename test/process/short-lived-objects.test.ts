@@ -4,7 +4,7 @@ import { type GatewayProcess, call, endProcesses, gatewayWithKey, graphqlApi } f
 
 // See docs/decisions/short-lived-objects.md.
 
-/** Has V8 print a line for each collection, with the size of the heap before and after it. */
+/** Makes V8 print a line for each garbage collection, with the size of the heap before and after. */
 const TRACED = `--import=data:text/javascript,import${encodeURIComponent(' { setFlagsFromString } from "node:v8"; setFlagsFromString("--trace-gc");')}`;
 // Enough for several collections of a young generation of 24 MiB.
 const REQUESTS = 400;
@@ -21,7 +21,7 @@ beforeAll(async () => {
 });
 afterAll(endProcesses);
 
-/** MB of young objects, and what was left of them, of the collections of young objects alone. */
+/** The MB of young objects before and after the collections of the young generation. */
 function collected(log: string): { allocated: number; survived: number } {
   const sum = { allocated: 0, survived: 0 };
   let after: number | undefined;
@@ -38,16 +38,19 @@ function collected(log: string): { allocated: number; survived: number } {
 test.each([
   ['REST', () => ['GET', `/v1/sessions/${id}/events?limit=100`] as const],
   ['GraphQL', () => ['POST', '/graphql', { query: PAGE, variables: { id } }] as const],
-])('what a page of events makes over %s is collected young: less than a tenth of it is kept', async (_api, request) => {
-  const [method, path, body] = request();
-  const ask = async (times: number) => {
-    for (let index = 0; index < times; index += 1)
-      expect((await call(gateway.url, key, method, path, body)).status).toBe(200);
-  };
-  await ask(REQUESTS);
-  const warm = gateway.output.stdout.length;
-  await ask(REQUESTS);
-  const { allocated, survived } = collected(gateway.output.stdout.slice(warm));
-  expect(allocated).toBeGreaterThan(10);
-  expect(survived).toBeLessThan(allocated / 10);
-});
+])(
+  'less than a tenth of the objects of a page of events over %s survives the young generation',
+  async (_api, request) => {
+    const [method, path, body] = request();
+    const ask = async (times: number) => {
+      for (let index = 0; index < times; index += 1)
+        expect((await call(gateway.url, key, method, path, body)).status).toBe(200);
+    };
+    await ask(REQUESTS);
+    const warm = gateway.output.stdout.length;
+    await ask(REQUESTS);
+    const { allocated, survived } = collected(gateway.output.stdout.slice(warm));
+    expect(allocated).toBeGreaterThan(10);
+    expect(survived).toBeLessThan(allocated / 10);
+  },
+);

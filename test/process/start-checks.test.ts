@@ -19,7 +19,7 @@ import {
   run,
 } from '../support/processes/process.ts';
 
-/** What stops a start: one line that names the cause, and status 1. Processes show it where causes are looked for, all other causes come up in this one. */
+/** Causes that prevent a start, with one line and status 1. Some tests start processes, the others run the same checks in this process. */
 
 let env: DatabaseVariables;
 beforeEach(async () => {
@@ -29,7 +29,7 @@ afterEach(endProcesses);
 
 const start = (program: 'main' | 'worker', variables: Record<string, string> = {}) =>
   run([process.execPath, join(checkout, `src/${program}.ts`)], { PORT: '0', ...env, ...variables });
-/** What every start does before it serves. */
+/** Runs the checks that every start runs before it serves. */
 async function check(variables: Record<string, string> = {}): Promise<void> {
   const assembly = await assemble(readConfig({ ...env, ...variables }), createLog('silent'));
   try {
@@ -56,7 +56,7 @@ const seal = (keys: string) => {
   return storeSecret((place) => box.seal('a secret', place));
 };
 
-test('stored secrets whose key is missing, or has other bytes: no start, and the key id is named', async () => {
+test('a gateway does not start if the key of stored secrets is missing or different, and the message contains the key id', async () => {
   const [one, other] = [newKey(), newKey()];
   await seal(`k1:${one}`);
   await seal(`k1:${one}`);
@@ -69,14 +69,14 @@ test('stored secrets whose key is missing, or has other bytes: no start, and the
       'ENCRYPTION_KEYS: the key "k1" is another one than the key of that id under which values in the table secret are encrypted; restore the old key, or choose another id',
     ),
   );
-  // Once rotated, the old key is not needed any more.
+  // After the rotation, the old key is no longer needed.
   const both = { ...env, ENCRYPTION_KEYS: `k2:${other},k1:${one}` };
   const rotation = await cli(['secrets', 'rotate'], both);
   expect(JSON.parse(rotation.stdout)).toMatchObject({ rotated: 2 });
   await expect(check({ ENCRYPTION_KEYS: `k2:${other}` })).resolves.toBeUndefined();
 });
 
-test('a stored secret that was altered by itself stops no start: its key opens the others', async () => {
+test('a single altered secret does not prevent a start, because its key decrypts the others', async () => {
   await seal(env.ENCRYPTION_KEYS);
   await storeSecret(async () => 'never sealed');
   await expect(check()).resolves.toBeUndefined();
@@ -100,9 +100,9 @@ test('stored answers to idempotent requests are checked like secrets', async () 
   );
 });
 
-test('PostgreSQL older than 15: no start, and no table is made', async () => {
+test('a gateway does not start with PostgreSQL older than 15 and creates no table', async () => {
   env = await emptyDatabase();
-  // No such server is at hand: in this database the function answers as one of version 14 does.
+  // No such server is available, so in this database a function returns the version 14.
   const name = new URL(env.DATABASE_URL).pathname.slice(1);
   await query(
     env.DATABASE_URL,
@@ -116,7 +116,7 @@ test('PostgreSQL older than 15: no start, and no table is made', async () => {
   expect(await query(env.DATABASE_URL, `select tablename from pg_tables where schemaname = 'public'`)).toEqual([]);
 });
 
-test('a schema newer than the code: no start of gateway, worker or command, and the migration is named', async () => {
+test('gateway, worker and commands do not start if the schema is newer than the code, and the message contains the migration', async () => {
   await query(env.DATABASE_URL, `insert into mikro_orm_migrations (name) values ('Migration29990101000000')`);
   const line =
     'DATABASE_URL: the database has the schema of a newer version of the gateway (Migration29990101000000 is unknown to this one); start that version, or restore a backup from before the upgrade';

@@ -48,7 +48,7 @@ const demoAnswers = {
   }),
 };
 
-describe('on its own data directory', () => {
+describe('with a new data directory', () => {
   let DATA_DIR: string;
   let takenPort: string;
   let refused: Finished;
@@ -63,7 +63,7 @@ describe('on its own data directory', () => {
     first = await startGateway({ DATA_DIR });
   });
 
-  test('a port that another program has stops the start with one line', () => {
+  test('the gateway does not start if another program has its port, and prints one line about it', () => {
     expect(refused).toEqual({
       code: 1,
       stdout: '',
@@ -71,7 +71,7 @@ describe('on its own data directory', () => {
     });
   });
 
-  test('the first start that succeeds prints one block, whose key works on both APIs', async () => {
+  test('the first successful start prints a message with a key that works on both APIs', async () => {
     const { stdout } = first.output;
     const token = /token=([\w-]{43})\n/.exec(stdout)?.[1] ?? '';
     const anonymous = stdout
@@ -103,11 +103,11 @@ describe('on its own data directory', () => {
     expect([(await signIn()).status, (await signIn()).status]).toEqual([303, 401]);
   });
 
-  test('the key to the secrets is readable by its owner alone', async () => {
+  test('only the owner can read the file with the encryption key', async () => {
     expect((await stat(join(DATA_DIR, 'encryption-keys'))).mode & 0o777).toBe(0o600);
   });
 
-  test('a second gateway is refused with the process id of the first, which goes on', async () => {
+  test('a second gateway is refused with the process id of the first, which continues to serve', async () => {
     expect(await main({ DATA_DIR, PORT: '0' })).toEqual({
       code: 1,
       stdout: '',
@@ -116,7 +116,7 @@ describe('on its own data directory', () => {
     expect((await throughBothApis(first)).rest).toBe(200);
   });
 
-  test('the next start keeps the data and prints no key; SIGTERM and SIGINT end a gateway with 0', async () => {
+  test('the next start keeps the data and prints no key; SIGTERM and SIGINT end a gateway with status 0', async () => {
     expect(await first.end('SIGTERM')).toBe(0);
     const second = await startGateway({ DATA_DIR });
     expect(second.output.stdout.replaceAll(second.url, 'URL').replace(VERSION, 'VERSION')).toMatchInlineSnapshot(`
@@ -138,9 +138,9 @@ describe('on its own data directory', () => {
   });
 });
 
-describe('a configuration that cannot be used stops the start with one line and status 1', () => {
-  // Which values are refused is tested in test/core/config.unit.test.ts.
-  test('a value that is refused', async () => {
+describe('an unusable configuration prevents the start with one line and status 1', () => {
+  // test/core/config.unit.test.ts tests which values are refused.
+  test('an invalid value', async () => {
     expect(await main({ PORT: 'abc' })).toEqual({
       code: 1,
       stdout: '',
@@ -159,13 +159,13 @@ describe('a configuration that cannot be used stops the start with one line and 
 
   const assembling = (env: Record<string, string>) => assemble(readConfig(env), createLog('silent'));
 
-  test('a data directory that cannot be made', async () => {
+  test('a data directory that cannot be created', async () => {
     await expect(assembling({ DATA_DIR: '/dev/null/data' })).rejects.toThrow(
       new ConfigurationError("DATA_DIR: ENOTDIR: not a directory, mkdir '/dev/null/data'"),
     );
   });
 
-  test('a key file that others may read', async () => {
+  test('a key file that other users can read', async () => {
     const DATA_DIR = await temporaryDirectory();
     await writeFile(join(DATA_DIR, 'encryption-keys'), 'k1:x', { mode: 0o644 });
     await expect(assembling({ DATA_DIR })).rejects.toThrow(
@@ -176,7 +176,7 @@ describe('a configuration that cannot be used stops the start with one line and 
   });
 });
 
-test('two gateways that start together on one fresh database migrate it once, and both serve it', async () => {
+test('two gateways that start at the same time on an empty database migrate it once, and both serve', async () => {
   const env = await emptyDatabase();
   const gateways = await Promise.all([startGateway(env), startGateway(env)]);
   expect(

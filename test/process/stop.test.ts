@@ -17,7 +17,7 @@ import {
   temporaryDirectory,
 } from '../support/processes/process.ts';
 
-/** What the README promises: a stop takes at most ten seconds, whatever goes on. */
+/** The guarantee of the README: a stop takes at most ten seconds, whatever is in progress. */
 const STOP_MS = 10_000;
 
 let env: DatabaseVariables & { RATE_LIMIT_PER_MINUTE: string };
@@ -28,14 +28,14 @@ beforeAll(async () => {
 });
 afterAll(endProcesses);
 
-/** SIGTERM: the gateway must end with 0, within the promised time from the signal on. */
+/** Sends SIGTERM. The gateway must end with status 0 within the guaranteed time. */
 async function expectStop(gateway: GatewayProcess): Promise<void> {
   const began = performance.now();
   expect(await gateway.end('SIGTERM')).toBe(0);
   expect(performance.now() - began).toBeLessThan(STOP_MS);
 }
 
-test('SIGTERM under load: no answer is lost, every acknowledged write is there, exit 0 in time', async () => {
+test('SIGTERM under load: no answer and no acknowledged write is lost, and the gateway ends with status 0 in time', async () => {
   const gateway = await startGateway(env);
   const agent = new Agent({ keepAlive: true, maxSockets: 16 });
   const acknowledged: string[] = [];
@@ -64,7 +64,7 @@ test('SIGTERM under load: no answer is lost, every acknowledged write is there, 
   expect(sent).toBe(acknowledged.length + unread + clients.length);
 });
 
-/** A gateway on which a request waits for a lock that `locker` holds. */
+/** Starts a gateway with a request that waits for a lock. `locker` is the connection that has the lock. */
 async function gatewayWithWaitingRequest() {
   const gateway = await startGateway(env);
   const locker = new pg.Client(env.DATABASE_URL);
@@ -78,7 +78,7 @@ async function gatewayWithWaitingRequest() {
   return { gateway, locker, waiting };
 }
 
-test('SIGTERM while a request waits for a lock: the request is answered when it can be', async () => {
+test('SIGTERM while a request waits for a lock: the request is answered after the lock is released', async () => {
   const { gateway, locker, waiting } = await gatewayWithWaitingRequest();
   const stopped = expectStop(gateway);
   await expect.poll(() => isListening(gateway.url)).toBe(false);
@@ -88,14 +88,14 @@ test('SIGTERM while a request waits for a lock: the request is answered when it 
   await locker.end();
 });
 
-test('SIGTERM while a request waits for a lock that is never released: the gateway ends in time all the same', async () => {
+test('SIGTERM while a request waits for a lock that is never released: the gateway still ends in time', async () => {
   const { gateway, locker, waiting } = await gatewayWithWaitingRequest();
   await expectStop(gateway);
   await expect(waiting).rejects.toThrow('fetch failed');
   await locker.end();
 });
 
-test('SIGTERM while the embedded database cannot start: the gateway ends with 0 in time, and the next start serves', async () => {
+test('SIGTERM while the embedded database cannot start: the gateway ends with status 0 in time, and the next start serves', async () => {
   const DATA_DIR = await temporaryDirectory();
   const gateway = await startGateway({ DATA_DIR });
   const list = async ({ url }: GatewayProcess) =>
@@ -110,7 +110,7 @@ test('SIGTERM while the embedded database cannot start: the gateway ends with 0 
   expect(await list(await startGateway({ DATA_DIR }))).toBe(200);
 });
 
-test('the first start of a version writes its compiled code before it serves, so that no stop has to', async () => {
+test('the first start of a version writes its compiled code before it serves, so that a stop need not write it', async () => {
   const NODE_COMPILE_CACHE = await temporaryDirectory();
   const files = async () => (await readdir(NODE_COMPILE_CACHE, { recursive: true })).length;
   const gateway = await startGateway({ ...env, NODE_COMPILE_CACHE });
@@ -126,10 +126,10 @@ const isListening = (url: string) =>
     () => false,
   );
 
-/** Closed by a gateway that had waited for requests long enough, just when the next one was sent. */
+/** The gateway closed an idle connection at the moment when the client sent the next request. */
 const UNREAD = 'closed while idle';
 
-/** The status, or the code of what went wrong; over kept connections, as load balancers have them. */
+/** Returns the status or the error code. Reuses connections, like a load balancer. */
 function post(agent: Agent, url: string, body: object): Promise<number | string | undefined> {
   return new Promise((resolve) => {
     const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' };
@@ -153,7 +153,7 @@ function post(agent: Agent, url: string, body: object): Promise<number | string 
   });
 }
 
-test('npm start hands a SIGTERM on to the gateway: it ends with 0 in time, and nothing listens any more', async () => {
+test('npm start forwards SIGTERM to the gateway, which ends with status 0 in time', async () => {
   const npm = start(['npm', 'start'], { ...env, PORT: '0' });
   await expect.poll(() => npm.output.stdout).toContain('GraphiQL');
   const url = /http:\/\/127\.0\.0\.1:\d+/.exec(npm.output.stdout)?.[0] ?? '';

@@ -1,9 +1,15 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
-import { countWaiting, untilWaiting } from '../support/fixtures/locks.ts';
-import { expectNothingHalf, leftOf, seedAccount } from '../support/fixtures/user-deletions.ts';
+import { countWaitingForLock, untilWaitingForLock } from '../support/fixtures/locks.ts';
+import { expectNoHalfDeletedSession, remainingData, seedAccount } from '../support/fixtures/user-deletions.ts';
 import { full } from '../support/proof.ts';
-import { type WorkerProcess, dueJobs, passAnHour, skipPause, startWorkerProcess } from '../support/processes/jobs.ts';
+import {
+  type WorkerProcess,
+  dueJobs,
+  expireHeartbeats,
+  skipRetryDelay,
+  startWorkerProcess,
+} from '../support/processes/jobs.ts';
 
 let gateway: TestGateway;
 const processes: WorkerProcess[] = [];
@@ -26,17 +32,17 @@ async function startWorker(): Promise<WorkerProcess> {
   return worker;
 }
 
-/** Any constant will do. */
+/** An arbitrary key for an advisory lock. */
 const BATCH_LOCK = 7_340_034;
 const DELETED = ['session', 'session_event', 'event_definition', 'organization', 'user_account', 'deleted_session'];
 
 interface Barrier {
-  /** Lets the batch that waits be committed; the next one waits in the middle of its transaction. */
+  /** Lets the waiting batch commit. The next batch waits in the middle of its transaction. */
   step(): Promise<void>;
   open(): Promise<void>;
 }
 
-/** Every statement that deletes waits, in its transaction, until the test lets it go on: so a worker dies where the test says. */
+/** Makes every deleting statement wait in its transaction until the test releases it, so that the test can kill the worker there. */
 async function stopAtEachBatch(): Promise<Barrier> {
   await rows(
     `create or replace function wait_for_test() returns trigger language plpgsql as $$ begin perform pg_advisory_xact_lock_shared(${BATCH_LOCK}); return null; end $$`,
@@ -54,10 +60,10 @@ async function stopAtEachBatch(): Promise<Barrier> {
   await current.held;
   const barrier: Barrier = {
     async step() {
-      await untilWaiting(gateway, 1);
-      // Queued behind the batch that waits, and before the next one.
+      await untilWaitingForLock(gateway, 1);
+      // This lock is queued after the waiting batch and before the next one.
       const next = await hold();
-      await untilWaiting(gateway, 2);
+      await untilWaitingForLock(gateway, 2);
       await current.em.rollback();
       await next.held;
       current = next;
@@ -70,13 +76,13 @@ async function stopAtEachBatch(): Promise<Barrier> {
   return barrier;
 }
 
-/** PostgreSQL ends the statement of a client that is gone. */
+/** Waits until PostgreSQL has ended the statements of the killed worker. */
 async function untilIdle(): Promise<void> {
   const active = `select 1 from pg_stat_activity where datname = current_database() and backend_type = 'client backend' and state = 'active' and pid <> pg_backend_pid()`;
   await expect.poll(() => rows(active)).toEqual([]);
 }
 
-test('the deletion of an account is finished, exactly once, however often its worker is killed', async () => {
+test('the deletion of an account is completed exactly once, however often its worker is killed', async () => {
   const { user, alone, colleague } = await seedAccount(gateway);
   const answer = await gateway.rest<{ deletionJobId: string }>('DELETE', `/v1/users/${user.userId}`, {
     key: user.key,
@@ -89,8 +95,8 @@ test('the deletion of an account is finished, exactly once, however often its wo
         answer.body.deletionJobId,
       )
     )[0];
-  const remaining = () => leftOf(gateway, alone);
-  // In the order in which they go.
+  const remaining = () => remainingData(gateway, alone);
+  // In the order of their deletion.
   const kinds = full ? (['sessions', 'definitions', 'events', 'events'] as const) : (['sessions', 'events'] as const);
   for (const kind of kinds) {
     const before = (await remaining())[kind];
@@ -98,37 +104,37 @@ test('the deletion of an account is finished, exactly once, however often its wo
     const worker = await startWorker();
     await expect
       .poll(async () => {
-        await skipPause(gateway);
-        return countWaiting(gateway);
+        await skipRetryDelay(gateway);
+        return countWaitingForLock(gateway);
       })
       .toBe(1);
     for (let steps = 0; (await remaining())[kind] === before && steps < 20; steps += 1) await barrier.step();
     expect((await remaining())[kind]).toBeLessThan(before);
-    await untilWaiting(gateway, 1);
+    await untilWaitingForLock(gateway, 1);
     await worker.end('SIGKILL');
     await barrier.open();
-    await expectNothingHalf(gateway);
+    await expectNoHalfDeletedSession(gateway);
     expect(await job()).toEqual({ state: 'running', is_finished: false });
-    // Gone at once, before all else.
+    // The account and its memberships are deleted first.
     expect(await rows('select email, name from user_account where id = $1', user.userId)).toEqual([
       { email: null, name: null },
     ]);
     expect(await rows('select 1 from membership where user_id = $1', user.userId)).toEqual([]);
     expect((await gateway.rest('DELETE', `/v1/users/${user.userId}`, { key: user.key })).status).toBe(401);
     await untilIdle();
-    await passAnHour(gateway);
+    await expireHeartbeats(gateway);
   }
   expect((await remaining()).events).toBeGreaterThan(0);
   const last = await startWorker();
   await expect
     .poll(async () => {
-      await skipPause(gateway);
+      await skipRetryDelay(gateway);
       return [await remaining(), await job(), await dueJobs(gateway)];
     })
     .toEqual([{ sessions: 0, definitions: 0, events: 0 }, { state: 'done', is_finished: true }, 0]);
   expect(await last.end('SIGTERM')).toBe(0);
-  await expectNothingHalf(gateway);
-  expect(await leftOf(gateway, alone)).toEqual({ sessions: 0, definitions: 0, events: 0 });
+  await expectNoHalfDeletedSession(gateway);
+  expect(await remainingData(gateway, alone)).toEqual({ sessions: 0, definitions: 0, events: 0 });
   expect(await rows('select session_id from deleted_session')).toEqual([]);
   expect(await rows('select id from user_account where id = $1', user.userId)).toEqual([]);
   expect(

@@ -273,7 +273,7 @@ test('the primary is lost again and again under load: nothing acknowledged is lo
     if ((index + 1) % CHECK_EVERY === 0) await check();
   }
   // What the guide says for a standby that does not come back.
-  await cluster.copyAnew((await cluster.standby()).name);
+  await cluster.reinitialize((await cluster.standby()).name);
   await cluster.healthy();
   await ledger.next(10);
   await ledger.stop();
@@ -315,7 +315,7 @@ test('the primary is lost again and again under load: nothing acknowledged is lo
       'events seen by live tails, each once and in order': followers.reduce((total, { seen }) => total + seen(), 0),
       'jobs done': ROUNDS.length * 2,
       'restarts of a gateway or the worker': 0,
-      'standbys that did not come back by themselves': cluster.copied.length,
+      'standbys that did not come back by themselves': cluster.reinitialized.length,
       'standbys copied anew on purpose, by patronictl reinit': 1,
       'checks of all that was acknowledged': Math.floor(ROUNDS.length / CHECK_EVERY) + 1,
       'lines at warn or above in the log of each gateway': warnings.join(', '),

@@ -1,5 +1,5 @@
-// Runs the steps of a Dockerfile in empty folders, as a builder would: only the base image is this machine. `npm ci` downloads packages only
-// where suites run in full; else it takes those of the checkout.
+// Runs the steps of a Dockerfile in empty folders, like an image builder, but with this machine as the base image. `npm ci` downloads packages
+// only when suites run in full; otherwise the packages of the checkout are linked.
 import { execFile } from 'node:child_process';
 import { chmod, cp, mkdir, readFile, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
@@ -113,7 +113,7 @@ async function follow(word: string, rest: string, build: Build): Promise<void> {
     case 'EXPOSE':
       break;
     default:
-      throw new Error(`what does ${word} do?`);
+      throw new Error(`unsupported instruction ${word}; add it to test/support/dockerfile.ts`);
   }
 }
 
@@ -123,17 +123,17 @@ interface Lock {
   >;
 }
 
-/** What `npm ci --omit=dev --omit=optional` would install, from the packages that the checkout has. */
+/** Links the packages that `npm ci --omit=dev --omit=optional` would install from the checkout. */
 async function linkPackages(command: string, directory: string, context: string): Promise<void> {
-  if (!command.includes(' --omit=dev --omit=optional ')) throw new Error(`which packages does ${command} install?`);
+  if (!command.includes(' --omit=dev --omit=optional ')) throw new Error(`unsupported npm options: ${command}`);
   const { packages } = JSON.parse(await readFile(join(directory, 'package-lock.json'), 'utf8')) as Lock;
   const paths = Object.entries(packages).flatMap(([path, { dev, optional, devOptional }]) =>
     path === '' || dev || optional || devOptional ? [] : [path],
   );
-  // Below another package: it comes with that one.
+  // A package inside another package is linked together with that one.
   const outermost = paths.filter((path) => path.lastIndexOf('node_modules/') === 0);
   const copyAll = (...how: string[]) => run('cp', [...how, '--parents', ...outermost, directory], { cwd: context });
-  // Links where both are on one file system.
+  // Hard links work only within one file system.
   await copyAll('-al').catch(() => copyAll('-af'));
 }
 
@@ -149,7 +149,7 @@ async function copy(words: readonly string[], { stage, stages, context, ignored 
     const isFile = (await stat(join(source, path))).isFile();
     const place = isFile ? join(target, basename(path)) : target;
     if (from === undefined) await cp(join(source, path), place, { recursive: true, verbatimSymlinks: true });
-    // Links: between stages go all packages.
+    // Hard links, because all packages are copied between stages.
     else await run('cp', ['-alT', join(source, path), place]);
   }
   await chmod(stage.root, 0o755);

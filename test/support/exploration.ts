@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto';
 import fc from 'fast-check';
 import { full } from './proof.ts';
 
-/** The seed of a run: fixed in the gate, random in the full form; `SEED` repeats an earlier run. */
+/** The seed of a run: fixed in `npm test`, random in full runs. `SEED` repeats an earlier run. */
 export const seed = Number(process.env['SEED'] ?? (full ? randomInt(2 ** 31) : 20_260_301));
 
 /** Shrinking stops early enough to report its result. */

@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type RunnerTask, type RunnerTestCase, TestRunner } from 'vitest';
 
-/** True in `npm run proof`, where suites run in full; false in the gate, which runs their short form. */
+/** True in `npm run proof`, which runs suites in full; false in `npm test`, which runs their short form. */
 export const full = process.env['PROOF'] === 'full';
 
 /** The results of a suite for docs/proof.md: its figures, and its known shortfalls with their reasons. */

@@ -1,4 +1,4 @@
-// Every property test tries the cases of this seed: the same in each run of the gate, new ones in `npm run proof`.
+// Sets the seed of all property tests: the same in each run of `npm test`, a new one in each `npm run proof`.
 import fc from 'fast-check';
 import { seed } from './exploration.ts';
 

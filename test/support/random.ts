@@ -1,4 +1,4 @@
-/** Numbers from 0 to 1 that look random and are the same for the same seed. */
+/** Pseudorandom numbers from 0 to 1, which are the same for the same seed. */
 export function random(seed: number): () => number {
   let state = seed | 0;
   // Mulberry32: https://gist.github.com/tommyettinger/46a874533244883189143505d203312c

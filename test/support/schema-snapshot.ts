@@ -6,8 +6,8 @@ import { entities } from '../../src/gateway/entities.ts';
 const snapshot = z.object({ tables: z.array(z.object({ name: z.string() })) });
 
 /**
- * The entities beside the snapshot that the last migration left; comparing the two needs no server. The snapshot does not record how a
- * table is partitioned, so that of a table which exists is taken as it is, or every comparison would want to rebuild it.
+ * Opens the entities for a comparison with the snapshot of the last migration, which needs no server. The snapshot does not record how tables
+ * are partitioned. The partitioning of existing tables is therefore removed; otherwise every comparison would report it as a difference.
  */
 export async function openSnapshot(): Promise<Database> {
   const database = await openDatabase({ url: 'postgresql://127.0.0.1/unused', entities });

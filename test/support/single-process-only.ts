@@ -1,33 +1,34 @@
-// Tests that make no sense through several gateways, each with its reason. Whole files are left out in vitest.config.ts.
+// Skips tests that cannot run through several gateways, each with its reason. vitest.config.ts excludes whole files.
 import { beforeEach } from 'vitest';
 
-const INSIDE = 'looks into the one process that would have the request';
-const LINK = 'is about a link that only the process that has printed it knows';
-const APART: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+const ONE_PROCESS = 'inspects the state of the process that answers the request';
+const SIGN_IN_LINK = 'uses a sign-in link, which only the process that printed it knows';
+const SKIPPED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'test/gateway/admission/authentication.test.ts': {
-    'before the body is read': 'sees whether a body is read, which a balancer does',
-    'before anything is read or written': 'sees whether a body is read, which a balancer does',
+    'before the body is read': 'checks that the gateway does not read the body, but a load balancer reads it',
+    'before anything is read or written':
+      'checks that the gateway does not read the body, but a load balancer reads it',
   },
   'test/gateway/admission/browser-session.test.ts': {
-    'signs in once': LINK,
-    'is not used up by what only looks at it': LINK,
-    'works for 10 minutes': LINK,
+    'signs in once': SIGN_IN_LINK,
+    'is not used up by HEAD requests and prefetches': SIGN_IN_LINK,
+    'works for 10 minutes': SIGN_IN_LINK,
   },
   'test/domains/session-events/append.test.ts': {
     'of 20 concurrent appends of one batch': 'waits until each of exactly two processes waits for the session',
   },
   'test/domains/session-events/tail.test.ts': {
-    'a stream sends a ping comment': INSIDE,
-    'no listener remains after a stream': INSIDE,
-    'another client that reads nothing': INSIDE,
+    'a stream sends a ping comment': ONE_PROCESS,
+    'no listener remains after a stream': ONE_PROCESS,
+    'another client that reads nothing': ONE_PROCESS,
   },
   'test/domains/session-events/subscription.test.ts': {
-    'a client that disconnects': INSIDE,
+    'a client that disconnects': ONE_PROCESS,
   },
 };
 
 beforeEach(({ task, skip }) => {
-  const file = Object.keys(APART).find((name) => task.file.filepath.endsWith(name)) ?? '';
-  const name = Object.keys(APART[file] ?? {}).find((part) => task.name.includes(part));
-  if (name !== undefined) skip(APART[file]?.[name]);
+  const file = Object.keys(SKIPPED).find((name) => task.file.filepath.endsWith(name)) ?? '';
+  const name = Object.keys(SKIPPED[file] ?? {}).find((part) => task.name.includes(part));
+  if (name !== undefined) skip(SKIPPED[file]?.[name]);
 });

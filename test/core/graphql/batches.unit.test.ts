@@ -8,7 +8,7 @@ const fails = () => {
   throw new Error('refused');
 };
 
-test('a load that throws at once rejects every key of its batch, and the next batch is loaded', async () => {
+test('a load that throws synchronously rejects every key of its batch, and the next batch is loaded', async () => {
   const request = {};
   const refused = ['a', 'b'].map((key) => loadBatched(request, 'field', key, fails).catch(String));
   expect(await Promise.all(refused)).toEqual(['Error: refused', 'Error: refused']);
@@ -16,7 +16,7 @@ test('a load that throws at once rejects every key of its batch, and the next ba
   expect(await loadBatched(request, 'field', 'a', load)).toBe('A');
 });
 
-test('keys that are asked for at the same moment are loaded together, each once', async () => {
+test('keys that are requested at the same time are loaded together, each once', async () => {
   const loads: (readonly string[])[] = [];
   const load = async (keys: readonly string[]) => {
     loads.push(keys);
@@ -31,7 +31,7 @@ test('keys that are asked for at the same moment are loaded together, each once'
   expect(loads).toEqual([['a', 'b']]);
 });
 
-test('a copy of a context has batches apart: what one loads is not loaded with the rights of the other', async () => {
+test('a copy of a context has separate batches, so that nothing is loaded with the rights of another caller', async () => {
   const loads: [by: string, keys: readonly string[]][] = [];
   const loadBy = (by: string) => async (keys: readonly string[]) => {
     loads.push([by, keys]);
@@ -47,7 +47,7 @@ test('a copy of a context has batches apart: what one loads is not loaded with t
   ]);
 });
 
-test('a context that lives on, as that of a subscription, keeps nothing of the fields that were resolved with it', async () => {
+test('a long-lived context, such as that of a subscription, keeps no reference to resolved fields', async () => {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as (options: { type: 'major'; execution: 'async' }) => Promise<void>;
   const context = {};

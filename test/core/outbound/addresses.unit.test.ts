@@ -17,9 +17,9 @@ afterAll(async () => {
   await other.stop();
 });
 
-/** Hosts as they are written in URLs; the port of the victim is added. */
+/** Hosts of URLs. The tests add the port of the victim. */
 const HOSTILE_HOSTS = [
-  // loopback in all its spellings
+  // notations of loopback addresses
   '127.0.0.1',
   '127.0.0.1.',
   '127.1',
@@ -101,7 +101,7 @@ const HOSTILE_HOSTS = [
 const NO_PUBLIC_ADDRESS = 'the name innocent.example cannot be resolved, or not only to public addresses';
 
 describe('addresses that are not public are refused and never contacted', () => {
-  test('the table holds at least 60 hosts, all different', () => {
+  test('the list has at least 60 different hosts', () => {
     expect(new Set(HOSTILE_HOSTS).size).toBe(HOSTILE_HOSTS.length);
     expect(HOSTILE_HOSTS.length).toBeGreaterThanOrEqual(60);
   });
@@ -112,13 +112,13 @@ describe('addresses that are not public are refused and never contacted', () => 
       allowPrivateNetwork: false,
       resolve: async (name) => (asked.push(name), ['127.0.0.1']),
     });
-    const before = victim.contacts;
+    const before = victim.connectionCount;
     for (const scheme of ['http', 'https']) {
       const url = `${scheme}://${host}:${victim.port}/`;
       expect((await failure(outbound.begin().fetch(url))).message).toMatch(/is not a public address$/);
       expect((await failure(outbound.check(url))).isPassing).toBe(false);
     }
-    expect({ contacts: victim.contacts - before, asked }).toEqual({ contacts: 0, asked: [] });
+    expect({ contacts: victim.connectionCount - before, asked }).toEqual({ contacts: 0, asked: [] });
     await outbound.close();
   });
 
@@ -128,21 +128,24 @@ describe('addresses that are not public are refused and never contacted', () => 
     return /^[\d.]+$|:/.test(address) ? [address] : [];
   });
 
-  test.each([...new Set(hostileAnswers)])('as an answer of DNS, alone and among public ones: %s', async (address) => {
-    expect(isPublicAddress(address)).toBe(false);
-    for (const answer of [[address], ['93.184.216.34', address], [address, '2606:2800:220:1::1']]) {
-      const outbound = createOutbound({ allowPrivateNetwork: false, resolve: async () => answer });
-      const before = victim.contacts;
-      expect((await failure(outbound.begin().fetch(`http://innocent.example:${victim.port}/`))).message).toBe(
-        NO_PUBLIC_ADDRESS,
-      );
-      expect((await failure(outbound.check('https://innocent.example/'))).message).toBe(NO_PUBLIC_ADDRESS);
-      expect(victim.contacts - before).toBe(0);
-      await outbound.close();
-    }
-  });
+  test.each([...new Set(hostileAnswers)])(
+    'as an answer of DNS, alone or among public addresses: %s',
+    async (address) => {
+      expect(isPublicAddress(address)).toBe(false);
+      for (const answer of [[address], ['93.184.216.34', address], [address, '2606:2800:220:1::1']]) {
+        const outbound = createOutbound({ allowPrivateNetwork: false, resolve: async () => answer });
+        const before = victim.connectionCount;
+        expect((await failure(outbound.begin().fetch(`http://innocent.example:${victim.port}/`))).message).toBe(
+          NO_PUBLIC_ADDRESS,
+        );
+        expect((await failure(outbound.check('https://innocent.example/'))).message).toBe(NO_PUBLIC_ADDRESS);
+        expect(victim.connectionCount - before).toBe(0);
+        await outbound.close();
+      }
+    },
+  );
 
-  test('what DNS answers about a private name is not shown: one that does not exist fails with the same words', async () => {
+  test('a name with a private address and a name that does not exist get the same message', async () => {
     const unknown = async () => Promise.reject(Object.assign(new Error('queryA ENOTFOUND'), { code: 'ENOTFOUND' }));
     const outcomes = await Promise.all(
       [unknown, async () => ['10.0.0.1'], async () => []].map(async (resolve) => {
@@ -163,20 +166,20 @@ describe('addresses that are not public are refused and never contacted', () => 
     );
   });
 
-  test('a DNS answer that changes after the check: the address that is dialled is the one that was checked for this very connection', async () => {
+  test('if the DNS answer changes after the check, the address is checked again for the connection', async () => {
     const answers = [['93.184.216.34'], ['127.0.0.1']];
     const outbound = createOutbound({ allowPrivateNetwork: false, resolve: async () => answers.shift() ?? [] });
-    const before = victim.contacts;
+    const before = victim.connectionCount;
     const url = `http://rebinding.example:${victim.port}/`;
     await outbound.check(url);
     expect((await failure(outbound.begin().fetch(url))).message).toBe(
       NO_PUBLIC_ADDRESS.replace('innocent', 'rebinding'),
     );
-    expect(victim.contacts - before).toBe(0);
+    expect(victim.connectionCount - before).toBe(0);
     await outbound.close();
   });
 
-  test('public addresses pass the check', async () => {
+  test('public addresses are accepted', async () => {
     const outbound = createOutbound({
       allowPrivateNetwork: false,
       resolve: async () => ['93.184.216.34', '2606:2800:220:1::1'],
@@ -202,24 +205,24 @@ describe('schemes, user information and ports', () => {
     'unix:/run/x.sock',
     'ws://example.com/',
     'about:blank',
-  ])('only http and https: %s', async (url) => {
+  ])('only http and https URLs are allowed: %s', async (url) => {
     expect((await failure(free.begin().fetch(url))).message).toBe('only http and https URLs are allowed');
     expect((await failure(free.check(url))).isPassing).toBe(false);
   });
 
-  test('no user information', async () => {
+  test('a URL with user information is refused', async () => {
     expect((await failure(free.begin().fetch(`http://user:pass@127.0.0.1:${victim.port}/`))).message).toBe(
       `the URL of 127.0.0.1:${victim.port} must not contain user information`,
     );
   });
 
-  test('ports of other protocols are not dialled (Fetch Standard, "bad port")', async () => {
+  test('ports of other protocols are never requested (Fetch Standard, "bad port")', async () => {
     expect((await failure(free.begin().fetch('http://127.0.0.1:25/'))).message).toBe(
       'the port of 127.0.0.1:25 belongs to another protocol, and is never requested (Fetch Standard, section 2.9)',
     );
   });
 
-  test('text that is no URL', async () => {
+  test('text that is not a URL is refused', async () => {
     expect((await failure(free.begin().fetch('http://'))).message).toBe('not a valid URL');
   });
 });

@@ -33,21 +33,21 @@ describe('redirects', () => {
   });
 
   test.each([301, 302, 303, 307, 308])(
-    'a %d to the inside is refused, and the inside not contacted',
+    'a %d redirect to an internal address is refused, and the internal server is not contacted',
     async (status) => {
-      // The way out is open for the first hop alone: what is stubbed here is the answer of DNS, and the victim is named by its address.
+      // Private addresses are allowed here, because all servers of the test are on loopback. Other rules refuse these redirects.
       victim.handler = (_, response) => response.end('inside');
       other.handler = (_, response) => response.writeHead(status, { Location: 'file:///etc/passwd' }).end();
       expect((await failure(free.begin().fetch(other.url))).message).toBe('only http and https URLs are allowed');
       other.handler = (_, response) =>
         response.writeHead(status, { Location: `http://user@127.0.0.1:${victim.port}/` }).end();
-      const before = victim.contacts;
+      const before = victim.connectionCount;
       expect((await failure(free.begin().fetch(other.url))).message).toMatch(/user information$/);
-      expect(victim.contacts - before).toBe(0);
+      expect(victim.connectionCount - before).toBe(0);
     },
   );
 
-  test('to another origin carry neither Authorization nor any header of ours', async () => {
+  test('to another origin are followed without Authorization and other sensitive headers', async () => {
     let seen: IncomingMessage['headers'] = {};
     victim.handler = (request, response) => {
       seen = request.headers;
@@ -63,7 +63,7 @@ describe('redirects', () => {
     await (await free.begin().fetch(other.url, { headers })).text();
     expect(seen.accept).toBe('application/json');
     expect(JSON.stringify(seen)).not.toContain('secret');
-    // Within the origin they are kept.
+    // Redirects within the origin keep the headers.
     victim.handler = (request, response) => {
       if (request.url === '/') {
         response.writeHead(302, { Location: '/again' }).end();
@@ -79,22 +79,22 @@ describe('redirects', () => {
     });
   });
 
-  test.each([301, 302, 303, 307, 308])('a POST with a body is not sent to another origin (%d)', async (status) => {
+  test.each([301, 302, 303, 307, 308])('of a POST request to another origin are not followed (%d)', async (status) => {
     other.handler = (_, response) => response.writeHead(status, { Location: victim.url }).end();
-    const before = victim.contacts;
+    const before = victim.connectionCount;
     const error = await failure(free.begin().fetch(other.url, { method: 'POST', body: 'client_secret=s' }));
     expect(error.message).toBe(
       `127.0.0.1:${other.port} redirects a POST request to 127.0.0.1:${victim.port}, which is not followed; use that address if it is intended`,
     );
-    expect(victim.contacts - before).toBe(0);
+    expect(victim.connectionCount - before).toBe(0);
   });
 });
 
-describe('bounds', () => {
+describe('limits', () => {
   const bounded = createOutbound({ allowPrivateNetwork: true, totalTimeoutMs: 400 });
   afterAll(() => bounded.close());
 
-  test('of one piece of work together no more than four times the bound, however they are cut', async () => {
+  test('all answers of one unit of work together are limited to four times the limit of one answer', async () => {
     victim.handler = (_, response) => void response.end('x'.repeat(900_000));
     const work = free.begin();
     const read = async (one = work) => (await one.fetch(`http://127.0.0.1:${victim.port}/`)).text();
@@ -103,7 +103,7 @@ describe('bounds', () => {
     expect(await read(free.begin())).toHaveLength(900_000);
   });
 
-  test('a body over 1 MiB is cut off, announced or not', async () => {
+  test('a body over 1 MiB is refused, with or without Content-Length', async () => {
     victim.handler = (_, response) => response.end(Buffer.alloc(1024 * 1024 + 1));
     const message = `127.0.0.1:${victim.port} answers with more than 1048576 bytes`;
     expect((await failure(free.begin().fetch(victim.url))).message).toBe(message);
@@ -122,7 +122,7 @@ describe('bounds', () => {
     expect((await (await free.begin().fetch(victim.url)).arrayBuffer()).byteLength).toBe(1024 * 1024);
   });
 
-  test('a small body that decompresses to more than 1 MiB is cut off', async () => {
+  test('a small body that decompresses to more than 1 MiB is refused', async () => {
     const bomb = gzipSync(Buffer.alloc(64 * 1024 * 1024));
     victim.handler = (_, response) =>
       response.writeHead(200, { 'Content-Encoding': 'gzip', 'Content-Length': bomb.length }).end(bomb);
@@ -131,7 +131,7 @@ describe('bounds', () => {
     );
   });
 
-  test('silence, and one byte at a time, end at the deadline', async () => {
+  test('a server that sends nothing, or one byte at a time, fails at the deadline', async () => {
     victim.handler = () => undefined;
     expect((await failure(bounded.begin().fetch(victim.url))).message).toBe(
       `127.0.0.1:${victim.port} did not answer in time`,
@@ -141,12 +141,12 @@ describe('bounds', () => {
       const dripping = setInterval(() => response.write('a'), 20);
       response.on('close', () => clearInterval(dripping));
     };
-    // Time enough for its beginning.
+    // This deadline is long enough to receive the headers.
     const response = await free.begin(3_000).fetch(victim.url);
     expect((await failure(response.text())).message).toBe(`127.0.0.1:${victim.port} did not answer in time`);
   });
 
-  test('the deadline is that of all requests of one piece of work together', async () => {
+  test('all requests of one unit of work share one deadline', async () => {
     victim.handler = (_, response) => response.end('ok');
     const work = bounded.begin();
     const requests = async () => {
@@ -155,7 +155,7 @@ describe('bounds', () => {
     expect((await failure(requests())).message).toMatch(/did not answer in time$/);
   });
 
-  test('a refused connection, a reset and an answer that is no HTTP say so', async () => {
+  test('a refused connection, a reset and an answer that is not HTTP have clear messages', async () => {
     const gone = await new Listener().start();
     const { url, port } = gone;
     await gone.stop();
@@ -170,7 +170,7 @@ describe('bounds', () => {
     );
   });
 
-  test('the answer is of the class that libraries test for', async () => {
+  test('the answer is an instance of the global Response, which libraries check', async () => {
     victim.handler = (_, response) =>
       response.writeHead(400, { 'Content-Type': 'application/json' }).end('{"error":"invalid_grant"}');
     const response = await free.begin().fetch(victim.url);

@@ -12,7 +12,7 @@ beforeEach(async () => {
 });
 afterEach(() => gateway.close());
 
-test("times go out in UTC, whatever the database's own time zone", async () => {
+test('times are returned in UTC, whatever the time zone of the database is', async () => {
   const name = new URL(gateway.databaseUrl).pathname.slice(1);
   await onServer(inject('serverUrl'), `alter database ${name} set timezone = 'Asia/Kolkata'`);
   gateway.setClock(new Date('2026-03-01T10:20:30.500Z'));
@@ -27,7 +27,7 @@ test("times go out in UTC, whatever the database's own time zone", async () => {
   });
 });
 
-test("the URL's parameters hold for the gateway's connections", async () => {
+test('the parameters of the database URL apply to all connections', async () => {
   const url = new URL(gateway.databaseUrl);
   url.searchParams.set('sslmode', 'require');
   const database = await openDatabase({ url: url.href, entities });
@@ -38,7 +38,7 @@ test("the URL's parameters hold for the gateway's connections", async () => {
   }
 });
 
-test('a connection that is lost in the middle of its transaction, or of beginning one, leaves the pool as large as it was', async () => {
+test('the pool loses no capacity if a connection is lost in a transaction or at its beginning', async () => {
   const proxy = await startTcpProxy(gateway.databaseUrl);
   const database = await openDatabase({ url: proxy.url, entities, poolMax: 2 });
   const ask = () => database.em.fork().execute('select 1 as one');
@@ -63,24 +63,24 @@ test('a connection that is lost in the middle of its transaction, or of beginnin
   }
 });
 
-test('a database that answers some and lets others wait is busy, not away: nothing is cut', async () => {
+test('a database that answers only some connections is busy, not unavailable: no connection is closed', async () => {
   const proxy = await startTcpProxy(gateway.databaseUrl);
   const waitMs = 2_000;
   const database = await openDatabase({ url: proxy.url, entities, poolMax: 2, waitMs });
   const em = database.em.fork();
   try {
     await em.begin();
-    // The connection that checks that the database answers is opened after this, and so is any that follows it.
-    proxy.silenceNew();
+    // The liveness check of the database opens its connection after this, so that connection gets no answer.
+    proxy.stopForwardingNewConnections();
     const began = performance.now();
     while (performance.now() - began < 1.5 * waitMs) await em.execute('select pg_sleep(0.1)');
     await em.commit();
     await em.begin();
-    proxy.fallSilent();
+    proxy.stopForwarding();
     await expect(em.execute('select 1')).rejects.toThrow('Connection terminated');
   } finally {
     await em.rollback().catch(() => undefined);
-    proxy.speakAgain();
+    proxy.resumeForwarding();
     await database.close(true);
     await proxy.close();
   }

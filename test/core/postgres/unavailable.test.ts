@@ -2,7 +2,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
 
-/** Whatever a database answers that is down, changing its role or out of something: callers are asked to come again. */
+/** Errors of a database that is stopping, changing its role or out of a resource: callers are asked to retry. */
 
 let gateway: TestGateway;
 let key: string;
@@ -12,7 +12,7 @@ beforeAll(async () => {
   ({ key } = await gateway.createKey());
   owner = new pg.Client({ connectionString: gateway.dependencies.config.DATABASE_DIRECT_URL ?? gateway.databaseUrl });
   await owner.connect();
-  // Each statement that reads or writes a definition fails with the code that is set at the moment.
+  // Each statement that reads or writes a definition fails with the code that is currently set.
   await owner.query(`
     create table trouble (code text);
     create function trouble() returns boolean language plpgsql as $$
@@ -62,7 +62,7 @@ const UNAVAILABLE =
   `terminated 08006 57P01 57P02 57P03 25006 28P01 3D000 40001 40P01 53200 53300 55000 55P03 57014 58030
   26000`.split(/\s+/);
 
-test('reads and writes of both APIs are answered 503 with Retry-After, whatever the database says of itself', async () => {
+test('reads and writes of both APIs get 503 with Retry-After for every error code of an unavailable database', async () => {
   await setTrouble(null);
   expect(await answers()).toEqual([
     ['REST read', 200, null, false],
@@ -82,7 +82,7 @@ test('reads and writes of both APIs are answered 503 with Retry-After, whatever 
       ],
     ]);
   }
-  // A defect stays one.
+  // The code of a defect still causes an internal error.
   await setTrouble('XX000');
   expect((await answers()).map(([, status, retryAfter]) => [status, retryAfter])).toEqual([
     [500, null],
@@ -92,7 +92,7 @@ test('reads and writes of both APIs are answered 503 with Retry-After, whatever 
   ]);
 });
 
-test('a gateway whose database takes no writes says so, and is not ready until it does', async () => {
+test('a gateway is not ready while its database accepts no writes, and reports that as the reason', async () => {
   const name = new URL(gateway.databaseUrl).pathname.slice(1);
   const ready = async () => {
     const response = await gateway.fetch('/health/ready');

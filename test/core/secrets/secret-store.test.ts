@@ -24,7 +24,7 @@ const staleIn = async (by: SecretBox) =>
   (await em().find(StoredSecret, {})).filter(({ sealed }) => by.isStale(sealed)).length;
 
 describe('storing and reading', () => {
-  test('what was stored is read back by field, replaced by a later one, apart for each row, and nowhere in clear', async () => {
+  test('a secret is stored encrypted, separately for each row and field, and a later value replaces it', async () => {
     const [one, two] = [owner(), owner()];
     await store(box(A), one, 'env.TOKEN', 'first-plaintext');
     await store(box(A), one, 'env.TOKEN', 'second-plaintext');
@@ -40,7 +40,7 @@ describe('storing and reading', () => {
     expect([dump.includes('clientSecret'), dump.includes('plaintext')]).toEqual([true, false]);
   });
 
-  test('it is part of the caller’s transaction: a rollback leaves the earlier secret', async () => {
+  test('storing is part of the transaction of the caller: a rollback restores the earlier secret', async () => {
     const of = owner();
     await store(box(A), of, 'f', 'kept');
     const failing = em().transactional(async (transaction) => {
@@ -51,7 +51,7 @@ describe('storing and reading', () => {
     expect(await read(box(A), of)).toEqual({ f: 'kept' });
   });
 
-  test('two rows, two fields or two tables whose ciphertexts were swapped are refused, naming the place and nothing else', async () => {
+  test('a ciphertext of another row, field or table is refused, and the message contains only the location', async () => {
     const [one, two] = [owner(), owner()];
     await store(box(A), one, 'f', 'plaintext-1');
     await store(box(A), one, 'g', 'plaintext-2');
@@ -83,7 +83,7 @@ describe('rotation', () => {
     return owners;
   }
 
-  test('seals everything again under the first key, in batches; a second run changes nothing', async () => {
+  test('encrypts everything again with the first key, in batches; a second run changes nothing', async () => {
     const owners = await fill();
     gateway.statements.length = 0;
     expect(await rotateSecrets(em(), box(B, A))).toBe(COUNT);
@@ -96,7 +96,7 @@ describe('rotation', () => {
     expect(await dumpTables(gateway)).toBe(before);
   });
 
-  test('one that cannot be opened stops it and is named; earlier batches stay, and mended it goes on from there', async () => {
+  test('stops at a secret that cannot be decrypted and reports it; earlier batches are kept, and after a repair it continues', async () => {
     await fill();
     const last = (
       await em().find(StoredSecret, {}, { orderBy: { ownerTable: 'asc', ownerId: 'asc', field: 'asc' } })
@@ -112,7 +112,7 @@ describe('rotation', () => {
     expect(await staleIn(box(B))).toBe(0);
   });
 
-  test('a key that is missing is named; two rotations at once, and writes beside them, lose nothing', async () => {
+  test('reports a missing key; two concurrent rotations with concurrent writes lose nothing', async () => {
     const owners = await fill();
     await expect(rotateSecrets(em(), box(B))).rejects.toThrow(
       'is sealed under a key "a", which is not among the encryption keys',

@@ -25,7 +25,7 @@ const ALTERED = new SecretError(PLACE, 'was altered, or never sealed');
 
 const box = createSecretBox([OLD]);
 
-/** A JWE for PLACE made with the right key, but with a header of the test's own. */
+/** A JWE for PLACE with the right key, but with a header that the test chooses. */
 function forge(header: Record<string, unknown>, key = OLD.key, crit?: Record<string, boolean>) {
   return new CompactEncrypt(Buffer.from('forged'))
     .setProtectedHeader({ alg: 'A256GCMKW', enc: 'A256GCM', kid: OLD.id, ...PLACE, ...header })
@@ -37,7 +37,7 @@ function holdsForAll(arbitrary: fc.Arbitrary<string>, check: (text: string) => P
 }
 
 describe('sealing', () => {
-  test('what is opened is what was sealed, for every well-formed text', async () => {
+  test('every well-formed text can be sealed and opened unchanged', async () => {
     await holdsForAll(anyText({ maxLength: 200 }), async (secret) => {
       expect(await box.open(await box.seal(secret, PLACE), PLACE)).toBe(secret);
     });
@@ -63,7 +63,7 @@ describe('sealing', () => {
     });
   });
 
-  test('the header names algorithms, key and place, and nothing else but the wrapped key’s iv and tag', async () => {
+  test('the header contains only the algorithms, the key id, the location, and the iv and tag of the wrapped key', async () => {
     const sealed = await box.seal('secret', PLACE);
     expect(decodeProtectedHeader(sealed)).toEqual({
       alg: 'A256GCMKW',
@@ -76,7 +76,7 @@ describe('sealing', () => {
     expect(sealed).not.toContain(Buffer.from('secret').toString('base64url'));
   });
 
-  test('two seals of one text share no encrypted part', async () => {
+  test('sealing the same text twice gives different encrypted parts', async () => {
     const [one, two] = [await box.seal('secret', PLACE), await box.seal('secret', PLACE)].map((jwe) => jwe.split('.'));
     expect(one?.filter((part) => two?.includes(part))).toEqual([]);
   });
@@ -87,25 +87,25 @@ describe('opening', () => {
     ['table', { ...PLACE, table: 'mcp_connection_header' }],
     ['row', { ...PLACE, row: '0190c2a4-0000-7000-8000-000000000002' }],
     ['field', { ...PLACE, field: 'access_token' }],
-  ])('two sealed values swapped between places that differ in %s are refused', async (_, other) => {
+  ])('a value that was sealed for another %s is refused', async (_, other) => {
     const [mine, theirs] = [await box.seal('mine', PLACE), await box.seal('theirs', other)];
     const reason = 'holds a value that was sealed for another place';
     await expect(box.open(theirs, PLACE)).rejects.toEqual(new SecretError(PLACE, reason));
     await expect(box.open(mine, other)).rejects.toEqual(new SecretError(other, reason));
   });
 
-  test('a place whose parts only join to the same text is another place', async () => {
+  test('a location with other parts is a different location, even if the joined text is the same', async () => {
     const sealed = await box.seal('secret', { table: 'a', row: 'b/c', field: 'd' });
     await expect(box.open(sealed, { table: 'a/b', row: 'c', field: 'd' })).rejects.toThrow('another place');
   });
 
-  test('a change of any character of any part is refused, and so is what decoders ignore', async () => {
+  test('a change of any character of any part is refused, even if decoders would ignore it', async () => {
     const parts = (await box.seal('secret!', PLACE)).split('.');
     const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'.split('');
     for (const [index, part] of parts.entries()) {
       const characters = part.split('');
       const changed = characters.map((was, at) => characters.with(at, was === 'B' ? 'C' : 'B').join(''));
-      // Some of these differ in spare bits alone.
+      // Some of these differ only in unused bits.
       const endings = alphabet.map((last) => part.slice(0, -1) + last).filter((variant) => variant !== part);
       for (const variant of [...changed, ...endings, ` ${part}`, `${part}\n`, `${part}=`, '']) {
         await expect(box.open(parts.with(index, variant).join('.'), PLACE)).rejects.toThrow(SecretError);
@@ -113,7 +113,7 @@ describe('opening', () => {
     }
   });
 
-  test('parts of two values of the same place do not mix', async () => {
+  test('a mix of parts of two values for the same location is refused', async () => {
     const [one, two] = [await box.seal('one', PLACE), await box.seal('two', PLACE)].map((jwe) => jwe.split('.'));
     for (const index of [0, 1, 2, 3, 4]) {
       const mixed = one?.with(index, two?.[index] ?? '').join('.') ?? '';
@@ -129,7 +129,7 @@ describe('opening', () => {
     ['zip DEF', () => forge({ zip: 'DEF' })],
     ['crit', () => forge({ crit: ['extension'], extension: 1 }, OLD.key, { extension: true })],
     ['another key under a known id', () => forge({}, NEXT.key)],
-  ])('refused, though made with a key: %s', async (_, forged) => {
+  ])('refused, although it was created with the right key: %s', async (_, forged) => {
     expect(await box.open(await forge({}), PLACE)).toBe('forged');
     await expect(box.open(await forged(), PLACE)).rejects.toEqual(ALTERED);
   });
@@ -146,7 +146,7 @@ describe('opening', () => {
     await expect(box.open([encoded, ...parts].join('.'), PLACE)).rejects.toEqual(ALTERED);
   });
 
-  test('a text that was never sealed, or an unsecured token, is refused and not quoted', async () => {
+  test('a text that was never sealed, or an unsecured token, is refused, and the message does not contain it', async () => {
     const none = Buffer.from('{"alg":"none"}').toString('base64url');
     const likely = ['', '....', 'sk-canary', '{"canary":1}', 'a.b.c.d.e', `${none}.Zm9yZ2Vk.`, `${none}....`];
     await holdsForAll(fc.oneof(fc.string(), fc.constantFrom(...likely)), async (text) => {
@@ -159,7 +159,7 @@ describe('opening', () => {
 describe('rotation', () => {
   const rotated = createSecretBox([NEXT, OLD]);
 
-  test('the first key seals, every key opens, and what an older one sealed is stale until sealed again', async () => {
+  test('the first key seals and every key opens; a value of an older key is stale until it is sealed again', async () => {
     const before = await box.seal('secret', PLACE);
     expect(await rotated.open(before, PLACE)).toBe('secret');
     const after = await rotated.seal('secret', PLACE);
@@ -170,7 +170,7 @@ describe('rotation', () => {
     expect(await createSecretBox([NEXT]).open(after, PLACE)).toBe('secret');
   });
 
-  test('a missing key is named by its id', async () => {
+  test('the error for a missing key contains its id', async () => {
     const sealed = await rotated.seal('secret', PLACE);
     await expect(box.open(sealed, PLACE).catch(String)).resolves.toBe(
       'SecretError: Secret mcp_connection/0190c2a4-0000-7000-8000-000000000001/client_secret ' +
@@ -179,14 +179,14 @@ describe('rotation', () => {
   });
 
   test.each([[undefined], [''], ['__proto__'], ['constructor'], ['x'.repeat(33)], ['a\nb'], [7], [{}]])(
-    'a key id that is none, %j, finds no key',
+    'the invalid key id %j matches no key',
     async (kid) => {
       await expect(box.open(await forge({ kid }), PLACE)).rejects.toThrow('which is not among the encryption keys');
       await expect(box.open(await forge({ kid }), PLACE)).rejects.not.toThrow(/x{33}|a\nb/);
     },
   );
 
-  test('a box without a key is refused', () => {
+  test('a box without keys cannot be created', () => {
     expect(() => createSecretBox([])).toThrow(new Error('at least one encryption key is needed'));
   });
 });
@@ -194,7 +194,7 @@ describe('rotation', () => {
 describe('ENCRYPTION_KEYS', () => {
   const [old, next] = [BYTES.old.toString('base64'), BYTES.next.toString('base64')];
 
-  test('one key or several, in order, space around them ignored', () => {
+  test('contains one key or several in order; surrounding space is ignored', () => {
     const keys = parseEncryptionKeys(` old:${old},next:${next}\n`);
     expect(keys.map(({ id, key }) => [id, key.export()])).toEqual([
       ['old', BYTES.old],
@@ -219,7 +219,7 @@ describe('ENCRYPTION_KEYS', () => {
     ['spare bits', `old:${'C'.repeat(42)}B=`, 'entry 1 must have its key in padded base64'],
     ['base64url', `old:${'_'.repeat(42)}8=`, 'entry 1 must have its key in padded base64'],
     ['a line break inside', `old:${old.slice(0, 20)}\n${old.slice(20)}`, 'entry 1 must have its key in padded base64'],
-  ])('refused with one line that quotes nothing: %s', (_, text, message) => {
+  ])('refused with one line that does not contain the value: %s', (_, text, message) => {
     expect(() => parseEncryptionKeys(text)).toThrow(new Error(message));
   });
 });
@@ -233,7 +233,7 @@ describe('key file', () => {
   });
   afterEach(() => rm(directory, { recursive: true }));
 
-  test('a missing file is created with one key, closed to others, and read again later', async () => {
+  test('a missing file is created with one key, is readable only by its owner, and is read again later', async () => {
     const [created, ...more] = await loadOrCreateKeyFile(path);
     expect(more).toEqual([]);
     expect((await stat(path)).mode & 0o777).toBe(0o600);
@@ -243,7 +243,7 @@ describe('key file', () => {
     expect(await readdir(directory)).toEqual(['encryption-keys']);
   });
 
-  test('starters that come while the first is at work all get its key', async () => {
+  test('processes that start while the file is being created all get the same key', async () => {
     const rounds = full ? 100 : 10;
     for (const round of Array.from({ length: rounds }).keys()) {
       const [file, starters] = [`${path}-${round}`, [loadOrCreateKeyFile(`${path}-${round}`)]];
@@ -275,14 +275,14 @@ describe('key file', () => {
   test.each([
     ['empty', '', 'entry 1 must have the form id:base64'],
     ['cut short', `a:${'C'.repeat(20)}`, 'entry 1 must have a key of 32 bytes, not 15'],
-  ])('refused and left as it is: %s', async (_, text, message) => {
+  ])('refused and not changed: %s', async (_, text, message) => {
     await writeFile(path, text, { mode: 0o600 });
     await expect(loadOrCreateKeyFile(path)).rejects.toThrow(new Error(`key file ${path}: ${message}`));
     expect(await readFile(path, 'utf8')).toBe(text);
   });
 });
 
-test('no box, key or error shows plaintext or key bytes', async () => {
+test('no printed box, key or error contains plaintext or key bytes', async () => {
   const keys = parseEncryptionKeys(`old:${BYTES.old.toString('base64')}`);
   const subject = createSecretBox(keys);
   const sealed = await subject.seal('canary', PLACE);

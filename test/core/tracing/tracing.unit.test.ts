@@ -17,6 +17,6 @@ test.each([
   ['with x as (select 1 from a for no key update of a) select * from x', 'WITH x'],
   ['explain update session set a = 1', 'EXPLAIN session'],
   ['', 'STATEMENT'],
-])('a statement is named by its verb and table: %s', (statement, name) => {
+])('the name of the span of a statement is its verb and table: %s', (statement, name) => {
   expect(summaryOf(statement)).toBe(name);
 });

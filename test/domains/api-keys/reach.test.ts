@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { SCOPES } from '../../../src/core/operation.ts';
 import { actingIn, createPerson, postKey } from '../../support/fixtures/api-keys.ts';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
-import { startPeer } from '../../support/fixtures/second-gateway.ts';
+import { startSecondGateway } from '../../support/fixtures/second-gateway.ts';
 
 let gateway: TestGateway;
 beforeAll(async () => {
@@ -158,7 +158,7 @@ describe('a key never creates a stronger one', () => {
 describe('a user has at most 25 unbound keys', () => {
   test('30 concurrent requests on two gateways create exactly the allowed number; bound keys are counted separately', async () => {
     const { person, home } = await createPersonInTwoOrganizations();
-    const peer = await startPeer(gateway);
+    const peer = await startSecondGateway(gateway);
     try {
       const statuses = await Promise.all(
         Array.from({ length: 30 }, async (_, index) => {

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { SCOPES } from '../../../src/core/operation.ts';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
-import { dumpTables, startPeer } from '../../support/fixtures/second-gateway.ts';
+import { dumpTables, startSecondGateway } from '../../support/fixtures/second-gateway.ts';
 
 let gateway: TestGateway;
 beforeAll(async () => {
@@ -141,7 +141,7 @@ describe('creating a key', () => {
     const admin = await gateway.createKey();
     const member = await gateway.createKey({ organization: admin.organization });
     for (let index = 0; index < 18; index += 1) await create(admin.key);
-    const peer = await startPeer(gateway);
+    const peer = await startSecondGateway(gateway);
     try {
       const body = JSON.stringify({ query: CREATE, variables: { input: { name: 'Race', scopes: ['SOCIAL'] } } });
       const answers = await Promise.all(

@@ -4,9 +4,9 @@ import {
   type Api,
   DEFINITIONS_PATH,
   done,
-  many,
+  manyProperties,
   refused,
-  settled,
+  withPlaceholders,
   workspaceWithEvent,
 } from '../../support/fixtures/event-definitions.ts';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
@@ -35,7 +35,7 @@ test('REST returns the complete document of a property from every operation', as
   const { key } = await workspace('REST');
   const body = { label: 'Paid by', type: 'enumeration', description: 'Means.', options: A_AND_B };
   const added = await gateway.rest('POST', `${DEFINITIONS_PATH}/event/property`, { key, body });
-  expect({ status: added.status, body: settled(added.body) }).toMatchInlineSnapshot(`
+  expect({ status: added.status, body: withPlaceholders(added.body) }).toMatchInlineSnapshot(`
     {
       "body": {
         "archived": false,
@@ -117,7 +117,7 @@ describe.each(['REST', 'GraphQL'] as const)('through %s', (which) => {
     const added = done(
       await api.addProperty('event', { label: 'Kind', type: 'enumeration', description: 'Text', options: A_AND_B }),
     );
-    expect(settled(added)).toMatchInlineSnapshot(`
+    expect(withPlaceholders(added)).toMatchInlineSnapshot(`
       {
         "createdAt": "<time>",
         "description": "Text",
@@ -156,7 +156,7 @@ describe.each(['REST', 'GraphQL'] as const)('through %s', (which) => {
   });
 
   test('a deleted property is 404, its name can be used again, and the order remains that of creation', async () => {
-    const { api, other } = await workspace(which, { propertyDefinitions: [...many(3)] });
+    const { api, other } = await workspace(which, { propertyDefinitions: [...manyProperties(3)] });
     done(await api.deleteProperty('event', 'p1'));
     expect(refused(await api.deleteProperty('event', 'p1'))).toEqual(missingProperty);
     expect(refused(await other.updateProperty('event', 'p1', { label: 'X' }))).toEqual(missingProperty);
@@ -189,7 +189,10 @@ describe.each(['REST', 'GraphQL'] as const)('through %s', (which) => {
   });
 
   test('a definition has at most 50 custom properties; default properties and deleted ones do not count', async () => {
-    const { api, other } = await workspace(which, { includeDefaultProperties: true, propertyDefinitions: many(50) });
+    const { api, other } = await workspace(which, {
+      includeDefaultProperties: true,
+      propertyDefinitions: manyProperties(50),
+    });
     const message = 'an event definition has at most 50 custom properties; delete one first';
     const full = { status: 400, message, faults: [{ message, code: 'TOO_MANY', in: '' }] };
     expect(refused(await api.addProperty('event', { label: 'One more', type: 'bool' }))).toEqual(full);

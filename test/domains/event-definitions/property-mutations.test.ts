@@ -1,5 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { A_AND_B, type Api, done, many, workspaceWithEvent } from '../../support/fixtures/event-definitions.ts';
+import {
+  A_AND_B,
+  type Api,
+  done,
+  manyProperties,
+  workspaceWithEvent,
+} from '../../support/fixtures/event-definitions.ts';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
 
 let gateway: TestGateway;
@@ -64,7 +70,7 @@ describe('replaceEventPropertyType', () => {
   test('works on a definition with 50 properties, and refuses impossible changes', async () => {
     const { key } = await workspace('GraphQL', {
       includeDefaultProperties: true,
-      propertyDefinitions: [{ label: 'Key', type: 'string' }, ...many(49)],
+      propertyDefinitions: [{ label: 'Key', type: 'string' }, ...manyProperties(49)],
       customMatchingId: { primaryObjectRule: { targetObjectPropertyName: 'key', eventPropertyName: 'key' } },
     });
     expect(await replace(key, { name: 'p3', type: 'DATE' })).toMatchObject({ property: { name: 'p3', type: 'DATE' } });

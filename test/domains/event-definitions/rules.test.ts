@@ -7,7 +7,7 @@ import {
   done,
   apisOf,
   refused,
-  settled,
+  withPlaceholders,
 } from '../../support/fixtures/event-definitions.ts';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
 
@@ -41,7 +41,7 @@ test('REST returns the complete document of a definition from every operation', 
     ],
   };
   const created = await gateway.rest('POST', DEFINITIONS_PATH, { key, body });
-  expect({ status: created.status, body: settled(created.body) }).toMatchInlineSnapshot(`
+  expect({ status: created.status, body: withPlaceholders(created.body) }).toMatchInlineSnapshot(`
     {
       "body": {
         "archived": false,
@@ -165,7 +165,7 @@ describe.each(['REST', 'GraphQL'] as const)('through %s', (which) => {
       await api.create({ label: 'Item added', propertyDefinitions: [{ label: 'Size', type: 'number' }] }),
     );
     const { properties, ...rest } = created;
-    expect(settled(rest)).toMatchInlineSnapshot(`
+    expect(withPlaceholders(rest)).toMatchInlineSnapshot(`
       {
         "createdAt": "<time>",
         "customMatchingId": null,
@@ -210,8 +210,8 @@ describe.each(['REST', 'GraphQL'] as const)('through %s', (which) => {
       updatedAt: ______,
       ...absent
     } = done(await (await workspace(which)).api.create({ label: 'With nulls' }));
-    expect(settled({ ...created, properties: created.properties.length })).toEqual(
-      settled({ ...absent, properties: absent.properties.length }),
+    expect(withPlaceholders({ ...created, properties: created.properties.length })).toEqual(
+      withPlaceholders({ ...absent, properties: absent.properties.length }),
     );
     const property = { label: 'Note', type: 'string', name: null, description: null, options: null };
     const second = done(await api.create({ label: 'Second', ...BARE, propertyDefinitions: [property] }));

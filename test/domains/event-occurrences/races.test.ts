@@ -74,9 +74,9 @@ test('a deletion waits for a send that has checked the definition; later sends a
     // Locks the monthly count, so that the send waits after it has checked the definition.
     await em.execute('select from monthly_occurrence_count where organization_id = ? for update', [organizationId]);
     const sent = send(second, 'REST', key, [input]);
-    await untilWaiting(1);
+    await untilWaitingForLock(1);
     const deletion = gateway.rest('DELETE', `${DEFINITIONS_PATH}/${name}`, { key }).finally(() => (deleted = true));
-    await untilWaiting(2, () => deleted);
+    await untilWaitingForLock(2, () => deleted);
     return [sent, deletion] as const;
   });
   const [outcome, { status }] = await Promise.all([sending, deleting]);
@@ -84,7 +84,7 @@ test('a deletion waits for a send that has checked the definition; later sends a
   expect(await gateway.dependencies.sql.query(count, [body.id])).toEqual([{ n: 2 }]);
   expect(await send(gateway, 'REST', key, [input])).toMatchObject({ status: 404 });
 
-  async function untilWaiting(waiters: number, orElse = () => false): Promise<void> {
+  async function untilWaitingForLock(waiters: number, orElse = () => false): Promise<void> {
     const waiting = `select count(*)::int as n from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
     for (let n = 0; n < waiters && !orElse();) {
       n = (await gateway.dependencies.sql.query<{ n: number }>(waiting, []))[0]?.n ?? 0;

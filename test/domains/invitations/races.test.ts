@@ -4,7 +4,7 @@ import { createPerson } from '../../support/fixtures/api-keys.ts';
 import { type Fetch, type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
 import { ACCEPT, INVITE, REVOKE, invite } from '../../support/fixtures/invitations.ts';
 import { CHANGE } from '../../support/fixtures/organizations.ts';
-import { startPeer } from '../../support/fixtures/second-gateway.ts';
+import { startSecondGateway } from '../../support/fixtures/second-gateway.ts';
 
 /** Concurrent requests about invitations, on two gateways. */
 
@@ -13,7 +13,7 @@ let gateways: Fetch[];
 let close: () => Promise<void>;
 beforeAll(async () => {
   gateway = await startTestGateway();
-  const peer = await startPeer(gateway);
+  const peer = await startSecondGateway(gateway);
   gateways = [gateway.fetch, peer.fetch];
   close = () => peer.close();
 });

@@ -3,7 +3,7 @@ import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
 import { type Handler, type Peer, mcpHandler, startPeer } from '../../support/peers/mcp-server.ts';
-import { heldTransactions } from '../../support/fixtures/transactions.ts';
+import { findIdleTransactions } from '../../support/fixtures/transactions.ts';
 
 let gateway: TestGateway;
 /** A gateway with a shorter time limit for outbound requests, and otherwise the same limits. */
@@ -180,7 +180,7 @@ test('while a hundred requests wait for silent servers, other requests are answe
   let waiting = slow.length;
   for (const one of slow) void one.finally(() => (waiting -= 1));
   await allAsked.promise;
-  expect(await heldTransactions(gateway)).toEqual([]);
+  expect(await findIdleTransactions(gateway)).toEqual([]);
   for (let index = 0; index < 20; index += 1) {
     const created = await gateway.rest('POST', '/v1/mcp-connections', {
       key,

@@ -6,8 +6,8 @@ import { deleteKeysOfOrganization } from '../../../src/gateway/idempotency/maint
 import { type Person, actingIn, createPerson } from '../../support/fixtures/api-keys.ts';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
 import { INVITE } from '../../support/fixtures/invitations.ts';
-import { untilWaiting, whileAppendsAreHeld } from '../../support/fixtures/locks.ts';
-import { RECORD, deleteOrganization, tablesWith } from '../../support/fixtures/organization-deletions.ts';
+import { untilWaitingForLock, whileAppendsAreBlocked } from '../../support/fixtures/locks.ts';
+import { REMAINING_ROWS, deleteOrganization, tablesWith } from '../../support/fixtures/organization-deletions.ts';
 import { append, createSession, eventsOf } from '../../support/fixtures/sessions.ts';
 import { runJobs } from '../../support/processes/jobs.ts';
 
@@ -112,7 +112,7 @@ test('concurrent writes: after the answer to the deletion nothing is written, an
   expect(ends.filter((status) => ![401, 403, 404].includes(status))).toEqual([]);
   expect(await rowsOfOrganization()).toEqual(before);
   await runJobs(gateway);
-  expect(await tablesWith(gateway, organizationId)).toEqual(RECORD);
+  expect(await tablesWith(gateway, organizationId)).toEqual(REMAINING_ROWS);
   expect(await tablesWith(gateway, session)).toEqual({});
 });
 
@@ -120,20 +120,20 @@ test('the deletion waits for a write that has begun before, and deletes its rows
   const { key } = await person.join(slug);
   const session = await createSession(gateway, key);
   let isAnswered = false;
-  await whileAppendsAreHeld(gateway, session, async (release) => {
+  await whileAppendsAreBlocked(gateway, session, async (release) => {
     const appending = append(gateway, key, session, eventsOf(1));
-    await untilWaiting(gateway, 1);
+    await untilWaitingForLock(gateway, 1);
     const deleting = remove(peer).then(() => (isAnswered = true));
-    await untilWaiting(gateway, 2);
+    await untilWaitingForLock(gateway, 2);
     // A worker that gets the job before the answer is sent also waits for the write.
     const working = runJobs(gateway);
-    await untilWaiting(gateway, 3);
+    await untilWaitingForLock(gateway, 3);
     expect(isAnswered).toBe(false);
     await release();
     const [appended] = await Promise.all([appending, deleting, working]);
     expect(appended).toMatchObject({ __typename: 'AppendSessionEventsPayload', lastId: '1' });
   });
-  expect(await tablesWith(gateway, organizationId)).toEqual(RECORD);
+  expect(await tablesWith(gateway, organizationId)).toEqual(REMAINING_ROWS);
 });
 
 test('10 concurrent requests for the deletion create one job', async () => {
@@ -174,5 +174,5 @@ test('a job that failed at any step can be run again, and several workers can ru
   expect(await rows('select state, member_ids from deletion_job where id = $1', id)).toEqual([
     { state: 'done', member_ids: [] },
   ]);
-  expect(await tablesWith(gateway, organizationId)).toEqual(RECORD);
+  expect(await tablesWith(gateway, organizationId)).toEqual(REMAINING_ROWS);
 });

@@ -4,8 +4,8 @@ import { type Person, actingIn, createPerson, postKey } from '../../support/fixt
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
 import { acceptWithoutKey, invite } from '../../support/fixtures/invitations.ts';
 import { createConnection, visit } from '../../support/fixtures/mcp-connections.ts';
-import { NOTIFIED_ONLY } from '../../support/fixtures/notifications.ts';
-import { RECORD, deleteOrganization, tablesWith } from '../../support/fixtures/organization-deletions.ts';
+import { NOTIFICATIONS_ONLY } from '../../support/fixtures/notifications.ts';
+import { REMAINING_ROWS, deleteOrganization, tablesWith } from '../../support/fixtures/organization-deletions.ts';
 import { append, createSession, eventsOf, subscribe, tail } from '../../support/fixtures/sessions.ts';
 import { createWorkspace } from '../../support/fixtures/workspace.ts';
 import { startOAuthFixture } from '../../support/peers/mcp-authorization-server.ts';
@@ -17,8 +17,8 @@ let person: Person;
 let slug: string;
 let organizationId: string;
 beforeAll(async () => {
-  gateway = await startTestGateway({ ALLOW_PRIVATE_NETWORK: 'true' }, { timing: NOTIFIED_ONLY });
-  peer = await startTestGateway({}, { beside: gateway, timing: NOTIFIED_ONLY });
+  gateway = await startTestGateway({ ALLOW_PRIVATE_NETWORK: 'true' }, { timing: NOTIFICATIONS_ONLY });
+  peer = await startTestGateway({}, { beside: gateway, timing: NOTIFICATIONS_ONLY });
 });
 afterAll(async () => {
   await peer.close();
@@ -58,7 +58,7 @@ test('after the deletion of an organization with rows in every table, only the r
     const confirmSlug = data?.viewer.organization.slug;
     expect(await deleteOrganization(full, key, { confirmSlug })).toMatchObject({ deletionJob: { state: 'QUEUED' } });
     await runJobs(full);
-    expect(await tablesWith(full, id)).toEqual(RECORD);
+    expect(await tablesWith(full, id)).toEqual(REMAINING_ROWS);
     const entries = await full.dependencies.sql.query('select 1 from audit_entry where organization_id = $1', [id]);
     expect(entries).toEqual([]);
     // Events of sessions and secrets of connections do not contain the organization id, but these ids.
@@ -222,7 +222,7 @@ test('the tokens of its MCP connections are revoked at their authorization serve
     await deleteOrganization(gateway, person.key, { confirmSlug: slug }, slug);
     await runJobs(gateway);
     expect(new Set(fixture.revoked).size).toBe(2);
-    expect(await tablesWith(gateway, organizationId)).toEqual(RECORD);
+    expect(await tablesWith(gateway, organizationId)).toEqual(REMAINING_ROWS);
   } finally {
     await fixture.stop();
   }

@@ -4,7 +4,7 @@ import { actingIn, createPerson } from '../../support/fixtures/api-keys.ts';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
 import { STDIO, createConnection } from '../../support/fixtures/mcp-connections.ts';
 import { CHANGE, mutateOrganization, refused } from '../../support/fixtures/organizations.ts';
-import { startPeer } from '../../support/fixtures/second-gateway.ts';
+import { startSecondGateway } from '../../support/fixtures/second-gateway.ts';
 
 let gateway: TestGateway;
 beforeAll(async () => {
@@ -87,7 +87,7 @@ describe('leaving an organization', () => {
   });
 
   test('two administrators who concurrently leave and demote each other on two gateways: one administrator remains', async () => {
-    const peer = await startPeer(gateway);
+    const peer = await startSecondGateway(gateway);
     const send = (fetch: TestGateway['fetch'], key: string, query: string, input: object) =>
       fetch(
         new Request('http://gateway/graphql', {

@@ -4,7 +4,7 @@ import { SCOPES } from '../../../src/core/operation.ts';
 import { actingIn, createPerson, postKey } from '../../support/fixtures/api-keys.ts';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
 import { CHANGE, mutateOrganization } from '../../support/fixtures/organizations.ts';
-import { startPeer } from '../../support/fixtures/second-gateway.ts';
+import { startSecondGateway } from '../../support/fixtures/second-gateway.ts';
 
 /** An organization can be used immediately after its creation (mission review, H1), and a person can own a limited number (security review, M7). */
 
@@ -111,7 +111,7 @@ describe('a person owns at most 20 organizations', () => {
   test('30 concurrent creations on two gateways with two keys create exactly the allowed number', async () => {
     const person = await createPerson(gateway);
     const bound = await person.join(slug(), 'admin');
-    const peer = await startPeer(gateway);
+    const peer = await startSecondGateway(gateway);
     try {
       const statuses = await Promise.all(
         Array.from({ length: 30 }, async (_, index) => {

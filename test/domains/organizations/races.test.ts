@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
 import { CHANGE, REMOVE, mutateOrganization } from '../../support/fixtures/organizations.ts';
-import { startPeer } from '../../support/fixtures/second-gateway.ts';
+import { startSecondGateway } from '../../support/fixtures/second-gateway.ts';
 
 let gateway: TestGateway;
 beforeAll(async () => {
@@ -14,7 +14,7 @@ describe('concurrent requests', () => {
   test('19 creations with one name on two gateways all succeed, with different slugs; of 19 with one given slug, one succeeds', async () => {
     const { key } = await gateway.createKey();
     const other = await gateway.createKey();
-    const peer = await startPeer(gateway);
+    const peer = await startSecondGateway(gateway);
     const all = (body: object, caller = key) =>
       Promise.all(
         Array.from({ length: 19 }, async (_, index) => {

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import { type RunningServer, serve } from '../../../src/gateway/http/server.ts';
 import { createGateway } from '../../../src/gateway/gateway.ts';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
-import { NOTIFIED_ONLY } from '../../support/fixtures/notifications.ts';
+import { NOTIFICATIONS_ONLY } from '../../support/fixtures/notifications.ts';
 import {
   type EventStream,
   type Message,
@@ -20,8 +20,8 @@ let server: RunningServer;
 let key: string;
 const open = new Set<EventStream>();
 beforeAll(async () => {
-  gateway = await startTestGateway({}, { timing: NOTIFIED_ONLY });
-  peer = await startTestGateway({}, { beside: gateway, timing: NOTIFIED_ONLY });
+  gateway = await startTestGateway({}, { timing: NOTIFICATIONS_ONLY });
+  peer = await startTestGateway({}, { beside: gateway, timing: NOTIFICATIONS_ONLY });
   server = await serve(createGateway(gateway.dependencies), { host: '127.0.0.1', port: 0 });
   ({ key } = await gateway.createKey());
 });

@@ -1,14 +1,14 @@
 // Live tails are limited for each key and organization, cost almost nothing while nothing happens, and leave nothing behind when they end.
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
-import { NOTIFIED_ONLY, POLLED, startListening } from '../../support/fixtures/notifications.ts';
+import { NOTIFICATIONS_ONLY, POLLING_ONLY, startListening } from '../../support/fixtures/notifications.ts';
 import { type EventStream, append, createSession, eventsOf, subscribe, tail } from '../../support/fixtures/sessions.ts';
 
 let gateway: TestGateway;
 /** The open streams. Aborting the controller of one ends it like a client that disconnects. */
 const open = new Map<EventStream, AbortController>();
 beforeAll(async () => {
-  gateway = await startTestGateway({}, { timing: NOTIFIED_ONLY, bounds: { tailsOfOrganization: 25 } });
+  gateway = await startTestGateway({}, { timing: NOTIFICATIONS_ONLY, bounds: { tailsOfOrganization: 25 } });
   await startListening(gateway);
 });
 afterEach(() => {
@@ -142,7 +142,7 @@ describe('no live tail remains counted', () => {
 });
 
 test('50 idle tails send the same statements at a poll as one, whatever they follow', async () => {
-  const polled = await startTestGateway({}, { beside: gateway, timing: POLLED });
+  const polled = await startTestGateway({}, { beside: gateway, timing: POLLING_ONLY });
   // Otherwise the start of listening would notify the first tail during some poll.
   await startListening(polled);
   const callers = await Promise.all(Array.from({ length: 5 }, () => gateway.createKey()));

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
-import { NOTIFIED_ONLY } from '../../support/fixtures/notifications.ts';
+import { NOTIFICATIONS_ONLY } from '../../support/fixtures/notifications.ts';
 import {
   type EventStream,
   type Message,
@@ -19,8 +19,8 @@ let peer: TestGateway;
 let key: string;
 const open = new Set<EventStream>();
 beforeAll(async () => {
-  gateway = await startTestGateway({}, { timing: NOTIFIED_ONLY });
-  peer = await startTestGateway({}, { beside: gateway, timing: NOTIFIED_ONLY });
+  gateway = await startTestGateway({}, { timing: NOTIFICATIONS_ONLY });
+  peer = await startTestGateway({}, { beside: gateway, timing: NOTIFICATIONS_ONLY });
   ({ key } = await gateway.createKey());
 });
 afterEach(async () => {

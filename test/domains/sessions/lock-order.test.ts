@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
-import { untilWaiting, whileAppendsAreHeld } from '../../support/fixtures/locks.ts';
+import { untilWaitingForLock, whileAppendsAreBlocked } from '../../support/fixtures/locks.ts';
 import { append, createSession, eventsOf, mutate, readAll } from '../../support/fixtures/sessions.ts';
 
 let gateway: TestGateway;
@@ -12,9 +12,9 @@ afterAll(() => gateway.close());
 test('a transition that is concurrent with an append waits for it, without a deadlock', async () => {
   const { key } = await gateway.createKey();
   const sessionId = await createSession(gateway, key);
-  const outcomes = await whileAppendsAreHeld(gateway, sessionId, async (release) => {
+  const outcomes = await whileAppendsAreBlocked(gateway, sessionId, async (release) => {
     const appended = append(gateway, key, sessionId, eventsOf(1));
-    await untilWaiting(gateway, 1);
+    await untilWaitingForLock(gateway, 1);
     const moved = mutate(
       gateway,
       key,
@@ -22,7 +22,7 @@ test('a transition that is concurrent with an append waits for it, without a dea
       { sessionId, state: 'CANCELLED' },
       'session { databaseId }',
     );
-    await untilWaiting(gateway, 2);
+    await untilWaitingForLock(gateway, 2);
     await release();
     return Promise.all([appended, moved]);
   });

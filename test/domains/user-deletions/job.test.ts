@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { userDeletionJob } from '../../../src/domains/user-deletions/deletion-job.ts';
 import { workContext } from '../../../src/gateway/contexts.ts';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
-import { expectNothingHalf, leftOf, seedAccount } from '../../support/fixtures/user-deletions.ts';
+import { expectNoHalfDeletedSession, remainingData, seedAccount } from '../../support/fixtures/user-deletions.ts';
 import { runJobs } from '../../support/processes/jobs.ts';
 
 let gateway: TestGateway;
@@ -29,8 +29,8 @@ test('several workers can run the deletion job of an account at the same time', 
   // PostgreSQL may abort one of them in a deadlock; the queue would run it again.
   expect(outcomes.filter(({ status }) => status === 'rejected').length).toBeLessThan(3);
   await run();
-  await expectNothingHalf(gateway);
-  expect(await leftOf(gateway, alone)).toEqual({ sessions: 0, definitions: 0, events: 0 });
+  await expectNoHalfDeletedSession(gateway);
+  expect(await remainingData(gateway, alone)).toEqual({ sessions: 0, definitions: 0, events: 0 });
   expect(await rows('select state from deletion_job where user_id = $1', user.userId)).toEqual([{ state: 'done' }]);
   expect(await rows('select session_id from deleted_session')).toEqual([]);
 });
@@ -102,7 +102,7 @@ test('the deletion of an account leaves no rows of requests that run at the same
   await runJobs(gateway);
   isDeletionDone = true;
   expect(new Set(await Promise.all(requests))).toEqual(new Set([true]));
-  await expectNothingHalf(gateway);
+  await expectNoHalfDeletedSession(gateway);
   expect(await rows('select state from deletion_job where id = $1', deletionJobId)).toEqual([{ state: 'done' }]);
   expect(await rows('select 1 from session where creator_id = $1 or title = $2', user.userId, 'late')).toEqual([]);
   expect(await rows('select 1 from session_event')).toEqual([]);

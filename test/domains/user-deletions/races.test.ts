@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { userDeletionJob } from '../../../src/domains/user-deletions/deletion-job.ts';
 import { workContext } from '../../../src/gateway/contexts.ts';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
-import { untilWaiting, whileHeld, whileAppendsAreHeld } from '../../support/fixtures/locks.ts';
+import { untilWaitingForLock, whileLocked, whileAppendsAreBlocked } from '../../support/fixtures/locks.ts';
 import { mcpHandler, startPeer } from '../../support/peers/mcp-server.ts';
 import { append, createSession, eventsOf } from '../../support/fixtures/sessions.ts';
 
@@ -35,13 +35,13 @@ test('if the last two admins of an organization delete their accounts at the sam
   await gateway.createKey({ organization, role: 'member' });
   const jobs = await Promise.all([first, second].map(requestDeletion));
   // Both jobs start, and wait before they end the memberships.
-  await whileHeld(
+  await whileLocked(
     gateway,
     'select from membership where organization_id = ? for update',
     [organizationId],
     async (release) => {
       const running = jobs.map(run);
-      await untilWaiting(gateway, 2);
+      await untilWaitingForLock(gateway, 2);
       await release();
       await Promise.all(running);
     },
@@ -60,11 +60,11 @@ test('the deletion of a session waits for a concurrent append, without a deadloc
   const user = await gateway.createKey();
   const sessionId = await createSession(gateway, user.key, { visibility: 'PRIVATE' });
   const job = await requestDeletion(user);
-  const [appended] = await whileAppendsAreHeld(gateway, sessionId, async (release) => {
+  const [appended] = await whileAppendsAreBlocked(gateway, sessionId, async (release) => {
     const appending = append(gateway, user.key, sessionId, eventsOf(1));
-    await untilWaiting(gateway, 1);
+    await untilWaitingForLock(gateway, 1);
     const deleting = run(job);
-    await untilWaiting(gateway, 2);
+    await untilWaitingForLock(gateway, 2);
     await release();
     return Promise.all([appending, deleting]);
   });

@@ -4,7 +4,7 @@ import { generateApiKey } from '../../../src/domains/api-keys/key-format.ts';
 import { createPerson } from '../../support/fixtures/api-keys.ts';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
 import { ACCEPT, invite } from '../../support/fixtures/invitations.ts';
-import { dumpTables, send, startPeer } from '../../support/fixtures/second-gateway.ts';
+import { dumpTables, send, startSecondGateway } from '../../support/fixtures/second-gateway.ts';
 
 let gateway: TestGateway;
 beforeAll(async () => {
@@ -18,8 +18,8 @@ const DEFINITIONS = '/events/2026-03/event-definitions';
 
 const run = (statement: string, values: unknown[]) => gateway.dependencies.sql.query(statement, values);
 
-/** A body that records whether anybody began to read it. */
-function untouched() {
+/** A request body that records whether anything began to read it. */
+function observedBody() {
   let touched = false;
   const body = new ReadableStream<Uint8Array>(
     { pull: (controller) => ((touched = true), controller.close()) },
@@ -28,7 +28,7 @@ function untouched() {
   return { body, wasRead: () => touched };
 }
 
-describe('401: who does not authenticate learns nothing else', () => {
+describe('401: a caller without a valid key learns nothing else', () => {
   const headers: [string, () => Promise<Record<string, string>>][] = [
     ['missing', async () => ({})],
     ['of another scheme', async () => ({ Authorization: `Basic ${(await gateway.createKey()).key}` })],
@@ -46,14 +46,14 @@ describe('401: who does not authenticate learns nothing else', () => {
     ['revoked', async () => ({ Authorization: `Bearer ${await spoilt('revoked_at')}` })],
   ];
 
-  test.each(headers)('a key that is %s: the same answer on every API, before the body is read', async (_, make) => {
+  test.each(headers)('a key that is %s gets the same answer on every API, before the body is read', async (_, make) => {
     const given = { ...(await make()), 'Content-Type': 'application/json', 'X-Request-Id': 'r1' };
     for (const [method, path] of [
       ['POST', '/v1/organizations'],
       ['POST', DEFINITIONS],
       ['POST', '/graphql'],
     ] as const) {
-      const { body, wasRead } = untouched();
+      const { body, wasRead } = observedBody();
       const answer = await send(gateway, method, path, { headers: given, body });
       expect({ status: answer.status, challenge: answer.headers.get('www-authenticate'), wasRead: wasRead() }).toEqual({
         status: 401,
@@ -62,7 +62,7 @@ describe('401: who does not authenticate learns nothing else', () => {
       });
       expect(answer.body).toEqual(refusalAt(path));
     }
-    // Before anything else that is wrong with the request: path ids, encodings, JSON.
+    // The key is checked before path ids, encodings and JSON.
     for (const [method, path, body] of [
       ['DELETE', '/v1/api-keys/no-uuid'],
       ['DELETE', '/v1/api-keys/%E0%A4%A'],
@@ -102,7 +102,7 @@ describe('401: who does not authenticate learns nothing else', () => {
 
 const mistyped = (key: string) => key.slice(0, -1) + (key.endsWith('a') ? 'b' : 'a');
 
-test('the key is read from the header alone, never from query, cookie or body', async () => {
+test('the key is read only from the header, never from the query, a cookie or the body', async () => {
   const { key } = await gateway.createKey();
   for (const parameter of ['key', 'api_key', 'access_token', 'authorization']) {
     const query = `${parameter}=${encodeURIComponent(parameter === 'authorization' ? `Bearer ${key}` : key)}`;
@@ -112,7 +112,7 @@ test('the key is read from the header alone, never from query, cookie or body', 
   }
 });
 
-test('a key whose checksum is wrong costs no statement, an unknown one a single one', async () => {
+test('a key with a wrong checksum costs no SQL statement, and an unknown key costs one', async () => {
   const { key } = await gateway.createKey();
   gateway.statements.length = 0;
   for (const wrong of [mistyped(key), key.slice(0, -1), `${key}0`, 'x'.repeat(40), `WGK_${key.slice(4)}`]) {
@@ -123,7 +123,7 @@ test('a key whose checksum is wrong costs no statement, an unknown one a single 
   expect(gateway.statements).toHaveLength(1);
 });
 
-test('a key expires at its moment, not before', async () => {
+test('a key expires exactly at its expiry time', async () => {
   const { key, keyId } = await gateway.createKey();
   const at = new Date('2030-01-01T00:00:00.000Z');
   await run('update api_key set expires_at = $2 where id = $1', [keyId, at]);
@@ -135,7 +135,7 @@ test('a key expires at its moment, not before', async () => {
   expect([before.status, after.status]).toEqual([200, 401]);
 });
 
-test('lastUsedAt is written at most once a minute, however many requests come at once', async () => {
+test('lastUsedAt is written at most once a minute, however many requests are concurrent', async () => {
   const { key, keyId } = await gateway.createKey();
   const start = Date.parse('2031-01-01T00:00:00.000Z');
   const uses: (string | null)[] = [];
@@ -175,7 +175,7 @@ describe('the organization of a request', () => {
   };
   const unbind = (keyId: string) => run('update api_key set organization_id = null where id = $1', [keyId]);
 
-  test('a bound key acts in its own, named by id, by slug, or not at all', async () => {
+  test('a bound key acts in its organization, whether the header names it by id, by slug, or is absent', async () => {
     const one = await gateway.createKey();
     await gateway.createKey({ email: one.email });
     const expected = { organization: { slug: one.organization }, role: 'ADMIN' };
@@ -183,7 +183,7 @@ describe('the organization of a request', () => {
       expect(await chosen(one.key, header)).toEqual(expected);
   });
 
-  test('400: a bound key with a header that names anything else, before anything is read or written', async () => {
+  test('400: a header with another organization is refused for a bound key, before anything is read or written', async () => {
     const one = await gateway.createKey();
     const two = await gateway.createKey({ email: one.email });
     const foreign = await gateway.createKey();
@@ -191,7 +191,7 @@ describe('the organization of a request', () => {
     const names = [two.organization, two.organizationId, foreign.organization, foreign.organizationId, randomUUID()];
     for (const header of [...names, 'no-such-org']) {
       const headers = { 'X-Organization-Id': header, 'X-Request-Id': 'r1', 'Content-Type': 'application/json' };
-      const { body, wasRead } = untouched();
+      const { body, wasRead } = observedBody();
       const rest = await send(gateway, 'POST', '/v1/mcp-connections', { key: one.key, headers, body });
       expect([rest.status, rest.body, wasRead()]).toEqual([400, { error: message }, false]);
       const asked = await send(gateway, 'POST', '/graphql', {
@@ -209,7 +209,7 @@ describe('the organization of a request', () => {
     }
   });
 
-  test('an unbound key of a user without an organization authenticates, and does what needs none', async () => {
+  test('an unbound key of a user without an organization can call operations that need no organization', async () => {
     const { key, keyId, userId } = await gateway.createKey();
     await unbind(keyId);
     await run('delete from membership where user_id = $1', [userId]);
@@ -220,7 +220,7 @@ describe('the organization of a request', () => {
     });
   });
 
-  test('else the one that the header names by id or slug; else the only one; else none', async () => {
+  test('an unbound key acts in the organization of the header; without it in the only organization of its user, or in none', async () => {
     const one = await gateway.createKey();
     await unbind(one.keyId);
     expect(await chosen(one.key)).toEqual({ organization: { slug: one.organization }, role: 'ADMIN' });
@@ -236,7 +236,7 @@ describe('the organization of a request', () => {
     });
   });
 
-  test('a slug in the form of another organization’s id never hides that organization', async () => {
+  test('a slug that looks like the id of another organization does not hide that organization', async () => {
     const one = await gateway.createKey();
     await unbind(one.keyId);
     await gateway.createKey({ email: one.email, organization: one.organizationId });
@@ -246,7 +246,7 @@ describe('the organization of a request', () => {
     });
   });
 
-  test('400 on both APIs where one is needed and there is none', async () => {
+  test('400 on both APIs: an operation needs an organization, and the request selects none', async () => {
     const message = 'missing required organization information';
     const { key, keyId, email } = await gateway.createKey();
     await unbind(keyId);
@@ -267,13 +267,13 @@ describe('the organization of a request', () => {
     expect((await gateway.graphql(key, mutation)).data).toEqual({
       createApiKey: { __typename: 'ValidationError', message, code: 'INVALID_INPUT', path: null },
     });
-    // What needs none is served.
+    // Operations that need no organization are served.
     expect(await gateway.rest('POST', '/v1/organizations', { key, body: { name: 'Third' } })).toMatchObject({
       status: 201,
     });
   });
 
-  test('a header that names a foreign organization answers as one that names nothing, byte for byte', async () => {
+  test('a header that names a foreign organization gets the same bytes as one that names no organization', async () => {
     const { key, keyId } = await gateway.createKey();
     await unbind(keyId);
     const foreign = await gateway.createKey();
@@ -293,7 +293,7 @@ describe('the organization of a request', () => {
     ]);
   });
 
-  test('a removed member: the keys of the organization end, an unbound key lives on without it', async () => {
+  test('the removal of a member ends their bound keys, and their unbound keys remain valid without the organization', async () => {
     const admin = await gateway.createKey();
     const member = await gateway.createKey({ organization: admin.organization });
     const unbound = await gateway.createKey({ organization: admin.organization, email: member.email });
@@ -304,11 +304,11 @@ describe('the organization of a request', () => {
     });
     expect(await send(gateway, 'GET', DEFINITIONS, { key: member.key })).toMatchObject({ status: 401 });
     expect(await chosen(unbound.key)).toEqual({ organization: null, role: null });
-    // Even where a membership ended without the key's being revoked.
+    // A bound key also ends if the membership was deleted without revoking the key.
     const gone = await gateway.createKey({ organization: admin.organization });
     await run('delete from membership where user_id = $1', [gone.userId]);
     expect(await send(gateway, 'GET', DEFINITIONS, { key: gone.key })).toMatchObject({ status: 401 });
-    // Nor does the key return with the member.
+    // The key stays invalid when the member joins again.
     const { token } = await invite(gateway, admin.key, member.email);
     const { key: own } = await createPerson(gateway, member.email);
     expect((await gateway.graphql<object>(own, ACCEPT, { input: { token } })).data).toMatchObject({
@@ -318,8 +318,8 @@ describe('the organization of a request', () => {
   });
 });
 
-test('A4: under load on two gateways, no request that begins after the answer to a revocation is accepted', async () => {
-  const peer = await startPeer(gateway);
+test('A4: under load on two gateways, no request that begins after a revocation was acknowledged is accepted', async () => {
+  const peer = await startSecondGateway(gateway);
   const apis = [gateway.fetch, peer.fetch];
   try {
     for (let round = 0; round < 5; round += 1) {
@@ -359,7 +359,7 @@ test('A4: under load on two gateways, no request that begins after the answer to
   }
 });
 
-test('A3: no key is in the tables, the log lines or the metrics', async () => {
+test('A3: tables, log lines and metrics contain no API key', async () => {
   const { key } = await gateway.createKey();
   await send(gateway, 'GET', DEFINITIONS, { key });
   await gateway.graphql(key, VIEWER);

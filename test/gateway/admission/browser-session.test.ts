@@ -39,7 +39,7 @@ const answerOf = (slug: string) => ({
 const REFUSED = { status: 401, body: expect.objectContaining({ errors: [expect.anything()] }) };
 
 describe('signing in', () => {
-  test('sets a cookie that scripts and other sites do not get, which names the key by its id and is encrypted', async () => {
+  test('sets an encrypted cookie with the id of the key, which scripts and other sites cannot read', async () => {
     const { key, keyId } = await gateway.createKey();
     const response = await submit({ key, next: '/sessions' });
     expect([response.status, response.headers.get('location')]).toEqual([303, '/sessions']);
@@ -52,7 +52,7 @@ describe('signing in', () => {
     expect(gateway.logged.join()).not.toContain(key);
   });
 
-  test('under https the cookie is Secure, and bound to the host', async () => {
+  test('with an https PUBLIC_URL, the cookie is Secure and bound to the host', async () => {
     const other = await startTestGateway({ PUBLIC_URL: 'https://gateway.example' }, { beside: gateway });
     const { key, organization } = await gateway.createKey();
     const body = new URLSearchParams({ key });
@@ -68,7 +68,7 @@ describe('signing in', () => {
     await other.close();
   });
 
-  test('takes JSON from scripts, and a key with spaces or its scheme around it', async () => {
+  test('accepts JSON from scripts, and a key with surrounding spaces or with the scheme Bearer', async () => {
     const { key } = await gateway.createKey();
     const response = await gateway.fetch('/sign-in', {
       method: 'POST',
@@ -78,13 +78,16 @@ describe('signing in', () => {
     expect((await askAs(cookieIn(response))).status).toBe(200);
   });
 
-  test.each(['', 'wgk_short', generateApiKey()])('refuses %o with the form again, and sets no cookie', async (key) => {
-    const response = await submit({ key, next: '/"><script>' });
-    expect([response.status, response.headers.get('set-cookie')]).toEqual([401, null]);
-    const html = await response.text();
-    expect(html).toContain('That key does not work');
-    expect(html).not.toContain('<script>');
-  });
+  test.each(['', 'wgk_short', generateApiKey()])(
+    'refuses the key %o: shows the form again and sets no cookie',
+    async (key) => {
+      const response = await submit({ key, next: '/"><script>' });
+      expect([response.status, response.headers.get('set-cookie')]).toEqual([401, null]);
+      const html = await response.text();
+      expect(html).toContain('That key does not work');
+      expect(html).not.toContain('<script>');
+    },
+  );
 
   test.each([
     '//evil.example',
@@ -93,13 +96,13 @@ describe('signing in', () => {
     'https://evil.example/',
     'javascript:alert(1)',
     '',
-  ])('leads nowhere else: %o', async (next) => {
+  ])('never redirects to another host: %o', async (next) => {
     const { key } = await gateway.createKey();
     const location = (await submit({ key, next })).headers.get('location') ?? '';
     expect(new URL(location, 'http://gateway.example').host).toBe('gateway.example');
   });
 
-  test('a form of another site signs nobody in', async () => {
+  test('refuses a form of another site', async () => {
     const { key } = await gateway.createKey();
     for (const headers of [
       { 'Sec-Fetch-Site': 'cross-site' },
@@ -111,7 +114,7 @@ describe('signing in', () => {
 });
 
 describe('a signed-in browser', () => {
-  test('acts with its key on both APIs, and the header wins over the cookie', async () => {
+  test('acts with its key on both APIs; the Authorization header takes precedence over the cookie', async () => {
     const { cookie, organization } = await signIn();
     expect(await askAs(cookie)).toEqual(answerOf(organization));
     const rest = await gateway.rest('GET', '/events/2026-03/event-definitions', {
@@ -125,7 +128,7 @@ describe('a signed-in browser', () => {
     expect(await askAs(cookie, { ...SAME_ORIGIN, Authorization: 'Bearer wrong' })).toEqual(REFUSED);
   });
 
-  test('counts only from the same origin: Sec-Fetch-Site decides, else Origin; with neither it is refused', async () => {
+  test('is accepted only from the same origin: Sec-Fetch-Site decides, or Origin if it is absent; without both, the request is refused', async () => {
     const { cookie, organization } = await signIn();
     for (const headers of [
       SAME_ORIGIN,
@@ -145,7 +148,7 @@ describe('a signed-in browser', () => {
       expect(await askAs(cookie, headers)).toEqual(REFUSED);
   });
 
-  test('is signed out at once when its key is revoked', async () => {
+  test('is signed out immediately when its key is revoked', async () => {
     const { cookie, key, keyId } = await signIn();
     expect((await askAs(cookie)).status).toBe(200);
     await gateway.rest('DELETE', `/v1/api-keys/${keyId}`, { key });
@@ -162,7 +165,7 @@ describe('a signed-in browser', () => {
     gateway.setClock(undefined);
   });
 
-  test('is known by a cookie of this gateway alone: what is altered, of other keys or of another place is nothing', async () => {
+  test('is recognized only by a cookie of this gateway, not by one that is altered or encrypted for another gateway or purpose', async () => {
     const { cookie, keyId } = await signIn();
     const foreign = createSecretBox(parseEncryptionKeys(`test:${Buffer.alloc(32).toString('base64')}`));
     const place = { table: 'browser_session', row: 'cookie', field: 'api_key' };
@@ -178,7 +181,7 @@ describe('a signed-in browser', () => {
     for (const one of forged) expect(await askAs(one)).toEqual(REFUSED);
   });
 
-  test('signs out from a page of the gateway alone', async () => {
+  test('can be signed out only by a page of the gateway', async () => {
     const { cookie } = await signIn();
     const leave = (headers: Record<string, string>) =>
       gateway.fetch('/sign-out', { method: 'POST', headers: { Cookie: cookie, ...headers } });
@@ -191,7 +194,7 @@ describe('a signed-in browser', () => {
     ]);
   });
 
-  test('sees that it is signed in, also after it came from another site', async () => {
+  test('sees on the sign-in page that it is signed in, also after a link from another site', async () => {
     const { cookie } = await signIn();
     const page = await gateway.fetch('/sign-in', { headers: { Cookie: cookie, 'Sec-Fetch-Site': 'cross-site' } });
     expect(await page.text()).toContain('You are signed in');
@@ -215,14 +218,14 @@ describe('a one-time link', () => {
     expect(await second.text()).toContain('This link does not work any more');
   });
 
-  test('is not used up by what only looks at it', async () => {
+  test('is not used up by HEAD requests and prefetches', async () => {
     const { token } = await create();
     await open(token, { method: 'HEAD' });
     await open(token, { headers: { 'Sec-Purpose': 'prefetch;prerender' } });
     expect((await open(token)).status).toBe(303);
   });
 
-  test('works for 10 minutes, and for a key that stands', async () => {
+  test('works for 10 minutes, and only while its key is valid', async () => {
     const [late, revoked] = [await create(), await create()];
     await gateway.rest('DELETE', `/v1/api-keys/${revoked.keyId}`, { key: revoked.key });
     expect((await open(revoked.token)).status).toBe(401);

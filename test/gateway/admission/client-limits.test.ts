@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { createClientLimits } from '../../../src/gateway/admission/client-limits.ts';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
 
-/** What a client address may do without a valid API key: 60 of each kind a minute. */
+/** Limits of a client address without a valid API key: 60 requests of each kind per minute. */
 
 const AT = new Date('2026-03-01T10:20:40.000Z');
 const later = (ms: number) => new Date(AT.getTime() + ms);
@@ -27,7 +27,7 @@ interface Sent {
   readonly init?: RequestInit;
 }
 
-/** A request from a client whom the tests before have not been. */
+/** Sends a request, by default from an address that no earlier test has used. */
 function send({ from = `198.51.100.${client}`, path = '/v1/sessions', init }: Sent = {}): Promise<Response> {
   const request = new Request(new URL(path, 'http://gateway'), init);
   return gateway.fetch(Object.assign(request, { peerAddress: from, hasArrived: true }));
@@ -48,7 +48,7 @@ test.each<[string, Sent]>([
   ['REST without a key', {}],
   ['REST with an unknown key', { init: unknownKey }],
   ['GraphQL', { path: '/graphql', init: graphql }],
-  ['an address that nothing is at', { path: '/nothing' }],
+  ['an unknown path', { path: '/nothing' }],
   ['a sign-in with a wrong key', { path: '/sign-in', init: signIn('{"key":"wrong"}') }],
   [
     'the form of the sign-in',
@@ -57,8 +57,8 @@ test.each<[string, Sent]>([
       init: signIn('key=wrong', { 'Content-Type': 'application/x-www-form-urlencoded', Accept: 'text/html' }),
     },
   ],
-  ['a sign-in link that nobody made', { path: '/sign-in?token=guess' }],
-])('60 answers with 401 a minute: %s', async (_, sent) => {
+  ['an invalid sign-in link', { path: '/sign-in?token=guess' }],
+])('a client gets at most 60 answers with 401 per minute: %s', async (_, sent) => {
   expect(await statusesOf(62, sent)).toEqual([...times(60, 401), ...times(2, 429)]);
   const refused = await send(sent);
   expect([refused.status, refused.headers.get('Retry-After')]).toEqual([429, '60']);
@@ -68,7 +68,7 @@ test.each<[string, Sent]>([
   expect(await statusesOf(1, sent)).toEqual([401]);
 });
 
-test('60 requests of the OAuth callback a minute, by GET and POST together; a HEAD, which runs nothing, is not counted', async () => {
+test('a client can send 60 requests per minute to the OAuth callback, GET and POST together; HEAD requests do not count', async () => {
   const callback = { path: CALLBACK };
   await statusesOf(10, { path: CALLBACK, init: { method: 'HEAD' } });
   const [first, ...others] = await statusesOf(59, callback);
@@ -82,7 +82,7 @@ test('60 requests of the OAuth callback a minute, by GET and POST together; a HE
   });
 });
 
-test('60 acceptances of invitations without a key a minute', async () => {
+test('a client can accept 60 invitations without a key per minute', async () => {
   const accept = {
     path: '/v1/invitations/accept',
     init: {
@@ -94,14 +94,14 @@ test('60 acceptances of invitations without a key a minute', async () => {
   expect((await statusesOf(61, accept)).toSorted((one, other) => one - other)).toEqual([...times(60, 404), 429]);
 });
 
-test('a valid key is served from an address whose 401 are used up, and so is another address', async () => {
+test('an address over the limit is still served with a valid key, and other addresses are not affected', async () => {
   const { key } = await gateway.createKey();
   await statusesOf(70);
   expect(await statusesOf(1, { init: { headers: { Authorization: `Bearer ${key}` } } })).toEqual([200]);
   expect(await statusesOf(1, { from: '203.0.113.77' })).toEqual([401]);
 });
 
-test('behind a trusted proxy its clients are limited, each by itself; what others write into the header does not count', async () => {
+test('each client of a trusted proxy has its own limit; X-Forwarded-For of other peers is ignored', async () => {
   const through = (proxy: string, forwardedFor: string) => ({
     from: proxy,
     init: { headers: { 'X-Forwarded-For': forwardedFor } },
@@ -115,7 +115,7 @@ test('behind a trusted proxy its clients are limited, each by itself; what other
   expect(answers.at(-1)?.status).toBe(429);
 });
 
-test('a 401, and the 429 in its place, are logged with the address of the client; what has a valid key is not', async () => {
+test('requests that are refused with 401 or 429 are logged with the client address; requests with a valid key are logged without it', async () => {
   const { key } = await gateway.createKey();
   await statusesOf(61, { from: '10.0.0.1', init: { headers: { 'X-Forwarded-For': '2001:db8::1' } } });
   await statusesOf(1, { init: { headers: { Authorization: `Bearer ${key}` } } });
@@ -130,7 +130,7 @@ test('a 401, and the 429 in its place, are logged with the address of the client
   ]);
 });
 
-test('readiness and metrics are never refused for being asked often', async () => {
+test('readiness and metrics have no limit', async () => {
   expect(await statusesOf(100, { path: '/health/ready' })).toEqual(times(100, 200));
   expect(await statusesOf(100, { path: '/metrics' })).toEqual(times(100, 200));
   const guarded = await startTestGateway({ METRICS_TOKEN: 'a-token-of-a-scraper' }, { beside: gateway });
@@ -141,7 +141,7 @@ test('readiness and metrics are never refused for being asked often', async () =
   await guarded.close();
 });
 
-test('a clock that is set back keeps nobody out for more than a minute', () => {
+test('after the clock is set back, no client is refused for longer than a minute', () => {
   let at = AT;
   const limits = createClientLimits({ now: () => at, limit: 1 });
   limits.count('any', '198.51.100.1');

@@ -3,7 +3,7 @@ import { type GraphQLAnswer, type TestGateway, startTestGateway } from '../../su
 
 const LIMIT = 20;
 const COST_LIMIT = 20_000;
-const E = '/events/2026-03/event-definitions';
+const DEFINITIONS = '/events/2026-03/event-definitions';
 /** 20 s before a minute ends. */
 const AT = new Date('2026-03-01T10:20:40.000Z');
 const RESET_AT = '2026-03-01T10:21:00.000Z';
@@ -33,7 +33,8 @@ function setClocks(at: Date): void {
 
 const later = (ms: number) => new Date(AT.getTime() + ms);
 
-const read = (gateway = one, headers: Record<string, string> = {}) => gateway.rest('GET', E, { key, headers });
+const read = (gateway = one, headers: Record<string, string> = {}) =>
+  gateway.rest('GET', DEFINITIONS, { key, headers });
 
 interface Posted {
   readonly status: number;
@@ -64,11 +65,11 @@ const definitions = (first: number) =>
 /** A query for pages of event definitions. */
 const events = (first: number, pages = 1) =>
   `{ ${Array.from({ length: pages }, (_, page) => `${page === 0 ? '' : `p${page}: `}${definitions(first)}`).join(' ')} }`;
-/** Viewer, organization, connection, nodes with a list; three statements: of the organization, of the definitions, of their properties. */
+/** The objects viewer, organization and connection, the nodes with a list each, and three statements: organization, definitions, properties. */
 const costOfEvents = (first: number, pages = 1) => pages * (1 + 1 + 1 + first * (1 + 5) + 3 * 10);
 
 describe('requests', () => {
-  test('50 at once over two gateways on one database: exactly the limit is accepted, and each answer has another number of remaining requests', async () => {
+  test('of 50 concurrent requests to two gateways on one database, exactly the limit is accepted, and each answer has a different number of remaining requests', async () => {
     const answers = await Promise.all(
       Array.from({ length: 50 }, (_, index) =>
         index % 4 < 2 ? read(index % 2 ? one : two) : post('{ __typename }', { gateway: index % 2 ? one : two }),
@@ -81,16 +82,16 @@ describe('requests', () => {
     expect(left.toSorted((a, b) => a - b)).toEqual(Array.from({ length: LIMIT }, (_, index) => index));
   });
 
-  test('every authenticated answer of both APIs counts down, its failures too, until the minute of the clock is over', async () => {
+  test('every authenticated request on both APIs is counted, also if it fails, until the minute ends', async () => {
     const readAs = (headers: Record<string, string>) => () => read(one, headers);
     const steps: [at: number, status: number, ask: () => Promise<{ status: number; headers: Headers }>][] = [
       [0, 200, () => read()],
       [1, 200, () => post('{ viewer { user { email } } }', { gateway: two })],
-      [5_000, 400, () => one.rest('POST', E, { key, body: '{' })],
+      [5_000, 400, () => one.rest('POST', DEFINITIONS, { key, body: '{' })],
       [5_000, 404, readAs({ 'X-Organization-Id': 'foreign' })],
-      [6_000, 404, () => one.rest('GET', `${E}/unknown`, { key })],
+      [6_000, 404, () => one.rest('GET', `${DEFINITIONS}/unknown`, { key })],
       [7_000, 400, () => post('{ unknown }', { accept: 'application/graphql-response+json' })],
-      [19_001, 200, () => one.fetch(E, { method: 'HEAD', headers: { Authorization: `Bearer ${key}` } })],
+      [19_001, 200, () => one.fetch(DEFINITIONS, { method: 'HEAD', headers: { Authorization: `Bearer ${key}` } })],
       [20_000, 200, () => read(two)],
     ];
     // Only a key that is bound to no organization may name one.
@@ -114,11 +115,11 @@ describe('requests', () => {
     ]);
   });
 
-  test('over it: 429 with Retry-After in the form of each API, before the body is read; other keys are unharmed; the next minute is fresh', async () => {
+  test('a request over the limit gets 429 with Retry-After in the form of its API, before its body is read; other keys are not affected, and the next minute begins anew', async () => {
     await useUp();
     const message = 'rate limit exceeded: 20 requests per minute per API key; try again in 20 s';
     const headers = { 'X-Request-Id': 'r1' };
-    const ofEvents = await one.rest('POST', E, { key, body: '{', headers });
+    const ofEvents = await one.rest('POST', DEFINITIONS, { key, body: '{', headers });
     const ofWorkspace = await two.rest('POST', '/v1/organizations', { key, body: '{', headers });
     const authorization = { Authorization: `Bearer ${key}`, ...headers };
     const ofGraphQL = await two.fetch('/graphql', { method: 'POST', headers: authorization, body: '{' });
@@ -139,14 +140,14 @@ describe('requests', () => {
       expect(limitHeaders(refusal)).toEqual(['20', '0', '20', '20']);
     }
     const other = await one.createKey();
-    expect(limitHeaders(await one.rest('GET', E, { key: other.key }))).toEqual(['20', '19', '20', null]);
+    expect(limitHeaders(await one.rest('GET', DEFINITIONS, { key: other.key }))).toEqual(['20', '19', '20', null]);
     setClocks(later(20_000));
     expect(limitHeaders(await read())).toEqual(['20', '19', '60', null]);
   });
 
-  test('401 comes before 429; what needs no key is not limited and has no limit in its headers', async () => {
+  test('401 comes before 429; requests that need no key have no limit and no limit headers', async () => {
     await useUp();
-    const unknown = await one.rest('GET', E, { key: `${key.slice(0, -1)}!` });
+    const unknown = await one.rest('GET', DEFINITIONS, { key: `${key.slice(0, -1)}!` });
     expect([unknown.status, limitHeaders(unknown)]).toEqual([401, [null, null, null, null]]);
     for (const path of ['/health/live', '/health/ready', '/metrics', '/docs', '/openapi.json']) {
       const response = await one.fetch(path, { headers: { Authorization: `Bearer ${key}` } });
@@ -156,7 +157,7 @@ describe('requests', () => {
     expect((await read()).status).toBe(401);
   });
 
-  test('refused requests use nothing up and write nothing', async () => {
+  test('refused requests are not counted and write nothing', async () => {
     await useUp();
     const rows = () =>
       one.dependencies.sql.query('select xmin::text, requests, cost from rate_limit where key_id = $1', [keyId]);
@@ -168,8 +169,8 @@ describe('requests', () => {
   });
 });
 
-describe('the cost of GraphQL', () => {
-  test('is paid out of the minute’s budget and reported in extensions.cost', async () => {
+describe('the cost of a GraphQL request', () => {
+  test('is deducted from the budget of the minute and reported in extensions.cost', async () => {
     const [first, second] = [await post(events(100)), await post(events(100), { gateway: two })];
     const requested = costOfEvents(100);
     const cost = { requested, limit: COST_LIMIT, resetAt: RESET_AT };
@@ -184,7 +185,7 @@ describe('the cost of GraphQL', () => {
     });
   });
 
-  test('what passes the limit of one request passes on a fresh minute, whatever the requests a minute', async () => {
+  test('at most the limit of one request always fits into the budget of a minute, whatever RATE_LIMIT_PER_MINUTE is', async () => {
     const small = await startTestGateway({ RATE_LIMIT_PER_MINUTE: '2' }, { beside: one });
     const large = await startTestGateway({ RATE_LIMIT_PER_MINUTE: '1000' }, { beside: one });
     const costly = events(100, 31);
@@ -204,7 +205,7 @@ describe('the cost of GraphQL', () => {
   });
 
   test.each(['application/json', 'application/graphql-response+json', 'text/event-stream'])(
-    'a refusal in %s: 429, what is left, which path costs what, and the page size that passes',
+    'is refused with 429 as %s if it exceeds the budget; the message has the remaining points, the most expensive path and a page size that fits',
     async (accept) => {
       await one.dependencies.sql.query(
         'insert into rate_limit (window_start, key_id, requests, cost) values ($1, $2, 0, $3)',
@@ -223,7 +224,7 @@ describe('the cost of GraphQL', () => {
           cost: { requested, limit: COST_LIMIT, remaining: 100, resetAt: RESET_AT },
         },
       };
-      // The second one takes the short way of a document that is known.
+      // The second request has a known document, whose cost is looked up.
       for (const remaining of ['19', '18']) {
         const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json', Accept: accept };
         const response = await one.fetch('/graphql', {
@@ -245,7 +246,7 @@ describe('the cost of GraphQL', () => {
     },
   );
 
-  test('a subscription pays when it begins', async () => {
+  test('is deducted for a subscription when it begins', async () => {
     const subscribe = () =>
       post('subscription { sessionEvents(sessionId: "00000000-0000-4000-8000-000000000000") { databaseId } }', {
         accept: 'text/event-stream, application/json',
@@ -256,7 +257,7 @@ describe('the cost of GraphQL', () => {
     expect([refused.status, refused.body.errors?.[0]?.extensions]).toEqual([429, { code: 'RATE_LIMITED' }]);
   });
 
-  test('20 at once over two gateways never spend more than the budget, and a refused mutation has changed nothing', async () => {
+  test('never exceeds the budget in 20 concurrent requests to two gateways, and a refused mutation changes nothing', async () => {
     const requested = costOfEvents(100, 5);
     const answers = await Promise.all(
       Array.from({ length: LIMIT - 1 }, (_, index) => post(events(100, 5), { gateway: index % 2 ? one : two })),
@@ -277,7 +278,7 @@ describe('the cost of GraphQL', () => {
     expect(await one.dependencies.sql.query("select 1 from event_definition where name = 'refused'", [])).toEqual([]);
   });
 
-  test('a refused operation by the fixed limit costs a request and nothing of the budget', async () => {
+  test('is not deducted if the operation exceeds the fixed limit; it only counts as a request', async () => {
     const huge = await post(events(100, 34));
     expect(huge.body.errors?.[0]?.extensions?.['code']).toBe('TOO_COSTLY');
     expect(huge.status).toBe(400);
@@ -291,7 +292,7 @@ describe('the cost of GraphQL', () => {
   });
 });
 
-test('RATE_LIMIT_PER_MINUTE=0: no limit, no header, no statement; the fixed limits stay', async () => {
+test('RATE_LIMIT_PER_MINUTE=0 means no limit, no limit headers and no SQL statement; the fixed limits still apply', async () => {
   const off = await startTestGateway({ RATE_LIMIT_PER_MINUTE: '0' }, { beside: one });
   const answers = await Promise.all(Array.from({ length: 120 }, () => read(off)));
   expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
@@ -305,7 +306,7 @@ test('RATE_LIMIT_PER_MINUTE=0: no limit, no header, no statement; the fixed limi
   await off.close();
 });
 
-test('a database that goes away while it counts: 503 with Retry-After on both APIs, and nothing is run', async () => {
+test('if the database fails while a request is counted, both APIs answer 503 with Retry-After, and nothing runs', async () => {
   const apart = await startTestGateway({ RATE_LIMIT_PER_MINUTE: '20' });
   const { key: good } = await apart.createKey();
   const run = (sql: string) => apart.dependencies.sql.query(sql, []);
@@ -317,7 +318,7 @@ test('a database that goes away while it counts: 503 with Retry-After on both AP
     await run(
       `create trigger away before insert or update on rate_limit for each row when (${event}) execute function go_away()`,
     );
-    const ofRest = await apart.rest('GET', E, { key: good });
+    const ofRest = await apart.rest('GET', DEFINITIONS, { key: good });
     const ofGraphQL = await post(mutation, { gateway: apart, with: good });
     await run('drop trigger away on rate_limit');
     return [
@@ -334,7 +335,7 @@ test('a database that goes away while it counts: 503 with Retry-After on both AP
   await apart.close();
 });
 
-test('what is older than an hour is removed along the way', async () => {
+test('later requests delete counters that are older than an hour', async () => {
   const minutes = async () => {
     const rows = await one.dependencies.sql.query<{ at: string }>(
       `select to_char(window_start at time zone 'UTC', 'HH24:MI') as at from rate_limit where key_id = $1 order by 1`,

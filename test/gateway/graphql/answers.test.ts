@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
-import { askByPost } from '../../support/fixtures/graphql-requests.ts';
+import { postGraphQL } from '../../support/fixtures/graphql-requests.ts';
 
 let gateway: TestGateway;
 let key: string;
@@ -12,9 +12,9 @@ beforeAll(async () => {
 afterAll(() => gateway.close());
 
 const ask = (request: Record<string, unknown>, headers?: Record<string, string>) =>
-  askByPost({ gateway, key }, request, headers);
+  postGraphQL({ gateway, key }, request, headers);
 
-test('a broken rule is a member of the mutation’s union, with the message that REST gives, its code, path and every fault', async () => {
+test('a violated rule is a ValidationError in the result of the mutation, with the message of REST, its code, its path and every fault', async () => {
   const input = { name: '', slug: 'No Slug' };
   const rest = await gateway.rest<{ error: string }>('POST', '/v1/organizations', { key, body: input });
   const query =
@@ -37,7 +37,7 @@ test('a broken rule is a member of the mutation’s union, with the message that
   });
 });
 
-test('an error names the place of its field in the answer and in the document, and the input that caused it', async () => {
+test('an error has the path of its field in the answer, its location in the document, and the path of the input that caused it', async () => {
   const query = '{ viewer { organization { a: sessions { totalCount } b: sessions(first: 0) { totalCount } } } }';
   const { body } = await ask({ query });
   expect(body.errors).toEqual([
@@ -57,7 +57,7 @@ test('an error names the place of its field in the answer and in the document, a
   ]);
 });
 
-test('an operation that comes again, and is compiled, answers as it did the first time, with its refusals', async () => {
+test('an operation that is sent again, and then compiled, gets the same answer as the first time, including errors', async () => {
   const cases: [string, Record<string, unknown>][] = [
     ['query($ids: [ID!]!) { nodes(ids: $ids) { id } }', { ids: [null] }],
     [

@@ -13,7 +13,7 @@ import { expect, test } from 'vitest';
 import { PAYLOAD } from '../../../src/core/graphql/refusable.ts';
 import { schema } from '../../../src/gateway/schema.ts';
 
-/** What holds of every type of the schema, so that a client who knows one list or mutation knows all. */
+/** Conventions that every type of the schema follows, so that a client can use every list and mutation in the same way. */
 
 const types = Object.values(schema.getTypeMap()).filter(({ name }) => !name.startsWith('__'));
 const objects = types.filter(isObjectType);
@@ -27,7 +27,7 @@ const nameOf = (type: GraphQLInputType | undefined) => type && getNamedType(type
 const argumentOf = (field: GraphQLField<unknown, unknown>, name: string) =>
   field.args.find((argument) => argument.name === name);
 
-test('every list takes a filter and an order of its name; the order has a default, and so has the page size', () => {
+test('every list has arguments for its filter and order, named after its type; the order and the page size have defaults', () => {
   expect(lists.length).toBeGreaterThan(10);
   for (const { coordinate, field } of lists) {
     const noun = getNamedType(field.type).name.replace(/Connection$/, '');
@@ -38,7 +38,7 @@ test('every list takes a filter and an order of its name; the order has a defaul
   }
 });
 
-test('conditions with several values are plural; times have two ends, of which the first is inclusive', () => {
+test('filter fields with several values have plural names, and each filter by time has an inclusive `From` and an exclusive `Before`', () => {
   const faults = inputs
     .filter(({ name }) => name.endsWith('Filter'))
     .flatMap((filter) => {
@@ -68,7 +68,7 @@ test('every mutation is nullable and takes one input; its result is a union of i
   }
 });
 
-test('every object in a payload is nullable, so that what fails below it leaves the rest of the payload', () => {
+test('every object in a payload is nullable, so that an error below it does not remove the rest of the payload', () => {
   const payloads = objects.filter(({ extensions }) => extensions['payload'] === PAYLOAD.payload);
   expect(payloads.length).toBe(Object.keys(schema.getMutationType()?.getFields() ?? {}).length);
   const strict = payloads.flatMap((type) =>
@@ -79,8 +79,8 @@ test('every object in a payload is nullable, so that what fails below it leaves 
   expect(strict).toEqual([]);
 });
 
-test('defaults are in the schema: no description says what an enumeration is when it is absent', () => {
-  // What is left of them depends on another field.
+test('defaults of enum fields are in the schema and not only in descriptions', () => {
+  // The default of this field depends on another field.
   const known = new Set(['RemoteMcpServerInput.oauthRegistration']);
   const prose = inputs.flatMap((type) =>
     Object.values(type.getFields())
@@ -92,7 +92,7 @@ test('defaults are in the schema: no description says what an enumeration is whe
   expect(prose.filter((name) => !known.has(name))).toEqual([]);
 });
 
-test('addresses are of the type URL, days of the type Date, and moments of the type DateTime', () => {
+test('fields for addresses have the type URL, fields for days the type Date, and fields for times the type DateTime', () => {
   const all = [
     ...fields.map(({ coordinate, field }) => ({ coordinate, name: field.name, type: getNamedType(field.type).name })),
     ...inputs.flatMap((type) =>
@@ -109,11 +109,11 @@ test('addresses are of the type URL, days of the type Date, and moments of the t
       (/^day$|On$/.test(name) && type !== 'Date') ||
       (/[a-z]At$/.test(name) && type !== 'DateTime'),
   );
-  // What a runner has recorded is answered as it came.
+  // The data of a session event is returned as the runner sent it.
   expect(faults.map(({ coordinate }) => coordinate)).toEqual(['SessionEventData.snapshotCreatedAt']);
 });
 
-test('whatever has an id is a node, and whatever is a node has an id', () => {
+test('a type has an id if and only if it implements Node', () => {
   const node = objects.filter((type) => type.getInterfaces().some(({ name }) => name === 'Node'));
   const withId = objects.filter((type) => type.getFields()['id'] !== undefined);
   expect(withId.map(({ name }) => name).toSorted()).toEqual(node.map(({ name }) => name).toSorted());

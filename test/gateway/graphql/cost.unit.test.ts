@@ -5,7 +5,7 @@ import { adviceFor, checkCost, costOf } from '../../../src/gateway/graphql/cost.
 import { full } from '../../support/proof.ts';
 import { refusal, repeat, schema } from '../../support/fixtures/graphql-limits.ts';
 
-/** What a database statement costs, wherever it stands: one for each connection and each `totalCount` of the document. */
+/** The cost of one database statement. Each connection and each `totalCount` in the document costs one statement. */
 const S = 10;
 
 const cost = (text: string, variables?: Record<string, unknown>, operationName?: string): number =>
@@ -94,7 +94,7 @@ describe('the cost', () => {
     expect(cost(text, variables, operationName)).toBe(expected);
   });
 
-  test('what validation will refuse never throws and is never NaN or infinite', () => {
+  test('an invalid document never throws, and its cost is never NaN or infinite', () => {
     const texts = [
       '{ nothing { more { id } } viewer { nothing(first: 3) { id } id { id } } }',
       '{ ...None ...A } fragment A on Nothing { id } fragment B on Query { ...B }',
@@ -116,7 +116,7 @@ describe('the cost', () => {
     expect(hostile).toEqual([none, max, none, max, none, none, ...Array(6).fill(byDefault)]);
   });
 
-  test('20000 passes and 20001 is refused, naming the path and the page size that would pass', () => {
+  test('a cost of 20000 is accepted and 20001 is refused with the path and the page size that would be accepted', () => {
     const text = (first: number, more: string) =>
       `{ ${more} s: sessions(first: 100) { nodes { events(first: ${first}) { nodes { id } } } } }`;
     const check = (query: string) => checkCost({ schema, document: parse(query) });
@@ -145,7 +145,7 @@ describe('the cost', () => {
     });
   });
 
-  test('where no page size would do, it says so', () => {
+  test('the message suggests fewer lists if no page size would be small enough', () => {
     const lists = `{ viewer { ${'friends { '.repeat(7)} id ${'} '.repeat(7)} } }`;
     const huge =
       '{ sessions(first: 2147483647) { nodes { events(first: 2147483647) { nodes { author { sessions(first: 2147483647) { nodes { id } } } } } } } }';
@@ -158,7 +158,7 @@ describe('the cost', () => {
     });
   });
 
-  test('the page size is that of one connection, however many lists it is in', () => {
+  test('the suggested page size is that of one connection, however many lists contain it', () => {
     // 1 + 5 * (1 + 1 + last) + S
     const check = (last: number) => () =>
       checkCost({ schema, document: parse(`{ viewer { friends { sessions(last: ${last}) { nodes { id } } } } }`) });
@@ -174,7 +174,7 @@ describe('the cost', () => {
     });
   });
 
-  test('where statements are most of it, it says how many there are', () => {
+  test('the message contains the number of statements if they are most of the cost', () => {
     const aliases = repeat(100, (i) => `a${i}: sessions(first: 1) { totalCount }`);
     const advice = (query: string, limit: number) => adviceFor({ schema, document: parse(query) }, limit);
     // Each alias 1 + 2 * S.
@@ -182,20 +182,20 @@ describe('the cost', () => {
     expect(advice(`{ ${aliases} }`, 2000)).toBe(
       'a0 costs most, 21 of it; 200 database statements cost 2000 of it: select fewer connections and counts, or split the query.',
     );
-    // The dearer of two is the one with more statements here, and the one with more objects there: 1 + 4 + S against 1 + 3 * S.
+    // Of two connections, `busy` with more statements is more expensive in the first case (1 + 3 * S against 1 + 4 + S), `many` with more objects in the second.
     const both = (first: number) =>
       `{ many: sessions(first: ${first}) { nodes { id } } busy: viewer { a: sessions { pageInfo { hasNextPage } } b: sessions { totalCount } } }`;
     expect(advice(both(4), 20)).toBe(
       'busy.b costs most, 21 of it; 4 database statements cost 40 of it: select fewer connections and counts, or split the query.',
     );
-    // Everything else costs 1 + S for many, and 1 + 2 + 1 + 3 * S for busy: 45.
+    // Without the nodes of `many`, it costs 1 + S, and `busy` costs 1 + 2 + 1 + 3 * S: together 45.
     expect(cost(both(100))).toBe(145);
     expect(advice(both(100), 100)).toBe(
       'many costs most, 111 of it: a page of at most 55 there, instead of 100, would pass.',
     );
   });
 
-  test('a path below introspection is cut at 15 fields', () => {
+  test('a path in an introspection query is shortened to 15 fields', () => {
     const introspection = parse(getIntrospectionQuery({ typeDepth: 100 }));
     const path = `__schema.types.fields.args.type${'.ofType'.repeat(10)} costs most, 11375 of it`;
     expect(refusal(() => checkCost({ schema, document: introspection }))).toHaveProperty(
@@ -204,7 +204,7 @@ describe('the cost', () => {
     );
   });
 
-  test('property: the page size that is advised passes, and one more does not', () => {
+  test('property: the suggested page size is accepted, and a page larger by one is not', () => {
     const size = fc.integer({ min: 0, max: 3000 });
     fc.assert(
       fc.property(size, size, size, fc.integer({ min: 0, max: 300 }), (a, b, c, extra) => {

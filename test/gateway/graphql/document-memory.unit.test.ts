@@ -5,13 +5,13 @@ import { LIMITS, parseWithinLimits } from '../../../src/gateway/graphql/limits.t
 
 const BOUND_BYTES = 32 * 1024 * 1024;
 
-/** Of the largest size that is parsed, nearly all of it tokens, and different for each number. */
+/** A document of the maximum size that consists almost only of tokens. It differs for each number. */
 function largest(n: number): string {
   const fields = '__typename '.repeat(LIMITS.tokens - 20);
   return `query Q${n} {${fields}} #`.padEnd(LIMITS.queryBytes, 'x');
 }
 
-test('G1: however many documents come, those that are kept count 32 MiB at most, and the last one is among them', () => {
+test('G1: however many documents are sent, the stored ones take at most 32 MiB, and the last one is stored', () => {
   const known = createKnownDocuments();
   const added = 3 * Math.ceil(BOUND_BYTES / memoryOf(parseWithinLimits(largest(0))));
   for (let n = 0; n < added; n += 1) {
@@ -23,7 +23,7 @@ test('G1: however many documents come, those that are kept count 32 MiB at most,
   expect(known.has(largest(added - 1))).toBe(true);
 });
 
-test('G1: a document counts for more than its text, and for more the more tokens it has', () => {
+test('G1: the size of a document is larger than its text and grows with the number of its tokens', () => {
   const text = largest(1);
   const short = parseWithinLimits('{__typename}');
   const commented = parseWithinLimits(`{__typename} #${'x'.repeat(60_000)}`);

@@ -39,10 +39,10 @@ test.for([
   ],
   [READ, { id: {} }, ['Variable "$id" has invalid value: ID cannot represent value.']],
 ] as const)(
-  'a variable that does not fit names its place and has a code: %s %j',
+  'the error for an invalid variable contains its path and has a code: %s %j',
   async ([query, variables, messages]) => {
     const errors = messages.map((message) => ({ message, code: 'INVALID_INPUT' }));
-    // The second time and later a document takes shorter ways.
+    // From the second time on, the document is known, and later compiled.
     for (let time = 1; time <= 4; time += 1) {
       const answer = await ask(query, variables);
       expect(answer).toMatchObject({ status: 200, data: undefined });
@@ -58,7 +58,7 @@ test.for([
 
 const answersWith = (code: string, count: number) => Array.from({ length: count }, () => ({ code }));
 
-test('an argument that a variable makes null has the code and the path of its field', async () => {
+test('the error for a required argument that a variable sets to null has a code and the path of the field', async () => {
   expect(await ask('query($id: ID = "x") { session(id: $id) { id } }', { id: null })).toMatchObject({
     status: 200,
     data: { session: null },
@@ -73,7 +73,7 @@ test('an argument that a variable makes null has the code and the path of its fi
   });
 });
 
-test("over the month's limit of occurrences GraphQL answers 429 with Retry-After and the words of REST", async () => {
+test('over the monthly limit of occurrences, GraphQL answers 429 with the Retry-After and the message of REST', async () => {
   await ask(
     'mutation { createEventDefinition(input: { label: "Paid", primaryObject: NO_OBJECT }) { __typename } }',
     {},

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
 import { createSession } from '../../support/fixtures/sessions.ts';
 
-/** Documents that come again are compiled from the third time on; until then graphql's own executor answers. */
+/** A document is compiled when it is sent for the third time. Before that, the executor of graphql-js runs it. */
 const RUNS = 5;
 
 let gateway: TestGateway;
@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.close());
 
-/** What `gateway_graphql_executions_total` and the counter of reasons have grown by while something ran. */
+/** The increase of `gateway_graphql_executions_total` and of the counter of reasons while `run` ran. */
 async function executionsDuring(run: () => Promise<unknown>): Promise<Record<string, number>> {
   const before = await executions();
   await run();
@@ -30,7 +30,7 @@ async function executions(): Promise<Map<string, number>> {
   return new Map(Array.from(series, ([, label = '', count]) => [label, Number(count)]));
 }
 
-/** The text of an answer, without what says which request it was. */
+/** The text of an answer without the request id. */
 async function ask(query: string, variables: object = {}): Promise<string> {
   const response = await gateway.fetch('/graphql', {
     method: 'POST',
@@ -40,7 +40,7 @@ async function ask(query: string, variables: object = {}): Promise<string> {
   return (await response.text()).replace(/"extensions":\{"requestId".*$/, '');
 }
 
-describe('a document that comes again gets the same answer, byte for byte', () => {
+describe('a document that is sent again gets the same bytes as the first time', () => {
   const cases: [string, string, (() => Record<string, unknown>)?][] = [
     [
       'aliases, fields that merge, and their order',
@@ -53,16 +53,20 @@ describe('a document that comes again gets the same answer, byte for byte', () =
       () => ({ ids: [btoa(`Session:${sessionId}`), btoa('Session:x'), 'nonsense'] }),
     ],
     [
-      'names that are words of the language',
+      'response names that are keywords of JavaScript',
       '{ class: viewer { constructor: role this: __typename } toString: __typename }',
     ],
-    ['what cannot be found', 'query($id: ID!) { session(id: $id) { id } viewer { role } }', () => ({ id: 'nobody' })],
     [
-      'an error in a page below',
+      'an object that does not exist',
+      'query($id: ID!) { session(id: $id) { id } viewer { role } }',
+      () => ({ id: 'nobody' }),
+    ],
+    [
+      'an error in a nested page',
       'query($first: Int) { viewer { organization { sessions(first: $first) { nodes { id } } } } }',
       () => ({ first: 0 }),
     ],
-    ['variables that do not fit', 'query($id: ID!) { session(id: $id) { id } }', () => ({ id: [1] })],
+    ['invalid variables', 'query($id: ID!) { session(id: $id) { id } }', () => ({ id: [1] })],
     [
       'defaults of variables and arguments',
       'query($first: Int = 1) { viewer { organization { sessions(first: $first) { nodes { id } } } } }',
@@ -89,7 +93,7 @@ describe('a document that comes again gets the same answer, byte for byte', () =
     },
   );
 
-  test('and says how often it ran in which way', async () => {
+  test('the metrics count how often it was compiled, interpreted, or interpreted after compiled code gave up', async () => {
     const often =
       (query: string, variables = {}) =>
       async () => {
@@ -105,7 +109,7 @@ describe('a document that comes again gets the same answer, byte for byte', () =
       new: 2,
       introspection: 3,
     });
-    // The error makes it give up; after that it rests for two executions.
+    // The error makes the compiled code give up. After that, the document is interpreted twice.
     const wrong = '{ viewer { organization { sessions(first: 0) { nodes { id } } } } }';
     expect(await executionsDuring(often(wrong))).toEqual({ interpreted: 4, new: 2, gives_up: 2, gave_up: 1 });
     expect(
@@ -117,7 +121,7 @@ describe('a document that comes again gets the same answer, byte for byte', () =
     ).toEqual({ interpreted: 5, mutation: 5 });
   });
 
-  test('and so do its parts under @skip and @include, for more combinations of variables than are compiled', async () => {
+  test('@skip and @include are answered correctly for more combinations of variables than are compiled', async () => {
     const email = expect.any(String);
     const names = ['a', 'b', 'c', 'd', 'e'];
     const query = `query(${names.map((name) => `$${name}: Boolean!`).join(', ')}) {
@@ -139,7 +143,7 @@ describe('a document that comes again gets the same answer, byte for byte', () =
   });
 });
 
-describe('a mutation that comes again', () => {
+describe('a mutation that is sent again', () => {
   const CREATE = `mutation($input: CreateSessionInput!, $first: Int) {
     one: createSession(input: $input) { ...P } two: createSession(input: $input) { ...P }
   } fragment P on CreateSessionPayload { session { title events(first: $first) { totalCount } } }`;
@@ -160,7 +164,7 @@ describe('a mutation that comes again', () => {
     expect(await titled('Runs well')).toBe(2 * RUNS);
   });
 
-  test('also where their payload cannot be answered, which is reported as always', async () => {
+  test('runs its fields once each time, also if a field of the payload fails, with the same error each time', async () => {
     const variables = { input: { title: 'Answered badly' }, first: 0 };
     const answers: string[] = [];
     for (let run = 0; run < RUNS; run += 1) answers.push(await ask(CREATE, variables));

@@ -2,7 +2,7 @@ import { GraphQLError, buildSchema, executeSync, parse, validate } from 'graphql
 import { expect, test } from 'vitest';
 import { withoutFoundValue } from '../../../src/gateway/graphql/errors.ts';
 
-/** A word that no message of graphql has. */
+/** A word that occurs in no message of graphql. */
 const SECRET = 'hunter2';
 
 const TYPES = ['Int', 'Float', 'String', 'Boolean', 'ID', 'Color', 'Box', 'One', '[Int!]', '[Box!]'];
@@ -59,14 +59,14 @@ function errorsOfSyntax(): readonly GraphQLError[] {
 }
 
 /**
- * The messages of graphql are recognized by their English. Where a new version words them otherwise, this fails: change `FOUND` in
- * src/gateway/graphql/errors.ts. Names of fields that the caller made up may be shown; values may not.
+ * The messages of graphql are recognized by their wording. If this fails after an update of graphql, change `FOUND` in
+ * src/gateway/graphql/errors.ts. Unknown names of fields may be shown; values may not.
  */
 test.each([
   ['variables', errorsOfVariables],
   ['literals', errorsOfLiterals],
   ['syntax errors', errorsOfSyntax],
-])('no value is shown in errors of %s, though graphql shows it', (_, errorsOf) => {
+])('errors of %s contain no value of the caller, although those of graphql do', (_, errorsOf) => {
   const errors = errorsOf();
   const shown = errors.filter(({ message }) => message.includes(`"${SECRET}`));
   expect(shown.length).toBeGreaterThan(0);

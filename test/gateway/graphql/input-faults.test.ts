@@ -103,16 +103,13 @@ test.for<[string, unknown, [string, string, number | null][]]>([
       ['propertyDefinitions.1.name', 'DUPLICATE', null],
     ],
   ],
-])(
-  'case %#, %s: names each fault by its place in the input, its rule and its bound',
-  async ([mutation, input, expected]) => {
-    const { __typename, path, faults } = await refusal(mutation, input);
-    expect(faults?.map((fault) => [fault.path.join('.'), fault.code, fault.limit])).toEqual(expected);
-    expect({ __typename, path }).toEqual({ __typename: 'ValidationError', path: expected[0]?.[0].split('.') });
-  },
-);
+])('case %#, %s: each fault has its path in the input, its code and its bound', async ([mutation, input, expected]) => {
+  const { __typename, path, faults } = await refusal(mutation, input);
+  expect(faults?.map((fault) => [fault.path.join('.'), fault.code, fault.limit])).toEqual(expected);
+  expect({ __typename, path }).toEqual({ __typename: 'ValidationError', path: expected[0]?.[0].split('.') });
+});
 
-test('a conflict says why, and where: what a client can react to is no prose', async () => {
+test('a conflict has a reason and a path, so that a client need not parse the message', async () => {
   const create = { stdio: { name: 'taken', command: 'c' } };
   await refusal('createMcpServer', create);
   expect(await refusal('createMcpServer', create)).toEqual({
@@ -123,7 +120,7 @@ test('a conflict says why, and where: what a client can react to is no prose', a
   });
 });
 
-test('messages name the values of this schema', async () => {
+test('messages contain the enum values of the GraphQL schema', async () => {
   const messageOf = async (input: object) =>
     (await refusal('createMcpServer', { remote: { ...REMOTE, ...input } })).message;
   expect(await messageOf({ authType: 'CLIENT_CREDENTIALS', clientId: 'c' })).toBe(

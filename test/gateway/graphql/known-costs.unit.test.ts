@@ -23,7 +23,7 @@ const PAGES: readonly (Record<string, unknown> | undefined)[] = [
 ];
 const NODES = [[], ['a'], 'abcdefg'.split(''), 'gfedcba'.split(''), [7]].map((ids) => ({ ids }));
 
-test('an operation that comes again costs what its variables make it cost', () => {
+test('the cost of a known operation depends on its variables', () => {
   const costOf = createCosts();
   for (const [operationName, given] of [
     ['Page', PAGES],
@@ -37,7 +37,7 @@ test('an operation that comes again costs what its variables make it cost', () =
     }
 });
 
-test('one that costs too much is refused each time, in between others', () => {
+test('a known operation is refused each time that its variables make it too expensive', () => {
   const costOf = createCosts();
   const document = parse(
     'query ($n: Int) { viewer { sessions(first: $n) { edges { node { events(first: $n) { edges { node { id } } } } } } } }',

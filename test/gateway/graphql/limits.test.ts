@@ -2,7 +2,7 @@ import { getIntrospectionQuery } from 'graphql';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
 import { repeat } from '../../support/fixtures/graphql-limits.ts';
-import { type GraphQLBody, JSON_TYPE, askByPost, errorsOf } from '../../support/fixtures/graphql-requests.ts';
+import { type GraphQLBody, JSON_TYPE, postGraphQL, errorsOf } from '../../support/fixtures/graphql-requests.ts';
 import { send } from '../../support/fixtures/second-gateway.ts';
 
 let gateway: TestGateway;
@@ -14,7 +14,7 @@ beforeAll(async () => {
 afterAll(() => gateway.close());
 
 const ask = (request: Record<string, unknown>, headers?: Record<string, string>) =>
-  askByPost({ gateway, key }, request, headers);
+  postGraphQL({ gateway, key }, request, headers);
 const nested = (levels: number) => `${'a{'.repeat(levels)}b${'}'.repeat(levels)}`;
 
 async function askByGet(query: string, headers: Record<string, string> = {}) {
@@ -22,7 +22,7 @@ async function askByGet(query: string, headers: Record<string, string> = {}) {
   return { status, body: body as GraphQLBody };
 }
 
-describe('G3, G8: published limits, the same over POST, GET and SSE, and none costs a statement', () => {
+describe('G3, G8: the published limits are the same over POST, GET and SSE, and a refusal costs no SQL statement', () => {
   const page = 'organizations(first: 100) { nodes { members(first: 100) { nodes { user { id } } } } }';
   const cases: [string, string, object][] = [
     [
@@ -113,11 +113,11 @@ describe('G3, G8: published limits, the same over POST, GET and SSE, and none co
       body: JSON.stringify({ query }),
     });
     expect(sse.text).toContain(JSON.stringify(Reflect.get(expected, 'message')));
-    // The caller's key is all that was looked up.
+    // Only the caller's key is looked up.
     expect(gateway.statements.filter((statement) => !statement.includes('api_key'))).toEqual([]);
   });
 
-  test('query text of 64 KiB passes, a byte more is refused before it is read; over GET too', async () => {
+  test('a query text of 64 KiB is accepted, and one byte more is refused before it is parsed, also over GET', async () => {
     const text = (bytes: number) => `{__typename #${'x'.repeat(bytes - 15)}\n}`;
     expect((await ask({ query: text(65_536) })).body.data).toEqual({ __typename: 'Query' });
     const expected = [
@@ -133,7 +133,7 @@ describe('G3, G8: published limits, the same over POST, GET and SSE, and none co
       expect([answer.status, errorsOf(answer)]).toEqual([400, expected]);
   });
 
-  test('one operation a request: an array is 400 and says so', async () => {
+  test('400: an array of requests is refused, because a request can have only one operation', async () => {
     for (const count of [0, 1, 100]) {
       const { status, body } = await send(gateway, 'POST', '/graphql', {
         key,
@@ -155,7 +155,7 @@ describe('G3, G8: published limits, the same over POST, GET and SSE, and none co
     }
   });
 
-  test('just within each bound passes', async () => {
+  test('queries exactly at each limit are accepted', async () => {
     for (const query of [
       `{${repeat(100, (i) => `a${i}:__typename`)}}`,
       `{${repeat(101, () => 'viewer{role}')}}`,
@@ -165,7 +165,7 @@ describe('G3, G8: published limits, the same over POST, GET and SSE, and none co
     }
   });
 
-  test('the cost of every answer is in its extensions, beside the request id', async () => {
+  test('every answer has its cost and its request id in its extensions', async () => {
     const answer = await ask({ query: '{ viewer { user { id } } }' }, { 'X-Request-Id': 'r1' });
     // Two objects and a statement.
     expect(answer.body.extensions).toEqual({ requestId: 'r1', cost: { requested: 12, limit: 20_000 } });
@@ -173,7 +173,7 @@ describe('G3, G8: published limits, the same over POST, GET and SSE, and none co
       expect((await ask(request, { 'X-Request-Id': 'r1' })).body.extensions).toEqual({ requestId: 'r1' });
   });
 
-  test('the standard introspection query works with a key, and not without', async () => {
+  test('the standard introspection query works only with a key', async () => {
     const query = getIntrospectionQuery({
       inputValueDeprecation: true,
       schemaDescription: true,
@@ -191,12 +191,12 @@ describe('G3, G8: published limits, the same over POST, GET and SSE, and none co
     ).toBe(401);
   });
 
-  test('a wrong document is answered with at most 20 errors', async () => {
+  test('the answer to an invalid document has at most 20 errors', async () => {
     expect((await ask({ query: `{${repeat(1000, (i) => `u${i}`)}}` })).body.errors?.length).toBeLessThanOrEqual(21);
   });
 });
 
-test('as many fields as tokens allow pass, however often they are repeated; what cannot be compared is refused with the number', async () => {
+test('as many repeated fields as the token limit allows are accepted, but too many comparisons of fields are refused with the limit', async () => {
   const fields = await gateway.graphql(key, `{${'__typename '.repeat(3990)}}`);
   expect(fields.data).toEqual({ __typename: 'Query' });
   const parts = Array.from({ length: 900 }, () => '... { __typename } ').join('');

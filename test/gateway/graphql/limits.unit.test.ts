@@ -10,7 +10,7 @@ const nested = (levels: number, inner = 'id', field = 'friend'): string =>
 const judged = (text: string): unknown => refusal(() => checkDocument(parseWithinLimits(text)));
 
 describe('the text', () => {
-  test('65536 bytes of UTF-8 pass and one more is refused before parsing', () => {
+  test('65536 bytes of UTF-8 are accepted and one more is refused before parsing', () => {
     const text = (bytes: number) => `{a} #${'é'.repeat((bytes - 6) / 2)}${'x'.repeat(bytes % 2)}`;
     expect(Buffer.byteLength(text(65_536) + 'x')).toBe(65_536);
     expect(refusal(() => parseWithinLimits(text(65_536) + 'x'))).toBeUndefined();
@@ -21,7 +21,7 @@ describe('the text', () => {
     });
   });
 
-  test('4000 tokens pass and one more is refused', () => {
+  test('4000 tokens are accepted and one more is refused', () => {
     expect(parseWithinLimits(`{${'a '.repeat(3998)}}`).tokenCount).toBe(4000);
     expect(refusal(() => parseWithinLimits(`{${'a '.repeat(3999)}}`))).toEqual({
       message:
@@ -34,12 +34,12 @@ describe('the text', () => {
     });
   });
 
-  test('200 brackets open at once pass and one more is refused, whatever their kind', () => {
+  test('200 nested brackets of any kind are accepted and one more is refused', () => {
     const tooDeep = {
       message: 'The query has more than 200 nested brackets; at most 200 are allowed. Pass nested values as variables.',
       extensions: { code: 'TOO_DEEP', limit: 200, http: { status: 400 } },
     };
-    // Two brackets of the field's own, and those of the value.
+    // Two brackets belong to the field, the others to the value.
     const text = (lists: number) =>
       `{a(b:${'[{c:'.repeat(98)}${'['.repeat(lists)}${']'.repeat(lists)}${'}]'.repeat(98)})}`;
     expect(refusal(() => parseWithinLimits(text(2)))).toBeUndefined();
@@ -48,7 +48,7 @@ describe('the text', () => {
     expect(refusal(() => parseWithinLimits(`{${'a(b:[1]){c} '.repeat(250)}}`))).toBeUndefined();
   });
 
-  test('a syntax error stays graphql’s own', () => {
+  test('a syntax error is the error of graphql', () => {
     for (const text of ['{', '', '{a(b:"\ud800")}']) {
       const expected = refusal(() => parse(text));
       expect(expected).toHaveProperty('locations');
@@ -58,7 +58,7 @@ describe('the text', () => {
 });
 
 describe('the document', () => {
-  test('15 levels of fields pass and 16 are refused; inline fragments add none, and fragments count where they are spread', () => {
+  test('15 levels of fields are accepted and 16 are refused; inline fragments add no level, and fragments count where they are spread', () => {
     const tooDeep = {
       message:
         'The query is 16 levels deep; at most 15 are allowed. Query the deeper objects by their ids in another request.',
@@ -72,7 +72,7 @@ describe('the document', () => {
     expect(judged(`{ viewer { ...Half ${nested(8, '...Half')} } } ${half}`)).toEqual(tooDeep);
   });
 
-  test('100 aliases pass and 101 are refused, also when fragments multiply them', () => {
+  test('100 aliases are accepted and 101 are refused, also when fragments multiply them', () => {
     const tooMany = (actual: number) => ({
       message: `The query has ${actual} aliases and repeated fields with expanded fragments; at most 100 are allowed. Query a list, select each field once, or split the query.`,
       extensions: { code: 'TOO_MANY_ALIASES', limit: 100, actual, http: { status: 400 } },
@@ -84,7 +84,7 @@ describe('the document', () => {
     expect(judged(`{ viewer { ${repeat(11, () => '...Ten')} } } ${ten}`)).toEqual(tooMany(110));
   });
 
-  test('a field with a selection that is repeated under one response name counts as an alias, wherever the repetition stands', () => {
+  test('a repeated field with a selection counts as an alias, wherever the repetition is', () => {
     const tooMany = { extensions: { code: 'TOO_MANY_ALIASES', limit: 100, actual: 101 } };
     const fields = (count: number) => repeat(count, () => 'friend{id}');
     const inFragments = (count: number) =>
@@ -93,14 +93,14 @@ describe('the document', () => {
     expect(judged(`{ viewer { ${fields(102)} } }`)).toMatchObject(tooMany);
     expect(judged(inFragments(101))).toBeUndefined();
     expect(judged(inFragments(102))).toMatchObject(tooMany);
-    // Once in each of many objects is no repetition, and neither is another response name, which is an alias already.
+    // The same field in several objects is not a repetition. A field with another response name is already counted as an alias.
     expect(
       judged(`{ viewer { ${nested(12, 'friend{id}')} ${repeat(50, (i) => `a${i}: friend{id}`)} } }`),
     ).toBeUndefined();
     expect(judged(`{ viewer { ${repeat(51, () => 'a: friend{id}')} ${fields(1)} } }`)).toMatchObject(tooMany);
   });
 
-  test('50 directives pass and 51 are refused, wherever they stand', () => {
+  test('50 directives are accepted and 51 are refused, wherever they are', () => {
     const tooMany = {
       message:
         'The query has 51 directives with expanded fragments; at most 50 are allowed. Put one on an inline fragment around several fields, or split the query.',
@@ -112,7 +112,7 @@ describe('the document', () => {
     expect(judged(text(51))).toEqual(tooMany);
   });
 
-  test('several operations in a document pass, each judged by itself', () => {
+  test('a document can have several operations, each with its own limits', () => {
     const sixty = (name: string) => `query ${name} {${repeat(60, (i) => `a${i}: __typename`)}}`;
     expect(judged(`${sixty('A')} ${sixty('B')}`)).toBeUndefined();
     expect(judged(`query A { __typename } query B { viewer { ${nested(14)} } }`)).toHaveProperty(
@@ -121,7 +121,7 @@ describe('the document', () => {
     );
   });
 
-  test('circular fragments are refused as validation would, used or not', () => {
+  test('circular fragments are refused with the error of validation, also if they are not used', () => {
     const circular = (name: string, column: number) => ({
       message: `Cannot spread fragment "${name}" within itself.`,
       locations: [{ line: 1, column }],
@@ -139,7 +139,7 @@ describe('the document', () => {
 });
 
 describe('introspection', () => {
-  test('it pays: seven standard queries in one request pass, eight do not', () => {
+  test('costs points: seven standard queries in one request are accepted, eight are not', () => {
     const standard = getIntrospectionQuery();
     const selection = standard.slice(standard.indexOf('__schema'), standard.indexOf('fragment')).replace(/\}\s*$/, '');
     const times = (count: number) =>
@@ -158,14 +158,14 @@ describe('introspection', () => {
   };
   const graphiql = { inputValueDeprecation: true, schemaDescription: true };
 
-  test.each([{}, all, graphiql])('the standard query passes every limit and validation with %j', (options) => {
+  test.each([{}, all, graphiql])('the standard query is valid and within every limit with %j', (options) => {
     const document = parseWithinLimits(getIntrospectionQuery(options));
     checkDocument(document);
     expect(validate(schema, document)).toEqual([]);
     expect(checkCost({ schema, document })).toBeLessThan(LIMITS.cost / 5);
   });
 
-  test('only depth is left to graphql’s own rule', () => {
+  test('is limited like other fields, except that graphql limits its depth', () => {
     const deep = `{ __schema { types { fields { type { ${'fields { type {'.repeat(8)} name ${'} }'.repeat(8)} } } } } }`;
     expect(judged(deep)).toBeUndefined();
     expect(validate(schema, parse(deep)).map((error) => error.message)).toEqual([
@@ -179,34 +179,34 @@ describe('introspection', () => {
   });
 });
 
-/** How often the selection sets of a document are looked into while it is judged. */
-function looksWhile(document: DocumentNode, judge: () => unknown): { looks: number; sets: number; verdict: unknown } {
-  let looks = 0;
+/** Counts how often the selection sets of a document are read during a check. */
+function readsWhile(document: DocumentNode, judge: () => unknown): { reads: number; sets: number; verdict: unknown } {
+  let reads = 0;
   let sets = 0;
   visit(document, {
     SelectionSet(set) {
       const { selections } = set;
       sets++;
-      Object.defineProperty(set, 'selections', { get: () => (looks++, selections) });
+      Object.defineProperty(set, 'selections', { get: () => (reads++, selections) });
     },
   });
-  looks = 0;
-  return { verdict: codeOf(judge), looks, sets };
+  reads = 0;
+  return { verdict: codeOf(judge), reads, sets };
 }
 
-/** The verdict of both checks, and whether graphql's validation can answer what passes the document's limits. */
-function judgementOf(document: DocumentNode): { verdict: unknown; looksTwice: boolean; isAnswered: boolean } {
-  const checked = looksWhile(document, () => checkDocument(document));
-  const costed = looksWhile(document, () => checkCost({ schema, document }));
+/** The verdict of both checks, and whether graphql's validation terminates for a document that passes the first one. */
+function judgementOf(document: DocumentNode): { verdict: unknown; readsTwice: boolean; isAnswered: boolean } {
+  const checked = readsWhile(document, () => checkDocument(document));
+  const costed = readsWhile(document, () => checkCost({ schema, document }));
   return {
     verdict: checked.verdict ?? costed.verdict,
-    looksTwice: checked.looks > checked.sets || costed.looks > costed.sets,
+    readsTwice: checked.reads > checked.sets || costed.reads > costed.sets,
     isAnswered: checked.verdict !== undefined || Array.isArray(validate(schema, document)),
   };
 }
 const codeOf = (run: () => unknown): unknown => Object(refusal(run)).extensions?.code;
 
-describe('attacks: the right verdict, from at most one look at each selection set', () => {
+describe('attacks get the right verdict, and each selection set is read at most once', () => {
   const fanOut = (leaf: string) =>
     `{...F0} ${repeat(300, (i) => `fragment F${i} on Query{...F${i + 1} ...F${i + 1}}`)} fragment F300 on Query{${leaf}}`;
   const dense = (i: number) => `fragment F${i} on Query{${repeat(58 - i, (j) => `...F${i + j + 1}`)}}`;
@@ -267,7 +267,7 @@ describe('attacks: the right verdict, from at most one look at each selection se
     const judgement =
       parsed === undefined
         ? judgementOf(parseWithinLimits(text))
-        : { verdict: parsed, looksTwice: false, isAnswered: true };
-    expect(judgement).toEqual({ verdict: expected, looksTwice: false, isAnswered: true });
+        : { verdict: parsed, readsTwice: false, isAnswered: true };
+    expect(judgement).toEqual({ verdict: expected, readsTwice: false, isAnswered: true });
   });
 });

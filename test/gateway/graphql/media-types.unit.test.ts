@@ -27,7 +27,7 @@ test.each([
   ['text/html', undefined],
   [`${JSON_TYPE};q=0`, undefined],
   [', ;', undefined],
-])('of %j: %s', (accept, expected) => {
+])('Accept: %j is answered as %s', (accept, expected) => {
   expect(resultTypeFor(accept)).toBe(expected);
 });
 
@@ -37,6 +37,6 @@ test.each([
   [null, true],
   [JSON_TYPE, false],
   [`*/*, ${EVENTS};q=0`, false],
-])('events are accepted by %j: %s', (accept, expected) => {
+])('Accept: %j accepts server-sent events: %s', (accept, expected) => {
   expect(acceptsEvents(accept)).toBe(expected);
 });

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
-import { askByPost, errorsOf } from '../../support/fixtures/graphql-requests.ts';
+import { postGraphQL, errorsOf } from '../../support/fixtures/graphql-requests.ts';
 
 let gateway: TestGateway;
 let key: string;
@@ -12,13 +12,13 @@ beforeAll(async () => {
 afterAll(() => gateway.close());
 
 const ask = (request: Record<string, unknown>, headers?: Record<string, string>) =>
-  askByPost({ gateway, key }, request, headers);
+  postGraphQL({ gateway, key }, request, headers);
 
 describe('node and nodes', () => {
   const encode = (text: string) => Buffer.from(text).toString('base64');
   const NODES = 'query($ids: [ID!]!) { nodes(ids: $ids) { id __typename } }';
 
-  test('A2: malformed, unknown, foreign and missing ids are null alike, and their neighbours are answered', async () => {
+  test('A2: malformed, unknown, foreign and missing ids are all null, and the other ids are answered', async () => {
     const own = await gateway.createKey();
     const foreign = await gateway.createKey();
     const ids = {
@@ -71,7 +71,7 @@ describe('node and nodes', () => {
     expect([...new Set(single)]).toEqual([JSON.stringify({ data: { node: null }, extensions: 0 })]);
   });
 
-  test('a key without the scope of a type gets null for it', async () => {
+  test('a key without the scope of a type gets null for objects of that type', async () => {
     const admin = await gateway.createKey();
     const bare = await gateway.createKey({ organization: admin.organization, scopes: ['organizations.write'] });
     const ids = [encode(`ApiKey:${admin.keyId}`), encode(`User:${admin.userId}`)];
@@ -80,7 +80,7 @@ describe('node and nodes', () => {
     });
   });
 
-  test('100 ids pass, 101 are refused naming the bound', async () => {
+  test('100 ids are accepted, and 101 are refused with the limit', async () => {
     expect((await ask({ query: NODES, variables: { ids: Array(100).fill('x') } })).body.data).toEqual({
       nodes: Array(100).fill(null),
     });

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
-import { type GraphQLBody, JSON_TYPE, askByPost, errorsOf } from '../../support/fixtures/graphql-requests.ts';
+import { type GraphQLBody, JSON_TYPE, postGraphQL, errorsOf } from '../../support/fixtures/graphql-requests.ts';
 import { send } from '../../support/fixtures/second-gateway.ts';
 
 let gateway: TestGateway;
@@ -12,12 +12,12 @@ beforeAll(async () => {
 afterAll(() => gateway.close());
 
 const ask = (request: Record<string, unknown>, headers?: Record<string, string>) =>
-  askByPost({ gateway, key }, request, headers);
+  postGraphQL({ gateway, key }, request, headers);
 
 describe('GraphQL over HTTP', () => {
   const RESPONSE = { Accept: 'application/graphql-response+json' };
 
-  test('a document that fails is 400 as graphql-response+json and 200 as json; one that runs is 200', async () => {
+  test('an invalid document gets 400 as graphql-response+json and 200 as json; a valid one gets 200', async () => {
     for (const [query, status] of [
       ['{', 400],
       ['{ nothing }', 400],
@@ -39,7 +39,7 @@ describe('GraphQL over HTTP', () => {
     expect(headers.get('content-type')).toBe('application/graphql-response+json; charset=utf-8');
   });
 
-  test('a client that accepts none of the media types gets 406 before anything runs, and a list of them', async () => {
+  test('a client that accepts none of the media types gets 406 with a list of them, before anything runs', async () => {
     const query = 'mutation { createOrganization(input: {name: "Refused"}) { __typename } }';
     const count = () => gateway.dependencies.sql.query('select count(*) from organization', []);
     const before = await count();
@@ -61,7 +61,7 @@ describe('GraphQL over HTTP', () => {
     ]);
   });
 
-  test('a query may be answered as events, too', async () => {
+  test('a query can be answered as server-sent events', async () => {
     const { status, text, headers } = await send(gateway, 'POST', '/graphql', {
       key,
       headers: { ...JSON_TYPE, Accept: 'text/event-stream' },
@@ -73,14 +73,14 @@ describe('GraphQL over HTTP', () => {
     );
   });
 
-  test('one of several operations is picked by name; a name that fits none is 400', async () => {
+  test('operationName selects one of several operations; an unknown name gets 400', async () => {
     const query = 'query A { a: __typename } query B { b: __typename }';
     expect((await ask({ query, operationName: 'B' })).body.data).toEqual({ b: 'Query' });
     for (const operationName of [undefined, 'C', '__proto__', 1, {}])
       expect((await ask({ query, operationName }, RESPONSE)).status).toBe(400);
   });
 
-  test('G6: a mutation over GET is 405 and changes nothing; forms, plain text and multipart are 415', async () => {
+  test('G6: a mutation over GET gets 405 and changes nothing; forms, plain text and multipart get 415', async () => {
     const query = 'mutation { createOrganization(input: {name: "By GET"}) { __typename } }';
     const count = () => gateway.dependencies.sql.query('select count(*) from organization', []);
     const before = await count();
@@ -109,7 +109,7 @@ describe('GraphQL over HTTP', () => {
     expect(await count()).toEqual(before);
   });
 
-  test('parameters of another type are 400 and name it; those of a GET are read as strictly', async () => {
+  test('400: parameters of a wrong type are refused by name, in a POST and in a GET', async () => {
     for (const request of [
       { query: 1 },
       { query: ['{__typename}'] },
@@ -140,7 +140,7 @@ describe('GraphQL over HTTP', () => {
     ).toMatchObject({ data: { node: null } });
   });
 
-  test('a request without a document is 400 in every media type, over POST and GET', async () => {
+  test('a request without a document gets 400 in every media type, over POST and GET', async () => {
     for (const accept of ['application/json', 'application/graphql-response+json', '*/*'])
       for (const request of [{}, { query: null }, { operationName: 'A', variables: {} }]) {
         const answer = await ask(request, { Accept: accept });
@@ -152,7 +152,7 @@ describe('GraphQL over HTTP', () => {
     expect((await send(gateway, 'GET', '/graphql', { key })).status).toBe(400);
   });
 
-  test('variables of another type are refused by the language, and reach no resolver', async () => {
+  test('variables of a wrong type are refused before any resolver runs', async () => {
     const query =
       'query($first: Int, $id: ID!) { viewer { organizations(first: $first) { nodes { id } } } node(id: $id) { id } }';
     gateway.statements.length = 0;
@@ -171,7 +171,7 @@ describe('GraphQL over HTTP', () => {
       expect([variables, answer.body.data, answer.body.errors?.length]).toEqual([variables, undefined, 1]);
     }
     expect(gateway.statements.filter((statement) => !statement.includes('api_key'))).toEqual([]);
-    // Numbers are ids, too, and what is not asked for does no harm.
+    // Numbers are valid ids, and unknown variables are ignored.
     expect((await ask({ query, variables: { id: 1, bogus: { a: 1 }, __proto__: 1 } })).body.errors).toBeUndefined();
   });
 });

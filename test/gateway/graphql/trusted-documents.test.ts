@@ -46,15 +46,15 @@ afterAll(async () => {
 });
 
 /** Status, data, and the code of the first error. */
-function seen({ status, body }: Pick<Answer<GraphQLAnswer<unknown>>, 'status' | 'body'>) {
+function summaryOf({ status, body }: Pick<Answer<GraphQLAnswer<unknown>>, 'status' | 'body'>) {
   return { status, data: body.data ?? null, code: body.errors?.[0]?.extensions?.['code'] };
 }
 async function post(gateway: TestGateway, body: object) {
-  return seen(await gateway.rest('POST', '/graphql', { key, body, headers: { Accept: RESPONSE } }));
+  return summaryOf(await gateway.rest('POST', '/graphql', { key, body, headers: { Accept: RESPONSE } }));
 }
 async function get(gateway: TestGateway, query: Record<string, string>) {
   const path = `/graphql?${new URLSearchParams(query)}`;
-  return seen(await gateway.rest('GET', path, { key, headers: { Accept: RESPONSE } }));
+  return summaryOf(await gateway.rest('GET', path, { key, headers: { Accept: RESPONSE } }));
 }
 const automatic = (sha256Hash: string) => ({ persistedQuery: { version: 1, sha256Hash } });
 const ok = (data: unknown) => ({ status: 200, data, code: undefined });
@@ -63,21 +63,24 @@ const role = ok({ viewer: { role: 'ADMIN' } });
 const unknown = refused(404, 'PERSISTED_QUERY_NOT_FOUND');
 
 describe('listed documents', () => {
-  test.each(['also', 'only'] as const)('%s: each form, by its id and by its hash, over POST and GET', async (mode) => {
-    const gateway = { also, only }[mode];
-    for (const documentId of ['relay-id', sha256(ROLE), `sha256:${sha256(ROLE)}`]) {
-      expect(await post(gateway, { documentId })).toEqual(role);
-      expect(await get(gateway, { documentId })).toEqual(role);
-    }
-    expect(await post(gateway, { extensions: automatic(sha256(ROLE)) })).toEqual(role);
-    expect(await get(gateway, { extensions: JSON.stringify(automatic(sha256(ROLE))) })).toEqual(role);
-    expect((await post(gateway, { documentId: 'name-of-file' })).status).toBe(200);
-    expect(await post(gateway, { documentId: 'apollo-id', variables: { name: 'Listed' } })).toEqual(
-      ok({ createOrganization: { __typename: 'CreateOrganizationPayload' } }),
-    );
-  });
+  test.each(['also', 'only'] as const)(
+    '%s: documents of each file format run by id and by hash, over POST and GET',
+    async (mode) => {
+      const gateway = { also, only }[mode];
+      for (const documentId of ['relay-id', sha256(ROLE), `sha256:${sha256(ROLE)}`]) {
+        expect(await post(gateway, { documentId })).toEqual(role);
+        expect(await get(gateway, { documentId })).toEqual(role);
+      }
+      expect(await post(gateway, { extensions: automatic(sha256(ROLE)) })).toEqual(role);
+      expect(await get(gateway, { extensions: JSON.stringify(automatic(sha256(ROLE))) })).toEqual(role);
+      expect((await post(gateway, { documentId: 'name-of-file' })).status).toBe(200);
+      expect(await post(gateway, { documentId: 'apollo-id', variables: { name: 'Listed' } })).toEqual(
+        ok({ createOrganization: { __typename: 'CreateOrganizationPayload' } }),
+      );
+    },
+  );
 
-  test('only: any other text is refused, whatever it is; a listed one may be sent whole', async () => {
+  test('only: every text that is not listed is refused; a listed one may be sent as text', async () => {
     for (const query of [UNLISTED, `${ROLE} `, '{', DEEP.repeat(2), '{__schema{description}}']) {
       expect(await post(only, { query })).toEqual(refused(403, 'DOCUMENT_NOT_TRUSTED'));
       expect(await get(only, { query })).toEqual(refused(403, 'DOCUMENT_NOT_TRUSTED'));
@@ -90,22 +93,22 @@ describe('listed documents', () => {
     expect((await post(also, { query: UNLISTED })).status).toBe(200);
   });
 
-  test('limits and methods hold for them as for any: too deep is 400, a mutation over GET is 405, no key is 401', async () => {
+  test('have the same rules as other documents: too deep is 400, a mutation over GET is 405, no key is 401', async () => {
     expect(await post(also, { documentId: 'deep' })).toEqual(refused(400, 'TOO_DEEP'));
     expect(await get(also, { documentId: 'deep' })).toEqual(refused(400, 'TOO_DEEP'));
     expect((await get(only, { documentId: 'apollo-id', variables: '{"name":"No"}' })).status).toBe(405);
     const anonymous = await only.rest<GraphQLAnswer>('POST', '/graphql', { body: { documentId: 'relay-id' } });
-    expect(seen(anonymous)).toEqual(refused(401, 'UNAUTHENTICATED'));
+    expect(summaryOf(anonymous)).toEqual(refused(401, 'UNAUTHENTICATED'));
   });
 });
 
 describe('automatic persisted queries', () => {
-  test('unknown, then sent with its hash, then known by it, in any process that has seen it', async () => {
+  test('a hash is unknown until the document is sent with it; then each process that received the document knows it', async () => {
     const query = `query Automatic { viewer { role } }`;
     const extensions = automatic(sha256(query));
     expect(await post(plain, { extensions })).toEqual(unknown);
     expect(await post(plain, { documentId: `sha256:${sha256(query)}` })).toEqual(unknown);
-    // As often as there may be processes: each has to see it.
+    // Sent once for each of up to two processes, because each must receive it.
     for (let process = 0; process < 2; process += 1) expect(await post(plain, { query, extensions })).toEqual(role);
     for (let again = 0; again < 4; again += 1) {
       expect(await post(plain, { extensions })).toEqual(role);
@@ -114,7 +117,7 @@ describe('automatic persisted queries', () => {
     }
   });
 
-  test('in the words that clients know: the message, and 200 in plain JSON', async () => {
+  test('an unknown hash gets the message that client libraries expect, with status 200 in plain JSON', async () => {
     const { status, body } = await plain.rest<GraphQLAnswer>('POST', '/graphql', {
       key,
       body: { extensions: automatic('0'.repeat(64)) },
@@ -126,7 +129,7 @@ describe('automatic persisted queries', () => {
     });
   });
 
-  test('a hash of another text is 400, and registers nothing', async () => {
+  test('a hash of another text gets 400, and nothing is stored', async () => {
     const hash = sha256(`${ROLE} #other`);
     expect(await post(plain, { query: ROLE, extensions: automatic(hash) })).toEqual(refused(400, 'INVALID_INPUT'));
     expect(await post(plain, { extensions: automatic(hash) })).toEqual(unknown);
@@ -146,13 +149,13 @@ describe('automatic persisted queries', () => {
     expect(await post(plain, body)).toEqual(refused(400, 'INVALID_INPUT'));
   });
 
-  test('names of what every object has are no documents', async () => {
+  test('names of properties that every JavaScript object has are unknown documents', async () => {
     for (const documentId of ['__proto__', 'constructor', 'toString'])
       expect(await post(also, { documentId })).toEqual(unknown);
   });
 });
 
-describe('PERSISTED_OPERATIONS that cannot be used stop the start', () => {
+describe('the gateway does not start with unusable PERSISTED_OPERATIONS', () => {
   test.each([
     ['missing.json', undefined, 'ENOENT'],
     ['broken.json', '{', 'is not well-formed JSON'],
@@ -168,7 +171,7 @@ describe('PERSISTED_OPERATIONS that cannot be used stop the start', () => {
     );
   });
 
-  test('only, without documents', () => {
+  test('or with the mode `only` and without documents', () => {
     expect(() => readConfig({ PERSISTED_OPERATIONS_MODE: 'only' })).toThrow(
       'PERSISTED_OPERATIONS: is required with PERSISTED_OPERATIONS_MODE=only',
     );

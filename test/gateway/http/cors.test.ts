@@ -19,7 +19,7 @@ afterAll(async () => {
   await open.close();
 });
 
-/** Status and what is said of origins. */
+/** The status, the text and the CORS headers of an answer. */
 async function ask(gateway: TestGateway, method: string, path: string, headers: Record<string, string>) {
   const answer = await gateway.fetch(path, { method, headers });
   const text = await answer.text();
@@ -40,7 +40,7 @@ const allowed = (origin: string) => ({
 });
 
 describe.each(['/graphql', DEFINITIONS, '/v1/organizations'])('%s', (path) => {
-  test('off by default: no answer speaks of origins, and a preflight is any other OPTIONS, 405', async () => {
+  test('CORS is off by default: no answer has CORS headers, and a preflight gets 405 like any other OPTIONS request', async () => {
     expect(await ask(closed, 'OPTIONS', path, preflightFrom(APP))).toMatchObject({ status: 405, corsHeaders: {} });
     expect(await ask(closed, 'POST', path, { Origin: APP })).toMatchObject({ status: 401, corsHeaders: {} });
   });
@@ -59,7 +59,7 @@ describe.each(['/graphql', DEFINITIONS, '/v1/organizations'])('%s', (path) => {
     });
   });
 
-  test('refusals can be read by a listed origin, too', async () => {
+  test('a listed origin can also read refusals', async () => {
     expect(await ask(open, 'POST', path, { Origin: APP })).toMatchObject({ status: 401, corsHeaders: allowed(APP) });
     const withKey = { Origin: APP, Authorization: `Bearer ${key}` };
     expect(await ask(open, 'PUT', path, withKey)).toMatchObject({ status: 405, corsHeaders: allowed(APP) });
@@ -84,7 +84,7 @@ describe.each(['/graphql', DEFINITIONS, '/v1/organizations'])('%s', (path) => {
     'http://localhost',
     'http://localhost:51730',
     'http://127.0.0.1:5173',
-  ])('the origin %j is none of the listed ones: nothing is allowed, and caches get `Vary`', async (origin) => {
+  ])('the origin %j is not listed: it is not allowed, and the answer has `Vary`', async (origin) => {
     expect(await ask(open, 'OPTIONS', path, preflightFrom(origin))).toMatchObject({
       status: 405,
       corsHeaders: { vary: 'Origin' },
@@ -93,7 +93,7 @@ describe.each(['/graphql', DEFINITIONS, '/v1/organizations'])('%s', (path) => {
   });
 });
 
-test('answers to a key say what the origin may see of them; without an origin they say that it matters', async () => {
+test('answers to requests with a key have the CORS headers of a listed origin; without an origin they have `Vary`', async () => {
   const headers = { Authorization: `Bearer ${key}`, Accept: 'application/json' };
   for (const path of [DEFINITIONS, '/graphql?query={__typename}', '/graphql?query={']) {
     expect(await ask(open, 'GET', path, { ...headers, Origin: LOCAL })).toMatchObject({
@@ -104,7 +104,7 @@ test('answers to a key say what the origin may see of them; without an origin th
   }
 });
 
-test('every answer carries the security headers: pages of both kinds, documents, refusals, preflights', async () => {
+test('every answer has the security headers: pages, documents, refusals and preflights', async () => {
   const pages = [
     '/graphql',
     '/docs',
@@ -145,7 +145,7 @@ test.each([
   'https://u@a.example',
   `${APP},`,
   `${APP}, ${LOCAL}`,
-])('CORS_ORIGINS=%s stops the start', (value) => {
+])('the gateway does not start with CORS_ORIGINS=%s', (value) => {
   expect(() => readConfig({ CORS_ORIGINS: value })).toThrow(
     'CORS_ORIGINS: must be origins as browsers send them, such as https://app.example.com, separated by commas',
   );

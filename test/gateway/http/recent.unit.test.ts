@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { recent } from '../../../src/gateway/http/recent.ts';
 
-test('what is at most a second old is not looked for again; older is', async () => {
+test('a result is reused until it is a second old', async () => {
   let now = 0;
   let found = 0;
   const ask = recent(async () => (found += 1), { maxAgeMs: 1000, clock: () => now });
@@ -12,7 +12,7 @@ test('what is at most a second old is not looked for again; older is', async () 
   expect(await ask()).toBe(2);
 });
 
-test('whoever asks while it is looked for waits for the same, and its age counts from the beginning', async () => {
+test('concurrent callers wait for the same result, and its age counts from the start of the call', async () => {
   let now = 0;
   const waiting: ((value: string) => void)[] = [];
   const ask = recent(() => new Promise<string>((resolve) => waiting.push(resolve)), {
@@ -30,7 +30,7 @@ test('whoever asks while it is looked for waits for the same, and its age counts
   expect(await later).toBe('second');
 });
 
-test('a failure reaches everyone who waits for it, and nobody else', async () => {
+test('a failure reaches every waiting caller and no later one', async () => {
   let times = 0;
   const ask = recent(
     async () => {

@@ -41,13 +41,16 @@ describe('request ids', () => {
   const refused = '/graphql?query={';
   const missing = `${DEFINITIONS}/none`;
 
-  test.each([graphql, refused, missing])('%s: a sane one is kept, in header, log line and body', async (path) => {
-    for (const id of ['a', 'Az09._-', 'x'.repeat(128)])
-      expect(await requestIdsOf(path, id)).toEqual({ header: id, line: id, inBody: id });
-  });
+  test.each([graphql, refused, missing])(
+    '%s: a valid id is used in the header, the log line and the body',
+    async (path) => {
+      for (const id of ['a', 'Az09._-', 'x'.repeat(128)])
+        expect(await requestIdsOf(path, id)).toEqual({ header: id, line: id, inBody: id });
+    },
+  );
 
   test.each([graphql, refused, missing])(
-    '%s: a hostile one is replaced, by the same in all three places',
+    '%s: an invalid id is replaced with the same new id in all three places',
     async (path) => {
       for (const id of ['', 'x'.repeat(129), 'a b', 'a"b', '<script>', 'a,b', 'ü', '%0d%0aX: y']) {
         const { header, line, inBody } = await requestIdsOf(path, id);
@@ -60,7 +63,7 @@ describe('request ids', () => {
     },
   );
 
-  test('every answer carries one, pages and failures included', async () => {
+  test('every answer has one, including pages and errors', async () => {
     for (const path of [
       '/',
       '/docs',
@@ -77,7 +80,7 @@ describe('request ids', () => {
 });
 
 describe('unknown paths and methods', () => {
-  test('404 in the form of the path, on any method; 401 without a key, which says nothing of the path', async () => {
+  test('an unknown path gets 404 in the error format of its API with any method, and 401 without a key', async () => {
     for (const method of ['GET', 'POST', 'DELETE', 'PUT', 'PROPFIND']) {
       for (const path of ['/nothing', '/v1', '/v1/', '/v1/organizations/', '/v2/organizations', '/V1/organizations']) {
         expect(await send(gateway, method, path, { key })).toMatchObject({
@@ -98,7 +101,7 @@ describe('unknown paths and methods', () => {
     expect((await send(gateway, 'GET', `/${'x'.repeat(5000)}`, { key })).text.length).toBeLessThan(300);
   });
 
-  test('405 with Allow on every path of the table, for every method that it does not have', async () => {
+  test('every known path gets 405 with Allow for every method that it does not have', async () => {
     for (const path of new Set(routes.map(pathOf))) {
       const own = routes
         .filter(
@@ -132,7 +135,7 @@ describe('unknown paths and methods', () => {
     });
   });
 
-  test('HEAD answers as GET without a body', async () => {
+  test('HEAD gets the answer of GET without a body', async () => {
     for (const path of [DEFINITIONS, `${DEFINITIONS}/none`, '/health/live', '/openapi.json']) {
       const [get, head] = [await send(gateway, 'GET', path, { key }), await send(gateway, 'HEAD', path, { key })];
       expect([head.status, head.headers.get('content-type'), head.text]).toEqual([
@@ -151,86 +154,92 @@ describe('bodies', () => {
     return error ?? message ?? errors?.[0]?.message;
   };
 
-  test.each(apis)('%s: 415 for what is not JSON in UTF-8, 400 for what is no JSON object', async (path) => {
-    const types = [
-      'text/plain',
-      'application/x-www-form-urlencoded',
-      'multipart/form-data; boundary=x',
-      'application/xml',
-      'application/json; charset=latin1',
-      'application/jsonp',
-      'text/json',
-      '',
-    ];
-    for (const type of types) {
-      const { status, body } = await post(
-        path,
-        new TextEncoder().encode('{"name":"a"}'),
-        type === '' ? {} : { 'Content-Type': type },
-      );
-      expect([type, status, messageOf(body)]).toEqual([
-        type,
-        415,
-        'the body must be sent as application/json, in UTF-8, without content encoding',
-      ]);
-    }
-    expect((await post(path, '{}', { ...JSON_TYPE, 'Content-Encoding': 'gzip' })).status).toBe(415);
-    expect((await post(path, '{}', { ...JSON_TYPE, 'Content-Encoding': 'identity' })).status).not.toBe(415);
-    const bodies: [BodyInit, string][] = [
-      ['{', 'the body is not well-formed JSON'],
-      ['{"a":1}}', 'the body is not well-formed JSON'],
-      ["{'a':1}", 'the body is not well-formed JSON'],
-      ['\ufeff\ufeff{}', 'the body is not well-formed JSON'],
-      ['null', 'the body must be a JSON object'],
-      ['1', 'the body must be a JSON object'],
-      ['"a"', 'the body must be a JSON object'],
-      ['', 'the body must be a JSON object'],
-      [new Uint8Array([0x7b, 0x22, 0xff, 0x22, 0x7d]), 'the body is not well-formed UTF-8'],
-    ];
-    for (const [given, message] of bodies) {
-      const { status, body } = await post(path, given);
-      expect([status, messageOf(body)]).toEqual([400, message]);
-    }
-    const array = path === '/graphql' ? /^The body is an array of requests/ : /^the body must be a JSON object$/;
-    expect(messageOf((await post(path, '[]')).body)).toMatch(array);
-    // A body that is refused elsewhere shows that this media type is accepted.
-    for (const type of ['application/json;charset="UTF-8"', 'Application/JSON', 'application/problem+json'])
-      expect((await post(path, '{"bogus":1}', { 'Content-Type': type })).status).toBe(400);
-  });
-
-  test.each(apis)('%s: 4 MiB pass, one byte more is 413, with the length announced or not', async (path) => {
-    const MAX = 4 * 1024 * 1024;
-    const sized = (bytes: number) => `{"bogus":"${'x'.repeat(bytes - 12)}"}`;
-    const chunked = (text: string) =>
-      new ReadableStream({
-        start: (controller) => (controller.enqueue(new TextEncoder().encode(text)), controller.close()),
-      });
-    for (const extra of [-1, 0, 1]) {
-      for (const announced of [true, false]) {
-        const text = sized(MAX + extra);
+  test.each(apis)(
+    '%s: a media type other than JSON in UTF-8 gets 415, and a body that is not a JSON object gets 400',
+    async (path) => {
+      const types = [
+        'text/plain',
+        'application/x-www-form-urlencoded',
+        'multipart/form-data; boundary=x',
+        'application/xml',
+        'application/json; charset=latin1',
+        'application/jsonp',
+        'text/json',
+        '',
+      ];
+      for (const type of types) {
         const { status, body } = await post(
           path,
-          announced ? text : chunked(text),
-          announced ? { ...JSON_TYPE, 'Content-Length': String(text.length) } : JSON_TYPE,
+          new TextEncoder().encode('{"name":"a"}'),
+          type === '' ? {} : { 'Content-Type': type },
         );
-        expect([extra, announced, status]).toEqual([extra, announced, extra > 0 ? 413 : 400]);
-        expect(messageOf(body)?.startsWith('the body must be at most 4194304 bytes (4 MiB)')).toBe(extra > 0);
+        expect([type, status, messageOf(body)]).toEqual([
+          type,
+          415,
+          'the body must be sent as application/json, in UTF-8, without content encoding',
+        ]);
       }
-    }
-    let pulled = 0;
-    const endless = () =>
-      new ReadableStream<Uint8Array>(
-        { pull: (controller) => ((pulled += 1), controller.enqueue(new Uint8Array(65_536).fill(32))) },
-        { highWaterMark: 0 },
-      );
-    expect((await post(path, endless())).status).toBe(413);
-    expect(pulled).toBeLessThanOrEqual(66);
-    pulled = 0;
-    expect((await post(path, endless(), { ...JSON_TYPE, 'Content-Length': String(MAX + 1) })).status).toBe(413);
-    expect(pulled).toBe(0);
-  });
+      expect((await post(path, '{}', { ...JSON_TYPE, 'Content-Encoding': 'gzip' })).status).toBe(415);
+      expect((await post(path, '{}', { ...JSON_TYPE, 'Content-Encoding': 'identity' })).status).not.toBe(415);
+      const bodies: [BodyInit, string][] = [
+        ['{', 'the body is not well-formed JSON'],
+        ['{"a":1}}', 'the body is not well-formed JSON'],
+        ["{'a':1}", 'the body is not well-formed JSON'],
+        ['\ufeff\ufeff{}', 'the body is not well-formed JSON'],
+        ['null', 'the body must be a JSON object'],
+        ['1', 'the body must be a JSON object'],
+        ['"a"', 'the body must be a JSON object'],
+        ['', 'the body must be a JSON object'],
+        [new Uint8Array([0x7b, 0x22, 0xff, 0x22, 0x7d]), 'the body is not well-formed UTF-8'],
+      ];
+      for (const [given, message] of bodies) {
+        const { status, body } = await post(path, given);
+        expect([status, messageOf(body)]).toEqual([400, message]);
+      }
+      const array = path === '/graphql' ? /^The body is an array of requests/ : /^the body must be a JSON object$/;
+      expect(messageOf((await post(path, '[]')).body)).toMatch(array);
+      // The body is refused for another reason, so its media type is accepted.
+      for (const type of ['application/json;charset="UTF-8"', 'Application/JSON', 'application/problem+json'])
+        expect((await post(path, '{"bogus":1}', { 'Content-Type': type })).status).toBe(400);
+    },
+  );
 
-  test('JSON 200,000 deep is refused, not a failure', async () => {
+  test.each(apis)(
+    '%s: a body of 4 MiB is accepted, and one byte more gets 413, with or without Content-Length',
+    async (path) => {
+      const MAX = 4 * 1024 * 1024;
+      const sized = (bytes: number) => `{"bogus":"${'x'.repeat(bytes - 12)}"}`;
+      const chunked = (text: string) =>
+        new ReadableStream({
+          start: (controller) => (controller.enqueue(new TextEncoder().encode(text)), controller.close()),
+        });
+      for (const extra of [-1, 0, 1]) {
+        for (const announced of [true, false]) {
+          const text = sized(MAX + extra);
+          const { status, body } = await post(
+            path,
+            announced ? text : chunked(text),
+            announced ? { ...JSON_TYPE, 'Content-Length': String(text.length) } : JSON_TYPE,
+          );
+          expect([extra, announced, status]).toEqual([extra, announced, extra > 0 ? 413 : 400]);
+          expect(messageOf(body)?.startsWith('the body must be at most 4194304 bytes (4 MiB)')).toBe(extra > 0);
+        }
+      }
+      let pulled = 0;
+      const endless = () =>
+        new ReadableStream<Uint8Array>(
+          { pull: (controller) => ((pulled += 1), controller.enqueue(new Uint8Array(65_536).fill(32))) },
+          { highWaterMark: 0 },
+        );
+      expect((await post(path, endless())).status).toBe(413);
+      expect(pulled).toBeLessThanOrEqual(66);
+      pulled = 0;
+      expect((await post(path, endless(), { ...JSON_TYPE, 'Content-Length': String(MAX + 1) })).status).toBe(413);
+      expect(pulled).toBe(0);
+    },
+  );
+
+  test('JSON with 200,000 levels causes no internal error', async () => {
     const deep = `${'['.repeat(200_000)}${']'.repeat(200_000)}`;
     expect(await post('/v1/organizations', `{"name":${deep}}`)).toMatchObject({
       status: 400,
@@ -241,7 +250,7 @@ describe('bodies', () => {
   });
 });
 
-test('a DELETE that takes no body refuses one that says something, before it deletes', async () => {
+test('a DELETE without input refuses a body that is not empty before it deletes anything', async () => {
   const path = `/v1/api-keys/${randomUUID()}`;
   const answers = [];
   for (const body of [undefined, '{}', '{"a":1}', '{bad', '[]']) {

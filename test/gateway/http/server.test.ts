@@ -16,23 +16,23 @@ afterEach(async () => {
   await Promise.all(running.splice(0).map((server) => server.stop(100)));
 });
 
-interface Seen {
+interface ReceivedRequest {
   method: string;
   path: string;
   body?: unknown;
   failure?: string;
   signal: AbortSignal;
 }
-let seen: Seen[] = [];
+let received: ReceivedRequest[] = [];
 beforeEach(() => {
-  seen = [];
+  received = [];
 });
 
-/** Reads a body as the gateway does, and says what it has read. */
+/** Reads the body like the gateway, and answers with what it has read. */
 const echo: Gateway = async (request) => {
   const { pathname, search } = new URL(request.url);
-  const entry: Seen = { method: request.method, path: pathname + search, signal: request.signal };
-  seen.push(entry);
+  const entry: ReceivedRequest = { method: request.method, path: pathname + search, signal: request.signal };
+  received.push(entry);
   if (pathname === '/unread') return answerJson({ error: 'refused' }, { status: 401 });
   if (pathname === '/empty') return answerWith(null, { status: 204 });
   if (pathname === '/wrong-length') return answerWith('as long as it is', { headers: { 'Content-Length': '3' } });
@@ -62,7 +62,7 @@ function open({ url }: RunningServer): Socket {
   return socket;
 }
 
-/** All that comes back on one connection until the server closes it. */
+/** Sends the parts on one connection and returns everything that the server sends until it closes the connection. */
 async function exchange(server: RunningServer, ...parts: (string | Buffer)[]): Promise<string> {
   const socket = open(server);
   let text = '';
@@ -81,12 +81,12 @@ const post = (target: string, ...headers: string[]) =>
   [`POST ${target} HTTP/1.1`, 'Host: x', 'Content-Type: application/json', ...headers, '', ''].join('\r\n');
 
 describe('requests', () => {
-  test('path and query reach the gateway, whatever the target or the Host header call the host', async () => {
+  test('path and query reach the gateway, whatever host the target or the Host header contains', async () => {
     const server = await start();
     await exchange(server, get('/a/b?c=1'));
     await exchange(server, get('http://evil.example:99/a?b=2'));
     await exchange(server, get('//evil.example/x'));
-    expect(seen.map(({ path }) => path)).toEqual(['/a/b?c=1', '/a?b=2', '//evil.example/x']);
+    expect(received.map(({ path }) => path)).toEqual(['/a/b?c=1', '/a?b=2', '//evil.example/x']);
   });
 
   test.for([
@@ -98,15 +98,15 @@ describe('requests', () => {
     expect(text.split('\n')[0]).toContain(` ${status} `);
     expect(text).toContain('X-Request-Id: ID');
     expect(JSON.parse(text.split('\n\n')[1] ?? '')).toEqual(body);
-    expect(seen).toEqual([]);
+    expect(received).toEqual([]);
   });
 
   test('CONNECT opens no tunnel', async () => {
     expect(await exchange(await start(), 'CONNECT 127.0.0.1:1 HTTP/1.1\r\nHost: x\r\n\r\n')).toBe('');
-    expect(seen).toEqual([]);
+    expect(received).toEqual([]);
   });
 
-  test('what is no HTTP, and headers over 16 KiB, are refused in the form of every error, and closed', async () => {
+  test('invalid HTTP and headers over 16 KiB get an error in the usual format, and the connection is closed', async () => {
     const server = await start();
     const refusal = (status: string) =>
       `HTTP/1.1 ${status}\nContent-Type: application/json\nContent-Length: 77\nX-Request-Id: ID\nConnection: close\n\n{"error":"the request is not well-formed HTTP, or its headers are too large"}`;
@@ -120,12 +120,12 @@ describe('requests', () => {
     expect(await exchange(server, `GET / HTTP/1.1\r\nX: ${'a'.repeat(20_000)}\r\n\r\n`)).toBe(
       refusal('431 Request Header Fields Too Large'),
     );
-    expect(seen).toEqual([]);
+    expect(received).toEqual([]);
   });
 });
 
 describe('answers', () => {
-  test('give the length of what is sent, once; a HEAD has the headers of the GET', async () => {
+  test('have one Content-Length with the actual length; HEAD gets the headers of GET', async () => {
     const server = await start();
     const body = '{"method":"GET","path":"/a"}';
     expect(await exchange(server, get('/a'))).toBe(
@@ -142,7 +142,7 @@ describe('answers', () => {
     ['ASCII', 'a'],
     ['Latin-1, which V8 keeps as one byte a character', 'é'],
     ['of three and four bytes', '€😀'],
-  ])('a text arrives as it is, in one piece and in parts: %s', async (_name, character) => {
+  ])('transfer text unchanged, in one part and in several: %s', async (_name, character) => {
     const server = await start();
     for (const length of [10, 300_000]) {
       const body = { text: character.repeat(length) };
@@ -157,7 +157,7 @@ describe('answers', () => {
     }
   });
 
-  test('HTTP/1.0 is answered and closed; HTTP/1.1 keeps the connection, for pipelined requests too', async () => {
+  test('close the connection after HTTP/1.0 and keep it after HTTP/1.1, also for pipelined requests', async () => {
     const server = await start();
     expect(await exchange(server, 'GET /a HTTP/1.0\r\n\r\n')).toMatch(
       /^HTTP\/1\.1 200 OK\n[^]*Connection: close\n[^]*"path":"\/a"\}$/,
@@ -166,13 +166,13 @@ describe('answers', () => {
     expect(both.match(/"path":"[^"]*"/g)).toEqual(['"path":"/1"', '"path":"/2"']);
   });
 
-  test('a body that is refused unread: the peer gets the whole answer, though it goes on sending, and the connection ends', async () => {
+  test('are received completely by a peer that keeps sending a refused body; then the connection is closed', async () => {
     const server = await start({ lingerMs: 30_000 });
     const text = await exchange(server, post('/unread', 'Content-Length: 8000000'), Buffer.alloc(8_000_000, ' '));
     expect(text).toMatch(/^HTTP\/1\.1 401 Unauthorized\n[^]*Connection: close\n[^]*\{"error":"refused"\}$/);
   });
 
-  test('a body over the bound, announced or not: 413, whole, and the connection ends', async () => {
+  test('to a body over the limit, with or without Content-Length, are a complete 413; then the connection is closed', async () => {
     const server = await start({ lingerMs: 30_000 });
     const expected =
       /^HTTP\/1\.1 413 Payload Too Large\n[^]*Connection: close\n[^]*\{"error":"413 the body must be at most 4194304 bytes \(4 MiB\)"\}$/;
@@ -191,8 +191,8 @@ describe('answers', () => {
   });
 });
 
-describe('slow and vanishing peers', () => {
-  test('headers and bodies that drip in are answered 408 and closed, while others are served', async () => {
+describe('slow and disconnecting peers', () => {
+  test('headers and bodies that arrive too slowly get 408, and the connection is closed; other requests are served meanwhile', async () => {
     const server = await start({ headersTimeoutMs: 2_000, requestTimeoutMs: 3_000 });
     const drip = async (head: string) => {
       const socket = open(server);
@@ -220,45 +220,45 @@ describe('slow and vanishing peers', () => {
       expect(text).toMatch(/^HTTP\/1\.1 408 Request Timeout\r\n[^]*\{"error":"the request took too long to arrive"\}$/);
     // The peer may see the end of the connection before the reader of its body does.
     await expect
-      .poll(() => seen.find(({ path }) => path === '/slow')?.failure)
+      .poll(() => received.find(({ path }) => path === '/slow')?.failure)
       .toBe('400 the body ended before it was complete');
   });
 
-  test('a peer that goes away in the middle of its body is no failure of ours', async () => {
+  test('a peer that disconnects in the middle of its body causes no internal error', async () => {
     const server = await start();
     const socket = open(server);
     socket.write(post('/gone', 'Content-Length: 100'));
     socket.write('{"a":');
-    await expect.poll(() => seen.length).toBe(1);
+    await expect.poll(() => received.length).toBe(1);
     socket.destroy();
-    await expect.poll(() => seen[0]?.failure).toBe('400 the body ended before it was complete');
+    await expect.poll(() => received[0]?.failure).toBe('400 the body ended before it was complete');
   });
 
-  test('a peer that goes away while it waits: the request is aborted', async () => {
+  test('the request of a peer that disconnects while it waits is aborted', async () => {
     const server = await start();
     const socket = open(server);
     socket.write('GET /wait HTTP/1.1\r\nHost: x\r\n\r\n');
-    await expect.poll(() => seen.length).toBe(1);
-    expect(seen[0]?.signal.aborted).toBe(false);
+    await expect.poll(() => received.length).toBe(1);
+    expect(received[0]?.signal.aborted).toBe(false);
     socket.destroy();
-    await expect.poll(() => seen[0]?.signal.aborted).toBe(true);
+    await expect.poll(() => received[0]?.signal.aborted).toBe(true);
   });
 
-  test('a peer that does not read its answer is closed when nothing has moved for as long as is allowed', async () => {
+  test('the connection of a peer that does not read its answer is closed after the idle timeout', async () => {
     const server = await start({ idleTimeoutMs: 2_000 });
     const socket = open(server);
     socket.pause();
     socket.write(get('/large'));
-    await expect.poll(() => seen.length).toBe(1);
-    // More than the buffers of both sockets hold.
-    await expect.poll(() => seen[0]?.signal.aborted).toBe(true);
+    await expect.poll(() => received.length).toBe(1);
+    // The answer is larger than the buffers of both sockets.
+    await expect.poll(() => received[0]?.signal.aborted).toBe(true);
     expect((await fetch(`${server.url}/quick`)).status).toBe(200);
   });
 
-  test('1,000 connections that send nothing hinder nobody, and end with the server', async () => {
+  test('1,000 idle connections do not disturb other requests and are closed when the server stops', async () => {
     const server = await start();
     const idle: Socket[] = [];
-    // At once they would be more than a server's backlog takes (511), and the system would try again after a second or more.
+    // In batches, because more than the server's backlog (511) would make the system retry after a second or more.
     while (idle.length < 1_000) {
       const batch = Array.from({ length: 100 }, () => open(server));
       await Promise.all(batch.map((socket) => once(socket, 'connect')));
@@ -275,7 +275,7 @@ describe('slow and vanishing peers', () => {
       .toBe(true);
   });
 
-  test('the bounds of a server without options: 10 s for headers, 30 s for a request, 60 s in which nothing moves, 10 s for a part of an answer, 2 s after a refusal', async () => {
+  test('the default timeouts are 10 s for headers, 30 s for a request, 60 s without data, 10 s for a part of an answer and 2 s after a refusal', async () => {
     const server = await start();
     expect(server.bounds).toEqual({
       headersTimeoutMs: 10_000,

@@ -2,20 +2,20 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest
 import { createGateway } from '../../../src/gateway/gateway.ts';
 import { Idempotency } from '../../../src/gateway/idempotency/idempotency.ts';
 import { type TestGateway, fetchOf, startTestGateway } from '../../support/fixtures/gateway.ts';
-import { createRemote, seen, sendKeyed, storedAnswers } from '../../support/fixtures/idempotency.ts';
-import { heldTransactions } from '../../support/fixtures/transactions.ts';
+import { createRemote, visibleParts, sendKeyed, storedAnswers } from '../../support/fixtures/idempotency.ts';
+import { findIdleTransactions } from '../../support/fixtures/transactions.ts';
 import { type Peer, mcpHandler, startPeer } from '../../support/peers/mcp-server.ts';
 
-/** Operations that ask other servers cannot be one transaction: their `Idempotency-Key` is claimed while they run. */
+/** Operations that call other servers are not one transaction. Instead, they claim their `Idempotency-Key` while they run. */
 
 const ENV = { ALLOW_PRIVATE_NETWORK: 'true' };
 
 let gateway: TestGateway;
 let server: Peer;
 let key: string;
-/** The server answers nothing until then. */
-let held: PromiseWithResolvers<void>;
-/** The server has been asked something. */
+/** The remote server answers only after this resolves. */
+let released: PromiseWithResolvers<void>;
+/** Resolves when the remote server receives a request. */
 let asked: PromiseWithResolvers<void>;
 
 const serve = mcpHandler();
@@ -28,16 +28,16 @@ beforeAll(async () => {
 
 beforeEach(async () => {
   ({ key } = await gateway.createKey());
-  held = Promise.withResolvers();
+  released = Promise.withResolvers();
   asked = Promise.withResolvers();
   server.handler = (request, response) => {
     asked.resolve();
-    void held.promise.then(() => serve(request, response));
+    void released.promise.then(() => serve(request, response));
   };
 });
 
 afterEach(async () => {
-  held.resolve();
+  released.resolve();
   for (const other of others.splice(0)) await other.close();
 });
 
@@ -46,7 +46,7 @@ afterAll(async () => {
   await server.stop();
 });
 
-/** Another process, whose outbound work may take so long. */
+/** A second gateway on the same database, optionally with another timeout for outbound requests. */
 async function startOther(totalTimeoutMs?: number): Promise<TestGateway> {
   const other = await startTestGateway(ENV, {
     beside: gateway,
@@ -60,26 +60,26 @@ function send(to: TestGateway, write = createRemote(server.origin)) {
   return sendKeyed(to, write, { key, idempotencyKey: 'k-1' });
 }
 
-test('twins wait for a slow remote server without a transaction, in this process and in another', async () => {
+test('repeated requests in two processes wait for a slow remote server without an open transaction', async () => {
   const beside = await startOther();
   const write = createRemote(server.origin);
   const first = send(gateway, write);
   await asked.promise;
   const twins = [send(gateway, write), send(beside, write)];
-  expect(await heldTransactions(gateway)).toEqual([]);
+  expect(await findIdleTransactions(gateway)).toEqual([]);
   expect(await storedAnswers(gateway, key)).toEqual([{ answer: null }]);
-  held.resolve();
-  const { answer } = seen(await first);
+  released.resolve();
+  const { answer } = visibleParts(await first);
   expect(answer.status).toBe(201);
-  expect((await Promise.all(twins)).map(seen)).toEqual([
+  expect((await Promise.all(twins)).map(visibleParts)).toEqual([
     { answer, replayed: 'true' },
     { answer, replayed: 'true' },
   ]);
 });
 
-// What operations may take in a row is written at the constant in src/gateway/idempotency/idempotency.ts.
+// The constant in src/gateway/idempotency/idempotency.ts documents how many outbound requests an operation may send one after the other.
 test.each([30_000, 60_000])(
-  'an operation that takes as long as it may, six times the %i ms of outbound work, is not run a second time',
+  'an operation that takes the maximum time, six times the outbound timeout of %i ms, is not run a second time',
   async (boundMs) => {
     const [one, two] = [await startOther(boundMs), await startOther(boundMs)];
     const write = createRemote(server.origin);
@@ -100,21 +100,21 @@ test.each([30_000, 60_000])(
       { error: 'Idempotency-Key: a request with this key is still running; retry later to get its answer' },
     ]);
     expect(server.requests).toHaveLength(requests);
-    held.resolve();
+    released.resolve();
     expect((await first).status).toBe(201);
   },
 );
 
-test('what a process that has died did not finish is taken over when its claim has ended, and once', async () => {
+test('after the claim of a dead process expires, a repeated request runs the operation once', async () => {
   const beside = await startOther();
   const write = createRemote(server.origin);
   const lost = send(gateway, write);
   await asked.promise;
   server.handler = serve;
   beside.setClock(new Date(Date.now() + 8 * beside.dependencies.outbound.totalTimeoutMs));
-  const second = seen(await send(beside, write));
+  const second = visibleParts(await send(beside, write));
   expect([second.answer.status, second.replayed]).toEqual([201, undefined]);
-  held.resolve();
+  released.resolve();
   expect((await lost).status).toBe(409);
-  expect(seen(await send(gateway, write))).toEqual({ answer: second.answer, replayed: 'true' });
+  expect(visibleParts(await send(gateway, write))).toEqual({ answer: second.answer, replayed: 'true' });
 });

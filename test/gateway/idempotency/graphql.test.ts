@@ -4,9 +4,9 @@ import { type TestGateway, startTestGateway } from '../../support/fixtures/gatew
 import { type Peer, mcpHandler, startPeer } from '../../support/peers/mcp-server.ts';
 import { dumpTables } from '../../support/fixtures/second-gateway.ts';
 import { createSession, eventsOf } from '../../support/fixtures/sessions.ts';
-import { heldTransactions } from '../../support/fixtures/transactions.ts';
+import { findIdleTransactions } from '../../support/fixtures/transactions.ts';
 
-/** `Idempotency-Key` on GraphQL mutations of one field. */
+/** `Idempotency-Key` on GraphQL mutations, which can have only one field. */
 
 let gateway: TestGateway;
 let server: Peer;
@@ -33,7 +33,7 @@ interface Sent {
     data?: Record<string, never> | null;
     errors?: { message: string; path?: string[]; extensions?: object }[];
   };
-  /** The very bytes of `data`. */
+  /** The exact text of `data`. */
   readonly data: string | undefined;
 }
 
@@ -71,7 +71,7 @@ const keys = async () =>
     )
   ).length;
 
-test('a mutation is done once and answers the same bytes again, however its document is laid out', async () => {
+test('a mutation runs once, and a repeated request gets the same bytes, however its document is formatted', async () => {
   const before = await keys();
   const first = await send(`mutation { ${createKey()} }`, 'k-1');
   expect(first).toMatchObject({
@@ -87,13 +87,13 @@ test('a mutation is done once and answers the same bytes again, however its docu
   expect(await keys()).toBe(before + 1);
 });
 
-test('a secret that an answer shows is nowhere in the database', async () => {
+test('the database does not contain a secret of a stored answer', async () => {
   const { body } = await send(`mutation { ${createKey()} }`, 'k-1');
   const { createApiKey } = body.data as unknown as { createApiKey: { key: string } };
   expect(await dumpTables(gateway)).not.toContain(createApiKey.key);
 });
 
-test('another input, or another selection, is 409', async () => {
+test('409: the same key with another input or another selection', async () => {
   await send(`mutation { ${createKey()} }`, 'k-1');
   const refused = {
     status: 409,
@@ -114,7 +114,7 @@ test('another input, or another selection, is 409', async () => {
   expect(await send(`mutation { ${createKey().replace('databaseId', 'id')} }`, 'k-1')).toMatchObject(refused);
 });
 
-test('the values of variables count, and those that the operation does not have do not', async () => {
+test('other values of variables make another request, but variables that the operation does not declare are ignored', async () => {
   const query = `mutation A($name: String!) { createApiKey(input: { name: $name, scopes: [SESSIONS_READ] }) { ... on CreateApiKeyPayload { apiKey { databaseId } } } }`;
   const first = await send(query, 'k-1', { variables: { name: 'One' } });
   const again = await send(query, 'k-1', { variables: { bogus: 1, name: 'One' } });
@@ -123,7 +123,7 @@ test('the values of variables count, and those that the operation does not have 
   expect([changed.status, changed.body.errors?.map(({ path }) => path)]).toEqual([409, [['createApiKey']]]);
 });
 
-test('several fields are refused before any of them runs; what is no mutation field does not count', async () => {
+test('400: a mutation with several fields is refused before any of them runs; `__typename` does not count', async () => {
   const before = await keys();
   for (const body of [
     `${createKey('a')} ${createKey('b')}`,
@@ -151,7 +151,7 @@ test('several fields are refused before any of them runs; what is no mutation fi
   });
 });
 
-test('what failed with a typed error runs again', async () => {
+test('a mutation that failed with a typed error runs again', async () => {
   const sessionId = await createSession(gateway, key);
   const query = `mutation { updateSession(input: { sessionId: "${sessionId}", mcpServers: ["tracker"] }) { __typename ... on UpdateSessionPayload { session { title } } } }`;
   const before = await send(query, 'k-1');
@@ -166,7 +166,7 @@ test('what failed with a typed error runs again', async () => {
   expect(await send(query, 'k-1')).toMatchObject({ replayed: 'true', data: after.data });
 });
 
-test('fragments, conditions, aliases and __typename are answered as without a key', async () => {
+test('fragments, conditions, aliases and __typename get the same answer as without an idempotency key', async () => {
   const document = (name: string) => `mutation Whole($yes: Boolean = true, $no: Boolean = false) {
     __typename
     ...One
@@ -186,7 +186,7 @@ test('fragments, conditions, aliases and __typename are answered as without a ke
   });
 });
 
-test('20 twins at once: one effect, 20 equal answers', async () => {
+test('20 concurrent requests with one key have one effect and get 20 equal answers', async () => {
   const before = await keys();
   const answers = await Promise.all(Array.from({ length: 20 }, () => send(`mutation { ${createKey()} }`, 'k-1')));
   expect(new Set(answers.map(({ data }) => data)).size).toBe(1);
@@ -194,7 +194,7 @@ test('20 twins at once: one effect, 20 equal answers', async () => {
   expect(await keys()).toBe(before + 1);
 });
 
-test('what is recorded with a key is stored once, reaches followers, and a batch that comes twice is still a batch', async () => {
+test('events that are appended with a key are stored once and notified once, and the batch id still works with another key', async () => {
   const sessionId = await createSession(gateway, key);
   const notified: string[] = [];
   const end = gateway.dependencies.notifier.subscribe(`session:${sessionId}`, () => notified.push(sessionId));
@@ -209,7 +209,7 @@ test('what is recorded with a key is stored once, reaches followers, and a batch
   expect(notified).toHaveLength(2);
   expect((await send(query, 'k-1', { variables })).body.data).toEqual({ appendSessionEvents: stored });
   expect(notified).toHaveLength(2);
-  // Another key is another request; that its batch was stored before is the operation's to say.
+  // With another key the operation runs. It reports that the batch was stored before.
   expect((await send(query, 'k-2', { variables })).body.data).toEqual({
     appendSessionEvents: { ...stored, isReplayed: true },
   });
@@ -222,7 +222,7 @@ test('what is recorded with a key is stored once, reaches followers, and a batch
   end();
 });
 
-test('twins of one batch under different keys: a statement that breaks a constraint does not end the transaction', async () => {
+test('concurrent requests with one batch id and different keys succeed, although a statement violates a constraint', async () => {
   const sessionId = await createSession(gateway, key);
   const query = `mutation($events: [RecordedEventInput!]!) { appendSessionEvents(input: { sessionId: "${sessionId}", batchId: "b", events: $events }) { ... on AppendSessionEventsPayload { firstId } } }`;
   const answers = await Promise.all(
@@ -231,11 +231,11 @@ test('twins of one batch under different keys: a statement that breaks a constra
   expect(new Set(answers.map(({ data }) => data))).toEqual(new Set(['{"appendSessionEvents":{"firstId":"1"}}']));
 });
 
-test('a field that asks other servers runs without a transaction, and so does one below which they are asked', async () => {
+test('a mutation that calls other servers, itself or in its payload, runs without an open transaction', async () => {
   const held: string[][] = [];
   const { handler } = server;
   server.handler = (request, response) => {
-    void heldTransactions(gateway)
+    void findIdleTransactions(gateway)
       .then((statements) => held.push(statements))
       .then(() => handler(request, response));
   };
@@ -260,7 +260,7 @@ test('a field that asks other servers runs without a transaction, and so does on
   expect(held.flat()).toEqual([]);
 });
 
-test('a key over 255 characters is 400; a query does not look at it', async () => {
+test('a key over 255 characters gets 400 in a mutation and is ignored in a query', async () => {
   expect(await send(`mutation { ${createKey()} }`, 'k'.repeat(256))).toMatchObject({
     status: 400,
     body: {
@@ -271,7 +271,7 @@ test('a key over 255 characters is 400; a query does not look at it', async () =
   expect(await send('{ viewer { __typename } }', 'k'.repeat(256))).toMatchObject({ status: 200, replayed: null });
 });
 
-test('an answer without data leaves nothing behind: neither an effect nor a stored answer', async () => {
+test('a mutation that is answered without data has no effect', async () => {
   const before = await keys();
   const answer = await send(
     `mutation($name: String!) { createApiKey(input: { name: $name, scopes: [SESSIONS_READ] }) { __typename } }`,

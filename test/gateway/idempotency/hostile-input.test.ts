@@ -8,7 +8,7 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.close());
 
-test('400: input that is nested too deeply, under an idempotency key', async () => {
+test('400: a request with an idempotency key and input that is nested too deeply', async () => {
   const { key } = await gateway.createKey();
   const deep = `${'['.repeat(200_000)}${']'.repeat(200_000)}`;
   const body = `{"channelGuid":"${randomUUID()}","content":{"body":"Deep","rest":${deep}}}`;
@@ -17,7 +17,7 @@ test('400: input that is nested too deeply, under an idempotency key', async () 
   expect(answer.status).toBe(400);
 });
 
-test('an answer under an alias that objects have anyway is complete, and the same again', async () => {
+test('an alias that is the name of a property of every JavaScript object is answered completely, and the same again', async () => {
   const { key } = await gateway.createKey();
   for (const alias of ['__proto__', 'constructor', 'toString']) {
     const query = `mutation { ${alias}: createOrganization(input: {name: "Named"}) { __typename ... on CreateOrganizationPayload { organization { name } } } }`;

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createSecretBox, parseEncryptionKeys } from '../../../src/core/secrets/secrets.ts';
 import { rotateAnswers } from '../../../src/gateway/idempotency/maintenance.ts';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
-import { send, startPeer } from '../../support/fixtures/second-gateway.ts';
+import { send, startSecondGateway } from '../../support/fixtures/second-gateway.ts';
 
 const keyOf = (id: string) => parseEncryptionKeys(`${id}:${randomBytes(32).toString('base64')}`);
 const [OLD, NEXT] = [keyOf('old'), keyOf('next')];
@@ -14,10 +14,10 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.close());
 
-/** A gateway with these encryption keys on the same database: what it answers to three requests, each with its idempotency key. */
+/** Sends three requests, each with its own idempotency key, to a gateway with these encryption keys on the same database. */
 async function answersUnder(keys: typeof OLD, key: string) {
   const secrets = createSecretBox(keys);
-  const peer = await startPeer({ ...gateway, dependencies: { ...gateway.dependencies, secrets } });
+  const peer = await startSecondGateway({ ...gateway, dependencies: { ...gateway.dependencies, secrets } });
   const answers = [];
   for (const name of ['one', 'two', 'three']) {
     const headers = { 'Idempotency-Key': name, 'Content-Type': 'application/json' };
@@ -29,12 +29,12 @@ async function answersUnder(keys: typeof OLD, key: string) {
   return answers;
 }
 
-test('stored answers are sealed again, and then replay without the old key', async () => {
+test('stored answers are encrypted again with the new key and can then be replayed without the old key', async () => {
   const { key } = await gateway.createKey();
   const { database, sql } = gateway.dependencies;
   const first = await answersUnder(OLD, key);
   expect(first.map(({ status, isReplayed }) => `${status} ${isReplayed}`)).toEqual(Array(3).fill('201 false'));
-  // More than two batches beside them: requests that still run, and answers that cannot be opened, which are left as they are.
+  // More rows than fit into two batches: requests that still run, and answers that cannot be decrypted, which must not change.
   await sql.query(
     `insert into idempotency_key (user_id, digest, fingerprint, scopes, claim, answer, created_at, expires_at)
       select user_id, digest || n, fingerprint, scopes, claim, case when n % 2 = 0 then 'altered' end, created_at, expires_at

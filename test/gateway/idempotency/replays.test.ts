@@ -9,7 +9,7 @@ import {
   createDefinition,
   createRemote,
   definition,
-  seen,
+  visibleParts,
   sendKeyed,
   storedAnswers,
 } from '../../support/fixtures/idempotency.ts';
@@ -18,7 +18,7 @@ import { createConnection } from '../../support/fixtures/mcp-connections.ts';
 import { createSession, eventsOf } from '../../support/fixtures/sessions.ts';
 import { type Peer, mcpHandler, startPeer } from '../../support/peers/mcp-server.ts';
 
-/** `Idempotency-Key` on REST: what is sent again is not done again, and gets the same bytes. */
+/** `Idempotency-Key` on REST: a repeated request does not run again and gets the same bytes. */
 
 let gateway: TestGateway;
 let server: Peer;
@@ -53,7 +53,7 @@ async function connectionId(): Promise<string> {
   return (await createConnection(gateway, key, createRemote(server.origin).body)).body.connection.id;
 }
 
-/** One of every write. */
+/** A request for every write operation. */
 const WRITES: Readonly<Record<string, () => Write | Promise<Write>>> = {
   createOrganization: () => ({ method: 'POST', path: '/v1/organizations', body: { name: 'Acme' } }),
   revokeApiKey: async () => {
@@ -159,16 +159,16 @@ describe('the same key and input', () => {
     expect(Object.keys(WRITES).toSorted()).toEqual(writes.toSorted());
   });
 
-  test.each(Object.keys(WRITES))('%s is done once and answers the same bytes again', async (operation) => {
+  test.each(Object.keys(WRITES))('%s runs once, and a repeated request gets the same bytes', async (operation) => {
     const write = await WRITES[operation]?.();
     if (!write) throw new Error(operation);
-    const first = seen(await send(write, 'k-1'));
+    const first = visibleParts(await send(write, 'k-1'));
     expect(first).toMatchObject({
       answer: { status: expect.toSatisfy((status: number) => status < 300) },
       replayed: undefined,
     });
     const before = await dumpTables(gateway);
-    const second = seen(await send(write, 'k-1'));
+    const second = visibleParts(await send(write, 'k-1'));
     expect(second).toEqual({ answer: first.answer, replayed: 'true' });
     expect(await dumpTables(gateway)).toBe(before);
   });
@@ -182,10 +182,13 @@ describe('the same key and input', () => {
       { method: 'POST', path: EVENTS, body: '{ "primaryObject": "CONTACT", "label": "Signed up" }' },
       'k-1',
     );
-    expect([first.status, seen(second)]).toEqual([201, { answer: seen(first).answer, replayed: 'true' }]);
+    expect([first.status, visibleParts(second)]).toEqual([
+      201,
+      { answer: visibleParts(first).answer, replayed: 'true' },
+    ]);
   });
 
-  test('another input, another path, or another operation is 409', async () => {
+  test('another input, another path, or another operation gets 409', async () => {
     await send(createDefinition('Signed up'), 'k-1');
     const message =
       'Idempotency-Key: was used for another request; use a new key for each request, and the same key only to retry a request';
@@ -209,7 +212,7 @@ describe('the same key and input', () => {
     });
   });
 
-  test('of another user or another organization is another key', async () => {
+  test('belong to one user and one organization: elsewhere the key is a different one', async () => {
     const [own, other] = [await gateway.createKey(), await gateway.createKey()];
     const secondOrganization = `second-${randomUUID()}`;
     await gateway.createKey({ email: own.email, organization: secondOrganization });
@@ -218,18 +221,18 @@ describe('the same key and input', () => {
     const write: Write = { method: 'POST', path: '/v1/organizations', body: { name: 'Acme' } };
     const answers = [];
     for (const { key: by } of [own, other, colleague, inSecond]) answers.push(await send(write, 'k-1', { by }));
-    expect(answers.map((answer) => [answer.status, seen(answer).replayed])).toEqual(
+    expect(answers.map((answer) => [answer.status, visibleParts(answer).replayed])).toEqual(
       Array.from({ length: 4 }, () => [201, undefined]),
     );
     expect(new Set(answers.map(({ text }) => text)).size).toBe(4);
     const another = await gateway.createKey({ email: own.email, organization: own.organization });
-    expect(seen(await send(write, 'k-1', { by: another.key }))).toEqual({
-      ...seen(answers[0] as Answer),
+    expect(visibleParts(await send(write, 'k-1', { by: another.key }))).toEqual({
+      ...visibleParts(answers[0] as Answer),
       replayed: 'true',
     });
   });
 
-  test('an API key with fewer scopes is not shown what another one was', async () => {
+  test('an API key with fewer scopes does not get the stored answer of another key', async () => {
     const { organization, email } = await gateway.createKey();
     const [strong, weak] = [
       await gateway.createKey({ organization, email }),
@@ -246,17 +249,17 @@ describe('the same key and input', () => {
     ]);
   });
 
-  test('after 24 hours the key may be used again', async () => {
+  test('the key can be used again after 24 hours', async () => {
     const at = new Date('2026-06-01T12:00:00.000Z');
     gateway.setClock(at);
     await send(createDefinition('Signed up'), 'k-1');
     gateway.setClock(new Date(at.getTime() + 86_400_000 - 1));
-    expect(seen(await send(createDefinition('Signed up'), 'k-1')).replayed).toBe('true');
+    expect(visibleParts(await send(createDefinition('Signed up'), 'k-1')).replayed).toBe('true');
     expect((await send(createDefinition('Signed off'), 'k-1')).status).toBe(409);
     gateway.setClock(new Date(at.getTime() + 86_400_000));
     const again = await send(createDefinition('Signed off'), 'k-1');
-    expect([again.status, again.body.name, seen(again).replayed]).toEqual([201, 'signed_off', undefined]);
-    expect(seen(await send(createDefinition('Signed off'), 'k-1')).replayed).toBe('true');
+    expect([again.status, again.body.name, visibleParts(again).replayed]).toEqual([201, 'signed_off', undefined]);
+    expect(visibleParts(await send(createDefinition('Signed off'), 'k-1')).replayed).toBe('true');
   });
 });
 describe('the key', () => {
@@ -269,12 +272,12 @@ describe('the key', () => {
     expect((await send(createDefinition(), 'k'.repeat(255))).status).toBe(201);
   });
 
-  test('is neither looked at nor stored by a read', async () => {
+  test('is ignored and not stored by a read', async () => {
     const answer = await send({ method: 'GET', path: EVENTS }, 'k'.repeat(256));
     expect([answer.status, await storedAnswers(gateway, key)]).toEqual([200, []]);
   });
 
-  test('costs nothing where there is none', async () => {
+  test('costs no SQL statement in a request without it', async () => {
     await gateway.rest('POST', EVENTS, { key, body: definition('Signed up') });
     expect(await storedAnswers(gateway, key)).toEqual([]);
     gateway.statements.length = 0;
@@ -284,7 +287,7 @@ describe('the key', () => {
     ).toEqual([]);
   });
 
-  test('is not kept, and neither is the answer in clear', async () => {
+  test('is not stored, and the answer is stored only encrypted', async () => {
     await send(createDefinition('Unmistakable'), 'a-key-that-is-easily-found');
     const [row] = await storedAnswers(gateway, key);
     expect(row?.answer).toMatch(/^ey[\w-]+\.[\w.-]+$/);
@@ -292,11 +295,11 @@ describe('the key', () => {
   });
 });
 describe('an error', () => {
-  test('changes nothing, is not stored, and leaves the key free', async () => {
+  test('changes nothing, is not stored, and the key can be used again', async () => {
     await send(createDefinition('Signed up'), 'k-1');
     const taken = { ...createDefinition(), body: { ...definition('Other'), name: 'signed_up' } };
     const refused = [await send(taken, 'k-2'), await send(taken, 'k-2')];
-    expect(refused.map((answer) => [answer.status, seen(answer).replayed])).toEqual([
+    expect(refused.map((answer) => [answer.status, visibleParts(answer).replayed])).toEqual([
       [409, undefined],
       [409, undefined],
     ]);
@@ -305,7 +308,7 @@ describe('an error', () => {
     expect(await storedAnswers(gateway, key)).toHaveLength(2);
   });
 
-  test('of a remote server leaves the key free, too', async () => {
+  test('of a remote server is not stored either, and the key can be used again', async () => {
     const { handler } = server;
     const write = createRemote(server.origin);
     server.handler = (_, response) => response.writeHead(500).end();

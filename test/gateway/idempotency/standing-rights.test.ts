@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { take } from '../../support/fixtures/changes.ts';
+import { endRights } from '../../support/fixtures/changes.ts';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
 import { createSession } from '../../support/fixtures/sessions.ts';
 
-/** A stored answer is given only to a caller who may still do the operation on that object. */
+/** A stored answer is returned only to a caller who still has the right to the operation on that object. */
 
 type Issued = Awaited<ReturnType<TestGateway['createKey']>>;
 
@@ -41,7 +41,7 @@ async function mutate(name: string, input: object, { key } = caller, fields = ''
   return rest('POST', '/graphql', { query, variables: { input } }, { key } as Issued);
 }
 
-const demote = () => take(gateway, admin.key, 'demoted', caller);
+const demote = () => endRights(gateway, admin.key, 'demoted', caller);
 const connection = { type: 'stdio', name: 'Shared', command: 'mcp' };
 
 const changes: Readonly<
@@ -105,7 +105,7 @@ const changes: Readonly<
   },
 };
 
-describe('an administrator who was demoted since is answered as for a new request', () => {
+describe('an administrator who was demoted gets the answer of a new request', () => {
   test.each(Object.entries(changes))('%s', async (_, { make, refused }) => {
     const send = await make();
     const first = await send();
@@ -116,7 +116,7 @@ describe('an administrator who was demoted since is answered as for a new reques
   });
 });
 
-test('whoever is an administrator again is given the stored answer', async () => {
+test('a user who becomes an administrator again gets the stored answer', async () => {
   const id = await createSession(gateway, admin.key);
   const send = () => rest('PATCH', `/v1/sessions/${id}`, { title: 'Mine' });
   const first = await send();
@@ -131,7 +131,7 @@ test('whoever is an administrator again is given the stored answer', async () =>
   expect(await send()).toEqual({ ...first, isReplayed: true });
 });
 
-test('what was deleted by the request itself is no obstacle', async () => {
+test('the stored answer of a deletion is returned although the object no longer exists', async () => {
   const made = await gateway.rest<{ connection: { id: string } }>('POST', '/v1/mcp-connections', {
     key: caller.key,
     body: { ...connection, visibility: 'personal' },
@@ -140,7 +140,7 @@ test('what was deleted by the request itself is no obstacle', async () => {
   expect([(await send()).status, await send()]).toMatchObject([204, { status: 204, isReplayed: true }]);
 });
 
-test('the secret of a key is not given again to a key of the same user that is weaker', async () => {
+test('a stored answer with an API key is not returned to a key of the same user that has fewer rights', async () => {
   const body = { name: 'CI', scopes: ['sessions.read'] };
   const created = await rest('POST', '/v1/api-keys', body);
   const other = await gateway.createKey({ email: caller.email, organization: caller.organization });

@@ -9,14 +9,14 @@ import {
   type Write,
   createDefinition,
   definition,
-  seen,
+  visibleParts,
   sendKeyed,
   storedAnswers,
 } from '../../support/fixtures/idempotency.ts';
-import { untilWaiting, whileHeld } from '../../support/fixtures/locks.ts';
+import { untilWaitingForLock, whileLocked } from '../../support/fixtures/locks.ts';
 import { createSession } from '../../support/fixtures/sessions.ts';
 
-/** Requests with the same `Idempotency-Key` at the same time, in one process and in several. */
+/** Twins: concurrent requests with the same `Idempotency-Key`, in one process and in several. */
 
 let gateway: TestGateway;
 let key: string;
@@ -36,15 +36,15 @@ function send(write: Write, idempotencyKey: string, { by = key, to = gateway } =
 }
 
 describe('twins', () => {
-  test('20 at once: one effect, 20 equal answers', async () => {
+  test('20 concurrent requests have one effect and get 20 equal answers', async () => {
     const write = createDefinition('Signed up');
-    const answers = (await Promise.all(Array.from({ length: 20 }, () => send(write, 'k-1')))).map(seen);
+    const answers = (await Promise.all(Array.from({ length: 20 }, () => send(write, 'k-1')))).map(visibleParts);
     expect(new Set(answers.map(({ answer }) => JSON.stringify(answer))).size).toBe(1);
     expect(answers.filter(({ replayed }) => replayed === undefined)).toHaveLength(1);
     expect(await storedAnswers(gateway, key)).toHaveLength(1);
   });
 
-  test('200 requests in two processes, 10 a key: 20 effects', async () => {
+  test('200 requests in two processes, 10 for each key, have 20 effects', async () => {
     const beside = await startTestGateway({}, { beside: gateway });
     try {
       const keys = Array.from({ length: 20 }, () => randomUUID());
@@ -57,7 +57,7 @@ describe('twins', () => {
         );
         expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([201]));
         expect(new Set(answers.map(({ text }) => text)).size).toBe(4);
-        expect(answers.filter((answer) => seen(answer).replayed === undefined)).toHaveLength(4);
+        expect(answers.filter((answer) => visibleParts(answer).replayed === undefined)).toHaveLength(4);
       }
       const { body } = await gateway.rest<{ total: number }>('GET', EVENTS, { key });
       expect(body.total).toBe(20);
@@ -66,7 +66,7 @@ describe('twins', () => {
     }
   });
 
-  test('wait for a slow request, in this process and in another; and are refused when it takes too long', async () => {
+  test('wait for a slow request in the same or another process, and are refused if it takes too long', async () => {
     const sessionId = await createSession(gateway, key);
     const write: Write = { method: 'PATCH', path: `/v1/sessions/${sessionId}`, body: { title: 'Mended' } };
     const beside = await startTestGateway({}, { beside: gateway });
@@ -77,18 +77,18 @@ describe('twins', () => {
     const request = () =>
       new Request(`http://gateway${write.path}`, { method: 'PATCH', headers, body: JSON.stringify(write.body) });
     try {
-      await whileHeld(gateway, 'select from session where id = ? for update', [sessionId], async (release) => {
+      await whileLocked(gateway, 'select from session where id = ? for update', [sessionId], async (release) => {
         const first = send(write, 'k-1');
-        await untilWaiting(gateway, 1);
+        await untilWaitingForLock(gateway, 1);
         const twins = [send(write, 'k-1'), send(write, 'k-1', { to: beside })];
-        await untilWaiting(gateway, 2);
+        await untilWaitingForLock(gateway, 2);
         const refused = await Promise.all(impatient.map(async (handle) => (await handle(request())).json()));
         const error = 'Idempotency-Key: a request with this key is still running; retry later to get its answer';
         expect(refused).toEqual([{ error }, { error }]);
         await release();
-        const { answer } = seen(await first);
+        const { answer } = visibleParts(await first);
         expect(answer.status).toBe(200);
-        expect((await Promise.all(twins)).map(seen)).toEqual([
+        expect((await Promise.all(twins)).map(visibleParts)).toEqual([
           { answer, replayed: 'true' },
           { answer, replayed: 'true' },
         ]);
@@ -98,7 +98,7 @@ describe('twins', () => {
     }
   });
 
-  test('of a request that fails run in its place', async () => {
+  test('run themselves if the first request fails', async () => {
     const sessionId = await createSession(gateway, key);
     const write: Write = { method: 'PATCH', path: `/v1/sessions/${sessionId}`, body: { mcpServers: ['tracker'] } };
     const answers = await Promise.all(Array.from({ length: 5 }, () => send(write, 'k-1')));
@@ -109,7 +109,7 @@ describe('twins', () => {
 
 describe('a connection to the database that is lost in the middle of a write', () => {
   test.each<Record<string, string>>([{ 'Idempotency-Key': 'k-1' }, {}])(
-    '503, nothing is done, a retry does it, and the pool is as large as before: %j',
+    'gets 503 without an effect; a retry succeeds, and no connection of the pool is lost: %j',
     async (headers) => {
       const { method, path } = createDefinition();
       const { body } = await gateway.rest<{ name: string }>(method, path, { key, body: definition('Signed up') });
@@ -119,9 +119,9 @@ describe('a connection to the database that is lost in the middle of a write', (
           headers,
           body: { label: 'Signed off' },
         });
-      const answer = await whileHeld(gateway, 'select from event_definition for update', [], async () => {
+      const answer = await whileLocked(gateway, 'select from event_definition for update', [], async () => {
         const lost = change();
-        await untilWaiting(gateway, 1);
+        await untilWaitingForLock(gateway, 1);
         await gateway.dependencies.sql.query(
           `select pg_terminate_backend(pid) from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`,
           [],
@@ -130,7 +130,11 @@ describe('a connection to the database that is lost in the middle of a write', (
       });
       expect([answer.status, await storedAnswers(gateway, key)]).toEqual([503, []]);
       const retried = await change();
-      expect([retried.status, retried.body.label, seen(retried).replayed]).toEqual([200, 'Signed off', undefined]);
+      expect([retried.status, retried.body.label, visibleParts(retried).replayed]).toEqual([
+        200,
+        'Signed off',
+        undefined,
+      ]);
       const pool: Pool = await gateway.dependencies.database.driver.getConnection().getNativeClient();
       await expect.poll(() => pool.totalCount - pool.idleCount).toBe(0);
     },

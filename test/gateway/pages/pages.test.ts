@@ -13,7 +13,7 @@ afterAll(() => gateway.close());
 const NAVIGATION = { Accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8' };
 const navigate = (path: string) => gateway.fetch(path, { headers: NAVIGATION, redirect: 'manual' });
 
-/** Every page that is HTML, with its status. */
+/** Every HTML page with its status. */
 const PAGES = [
   ['/graphql', 200],
   ['/graphql?query=%7B__typename%7D', 200],
@@ -27,10 +27,10 @@ const PAGES = [
 ] as const;
 
 describe.each(PAGES)('%s', (path, status) => {
-  test('is a page whose scripts are files of the gateway, and which cannot be framed', async () => {
+  test('is a page that loads scripts only from the gateway and cannot be framed', async () => {
     const page = await navigate(path);
     expect([page.status, page.headers.get('content-type')]).toEqual([status, 'text/html; charset=utf-8']);
-    // Every 401 names the scheme that would serve (RFC 9110, section 15.5.2).
+    // Every 401 must contain the authentication scheme (RFC 9110, section 15.5.2).
     expect(page.headers.get('www-authenticate')).toBe(status === 401 ? 'Bearer' : null);
     const policy = new Map(
       (page.headers.get('content-security-policy') ?? '').split('; ').map((directive) => {
@@ -51,29 +51,29 @@ describe.each(PAGES)('%s', (path, status) => {
   });
 });
 
-test('a program gets the same refusals as JSON', async () => {
+test('a client that does not accept HTML gets the same errors as JSON', async () => {
   for (const path of ['/nowhere', '/assets/nothing.js', '/table-storage/v2'])
     expect((await gateway.fetch(path)).headers.get('content-type')).toBe('application/json');
   const asked = await gateway.fetch('/graphql?query=%7B__typename%7D', { headers: { Accept: 'application/json' } });
   expect([asked.status, asked.headers.get('content-type')]).toEqual([401, 'application/json']);
 });
 
-test('an error repeats what it was asked for as text', async () => {
+test('an error page shows the requested path only as text', async () => {
   const html = await (await navigate('/%3Cscript%3Ealert(1)%3C/script%3E"><img src=x onerror=alert(1)>')).text();
   expect(html).not.toMatch(/<script|<img src=x/);
 });
 
-test('the published schema needs no key', async () => {
+test('the schema can be read without a key', async () => {
   const answer = await gateway.fetch('/schema.graphql');
   expect(await answer.text()).toBe(await readFile(join(checkout, 'schema.graphql'), 'utf8'));
 });
 
-test('a browser finds an icon', async () => {
+test('the gateway serves an icon for browsers', async () => {
   const icon = await gateway.fetch('/favicon.ico');
   expect([icon.status, icon.headers.get('content-type')]).toEqual([200, 'image/svg+xml']);
 });
 
-test('files are sent in the encoding that was asked for, and not again to who has them', async () => {
+test('files are sent in an accepted encoding, and get 304 if the client already has them', async () => {
   const ask = async (headers: Record<string, string>) => {
     const { status, headers: sent, ...rest } = await gateway.fetch('/schema.graphql', { headers });
     return { status, encoding: sent.get('content-encoding'), etag: sent.get('etag'), vary: sent.get('vary'), ...rest };
@@ -88,7 +88,7 @@ test('files are sent in the encoding that was asked for, and not again to who ha
   expect(await ask({ 'If-None-Match': '"other"' })).toMatchObject({ status: 200 });
 });
 
-test('pages answer GET and HEAD, and sign-in POST, too', async () => {
+test('pages allow GET and HEAD, and the sign-in page also POST', async () => {
   const allowOf = async (path: string) => (await gateway.fetch(path, { method: 'DELETE' })).headers.get('allow');
   expect(await allowOf('/docs')).toBe('GET, HEAD');
   expect(await allowOf('/sign-in')).toBe('GET, HEAD, POST');

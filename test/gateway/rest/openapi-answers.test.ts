@@ -24,9 +24,9 @@ interface Described {
 
 interface Operation {
   readonly operationId: string;
-  /** Empty where no key is needed. */
+  /** Empty if no key is needed. */
   readonly security?: readonly object[];
-  /** Beside JSON: not among `content`, since generated clients would type every answer as either. */
+  /** Media types besides JSON. They are not in `content`, because generated clients would then give every answer a union type. */
   readonly 'x-other-media-types'?: object;
   readonly parameters: readonly { readonly $ref?: string; readonly name?: string; readonly in?: string }[];
   readonly responses: Readonly<Record<string, Described | { readonly $ref: string }>>;
@@ -42,15 +42,15 @@ function described({ responses }: Operation, status: number): Described | undefi
   return answer && '$ref' in answer ? document.components.responses[answer.$ref.split('/').at(-1) ?? ''] : answer;
 }
 
-/** What the document may be silent of: every answer of a web server may have these. */
+/** Headers that the document need not describe, because every answer of a web server may have them. */
 const GENERAL =
   /^(?:content-(?:type|length|security-policy)|cache-control|x-content-type-options|referrer-policy|cross-origin-resource-policy|x-accel-buffering)$/;
-/** Only on some answers of its status; of a deprecated operation `Link` is on all. */
+/** Headers that only some answers with the same status have. */
 const OCCASIONAL = new Set(['idempotent-replayed', 'link']);
 
 function operationOf(method: string, path: string): Operation {
   const operation = document.paths[path]?.[method];
-  if (!operation) throw new Error(`nothing is described at ${method} ${path}`);
+  if (!operation) throw new Error(`openapi.json does not describe ${method} ${path}`);
   return operation;
 }
 
@@ -67,7 +67,7 @@ const calls: [string, string, string, number, RequestInit?][] = [
   ['a token without a key', 'post', '/v1/invitations/accept', 404, { body: '{"token":"wgi_x"}' }],
   ['a bad token without a key', 'post', '/v1/invitations/accept', 400, { body: '{}' }],
   ['a deprecated list', 'get', '/broadcast/v1/broadcasts', 200],
-  ['what is missing', 'get', '/broadcast/v1/broadcasts/{broadcast_guid}', 404],
+  ['a missing object', 'get', '/broadcast/v1/broadcasts/{broadcast_guid}', 404],
 ];
 
 function send(method: string, path: string, { headers, ...init }: RequestInit = {}, as = key): Promise<Response> {
@@ -94,7 +94,7 @@ function expectAsDescribed(response: Response, answer: Described | undefined, ot
   expect(type === undefined ? types.length === 0 : types.includes(type)).toBe(true);
 }
 
-test.for(calls)('%s: the answer has the headers and the media type that are described, and no others', async (call) => {
+test.for(calls)('%s: the answer has exactly the documented headers and a documented media type', async (call) => {
   const [, method, path, status, init] = call;
   const response = await send(method, path, init);
   expect(response.status).toBe(status);
@@ -103,7 +103,7 @@ test.for(calls)('%s: the answer has the headers and the media type that are desc
   await response.text();
 });
 
-test('429: the answer has the headers that are described', async () => {
+test('429: the answer has the documented headers', async () => {
   const busy = await startTestGateway({ RATE_LIMIT_PER_MINUTE: '1' });
   const { key: tired } = await busy.createKey();
   const ask = () => busy.fetch('/broadcast/v1/broadcasts', { headers: { Authorization: `Bearer ${tired}` } });
@@ -114,7 +114,7 @@ test('429: the answer has the headers that are described', async () => {
   await busy.close();
 });
 
-test('every operation with a key takes X-Organization-Id, whose 404 it describes; Last-Event-ID is a parameter of the stream alone', async () => {
+test('every operation with a key accepts X-Organization-Id and describes its 404; only the event stream accepts Last-Event-ID', async () => {
   const member = await gateway.createKey({ email: 'two@example.com' });
   await gateway.createKey({ email: 'two@example.com' });
   await gateway.dependencies.sql.query('update api_key set organization_id = null where id = $1', [member.keyId]);
@@ -131,7 +131,7 @@ test('every operation with a key takes X-Organization-Id, whose 404 it describes
   }
 });
 
-test('403 is described exactly where a key without the scope is refused', async () => {
+test('an operation describes 403 if and only if it refuses a key without its scope', async () => {
   const others = await Promise.all(
     (['social', 'sessions.read'] as const).map((scope) => gateway.createKey({ scopes: [scope] })),
   );
@@ -145,7 +145,7 @@ test('403 is described exactly where a key without the scope is refused', async 
   }
 });
 
-test('an operation describes the errors of every request, of its input and of its object, and none that it cannot answer', () => {
+test('an operation describes every error that it can answer, and no other', () => {
   const errorsOf = (method: string, path: string) =>
     Object.keys(operationOf(method, path).responses)
       .map(Number)

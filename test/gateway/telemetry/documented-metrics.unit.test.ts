@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { createMetrics } from '../../../src/gateway/telemetry/metrics.ts';
 import { caseFaults } from '../../support/completeness.ts';
 
-test('every metric of the gateway, and no other, is in docs/operations.md with its labels', async () => {
+test('docs/operations.md lists exactly the metrics of the gateway, each with its labels', async () => {
   const pool = { totalCount: 0, idleCount: 0, waitingCount: 0 };
   const { registry } = createMetrics({
     pool,

@@ -24,7 +24,7 @@ async function metrics(): Promise<Map<string, number>> {
 
 const value = async (series: string) => (await metrics()).get(series);
 
-test('requests by API, operation and status; GraphQL fields by the code of what came of them, whatever they are called', async () => {
+test('requests are counted by API, operation and status, and GraphQL root fields by their outcome, whatever their alias', async () => {
   const narrow = await gateway.createKey({ scopes: ['sessions.read'] });
   await gateway.rest('GET', '/events/2026-03/event-definitions', { key });
   await gateway.rest('GET', '/events/2026-03/event-definitions', { key: narrow.key });
@@ -43,7 +43,7 @@ test('requests by API, operation and status; GraphQL fields by the code of what 
   expect(seen.get('gateway_graphql_cost_count')).toBe(2);
 });
 
-test('what callers make up adds no series', async () => {
+test('names, paths and methods that callers invent add no series', async () => {
   const ask = async (n: number) => {
     await gateway.rest('GET', `/no/such/path/${n}`, { key });
     await gateway.rest('GET', `/v1/sessions/${n}/events`, { key });
@@ -51,7 +51,7 @@ test('what callers make up adds no series', async () => {
     await gateway.graphql(key, `query Name${n} { alias${n}: __typename }`);
     await gateway.graphql(key, `{ wrong${n} }`);
   };
-  // Node's own come with what it does, such as a kind of garbage collection.
+  // Metrics of Node.js may appear at any time, for example after the first garbage collection of a kind.
   const ours = async () => [...(await metrics()).keys()].filter((series) => series.startsWith('gateway_'));
   await ask(0);
   await metrics();
@@ -61,7 +61,7 @@ test('what callers make up adds no series', async () => {
   expect(await ours()).toEqual(before);
 });
 
-test('connections in use, idle and waited for', async () => {
+test('the gauge of database connections shows how many are in use, idle and awaited', async () => {
   const pool: Pool = await gateway.dependencies.database.driver.getConnection().getNativeClient();
   const held = [await pool.connect(), await pool.connect()];
   expect(await value('gateway_database_connections{state="in_use"}')).toBe(2);
@@ -72,7 +72,7 @@ test('connections in use, idle and waited for', async () => {
   expect(seen.get('gateway_database_connections{state="waiting"}')).toBe(0);
 });
 
-test('unfinished jobs by queue and state', async () => {
+test('the gauge of jobs shows unfinished jobs by queue and state', async () => {
   const series = 'gateway_jobs{queue="user-deletion",state="created"}';
   expect(await value(series)).toBe(0);
   const { database, newId } = gateway.dependencies;
@@ -83,7 +83,7 @@ test('unfinished jobs by queue and state', async () => {
   expect(await value('gateway_jobs{queue="event-purge",state="active"}')).toBe(0);
 });
 
-test('live answers count from their beginning to their end, on both APIs', async () => {
+test('the gauge of open live tails counts them on both APIs until they end', async () => {
   const id = await createSession(gateway, key);
   const rest = await tail(gateway, key, id);
   const graphql = await subscribe(
@@ -103,14 +103,14 @@ test('live answers count from their beginning to their end, on both APIs', async
   await expect.poll(open).toEqual([0, 0]);
 });
 
-test('requests to other servers by outcome', async () => {
+test('requests to other servers are counted by outcome', async () => {
   const { outbound } = gateway.dependencies;
   await expect(outbound.begin().fetch('http://127.0.0.1:1/')).rejects.toThrow('not a public address');
   await expect(outbound.begin().fetch('not an address')).rejects.toThrow('not a valid URL');
   expect(await value('gateway_outbound_duration_seconds_count{outcome="refused"}')).toBe(2);
 });
 
-test('METRICS_TOKEN guards /metrics: 401 without it, and with an API key in its place', async () => {
+test('with METRICS_TOKEN, /metrics answers 401 without the token and with an API key instead', async () => {
   const token = 'scrape-me-0123456789';
   const guarded = await startTestGateway({ METRICS_TOKEN: token }, { beside: gateway });
   const status = async (headers: Record<string, string>) => (await guarded.fetch('/metrics', { headers })).status;
@@ -121,7 +121,7 @@ test('METRICS_TOKEN guards /metrics: 401 without it, and with an API key in its 
   await guarded.close();
 });
 
-test('asking for readiness and metrics often costs the database no more than asking once', async () => {
+test('many requests for readiness and metrics cost no more SQL statements than one', async () => {
   const steady = await startTestGateway({}, { beside: gateway, timing: { recentMs: Infinity } });
   const ask = (times: number) =>
     Promise.all(Array.from({ length: times }, () => [steady.fetch('/health/ready'), steady.fetch('/metrics')]).flat());
@@ -131,7 +131,7 @@ test('asking for readiness and metrics often costs the database no more than ask
   await ask(50);
   expect(steady.statements.length).toBe(once);
   await steady.close();
-  // Without an age, whoever asks at the same time shares one look.
+  // Even if results are not reused, concurrent requests share one check.
   gateway.statements.length = 0;
   await Promise.all(Array.from({ length: 50 }, () => gateway.fetch('/health/ready')));
   expect(gateway.statements.length).toBeLessThanOrEqual(once);

@@ -15,7 +15,7 @@ const request = {
   keyId: 'k1',
 };
 
-test('a request is its method, path, status, time and operation; a refused one has its id', () => {
+test('a request is shown with its method, path, status, duration and operation; a refused one also with its id', () => {
   expect(line({ ...request, status: 200 })).toBe(
     '09:05:07 info  GET    /v1/sessions 200 4.2 ms operation=listSessions\n',
   );
@@ -24,7 +24,7 @@ test('a request is its method, path, status, time and operation; a refused one h
   );
 });
 
-test('any other entry is its message and its fields', () => {
+test('any other entry is shown with its message and its fields', () => {
   expect(line({ msg: 'job done', queue: 'event-purge', jobId: undefined, data: { a: 1 } })).toBe(
     '09:05:07 info  job done queue=event-purge data={ a: 1 }\n',
   );
@@ -33,20 +33,20 @@ test('any other entry is its message and its fields', () => {
   );
 });
 
-test('an error has its stack below it', () => {
+test('an error is shown with its stack', () => {
   expect(
     line({ level: 50, msg: 'internal error', err: { message: 'oh', stack: 'Error: oh\n    at x\n    at y' } }),
   ).toBe('09:05:07 error internal error: oh\n    at x\n    at y\n');
 });
 
-test('nothing that others wrote steers the terminal or begins a line', () => {
+test('text of callers cannot control the terminal or begin a new line', () => {
   const hostile = 'a\n12:00:00 fatal forged\u001b[31m\u009b\u202e\u2028b';
   const shown = line({ msg: 'x', text: hostile, err: { message: hostile } });
   expect(shown.split('\n')).toHaveLength(2);
   expect(shown.slice(0, -1)).toMatch(/^[\x20-\x7e]+$/);
 });
 
-test('colors are there only where the terminal has them', () => {
+test('colors are used only if the terminal supports them', () => {
   const colored = createLineFormat({ hasColors: true })(JSON.stringify({ level: 40, time, msg: 'careful' }));
   expect(colored).toBe('\u001b[2m09:05:07\u001b[0m \u001b[33mwarn \u001b[0m careful\n');
 });

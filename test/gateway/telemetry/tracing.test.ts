@@ -49,7 +49,7 @@ async function close(): Promise<void> {
   isOpen = false;
 }
 
-/** All spans, which the end of the gateway sends. */
+/** Closes the gateway, which sends all spans, and returns them. */
 async function spans(): Promise<OtlpSpan[]> {
   await close();
   await expect.poll(() => new Set(received.map(({ url }) => url))).toEqual(new Set(['/v1/traces']));
@@ -80,7 +80,7 @@ const TRACE = '0af7651916cd43dd8448eb211c80319c';
 const PARENT = 'b7ad6b7169203331';
 const traced = { traceparent: `00-${TRACE}-${PARENT}-01` };
 
-test('a REST request is followed from its arrival through its operation to SQL, beneath the caller’s own span; no value leaves', async () => {
+test('the trace of a REST request contains its operation and its SQL statements below the span of the caller, and no values', async () => {
   const { key } = await gateway.createKey();
   const id = await createSession(gateway, key);
   const { status } = await gateway.rest('PATCH', `/v1/sessions/${id}`, {
@@ -108,7 +108,7 @@ test('a REST request is followed from its arrival through its operation to SQL, 
   );
 });
 
-test('the statements of a transaction lie beneath its operation, from begin to commit', async () => {
+test('the statements of a transaction are spans below its operation, from BEGIN to COMMIT', async () => {
   const { key } = await gateway.createKey();
   const input = { name: 'Canary' };
   const { status } = await gateway.rest('POST', '/v1/organizations', { key, body: input, headers: traced });
@@ -121,10 +121,10 @@ test('the statements of a transaction lie beneath its operation, from begin to c
   expect(statements.at(-1)).toBe('client COMMIT');
 });
 
-test('a GraphQL request is followed through its operation; requests at once do not mix, and a failing statement is marked by its code', async () => {
+test('the trace of a GraphQL request contains its operation; concurrent requests do not mix, and a failed statement has its error code', async () => {
   const { key } = await gateway.createKey();
   const ids = Array.from({ length: 30 }, (_, index) => String(index).padStart(32, 'a'));
-  // The first request notes when the key was used.
+  // The first request writes the last use of the key, so that the others send the same statements.
   await gateway.graphql(key, '{ __typename }');
   await Promise.all(
     ids.map((traceId) =>
@@ -151,7 +151,7 @@ test('a GraphQL request is followed through its operation; requests at once do n
       PARENT,
     ),
   );
-  // Requests at once share the statement for their keys, which the trace of the first of them has.
+  // Concurrent requests share one statement that looks up their key. Only the trace of the first one contains it.
   const lookup = '  client SELECT api_key';
   expect(trees.filter((lines) => lines.includes(lookup))).not.toEqual([]);
   const others = trees.map((lines) => lines.filter((line) => line !== lookup));
@@ -163,7 +163,7 @@ test('a GraphQL request is followed through its operation; requests at once do n
   expect(received.map((one) => one.text).join('')).not.toContain('canary');
 });
 
-test('a request to another server is a span with its host and status, and its traceparent stays with us', async () => {
+test('a request to another server is a span with its host and status, and no traceparent is sent to that server', async () => {
   const { key } = await gateway.createKey();
   const seen: (string | undefined)[] = [];
   const remote = createServer((incoming, outgoing) => {
@@ -192,7 +192,7 @@ test('a request to another server is a span with its host and status, and its tr
   expect(received.map((one) => one.text).join('')).not.toContain('canary');
 });
 
-test('a live tail is a span that ends with the beginning of its answer; what it reads later is not followed', async () => {
+test('the span of a live tail ends when its answer begins; later reads are not traced', async () => {
   const { key } = await gateway.createKey();
   const id = await createSession(gateway, key);
   const stream = await tail(gateway, key, id, { headers: traced });
@@ -204,7 +204,7 @@ test('a live tail is a span that ends with the beginning of its answer; what it 
   expect(lines[0]).toBe('server GET listSessionEvents');
 });
 
-test('a collector that is away hurts nobody: requests are answered, the loss is logged', async () => {
+test('without a reachable collector, requests are answered, and the loss of traces is logged', async () => {
   collector.closeAllConnections();
   collector.close();
   const { key } = await gateway.createKey();
@@ -213,8 +213,8 @@ test('a collector that is away hurts nobody: requests are answered, the loss is 
   expect(gateway.logged.join('')).toContain('traces not sent');
 });
 
-test('without an endpoint nothing of OpenTelemetry’s SDK is loaded', async () => {
-  // Of what is loaded, these alone: the process ends at once, and would not wait for a longer list to be written.
+test('without an endpoint the OpenTelemetry SDK is not loaded', async () => {
+  // Prints only matching modules, because the process ends immediately and would not wait until a longer list is written.
   const hooks = `import { registerHooks } from 'node:module';
     import { writeSync } from 'node:fs';
     registerHooks({ resolve(name, context, next) {

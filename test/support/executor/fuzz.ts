@@ -1,15 +1,15 @@
 // Compares the executor with graphql on random schemas, documents and variables: `node test/support/executor/fuzz.ts SEED SCHEMAS DOCUMENTS RUNS`.
-// Its own process, since unhandled rejections are part of what is compared. Prints its figures as JSON.
+// It runs in a separate process, because it also compares unhandled rejections. Prints its figures as JSON.
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type DocumentNode, type ExecutionResult, type GraphQLSchema, execute } from 'graphql';
 import { sizeOf } from '../../../src/core/answer-size.ts';
 import { sizeOfResult } from '../../../src/graphql-executor/compiled-result.ts';
 import { createExecutor } from '../../../src/graphql-executor/executor.ts';
 import { asSent } from './schemas.ts';
-import { type Pick, pickFrom } from './picks.ts';
+import { type RandomChoices, choicesFrom } from './picks.ts';
 import { type RandomDocument, randomDocument, randomVariables } from './random-documents.ts';
 import { type RandomSchema, randomSchema } from './random-schema.ts';
-import { madeDuring, turn } from './random-values.ts';
+import { executorOfError, currentExecutor } from './random-values.ts';
 
 const [seed = 1, schemas = 10, documents = 10, runs = 5] = process.argv.slice(2).map(Number);
 
@@ -26,11 +26,11 @@ const figures = {
 };
 const differences: string[] = [];
 
-/** The unhandled rejections, by the executor that was running: graphql-js also leaves some, of values that no field selects. */
+/** Unhandled rejections, by the executor that caused them. graphql-js causes some, too, for values that no field selects. */
 const unhandled = new Map<string | undefined, Set<string>>();
 process.on('unhandledRejection', (reason) => {
   const error = reason instanceof Error ? reason : new Error(String(reason));
-  const who = madeDuring.get(error);
+  const who = executorOfError.get(error);
   unhandled.set(who, (unhandled.get(who) ?? new Set<string>()).add(error.message));
 });
 
@@ -39,12 +39,17 @@ interface Sent {
   readonly errors?: readonly { readonly message: string; readonly path?: readonly (string | number)[] }[];
 }
 
-async function compare(world: RandomSchema, run: typeof execute, made: RandomDocument, pick: Pick): Promise<void> {
-  const { schema, calls } = world;
+async function compare(
+  generated: RandomSchema,
+  run: typeof execute,
+  made: RandomDocument,
+  pick: RandomChoices,
+): Promise<void> {
+  const { schema, calls } = generated;
   const variableValues = randomVariables(pick, made);
   const args = { schema, document: made.document, variableValues, rootValue: { seed: `root ${pick.number(0, 9)}` } };
   const finished = async (of: string, how: typeof execute): Promise<{ sent: Sent; called: string[] }> => {
-    turn.of = of;
+    currentExecutor.name = of;
     calls.length = 0;
     const result = await how(args);
     compareSize(result, args.document);
@@ -78,12 +83,12 @@ function compareSize(result: ExecutionResult, { loc }: DocumentNode): void {
   if (size < least || size > most) differences.push(`size ${size} of ${least}: ${loc?.source.body}`);
 }
 
-/** Several executions of one document at once. */
-async function compareAtOnce(
+/** Compares several concurrent executions of one document. */
+async function compareConcurrent(
   { schema }: RandomSchema,
   run: typeof execute,
   made: RandomDocument,
-  pick: Pick,
+  pick: RandomChoices,
 ): Promise<void> {
   const requests = Array.from({ length: 4 }, () => ({
     schema,
@@ -91,7 +96,7 @@ async function compareAtOnce(
     variableValues: randomVariables(pick, made),
     rootValue: { seed: `root ${pick.number(0, 9)}` },
   }));
-  turn.of = 'at once';
+  currentExecutor.name = 'at once';
   const answersOf = (how: typeof execute) => Promise.all(requests.map(async (args) => asSent(await how(args)) as Sent));
   const [expected, executed] = [await answersOf(execute), await answersOf(run)];
   figures['comparisons of queries at once'] += requests.length;
@@ -134,25 +139,25 @@ function observed(schema: GraphQLSchema): typeof execute {
       if (path === 'gave_up') figures['gave up'] += 1;
       if (path === 'interpreted') {
         figures['interpreted from the start'] += 1;
-        turn.of = 'interpreted';
+        currentExecutor.name = 'interpreted';
       }
       if (reason === 'compiler_failed') differences.push(`compiler failed at ${field}`);
     },
-    beforeRetry: () => void (turn.of = 'retry'),
+    beforeRetry: () => void (currentExecutor.name = 'retry'),
   });
 }
 
 for (let number = 0; number < schemas && differences.length === 0; number += 1) {
-  const pick = pickFrom(seed + number);
-  const world = randomSchema(pick, pick.of([0, 0, 0.01, 0.05, 0.2]));
-  const run = observed(world.schema);
+  const pick = choicesFrom(seed + number);
+  const generated = randomSchema(pick, pick.of([0, 0, 0.01, 0.05, 0.2]));
+  const run = observed(generated.schema);
   figures.schemas += 1;
   for (let index = 0; index < documents && differences.length === 0; index += 1) {
-    const made = randomDocument(pick, world.schema);
+    const made = randomDocument(pick, generated.schema);
     if (!made) continue;
     figures.documents += 1;
-    for (let time = 0; time < runs; time += 1) await compare(world, run, made, pick);
-    if (!made.isMutation) await compareAtOnce(world, run, made, pick);
+    for (let time = 0; time < runs; time += 1) await compare(generated, run, made, pick);
+    if (!made.isMutation) await compareConcurrent(generated, run, made, pick);
   }
   if (differences.length > 0) differences.push(`seed ${seed + number}`);
 }

@@ -1,14 +1,14 @@
 import { random } from '../random.ts';
 
-/** Choices that are the same for the same seed. */
-export interface Pick {
+/** Random choices that are the same for the same seed. */
+export interface RandomChoices {
   chance(probability: number): boolean;
   /** From `min` to `max`, both included. */
   number(min: number, max: number): number;
   of<Item>(items: readonly Item[]): Item;
 }
 
-export function pickFrom(seed: string | number): Pick {
+export function choicesFrom(seed: string | number): RandomChoices {
   const next = random(typeof seed === 'number' ? seed : hash(seed));
   const number = (min: number, max: number) => min + Math.floor(next() * (max - min + 1));
   return {

@@ -15,18 +15,18 @@ import {
   parse,
   validate,
 } from 'graphql';
-import type { Pick } from './picks.ts';
+import type { RandomChoices } from './picks.ts';
 
 export interface RandomDocument {
   readonly document: DocumentNode;
   readonly isMutation: boolean;
-  /** By name, with what it may be given. */
+  /** The type of each variable, by name. */
   readonly variables: ReadonlyMap<string, GraphQLInputType | 'Boolean!'>;
 }
 
 const ALIASES = ['then', 'constructor', 'null', 'class', 'a', 'b', '_', 'toString', 'length'];
 const MAX_DEPTH = 4;
-/** The values of an enum in a text are names. */
+/** Literals for each input type. Enum values are names without quotation marks. */
 const LITERALS: Readonly<Record<string, readonly string[]>> = {
   Int: ['1', '-7', 'null'],
   String: ['"text"', '""', 'null'],
@@ -36,8 +36,8 @@ const LITERALS: Readonly<Record<string, readonly string[]>> = {
   In: ['{}', '{number: 1, names: ["n"]}', '{inner: {text: "t"}, enumeration: V1, again: {number: null}}', 'null'],
 };
 
-/** A valid operation; undefined when what was made is not valid. */
-export function randomDocument(pick: Pick, schema: GraphQLSchema): RandomDocument | undefined {
+/** A valid operation; undefined if the generated document is not valid. */
+export function randomDocument(pick: RandomChoices, schema: GraphQLSchema): RandomDocument | undefined {
   const isMutation = pick.chance(0.15);
   const writer = new Writer(pick, schema);
   const root = isMutation ? schema.getMutationType() : schema.getQueryType();
@@ -56,10 +56,10 @@ class Writer {
   readonly variables = new Map<string, GraphQLInputType | 'Boolean!'>();
   readonly defaults = new Map<string, string>();
   readonly fragments = new Map<string, string>();
-  readonly #pick: Pick;
+  readonly #pick: RandomChoices;
   readonly #schema: GraphQLSchema;
 
-  constructor(pick: Pick, schema: GraphQLSchema) {
+  constructor(pick: RandomChoices, schema: GraphQLSchema) {
     this.#pick = pick;
     this.#schema = schema;
   }
@@ -104,7 +104,7 @@ class Writer {
     return `...${name}${this.#condition()}`;
   }
 
-  /** A type that an object of this one may be of. */
+  /** A possible object type of this type, or one of its interfaces. */
   #other(type: GraphQLCompositeType): GraphQLCompositeType {
     const possible = isAbstractType(type) ? this.#schema.getPossibleTypes(type) : [type];
     const object = possible.length > 0 ? this.#pick.of(possible) : type;
@@ -148,8 +148,8 @@ class Writer {
 
 const getNullable = (type: GraphQLInputType): GraphQLInputType => (isNonNullType(type) ? type.ofType : type);
 
-/** Values for variables: mostly such that fit. */
-export function randomVariables(pick: Pick, { variables }: RandomDocument): Record<string, unknown> {
+/** Values for the variables, most of which fit their types. */
+export function randomVariables(pick: RandomChoices, { variables }: RandomDocument): Record<string, unknown> {
   const values: Record<string, unknown> = {};
   for (const [name, type] of variables) {
     if (type === 'Boolean!') values[name] = pick.chance(0.02) ? null : pick.chance(0.5);
@@ -158,7 +158,7 @@ export function randomVariables(pick: Pick, { variables }: RandomDocument): Reco
   return values;
 }
 
-function randomInput(pick: Pick, type: GraphQLInputType): unknown {
+function randomInput(pick: RandomChoices, type: GraphQLInputType): unknown {
   if (pick.chance(0.03))
     return pick.of([{}, [null], 'refused', 2 ** 40, { no: 1 }, { inner: { number: 1, text: 'x' } }]);
   if (isNonNullType(type)) return randomInput(pick, type.ofType);

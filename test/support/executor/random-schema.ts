@@ -20,9 +20,9 @@ import {
   GraphQLUnionType,
 } from 'graphql';
 import { ENUM_VALUES, type Maker, type Source, makeValue } from './random-values.ts';
-import { type Pick, pickFrom } from './picks.ts';
+import { type RandomChoices, choicesFrom } from './picks.ts';
 
-/** A schema with all kinds of types, whose resolvers return random values that are the same for the same question. */
+/** A schema with all kinds of types. Its resolvers return random values that are always the same for the same field, arguments and parent. */
 export interface RandomSchema {
   readonly schema: GraphQLSchema;
   /** The calls of mutations, in order. */
@@ -80,7 +80,7 @@ const ARGUMENTS: Readonly<Record<string, GraphQLArgumentConfig>> = {
 };
 
 /** `chaos` is the share of wrong or unusual values. */
-export function randomSchema(pick: Pick, chaos: number): RandomSchema {
+export function randomSchema(pick: RandomChoices, chaos: number): RandomSchema {
   const calls: string[] = [];
   const make: Maker = { pick, chaos, hasAsync: pick.chance(0.7) };
   const names = Array.from({ length: pick.number(2, 5) }, (_, index) => `T${index}`);
@@ -108,7 +108,7 @@ export function randomSchema(pick: Pick, chaos: number): RandomSchema {
         const seen = [owner, name, info.parentType.name, info.fieldNodes.length, Object.keys(info.fragments)];
         const key = JSON.stringify([seen, given, info.variableValues.coerced, seedOf(source)], plain);
         if (owner === 'Mutation') calls.push(key);
-        const value = () => makeValue(make, type, pickFrom(key), key);
+        const value = () => makeValue(make, type, choicesFrom(key), key);
         return isAsync ? Promise.resolve().then(value) : value();
       },
     };

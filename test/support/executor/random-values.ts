@@ -10,10 +10,10 @@ import {
   isNonNullType,
   isObjectType,
 } from 'graphql';
-import { type Pick, pickFrom } from './picks.ts';
+import { type RandomChoices, choicesFrom } from './picks.ts';
 
 export interface Maker {
-  readonly pick: Pick;
+  readonly pick: RandomChoices;
   readonly chaos: number;
   readonly hasAsync: boolean;
   schema?: GraphQLSchema;
@@ -24,13 +24,13 @@ export interface Source {
   readonly __typename: string;
 }
 
-/** The current executor, recorded in each created error, so that an unhandled rejection shows its origin. */
-export const turn = { of: 'reference' };
-export const madeDuring = new WeakMap<object, string>();
+/** The executor that is running. It is recorded for each created error, so that an unhandled rejection shows its origin. */
+export const currentExecutor = { name: 'reference' };
+export const executorOfError = new WeakMap<object, string>();
 
 function makeError(message: string): Error {
   const error = new Error(message);
-  madeDuring.set(error, turn.of);
+  executorOfError.set(error, currentExecutor.name);
   return error;
 }
 
@@ -47,11 +47,11 @@ export const ENUM_VALUES: readonly unknown[] = [
   'plain',
 ];
 
-/** Below this depth, properties of objects are created when they are read. */
+/** Properties of objects at this depth or deeper are created only when they are read. */
 const EAGER_DEPTH = 2;
 
-/** A value of the type, or another one; sometimes throws. */
-export function makeValue(make: Maker, type: GraphQLOutputType, pick: Pick, seed: string, depth = 0): unknown {
+/** Usually a value of the type; sometimes a wrong value or an exception. */
+export function makeValue(make: Maker, type: GraphQLOutputType, pick: RandomChoices, seed: string, depth = 0): unknown {
   if (pick.chance(make.chaos)) return oddValue(make, type, pick, seed, depth);
   if (make.hasAsync && depth > 0 && pick.chance(make.chaos))
     return Promise.resolve(makeValue({ ...make, hasAsync: false }, type, pick, seed, depth));
@@ -60,7 +60,7 @@ export function makeValue(make: Maker, type: GraphQLOutputType, pick: Pick, seed
   return pick.chance(0.08) ? pick.of([null, undefined]) : plainValue(make, type, pick, seed, depth);
 }
 
-function plainValue(make: Maker, type: GraphQLOutputType, pick: Pick, seed: string, depth: number): unknown {
+function plainValue(make: Maker, type: GraphQLOutputType, pick: RandomChoices, seed: string, depth: number): unknown {
   if (isListType(type))
     return Array.from({ length: pick.number(0, 3) }, (_, index) =>
       makeValue(make, type.ofType, pick, `${seed}[${index}]`, depth + 1),
@@ -71,14 +71,14 @@ function plainValue(make: Maker, type: GraphQLOutputType, pick: Pick, seed: stri
   return null;
 }
 
-function leafOf(name: string, pick: Pick): unknown {
+function leafOf(name: string, pick: RandomChoices): unknown {
   if (name === 'Int') return pick.of([0, 1, -5, 2 ** 31 - 1, '7', true, 3n]);
   if (name === 'Float') return pick.of([0.5, -1, 1e300, '2.5', false]);
   if (name === 'Boolean') return pick.of([true, false, 0, 1]);
   return pick.of(['text', '', 'ü', 12, name === 'ID' ? 'id' : 1.5]);
 }
 
-function objectOf(make: Maker, name: string, pick: Pick, seed: string, depth: number): Source {
+function objectOf(make: Maker, name: string, pick: RandomChoices, seed: string, depth: number): Source {
   const possible = possibleTypes(make, name);
   const type = pick.of(possible);
   const source: Source = Object.assign(Object.create(pick.chance(0.5) ? null : Object.prototype) as object, {
@@ -88,7 +88,7 @@ function objectOf(make: Maker, name: string, pick: Pick, seed: string, depth: nu
   for (const [property, { type: of, resolve }] of Object.entries(type.getFields())) {
     if (resolve) continue;
     const key = `${seed}.${property}`;
-    const value = () => makeValue(make, of, pickFrom(key), key, depth + 1);
+    const value = () => makeValue(make, of, choicesFrom(key), key, depth + 1);
     if (depth < EAGER_DEPTH && !(make.chaos > 0 && pick.chance(0.1)))
       Object.assign(source, { [property]: guarded(value) });
     else Object.defineProperty(source, property, { enumerable: true, get: value });
@@ -96,7 +96,7 @@ function objectOf(make: Maker, name: string, pick: Pick, seed: string, depth: nu
   return pick.chance(0.3) ? Object.freeze(source) : source;
 }
 
-/** Replaces an exception of a getter by its error as the value. */
+/** Returns the error as the value if the getter throws. */
 function guarded(value: () => unknown): unknown {
   try {
     return value();
@@ -113,7 +113,7 @@ function possibleTypes({ schema }: Maker, name: string): readonly GraphQLObjectT
 }
 
 /** Values that careless code returns. */
-function oddValue(make: Maker, type: GraphQLOutputType, pick: Pick, seed: string, depth: number): unknown {
+function oddValue(make: Maker, type: GraphQLOutputType, pick: RandomChoices, seed: string, depth: number): unknown {
   const calm: Maker = { ...make, chaos: 0 };
   const good = () => plainValue(calm, isNonNullType(type) ? type.ofType : type, pick, seed, depth);
   const error = makeError(`made for ${seed}`);

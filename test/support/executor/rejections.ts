@@ -1,5 +1,5 @@
-// Executes queries in which promises are rejected that nobody waits for when compiled code gives up. An unhandled rejection ends the process,
-// as it would end a gateway: so the names of the cases are written as they are done.
+// Executes queries with rejected promises that nothing awaits once compiled code gives up. An unhandled rejection ends this process, as it
+// would end a gateway. The name of each case is therefore printed as soon as the case is done.
 import { setTimeout as delay } from 'node:timers/promises';
 import { type TypeMap, observedExecutor, schemaOf } from './schemas.ts';
 
@@ -16,11 +16,11 @@ const CASES: Readonly<Record<string, { types: TypeMap; query: string }>> = {
     query: '{ list { x } }',
   },
   'in a property': { types: queryFields({ a: () => ({ y: 1, x: reject('x') }) }), query: '{ a { y x } }' },
-  'in a list that comes later, behind one that fails first': {
+  'in a list that resolves later, after another field has failed': {
     types: queryFields({ list: async () => [new Error('first'), { x: reject('x'), y: rejectLater('y') }] }),
     query: '{ list { x ...F } } fragment F on A { y }',
   },
-  'of a field that ends when others have failed': {
+  'of a field that is done after others have failed': {
     types: queryFields({ a: () => reject('a'), list: () => delay(LATE_MS).then(() => [reject('late')]) }),
     query: '{ a { x } list { x } }',
   },

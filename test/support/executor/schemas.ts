@@ -18,7 +18,7 @@ import { type ExecutorOptions, createExecutor } from '../../../src/graphql-execu
 
 type Resolver = GraphQLFieldResolver<never, unknown>;
 
-/** What an SDL cannot say of its types. */
+/** Properties of types that SDL cannot express. */
 export interface TypeMap {
   readonly [type: string]:
     | {
@@ -48,7 +48,7 @@ export function schemaOf(sdl: string, types: TypeMap = {}): GraphQLSchema {
 
 export interface Request extends Omit<Partial<ExecutionArgs>, 'document' | 'schema' | 'rootValue'> {
   readonly query: string | DocumentNode;
-  /** Made anew for each execution. */
+  /** Creates a new root value for each execution. */
   readonly root?: () => unknown;
 }
 
@@ -58,7 +58,7 @@ export interface Executed {
   readonly path: string;
 }
 
-/** Executes as clients see it: without prototypes, and with errors in the form that they are sent in. */
+/** The result as a client receives it: without prototypes, and with errors in their serialized form. */
 export const asSent = (result: ExecutionResult): unknown => JSON.parse(JSON.stringify(result));
 
 function argsOf(schema: GraphQLSchema, document: DocumentNode, request: Request): ExecutionArgs {
@@ -74,7 +74,7 @@ export async function executeByGraphQL(schema: GraphQLSchema, request: Request):
   return asSent(await execute(argsOf(schema, documentOf(request), request)));
 }
 
-/** An executor whose executions report how they went. */
+/** An executor that reports for each execution which path it took. */
 export function observedExecutor(schema: GraphQLSchema, options: ExecutorOptions = {}) {
   let path = '';
   const run = createExecutor(schema, {

@@ -33,8 +33,8 @@ const IS_SCALAR: Readonly<Record<string, (value: unknown) => boolean>> = {
 };
 
 /**
- * What `data` has that the schema and the operation do not allow: null where that cannot be, a value of another type, a field too many or
- * too few. Every composite selection must ask for `__typename`. `reached` collects the fields that were answered, as `Type.field`.
+ * The deviations of `data` from the schema and the operation: null in a non-null field, a value of another type, a missing or an additional
+ * field. Every composite selection must select `__typename`. `reached` collects the answered fields as `Type.field`.
  */
 export function faultsOfData(
   schema: GraphQLSchema,
@@ -96,21 +96,21 @@ class Reader {
     if (isNonNullType(type)) return value === null ? [`${path} is null`] : this.#value(type.ofType, nodes, value, path);
     if (value === null) return [];
     if (isListType(type)) {
-      if (!Array.isArray(value)) return [`${path} is no list`];
+      if (!Array.isArray(value)) return [`${path} is not a list`];
       return value.flatMap((item: unknown, index) => this.#value(type.ofType, nodes, item, `${path}[${index}]`));
     }
     if (isEnumType(type))
       return typeof value === 'string' && type.getValue(value)
         ? []
-        : [`${path} is ${JSON.stringify(value)}, which ${type.name} has not`];
+        : [`${path} is ${JSON.stringify(value)}, which is not a value of ${type.name}`];
     if (!isObjectType(type) && !isAbstractType(type)) {
       const fits = IS_SCALAR[type.name]?.(value);
-      return fits ? [] : [`${path} is ${JSON.stringify(value)}, which is no ${type.name}`];
+      return fits ? [] : [`${path} is ${JSON.stringify(value)}, which is not a ${type.name}`];
     }
     const inner = value as Object;
     const concrete = isObjectType(type) ? type : this.#schema.getType(String(inner['__typename']));
     if (!isObjectType(concrete) || (isAbstractType(type) && !this.#schema.isSubType(type, concrete)))
-      return [`${path} is a ${String(inner['__typename'])}, which ${type.name} has not`];
+      return [`${path} is a ${String(inner['__typename'])}, which is not a ${type.name}`];
     return this.object(
       concrete,
       nodes.flatMap(({ selectionSet }) => selectionSet ?? []),

@@ -67,7 +67,7 @@ class Maker {
     root: GraphQLField<unknown, unknown>,
   ): GeneratedOperation {
     const scope: Scope = new Set();
-    // A subscription takes no condition on its one field.
+    // The single field of a subscription cannot have a condition.
     const selections = [this.#field(root, 0, scope, kind !== 'subscription')];
     // A subscription has one root field; the others may have more.
     while (kind !== 'subscription' && this.#values.chance(4) && this.#fields < MAX_FIELDS / 2)
@@ -96,7 +96,7 @@ class Maker {
     return `${this.#responseName(field.name, scope)}${args}${mayBeSkipped ? this.#directive() : ''}${selection}`;
   }
 
-  /** `name`, or an alias where the name is taken; sometimes an alias without need. */
+  /** `name`, or an alias if the name is taken. Sometimes an alias is used although the name is free. */
   #responseName(name: string, scope: Scope): string {
     if (!scope.has(name) && !this.#values.chance(10)) {
       scope.add(name);
@@ -108,14 +108,14 @@ class Maker {
 
   #argument(arg: GraphQLArgument, field: string): string[] {
     const isRequired = isNonNullType(arg.type) && arg.defaultValue === undefined && arg.default === undefined;
-    // Pages are kept small, nearly always, so that the cost allows more below them.
+    // Pages are nearly always small, so that the cost limit allows more fields below them.
     const isPage = arg.name === 'first';
     const isKept = isPage ? !this.#values.chance(6) : this.#values.chance(this.#values.isTame ? 12 : 4);
     if (!isRequired && !isKept) return [];
     const isNull = !isNonNullType(arg.type) && !isPage && this.#values.chance(10);
     const value = isNull ? null : this.#values.of(arg.type, arg.name, field);
     const text = literalOf(value);
-    // What is long is in variables: the text of a query has a bound.
+    // Long values are passed as variables, because the text of a query is limited.
     const literal = text !== undefined && text.length > 1000 ? undefined : text;
     if (literal !== undefined && this.#values.chance(2)) return [`${arg.name}: ${literal}`];
     const name = `v${this.#variables.size}`;
@@ -160,14 +160,14 @@ class Maker {
       for (const possible of this.#schema.getPossibleTypes(type)) {
         if (this.#fields >= MAX_FIELDS || this.#values.chance(4)) continue;
         const inner = this.#selections(possible, depth, scope);
-        // What conditions share is selected once, so the first of them may have it all.
+        // The possible types share the response names, so each name is selected in only one of them.
         if (inner.length > 0) selections.push(`... on ${possible.name} {\n${inner.join('\n')}\n}`);
       }
     }
     return selections;
   }
 
-  /** Now and then in an inline fragment, or in a named one. */
+  /** Sometimes puts the selection into an inline or a named fragment. */
   #wrapped(type: GraphQLNamedType, selection: string): string {
     if (this.#values.chance(20))
       return `... ${this.#values.chance(2) ? `on ${type.name} ` : ''}${this.#directive()} { ${selection} }`;

@@ -4,7 +4,7 @@ import { HOSTILE_TEXT } from '../fixtures/hostile-text.ts';
 
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/** A value of the enumeration, which text writes without quotation marks. */
+/** A value of an enum, which is written in a document without quotation marks. */
 export class EnumValue {
   readonly name: string;
 
@@ -17,10 +17,10 @@ export class EnumValue {
   }
 }
 
-/** What exists, by what names of arguments and input fields mean: ids of the caller's, of others', of nobody's. */
+/** Values for arguments and input fields, by name: ids of the caller's objects, of foreign objects, and of none. */
 export type Pools = Readonly<Record<string, readonly string[]>>;
 
-/** Random values of input types. Nearly all are valid for the schema, so that the operations themselves have to refuse them. */
+/** Random values of input types. Nearly all are valid for the schema, so that they reach the operations. */
 export class Values {
   readonly g: GeneratorValue;
   readonly pools: Pools;
@@ -124,7 +124,7 @@ export class Values {
   }
 }
 
-/** The value as text of the language; undefined where it has none: text there must be well-formed. */
+/** The value as a GraphQL literal; undefined if it has none, because literals must be well-formed text. */
 export function literalOf(value: unknown): string | undefined {
   if (value instanceof EnumValue) return value.name;
   if (Array.isArray(value)) return join('[', value.map(literalOf), ']');

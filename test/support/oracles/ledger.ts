@@ -4,7 +4,7 @@ import { random } from '../random.ts';
 /** Sends a request to any gateway that is currently running. */
 export type Send = (path: string, init: RequestInit) => Promise<Response>;
 
-/** Writers that retry each write until it is acknowledged, like careful clients, and remember acknowledged writes. */
+/** Writers that retry each write until it is acknowledged, as clients should, and remember all acknowledged writes. */
 export interface Ledger {
   readonly acknowledged: () => number;
   /** Resolves after this many further writes were acknowledged, or attempts answered with 503. */
@@ -35,7 +35,7 @@ const APPEND = `mutation($input: AppendSessionEventsInput!) { appendSessionEvent
 const SESSIONS = `query($after: String) { viewer { organization { sessions(first: 100, after: $after) {
   nodes { databaseId title } pageInfo { hasNextPage endCursor } } } } }`;
 
-/** The prefix of written data: two ledgers with one key need different ones. */
+/** Two ledgers that use the same key need different prefixes for their data. */
 export function startWriting(send: Send, key: string, { writers = 8, seed = 1, prefix = 'w' } = {}): Ledger {
   const answers = new Map<string, number>();
   const unclear: string[] = [];
@@ -190,7 +190,7 @@ export function startWriting(send: Send, key: string, { writers = 8, seed = 1, p
   }
 
   const work = Promise.all(Array.from({ length: writers }, (_, writer) => write(writer)));
-  // Their failure is reported to the caller of `stop`.
+  // A failure of a writer is thrown by `stop`.
   work.catch(() => undefined);
 
   return {
@@ -198,7 +198,7 @@ export function startWriting(send: Send, key: string, { writers = 8, seed = 1, p
     async next(times, what = 'acknowledged') {
       const { promise, resolve } = Promise.withResolvers<void>();
       waitingFor.add({ what, times, resolve });
-      // A writer that fails ends the waiting, too.
+      // A failed writer also ends the wait.
       await Promise.race([promise, work]);
     },
     answers,
@@ -216,7 +216,7 @@ export function startWriting(send: Send, key: string, { writers = 8, seed = 1, p
         for (const name of written) if (!counts.has(name)) lost.push(`${what} ${name}`);
         for (const [name, times] of counts) if (times > 1) doubled.push(`${what} ${name}`);
       };
-      // Before anything is read: the writers may go on.
+      // Copied before anything is read, because the writers may continue.
       const before = { definitions: [...definitions], sessions: [...sessions], batches: [...batches] };
       compare('definition', before.definitions, await storedDefinitions());
       compare('session', before.sessions, await storedSessions());

@@ -3,11 +3,11 @@ import type { TestGateway } from '../fixtures/gateway.ts';
 import type { Actor, Command } from './parity-model.ts';
 import { CODE_OF, STATUS_OF, type ErrorKind } from '../../../src/core/errors.ts';
 
-/** The answer of an API, without the differences in its form. */
+/** The answer of an API, in a form that is the same for both APIs. */
 export type Outcome = { readonly value: unknown } | { readonly status: number; readonly message: string };
 
-/** A gateway to which the commands go by one API, with what they refer to. */
-export interface World {
+/** The gateway that receives the commands through one API, and the objects to which they refer. */
+export interface CommandTarget {
   readonly api: 'REST' | 'GraphQL';
   readonly gateway: TestGateway;
   readonly callers: Readonly<Record<Actor, { key: string; userId: string }>>;
@@ -17,13 +17,13 @@ export interface World {
 }
 
 const NOBODY = '00000000-0000-4000-8000-000000000000';
-/** The documented session says nothing of the servers that it was given. */
+/** The fields that both APIs return. REST does not return the MCP servers of a session. */
 const SESSION_FIELDS = 'title agent level mode visibility';
 
-/** Sends a command over the API of the world. */
-export async function send(world: World, command: Command): Promise<Outcome> {
-  const [rest, graphql] = apisOf(world.gateway, world.callers.admin.key);
-  const api = world.api === 'REST' ? rest : graphql;
+/** Sends a command through the API of the target. */
+export async function send(target: CommandTarget, command: Command): Promise<Outcome> {
+  const [rest, graphql] = apisOf(target.gateway, target.callers.admin.key);
+  const api = target.api === 'REST' ? rest : graphql;
   switch (command.run) {
     case 'create':
       return outcomeOf(await api.create(command.input));
@@ -45,7 +45,7 @@ export async function send(world: World, command: Command): Promise<Outcome> {
     case 'revokeKey':
     case 'deleteUser':
     default:
-      return world.api === 'REST' ? sendRest(world, command) : sendGraphQL(world, command);
+      return target.api === 'REST' ? sendRest(target, command) : sendGraphQL(target, command);
   }
 }
 
@@ -70,8 +70,8 @@ function outcomeOf(outcome: ApiOutcome<unknown>): Outcome {
 
 type Item = Readonly<Record<string, unknown>>;
 
-async function sendRest(world: World, command: OtherCommand): Promise<Outcome> {
-  const { gateway, callers } = world;
+async function sendRest(target: CommandTarget, command: OtherCommand): Promise<Outcome> {
+  const { gateway, callers } = target;
   async function call(
     actor: Actor,
     method: string,
@@ -98,14 +98,14 @@ async function sendRest(world: World, command: OtherCommand): Promise<Outcome> {
         command.actor,
         'POST',
         '/v1/mcp-connections',
-        ({ connection }) => created(world, connection as Item),
+        ({ connection }) => created(target, connection as Item),
         { type: 'stdio', ...command.input },
       );
     case 'authorizeConnection':
       return call(
         command.actor,
         'POST',
-        `/v1/mcp-connections/${world.connectionIds[command.connection] ?? NOBODY}/authorize`,
+        `/v1/mcp-connections/${target.connectionIds[command.connection] ?? NOBODY}/authorize`,
         () => null,
         {},
       );
@@ -113,7 +113,7 @@ async function sendRest(world: World, command: OtherCommand): Promise<Outcome> {
       return call(
         command.actor,
         'PATCH',
-        `/v1/sessions/${world.sessionIds[command.session]}`,
+        `/v1/sessions/${target.sessionIds[command.session]}`,
         (session) => sessionOf(session),
         command.changes,
       );
@@ -122,20 +122,20 @@ async function sendRest(world: World, command: OtherCommand): Promise<Outcome> {
       return call(
         command.actor,
         'GET',
-        `/v1/sessions/${world.sessionIds[session]}/events?limit=${limit}&cursor=${cursor}`,
+        `/v1/sessions/${target.sessionIds[session]}/events?limit=${limit}&cursor=${cursor}`,
         ({ items }) => (items as Item[]).map((item) => eventOf(item, item['id'], item['eventData'])),
       );
     }
     case 'revokeKey':
-      return call(command.actor, 'DELETE', `/v1/api-keys/${world.keyIds[command.key] ?? NOBODY}`, () => null);
+      return call(command.actor, 'DELETE', `/v1/api-keys/${target.keyIds[command.key] ?? NOBODY}`, () => null);
     case 'deleteUser':
     default:
       return call(command.actor, 'DELETE', `/v1/users/${callers[command.user].userId}`, () => null, {});
   }
 }
 
-async function sendGraphQL(world: World, command: OtherCommand): Promise<Outcome> {
-  const { gateway, callers } = world;
+async function sendGraphQL(target: CommandTarget, command: OtherCommand): Promise<Outcome> {
+  const { gateway, callers } = target;
   async function mutate(
     actor: Actor,
     name: string,
@@ -167,14 +167,14 @@ async function sendGraphQL(world: World, command: OtherCommand): Promise<Outcome
       const stdio = { ...rest, visibility: visibility.toUpperCase(), ...(pairs && { env: pairs }) };
       const fields = 'mcpServer { id: databaseId name type visibility command args envKeys }';
       return mutate(command.actor, 'createMcpServer', { stdio }, fields, ({ mcpServer }) =>
-        created(world, mcpServer as Item),
+        created(target, mcpServer as Item),
       );
     }
     case 'authorizeConnection':
       return mutate(
         command.actor,
         'authorizeMcpServer',
-        { mcpServerId: world.connectionIds[command.connection] ?? NOBODY },
+        { mcpServerId: target.connectionIds[command.connection] ?? NOBODY },
         'authorizationUrl',
         () => null,
       );
@@ -184,7 +184,7 @@ async function sendGraphQL(world: World, command: OtherCommand): Promise<Outcome
         ...(mode && { mode: mode.toUpperCase() }),
         ...(visibility && { visibility: visibility.toUpperCase() }),
       };
-      const input = { sessionId: world.sessionIds[command.session], ...rest, ...enums };
+      const input = { sessionId: target.sessionIds[command.session], ...rest, ...enums };
       return mutate(command.actor, 'updateSession', input, `session { ${SESSION_FIELDS} }`, ({ session }) =>
         sessionOf(session as Item),
       );
@@ -196,7 +196,7 @@ async function sendGraphQL(world: World, command: OtherCommand): Promise<Outcome
         callers[command.actor].key,
         query,
         {
-          id: world.sessionIds[session],
+          id: target.sessionIds[session],
           first: limit,
           after: String(cursor),
         },
@@ -211,7 +211,7 @@ async function sendGraphQL(world: World, command: OtherCommand): Promise<Outcome
       return mutate(
         command.actor,
         'revokeApiKey',
-        { apiKeyId: world.keyIds[command.key] ?? NOBODY },
+        { apiKeyId: target.keyIds[command.key] ?? NOBODY },
         'deletedId',
         () => null,
       );
@@ -227,8 +227,11 @@ async function sendGraphQL(world: World, command: OtherCommand): Promise<Outcome
   }
 }
 
-/** Stores the id for later commands. */
-function created({ connectionIds }: World, { id, name, type, visibility, command, args, envKeys }: Item): object {
+/** Stores the id of a new connection for later commands. */
+function created(
+  { connectionIds }: CommandTarget,
+  { id, name, type, visibility, command, args, envKeys }: Item,
+): object {
   connectionIds.push(String(id));
   return {
     name,
@@ -240,7 +243,7 @@ function created({ connectionIds }: World, { id, name, type, visibility, command
   };
 }
 
-/** GraphQL's messages name the kind of server before its fields, since its input has one object for each kind. */
+/** GraphQL messages contain the kind of server in the path of a field, because the input has one object for each kind. */
 function asRestSays(message: string): string {
   return message.replaceAll(/\b(?:remote|stdio)\.(?=\w)/g, '');
 }
@@ -259,10 +262,10 @@ function sessionOf({ title, agent, level, mode, visibility }: Item): object {
   };
 }
 
-/** The whole state of the world by one of its APIs, as the admin sees it. */
+/** The whole state of the target as the administrator reads it through one of the APIs. */
 export async function stateOf(
-  { gateway, callers, sessionIds }: World,
-  by: World['api'],
+  { gateway, callers, sessionIds }: CommandTarget,
+  by: CommandTarget['api'],
   names: readonly string[],
 ): Promise<object> {
   const [rest, graphql] = apisOf(gateway, callers.admin.key);
@@ -274,7 +277,7 @@ export async function stateOf(
   }
   const sessions = [];
   for (const id of sessionIds) {
-    // A change of nothing answers the session as it is: REST has no other way to read one.
+    // An update without changes returns the current session.
     const outcome =
       by === 'REST'
         ? await gateway.rest<Item>('PATCH', `/v1/sessions/${id}`, { key: callers.admin.key, body: {} })

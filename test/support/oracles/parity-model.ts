@@ -1,4 +1,4 @@
-/** A minimal model of the expected result of each command according to the specification, with which answers of the APIs are compared. */
+/** A minimal model of the specification: it predicts the result of each command. Tests compare the answers of the APIs with it. */
 
 export type Actor = 'admin' | 'member' | 'foreign';
 type Option = { readonly label: string; readonly value: string };
@@ -85,7 +85,7 @@ export type Command =
   | { readonly run: 'revokeKey'; readonly actor: Actor; readonly key: number }
   | { readonly run: 'deleteUser'; readonly actor: Actor; readonly user: Actor };
 
-/** `ok`, or the HTTP status of the refusal. Several where the documents leave open which rule is looked at first. */
+/** `ok`, or the HTTP status of the refusal. There are several if the specification does not define which rule is checked first. */
 export type Expected = readonly ('ok' | number)[];
 
 const OWNER_OF_SESSION: readonly Actor[] = ['admin', 'admin', 'member'];
@@ -94,7 +94,7 @@ export const EVENTS_OF_SESSION = 7;
 
 export class Model {
   readonly definitions = new Map<string, Definition>();
-  readonly burnt = new Set<string>();
+  readonly deletedNames = new Set<string>();
   readonly slugs = new Set<string>();
   readonly connections: (Connection & { owner: Actor })[] = [];
   readonly sessions: SessionState[] = [
@@ -114,7 +114,7 @@ export class Model {
       case 'delete':
         return this.#onDefinition(command.name, () => {
           this.definitions.delete(command.name);
-          this.burnt.add(command.name);
+          this.deletedNames.add(command.name);
         });
       case 'addProperty':
         return this.#addProperty(command.name, command.input);
@@ -140,7 +140,7 @@ export class Model {
       }
       case 'deleteUser':
       default:
-        // The admin is the only one of an organization that has another member.
+        // The last administrator of an organization with other members cannot delete their account.
         return refusedOr(command.actor === command.user ? (command.actor === 'admin' ? 409 : undefined) : 403);
     }
   }
@@ -164,7 +164,7 @@ export class Model {
     }
     const matched = properties.find(({ name }) => name === customMatchingId?.primaryObjectRule.eventPropertyName);
     const isUnmatched = customMatchingId !== undefined && matched?.type !== 'string' && matched?.type !== 'number';
-    const used = new Set([...this.definitions.keys(), ...this.burnt]);
+    const used = new Set([...this.definitions.keys(), ...this.deletedNames]);
     const refusals = [...(isUnmatched ? [400] : []), ...(given !== undefined && used.has(given) ? [409] : [])];
     if (refusals.length > 0) return { expected: refusals, apply: nothing };
     const name = given ?? firstFree(base, '_', used);
@@ -233,7 +233,7 @@ export class Model {
     return refusedOr(isTaken ? 409 : undefined, () => this.connections.push({ ...input, owner: actor }));
   }
 
-  /** Commands are stored and never authorized. */
+  /** The error of an authorization. It always fails, because all connections are of the type `stdio`. */
   #connectionFault(actor: Actor, index: number): number {
     const connection = this.connections[index];
     if (!connection || !this.#isVisible(actor, connection)) return 404;

@@ -3,13 +3,13 @@ import type { AddressInfo } from 'node:net';
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => void;
 
-/** A loopback listener that counts its connections. */
+/** An HTTP server on loopback that counts its connections. */
 export class Listener {
-  contacts = 0;
+  connectionCount = 0;
   handler: Handler = (_, response) => response.end('hello');
   readonly server: Server = createServer((request, response) => this.handler(request, response)).on(
     'connection',
-    () => (this.contacts += 1),
+    () => (this.connectionCount += 1),
   );
 
   async start(): Promise<this> {

@@ -3,9 +3,9 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type Handler, type Peer, mcpHandler, startPeer } from './mcp-server.ts';
 
 /**
- * An MCP server that asks for authorization, and its authorization server, on one loopback origin each: RFC 9728 and RFC 8414 metadata,
- * RFC 7591 registration, PKCE, RFC 8707 resource, RFC 9207 issuer, rotation with reuse detection, RFC 7009 revocation. It counts what is
- * asked of it, and lies where a test demands it.
+ * An MCP server that requires authorization, and its authorization server, on two loopback origins: RFC 9728 and RFC 8414 metadata,
+ * RFC 7591 registration, PKCE, RFC 8707 resource, RFC 9207 issuer, rotation with reuse detection, RFC 7009 revocation. It records its
+ * requests, and a test can make it answer incorrectly.
  */
 export interface OAuthFixture {
   readonly mcp: Peer;
@@ -20,18 +20,18 @@ export interface OAuthFixture {
   /** Replaces properties of the metadata; undefined removes one. */
   metadata: Record<string, unknown>;
   resourceMetadata: Record<string, unknown>;
-  /** Answers in place of the token endpoint when set; `answer` is what the endpoint would do. */
+  /** If set, answers token requests. `answer` sends the usual answer of the token endpoint. */
   onToken: ((...exchange: [...Parameters<Handler>, answer: () => void]) => void) | undefined;
   tokenLifetimeS: number;
-  /** Scope that the MCP server asks for. */
+  /** Scope that the MCP server requests in its challenge. */
   challengeScope: string | undefined;
-  /** Scope that a token must have, beyond which the server answers 403 `insufficient_scope`. */
+  /** Scope that a token must have; without it the MCP server answers 403 `insufficient_scope`. */
   requiredScope: string | undefined;
-  /** The actions of the user on the consent page: opens the URL, consents, and is redirected to the returned URL. */
+  /** Consents like a user who opens the URL. Returns the URL to which the user is redirected. */
   consent(authorizationUrl: string): URL;
   /** Revokes all issued tokens. */
   revokeAll(): void;
-  /** A client that was registered by hand. */
+  /** Adds a client that was registered manually. */
   addClient(id: string, secret?: string): void;
   stop(): Promise<void>;
 }

@@ -2,8 +2,8 @@ import { type GrantContext, Provider } from 'oidc-provider';
 import { type Handler, mcpHandler, startPeer } from './mcp-server.ts';
 
 /**
- * An MCP server of the official package behind an authorization server that others wrote and had certified: oidc-provider, with pages to
- * log in and to consent, dynamic registration, PKCE, resource indicators, and refresh tokens that rotate.
+ * An MCP server of the official package behind oidc-provider, an independent and certified authorization server with pages for login and
+ * consent, dynamic registration, PKCE, resource indicators, and rotating refresh tokens.
  */
 export interface OidcFixture {
   readonly serverUrl: string;
@@ -16,7 +16,7 @@ export interface OidcFixture {
   stop(): Promise<void>;
 }
 
-/** `tokenDelayMs` is how long the token endpoint takes to answer. */
+/** `tokenDelayMs` delays each answer of the token endpoint. */
 export async function startOidcFixture({ tokenDelayMs = 0 } = {}): Promise<OidcFixture> {
   const notYet: Handler = (_, response) => void response.writeHead(503).end();
   const authorization = await startPeer(notYet);
@@ -95,7 +95,7 @@ export async function startOidcFixture({ tokenDelayMs = 0 } = {}): Promise<OidcF
   };
 }
 
-/** Acts like a browser: follows redirects with cookies, and submits the login and consent forms. @returns the URL to which it is redirected. */
+/** Acts like a browser: follows redirects with cookies, and submits the forms for login and consent. @returns the URL of the last redirect. */
 export async function consentByForms(start: string): Promise<URL> {
   const cookies = new Map<string, string>();
   let request: { url: string; form?: URLSearchParams } = { url: start };

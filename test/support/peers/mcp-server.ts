@@ -34,7 +34,7 @@ export async function startPeer(handler: Handler): Promise<Peer> {
   return peer;
 }
 
-/** An MCP server of the official package, with two tools; it speaks both generations unless an option excludes one. */
+/** An MCP server of the official package with two tools. It supports both generations of the protocol unless an option excludes one. */
 export function mcpHandler(options: { legacy?: 'reject' } = {}): Handler {
   const handler = toNodeHandler(
     createMcpHandler(() => {
@@ -55,7 +55,7 @@ export function mcpHandler(options: { legacy?: 'reject' } = {}): Handler {
   return (request, response) => void handler(request, response);
 }
 
-/** An MCP server of the older generation alone: it knows no `server/discover`. */
+/** An MCP server that supports only the older generation of the protocol: it does not know `server/discover`. */
 export function legacyMcpHandler(): Handler {
   const serve = mcpHandler();
   return (request, response) => {

@@ -11,10 +11,10 @@ export interface TcpProxy {
   /** Resolves when data is sent to the database, even if it is delayed. */
   nextRequest(): Promise<void>;
   /** Drops all data without closing connections. */
-  fallSilent(): void;
+  stopForwarding(): void;
   /** Drops the data of new connections. */
-  silenceNew(): void;
-  speakAgain(): void;
+  stopForwardingNewConnections(): void;
+  resumeForwarding(): void;
   /** Resets all connections and returns their number. */
   cut(): number;
   close(): Promise<void>;
@@ -65,12 +65,12 @@ export async function startTcpProxy(databaseUrl: string): Promise<TcpProxy> {
       expected = Promise.withResolvers();
       return expected.promise;
     },
-    fallSilent() {
+    stopForwarding() {
       isSilent = true;
       for (const socket of sockets) socket.pause();
     },
-    silenceNew: () => (isSilent = true),
-    speakAgain() {
+    stopForwardingNewConnections: () => (isSilent = true),
+    resumeForwarding() {
       isSilent = false;
       for (const socket of sockets) socket.resume();
     },

@@ -5,24 +5,24 @@ import { afterEach, test } from 'vitest';
 import { type ServedGateway, startServedGateway } from '../fixtures/served-gateway.ts';
 import { full } from '../proof.ts';
 
-/** A page, and its faults: requests to other hosts, failed requests, script errors. */
+/** A page and its problems: requests to other hosts, failed requests, script errors. */
 export interface OpenPage {
   readonly page: Page;
-  readonly complaints: string[];
+  readonly problems: string[];
   /** URLs of the gateway that the page requested, oldest first. */
   readonly requested: string[];
 }
 
 /** How to view a page. */
 export interface View {
-  /** 1280 unless given; below 600 it is a phone. */
+  /** Width in pixels, by default 1280. Below 600, the browser behaves like a phone. */
   readonly width?: number;
   readonly isDark?: boolean;
   /** Sign in with this key first. */
   readonly key?: string;
 }
 
-/** A gateway, and pages of it in Chromium. */
+/** A gateway whose pages can be opened in Chromium. */
 export interface Site extends ServedGateway {
   /** A new browser profile; closed at the end of the test. */
   newContext(view?: View): Promise<BrowserContext>;
@@ -30,10 +30,9 @@ export interface Site extends ServedGateway {
   open(address: string, view?: View, context?: BrowserContext): Promise<OpenPage>;
 }
 
-/** Polling timeout. */
-export const patience = { timeout: 45_000, interval: 50 };
+export const POLLING = { timeout: 45_000, interval: 50 };
 
-/** One Chromium for all files of a worker, without a network: it finds no host but the loopback. */
+/** One Chromium for all files of a worker. It can connect only to loopback. */
 const inChromium = test
   .extend('executablePath', { scope: 'worker' }, process.env['CHROMIUM'] ?? '/usr/bin/chromium')
   .extend('chromium', { scope: 'worker' }, async ({ executablePath }, { onCleanup }) => {
@@ -51,7 +50,7 @@ const inChromium = test
     return browser;
   });
 
-/** A gateway with pages for the tests of the file that calls this. The variables are those of `startTestGateway`. */
+/** Starts a gateway with pages for all tests of the calling file. The variables are those of `startTestGateway`. */
 export async function startSite(env: Record<string, string> = {}): Promise<Site> {
   const gateway = await startServedGateway(env);
   const contexts: BrowserContext[] = [];
@@ -72,7 +71,7 @@ export async function startSite(env: Record<string, string> = {}): Promise<Site>
         hasTouch: isPhone,
       });
       contexts.push(context);
-      context.setDefaultTimeout(patience.timeout);
+      context.setDefaultTimeout(POLLING.timeout);
       if (key !== undefined) await signIn(context, gateway.url, key);
       return context;
     },
@@ -86,42 +85,42 @@ export async function startSite(env: Record<string, string> = {}): Promise<Site>
   return site;
 }
 
-/** As the page for it does, whose own tests use it. */
+/** Signs in with the request of the sign-in page. That page has tests of its form. */
 async function signIn({ request }: BrowserContext, url: string, key: string): Promise<void> {
   const answer = await request.post(`${url}/sign-in`, { data: { key } });
   if (!answer.ok()) throw new Error(`signing in: ${answer.status()} ${await answer.text()}`);
 }
 
 function observe(page: Page, origin: string): Omit<OpenPage, 'page'> {
-  const complaints: string[] = [];
+  const problems: string[] = [];
   const requested: string[] = [];
   page.on('request', (request) => {
     const url = request.url();
     if (url.startsWith(`${origin}/`)) requested.push(url);
-    else if (!/^(?:data|blob):/.test(url)) complaints.push(`request to ${url}`);
+    else if (!/^(?:data|blob):/.test(url)) problems.push(`request to ${url}`);
   });
   page.on('requestfailed', (request) => {
-    // A page closes a subscription at its end; that is not a failure.
+    // A page aborts its subscription when it is closed. That is not a problem.
     const why = request.failure()?.errorText;
-    if (why !== 'net::ERR_ABORTED') complaints.push(`failed: ${request.url()}: ${why}`);
+    if (why !== 'net::ERR_ABORTED') problems.push(`failed: ${request.url()}: ${why}`);
   });
   page.on('response', (response) => {
-    if (response.status() >= 400) complaints.push(`${response.status()} ${response.url()}`);
+    if (response.status() >= 400) problems.push(`${response.status()} ${response.url()}`);
   });
-  page.on('pageerror', (error) => complaints.push(String(error)));
+  page.on('pageerror', (error) => problems.push(String(error)));
   page.on('console', (message) => {
-    if (message.type() === 'error') complaints.push(message.text());
+    if (message.type() === 'error') problems.push(message.text());
   });
-  return { complaints, requested };
+  return { problems, requested };
 }
 
-/** Keeps a screenshot, for people to look at, where `SCREENSHOTS` names a folder. */
-export async function keep(page: Page, name: string): Promise<void> {
+/** Saves a screenshot for manual review if `SCREENSHOTS` names a folder. */
+export async function saveScreenshot(page: Page, name: string): Promise<void> {
   const folder = process.env['SCREENSHOTS'];
   if (folder) await page.screenshot({ path: join(folder, `${name}.png`) });
 }
 
-/** The views in which every page is checked: wide and phone, light and dark. The gate tries each width and each color scheme once. */
+/** The views in which every page is checked: wide and phone, light and dark. `npm test` checks each width and each color scheme once. */
 export const VIEWS: readonly (readonly [name: string, view: View])[] = [
   ['wide, light', { width: 1280 }] as const,
   ...(full
@@ -144,7 +143,7 @@ export async function accessibilityFindings(
   { part = page.locator(':root'), impacts = ['serious', 'critical'] }: AccessibilityOptions = {},
 ): Promise<string[]> {
   if (!(await page.evaluate(() => 'axe' in window))) await page.evaluate(axe.source);
-  // Nothing reads selectors, and no rule that runs reads style sheets.
+  // No selectors and style sheets are collected, because no finding uses them.
   const options: RunOptions = { resultTypes: ['violations'], selectors: false, preload: false };
   const { violations } = await part.evaluate((element, given) => window.axe.run(element, given), options);
   const findings = violations

@@ -1,5 +1,5 @@
-// A PostgreSQL cluster as operators run it: Patroni on each of three servers, etcd, and HAProxy, which leads to the primary. Every server can be
-// killed, and cut off from all others.
+// A PostgreSQL cluster as operators run it: three servers with Patroni, etcd, and HAProxy, which connects clients to the primary. Each server can
+// be killed or isolated from all others.
 import { type ChildProcess, execFile, execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
@@ -31,9 +31,9 @@ interface Member {
 
 export interface Server {
   readonly name: string;
-  /** Its address for everybody, through a proxy. */
+  /** The URL of this server through a proxy, which all clients and servers use. */
   readonly url: string;
-  /** Kills Patroni and PostgreSQL, as if the machine were lost. */
+  /** Kills Patroni and PostgreSQL, like the loss of the machine. */
   kill(): Promise<void>;
   /** Kills only PostgreSQL. */
   killPostgres(): Promise<void>;
@@ -52,14 +52,14 @@ export interface Cluster {
   /** The synchronous standby. */
   standby(): Promise<Server>;
   /**
-   * Resolves when one server is the primary, and the others follow it, one of them synchronously. As the guide asks of operators, a standby that does
-   * not come back by itself is copied anew.
+   * Resolves when one server is the primary and the others follow it, one of them synchronously. A standby that does not recover by itself is
+   * reinitialized, as the operator's guide says.
    */
   healthy(): Promise<void>;
-  /** The names of servers that were copied anew. */
-  readonly copied: readonly string[];
-  /** Copies a server anew, with the operator's command. */
-  copyAnew(name: string): Promise<void>;
+  /** The names of servers that were reinitialized. */
+  readonly reinitialized: readonly string[];
+  /** Copies the primary to a server again, with the operator's command. */
+  reinitialize(name: string): Promise<void>;
   /** A planned switchover: a standby becomes the primary, and the former primary follows it. */
   switchOver(): Promise<void>;
   close(): Promise<void>;
@@ -67,9 +67,9 @@ export interface Cluster {
 
 /** Process priority, if allowed, so that leases do not expire because the machine is busy. */
 const PRIORITY = -5;
-/** A standby whose state has not changed for this long is copied anew: a rewind takes seconds here. */
+/** A standby whose state has not changed for this time is reinitialized. A rewind takes only seconds here. */
 const PATIENCE_MS = 120_000;
-/** Patroni's state of a server that is being copied. */
+/** The state that Patroni reports for a server that is being copied. */
 const COPYING = 'creating replica';
 
 export async function startCluster(): Promise<Cluster> {
@@ -150,7 +150,7 @@ export async function startCluster(): Promise<Cluster> {
     async function killPostgres(): Promise<void> {
       const pid = await postmaster();
       if (!pid) return;
-      // The postmaster first, which would otherwise start others.
+      // The postmaster is killed first, because it would restart its children.
       const children = spawnSync('ps', ['-o', 'pid=', '--ppid', `${pid}`], { encoding: 'utf8' }).stdout.split('\n');
       for (const each of [pid, ...children.map(Number).filter(Boolean)]) killIfAlive(each);
     }
@@ -173,8 +173,8 @@ export async function startCluster(): Promise<Cluster> {
       async start() {
         patroni = run('/usr/bin/patroni', [file], join(folder, `${name}.log`));
       },
-      isolate: () => links.forEach((link) => link.fallSilent()),
-      rejoin: () => links.forEach((link) => link.speakAgain()),
+      isolate: () => links.forEach((link) => link.stopForwarding()),
+      rejoin: () => links.forEach((link) => link.resumeForwarding()),
     };
   }
 
@@ -189,15 +189,15 @@ export async function startCluster(): Promise<Cluster> {
         const response = await fetch(`${address(restPort)}/cluster`, { signal: AbortSignal.timeout(1_000) });
         return ((await response.json()) as { members: Member[] }).members;
       } catch {
-        // Another one knows.
+        // Another server answers.
       }
     }
     return [];
   }
 
-  const copied: string[] = [];
+  const reinitialized: string[] = [];
 
-  async function copyAnew(name: string): Promise<void> {
+  async function reinitialize(name: string): Promise<void> {
     const other = servers.find((server) => server.name !== name);
     const args = ['-c', join(folder, `${other?.name}.yml`), 'reinit', 'gateway', name, '--force', '--wait'];
     await promisify(execFile)('/usr/bin/patronictl', args, { env: { PATH: '/usr/bin:/bin', LC_ALL: 'C.UTF-8' } });
@@ -216,8 +216,8 @@ export async function startCluster(): Promise<Cluster> {
       seen = states;
       const stuck = performance.now() > deadline ? behind.filter(({ state }) => state !== COPYING) : [];
       for (const { name, state } of stuck) {
-        copied.push(`${name} (${state})`);
-        await copyAnew(name);
+        reinitialized.push(`${name} (${state})`);
+        await reinitialize(name);
       }
       await delay(200);
     }
@@ -236,12 +236,12 @@ export async function startCluster(): Promise<Cluster> {
 
   const [first, ...others] = servers;
   await first?.start();
-  await accepting(first?.url ?? '');
+  await untilAccepting(first?.url ?? '');
   for (const server of others) await server.start();
   await healthy();
   run('/usr/sbin/haproxy', ['-f', haproxy], join(folder, 'haproxy.log'));
   const url = `postgresql://postgres:postgres@127.0.0.1:${frontPort}/postgres`;
-  await accepting(url);
+  await untilAccepting(url);
 
   return {
     url,
@@ -249,8 +249,8 @@ export async function startCluster(): Promise<Cluster> {
     primary,
     standby,
     healthy,
-    copied,
-    copyAnew,
+    reinitialized,
+    reinitialize,
     async switchOver() {
       const [leader, candidate] = await Promise.all([primary(), standby()]);
       const body = JSON.stringify({ leader: leader.name, candidate: candidate.name });
@@ -267,7 +267,7 @@ export async function startCluster(): Promise<Cluster> {
   };
 }
 
-/** As root, PostgreSQL and Patroni run as the system's user for them. */
+/** PostgreSQL and Patroni do not run as root; then they run as the system user `postgres`. */
 function accountOf(user: string): { uid: number; gid: number } | undefined {
   if (process.getuid?.() !== 0) return undefined;
   const id = (flag: string) => Number(execFileSync('id', [flag, user], { encoding: 'utf8' }));
@@ -283,11 +283,11 @@ function killIfAlive(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL');
   } catch {
-    // It has ended by itself.
+    // The process has already ended.
   }
 }
 
-async function accepting(url: string): Promise<void> {
+async function untilAccepting(url: string): Promise<void> {
   for (;;) {
     const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 1_000 });
     client.on('error', () => undefined);
@@ -302,7 +302,7 @@ async function accepting(url: string): Promise<void> {
   }
 }
 
-interface Places {
+interface ServerAddresses {
   readonly name: string;
   readonly data: string;
   readonly postgresPort: number;
@@ -313,22 +313,30 @@ interface Places {
 }
 
 /** JSON is YAML. */
-function configurationOf({ name, data, postgresPort, restPort, etcdPort, connectPort, connectRestPort }: Places) {
+function configurationOf({
+  name,
+  data,
+  postgresPort,
+  restPort,
+  etcdPort,
+  connectPort,
+  connectRestPort,
+}: ServerAddresses) {
   return {
     scope: 'gateway',
     name,
     restapi: { listen: `127.0.0.1:${restPort}`, connect_address: `127.0.0.1:${connectRestPort}` },
-    // Without looking for the addresses that etcd itself gives, which lead past the proxy.
+    // Does not use the addresses that etcd announces, because they bypass the proxy.
     etcd3: { hosts: [`127.0.0.1:${etcdPort}`], use_proxies: true },
     bootstrap: {
       dcs: {
         ...SETTINGS,
         maximum_lag_on_failover: 1_048_576,
-        // A primary that has crashed is not waited for.
+        // Patroni does not wait for the restart of a crashed primary.
         primary_start_timeout: 0,
         master_start_timeout: 0,
         synchronous_mode: true,
-        // Without a standby that confirms it, nothing is acknowledged.
+        // No commit is acknowledged without the confirmation of a standby.
         synchronous_mode_strict: true,
         postgresql: {
           use_pg_rewind: true,
@@ -338,9 +346,9 @@ function configurationOf({ name, data, postgresPort, restPort, etcdPort, connect
             wal_log_hints: 'on',
             max_connections: 100,
             shared_buffers: '64MB',
-            // A former primary is rewound only as far back as it has kept its log.
+            // A former primary can be rewound only as far back as it has its log.
             wal_keep_size: '1GB',
-            // Other servers of the test would do so anyway.
+            // The servers of the test would share one socket directory.
             unix_socket_directories: '',
           },
         },
@@ -353,7 +361,7 @@ function configurationOf({ name, data, postgresPort, restPort, etcdPort, connect
       data_dir: data,
       bin_dir: '/usr/lib/postgresql/15/bin',
       pgpass: `${data}.pgpass`,
-      // A copy would otherwise wait for a checkpoint that is spread over minutes.
+      // By default a copy waits for a checkpoint that takes minutes.
       basebackup: [{ checkpoint: 'fast' }],
       authentication: {
         superuser: { username: 'postgres', password: 'postgres' },
@@ -365,7 +373,7 @@ function configurationOf({ name, data, postgresPort, restPort, etcdPort, connect
   };
 }
 
-/** As in Patroni's documentation, but for the intervals: a server that is no primary any more loses its sessions. */
+/** The configuration of Patroni's documentation with shorter intervals. A server that is no longer the primary loses its connections. */
 function haproxyConfiguration(port: number, servers: readonly { name: string; port: number; restPort: number }[]) {
   const lines = servers.map(
     ({ name, port: serverPort, restPort }) =>

@@ -1,6 +1,6 @@
 // Owns an embedded PostgreSQL until it is killed: `embedded-postgres-owner.ts DATA_DIR [SETTING=VALUE]...`.
-// Says {"url","pid"} on its own line, or {"error"} and exits with status 1. SIGTERM stops it properly, SIGINT
-// is ignored, as by a gateway that still answers its last requests.
+// Prints {"url","pid"} on one line, or {"error"} and exits with status 1. SIGTERM stops it properly. SIGINT is
+// ignored, as by a gateway that still answers its last requests.
 import { startEmbeddedPostgres } from '../../../src/core/postgres/embedded/server.ts';
 
 process.on('SIGINT', () => {});

@@ -1,4 +1,4 @@
-// What the tests of the embedded PostgreSQL share: servers in this process, servers of a process to be killed.
+// Embedded PostgreSQL servers, started in this process or in a process that can be killed.
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
@@ -14,20 +14,20 @@ import { NODE_ENVIRONMENT } from './node-arguments.ts';
 
 export const checkout = join(import.meta.dirname, '../../..');
 
-/** In the system's temporary folder, which every user may enter: what other users are tested for depends on it. */
+/** In the system's temporary folder, which every user may enter. Some tests need that, because they run as other users. */
 export const base = join(tmpdir(), `embedded-postgres-${randomUUID()}`);
 
-/** The cluster that most tests share, as later starts of a gateway do. */
+/** The data directory that most tests share, so that their server starts on existing data. */
 export const dataDir = join(base, 'data');
 
-const quick = { fsync: 'off' };
+const WITHOUT_FSYNC = { fsync: 'off' };
 const owners = new Set<ChildProcess>();
 const servers = new Set<EmbeddedPostgres>();
 
-export async function inProcess(
+export async function startInProcess(
   directory = dataDir,
   lines: string[] = [],
-  settings: Record<string, string> = quick,
+  settings: Record<string, string> = WITHOUT_FSYNC,
   reports: string[] = [],
 ) {
   const log = (line: string) => lines.push(line);
@@ -37,15 +37,15 @@ export async function inProcess(
   return server;
 }
 
-/** Makes the shared cluster. */
+/** Creates the shared data directory. */
 export async function setUp(): Promise<void> {
   await mkdir(base);
-  // Whatever the umask.
+  // `mkdir` applies the umask, so the mode is set separately.
   await chmod(base, 0o755);
-  await (await inProcess()).stop();
+  await (await startInProcess()).stop();
 }
 
-/** The role that may look at everything. */
+/** The URL of a server for its superuser. */
 export function superuserUrl(serverUrl: string): string {
   const url = new URL(serverUrl);
   url.username = 'postgres';
@@ -53,11 +53,11 @@ export function superuserUrl(serverUrl: string): string {
   return url.href;
 }
 
-/** Of clusters whose tests look at them as superuser. */
+/** The password of the superuser, in tests that connect as superuser. */
 export const SUPERUSER_PASSWORD = 'superuser-of-tests';
 
-/** After each test, passed or failed. */
-export async function endAll(): Promise<void> {
+/** Stops all servers. Call it after each test. */
+export async function stopAll(): Promise<void> {
   await Promise.all([...[...owners].map(killOwner), ...[...servers].map((server) => server.stop())]);
   servers.clear();
 }
@@ -67,7 +67,7 @@ export const removeBase = () => rm(base, { recursive: true, force: true });
 const outcomeLine = z.object({ url: z.string().optional(), pid: z.number().optional(), error: z.string().optional() });
 type Outcome = z.output<typeof outcomeLine>;
 
-interface Owning {
+interface OwnerOptions {
   root?: string;
   prefix?: string[];
   settings?: string[];
@@ -77,12 +77,12 @@ interface Owning {
 }
 
 /**
- * A Node process, with its own process group, that owns the server of a data directory; `outcome` is what it said
- * about its start.
+ * Starts a Node process, in a separate process group, that owns the server of a data directory. `outcome` is the
+ * result of the server's start.
  */
-export function own(
+export function startOwner(
   directory = dataDir,
-  { root = checkout, prefix = [], settings = ['fsync=off'], uid, node = process.execPath }: Owning = {},
+  { root = checkout, prefix = [], settings = ['fsync=off'], uid, node = process.execPath }: OwnerOptions = {},
 ) {
   const script = join(root, 'test/support/processes/embedded-postgres-owner.ts');
   const [file = '', ...args] = [...prefix, node, script, directory, ...settings];
@@ -99,7 +99,7 @@ export function own(
   child.stderr.on('data', (chunk) => (log += chunk));
   const outcome = new Promise<Outcome>((resolve, reject) => {
     createInterface({ input: child.stdout }).once('line', (line) => resolve(outcomeLine.parse(JSON.parse(line))));
-    child.once('close', () => reject(new Error(`said nothing:\n${log}`)));
+    child.once('close', () => reject(new Error(`the owner printed no outcome:\n${log}`)));
   });
   outcome.catch(() => {});
   return { child, outcome };
@@ -112,7 +112,7 @@ export async function killOwner(child: ChildProcess): Promise<void> {
   await once(child, 'exit');
 }
 
-/** The URL and pid of a server that must have started. */
+/** The URL and pid of a server. Fails if it did not start. */
 export async function started({ outcome }: { outcome: Promise<Outcome> }): Promise<{ url: string; pid: number }> {
   const { url, pid, error } = await outcome;
   if (url === undefined || pid === undefined) throw new Error(error);
@@ -132,31 +132,31 @@ export async function query(url: string, sql: string): Promise<unknown[]> {
 
 const hasProc = process.platform === 'linux';
 
-/** Whether the process runs; one that ended and that nobody has asked for its status yet does not. */
+/** Whether the process is running. A zombie, which has ended, is not. */
 export async function isAlive(pid: number): Promise<boolean> {
   if (!hasProc) return processTable().some((row) => row.pid === pid && !row.state.startsWith('Z'));
   const status = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
-  // The second field is the program's name in brackets, which may hold anything.
+  // The second field is the program's name in brackets. It may contain brackets and spaces itself.
   return status !== '' && !status.slice(status.lastIndexOf(')')).startsWith(') Z');
 }
 
-export async function gone(pid: number): Promise<void> {
+export async function untilGone(pid: number): Promise<void> {
   await vi.waitFor(async () => expect(await isAlive(pid)).toBe(false), { timeout: 20_000, interval: 20 });
 }
 
-/** Every process whose command line names the text. */
+/** Every process whose command line contains the text. */
 export async function processesOf(text: string): Promise<{ pid: number; line: string }[]> {
   if (!hasProc) return processTable().filter(({ line }) => line.includes(text));
   const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
   const lines = pids.map(async (pid) => ({
     pid: Number(pid),
-    // One that has ended since has no such file.
+    // The file is missing if the process has just ended.
     line: (await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')).replaceAll('\0', ' '),
   }));
   return (await Promise.all(lines)).filter(({ line }) => line.includes(text));
 }
 
-/** Where there is no `/proc`, as on macOS. */
+/** For systems without `/proc`, such as macOS. */
 function processTable(): { pid: number; state: string; line: string }[] {
   const output = execFileSync('ps', ['-A', '-ww', '-o', 'pid=,stat=,args='], { encoding: 'utf8' });
   return output.split('\n').flatMap((row) => {

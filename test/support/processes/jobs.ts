@@ -22,15 +22,15 @@ export async function dueJobs({ dependencies }: TestGateway): Promise<number> {
   return row?.count ?? 0;
 }
 
-/** Simulates that a dead worker sent its last heartbeat an hour ago, so that its jobs are taken over. */
-export async function passAnHour({ dependencies }: TestGateway): Promise<void> {
+/** Moves the last heartbeat of active jobs an hour back, as if their worker had died, so that another worker runs them. */
+export async function expireHeartbeats({ dependencies }: TestGateway): Promise<void> {
   const hourAgo = `now() - interval '1 hour'`;
   await dependencies.sql.query(`update pgboss.job set heartbeat_on = ${hourAgo} where state = 'active'`, []);
   await dependencies.sql.query(`update pgboss.queue set monitor_on = ${hourAgo}, monitor_claim_on = ${hourAgo}`, []);
 }
 
-/** Simulates that the pause before the next attempt is over. */
-export async function skipPause({ dependencies }: TestGateway): Promise<void> {
+/** Ends the delay before the next attempt of failed jobs. */
+export async function skipRetryDelay({ dependencies }: TestGateway): Promise<void> {
   await dependencies.sql.query(
     `update pgboss.job set start_after = now() where state = 'retry' and start_after > now()`,
     [],

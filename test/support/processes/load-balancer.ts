@@ -1,4 +1,4 @@
-// Several gateways on real sockets behind a load balancer, which gives each request to the next of them.
+// Several gateways on real sockets behind a round-robin load balancer.
 import { once } from 'node:events';
 import { Agent, type IncomingMessage, type ServerResponse, createServer, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -7,29 +7,29 @@ import type { ReadableStream } from 'node:stream/web';
 import type { Gateway } from '../../../src/gateway/gateway.ts';
 import { serve } from '../../../src/gateway/http/server.ts';
 
-/** The number of gateways behind `TestGateway.fetch`: one, called in this process, or `GATEWAYS`, each with its own connections. */
+/** The number of gateways behind `TestGateway.fetch`. One gateway is called directly; several are called through the load balancer. */
 export const gateways = Number(process.env['GATEWAYS'] ?? 1);
 
 export interface Balanced {
-  fetch(asked: Request): Promise<Response>;
+  fetch(given: Request): Promise<Response>;
   close(): Promise<void>;
 }
 
-// One connection for each request, because a kept one may be closed just when the next request is sent.
+// A new connection for each request, because the server may close a reused one at the moment of the next request.
 const agent = new Agent({ keepAlive: false });
 const ignore = () => undefined;
 
 export async function startBalanced(behind: readonly Gateway[]): Promise<Balanced> {
   const servers = await Promise.all(behind.map((gateway) => serve(gateway, { host: '127.0.0.1', port: 0 })));
-  let turn = 0;
+  let requestCount = 0;
   const balancer = createServer((incoming, outgoing) =>
-    forward(incoming, outgoing, `${servers[turn++ % servers.length]?.url}${incoming.url}`),
+    forward(incoming, outgoing, `${servers[requestCount++ % servers.length]?.url}${incoming.url}`),
   );
   balancer.listen(0, '127.0.0.1');
   await once(balancer, 'listening');
   const origin = `http://127.0.0.1:${(balancer.address() as AddressInfo).port}`;
   return {
-    fetch: (asked) => ask(asked, origin),
+    fetch: (given) => sendRequest(given, origin),
     async close() {
       balancer.close();
       balancer.closeAllConnections();
@@ -41,7 +41,7 @@ export async function startBalanced(behind: readonly Gateway[]): Promise<Balance
 function forward(incoming: IncomingMessage, outgoing: ServerResponse, target: string): void {
   const { method, headers } = incoming;
   const onward = request(target, { method, headers, agent });
-  // An answer that breaks off breaks off for the caller, too; one may come before the body is read.
+  // An answer that is cut off is also cut off for the caller. An answer may come before the body is read.
   onward.once('response', (answer) => {
     outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
     pipeline(answer, outgoing, ignore);
@@ -56,11 +56,11 @@ function forward(incoming: IncomingMessage, outgoing: ServerResponse, target: st
 /** Headers that servers and connections add to the answer. */
 const OF_CONNECTIONS = /^(?:date|connection|keep-alive|transfer-encoding|content-length)$/i;
 
-/** As fetch does, and like a call in process: follows no redirect, and takes no more of a body than the gateway reads and the sockets hold. */
-async function ask({ url, method, headers, body, signal }: Request, origin: string): Promise<Response> {
+/** Like `fetch` without redirects. It reads no more of a request body than the gateway reads and the sockets buffer. */
+async function sendRequest({ url, method, headers, body, signal }: Request, origin: string): Promise<Response> {
   const { pathname, search } = new URL(url);
   const onward = request(origin + pathname + search, { method, headers: Object.fromEntries(headers), agent, signal });
-  // Which Node does by itself for methods that usually have a body.
+  // Node does this itself only for methods that usually have a body.
   if (body && !headers.has('content-length')) onward.setHeader('Transfer-Encoding', 'chunked');
   onward.on('error', ignore);
   if (body) pipeline(Readable.fromWeb(body as ReadableStream), onward, ignore);

@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 
-/** Reads fresh metrics of a process, which answers the same metrics for a second. */
+/** Reads current metrics of a process. The process answers the same metrics for a second, so this waits for new ones. */
 export function createMetricsReader(): { fresh(url: string): Promise<string> } {
   let last = '';
   return {

@@ -6,7 +6,7 @@ const [, environment = '', nodeArguments = ''] =
 /** The arguments that `npm start` gives to node. */
 export const NODE_ARGUMENTS = nodeArguments.split(' ').filter(Boolean);
 
-/** The variables that `npm start` sets for node: where it keeps compiled code, relative to the folder it runs in. */
+/** The variables that `npm start` sets for node: the folder for compiled code, relative to the working directory. */
 export const NODE_ENVIRONMENT: Readonly<Record<string, string>> = Object.fromEntries(
   environment
     .split(' ')

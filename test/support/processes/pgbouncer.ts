@@ -1,4 +1,4 @@
-// A real PgBouncer in transaction mode, with its defaults otherwise: it knows no startup parameters.
+// A real PgBouncer in transaction mode with default settings, so it refuses most startup parameters.
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { chown, mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -8,7 +8,7 @@ import pg from 'pg';
 import { freePort } from './ports.ts';
 
 export interface PgBouncer {
-  /** The URL of a database of the server, through the pooler. */
+  /** The URL of a database through the pooler. */
   through(databaseUrl: string): string;
   /** Kills it and starts it again on the same port. */
   restart(): Promise<void>;
@@ -53,10 +53,10 @@ max_client_conn = 500
     const ids = isRoot && { uid: NOBODY, gid: NOBODY };
     child = spawn(PROGRAM, [file], { stdio: ['ignore', 'ignore', 'pipe'], ...ids });
     child.stderr?.on('data', (chunk) => (log += chunk));
-    await accepting();
+    await untilAccepting();
   }
 
-  async function accepting(): Promise<void> {
+  async function untilAccepting(): Promise<void> {
     for (;;) {
       if (child?.exitCode !== null) throw new Error(`PgBouncer has ended:\n${log}`);
       const client = new pg.Client(`postgresql://any@127.0.0.1:${port}/postgres`);

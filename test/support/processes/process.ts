@@ -1,4 +1,4 @@
-// Gateways as an operator runs them: processes of `src/main.ts`, with the arguments and variables of `npm start`, and of `src/cli.ts`.
+// Gateways as an operator runs them: processes of `src/main.ts` with the arguments and variables of `npm start`, and of `src/cli.ts`.
 import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -36,15 +36,15 @@ export type DatabaseVariables = Readonly<Record<'DATABASE_URL' | 'ENCRYPTION_KEY
 
 /** The variables of a gateway on a fresh database of the suite's server. */
 export function freshDatabase(): Promise<DatabaseVariables> {
-  return made((serverUrl, name) => copyDatabase(serverUrl, inject('templateDatabase'), name));
+  return createDatabase((serverUrl, name) => copyDatabase(serverUrl, inject('templateDatabase'), name));
 }
 
-/** The same, with a database that was not migrated. */
+/** The variables of a gateway on a database without migrations. */
 export function emptyDatabase(): Promise<DatabaseVariables> {
-  return made((serverUrl, name) => onServer(serverUrl, `create database ${name} strategy file_copy`));
+  return createDatabase((serverUrl, name) => onServer(serverUrl, `create database ${name} strategy file_copy`));
 }
 
-async function made(create: (serverUrl: string, name: string) => Promise<void>): Promise<DatabaseVariables> {
+async function createDatabase(create: (serverUrl: string, name: string) => Promise<void>): Promise<DatabaseVariables> {
   const serverUrl = inject('serverUrl');
   const name = `process_${randomBytes(6).toString('hex')}`;
   await create(serverUrl, name);
@@ -69,13 +69,13 @@ export async function run(command: readonly string[], env: Record<string, string
 export const cli = (args: readonly string[], env: Record<string, string>) =>
   run([process.execPath, join(checkout, 'src/cli.ts'), ...args], env);
 
-/** MiB of {@link SMALL_HEAP}. */
+/** The size of {@link SMALL_HEAP} in MiB. */
 export const SMALL_HEAP_MIB = 256;
 
-/** A small heap. With the default of gigabytes the engine keeps garbage for minutes; a leak soon exceeds this heap. */
+/** A small heap, which a leak soon exceeds. With the default of gigabytes, V8 does not collect garbage for minutes. */
 export const SMALL_HEAP = { NODE_OPTIONS: `--max-old-space-size=${SMALL_HEAP_MIB}` };
 
-/** A key as `keys create` issues it, without a process. */
+/** Issues a key like `keys create`, but without starting a process. */
 export async function issueKey(
   env: Record<string, string>,
   { email = 'ann@example.com', organization = 'acme' } = {},
@@ -91,7 +91,7 @@ export async function issueKey(
 
 export interface GatewayProcess {
   readonly url: string;
-  /** The key that was printed, if one was. */
+  /** The printed API key; empty if none was printed. */
   readonly key: string;
   readonly pid: number;
   readonly startMs: number;
@@ -100,18 +100,18 @@ export interface GatewayProcess {
   end(signal: NodeJS.Signals): Promise<number | null>;
 }
 
-/** A gateway that has said it is ready, on a free port by default; of the code in `root`. */
+/** Starts the gateway of the code in `root`, by default on a free port; resolves when it is ready. */
 export async function startGateway(env: Record<string, string>, root = checkout): Promise<GatewayProcess> {
   const began = performance.now();
   const { child, output, exited } = start([process.execPath, ...NODE_ARGUMENTS, join(root, 'src/main.ts')], {
     PORT: '0',
-    // Compiled code of other versions would stay in the cache of the checkout.
+    // The cache of the checkout must not receive compiled code of other versions.
     ...(root !== checkout && { NODE_DISABLE_COMPILE_CACHE: '1' }),
     ...env,
   });
   const url = await new Promise<string>((resolve, reject) => {
     child.stdout?.on('data', () => {
-      // The block ends with the command to try.
+      // The message about readiness ends with a curl command.
       if (!/\n {4}curl .*\n\n/.test(output.stdout)) return;
       resolve(/GraphiQL +(http\S+)\/graphql/.exec(output.stdout)?.[1] ?? '');
     });

@@ -1,4 +1,4 @@
-// A primary with a streaming standby: two PostgreSQL servers, the second a copy of the first that replays its log.
+// A primary with a streaming standby: two PostgreSQL servers, the second of which replays the log of the first.
 import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -17,16 +17,16 @@ import { SUPERUSER_PASSWORD, superuserUrl } from './embedded-postgres.ts';
 
 export interface PrimaryWithStandby {
   readonly primaryUrl: string;
-  /** The same after each start: that of a proxy, which keeps its port. */
+  /** The URL of a proxy to the standby. It stays the same after each start. */
   readonly standbyUrl: string;
-  /** Statements that the standby has run, the gateway's own looks at it left out. */
+  /** Statements that the standby has run, without the gateway's checks of its replay position. */
   readonly statements: string[];
-  /** As superuser on the primary. */
+  /** Runs a statement as superuser on the primary. */
   onPrimary(statement: string): Promise<void>;
   stopPrimary(): Promise<void>;
-  /** As superuser on the standby. */
+  /** Runs a statement as superuser on the standby. */
   onStandby(statement: string): Promise<void>;
-  /** Ends it at once, as a crash would. */
+  /** Ends the standby immediately, like a crash. */
   killStandby(): Promise<void>;
   startStandby(): Promise<void>;
   close(): Promise<void>;
@@ -48,7 +48,7 @@ export async function startPrimaryWithStandby(): Promise<PrimaryWithStandby> {
   await writeFile(join(cluster, 'postgresql.auto.conf'), `primary_conninfo = '${conninfo}'\n`);
   await writeFile(join(cluster, 'standby.signal'), '');
   const binaries = await locatePostgres();
-  // Made by root, it is given to the user that PostgreSQL runs as.
+  // If root created the files, they must belong to the user as whom PostgreSQL runs.
   const account = await chooseAccount(binaries, folder, cluster);
   await giveTo(account, cluster);
   const proxy = await startTcpProxy(primary.url);
@@ -56,7 +56,7 @@ export async function startPrimaryWithStandby(): Promise<PrimaryWithStandby> {
   let standby: SupervisedProcess | undefined;
 
   async function startStandby(): Promise<void> {
-    // Another program may take a port that is free before the standby does.
+    // Another program may take the free port before the standby does.
     for (let attempt = 1; !standby; attempt += 1) {
       const port = await freePort();
       const lines = await launch(port);
@@ -66,7 +66,7 @@ export async function startPrimaryWithStandby(): Promise<PrimaryWithStandby> {
     }
   }
 
-  /** Sets `standby` once it is ready; else returns its log. */
+  /** Sets `standby` if it becomes ready. Returns its log. */
   async function launch(port: number): Promise<string> {
     const lines: string[] = [];
     const flags = {
@@ -84,7 +84,7 @@ export async function startPrimaryWithStandby(): Promise<PrimaryWithStandby> {
       lines.push(line);
       if (line.includes('ready to accept read-only connections')) ready.resolve(true);
       const statement = /^LOG: +(?:statement|execute \S+): +(.*)/s.exec(line)?.[1];
-      // The rest of a statement of several lines is indented by a tab.
+      // The further lines of a statement begin with a tab.
       if (line.startsWith('\t')) statements.push(`${statements.pop() ?? ''} ${line.trim()}`);
       else if (statement !== undefined && !statement.includes('pg_last_wal_replay_lsn')) statements.push(statement);
     });

@@ -1,4 +1,4 @@
-// A PostgreSQL server of the system's packages, with the programs that belong to it: the embedded one has neither pg_dump nor psql.
+// A PostgreSQL server from the system's packages. They include pg_dump and psql, which the embedded PostgreSQL does not have.
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { chmod, chown, mkdtemp, rm } from 'node:fs/promises';
@@ -6,13 +6,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { freePort } from './ports.ts';
 
-/** The oldest version that the gateway works with. */
+/** The oldest PostgreSQL version that the gateway supports. */
 export const SYSTEM_BIN = '/usr/lib/postgresql/15/bin';
 
 export const hasSystemPostgres = () => existsSync(join(SYSTEM_BIN, 'pg_dump'));
 
 export interface SystemPostgres {
-  /** An empty database, whose owner is no superuser. */
+  /** An empty database, whose owner is not a superuser. */
   readonly url: string;
   close(): Promise<void>;
 }
