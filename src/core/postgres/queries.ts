@@ -189,6 +189,11 @@ export function anyOf<Value>(
   return sql<Value>`any(${values}::${sql.raw(type)}[])`;
 }
 
+/** Whether a text contains another. Case is ignored; there are no wildcards, unlike in LIKE. */
+export function contains(text: RawBuilder<string>, part: string | RawBuilder<unknown>): RawBuilder<boolean> {
+  return sql<boolean>`strpos(lower(${text}), lower(${part})) > 0`;
+}
+
 /** Rows packed by PostgreSQL: their values in the order of the names, or null for no rows. */
 export type Packed = readonly (readonly unknown[])[] | null;
 

@@ -1,9 +1,19 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
 import type { ApiKeyId, OrganizationId, UserId } from '../../core/ids.ts';
+import { countOf } from '../../core/postgres/counts.ts';
 import { type Order, type Page, type PageArguments, orderingBy, planPage } from '../../core/postgres/keyset.ts';
 import type { OperationContext } from '../../core/operation.ts';
-import { type Readable, type RowOf, anyOf, asRow, columns, prepared, queriesOn } from '../../core/postgres/queries.ts';
+import {
+  type Readable,
+  type RowOf,
+  anyOf,
+  asRow,
+  columns,
+  contains,
+  prepared,
+  queriesOn,
+} from '../../core/postgres/queries.ts';
 import { within } from '../../core/postgres/reach.ts';
 import { type Columns, withColumns } from '../../core/postgres/columns.ts';
 import type { Sql } from '../../core/postgres/sql.ts';
@@ -60,8 +70,7 @@ function keysOf({ actor }: OperationContext, { organizationId, filter }: ApiKeyL
   let keys = db.selectFrom('api_key as k').where(within(reachedBy(actor), 'k'));
   if (organizationId !== undefined) keys = keys.where('k.organization_id', '=', organizationId);
   if (userIds != null) keys = keys.where('k.user_id', '=', anyOf('uuid', userIds));
-  // strpos has no wildcards, unlike LIKE.
-  if (search != null) keys = keys.where(sql<boolean>`strpos(lower(k.name), lower(${search})) > 0`);
+  if (search != null) keys = keys.where(contains(sql`k.name`, search));
   if (createdFrom != null) keys = keys.where('k.created_at', '>=', createdFrom);
   if (createdBefore != null) keys = keys.where('k.created_at', '<', createdBefore);
   return includeRevoked === true ? keys : keys.where('k.revoked_at', 'is', null);
@@ -80,9 +89,8 @@ export async function pageOfApiKeys(
   return plan.toPage(await context.sql.all(plan.apply(keys)));
 }
 
-export async function countApiKeys(context: OperationContext, list: ApiKeyList): Promise<number> {
-  const row = await context.sql.first(keysOf(context, list).select(({ fn }) => fn.countAll<number>().as('count')));
-  return row?.count ?? 0;
+export function countApiKeys(context: OperationContext, list: ApiKeyList): Promise<number> {
+  return countOf(context.sql, keysOf(context, list));
 }
 
 /** The row of a key that was just written. */

@@ -3,6 +3,7 @@ import { sql } from 'kysely';
 import type { AuditTables } from '../../core/audit.ts';
 import { keysOf } from '../../core/keys-of.ts';
 import type { OrganizationId, UserId } from '../../core/ids.ts';
+import { countOf } from '../../core/postgres/counts.ts';
 import { type Order, type Ordering, type Page, type PageArguments, planPage } from '../../core/postgres/keyset.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import { type Readable, type RowOf, anyOf, listOf, queriesOn } from '../../core/postgres/queries.ts';
@@ -117,13 +118,12 @@ export async function pageOfEntries(
   return plan.toPage(await reader.all(plan.apply(entries)));
 }
 
-export async function countEntries(
+export function countEntries(
   { sql: reader }: OperationContext,
   organizationId: OrganizationId,
   filter: AuditEntryFilter,
 ): Promise<number> {
-  const count = entriesOf(organizationId, filter).select(({ fn }) => fn.countAll<number>().as('count'));
-  return (await reader.first(count))?.count ?? 0;
+  return countOf(reader, entriesOf(organizationId, filter));
 }
 
 /** Deletes a batch of the entries from before a time, the earliest first. @returns how many were deleted. */

@@ -1,6 +1,7 @@
 import { type SelectQueryBuilder, sql } from 'kysely';
 import type { OrganizationId } from '../../core/ids.ts';
 import { type Columns, withColumns } from '../../core/postgres/columns.ts';
+import { countOf } from '../../core/postgres/counts.ts';
 import { type Ordering, type Page, type PageArguments, planPage } from '../../core/postgres/keyset.ts';
 import { type Readable, type RowOf, anyOf, columns, listOf, queriesOn } from '../../core/postgres/queries.ts';
 import { type OperationContext, requireOrganization } from '../../core/operation.ts';
@@ -75,12 +76,12 @@ export async function pageOfIdentifiers(
   return plan.toPage(rows);
 }
 
-export async function countIdentifiers(
+export function countIdentifiers(
   { actor, sql: reader }: OperationContext,
   filter: ObjectIdentifierFilter,
 ): Promise<number> {
-  const query = db.selectFrom('object_identifier as i').select(({ fn }) => fn.countAll<number>().as('count'));
-  return (await reader.first(identifiersThat(query, requireOrganization(actor).id, filter)))?.count ?? 0;
+  const query = db.selectFrom('object_identifier as i');
+  return countOf(reader, identifiersThat(query, requireOrganization(actor).id, filter));
 }
 
 /** The identifiers with these ids that belong to the acting organization, in any order. */

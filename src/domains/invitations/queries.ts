@@ -1,9 +1,10 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { type ExpressionBuilder, sql } from 'kysely';
 import type { OrganizationId, UserId } from '../../core/ids.ts';
+import { countOf } from '../../core/postgres/counts.ts';
 import { type Order, type Page, type PageArguments, orderingBy, planPage } from '../../core/postgres/keyset.ts';
 import type { OperationContext } from '../../core/operation.ts';
-import { type Readable, type RowOf, anyOf, asRow, columns, queriesOn } from '../../core/postgres/queries.ts';
+import { type Readable, type RowOf, anyOf, asRow, columns, contains, queriesOn } from '../../core/postgres/queries.ts';
 import { type Columns, withColumns } from '../../core/postgres/columns.ts';
 import type { OrganizationTables } from '../organizations/entity.ts';
 import type { UserTables } from '../users/entity.ts';
@@ -69,7 +70,7 @@ export interface InvitationList {
   readonly order: Order<InvitationOrderField>;
 }
 
-/** The open invitations that meet the filter. strpos has no wildcards, unlike LIKE. */
+/** The open invitations that meet the filter. */
 function invitationsThat(
   now: OperationContext['now'],
   { organizationId, filter }: Pick<InvitationList, 'organizationId' | 'filter'>,
@@ -77,7 +78,7 @@ function invitationsThat(
   const { roles, search, createdFrom, createdBefore } = filter;
   let found = openInvitations(now).where('i.organization_id', '=', organizationId);
   if (roles != null) found = found.where('i.role', '=', anyOf('text', roles));
-  if (search != null) found = found.where(sql<boolean>`strpos(i.email, lower(${search})) > 0`);
+  if (search != null) found = found.where(contains(sql`i.email`, search));
   if (createdFrom != null) found = found.where('i.created_at', '>=', createdFrom);
   if (createdBefore != null) found = found.where('i.created_at', '<', createdBefore);
   return found;
@@ -96,12 +97,11 @@ export async function pageOfInvitations(
   return plan.toPage(await reader.all(plan.apply(invitations)));
 }
 
-export async function countInvitations(
+export function countInvitations(
   { sql: reader, now }: Pick<OperationContext, 'sql' | 'now'>,
   list: Pick<InvitationList, 'organizationId' | 'filter'>,
 ): Promise<number> {
-  const row = await reader.first(invitationsThat(now, list).select(({ fn }) => fn.countAll<number>().as('count')));
-  return row?.count ?? 0;
+  return countOf(reader, invitationsThat(now, list));
 }
 
 /** The organization of the invitation with this token, whether it is open or not. */

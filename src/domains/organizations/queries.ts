@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import type { LoadBatch } from '../../core/graphql/batches.ts';
 import { keysOf } from '../../core/keys-of.ts';
 import type { OrganizationId, UserId } from '../../core/ids.ts';
+import { countOf } from '../../core/postgres/counts.ts';
 import {
   type Order,
   type Ordering,
@@ -11,7 +12,7 @@ import {
   planPage,
 } from '../../core/postgres/keyset.ts';
 import type { OperationContext, Role } from '../../core/operation.ts';
-import { type Readable, type RowOf, anyOf, asRow, columns, queriesOn } from '../../core/postgres/queries.ts';
+import { type Readable, type RowOf, anyOf, asRow, columns, contains, queriesOn } from '../../core/postgres/queries.ts';
 import { within } from '../../core/postgres/reach.ts';
 import { type Columns, withColumns } from '../../core/postgres/columns.ts';
 import type { UserRow } from '../users/operations.ts';
@@ -82,15 +83,14 @@ export interface OrganizationList {
   readonly order: Order<OrganizationOrderField>;
 }
 
-/** The caller's organizations that meet the filter. strpos has no wildcards, unlike LIKE. */
+/** The caller's organizations that meet the filter. */
 function organizationsThat(
   actor: OperationContext['actor'],
   { roles, search, createdFrom, createdBefore }: OrganizationFilter,
 ) {
   let found = reached(actor);
   if (roles != null) found = found.where('m.role', '=', anyOf('text', roles));
-  if (search != null)
-    found = found.where(sql<boolean>`strpos(lower(concat_ws(' ', o.name, o.slug)), lower(${search})) > 0`);
+  if (search != null) found = found.where(contains(sql`concat_ws(' ', o.name, o.slug)`, search));
   if (createdFrom != null) found = found.where('o.created_at', '>=', createdFrom);
   if (createdBefore != null) found = found.where('o.created_at', '<', createdBefore);
   return found;
@@ -109,13 +109,11 @@ export async function pageOfOrganizations(
   return plan.toPage(await reader.all(plan.apply(organizationsThat(actor, filter).select(columns('o', names)))));
 }
 
-export async function countOrganizations(
+export function countOrganizations(
   { actor, sql: reader }: OperationContext,
   filter: OrganizationFilter,
 ): Promise<number> {
-  const counted = organizationsThat(actor, filter).select(({ fn }) => fn.countAll<number>().as('count'));
-  const row = await reader.first(counted);
-  return row?.count ?? 0;
+  return countOf(reader, organizationsThat(actor, filter));
 }
 
 /** The number of members of each organization. */
@@ -198,26 +196,24 @@ export interface MemberList {
   readonly order: Order<'JOINED_AT'>;
 }
 
-/** The members who meet the filter. strpos has no wildcards, unlike LIKE. */
+/** The members who meet the filter. */
 function membersThat({
   organizationId,
   filter: { roles, search, createdFrom, createdBefore },
 }: Pick<MemberList, 'organizationId' | 'filter'>) {
   let found = membersOf(organizationId);
   if (roles != null) found = found.where('m.role', '=', anyOf('text', roles));
-  if (search != null)
-    found = found.where(sql<boolean>`strpos(lower(concat_ws(' ', u.name, u.email)), lower(${search})) > 0`);
+  if (search != null) found = found.where(contains(sql`concat_ws(' ', u.name, u.email)`, search));
   if (createdFrom != null) found = found.where('m.created_at', '>=', createdFrom);
   if (createdBefore != null) found = found.where('m.created_at', '<', createdBefore);
   return found;
 }
 
-export async function countMembers(
+export function countMembers(
   { sql: reader }: OperationContext,
   list: Pick<MemberList, 'organizationId' | 'filter'>,
 ): Promise<number> {
-  const row = await reader.first(membersThat(list).select(({ fn }) => fn.countAll<number>().as('count')));
-  return row?.count ?? 0;
+  return countOf(reader, membersThat(list));
 }
 
 /** A page of the members of an organization. */

@@ -72,13 +72,12 @@ export type PinSessionInput = z.output<typeof pinSessionInput>;
 
 const repository = z.strictObject({ id: z.uuid(), name: shortText, provider: text({ min: 1, max: 100 }) });
 
-const sourcePullRequest = z.strictObject({
-  id: z.uuid(),
+const pullRequest = {
   url: address,
   title,
   status: z.enum(PULL_REQUEST_STATUSES),
   isDraft: withDefault(z.boolean(), false),
-});
+};
 
 /** The description of a new session by its runner. */
 export const createSessionInput = z.strictObject({
@@ -124,7 +123,7 @@ export const createSessionInput = z.strictObject({
       repositories: withDefault(z.array(repository).max(100), []),
     }),
   ),
-  sourcePullRequest: optional(sourcePullRequest),
+  sourcePullRequest: optional(z.strictObject({ id: z.uuid(), ...pullRequest })),
   diffSummary: optional(z.strictObject({ additions: z.int32().min(0), deletions: z.int32().min(0) })),
 });
 export type CreateSessionInput = z.output<typeof createSessionInput>;
@@ -138,10 +137,7 @@ export type RecordArtifactInput = z.output<typeof recordArtifactInput>;
 /** The `url` identifies a pull request within its artifact. Recording the same `url` again updates the pull request. */
 export const recordPullRequestInput = z.strictObject({
   artifactId: idSchema<ArtifactId>(),
-  url: address,
-  title,
-  status: z.enum(PULL_REQUEST_STATUSES),
-  isDraft: withDefault(z.boolean(), false),
+  ...pullRequest,
   sourceBranch: shortText,
   baseBranch: shortText,
   headSha: text({ min: 1, max: 100 }),

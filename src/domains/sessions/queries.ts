@@ -3,7 +3,15 @@ import { keysOf } from '../../core/keys-of.ts';
 import type { OrganizationId, SessionId, UserId } from '../../core/ids.ts';
 import { type Ordering, type Page, type PageArguments, type PageValues, planPage } from '../../core/postgres/keyset.ts';
 import type { OperationContext, Role } from '../../core/operation.ts';
-import { type Readable, type RowOf, anyOf, preparedByShape, queriesOn, snake } from '../../core/postgres/queries.ts';
+import {
+  type Readable,
+  type RowOf,
+  anyOf,
+  contains,
+  preparedByShape,
+  queriesOn,
+  snake,
+} from '../../core/postgres/queries.ts';
 import { within } from '../../core/postgres/reach.ts';
 import { type Columns, withColumns } from '../../core/postgres/columns.ts';
 import { SESSION_COLUMNS, type SessionTables } from './entity.ts';
@@ -103,8 +111,7 @@ function conditionOf(name: Condition, value: Value): RawBuilder<SqlBool> {
     case 'isPinned':
       return sql`s.is_pinned = ${given}`;
     case 'title':
-      // strpos has no wildcards, unlike LIKE.
-      return sql`strpos(lower(s.title), lower(${given})) > 0`;
+      return contains(sql`s.title`, given);
     case 'createdFrom':
       return sql`s.created_at >= ${given}`;
     case 'createdBefore':

@@ -21,13 +21,17 @@ import {
 const dateTime = z.iso.datetime();
 const count = z.int();
 
+const sourcePullRequestDocument = z.strictObject({
+  id: z.uuid(),
+  url: z.string(),
+  title: z.string(),
+  status: z.enum(PULL_REQUEST_STATUSES),
+  isDraft: z.boolean(),
+});
+
 const pullRequestDocument = z
   .strictObject({
-    id: z.uuid(),
-    url: z.string(),
-    title: z.string(),
-    status: z.enum(PULL_REQUEST_STATUSES),
-    isDraft: z.boolean(),
+    ...sourcePullRequestDocument.shape,
     sourceBranch: z.string(),
     baseBranch: z.string(),
     headSha: z.string(),
@@ -68,14 +72,6 @@ const sourceDocument = z.strictObject({
   name: z.string(),
   type: z.string(),
   repositories: z.array(z.strictObject({ id: z.uuid(), name: z.string(), provider: z.string() })),
-});
-
-const sourcePullRequestDocument = z.strictObject({
-  id: z.uuid(),
-  url: z.string(),
-  title: z.string(),
-  status: z.enum(PULL_REQUEST_STATUSES),
-  isDraft: z.boolean(),
 });
 
 const stateDocument = z.strictObject({

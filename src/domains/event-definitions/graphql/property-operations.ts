@@ -1,5 +1,5 @@
 import { ConflictError, NotFoundError } from '../../../core/errors.ts';
-import { type PayloadFields, mutation } from '../../../core/graphql/mutations.ts';
+import { type InputFields, type PayloadFields, mutation } from '../../../core/graphql/mutations.ts';
 import { EXPECTED_UPDATED_AT } from '../../../core/expected-version.ts';
 import { EVENT_NAME, EventDefinition } from './types.ts';
 import {
@@ -29,6 +29,20 @@ const withDefinition =
     property: t.field({ type: EventProperty, description, resolve: ({ property }) => propertyRow(property) }),
   });
 
+/** Input fields that name a property. */
+const reference = (t: InputFields) => ({
+  eventName: t.string({ required: true, description: EVENT_NAME }),
+  name: t.string({ required: true, description: 'Name of the custom property.' }),
+});
+
+/** Input fields of the texts of an existing property. */
+const changedTexts = (t: InputFields) => ({
+  label: t.string({ description: '1 to 50 characters; unchanged when absent.' }),
+  description: t.string({
+    description: 'Free text, at most 10,000 characters; unchanged when absent, cleared by null.',
+  }),
+});
+
 mutation('addEventProperty', {
   access: addEventProperty.access,
   description: 'Adds a custom property to an event definition. A definition has at most 50 custom properties.',
@@ -50,12 +64,8 @@ mutation('updateEventProperty', {
   schema: updateEventPropertyInput,
   ids: { eventName: 'EventDefinition' },
   input: (t) => ({
-    eventName: t.string({ required: true, description: EVENT_NAME }),
-    name: t.string({ required: true, description: 'Name of the custom property.' }),
-    label: t.string({ description: '1 to 50 characters; unchanged when absent.' }),
-    description: t.string({
-      description: 'Free text, at most 10,000 characters; unchanged when absent, cleared by null.',
-    }),
+    ...reference(t),
+    ...changedTexts(t),
     options: t.field({
       type: [OptionInput],
       description: 'All options of an enumeration, 1 to 5,000; unchanged when absent.',
@@ -74,13 +84,9 @@ mutation('replaceEventPropertyType', {
   schema: replaceEventPropertyTypeInput,
   ids: { eventName: 'EventDefinition' },
   input: (t) => ({
-    eventName: t.string({ required: true, description: EVENT_NAME }),
-    name: t.string({ required: true, description: 'Name of the custom property.' }),
+    ...reference(t),
     type: t.field({ type: EventPropertyType, required: true, description: 'The new type.' }),
-    label: t.string({ description: '1 to 50 characters; unchanged when absent.' }),
-    description: t.string({
-      description: 'Free text, at most 10,000 characters; unchanged when absent, cleared by null.',
-    }),
+    ...changedTexts(t),
     options: t.field({
       type: [OptionInput],
       description: 'Options for the type `ENUMERATION`, 1 to 5,000. Absent or empty for every other type.',
@@ -98,8 +104,7 @@ mutation('deleteEventProperty', {
   schema: eventPropertyReference,
   ids: { eventName: 'EventDefinition' },
   input: (t) => ({
-    eventName: t.string({ required: true, description: EVENT_NAME }),
-    name: t.string({ required: true, description: 'Name of the custom property.' }),
+    ...reference(t),
   }),
   errors: [NotFoundError, ConflictError],
   run: deleteEventProperty,

@@ -7,7 +7,8 @@ import { needs, selectedColumns } from '../../../core/graphql/selection.ts';
 import type { ArtifactRow, PullRequestRow } from '../artifact-queries.ts';
 import { READ_SESSIONS, READ_SESSION_CONTENT } from '../policy.ts';
 import { pullRequestsOf, readArtifacts, readPullRequests } from '../operations.ts';
-import { ArtifactTypeEnum, PullRequestStatusEnum } from './enums.ts';
+import { ArtifactTypeEnum } from './enums.ts';
+import { pullRequestFields } from './pull-request-fields.ts';
 
 /** GraphQL types for the results of sessions. */
 
@@ -57,13 +58,7 @@ export const PullRequestType = nodeType<PullRequestRow>('PullRequest', {
   load: (context, keys, selected) => readPullRequests(context, uuidsOf(keys), selected),
   fields: (t) => ({
     databaseId: t.expose('id', { type: 'UUID', description: 'The id that REST uses.' }),
-    url: t.expose('url', { type: 'URL', description: 'Address of the pull request at the provider.' }),
-    title: t.exposeString('title', { description: 'Title of the pull request, 1 to 1000 characters.' }),
-    status: t.expose('status', {
-      type: PullRequestStatusEnum,
-      description: 'Whether the pull request is open, merged or closed.',
-    }),
-    isDraft: t.exposeBoolean('isDraft', { description: 'Whether the pull request is a draft.' }),
+    ...pullRequestFields(t),
     sourceBranch: t.exposeString('sourceBranch', { description: 'The branch that contains the changes.' }),
     baseBranch: t.exposeString('baseBranch', { description: 'The branch to merge into.' }),
     headSha: t.exposeString('headSha', { description: 'Hash of the last commit of the source branch.' }),

@@ -6,7 +6,8 @@ import type { SessionSource, SourcePullRequest } from '../entity.ts';
 import type { ProjectRow } from '../project-queries.ts';
 import type { SessionRow } from '../queries.ts';
 import { readProjects, readSessions } from '../operations.ts';
-import { ProjectColorEnum, ProjectIconEnum, PullRequestStatusEnum } from './enums.ts';
+import { ProjectColorEnum, ProjectIconEnum } from './enums.ts';
+import { pullRequestFields } from './pull-request-fields.ts';
 
 /** GraphQL types for the origin of sessions. Objects that are stored in the row of a session have its id in their global id. */
 
@@ -80,13 +81,7 @@ export const SourcePullRequestType = nodeType<SourcePullRequestRow>('SourcePullR
   },
   fields: (t) => ({
     databaseId: t.expose('id', { type: 'UUID', description: 'The id that REST uses. The runner chose it.' }),
-    url: t.expose('url', { type: 'URL', description: 'Address of the pull request at the provider.' }),
-    title: t.exposeString('title', { description: 'Title of the pull request, 1 to 1000 characters.' }),
-    status: t.expose('status', {
-      type: PullRequestStatusEnum,
-      description: 'Whether the pull request is open, merged or closed.',
-    }),
-    isDraft: t.exposeBoolean('isDraft', { description: 'Whether the pull request is a draft.' }),
+    ...pullRequestFields(t),
   }),
 });
 
