@@ -8,10 +8,15 @@ type Id<Noun extends string> = string & { readonly [noun]?: Noun };
 
 export type ApiKeyId = Id<'ApiKey'>;
 export type ArtifactId = Id<'Artifact'>;
+export type BroadcastChannelId = Id<'BroadcastChannel'>;
+export type BroadcastId = Id<'Broadcast'>;
 export type DeletionJobId = Id<'DeletionJob'>;
 export type EventDefinitionId = Id<'EventDefinition'>;
+export type EventPropertyId = Id<'EventProperty'>;
 export type InvitationId = Id<'Invitation'>;
 export type McpConnectionId = Id<'McpConnection'>;
 export type OrganizationId = Id<'Organization'>;
+export type ProjectId = Id<'Project'>;
+export type PullRequestId = Id<'PullRequest'>;
 export type SessionId = Id<'Session'>;
 export type UserId = Id<'User'>;

@@ -233,7 +233,7 @@ export async function revokeKeysOfMember(
  */
 export async function revokeKeysOfOrganization(
   em: EntityManager,
-  { organizationId, memberIds }: { organizationId: OrganizationId; memberIds: readonly string[] },
+  { organizationId, memberIds }: { organizationId: OrganizationId; memberIds: readonly UserId[] },
   at: Date,
 ): Promise<string[]> {
   const revoked = await revokeKeys(em, { organizationId }, at);

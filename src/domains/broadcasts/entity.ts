@@ -1,4 +1,5 @@
 import { type InferKyselyDB, defineEntity, p } from '@mikro-orm/postgresql';
+import type { BroadcastChannelId, BroadcastId } from '../../core/ids.ts';
 import { columnNames } from '../../core/postgres/queries.ts';
 import { Organization } from '../organizations/entity.ts';
 
@@ -12,7 +13,7 @@ const BroadcastChannelSchema = defineEntity({
   name: 'BroadcastChannel',
   tableName: 'broadcast_channel',
   properties: {
-    id: p.uuid().primary(),
+    id: p.uuid().$type<BroadcastChannelId>().primary(),
     organization: () => p.manyToOne(Organization).deleteRule('cascade'),
     channelKey: p.text(),
     type: p.text(),
@@ -32,7 +33,7 @@ const BroadcastSchema = defineEntity({
   name: 'Broadcast',
   tableName: 'broadcast',
   properties: {
-    id: p.uuid().primary(),
+    id: p.uuid().$type<BroadcastId>().primary(),
     organization: () => p.manyToOne(Organization).deleteRule('cascade'),
     channel: () => p.manyToOne(BroadcastChannel).deleteRule('cascade'),
     /** The column type is `json`, because `jsonb` refuses an escaped NUL character. */

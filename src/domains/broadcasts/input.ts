@@ -1,6 +1,7 @@
 import { z } from 'zod';
+import type { BroadcastChannelId, BroadcastId } from '../../core/ids.ts';
 import { momentInput } from '../../core/moment-input.ts';
-import { optional, rule, text } from '../../core/validation.ts';
+import { idSchema, optional, rule, text } from '../../core/validation.ts';
 import { BROADCAST_STATUSES, type BroadcastStatus } from './entity.ts';
 
 /** Maximum size of the content of a broadcast, as JSON in UTF-8: 64 KiB. */
@@ -11,7 +12,7 @@ const DEFAULT_LIMIT = 100;
 const MAX_LIMIT = 500;
 
 /** The path parameter is spelled as in the documents. */
-export const broadcastReference = z.strictObject({ broadcast_guid: z.uuid() });
+export const broadcastReference = z.strictObject({ broadcast_guid: idSchema<BroadcastId>() });
 export type BroadcastReference = z.output<typeof broadcastReference>;
 
 export const noInput = z.strictObject({});
@@ -36,7 +37,9 @@ export const listBroadcastsInput = z
     count: limit.meta({ description: 'Older name of `limit`.' }).optional(),
     since: momentInput().optional(),
     withChannels: z.boolean().meta({ description: 'Whether each broadcast includes its `channel`.' }).default(false),
-    after: z.uuid().meta({ description: '`broadcastGuid` of the last broadcast of the previous page.' }).optional(),
+    after: idSchema<BroadcastId>()
+      .meta({ description: '`broadcastGuid` of the last broadcast of the previous page.' })
+      .optional(),
   })
   .refine(({ limit: given, count }) => given === undefined || count === undefined || given === count, {
     path: ['count'],
@@ -65,7 +68,7 @@ function isWithin(value: unknown, levels: number): boolean {
 
 export const createBroadcastInput = z
   .strictObject({
-    channelGuid: z.uuid(),
+    channelGuid: idSchema<BroadcastChannelId>(),
     content,
     triggerAt: optional(momentInput()),
     status: optional(

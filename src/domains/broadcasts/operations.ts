@@ -1,5 +1,6 @@
 import { LockMode } from '@mikro-orm/postgresql';
 import { ConflictError, invalid, notFound } from '../../core/errors.ts';
+import type { BroadcastChannelId, OrganizationId } from '../../core/ids.ts';
 import { type OperationContext, guarded, requireOrganization, write } from '../../core/operation.ts';
 import { Broadcast, BroadcastChannel } from './entity.ts';
 import type { BroadcastReference, CreateBroadcastInput, ListBroadcastsInput } from './input.ts';
@@ -35,7 +36,7 @@ export const listBroadcastChannels = guarded(
 );
 
 const addDefaultChannel = write(
-  async ({ em, now, newId }, organization: string): Promise<string | undefined> => {
+  async ({ em, now, newId }, organization: OrganizationId): Promise<BroadcastChannelId | undefined> => {
     const at = now();
     return addChannel(em, {
       ...DEFAULT_CHANNEL,

@@ -1,5 +1,5 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
-import type { OrganizationId } from '../../core/ids.ts';
+import type { BroadcastChannelId, BroadcastId, OrganizationId } from '../../core/ids.ts';
 import { type Readable, type RowOf, asRow, columns, queriesOn } from '../../core/postgres/queries.ts';
 import type { Sql } from '../../core/postgres/sql.ts';
 import { BROADCAST_COLUMNS, type Broadcast, type BroadcastTables, CHANNEL_COLUMNS } from './entity.ts';
@@ -27,7 +27,7 @@ export function findChannels(reader: Sql, organizationId: OrganizationId): Promi
 export async function addChannel(
   em: EntityManager,
   { organizationId, channelKey, createdAt, updatedAt, ...channel }: NewChannel,
-): Promise<string | undefined> {
+): Promise<BroadcastChannelId | undefined> {
   const added = await em
     .getKysely<Tables>()
     .insertInto('broadcast_channel')
@@ -76,7 +76,7 @@ export function findBroadcasts(
 export function findBroadcast(
   reader: Sql,
   organizationId: OrganizationId,
-  id: string,
+  id: BroadcastId,
 ): Promise<BroadcastRow | undefined> {
   return reader.first(broadcastsOf(organizationId).where('b.id', '=', id));
 }
@@ -91,7 +91,7 @@ export async function deleteBroadcastsOf(
   em: EntityManager,
   organizationId: OrganizationId,
   batch: number,
-): Promise<string[]> {
+): Promise<BroadcastId[]> {
   const tables = em.getKysely<Tables>();
   const some = tables.selectFrom('broadcast').select('id').where('organization_id', '=', organizationId).limit(batch);
   const deleted = await tables.deleteFrom('broadcast').where('id', 'in', some).returning('id').execute();

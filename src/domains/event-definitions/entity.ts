@@ -1,5 +1,5 @@
 import { type InferKyselyDB, type Opt, defineEntity, p } from '@mikro-orm/postgresql';
-import type { EventDefinitionId } from '../../core/ids.ts';
+import type { EventDefinitionId, EventPropertyId } from '../../core/ids.ts';
 import { columnNames } from '../../core/postgres/queries.ts';
 import { Organization } from '../organizations/entity.ts';
 import { PROPERTY_TYPES, type PropertyOption } from './property-types.ts';
@@ -77,7 +77,7 @@ const EventPropertySchema = defineEntity({
   name: 'EventProperty',
   tableName: 'event_property',
   properties: {
-    id: p.uuid().primary(),
+    id: p.uuid().$type<EventPropertyId>().primary(),
     organization: () => p.manyToOne(Organization).deleteRule('cascade'),
     definition: () => p.manyToOne(EventDefinition).deleteRule('cascade'),
     name: p.text(),

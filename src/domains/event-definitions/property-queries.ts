@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { LoadBatch } from '../../core/graphql/batches.ts';
-import type { OrganizationId } from '../../core/ids.ts';
+import type { EventDefinitionId, OrganizationId } from '../../core/ids.ts';
 import { type OperationContext, requireOrganization } from '../../core/operation.ts';
 import {
   type Readable,
@@ -31,13 +31,13 @@ export function packedProperties(asked: Columns<EventPropertyRow>) {
 
 const MOMENTS = ['createdAt', 'updatedAt'] as const;
 
-const propertiesByDefinition = preparedByShape<{ organizationId: OrganizationId; ids: readonly string[] }>();
+const propertiesByDefinition = preparedByShape<{ organizationId: OrganizationId; ids: readonly EventDefinitionId[] }>();
 
 /** The custom properties of definitions that the caller can see, by definition id, in order of creation. */
 export function customPropertiesOf(
   { actor, sql: reader }: OperationContext,
   asked?: Columns<EventPropertyRow>,
-): LoadBatch<string, readonly EventPropertyRow[]> {
+): LoadBatch<EventDefinitionId, readonly EventPropertyRow[]> {
   return async (ids) => {
     const { names, packed, unpack } = packedProperties(asked);
     const rows = await reader.all(
@@ -55,7 +55,7 @@ export function customPropertiesOf(
 }
 
 /** The number of custom properties of each definition. */
-export function countCustomProperties({ sql: reader, actor }: OperationContext): LoadBatch<string, number> {
+export function countCustomProperties({ sql: reader, actor }: OperationContext): LoadBatch<EventDefinitionId, number> {
   return async (ids) => {
     const rows = await reader.all(
       db

@@ -1,16 +1,16 @@
-import { resolveBatched } from '../../core/graphql/batches.ts';
 import { OWN_STATEMENT, builder } from '../../core/graphql/builder.ts';
 import { connectionType, resolveList } from '../../core/graphql/connections.ts';
 import { ConflictError, NotFoundError } from '../../core/errors.ts';
 import { mutation } from '../../core/graphql/mutations.ts';
 import { nodeType, toGlobalId, uuidsOf } from '../../core/graphql/nodes.ts';
+import { resolveReference } from '../../core/graphql/references.ts';
 import { orderType } from '../../core/graphql/orders.ts';
 import { refusable } from '../../core/graphql/refusable.ts';
 import { needs, selectedColumns } from '../../core/graphql/selection.ts';
 import { OrganizationType, RoleEnum } from '../organizations/graphql/types.ts';
 import { organizationRow } from '../organizations/operations.ts';
 import { UserType } from '../users/graphql.ts';
-import { type UserRow, readUsers } from '../users/operations.ts';
+import { readUsers } from '../users/operations.ts';
 import {
   acceptOrganizationInvitationInput,
   invitationFilter,
@@ -43,13 +43,7 @@ const InvitationType = nodeType<InvitationRow>('OrganizationInvitation', {
       nullable: true,
       description: 'The administrator who created the invitation. Null when that user is no longer a member.',
       extensions: { ...OWN_STATEMENT, ...needs<InvitationRow>('inviterId') },
-      resolve: async ({ inviterId }, _, context, info) => {
-        if (inviterId === null) return null;
-        const selected = selectedColumns<UserRow>(info, 'User');
-        const load = async (ids: readonly string[]) =>
-          new Map((await readUsers(context, ids, selected)).map((user) => [user.id, user]));
-        return resolveBatched({ context, info }, inviterId, load, selected, null);
-      },
+      resolve: ({ inviterId }, _, context, info) => resolveReference({ context, info }, 'User', inviterId, readUsers),
     }),
     viewerCanRevoke: t.boolean({
       description:

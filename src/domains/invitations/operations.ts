@@ -89,13 +89,13 @@ export const inviteOrganizationMember = write(
   },
 );
 
-function targetOf({ id }: { readonly id: string }, organizationId?: OrganizationId) {
+function targetOf({ id }: { readonly id: InvitationId }, organizationId?: OrganizationId) {
   return { type: 'OrganizationInvitation', id, organizationId };
 }
 
 /** Revokes an invitation, whose token becomes invalid. @throws NotFoundError when it is unknown, accepted or already revoked. */
 export const revokeOrganizationInvitation = write(
-  async ({ em, actor }, { invitationId }: RevokeOrganizationInvitationInput): Promise<{ id: string }> => {
+  async ({ em, actor }, { invitationId }: RevokeOrganizationInvitationInput): Promise<{ id: InvitationId }> => {
     const organization = requireOrganization(actor);
     await lockOrganization(em, organization.id);
     const deleted = await em.nativeDelete(Invitation, { id: invitationId, organization: organization.id });
@@ -225,6 +225,9 @@ export const listInvitations = guarded(
 /** The open invitations with these ids in the acting organization. */
 export const readInvitations = guarded(
   READ_INVITATIONS,
-  (context: OperationContext, ids: readonly string[], selected?: Columns<InvitationRow>): Promise<InvitationRow[]> =>
-    findInvitations(context, requireOrganization(context.actor).id, ids, selected),
+  (
+    context: OperationContext,
+    ids: readonly InvitationId[],
+    selected?: Columns<InvitationRow>,
+  ): Promise<InvitationRow[]> => findInvitations(context, requireOrganization(context.actor).id, ids, selected),
 );

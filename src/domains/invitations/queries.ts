@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { type ExpressionBuilder, sql } from 'kysely';
-import type { OrganizationId, UserId } from '../../core/ids.ts';
+import type { InvitationId, OrganizationId, UserId } from '../../core/ids.ts';
 import { countOf } from '../../core/postgres/counts.ts';
 import { type Order, type Page, type PageArguments, orderingBy, planPage } from '../../core/postgres/keyset.ts';
 import type { OperationContext } from '../../core/operation.ts';
@@ -42,7 +42,7 @@ const openInvitations = (now: OperationContext['now']) => db.selectFrom('invitat
 export function findInvitations(
   { sql: reader, now }: OperationContext,
   organizationId: OrganizationId,
-  ids: readonly string[],
+  ids: readonly InvitationId[],
   asked?: Columns<InvitationRow>,
 ): Promise<InvitationRow[]> {
   return reader.all(

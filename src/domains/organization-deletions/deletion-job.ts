@@ -37,7 +37,7 @@ export function organizationDeletionJob(deleteMore: DeleteMore): JobHandler {
 }
 
 /** Waits for concurrent changes of former members, so that no rows are added after the deletion steps. */
-async function begin({ em, now, sql }: JobContext, id: string): Promise<string | undefined> {
+async function begin({ em, now, sql }: JobContext, id: DeletionJobId): Promise<OrganizationId | undefined> {
   const job = await em.fork().transactional(async (transaction) => {
     const locked = await lockJob(transaction, id);
     if (!locked?.isActive()) return undefined;

@@ -1,5 +1,6 @@
 import type { LoadBatch } from '../../core/graphql/batches.ts';
 import { groupBy } from '../../core/group-by.ts';
+import type { ArtifactId, PullRequestId, SessionId } from '../../core/ids.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import { type Readable, type RowOf, anyOf, columns, preparedByShape, queriesOn } from '../../core/postgres/queries.ts';
 import { within } from '../../core/postgres/reach.ts';
@@ -20,13 +21,13 @@ type Tables = Readable<SessionTables>;
 export type ArtifactRow = RowOf<Tables['artifact']>;
 export type PullRequestRow = RowOf<Tables['pull_request']>;
 
-const artifactsBySession = preparedByShape<{ ids: readonly string[] }>();
+const artifactsBySession = preparedByShape<{ ids: readonly SessionId[] }>();
 
 /** The artifacts of sessions by session id, in order of creation. The caller has checked that the sessions can be read. */
 export function artifactsOf(
   { sql: reader }: OperationContext,
   asked?: Columns<ArtifactRow>,
-): LoadBatch<string, ArtifactRow[]> {
+): LoadBatch<SessionId, ArtifactRow[]> {
   return async (ids) => {
     const names = withColumns<ArtifactRow>(asked, ARTIFACT_COLUMNS, 'id', 'sessionId');
     const rows = await reader.all(
@@ -44,13 +45,13 @@ export function artifactsOf(
   };
 }
 
-const pullRequestsByArtifact = preparedByShape<{ ids: readonly string[] }>();
+const pullRequestsByArtifact = preparedByShape<{ ids: readonly ArtifactId[] }>();
 
 /** The pull requests of artifacts by artifact id, in order of creation. The caller has checked that the artifacts can be read. */
 export function pullRequestsOf(
   { sql: reader }: OperationContext,
   asked?: Columns<PullRequestRow>,
-): LoadBatch<string, PullRequestRow[]> {
+): LoadBatch<ArtifactId, PullRequestRow[]> {
   return async (ids) => {
     const names = withColumns<PullRequestRow>(asked, PULL_REQUEST_COLUMNS, 'id', 'artifactId');
     const rows = await reader.all(
@@ -71,7 +72,7 @@ export function pullRequestsOf(
 /** The artifacts with these ids whose sessions the caller can read, in any order. */
 export function findArtifacts(
   { actor, sql: reader }: OperationContext,
-  ids: readonly string[],
+  ids: readonly ArtifactId[],
   asked?: Columns<ArtifactRow>,
 ): Promise<ArtifactRow[]> {
   return reader.all(
@@ -87,7 +88,7 @@ export function findArtifacts(
 /** The pull requests with these ids whose sessions the caller can read, in any order. */
 export function findPullRequests(
   { actor, sql: reader }: OperationContext,
-  ids: readonly string[],
+  ids: readonly PullRequestId[],
   asked?: Columns<PullRequestRow>,
 ): Promise<PullRequestRow[]> {
   return reader.all(

@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 
-import type { OrganizationId, UserId } from '../../core/ids.ts';
+import type { OrganizationId, SessionId, UserId } from '../../core/ids.ts';
 import { type Readable, anyOf } from '../../core/postgres/queries.ts';
 import type { SessionTables } from './entity.ts';
 
@@ -20,7 +20,7 @@ export async function deleteSessions(
   em: EntityManager,
   whose: WhoseSessions,
   batch: number,
-): Promise<{ found: string[]; deleted: { id: string; organizationId: OrganizationId }[] }> {
+): Promise<{ found: SessionId[]; deleted: { id: SessionId; organizationId: OrganizationId }[] }> {
   const tables = tablesOf(em);
   const some = tables.selectFrom('session').select('id').limit(batch);
   const sessions =

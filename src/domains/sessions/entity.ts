@@ -1,5 +1,5 @@
 import { type InferKyselyDB, defineEntity, p } from '@mikro-orm/postgresql';
-import type { ArtifactId, SessionId } from '../../core/ids.ts';
+import type { ArtifactId, ProjectId, PullRequestId, SessionId } from '../../core/ids.ts';
 import { columnNames } from '../../core/postgres/queries.ts';
 import { Organization } from '../organizations/entity.ts';
 import { User } from '../users/entity.ts';
@@ -46,7 +46,7 @@ const ProjectSchema = defineEntity({
   properties: {
     organization: () => p.manyToOne(Organization).primary().deleteRule('cascade'),
     /** The client chooses this id, so it is unique only within the organization. */
-    id: p.uuid().primary(),
+    id: p.uuid().$type<ProjectId>().primary(),
     name: p.text(),
     icon: p.enum(PROJECT_ICONS),
     color: p.enum(PROJECT_COLORS),
@@ -155,7 +155,7 @@ const PullRequestSchema = defineEntity({
   name: 'PullRequest',
   tableName: 'pull_request',
   properties: {
-    id: p.uuid().primary(),
+    id: p.uuid().$type<PullRequestId>().primary(),
     organization: () => p.manyToOne(Organization).deleteRule('cascade'),
     artifact: () => p.manyToOne(Artifact).deleteRule('cascade'),
     url: p.text(),

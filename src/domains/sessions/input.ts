@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { expectedUpdatedAtInput } from '../../core/expected-version.ts';
 import { listInput } from '../../core/lists.ts';
 import { momentInput } from '../../core/moment-input.ts';
-import type { ArtifactId, SessionId, UserId } from '../../core/ids.ts';
+import type { ArtifactId, ProjectId, SessionId, UserId } from '../../core/ids.ts';
 import { httpUri, idSchema, optional, text, withDefault } from '../../core/validation.ts';
 import { richTextDocument } from './rich-text.ts';
 import {
@@ -105,7 +105,7 @@ export const createSessionInput = z.strictObject({
   /** Creates the project, or updates it when it exists. It takes precedence over `projectId`. */
   project: optional(
     z.strictObject({
-      id: z.uuid().toLowerCase(),
+      id: idSchema<ProjectId>(z.uuid().toLowerCase()),
       name: shortText,
       icon: withDefault(z.enum(PROJECT_ICONS), 'folder'),
       color: withDefault(z.enum(PROJECT_COLORS), 'neutral'),

@@ -5,7 +5,7 @@ import { requireUnchanged } from '../../core/expected-version.ts';
 import type { CountedPage } from '../../core/postgres/keyset.ts';
 import { type OperationContext, guarded, requireOrganization, requireAuthority } from '../../core/operation.ts';
 import { auditEntry } from '../../core/audit.ts';
-import type { OrganizationId, SessionId } from '../../core/ids.ts';
+import type { OrganizationId, ProjectId, SessionId } from '../../core/ids.ts';
 import type { Columns } from '../../core/postgres/columns.ts';
 import { isLongerThan } from '../../core/validation.ts';
 import { resolveMcpConnections } from '../mcp-connections/operations.ts';
@@ -69,7 +69,7 @@ export const readArtifacts = guarded(READ_SESSIONS, findArtifacts);
 /** The pull requests with these ids whose sessions the caller can read. */
 export const readPullRequests = guarded(READ_SESSIONS, findPullRequests);
 /** The projects with these ids in the acting organization. */
-export const readProjects = guarded(READ_SESSIONS, (context: OperationContext, ids: readonly string[]) =>
+export const readProjects = guarded(READ_SESSIONS, (context: OperationContext, ids: readonly ProjectId[]) =>
   projectsOf(context)(ids),
 );
 

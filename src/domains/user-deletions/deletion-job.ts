@@ -44,7 +44,7 @@ export const userDeletionJob = jobHandler({
  * changes.
  * @returns whether there is anything to delete.
  */
-async function begin({ em, now, newId, notifier }: JobContext, id: string): Promise<boolean> {
+async function begin({ em, now, newId, notifier }: JobContext, id: DeletionJobId): Promise<boolean> {
   const revoked = await em.fork().transactional(async (transaction) => {
     const job = await lockJob(transaction, id);
     if (!job?.isActive()) return undefined;
@@ -86,7 +86,7 @@ async function sweep(context: JobContext, deletionJobId: DeletionJobId): Promise
  * refer to them after the check.
  * @returns whether the deletion is finished.
  */
-async function finish(context: JobContext, id: string): Promise<boolean> {
+async function finish(context: JobContext, id: DeletionJobId): Promise<boolean> {
   const { em, now } = context;
   return em.fork().transactional(async (transaction) => {
     const job = await lockJob(transaction, id);

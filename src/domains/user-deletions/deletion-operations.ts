@@ -8,7 +8,7 @@ import { DeletedSession, DeletionJob } from './entity.ts';
 
 /** Parts of the deletion of an account or an organization. */
 
-export function lockJob(em: EntityManager, id: string): Promise<DeletionJob | null> {
+export function lockJob(em: EntityManager, id: DeletionJobId): Promise<DeletionJob | null> {
   return em.findOne(DeletionJob, { id }, { lockMode: LockMode.PESSIMISTIC_WRITE });
 }
 

@@ -1,5 +1,6 @@
 import { LockMode } from '@mikro-orm/postgresql';
 import { ConflictError, ForbiddenError, notFound, unauthenticated } from '../../core/errors.ts';
+import type { DeletionJobId } from '../../core/ids.ts';
 import { cancelJob, enqueueJob } from '../../core/jobs.ts';
 import { type OperationContext, guarded, write } from '../../core/operation.ts';
 import { type AuditTarget } from '../../core/audit.ts';
@@ -91,6 +92,9 @@ const cancel = write(
 /** The deletions with these ids that the caller requested, of their account and of organizations. */
 export const readDeletionJobs = guarded(
   READ_DELETION_JOBS,
-  (context: OperationContext, ids: readonly string[], selected?: Columns<DeletionJobRow>): Promise<DeletionJobRow[]> =>
-    findDeletionJobs(context, ids, selected),
+  (
+    context: OperationContext,
+    ids: readonly DeletionJobId[],
+    selected?: Columns<DeletionJobRow>,
+  ): Promise<DeletionJobRow[]> => findDeletionJobs(context, ids, selected),
 );

@@ -1,5 +1,5 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
-
+import type { DeletionJobId } from '../../core/ids.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import { type Readable, type RowOf, anyOf, asRow, columns, queriesOn } from '../../core/postgres/queries.ts';
 import { type Columns, withColumns } from '../../core/postgres/columns.ts';
@@ -15,7 +15,7 @@ const SHOWN = DELETION_JOB_COLUMNS.filter((name): name is keyof DeletionJobRow =
 /** The deletions with these ids that the caller requested, in any order. */
 export function findDeletionJobs(
   { actor, sql: reader }: OperationContext,
-  ids: readonly string[],
+  ids: readonly DeletionJobId[],
   asked?: Columns<DeletionJobRow>,
 ): Promise<DeletionJobRow[]> {
   return reader.all(
@@ -30,7 +30,7 @@ export function findDeletionJobs(
 /** A version of each deletion, which changes with its state. */
 export async function readDeletionJobVersions(
   { sql: reader }: Pick<OperationContext, 'sql'>,
-  ids: readonly string[],
+  ids: readonly DeletionJobId[],
 ): Promise<Map<string, string>> {
   const rows = await reader.all(
     db.selectFrom('deletion_job as j').select(['j.id', 'j.state as version']).where('j.id', '=', anyOf('uuid', ids)),
