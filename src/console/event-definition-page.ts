@@ -81,8 +81,10 @@ function Occurrences({ definition }: { readonly definition: Definition }): VNode
   />`;
 }
 
+const SENT_OBJECTS: Readonly<Record<string, object>> = { CONTACT: { email: 'ann@example.com' }, NO_OBJECT: {} };
+
 function commandToSend({ name, primaryObject }: Definition): string {
-  const object = { CONTACT: { email: 'ann@example.com' }, NO_OBJECT: {} }[primaryObject as string] ?? { objectId: '1' };
+  const object = SENT_OBJECTS[primaryObject] ?? { objectId: '1' };
   const body = JSON.stringify({ eventName: name, ...object, properties: {} });
   return `curl ${location.origin}/events/2026-03/send -H "Authorization: Bearer $KEY" \\
   -H 'Content-Type: application/json' -d '${body}'`;

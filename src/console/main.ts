@@ -67,7 +67,7 @@ function usePath(): string {
   useEffect(() => {
     const moved = () => setPath(location.pathname);
     const clicked = (event: MouseEvent) => {
-      const link = (event.target as Element).closest('a');
+      const link = event.target instanceof Element ? event.target.closest('a') : null;
       const isPlain = event.button === 0 && !event.metaKey && !event.ctrlKey && !event.shiftKey && !event.altKey;
       if (!link || !isPlain || link.origin !== location.origin || !isConsolePath(link.pathname)) return;
       if (link.pathname === location.pathname && link.hash !== '') return;

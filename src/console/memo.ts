@@ -4,8 +4,8 @@ import { Component, type ComponentChild, h } from 'preact';
 export function memo<Props extends object>(draw: (props: Props) => ComponentChild) {
   return class Memo extends Component<Props> {
     override shouldComponentUpdate(next: Readonly<Props>): boolean {
-      const before = this.props as Readonly<Record<string, unknown>>;
-      return Object.entries(next).some(([name, value]) => before[name] !== value);
+      for (const name in next) if (next[name] !== this.props[name]) return true;
+      return false;
     }
 
     override render() {

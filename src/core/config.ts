@@ -52,8 +52,8 @@ const subscriptions = z.string().transform((value, context): Subscriptions => {
     .filter(Boolean)
     .map((pair) => pair.split(':'));
   const known = ([family, level, ...rest]: string[]) =>
-    PRODUCT_FAMILIES.includes(family as ProductFamily) &&
-    SUBSCRIPTION_LEVELS.includes(level as SubscriptionLevel) &&
+    PRODUCT_FAMILIES.some((name) => name === family) &&
+    SUBSCRIPTION_LEVELS.some((name) => name === level) &&
     rest.length === 0;
   if (!entries.every(known)) {
     context.addIssue(

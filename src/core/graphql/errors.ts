@@ -1,5 +1,6 @@
 import { inGraphQL } from '../text/wording.ts';
 import { builder } from './builder.ts';
+import { describedValues } from './described-values.ts';
 import {
   CONFLICT_REASONS,
   ConflictError,
@@ -43,11 +44,6 @@ const ERROR_CODES = {
   TOO_MANY_COMPARISONS: 'Checking the document for overlapping fields would take too long.',
   TOO_COSTLY: 'The operation costs more than 20,000; the message names a page size that would pass.',
 };
-
-const describedValues = <Value extends string>(descriptions: Readonly<Record<Value, string>>) =>
-  Object.fromEntries(
-    Object.entries<string>(descriptions).map(([value, description]) => [value, { description }]),
-  ) as Record<Value, { description: string }>;
 
 const ErrorCodeEnum = builder.enumType('ErrorCode', {
   description:

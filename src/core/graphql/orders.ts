@@ -1,5 +1,6 @@
 import type { Order } from '../postgres/keyset.ts';
 import { OrderDirection, builder } from './builder.ts';
+import { describedValues } from './described-values.ts';
 
 export interface OrderOptions<Field extends string> {
   /** Name of the sorted objects, in the plural. */
@@ -16,9 +17,7 @@ export interface OrderOptions<Field extends string> {
 export function orderType<Field extends string>(name: string, { of, fields, otherwise }: OrderOptions<Field>) {
   const fieldType = builder.enumType(`${name}OrderField`, {
     description: `Fields by which ${of} can be sorted.`,
-    values: Object.fromEntries(
-      Object.entries<string>(fields).map(([field, description]) => [field, { description }]),
-    ) as Record<Field, { description: string }>,
+    values: describedValues(fields),
   });
   const type = builder.inputType(`${name}Order`, {
     description: `How to sort ${of}.`,

@@ -83,10 +83,12 @@ function collectField(
   if (name === '__typename') return true;
   const [step, ...rest] = path;
   if (step !== undefined) return name === step && node.selectionSet ? below(collecting, node, parent, rest) : true;
-  if (parent.name === collecting.type) return addColumns(collecting, parent as GraphQLObjectType, name);
-  // Properties of an edge come with the row.
-  if (parent.name === `${collecting.type}Edge` && name !== 'node' && name !== 'cursor')
-    return addColumns(collecting, parent as GraphQLObjectType, name);
+  if (isObjectType(parent)) {
+    if (parent.name === collecting.type) return addColumns(collecting, parent, name);
+    // Properties of an edge come with the row.
+    if (parent.name === `${collecting.type}Edge` && name !== 'node' && name !== 'cursor')
+      return addColumns(collecting, parent, name);
+  }
   // Below an interface such as Node, use the fields of the object type.
   if (isAbstractType(parent)) {
     const type = collecting.info.schema.getType(collecting.type);

@@ -1,5 +1,6 @@
 import type { FilterQuery } from '@mikro-orm/postgresql';
 import { type Expression, type SqlBool, sql } from 'kysely';
+import { keysOf } from '../keys-of.ts';
 import { snake } from './queries.ts';
 
 /** The rows that a caller may access, defined once and used as a condition of queries, as a test of an object, and as a filter of entities. */
@@ -26,8 +27,7 @@ export function within<Row extends object>({ all, anyOf }: Reach<Row>, alias: st
 
 /** Whether an object is within the reach. */
 export function isWithin<Row extends object>(reach: Reach<Row>, row: Row): boolean {
-  const has = (values: Partial<Row>) =>
-    Object.entries(values).every(([name, value]) => row[name as keyof Row] === value);
+  const has = (values: Partial<Row>) => keysOf(values).every((name) => row[name] === values[name]);
   return has(reach.all) && (!reach.anyOf || reach.anyOf.some(has));
 }
 

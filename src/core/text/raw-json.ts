@@ -15,7 +15,7 @@ export class RawJson {
   }
 
   toJSON(): unknown {
-    if (!collected) return JSON.parse(this.text) as unknown;
+    if (!collected) return JSON.parse(this.text);
     collected.push(this.text);
     return PLACEHOLDER;
   }

@@ -17,12 +17,12 @@ export type BroadcastReference = z.output<typeof broadcastReference>;
 
 export const noInput = z.strictObject({});
 
-/** Spellings of a status that older clients use, and the status that each means. */
-const OLDER_STATUS: Readonly<Record<string, BroadcastStatus>> = { success: 'succeeded', error_fatal: 'failed' };
+/** The last two are spellings that older clients use. */
 const STATUS_SPELLINGS = [...BROADCAST_STATUSES, 'success', 'error_fatal'] as const;
-const statusFilter = z
-  .enum(STATUS_SPELLINGS)
-  .transform((status) => OLDER_STATUS[status] ?? (status as BroadcastStatus));
+const statusFilter = z.enum(STATUS_SPELLINGS).transform((status): BroadcastStatus => {
+  if (status === 'success') return 'succeeded';
+  return status === 'error_fatal' ? 'failed' : status;
+});
 
 const limit = z.int().min(1).max(MAX_LIMIT);
 

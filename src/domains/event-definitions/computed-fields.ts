@@ -22,12 +22,11 @@ export function objectTypeId({ number }: Pick<EventDefinitionRow, 'number'>): st
   return `6-${number}`;
 }
 
-const STANDARD_OBJECTS: readonly string[] = PRIMARY_OBJECTS;
 export type PrimaryObjectKind = (typeof PRIMARY_OBJECTS)[number] | typeof CUSTOM_OBJECT;
 
 /** The primary object as a GraphQL enum value. The column contains a standard object or the name of a custom object. */
 export function primaryObjectKind({ primaryObject }: Pick<EventDefinitionRow, 'primaryObject'>): PrimaryObjectKind {
-  return STANDARD_OBJECTS.includes(primaryObject) ? (primaryObject as PrimaryObjectKind) : CUSTOM_OBJECT;
+  return PRIMARY_OBJECTS.find((name) => name === primaryObject) ?? CUSTOM_OBJECT;
 }
 
 /** Custom properties have positions from 0; default properties have negative ones. */

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { isObject } from '../../core/is-object.ts';
 import { momentInput } from '../../core/moment-input.ts';
 import { optional, rule, text } from '../../core/validation.ts';
 
@@ -15,15 +16,15 @@ const objectId = text({ min: 1, max: 255 });
  */
 const properties = z
   .unknown()
-  .superRefine((value, context) => {
-    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return;
+  .transform((value, context): Readonly<Record<string, unknown>> => {
+    if (isObject(value)) return value;
     const fault =
       value == null
         ? rule('REQUIRED', 'is required; use {} for no properties')
         : rule('WRONG_TYPE', 'must be an object');
     context.addIssue({ code: 'custom', ...fault });
+    return z.NEVER;
   })
-  .transform((value) => value as Readonly<Record<string, unknown>>)
   .meta({ type: 'object', additionalProperties: { type: ['string', 'number', 'boolean', 'null'] } });
 
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { isObject } from '../../core/is-object.ts';
 import { NOT_STORABLE, isLongerThan, isStorable, text, rule } from '../../core/validation.ts';
 
 /**
@@ -274,8 +275,4 @@ function mailtoPattern(): RegExp {
   const query = String.raw`(?:[\w.~!$'()*+,;:@/?-]|${encoded})`;
   const fields = String.raw`\?${query}+=${query}*(?:&${query}+=${query}*)*`;
   return new RegExp(`^mailto:(?:${recipients}(?:${fields})?|${fields})(?:#.*)?$`, 'i');
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

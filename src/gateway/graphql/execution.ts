@@ -159,10 +159,10 @@ async function follow(
   return {
     [Symbol.asyncIterator]: () => ({
       next: () => events.next(),
-      return(value?: unknown) {
+      return() {
         gone.abort();
         operation.budget.close();
-        return events.return(value as undefined);
+        return events.return();
       },
     }),
   };

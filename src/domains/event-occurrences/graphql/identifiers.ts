@@ -1,7 +1,7 @@
 import { builder } from '../../../core/graphql/builder.ts';
 import { connectionType, toConnection } from '../../../core/graphql/connections.ts';
 import { mutation } from '../../../core/graphql/mutations.ts';
-import { keyFromId, nodeType, toGlobalId, uuidsOf } from '../../../core/graphql/nodes.ts';
+import { acceptingIds, nodeType, toGlobalId, uuidsOf } from '../../../core/graphql/nodes.ts';
 import { orderType } from '../../../core/graphql/orders.ts';
 import { refusable } from '../../../core/graphql/refusable.ts';
 import { needs, selectedColumns } from '../../../core/graphql/selection.ts';
@@ -19,7 +19,6 @@ import {
 } from '../identifier-operations.ts';
 import type { ObjectIdentifierOrderField, ObjectIdentifierRow } from '../identifier-queries.ts';
 import { READ_IDENTIFIERS } from '../policy.ts';
-import { z } from 'zod';
 
 const ObjectIdentifierType = nodeType<ObjectIdentifierRow>('ObjectIdentifier', {
   description:
@@ -126,15 +125,10 @@ mutation('registerObjectIdentifiers', {
   }),
 });
 
-const withPlainIds = z.preprocess((value) => {
-  const { ids, ...given } = value as Readonly<Record<string, unknown>>;
-  return { ...given, ids: Array.isArray(ids) ? ids.map((id) => keyFromId('ObjectIdentifier', id)) : ids };
-}, removeObjectIdentifiersInput);
-
 mutation('removeObjectIdentifiers', {
   access: removeObjectIdentifiers.access,
   description: 'Removes registered identifiers. Stored occurrences stay linked to their records.',
-  schema: withPlainIds,
+  schema: acceptingIds(removeObjectIdentifiersInput, { ids: 'ObjectIdentifier' }),
   input: (t) => ({
     ids: t.idList({
       required: true,
